@@ -1,1 +1,55 @@
-//! Placeholder.
+//! The pure heart of Tollgate: what a limit means, on integers, with time handed in.
+//!
+//! Nothing here reads a clock, allocates a thread, opens a file or waits. A [`Limit`] is a value; a bucket's state is a
+//! value; a decision is a function of the two, the time and what is asked. Stores keep the states, rules choose the
+//! limits, the engine brings both together.
+//!
+//! An algorithm comes in three steps, because a request may touch several buckets and is charged to all or to none:
+//! [`admits`](Algorithm::admits) looks at a state and changes nothing, [`record`](Algorithm::record) writes what was
+//! decided over all buckets, [`view`](Algorithm::view) tells the caller what is left and when to come back.
+//!
+//! ```
+//! use tollgate_core::{Algorithm, Ask, Effect, Gcra, Span, Time, Wait};
+//!
+//! let limit = Gcra::new(1, Span::SECOND, 5).unwrap(); // one per second, five at once
+//! let (mut tat, now) = (Default::default(), Time::from_secs(1_700_000_000));
+//! for _ in 0..5 {
+//!     assert!(limit.admits(&tat, now, &Ask::Consume(1)));
+//!     limit.record(&mut tat, now, &Ask::Consume(1), Effect::Charge);
+//! }
+//! assert!(!limit.admits(&tat, now, &Ask::Consume(1)));
+//! assert_eq!(limit.view(&tat, now, &Ask::Consume(1), false, 0).wait, Wait::For(Span::SECOND));
+//! ```
+
+mod algorithm;
+mod ask;
+mod charge;
+mod clock;
+mod concurrency;
+mod digest;
+mod fixed_window;
+mod gcra;
+mod integer;
+mod limit;
+mod outcome;
+mod queue;
+mod request;
+mod sliding_counter;
+mod sliding_log;
+mod time;
+
+pub use algorithm::{Algorithm, Effect, State};
+pub use ask::{Ask, SlotId};
+pub use charge::{Charge, Enforcement, Owner, Receipt, Soft};
+pub use clock::{Clock, ManualClock};
+pub use concurrency::{Concurrency, Slots};
+pub use digest::{Digest, KeyHasher, Secret};
+pub use fixed_window::{FixedWindow, Window};
+pub use gcra::{Gcra, Tat};
+pub use limit::{Limit, LimitError, LimitKind};
+pub use outcome::{Outcome, Wait};
+pub use queue::{NextFree, Queue};
+pub use request::{Attribute, Purpose, Request};
+pub use sliding_counter::{Counter, SlidingCounter};
+pub use sliding_log::{Log, SlidingLog};
+pub use time::{Span, Time};

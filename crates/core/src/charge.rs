@@ -1,0 +1,125 @@
+//! One limit applied to one bucket for one request, and the receipt of having done so.
+
+use crate::{Ask, Digest, Limit, SlotId, Span, Time};
+
+/// What a store is asked to do with one bucket. The algorithm travels inside; the store knows nothing of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// The bucket.
+    pub bucket: Digest,
+    /// The algorithm and its numbers.
+    pub limit: Limit,
+    /// What is asked.
+    pub ask: Ask,
+    /// Whether a refusal counts.
+    pub enforcement: Enforcement,
+    /// Charged whoever refuses, instead of only when all agree.
+    pub count_denied: bool,
+    /// How far above the limit a request may still be lucky.
+    pub soft: Option<Soft>,
+    /// Whose memory the bucket takes.
+    pub owner: Owner,
+}
+
+/// Whether a refusal by this charge refuses the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Enforcement {
+    /// It does.
+    Enforce,
+    /// It is reported and counted, and the request passes all the same.
+    Shadow,
+}
+
+/// Room above the limit that is handed out by lot: at `limit + k` a request is refused with probability `k / excess`.
+///
+/// The lot is drawn once per bucket and window, from the bucket's digest and the number of the window, so hammering
+/// does not draw again and every node draws the same. It raises the capacity for that window; the algorithm and its
+/// arithmetic stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Soft {
+    /// Units above the limit at which everything is refused.
+    pub excess: u64,
+    /// Makes the lots of one deployment differ from those of another.
+    pub seed: u64,
+}
+
+impl Soft {
+    /// Units above the limit that are open to `bucket` in the window that holds `now`: 0 to `excess − 1`.
+    pub fn draw(&self, bucket: Digest, window: Span, now: Time) -> u64 {
+        let [a, b] = bucket.0;
+        let number = now.nanos() / window.nanos().max(1);
+        let lot = mix(a ^ mix(number ^ mix(b ^ self.seed)));
+        ((u128::from(lot) * u128::from(self.excess)) >> 64) as u64
+    }
+}
+
+/// A bijection of 64 bits that spreads every input bit over all output bits (the finaliser of SplitMix64).
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// Whose memory a bucket takes: a bounded store gives each owner at most its share, and puts what does not fit into
+/// the owner's overflow bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Names the rule and its window, across generations.
+    pub id: u32,
+    /// Percent of the store's memory that this owner may fill.
+    pub share: u8,
+}
+
+impl Owner {
+    /// An owner that may fill all of the store.
+    pub const fn new(id: u32) -> Owner {
+        Owner { id, share: 100 }
+    }
+}
+
+impl Charge {
+    /// An enforced charge of `cost` units: the plain case.
+    pub const fn new(bucket: Digest, limit: Limit, cost: u64) -> Charge {
+        Charge {
+            bucket,
+            limit,
+            ask: Ask::Consume(cost),
+            enforcement: Enforcement::Enforce,
+            count_denied: false,
+            soft: None,
+            owner: Owner::new(0),
+        }
+    }
+
+    /// The limit that decides at `now`: raised by this window's lot if the charge is soft.
+    pub fn limit_at(&self, now: Time) -> Limit {
+        match self.soft {
+            Some(soft) => self.limit.raised(soft.draw(self.bucket, self.limit.window(), now)),
+            None => self.limit,
+        }
+    }
+
+    /// True if a refusal refuses the request.
+    pub fn is_enforced(&self) -> bool {
+        self.enforcement == Enforcement::Enforce
+    }
+}
+
+/// Proof of a charge, by which it is refunded or its slot released. Not `Clone`: whoever gives it back has spent it.
+/// Those that leave the process are spent once by their number, which the store remembers.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The bucket that was charged; for an overflowed charge the overflow bucket.
+    pub bucket: Digest,
+    /// The limit it was charged under.
+    pub limit: Limit,
+    /// Units recorded.
+    pub units: u64,
+    /// What the charge left behind.
+    pub stamp: Time,
+    /// The slot, for concurrency.
+    pub slot: Option<SlotId>,
+    /// Tells this receipt from every other.
+    pub number: u64,
+}

@@ -1,0 +1,175 @@
+//! Concurrency: a number of slots, each held by an id until released or until its holder falls silent.
+//!
+//! All holders share one time to live, so the order of expiry is the order of the last heartbeat: a queue. A renewed
+//! slot leaves its old place in the queue behind, which is recognised when it comes up and skipped; every call costs
+//! constant time on average, with five slots or five thousand.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::{Algorithm, Ask, Effect, LimitError, Outcome, SlotId, Span, State, Time, Wait};
+
+/// At most `slots` holders at a time; a holder that does not renew within `ttl` loses its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Concurrency {
+    slots: u64,
+    ttl: Span,
+}
+
+/// Who holds a slot, and until when.
+#[derive(Clone, Debug, Default)]
+pub struct Slots {
+    held: HashMap<SlotId, Time>,
+    /// Every expiry ever set and not yet passed, earliest first; those that `held` no longer agrees with are stale.
+    expiries: VecDeque<(Time, SlotId)>,
+}
+
+impl Concurrency {
+    /// `slots` slots with time to live `ttl`. Zero blocks.
+    pub fn new(slots: u64, ttl: Span) -> Result<Concurrency, LimitError> {
+        match ttl.nanos() {
+            0 => Err(LimitError::ZeroWindow),
+            n if n > Span::MAX.nanos() => Err(LimitError::TooLong),
+            _ => Ok(Concurrency { slots, ttl }),
+        }
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    /// How long a slot is held without a heartbeat.
+    pub fn ttl(&self) -> Span {
+        self.ttl
+    }
+
+    /// Releases the slot `id` holds; false if it holds none (any more). Never frees anybody else's.
+    pub fn release(&self, state: &mut Slots, now: Time, id: SlotId) -> bool {
+        state.tidy(now, self.ttl);
+        state.held.remove(&id).is_some()
+    }
+
+    /// Slots in use at `now`.
+    pub fn in_use(&self, state: &Slots, now: Time) -> u64 {
+        state.live(now).count() as u64
+    }
+}
+
+impl Slots {
+    /// True if `id` holds a slot at `now`.
+    pub fn holds(&self, id: SlotId, now: Time) -> bool {
+        self.held.get(&id).is_some_and(|expiry| *expiry > now)
+    }
+
+    /// Expiries of the slots held at `now`, earliest first. A queue place is live if it carries its holder's expiry.
+    fn live(&self, now: Time) -> impl DoubleEndedIterator<Item = Time> + '_ {
+        let agrees = move |(expiry, id): &&(Time, SlotId)| *expiry > now && self.held.get(id) == Some(expiry);
+        self.expiries.iter().filter(agrees).map(|(expiry, _)| *expiry)
+    }
+
+    /// How many slots are held at `now`, without walking those that are.
+    fn count(&self, now: Time) -> u64 {
+        let passed = self.expiries.iter().take_while(|(expiry, _)| *expiry <= now);
+        let lost = passed.filter(|(expiry, id)| self.held.get(id) == Some(expiry)).count();
+        (self.held.len() - lost) as u64
+    }
+
+    /// Drops what has expired and what is stale; caps the rest at `now + ttl`, which only a backward step of the clock
+    /// or a lowered time to live exceeds.
+    fn tidy(&mut self, now: Time, ttl: Span) {
+        while let Some((expiry, id)) = self.expiries.front().copied() {
+            let stale = self.held.get(&id) != Some(&expiry);
+            if !stale && expiry > now {
+                break;
+            }
+            if !stale {
+                self.held.remove(&id);
+            }
+            self.expiries.pop_front();
+        }
+        let bound = now.after(ttl);
+        if self.expiries.back().is_some_and(|(newest, _)| *newest > bound) {
+            self.rebuild(bound);
+        } else if self.expiries.len() > 2 * self.held.len() + 16 {
+            self.rebuild(Time::from_nanos(u64::MAX)); // heartbeats left many stale places
+        }
+    }
+
+    fn rebuild(&mut self, bound: Time) {
+        let held = &mut self.held;
+        self.expiries.retain(|(expiry, id)| held.get(id) == Some(expiry));
+        for (expiry, id) in &mut self.expiries {
+            *expiry = bound.min(*expiry);
+            held.insert(*id, *expiry);
+        }
+    }
+
+    fn set(&mut self, id: SlotId, expiry: Time) {
+        if self.held.insert(id, expiry) != Some(expiry) {
+            self.expiries.push_back((expiry, id));
+        }
+    }
+}
+
+impl Algorithm for Concurrency {
+    type State = Slots;
+
+    fn admits(&self, state: &Slots, now: Time, ask: &Ask) -> bool {
+        match ask {
+            Ask::Hold(id) if state.holds(*id, now) => true,
+            Ask::Renew(id) => state.holds(*id, now),
+            ask if ask.cost() == 0 => state.count(now) <= self.slots,
+            _ => state.count(now) < self.slots,
+        }
+    }
+
+    fn record(&self, state: &mut Slots, now: Time, ask: &Ask, effect: Effect) -> u64 {
+        let (Ask::Hold(id) | Ask::Renew(id)) = *ask else { return 0 };
+        state.tidy(now, self.ttl);
+        let held = state.holds(id, now);
+        let taken = effect == Effect::Charge && !held && matches!(ask, Ask::Hold(_));
+        if taken || (held && effect == Effect::Charge) {
+            state.set(id, now.after(self.ttl));
+        }
+        u64::from(taken)
+    }
+
+    fn view(&self, state: &Slots, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+        let in_use = state.count(now);
+        let bound = now.after(self.ttl);
+        let until = |expiry: Time| bound.min(expiry).since(now);
+        let wait = match (allowed, in_use.checked_sub(self.slots)) {
+            (true, _) => Wait::None,
+            (false, _) if self.slots == 0 || matches!(ask, Ask::Renew(_)) => Wait::Never,
+            (false, over) => {
+                let frees = state.live(now).nth(over.unwrap_or(0) as usize);
+                frees.map_or(Wait::Never, |expiry| Wait::For(until(expiry)))
+            }
+        };
+        Outcome {
+            remaining: self.slots.saturating_sub(in_use),
+            used: in_use,
+            wait,
+            reset_after: state.live(now).next_back().map_or(Span::ZERO, until),
+            stamp: bound,
+            granted,
+            ..Outcome::new(allowed, self.slots)
+        }
+    }
+
+    /// Slots are given back by id, not by number: see [`Concurrency::release`].
+    fn refund(&self, _: &mut Slots, _: Time, _: u64, _: Option<Time>) -> u64 {
+        0
+    }
+}
+
+impl State for Slots {
+    fn is_fresh(&self, now: Time) -> bool {
+        self.expiries.back().is_none_or(|(newest, _)| *newest <= now) || self.held.is_empty()
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let place = size_of::<(Time, SlotId)>();
+        self.held.capacity() * (place + 1) * 8 / 7 + self.expiries.capacity() * place
+    }
+}

@@ -1,0 +1,133 @@
+//! Fixed window: a counter that starts anew when the window turns.
+//!
+//! The cheapest to explain and the coarsest: two full windows may pass side by side around a turn. The state keeps the
+//! end of its window instead of a window's number, so that it knows by itself when it may be forgotten.
+
+use crate::integer::window_end;
+use crate::{Algorithm, Ask, Effect, LimitError, Outcome, Span, State, Time, Wait};
+
+/// At most `limit` units in every window; windows start at `offset` and every `window` after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FixedWindow {
+    limit: u64,
+    window: Span,
+    offset: Span,
+}
+
+/// The count of one window, and when that window ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// The first moment after the window.
+    pub end: Time,
+    /// Units recorded in it.
+    pub count: u64,
+}
+
+impl FixedWindow {
+    /// `limit` units per `window`, aligned to the epoch. Zero blocks.
+    pub fn new(limit: u64, window: Span) -> Result<FixedWindow, LimitError> {
+        match window.nanos() {
+            0 => Err(LimitError::ZeroWindow),
+            n if n > Span::MAX.nanos() => Err(LimitError::TooLong),
+            _ => Ok(FixedWindow { limit, window, offset: Span::ZERO }),
+        }
+    }
+
+    /// Moves all windows by `offset`, so that the resets of many keys do not fall together.
+    pub fn with_offset(self, offset: Span) -> FixedWindow {
+        FixedWindow { offset, ..self }
+    }
+
+    /// The same windows with another limit.
+    pub fn with_limit(self, limit: u64) -> FixedWindow {
+        FixedWindow { limit, ..self }
+    }
+
+    /// Units per window.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Length of a window.
+    pub fn window(&self) -> Span {
+        self.window
+    }
+
+    /// The state as of `now`: turned if its window is over; kept through a small step back of the clock; after a step
+    /// of more than a window moved to the window that holds now, with its count.
+    fn turned(&self, state: &Window, now: Time) -> Window {
+        let left = state.end.since(now).nanos();
+        if left == 0 {
+            return Window { end: window_end(now, self.window, self.offset), count: 0 };
+        }
+        if left > 2 * self.window.nanos() {
+            return Window { end: window_end(now, self.window, self.offset), ..*state };
+        }
+        *state
+    }
+}
+
+impl Algorithm for FixedWindow {
+    type State = Window;
+
+    fn admits(&self, state: &Window, now: Time, ask: &Ask) -> bool {
+        let used = if state.end <= now { 0 } else { state.count };
+        used.checked_add(ask.least()).is_some_and(|sum| sum <= self.limit)
+    }
+
+    fn record(&self, state: &mut Window, now: Time, ask: &Ask, effect: Effect) -> u64 {
+        if !ask.writes() {
+            return 0;
+        }
+        let turned = self.turned(state, now);
+        let cost = match (effect, ask) {
+            (Effect::Refuse, _) => 0,
+            (Effect::Charge, Ask::UpTo(n)) => self.limit.saturating_sub(turned.count).min(*n),
+            _ => ask.cost(),
+        };
+        let count = turned.count.saturating_add(cost);
+        if count > 0 {
+            *state = Window { count, ..turned };
+        }
+        cost
+    }
+
+    fn view(&self, state: &Window, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+        let turned = self.turned(state, now);
+        let reset_after = turned.end.since(now);
+        let remaining = self.limit.saturating_sub(turned.count);
+        let wait = match allowed {
+            true => Wait::None,
+            false if ask.least() > self.limit => Wait::Never,
+            false => Wait::For(reset_after),
+        };
+        Outcome {
+            remaining,
+            used: turned.count,
+            wait,
+            reset_after,
+            next_unit_after: (remaining < self.limit).then_some(reset_after),
+            stamp: turned.end,
+            granted,
+            ..Outcome::new(allowed, self.limit)
+        }
+    }
+
+    fn refund(&self, state: &mut Window, now: Time, units: u64, stamp: Option<Time>) -> u64 {
+        let turned = self.turned(state, now);
+        if stamp.is_some_and(|stamp| stamp != turned.end) {
+            return 0;
+        }
+        let back = units.min(turned.count);
+        if turned.count > 0 {
+            *state = Window { count: turned.count - back, ..turned };
+        }
+        back
+    }
+}
+
+impl State for Window {
+    fn is_fresh(&self, now: Time) -> bool {
+        self.end <= now || self.count == 0
+    }
+}

@@ -1,0 +1,183 @@
+//! GCRA: the token bucket and the leaky bucket as a meter, in one 64-bit state and without rounding.
+//!
+//! The state is the theoretical arrival time: the moment at which the bucket will be full again. A request of cost n
+//! pushes it `n · interval` ahead, and passes while it then lies at most `burst · interval` ahead of now. Tokens are
+//! `burst − (tat − now) / interval`, but nobody ever computes a fraction of one.
+
+use crate::integer::{div_floor, product};
+use crate::{Algorithm, Ask, Effect, LimitError, Outcome, Span, State, Time, Wait};
+
+/// `requests` units per `period`, at most `burst` at once.
+///
+/// In any span t it admits at most `burst + ⌊t / interval⌋` units, with `interval = ⌊period / requests⌋`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gcra {
+    /// Time in which one unit comes back.
+    interval: u64,
+    /// How far ahead of now the arrival time may run: `burst · interval`.
+    tolerance: u64,
+    /// How far ahead it may be found at all, debt included. Beyond it a clock stepped back or the limit changed.
+    bound: u64,
+    /// Capacity in units; zero blocks.
+    burst: u64,
+    requests: u64,
+    period: Span,
+    /// Pull an arrival time beyond `bound` back to it. Off only where redis-cell's behaviour is asked for.
+    clamp: bool,
+}
+
+/// A bucket's theoretical arrival time. One in the past and none at all are the same bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tat(pub Time);
+
+impl Gcra {
+    /// A limit of `requests` per `period` with room for `burst` at once. Zero requests or zero burst block everything.
+    pub fn new(requests: u64, period: Span, burst: u64) -> Result<Gcra, LimitError> {
+        Gcra { interval: 0, tolerance: 0, bound: 0, burst, requests, period, clamp: true }.with_max_debt(0)
+    }
+
+    /// Lets forced usage run `max_debt` units beyond the capacity.
+    pub fn with_max_debt(self, max_debt: u64) -> Result<Gcra, LimitError> {
+        if self.period.is_zero() {
+            return Err(LimitError::ZeroWindow);
+        }
+        let blocks = self.requests == 0 || self.burst == 0;
+        let interval = if blocks { 1 } else { self.period.nanos() / self.requests };
+        if interval == 0 {
+            return Err(LimitError::TooFast);
+        }
+        let burst = if blocks { 0 } else { self.burst };
+        let bound = product(interval, burst.saturating_add(max_debt));
+        if bound > u128::from(Span::MAX.nanos()) {
+            return Err(LimitError::TooLong);
+        }
+        Ok(Gcra { interval, tolerance: interval * burst, bound: bound as u64, burst, ..self })
+    }
+
+    /// The same rate and bound of debt with `extra` more capacity, taken out of that debt.
+    pub(crate) fn raised(self, extra: u64) -> Result<Gcra, LimitError> {
+        let burst = self.burst.saturating_add(extra);
+        Gcra { burst, ..self }.with_max_debt(self.max_debt().saturating_sub(extra))
+    }
+
+    /// Keeps an arrival time however far ahead it is found, as redis-cell does.
+    pub fn unclamped(self) -> Gcra {
+        Gcra { clamp: false, ..self }
+    }
+
+    /// Capacity in units.
+    pub fn burst(&self) -> u64 {
+        self.burst
+    }
+
+    /// Units per [`period`](Gcra::period).
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// The period of the rate.
+    pub fn period(&self) -> Span {
+        self.period
+    }
+
+    /// Time in which one unit comes back.
+    pub fn interval(&self) -> Span {
+        Span::from_nanos(self.interval)
+    }
+
+    /// Units of debt beyond the capacity that forced usage may run up.
+    pub fn max_debt(&self) -> u64 {
+        (self.bound - self.tolerance) / self.interval
+    }
+
+    /// How far the arrival time runs ahead of now, in nanoseconds.
+    fn ahead(&self, tat: &Tat, now: Time) -> u64 {
+        let ahead = tat.0.since(now).nanos();
+        match () {
+            () if self.burst == 0 => 0,
+            () if self.clamp => ahead.min(self.bound),
+            () => ahead,
+        }
+    }
+
+    /// Whole units that fit into what is left of the tolerance.
+    fn room(&self, ahead: u64) -> u64 {
+        self.tolerance.saturating_sub(ahead) / self.interval
+    }
+
+    /// Units in use, begun ones included; a second division only for a bucket in debt.
+    fn used(&self, ahead: u64, room: u64) -> u64 {
+        match ahead.checked_sub(self.tolerance) {
+            None | Some(0) => self.burst - room,
+            Some(debt) => self.burst + debt.div_ceil(self.interval),
+        }
+    }
+}
+
+impl Algorithm for Gcra {
+    type State = Tat;
+
+    #[inline]
+    fn admits(&self, tat: &Tat, now: Time, ask: &Ask) -> bool {
+        u128::from(self.ahead(tat, now)) + product(self.interval, ask.least()) <= u128::from(self.tolerance)
+    }
+
+    #[inline]
+    fn record(&self, tat: &mut Tat, now: Time, ask: &Ask, effect: Effect) -> u64 {
+        if self.burst == 0 || !ask.writes() {
+            return 0;
+        }
+        let ahead = self.ahead(tat, now);
+        let (cost, most) = match (effect, ask) {
+            (Effect::Refuse, _) => (0, self.bound),
+            (Effect::Charge, Ask::UpTo(n)) => (self.room(ahead).min(*n), self.tolerance),
+            (Effect::Charge, _) => (ask.cost(), self.tolerance),
+            (Effect::Force, _) => (ask.cost(), self.bound),
+        };
+        let after = u128::from(ahead) + product(self.interval, cost);
+        let after = u64::try_from(after).unwrap_or(u64::MAX).min(most.max(ahead));
+        if after > 0 {
+            tat.0 = now.after(Span::from_nanos(after));
+        }
+        cost
+    }
+
+    #[inline]
+    fn view(&self, tat: &Tat, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+        let ahead = self.ahead(tat, now);
+        let remaining = self.room(ahead);
+        let next = u128::from(ahead) + product(self.interval, remaining + 1) - u128::from(self.tolerance);
+        let wait = match allowed {
+            true => Wait::None,
+            false if ask.least() > self.burst => Wait::Never,
+            false => {
+                let needed = u128::from(ahead) + product(self.interval, ask.least());
+                Wait::For(Span::from_nanos(needed.saturating_sub(u128::from(self.tolerance)) as u64))
+            }
+        };
+        Outcome {
+            remaining,
+            used: self.used(ahead, remaining),
+            wait,
+            reset_after: Span::from_nanos(ahead),
+            next_unit_after: (ahead > 0).then(|| Span::from_nanos(next as u64)),
+            stamp: tat.0,
+            granted,
+            ..Outcome::new(allowed, self.burst)
+        }
+    }
+
+    fn refund(&self, tat: &mut Tat, now: Time, units: u64, stamp: Option<Time>) -> u64 {
+        let ahead = self.ahead(tat, now);
+        let owed = stamp.map_or(u64::MAX, |stamp| stamp.since(now).nanos());
+        let back = product(self.interval, units).min(u128::from(ahead.min(owed)));
+        tat.0 = now.after(Span::from_nanos(ahead - back as u64));
+        div_floor(back, self.interval)
+    }
+}
+
+impl State for Tat {
+    fn is_fresh(&self, now: Time) -> bool {
+        self.0 <= now
+    }
+}

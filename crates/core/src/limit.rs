@@ -1,0 +1,184 @@
+//! A limit: an algorithm and its numbers, as one value that travels inside a charge.
+
+use std::fmt;
+
+use crate::{Concurrency, FixedWindow, Gcra, Queue, SlidingCounter, SlidingLog, Span};
+
+/// Any of the algorithms. Known alternatives, hence an enum: stores match on it, and it is copied, not boxed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Token bucket, GCRA, leaky bucket as a meter.
+    Gcra(Gcra),
+    /// Leaky bucket as a queue.
+    Queue(Queue),
+    /// Fixed window.
+    FixedWindow(FixedWindow),
+    /// Sliding window, exact.
+    SlidingLog(SlidingLog),
+    /// Sliding window, estimated.
+    SlidingCounter(SlidingCounter),
+    /// Slots.
+    Concurrency(Concurrency),
+}
+
+/// Which algorithm a limit is. Part of a bucket's identity: another algorithm is another bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LimitKind {
+    /// [`Limit::Gcra`]
+    Gcra,
+    /// [`Limit::Queue`]
+    Queue,
+    /// [`Limit::FixedWindow`]
+    FixedWindow,
+    /// [`Limit::SlidingLog`]
+    SlidingLog,
+    /// [`Limit::SlidingCounter`]
+    SlidingCounter,
+    /// [`Limit::Concurrency`]
+    Concurrency,
+}
+
+impl LimitKind {
+    /// The name in rules, answers and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LimitKind::Gcra => "gcra",
+            LimitKind::Queue => "leaky_bucket",
+            LimitKind::FixedWindow => "fixed_window",
+            LimitKind::SlidingLog => "sliding_window_log",
+            LimitKind::SlidingCounter => "sliding_window_counter",
+            LimitKind::Concurrency => "concurrency",
+        }
+    }
+}
+
+impl Limit {
+    /// A token bucket of `requests` per second that holds one second's worth.
+    pub fn per_second(requests: u64) -> Result<Limit, LimitError> {
+        Limit::token_bucket(requests, Span::SECOND)
+    }
+
+    /// A token bucket of `requests` per minute that holds one minute's worth.
+    pub fn per_minute(requests: u64) -> Result<Limit, LimitError> {
+        Limit::token_bucket(requests, Span::from_secs(60))
+    }
+
+    /// A token bucket of `requests` per `period`, full at `requests`.
+    pub fn token_bucket(requests: u64, period: Span) -> Result<Limit, LimitError> {
+        Gcra::new(requests, period, requests).map(Limit::Gcra)
+    }
+
+    /// The same rate with room for `burst` at once; only a token bucket has a burst of its own.
+    pub fn burst(self, burst: u64) -> Result<Limit, LimitError> {
+        match self {
+            Limit::Gcra(g) => Gcra::new(g.requests(), g.period(), burst).map(Limit::Gcra),
+            other => Ok(other),
+        }
+    }
+
+    /// Which algorithm it is.
+    pub const fn kind(&self) -> LimitKind {
+        match self {
+            Limit::Gcra(_) => LimitKind::Gcra,
+            Limit::Queue(_) => LimitKind::Queue,
+            Limit::FixedWindow(_) => LimitKind::FixedWindow,
+            Limit::SlidingLog(_) => LimitKind::SlidingLog,
+            Limit::SlidingCounter(_) => LimitKind::SlidingCounter,
+            Limit::Concurrency(_) => LimitKind::Concurrency,
+        }
+    }
+
+    /// The largest cost that can ever pass: what callers are told as `limit`.
+    pub fn capacity(&self) -> u64 {
+        match self {
+            Limit::Gcra(g) => g.burst(),
+            Limit::Queue(q) => q.capacity(),
+            Limit::FixedWindow(w) => w.limit(),
+            Limit::SlidingLog(l) => l.limit(),
+            Limit::SlidingCounter(c) => c.limit(),
+            Limit::Concurrency(c) => c.slots(),
+        }
+    }
+
+    /// Units per [`window`](Limit::window): the rate, where the capacity is the burst.
+    pub fn requests(&self) -> u64 {
+        match self {
+            Limit::Gcra(g) => g.requests(),
+            Limit::Queue(q) => q.requests(),
+            other => other.capacity(),
+        }
+    }
+
+    /// The period of the rate, the length of the window, or a slot's time to live.
+    pub fn window(&self) -> Span {
+        match self {
+            Limit::Gcra(g) => g.period(),
+            Limit::Queue(q) => q.period(),
+            Limit::FixedWindow(w) => w.window(),
+            Limit::SlidingLog(l) => l.window(),
+            Limit::SlidingCounter(c) => c.window(),
+            Limit::Concurrency(c) => c.ttl(),
+        }
+    }
+
+    /// The same limit with `requests` per window and, for a token bucket, `burst` at once: what an override changes.
+    pub fn with_requests(self, requests: u64, burst: u64) -> Result<Limit, LimitError> {
+        Ok(match self {
+            Limit::Gcra(g) => Limit::Gcra(Gcra::new(requests, g.period(), burst)?.with_max_debt(g.max_debt())?),
+            Limit::Queue(q) => Limit::Queue(Queue::new(requests, q.period(), q.max_delay())?),
+            Limit::FixedWindow(w) => Limit::FixedWindow(w.with_limit(requests)),
+            Limit::SlidingLog(l) => Limit::SlidingLog(SlidingLog::new(requests, l.window())?),
+            Limit::SlidingCounter(c) => Limit::SlidingCounter(c.with_limit(requests)),
+            Limit::Concurrency(c) => Limit::Concurrency(Concurrency::new(requests, c.ttl())?),
+        })
+    }
+
+    /// The share of one in `parts`, rounded up: a node's part of a limit while the store is away.
+    pub fn share(self, parts: u64) -> Limit {
+        let part = |n: u64| n.div_ceil(parts.max(1));
+        let burst = if let Limit::Gcra(g) = self { part(g.burst()) } else { 0 };
+        self.with_requests(part(self.requests()), burst).unwrap_or(self)
+    }
+
+    /// `factor` times the limit, or the limit itself where that is not representable.
+    pub fn times(self, factor: u64) -> Limit {
+        let burst = if let Limit::Gcra(g) = self { g.burst().saturating_mul(factor) } else { 0 };
+        let scaled = self.with_requests(self.requests().saturating_mul(factor), burst);
+        scaled.or_else(|_| self.with_requests(self.requests(), burst)).unwrap_or(self)
+    }
+
+    /// The limit with `extra` more capacity at the same rate: what a soft limit admits above itself.
+    pub fn raised(self, extra: u64) -> Limit {
+        match self {
+            Limit::Gcra(g) => g.raised(extra).map_or(self, Limit::Gcra),
+            Limit::Queue(_) | Limit::Concurrency(_) => self,
+            other => other.with_requests(other.requests().saturating_add(extra), 0).unwrap_or(self),
+        }
+    }
+}
+
+/// Why numbers do not make a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LimitError {
+    /// A window, period or time to live of zero.
+    ZeroWindow,
+    /// More than one unit per nanosecond.
+    TooFast,
+    /// A full bucket or window would last longer than 2^63 − 1 ns.
+    TooLong,
+    /// A sliding window log of more than [`SlidingLog::LIMIT_MAX`] units.
+    LogTooLarge,
+}
+
+impl fmt::Display for LimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LimitError::ZeroWindow => "the window must be longer than zero",
+            LimitError::TooFast => "more than one unit per nanosecond; use a longer window or fewer requests",
+            LimitError::TooLong => "a full bucket would last longer than 292 years; lower the burst or the window",
+            LimitError::LogTooLarge => "a sliding window log holds at most 10000 units; use sliding_window_counter",
+        })
+    }
+}
+
+impl std::error::Error for LimitError {}

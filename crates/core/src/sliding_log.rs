@@ -1,0 +1,193 @@
+//! Sliding window log: the time of every admitted request, and so the exact answer.
+//!
+//! Costs memory per request, hence the cap on the limit. Refused requests are not stored; an entry exactly one window
+//! old is gone. Entries of one instant share a place, and forced usage never makes the log longer than its limit.
+
+use std::collections::VecDeque;
+
+use crate::{Algorithm, Ask, Effect, LimitError, Outcome, Span, State, Time, Wait};
+
+/// At most `limit` units in every span of length `window`, exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlidingLog {
+    limit: u64,
+    window: Span,
+}
+
+/// What was admitted, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    entries: VecDeque<Entry>,
+    /// Sum of all costs in `entries`.
+    sum: u64,
+    /// The length of the window, by which the log knows when it may be forgotten.
+    window: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    at: Time,
+    cost: u64,
+}
+
+impl SlidingLog {
+    /// The largest limit: a log holds up to one entry per unit.
+    pub const LIMIT_MAX: u64 = 10_000;
+
+    /// `limit` units per `window`, exactly. Zero blocks; more than [`SlidingLog::LIMIT_MAX`] is refused.
+    pub fn new(limit: u64, window: Span) -> Result<SlidingLog, LimitError> {
+        match window.nanos() {
+            0 => Err(LimitError::ZeroWindow),
+            n if n > Span::MAX.nanos() => Err(LimitError::TooLong),
+            _ if limit > Self::LIMIT_MAX => Err(LimitError::LogTooLarge),
+            _ => Ok(SlidingLog { limit, window }),
+        }
+    }
+
+    /// Units per window.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Length of the window.
+    pub fn window(&self) -> Span {
+        self.window
+    }
+
+    /// The log as of `now`, read without changing it.
+    fn glance<'a>(&self, log: &'a Log, now: Time) -> Glance<'a> {
+        let newest = log.entries.back().map_or(Time::ZERO, |entry| entry.at);
+        let ahead = newest.since(now);
+        // A step back by a window or more shifts the whole log, so that its newest entry is now.
+        let shift = if ahead >= self.window { ahead } else { Span::ZERO };
+        let at = now.max(newest.before(shift));
+        let gone = log.entries.iter().take_while(|entry| at.since(entry.at.before(shift)) >= self.window).count();
+        let dropped: u64 = log.entries.iter().take(gone).fold(0, |sum, entry| sum.saturating_add(entry.cost));
+        Glance { log, shift, at, gone, used: log.sum.saturating_sub(dropped) }
+    }
+
+    fn tidy(&self, log: &mut Log, now: Time) -> (Time, u64) {
+        let Glance { shift, at, gone, used, .. } = self.glance(log, now);
+        log.entries.drain(..gone);
+        if !shift.is_zero() {
+            log.entries.iter_mut().for_each(|entry| entry.at = entry.at.before(shift));
+        }
+        log.sum = used;
+        log.window = self.window;
+        (at, used)
+    }
+}
+
+/// A log seen from now: the first `gone` entries are out of the window, the others count `used`.
+struct Glance<'a> {
+    log: &'a Log,
+    shift: Span,
+    /// Now, or the newest entry if the clock stepped back a little.
+    at: Time,
+    gone: usize,
+    used: u64,
+}
+
+impl Glance<'_> {
+    fn live(&self) -> impl DoubleEndedIterator<Item = Entry> + '_ {
+        self.log.entries.iter().skip(self.gone).map(|entry| Entry { at: entry.at.before(self.shift), ..*entry })
+    }
+}
+
+impl Algorithm for SlidingLog {
+    type State = Log;
+
+    fn admits(&self, log: &Log, now: Time, ask: &Ask) -> bool {
+        self.glance(log, now).used.checked_add(ask.least()).is_some_and(|sum| sum <= self.limit)
+    }
+
+    fn record(&self, log: &mut Log, now: Time, ask: &Ask, effect: Effect) -> u64 {
+        if !ask.writes() {
+            return 0;
+        }
+        let (at, used) = self.tidy(log, now);
+        let cost = match (effect, ask) {
+            (Effect::Refuse, _) => 0,
+            (Effect::Charge, Ask::UpTo(n)) => self.limit.saturating_sub(used).min(*n),
+            _ => ask.cost(),
+        };
+        if cost > 0 {
+            log.push(Entry { at, cost }, self.limit);
+        }
+        cost
+    }
+
+    fn view(&self, log: &Log, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+        let glance = self.glance(log, now);
+        let remaining = self.limit.saturating_sub(glance.used);
+        let leaves_after = |entry: Entry| entry.at.after(self.window).since(now);
+        // The first entry whose departure, with all older ones, brings the use down to `most`.
+        let down_to = |most: u64| {
+            let mut used = glance.used;
+            glance.live().find(|entry| {
+                used = used.saturating_sub(entry.cost);
+                used <= most
+            })
+        };
+        let wait = match allowed {
+            true => Wait::None,
+            false if ask.least() > self.limit => Wait::Never,
+            false => down_to(self.limit - ask.least()).map_or(Wait::Never, |entry| Wait::For(leaves_after(entry))),
+        };
+        let next = match remaining < self.limit {
+            true => down_to(self.limit - remaining - 1).map(leaves_after),
+            false => None,
+        };
+        Outcome {
+            remaining,
+            used: glance.used,
+            wait,
+            reset_after: glance.live().next_back().map_or(Span::ZERO, leaves_after),
+            next_unit_after: next,
+            stamp: glance.at,
+            granted,
+            ..Outcome::new(allowed, self.limit)
+        }
+    }
+
+    fn refund(&self, log: &mut Log, now: Time, units: u64, stamp: Option<Time>) -> u64 {
+        self.tidy(log, now);
+        let place = match stamp {
+            None => log.entries.len().checked_sub(1),
+            Some(stamp) => log.entries.binary_search_by_key(&stamp, |entry| entry.at).ok(),
+        };
+        let Some(entry) = place.and_then(|place| log.entries.get_mut(place)) else { return 0 };
+        let back = units.min(entry.cost);
+        entry.cost -= back;
+        log.sum -= back;
+        if entry.cost == 0 {
+            place.map(|place| log.entries.remove(place));
+        }
+        back
+    }
+}
+
+impl Log {
+    /// Appends, or joins the newest entry when that is of the same instant or the log is as long as its limit. Joining
+    /// a later instant moves the older usage there: forced usage may weigh longer, never shorter.
+    fn push(&mut self, new: Entry, limit: u64) {
+        let full = self.entries.len() as u64 >= limit.max(1);
+        self.sum = self.sum.saturating_add(new.cost);
+        match self.entries.back_mut() {
+            Some(newest) if newest.at == new.at || full => {
+                *newest = Entry { at: new.at, cost: newest.cost.saturating_add(new.cost) };
+            }
+            _ => self.entries.push_back(new),
+        }
+    }
+}
+
+impl State for Log {
+    fn is_fresh(&self, now: Time) -> bool {
+        self.entries.back().is_none_or(|newest| newest.at.after(self.window) <= now)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+    }
+}
