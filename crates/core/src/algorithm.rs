@@ -47,6 +47,9 @@ pub trait State: Default {
     fn heap_bytes(&self) -> usize {
         0
     }
+
+    /// Tells the state that its store is full: it must not take more memory, and may forget detail, never usage.
+    fn confine(&mut self, _confined: bool) {}
 }
 
 /// A span rounded up into 32 bits (26 of mantissa, 6 of shift): how long a state outlives its window, at half the

@@ -1,6 +1,6 @@
 //! One limit applied to one bucket for one request, and the receipt of having done so.
 
-use crate::{Ask, Digest, Limit, SlotId, Span, Time};
+use crate::{Ask, Digest, Effect, Limit, SlotId, Span, Time};
 
 /// What a store is asked to do with one bucket. The algorithm travels inside; the store knows nothing of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,18 @@ impl Charge {
         match self.soft {
             Some(soft) => self.limit.raised(soft.draw(self.bucket, self.limit.window(), now)),
             None => self.limit,
+        }
+    }
+
+    /// What becomes of this charge, given whether the request passes and whether this bucket would let it. `None`: the
+    /// charge only asks.
+    pub fn effect(&self, request_passes: bool, bucket_admits: bool) -> Option<Effect> {
+        match self.ask {
+            Ask::Force(_) => Some(Effect::Force),
+            ask if !ask.writes() => None,
+            _ if request_passes && bucket_admits => Some(Effect::Charge),
+            _ if self.count_denied => Some(Effect::Force),
+            _ => Some(Effect::Refuse),
         }
     }
 

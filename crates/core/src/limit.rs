@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Concurrency, FixedWindow, Gcra, Queue, SlidingCounter, SlidingLog, Span};
+use crate::{Concurrency, FixedWindow, Gcra, Queue, SlidingCounter, SlidingLog, Span, Time};
 
 /// Any of the algorithms. Known alternatives, hence an enum: stores match on it, and it is copied, not boxed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +131,15 @@ impl Limit {
             Limit::SlidingCounter(c) => Limit::SlidingCounter(c.with_limit(requests)),
             Limit::Concurrency(c) => Limit::Concurrency(Concurrency::new(requests, c.ttl())?),
         })
+    }
+
+    /// Until when a charge that left `stamp` behind may still be refunded: after that, time has given everything back.
+    pub fn owes_until(&self, stamp: Time) -> Time {
+        match self {
+            Limit::Gcra(_) | Limit::Queue(_) | Limit::FixedWindow(_) | Limit::Concurrency(_) => stamp,
+            Limit::SlidingLog(l) => stamp.after(l.window()),
+            Limit::SlidingCounter(c) => stamp.after(c.window()),
+        }
     }
 
     /// The share of one in `parts`, rounded up: a node's part of a limit while the store is away.

@@ -22,6 +22,8 @@ pub struct Log {
     sum: u64,
     /// The length of the window, by which the log knows when it may be forgotten.
     window: Span,
+    /// The store is full: grow no further.
+    confined: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,10 +170,11 @@ impl Algorithm for SlidingLog {
 }
 
 impl Log {
-    /// Appends, or joins the newest entry when that is of the same instant or the log is as long as its limit. Joining
-    /// a later instant moves the older usage there: forced usage may weigh longer, never shorter.
+    /// Appends, or joins the newest entry when that is of the same instant or the log may not grow. Joining a later
+    /// instant moves the older usage there: it may weigh longer, never shorter.
     fn push(&mut self, new: Entry, limit: u64) {
-        let full = self.entries.len() as u64 >= limit.max(1);
+        let full = self.entries.len() as u64 >= limit.max(1)
+            || (self.confined && self.entries.len() == self.entries.capacity());
         self.sum = self.sum.saturating_add(new.cost);
         match self.entries.back_mut() {
             Some(newest) if newest.at == new.at || full => {
@@ -189,5 +192,9 @@ impl State for Log {
 
     fn heap_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
+    }
+
+    fn confine(&mut self, confined: bool) {
+        self.confined = confined;
     }
 }

@@ -1,1 +1,13 @@
-//! Placeholder.
+//! Where buckets live.
+//!
+//! A [`Store`] looks at all buckets of a request, then charges all of them or none. [`Memory`] does so in this process:
+//! exact, bounded, and without a network; it is also what a node falls back to when a shared store is away.
+
+mod clock;
+pub mod memory;
+mod store;
+mod sync;
+
+pub use clock::MonotonicClock;
+pub use memory::{Memory, MemoryConfig, MemoryStats};
+pub use store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};

@@ -1,0 +1,246 @@
+//! Buckets in this process: exact, bounded, decided in about one cache miss.
+//!
+//! Buckets are spread over shards by their digest, each behind its own lock. A request locks the shards of all its
+//! buckets in index order, looks at every bucket, then records into all or none. A store that is full drops only
+//! buckets that equal unused ones; if there are none, new keys share their rule's overflow bucket, so a flood can
+//! neither reset a limit nor grow memory.
+
+mod shard;
+mod spent;
+mod table;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use smallvec::SmallVec;
+use tollgate_core::{Charge, Clock, Digest, LimitKind, Owner, Receipt, Span, Time};
+
+use self::shard::{Look, Shard};
+use crate::sync::{Mutex, MutexGuard};
+use crate::{MonotonicClock, Outcomes, Store, StoreError, Taken};
+
+/// How large the store may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryConfig {
+    /// Bytes for buckets, all of them together. Default 1 GiB: some twenty million keys.
+    pub max_memory: usize,
+    /// How many times a rule's limit its overflow bucket lets through. Default 10.
+    pub overflow_factor: u64,
+    /// Independent parts, each behind a lock of its own. Default 256.
+    pub shards: usize,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        MemoryConfig { max_memory: 1 << 30, overflow_factor: 10, shards: 256 }
+    }
+}
+
+/// What the store holds. Sums over shards, taken one after the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// Buckets held.
+    pub buckets: usize,
+    /// Bytes they take.
+    pub bytes: usize,
+    /// Buckets dropped because they equalled unused ones.
+    pub dropped: u64,
+    /// Charges that went to an overflow bucket.
+    pub overflowed: u64,
+}
+
+/// The in-memory store.
+///
+/// ```
+/// use tollgate_core::{Charge, Digest, Limit};
+/// use tollgate_store::{Memory, Outcomes};
+///
+/// let store = Memory::default();
+/// let charge = Charge::new(Digest([1, 2]), Limit::per_minute(2).unwrap(), 1);
+/// let mut outcomes = Outcomes::new();
+/// assert!(store.take_now(&[charge], &mut outcomes).allowed);
+/// assert!(store.take_now(&[charge], &mut outcomes).allowed);
+/// assert!(!store.take_now(&[charge], &mut outcomes).allowed);
+/// ```
+pub struct Memory {
+    shards: Box<[Line]>,
+    clock: Arc<dyn Clock>,
+    config: MemoryConfig,
+    overflowed: AtomicU64,
+}
+
+/// One shard on cache lines of its own: neighbours are not slowed by each other's locks.
+#[repr(align(64))]
+struct Line(Mutex<Shard>);
+
+impl Memory {
+    /// A store on the real clock.
+    pub fn new(config: MemoryConfig) -> Memory {
+        Memory::with_clock(config, Arc::new(MonotonicClock::new()))
+    }
+
+    /// A store on a clock of one's own, such as `ManualClock`.
+    pub fn with_clock(config: MemoryConfig, clock: Arc<dyn Clock>) -> Memory {
+        let config = MemoryConfig { shards: config.shards.clamp(1, 1 << 16), ..config };
+        let budget = (config.max_memory / config.shards).max(Shard::BUDGET_MIN);
+        let shards = (0..config.shards).map(|_| Line(Mutex::new(Shard::new(budget)))).collect();
+        Memory { shards, clock, config, overflowed: AtomicU64::new(0) }
+    }
+
+    /// The clock that decides here.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// [`Store::take`], at once: this store never waits and never fails.
+    #[inline]
+    pub fn take_now(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Taken {
+        outcomes.clear();
+        // Read before locking: a few nanoseconds of age are a tiny step back, which every algorithm absorbs, and the
+        // lock is held that much shorter.
+        let now = self.clock.now();
+        let allowed = match charges {
+            [] => true,
+            [charge] => self.take_one(charge, now, outcomes),
+            many => self.take_many(many, now, outcomes),
+        };
+        Taken { allowed, now }
+    }
+
+    /// [`Store::give_back`], at once.
+    pub fn give_back_now(&self, receipts: &[Receipt]) -> usize {
+        let now = self.clock.now();
+        receipts.iter().filter(|receipt| self.lock(receipt.bucket).give_back(receipt, now)).count()
+    }
+
+    /// [`Store::forget`], at once.
+    pub fn forget_now(&self, buckets: &[(Digest, LimitKind)]) {
+        for (bucket, kind) in buckets {
+            self.lock(*bucket).forget(*bucket, *kind);
+        }
+    }
+
+    /// Looks at a few more buckets in every shard and drops those that equal unused ones. Worth calling now and then
+    /// from an idle moment: otherwise only a store that needs room tidies up.
+    pub fn sweep(&self) {
+        let now = self.clock.now();
+        self.shards.iter().for_each(|line| line.0.lock().sweep(now));
+    }
+
+    /// What the store holds.
+    pub fn stats(&self) -> MemoryStats {
+        let start = MemoryStats { overflowed: self.overflowed.load(Ordering::Relaxed), ..MemoryStats::default() };
+        self.shards.iter().fold(start, |sum, line| {
+            let shard = line.0.lock();
+            MemoryStats {
+                buckets: sum.buckets + shard.buckets(),
+                bytes: sum.bytes + shard.bytes(),
+                dropped: sum.dropped + shard.dropped(),
+                ..sum
+            }
+        })
+    }
+
+    fn take_one(&self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> bool {
+        let mut shard = self.lock(charge.bucket);
+        let Look::Seen { admits, place } = shard.look(charge, now) else {
+            drop(shard);
+            return self.take_one(&self.overflowed(charge), now, outcomes);
+        };
+        let passes = admits || !charge.is_enforced();
+        outcomes.push(shard.settle(charge, place, now, passes, admits));
+        passes
+    }
+
+    fn take_many(&self, charges: &[Charge], now: Time, outcomes: &mut Outcomes) -> bool {
+        let mut locks = Locks::new(self, charges);
+        let mut looks: SmallVec<[Look; 16]> = SmallVec::new();
+        looks.extend(charges.iter().map(|charge| locks.of(charge).look(charge, now)));
+        if looks.contains(&Look::Full) {
+            drop(locks); // the overflow buckets live in other shards, which have their place in the order of locking
+            let redirect = |(charge, look): (&Charge, &Look)| match look {
+                Look::Full => self.overflowed(charge),
+                Look::Seen { .. } => *charge,
+            };
+            let redirected: SmallVec<[Charge; 16]> = charges.iter().zip(&looks).map(redirect).collect();
+            return self.take_many(&redirected, now, outcomes);
+        }
+        let passes = charges.iter().zip(&looks).all(|(charge, look)| look.admits() || !charge.is_enforced());
+        for (charge, look) in charges.iter().zip(looks) {
+            let Look::Seen { admits, place } = look else { continue };
+            outcomes.push(locks.of(charge).settle(charge, place, now, passes, admits));
+        }
+        passes
+    }
+
+    /// The same charge on its owner's overflow bucket, for which there always is room: there is one per rule.
+    #[cold]
+    fn overflowed(&self, charge: &Charge) -> Charge {
+        self.overflowed.fetch_add(1, Ordering::Relaxed);
+        let owner = Owner { share: Shard::EXEMPT, ..charge.owner };
+        let bucket = Digest([u64::from(owner.id).wrapping_mul(0x9e37_79b9_7f4a_7c15), u64::MAX - u64::from(owner.id)]);
+        Charge { bucket, limit: charge.limit.times(self.config.overflow_factor), owner, ..*charge }
+    }
+
+    #[inline]
+    fn lock(&self, bucket: Digest) -> MutexGuard<'_, Shard> {
+        #[expect(clippy::indexing_slicing, reason = "the index is below the number of shards by construction")]
+        self.shards[self.index(bucket)].0.lock()
+    }
+
+    #[inline]
+    fn index(&self, bucket: Digest) -> usize {
+        let [bits, _] = bucket.0;
+        ((u128::from(bits) * self.shards.len() as u128) >> 64) as usize
+    }
+}
+
+/// The locks of all shards a request touches, taken in index order, so that no two requests wait for each other.
+struct Locks<'a> {
+    memory: &'a Memory,
+    held: SmallVec<[(usize, MutexGuard<'a, Shard>); 16]>,
+}
+
+impl<'a> Locks<'a> {
+    fn new(memory: &'a Memory, charges: &[Charge]) -> Locks<'a> {
+        let mut order: SmallVec<[usize; 16]> = charges.iter().map(|charge| memory.index(charge.bucket)).collect();
+        order.sort_unstable();
+        order.dedup();
+        let held = order.into_iter().filter_map(|index| Some((index, memory.shards.get(index)?.0.lock())));
+        Locks { memory, held: held.collect() }
+    }
+
+    fn of(&mut self, charge: &Charge) -> &mut Shard {
+        let index = self.memory.index(charge.bucket);
+        let held = self.held.iter_mut().find(|(held, _)| *held == index);
+        &mut held.expect("the shard of every charge is locked").1
+    }
+}
+
+impl Store for Memory {
+    async fn take(&self, charges: &[Charge], _: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        Ok(self.take_now(charges, outcomes))
+    }
+
+    async fn give_back(&self, receipts: &[Receipt]) -> Result<usize, StoreError> {
+        Ok(self.give_back_now(receipts))
+    }
+
+    async fn forget(&self, buckets: &[(Digest, LimitKind)]) -> Result<(), StoreError> {
+        self.forget_now(buckets);
+        Ok(())
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory::new(MemoryConfig::default())
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("config", &self.config).finish_non_exhaustive()
+    }
+}

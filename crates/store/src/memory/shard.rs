@@ -1,0 +1,290 @@
+//! One shard: a table per kind of state, a budget, and what to do when it is spent.
+
+use std::collections::HashMap;
+
+use tollgate_core::{
+    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, State, Tat, Time, Window,
+};
+
+use super::spent::Spent;
+use super::table::{Entry, Table};
+
+/// Everything behind one lock.
+#[derive(Debug)]
+#[repr(C)] // the most frequent table next to the lock
+pub(super) struct Shard {
+    gcra: Table<Tat>,
+    window: Table<Window>,
+    counter: Table<Counter>,
+    queue: Table<NextFree>,
+    log: Table<Log>,
+    slots: Table<Slots>,
+    books: Books,
+    spent: Spent,
+}
+
+/// What the shard's entries cost, and whom.
+#[derive(Debug, Default)]
+struct Books {
+    budget: usize,
+    /// Bytes of all tables.
+    tables: usize,
+    /// Bytes that states hold outside their entries.
+    heap: usize,
+    /// Bytes of entries by owner, for those who may not fill the store.
+    owned: HashMap<u32, usize>,
+    dropped: u64,
+}
+
+/// What a look at a charge's bucket showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// The bucket answers; `place` is where it was found.
+    Seen { admits: bool, place: Option<usize> },
+    /// There is no such bucket and no room for one.
+    Full,
+}
+
+impl Look {
+    pub(super) fn admits(self) -> bool {
+        matches!(self, Look::Seen { admits: true, .. })
+    }
+}
+
+/// Runs `$body` with the table and the algorithm that belong to `$limit`.
+macro_rules! with_table {
+    ($shard:expr, $limit:expr, |$table:ident, $algorithm:ident| $body:expr) => {
+        match $limit {
+            Limit::Gcra($algorithm) => { let $table = &mut $shard.gcra; $body }
+            Limit::FixedWindow($algorithm) => { let $table = &mut $shard.window; $body }
+            Limit::SlidingCounter($algorithm) => { let $table = &mut $shard.counter; $body }
+            Limit::Queue($algorithm) => { let $table = &mut $shard.queue; $body }
+            Limit::SlidingLog($algorithm) => { let $table = &mut $shard.log; $body }
+            Limit::Concurrency($algorithm) => { let $table = &mut $shard.slots; $body }
+        }
+    };
+}
+
+impl Shard {
+    /// The share of an owner that never runs out of room: overflow buckets.
+    pub(super) const EXEMPT: u8 = u8::MAX;
+    /// A shard can always hold a few buckets.
+    pub(super) const BUDGET_MIN: usize = 4096;
+
+    pub(super) fn new(budget: usize) -> Shard {
+        Shard {
+            gcra: Table::default(),
+            window: Table::default(),
+            counter: Table::default(),
+            queue: Table::default(),
+            log: Table::default(),
+            slots: Table::default(),
+            books: Books { budget, ..Books::default() },
+            spent: Spent::default(),
+        }
+    }
+
+    /// Would the bucket let the charge pass? Changes no bucket; may tidy up to make room for a new one.
+    #[inline]
+    pub(super) fn look(&mut self, charge: &Charge, now: Time) -> Look {
+        let limit = charge.limit_at(now);
+        let found = with_table!(self, limit, |table, algorithm| look_in(table, &algorithm, charge, now));
+        if found.place().is_none() && charge.ask.writes() && !self.make_room(charge, now) {
+            return Look::Full;
+        }
+        found
+    }
+
+    /// Records what was decided over all charges, and tells what the bucket now says.
+    #[inline]
+    pub(super) fn settle(&mut self, charge: &Charge, place: Option<usize>, now: Time, passes: bool, admits: bool) -> Outcome {
+        let deciding = charge.limit_at(now);
+        let books = &mut self.books;
+        let granted = match charge.effect(passes, admits) {
+            None => 0,
+            Some(effect) => with_table!(self, deciding, |table, algorithm| {
+                record_in(table, books, charge, place, |state| algorithm.record(state, now, &charge.ask, effect), now)
+            }),
+        };
+        let mut outcome = with_table!(self, charge.limit, |table, algorithm| {
+            let place = place.filter(|place| table.get(*place, charge.bucket).is_some());
+            let entry = place.or_else(|| table.find(charge.bucket)).and_then(|place| table.get(place, charge.bucket));
+            match entry {
+                Some(entry) => algorithm.view(&entry.state, now, &charge.ask, admits, granted),
+                None => algorithm.view(&Default::default(), now, &charge.ask, admits, granted),
+            }
+        });
+        outcome.overflow = charge.owner.share == Self::EXEMPT;
+        outcome
+    }
+
+    /// Gives back what the receipt's charge still owes; true if that was anything.
+    pub(super) fn give_back(&mut self, receipt: &Receipt, now: Time) -> bool {
+        if let (Limit::Concurrency(limit), Some(id)) = (receipt.limit, receipt.slot) {
+            let place = self.slots.find(receipt.bucket);
+            let entry = place.and_then(|place| self.slots.get_mut(place, receipt.bucket));
+            return entry.is_some_and(|entry| limit.release(&mut entry.state, now, id));
+        }
+        if !self.spent.spend(receipt.number, receipt.limit.owes_until(receipt.stamp), now) {
+            return false;
+        }
+        with_table!(self, receipt.limit, |table, algorithm| {
+            let place = table.find(receipt.bucket);
+            let entry = place.and_then(|place| table.get_mut(place, receipt.bucket));
+            entry.is_some_and(|entry| algorithm.refund(&mut entry.state, now, receipt.units, Some(receipt.stamp)) > 0)
+        })
+    }
+
+    pub(super) fn forget(&mut self, bucket: Digest, kind: LimitKind) {
+        let books = &mut self.books;
+        match kind {
+            LimitKind::Gcra => forget_in(&mut self.gcra, books, bucket),
+            LimitKind::FixedWindow => forget_in(&mut self.window, books, bucket),
+            LimitKind::SlidingCounter => forget_in(&mut self.counter, books, bucket),
+            LimitKind::Queue => forget_in(&mut self.queue, books, bucket),
+            LimitKind::SlidingLog => forget_in(&mut self.log, books, bucket),
+            LimitKind::Concurrency => forget_in(&mut self.slots, books, bucket),
+        }
+    }
+
+    pub(super) fn sweep(&mut self, now: Time) {
+        let books = &mut self.books;
+        self.gcra.turn_hand(now, |entry| books.strike(entry));
+        self.window.turn_hand(now, |entry| books.strike(entry));
+        self.counter.turn_hand(now, |entry| books.strike(entry));
+        self.queue.turn_hand(now, |entry| books.strike(entry));
+        self.log.turn_hand(now, |entry| books.strike(entry));
+        self.slots.turn_hand(now, |entry| books.strike(entry));
+    }
+
+    pub(super) fn buckets(&self) -> usize {
+        self.gcra.len() + self.window.len() + self.counter.len() + self.queue.len() + self.log.len() + self.slots.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.books.bytes() + self.spent.bytes()
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.books.dropped
+    }
+
+    /// Makes room for one more bucket of the charge's kind: grows while the budget lasts, then drops what is fresh.
+    #[inline]
+    fn make_room(&mut self, charge: &Charge, now: Time) -> bool {
+        if charge.owner.share == 100 && with_table!(self, charge.limit, |table, _algorithm| table.has_room()) {
+            return true;
+        }
+        self.make_room_slowly(charge, now)
+    }
+
+    #[cold]
+    fn make_room_slowly(&mut self, charge: &Charge, now: Time) -> bool {
+        let share = charge.owner.share;
+        let books = &mut self.books;
+        with_table!(self, charge.limit, |table, _algorithm| {
+            let exempt = share == Self::EXEMPT;
+            if !exempt && !books.may_own_more(charge.owner.id, share) {
+                table.turn_hand(now, |entry| books.strike(entry));
+                if !books.may_own_more(charge.owner.id, share) {
+                    return false;
+                }
+            }
+            if table.has_room() {
+                return true;
+            }
+            let before = table.bytes();
+            if exempt || books.bytes() - before + table.bytes_grown() <= books.budget {
+                table.grow(now, |entry| books.strike(entry));
+                books.tables = books.tables - before + table.bytes();
+            } else {
+                table.turn_hand(now, |entry| books.strike(entry));
+            }
+            table.has_room()
+        })
+    }
+}
+
+impl Look {
+    fn place(self) -> Option<usize> {
+        match self {
+            Look::Seen { place, .. } => place,
+            Look::Full => None,
+        }
+    }
+}
+
+impl Books {
+    fn bytes(&self) -> usize {
+        self.tables + self.heap
+    }
+
+    /// True while `owner` has not filled its share of the budget.
+    fn may_own_more(&self, owner: u32, share: u8) -> bool {
+        share >= 100 || self.owned.get(&owner).is_none_or(|bytes| *bytes < self.budget / 100 * usize::from(share))
+    }
+
+    /// Enters a new bucket.
+    fn enter<S>(&mut self, owner: u32, share: u8) {
+        if share < 100 {
+            *self.owned.entry(owner).or_default() += size_of::<Entry<S>>();
+        }
+    }
+
+    /// Strikes out a bucket that is dropped.
+    fn strike<S: State>(&mut self, entry: &Entry<S>) {
+        self.dropped += 1;
+        self.heap -= entry.state.heap_bytes().min(self.heap);
+        if let Some(bytes) = self.owned.get_mut(&entry.owner) {
+            *bytes = bytes.saturating_sub(size_of::<Entry<S>>());
+        }
+    }
+}
+
+#[inline]
+fn look_in<A: Algorithm>(table: &Table<A::State>, algorithm: &A, charge: &Charge, now: Time) -> Look {
+    let place = table.find(charge.bucket);
+    let admits = match place.and_then(|place| table.get(place, charge.bucket)) {
+        Some(entry) => algorithm.admits(&entry.state, now, &charge.ask),
+        None => algorithm.admits(&A::State::default(), now, &charge.ask),
+    };
+    Look::Seen { admits, place }
+}
+
+#[inline]
+fn record_in<S: State>(
+    table: &mut Table<S>,
+    books: &mut Books,
+    charge: &Charge,
+    place: Option<usize>,
+    record: impl FnOnce(&mut S) -> u64,
+    now: Time,
+) -> u64 {
+    // An earlier charge of the same request may have moved the entry while making room for its own.
+    let place = place.filter(|place| table.get(*place, charge.bucket).is_some()).or_else(|| table.find(charge.bucket));
+    if let Some(entry) = place.and_then(|place| table.get_mut(place, charge.bucket)) {
+        let before = entry.state.heap_bytes();
+        entry.state.confine(books.bytes() > books.budget);
+        let granted = record(&mut entry.state);
+        books.heap = books.heap + entry.state.heap_bytes() - before;
+        return granted;
+    }
+    let mut state = S::default();
+    let granted = record(&mut state);
+    if !state.is_fresh(now) {
+        books.heap += state.heap_bytes();
+        books.enter::<S>(charge.owner.id, charge.owner.share);
+        let before = table.bytes();
+        table.insert(charge.bucket, state, charge.owner.id);
+        books.tables = books.tables - before + table.bytes();
+    }
+    granted
+}
+
+fn forget_in<S: State>(table: &mut Table<S>, books: &mut Books, bucket: Digest) {
+    let Some(place) = table.find(bucket) else { return };
+    if let Some(entry) = table.get(place, bucket) {
+        books.strike(entry);
+    }
+    table.remove(place);
+}

@@ -1,0 +1,35 @@
+//! Receipts that were given back, remembered for as long as they could give anything.
+
+use std::collections::HashMap;
+
+use tollgate_core::Time;
+
+/// Numbers of spent receipts, each until its charge owes nothing any more. After that time itself has given the units
+/// back, and the receipt is worthless without being remembered.
+#[derive(Debug, Default)]
+pub(super) struct Spent(HashMap<u64, Time>);
+
+impl Spent {
+    /// How many are remembered at most; beyond it receipts are refused, which keeps units charged but never hands any
+    /// out twice.
+    const MOST: usize = 1 << 14;
+
+    /// Spends `number`, unless it is spent already or there is no room to remember it.
+    pub(super) fn spend(&mut self, number: u64, until: Time, now: Time) -> bool {
+        if self.0.len() >= Self::MOST {
+            self.0.retain(|_, until| *until > now);
+        }
+        if self.0.len() >= Self::MOST || self.0.contains_key(&number) {
+            return false;
+        }
+        if until > now {
+            self.0.insert(number, until);
+        }
+        true
+    }
+
+    /// Bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.capacity() * (size_of::<(u64, Time)>() + 1)
+    }
+}

@@ -1,0 +1,256 @@
+//! One open-addressed table of fixed-size entries, found by the digest they carry.
+//!
+//! At a million keys the cache miss is the cost, so an entry holds digest and state side by side and is found by
+//! linear probing: the home place comes from the digest's own bits, and neighbours share a cache line. The table grows
+//! by half instead of doubling, so memory per key stays close to what the keys need; homes keep the order of the
+//! digests, which makes growing a walk through memory rather than a shuffle. Probing runs off the end into a short
+//! tail instead of wrapping around: removal then needs one comparison.
+
+use tollgate_core::{Digest, State, Time};
+
+/// Entries per bucket of one kind.
+#[derive(Debug)]
+pub(super) struct Table<S> {
+    /// Homes first, then the tail.
+    entries: Vec<Entry<S>>,
+    homes: usize,
+    len: usize,
+    /// Where the sweep goes on: a hand that turns with every entry that finds no room.
+    hand: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry<S> {
+    /// All zero: vacant. A real digest is that with probability 2^-128.
+    bucket: Digest,
+    pub(super) state: S,
+    pub(super) owner: u32,
+}
+
+const VACANT: Digest = Digest([0, 0]);
+
+/// Entries looked at by one turn of the hand: bounded work for the request that has to wait for it.
+const HAND_STEP: usize = 64;
+
+impl<S> Default for Table<S> {
+    fn default() -> Self {
+        Table { entries: Vec::new(), homes: 0, len: 0, hand: 0 }
+    }
+}
+
+impl<S: State> Table<S> {
+    /// Buckets in the table.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes the table occupies, without what states hold outside.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry<S>>()
+    }
+
+    /// The place of `bucket`.
+    #[inline]
+    pub(super) fn find(&self, bucket: Digest) -> Option<usize> {
+        let home = self.home(bucket);
+        let probe = self.entries.get(home..)?.iter().position(|entry| entry.bucket == bucket || entry.bucket == VACANT)?;
+        let place = home + probe;
+        (self.entries.get(place)?.bucket == bucket).then_some(place)
+    }
+
+    /// The entry at `place`, if it still is `bucket`'s.
+    #[inline]
+    pub(super) fn get(&self, place: usize, bucket: Digest) -> Option<&Entry<S>> {
+        self.entries.get(place).filter(|entry| entry.bucket == bucket)
+    }
+
+    /// The entry at `place`, if it still is `bucket`'s.
+    #[inline]
+    pub(super) fn get_mut(&mut self, place: usize, bucket: Digest) -> Option<&mut Entry<S>> {
+        self.entries.get_mut(place).filter(|entry| entry.bucket == bucket)
+    }
+
+    /// True if one more entry fits without growing.
+    pub(super) fn has_room(&self) -> bool {
+        self.len < most(self.homes)
+    }
+
+    /// Bytes the table would occupy after growing.
+    pub(super) fn bytes_grown(&self) -> usize {
+        slots(grown(self.homes)) * size_of::<Entry<S>>()
+    }
+
+    /// Puts a new entry in; answers its place. Grows by itself when probing runs off the end, which the caller's
+    /// budget has to tolerate: it happens to one table in many thousands.
+    pub(super) fn insert(&mut self, bucket: Digest, state: S, owner: u32) -> usize {
+        debug_assert!(bucket != VACANT && self.find(bucket).is_none(), "a bucket is inserted once");
+        loop {
+            let home = self.home(bucket);
+            let vacant = self.entries.iter().skip(home).position(|entry| entry.bucket == VACANT);
+            match vacant.and_then(|probe| Some((home + probe, self.entries.get_mut(home + probe)?))) {
+                Some((place, entry)) => {
+                    *entry = Entry { bucket, state, owner };
+                    self.len += 1;
+                    return place;
+                }
+                None => self.resize(grown(self.homes), |_| true),
+            }
+        }
+    }
+
+    /// Rebuilds the table without what is fresh, with room for half as much again as is left; calls `dropped` with
+    /// every entry that goes.
+    pub(super) fn grow(&mut self, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+        let live = self.entries.iter().filter(|entry| entry.bucket != VACANT && !entry.state.is_fresh(now)).count();
+        let homes = if live < most(self.homes) * 2 / 3 { self.homes } else { grown(self.homes) };
+        self.resize(homes, |entry| {
+            let keep = !entry.state.is_fresh(now);
+            if !keep {
+                dropped(entry);
+            }
+            keep
+        });
+    }
+
+    /// Turns the hand: looks at the next few entries and drops those that equal a fresh bucket.
+    pub(super) fn turn_hand(&mut self, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+        for _ in 0..HAND_STEP.min(self.entries.len()) {
+            if self.hand >= self.entries.len() {
+                self.hand = 0;
+            }
+            match self.entries.get(self.hand) {
+                Some(entry) if entry.bucket != VACANT && entry.state.is_fresh(now) => {
+                    dropped(entry);
+                    self.remove(self.hand); // the next entry may have moved here: look again
+                }
+                _ => self.hand += 1,
+            }
+        }
+    }
+
+    /// Takes an entry out and closes the gap, so that everything behind stays reachable from its home.
+    pub(super) fn remove(&mut self, place: usize) {
+        let mut gap = place;
+        for next in place + 1.. {
+            match self.entries.get(next) {
+                Some(entry) if entry.bucket != VACANT => {
+                    if self.home(entry.bucket) <= gap {
+                        self.entries.swap(gap, next);
+                        gap = next;
+                    }
+                }
+                _ => break,
+            }
+        }
+        if let Some(entry) = self.entries.get_mut(gap) {
+            *entry = Entry::vacant();
+            self.len -= 1;
+        }
+    }
+
+    #[inline]
+    fn home(&self, bucket: Digest) -> usize {
+        let [_, bits] = bucket.0;
+        ((u128::from(bits) * self.homes as u128) >> 64) as usize
+    }
+
+    fn resize(&mut self, homes: usize, mut keep: impl FnMut(&Entry<S>) -> bool) {
+        let entries = (0..slots(homes)).map(|_| Entry::vacant()).collect();
+        let old = std::mem::replace(self, Table { entries, homes, len: 0, hand: 0 });
+        for entry in old.entries {
+            if entry.bucket != VACANT && keep(&entry) {
+                self.insert(entry.bucket, entry.state, entry.owner);
+            }
+        }
+    }
+}
+
+impl<S: State> Entry<S> {
+    fn vacant() -> Entry<S> {
+        Entry { bucket: VACANT, state: S::default(), owner: 0 }
+    }
+}
+
+/// Half as many homes again.
+fn grown(homes: usize) -> usize {
+    (homes + homes / 2).max(8)
+}
+
+/// Places for that many homes: a tail catches what probes past the last home.
+fn slots(homes: usize) -> usize {
+    homes + (homes / 8 + 4).min(128)
+}
+
+/// How full the homes may become: four fifths.
+fn most(homes: usize) -> usize {
+    homes / 5 * 4
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::{Counter, Tat, Window};
+
+    use super::*;
+
+    #[test]
+    fn entries_are_as_small_as_promised() {
+        assert_eq!(size_of::<Entry<Tat>>(), 32);
+        assert_eq!(size_of::<Entry<Window>>(), 40);
+        assert_eq!(size_of::<Entry<Counter>>(), 48);
+    }
+
+    fn digest(n: u64) -> Digest {
+        let spread = |x: u64| x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        Digest([spread(n + 1), spread(spread(n + 7))])
+    }
+
+    #[test]
+    fn everything_inserted_is_found_through_growth_and_removal() {
+        let mut table = Table::<Tat>::default();
+        for n in 0..10_000 {
+            if !table.has_room() {
+                table.grow(Time::ZERO, |_| {});
+            }
+            table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
+        }
+        for n in (0..10_000).step_by(3) {
+            let place = table.find(digest(n)).expect("was inserted");
+            table.remove(place);
+        }
+        for n in 0..10_000 {
+            let found = table.find(digest(n)).and_then(|place| table.get(place, digest(n))).map(|entry| entry.state);
+            let expected = (n % 3 != 0).then_some(Tat(Time::from_nanos(n + 1)));
+            assert_eq!(found, expected, "bucket {n}");
+        }
+    }
+
+    #[test]
+    fn growing_drops_only_what_is_fresh() {
+        let mut table = Table::<Tat>::default();
+        for n in 0..1000 {
+            if !table.has_room() {
+                table.grow(Time::ZERO, |_| {});
+            }
+            table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
+        }
+        let mut dropped = 0;
+        table.grow(Time::from_nanos(500), |_| dropped += 1);
+        assert_eq!((dropped, table.len()), (500, 500));
+        assert!((500..1000).all(|n| table.find(digest(n)).is_some()));
+    }
+
+    #[test]
+    fn the_hand_reaches_every_fresh_entry() {
+        let mut table = Table::<Tat>::default();
+        for n in 0..1000 {
+            if !table.has_room() {
+                table.grow(Time::ZERO, |_| {});
+            }
+            table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
+        }
+        for _ in 0..64 {
+            table.turn_hand(Time::from_nanos(900), |_| {});
+        }
+        assert_eq!(table.len(), 100);
+    }
+}

@@ -1,0 +1,26 @@
+//! The lock, in one place, so that the model checker can put its own in.
+
+#[cfg(not(shuttle))]
+pub(crate) use parking_lot::{Mutex, MutexGuard};
+
+#[cfg(shuttle)]
+pub(crate) use model::{Mutex, MutexGuard};
+
+#[cfg(shuttle)]
+mod model {
+    pub(crate) use shuttle::sync::MutexGuard;
+
+    /// `parking_lot`'s interface over the model checker's lock.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Mutex<T> {
+            Mutex(shuttle::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+    }
+}
