@@ -119,16 +119,14 @@ impl Algorithm for Queue {
             false => Wait::For(Span::from_nanos(over)),
         };
         let remaining = self.room(behind);
-        let to_next = match remaining {
-            0 => over.max(1),
-            _ => behind.saturating_sub(self.max_delay - remaining * self.interval).max(1),
-        };
+        // One more may join once the queue is down to this; below capacity there is always something to wait for.
+        let to_next = || behind - (self.max_delay - remaining * self.interval);
         Outcome {
             remaining,
             used: behind.div_ceil(self.interval),
             wait,
             reset_after: Span::from_nanos(behind),
-            next_unit_after: (behind > 0 && remaining < self.capacity).then(|| Span::from_nanos(to_next)),
+            next_unit_after: (remaining < self.capacity).then(|| Span::from_nanos(to_next())),
             delay: Span::from_nanos(u64::try_from(before).unwrap_or(0)),
             stamp: free.0,
             granted,

@@ -80,7 +80,8 @@ impl SlidingCounter {
 
     /// The scaled estimate if `cost` more were recorded.
     fn need(&self, t: &Turned, cost: u64) -> u128 {
-        product(t.prev, t.overlap).saturating_add((u128::from(t.cur) + u128::from(cost)) * u128::from(self.window.nanos()))
+        product(t.prev, t.overlap)
+            .saturating_add((u128::from(t.cur) + u128::from(cost)) * u128::from(self.window.nanos()))
     }
 
     fn room(&self, t: &Turned) -> u64 {

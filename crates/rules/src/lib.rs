@@ -1,1 +1,45 @@
-//! Placeholder.
+//! Rules as people write them: YAML text in, typed and validated specs out.
+//!
+//! Nothing here does I/O, reads a clock or keeps state. [`read`] turns a file into a [`RuleFile`] or into a [`Report`]
+//! that names every mistake with its line, column and field; [`format`](fn@format) writes the same file in canonical
+//! form. The canonicalisers ([`canonical_path`], [`canonical_ip`]) serve requests as well as rules, so that both sides
+//! of a match are spelled alike.
+
+pub mod address;
+pub mod check;
+pub mod datetime;
+pub mod duration;
+pub mod endpoint;
+pub mod fmt;
+pub mod glob;
+pub mod key;
+pub mod nearest;
+pub mod path;
+pub mod pattern;
+pub mod problem;
+pub mod read;
+pub mod report;
+pub mod route;
+pub mod ruleset;
+pub mod spec;
+pub mod yaml;
+
+#[cfg(test)]
+mod samples;
+
+pub use address::{Cidr, IpKey, canonical_ip};
+pub use endpoint::{EndpointMatcher, EndpointPattern};
+pub use fmt::format;
+pub use glob::Glob;
+pub use key::KeyBy;
+pub use nearest::nearest;
+pub use path::{Case, Endpoint, EscapedSlash, PathError, canonical_path};
+pub use pattern::{Matcher, Pattern};
+pub use problem::{Problem, Severity};
+pub use read::{read, read_bytes};
+pub use report::Report;
+pub use route::{PathGlob, PathPattern, Segment, Tail};
+pub use spec::{
+    Algorithm, Align, ClientSpec, Consistency, Cost, CostCase, Lease, LimitSpec, MatchSpec, Missing, Mode, OnFail,
+    OverrideSpec, Place, RuleFile, RuleSpec, Soft,
+};

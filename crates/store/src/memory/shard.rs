@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use tollgate_core::{
-    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, State, Tat, Time, Window,
+    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, State, Tat, Time,
+    Window,
 };
 
 use super::spent::Spent;
@@ -55,12 +56,30 @@ impl Look {
 macro_rules! with_table {
     ($shard:expr, $limit:expr, |$table:ident, $algorithm:ident| $body:expr) => {
         match $limit {
-            Limit::Gcra($algorithm) => { let $table = &mut $shard.gcra; $body }
-            Limit::FixedWindow($algorithm) => { let $table = &mut $shard.window; $body }
-            Limit::SlidingCounter($algorithm) => { let $table = &mut $shard.counter; $body }
-            Limit::Queue($algorithm) => { let $table = &mut $shard.queue; $body }
-            Limit::SlidingLog($algorithm) => { let $table = &mut $shard.log; $body }
-            Limit::Concurrency($algorithm) => { let $table = &mut $shard.slots; $body }
+            Limit::Gcra($algorithm) => {
+                let $table = &mut $shard.gcra;
+                $body
+            }
+            Limit::FixedWindow($algorithm) => {
+                let $table = &mut $shard.window;
+                $body
+            }
+            Limit::SlidingCounter($algorithm) => {
+                let $table = &mut $shard.counter;
+                $body
+            }
+            Limit::Queue($algorithm) => {
+                let $table = &mut $shard.queue;
+                $body
+            }
+            Limit::SlidingLog($algorithm) => {
+                let $table = &mut $shard.log;
+                $body
+            }
+            Limit::Concurrency($algorithm) => {
+                let $table = &mut $shard.slots;
+                $body
+            }
         }
     };
 }
@@ -97,7 +116,14 @@ impl Shard {
 
     /// Records what was decided over all charges, and tells what the bucket now says.
     #[inline]
-    pub(super) fn settle(&mut self, charge: &Charge, place: Option<usize>, now: Time, passes: bool, admits: bool) -> Outcome {
+    pub(super) fn settle(
+        &mut self,
+        charge: &Charge,
+        place: Option<usize>,
+        now: Time,
+        passes: bool,
+        admits: bool,
+    ) -> Outcome {
         let deciding = charge.limit_at(now);
         let books = &mut self.books;
         let granted = match charge.effect(passes, admits) {

@@ -53,7 +53,8 @@ impl<S: State> Table<S> {
     #[inline]
     pub(super) fn find(&self, bucket: Digest) -> Option<usize> {
         let home = self.home(bucket);
-        let probe = self.entries.get(home..)?.iter().position(|entry| entry.bucket == bucket || entry.bucket == VACANT)?;
+        let probe =
+            self.entries.get(home..)?.iter().position(|entry| entry.bucket == bucket || entry.bucket == VACANT)?;
         let place = home + probe;
         (self.entries.get(place)?.bucket == bucket).then_some(place)
     }

@@ -1,0 +1,210 @@
+//! The answer to a request: the verdict, who gave it, and what every rule said.
+
+use smallvec::SmallVec;
+use tollgate_core::{Outcome, Span, Time, Wait};
+use tollgate_rules::ruleset::{RequestError, Rule, RuleId};
+
+use crate::{Generation, Pinned};
+
+/// The answer to one request, or to several that were decided together.
+#[must_use]
+#[derive(Debug)]
+pub struct Decision {
+    /// May it pass?
+    pub verdict: Verdict,
+    /// How the verdict came about.
+    pub mode: Mode,
+    /// The store's time of the decision.
+    pub now: Time,
+    pub(crate) rulings: SmallVec<[Ruling; 4]>,
+    pub(crate) deciding: Option<u16>,
+    pub(crate) generation: Pinned,
+}
+
+/// May the request pass?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may, and was charged.
+    Allow,
+    /// It may not, and was charged nothing (but where rules count denied requests).
+    Deny,
+    /// It could not be read; nobody was asked, nothing was charged.
+    Invalid(Box<RequestError>),
+}
+
+/// How a decision, or one rule's part in it, came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mode {
+    /// The store decided.
+    Store,
+    /// Tokens taken in advance decided.
+    Lease,
+    /// The store had no room for a bucket of the caller's own: the rule's overflow bucket decided.
+    Overflow,
+    /// The store was away: let pass by policy.
+    Open,
+    /// The store was away: this node's share decided.
+    Fallback,
+    /// The store was away: refused by policy.
+    Closed,
+}
+
+impl Mode {
+    /// The name in answers, logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Store => "store",
+            Mode::Lease => "lease",
+            Mode::Overflow => "overflow",
+            Mode::Open => "open",
+            Mode::Fallback => "fallback",
+            Mode::Closed => "closed",
+        }
+    }
+}
+
+/// What one rule said.
+#[derive(Clone, Copy, Debug)]
+pub struct Ruling {
+    /// The rule.
+    pub rule: RuleId,
+    /// Which of the requests decided together, from 0.
+    pub request: u16,
+    /// Whether its refusal counts; a shadow rule's does not.
+    pub enforced: bool,
+    /// How it came about.
+    pub mode: Mode,
+    /// Its bucket's answer; `None` if the rule set no limit for this request, or could not be asked.
+    pub outcome: Option<Outcome>,
+}
+
+impl Ruling {
+    /// True if the rule refused.
+    pub fn refused(&self) -> bool {
+        match self.outcome {
+            Some(outcome) => !outcome.allowed,
+            None => self.mode == Mode::Closed,
+        }
+    }
+}
+
+/// Why no rule decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// There are no rules at all.
+    NoRules,
+    /// Rules exist; none applies to this request.
+    NoMatch,
+    /// Every rule that applies sets no limit for this request.
+    Unlimited,
+    /// Only shadow rules apply.
+    ShadowOnly,
+}
+
+impl Reason {
+    /// A sentence for people.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Reason::NoRules => "there are no rules: everything is allowed",
+            Reason::NoMatch => "no rule applies to this request",
+            Reason::Unlimited => "the rules that apply set no limit for this request",
+            Reason::ShadowOnly => "only shadow rules apply to this request",
+        }
+    }
+}
+
+impl Decision {
+    /// True if the request may pass.
+    pub fn is_allowed(&self) -> bool {
+        self.verdict == Verdict::Allow
+    }
+
+    /// The generation of rules that decided.
+    pub fn generation(&self) -> u64 {
+        self.generation.number
+    }
+
+    /// What every rule that applied said, in the order of the rules.
+    pub fn rulings(&self) -> &[Ruling] {
+        &self.rulings
+    }
+
+    /// The rule of a ruling.
+    pub fn rule(&self, ruling: &Ruling) -> Option<&Rule> {
+        let Generation { rules, .. } = &*self.generation;
+        rules.rule(ruling.rule)
+    }
+
+    /// The rule that decided: of those that refused the one with the longest wait, of those that let pass the one with
+    /// the least room left. `None` if no enforced limit applied; [`reason`](Decision::reason) then says why.
+    pub fn deciding(&self) -> Option<&Ruling> {
+        self.rulings.get(usize::from(self.deciding?))
+    }
+
+    /// The rule that decided, and its bucket's answer.
+    pub fn deciding_rule(&self) -> Option<(&Rule, Option<&Outcome>)> {
+        let ruling = self.deciding()?;
+        Some((self.rule(ruling)?, ruling.outcome.as_ref()))
+    }
+
+    /// Why no rule decided; `None` if one did.
+    pub fn reason(&self) -> Option<Reason> {
+        match self.deciding {
+            Some(_) => None,
+            None if self.generation.rules.rules().is_empty() => Some(Reason::NoRules),
+            None if self.rulings.is_empty() => Some(Reason::NoMatch),
+            None if self.rulings.iter().any(|ruling| ruling.enforced) => Some(Reason::Unlimited),
+            None => Some(Reason::ShadowOnly),
+        }
+    }
+
+    /// When the same request would pass, if nothing else happens: waiting that long is enough for all rules.
+    pub fn retry_after(&self) -> Wait {
+        match (&self.verdict, self.deciding()) {
+            (Verdict::Deny, Some(Ruling { outcome: Some(outcome), .. })) => outcome.wait,
+            (Verdict::Deny, _) => Wait::For(Span::SECOND), // refused by policy: the store may be back soon
+            (Verdict::Invalid(_), _) => Wait::Never,
+            (Verdict::Allow, _) => Wait::None,
+        }
+    }
+
+    /// Capacity of the deciding rule.
+    pub fn limit(&self) -> Option<u64> {
+        self.deciding()?.outcome.map(|outcome| outcome.limit)
+    }
+
+    /// Room left at the deciding rule.
+    pub fn remaining(&self) -> Option<u64> {
+        self.deciding()?.outcome.map(|outcome| outcome.remaining)
+    }
+
+    /// How long an admitted caller is asked to wait before it proceeds: the longest delay of all queues.
+    pub fn delay(&self) -> Span {
+        match self.verdict {
+            Verdict::Allow => self.enforced().map(|outcome| outcome.delay).max().unwrap_or(Span::ZERO),
+            _ => Span::ZERO,
+        }
+    }
+
+    fn enforced(&self) -> impl Iterator<Item = &Outcome> {
+        self.rulings.iter().filter(|ruling| ruling.enforced).filter_map(|ruling| ruling.outcome.as_ref())
+    }
+}
+
+/// Picks the deciding ruling; the first of equals.
+#[inline]
+pub(crate) fn deciding(rulings: &[Ruling], allowed: bool) -> Option<u16> {
+    let enforced = rulings.iter().enumerate().filter(|(_, ruling)| ruling.enforced);
+    let chosen = match allowed {
+        true => enforced
+            .filter_map(|(place, ruling)| Some((place, ruling.outcome?)))
+            .min_by_key(|(_, outcome)| outcome.remaining)
+            .map(|(place, _)| place),
+        false => enforced
+            .filter(|(_, ruling)| ruling.refused())
+            .rev() // max_by_key takes the last of equals
+            .max_by_key(|(_, ruling)| ruling.outcome.map_or(Wait::Never, |outcome| outcome.wait))
+            .map(|(place, _)| place),
+    };
+    chosen.and_then(|place| u16::try_from(place).ok())
+}

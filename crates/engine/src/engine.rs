@@ -1,0 +1,235 @@
+//! Where rules meet buckets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tollgate_core::{Clock, Digest, LimitKind, ManualClock, Outcome, Request, Span, Time};
+use tollgate_rules::ruleset::{Charges, RequestError, RuleSet};
+use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, Taken};
+
+use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
+use crate::generation::Generations;
+use crate::wait::{RealTime, Sleep};
+use crate::{Limiter, Observer, Pinned, lot};
+
+/// How an engine behaves beyond its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// How long the store may take to decide. Default 25 ms.
+    pub within: Span,
+    /// How many nodes share the limits: each takes one part while the store is away. Default 1.
+    pub nodes: u64,
+    /// Memory for the buckets used while the store is away.
+    pub fallback: MemoryConfig,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        let fallback = MemoryConfig { max_memory: 64 << 20, ..MemoryConfig::default() };
+        EngineConfig { within: Span::from_millis(25), nodes: 1, fallback }
+    }
+}
+
+/// Decides requests: one generation of rules, one store, never an error.
+pub struct Engine<S> {
+    pub(crate) store: S,
+    pub(crate) generations: Generations,
+    /// Buckets for while the store is away. They live on across its comings and goings, so a flapping store does not
+    /// hand out fresh shares.
+    pub(crate) fallback: Memory,
+    pub(crate) config: EngineConfig,
+    pub(crate) sleep: Arc<dyn Sleep>,
+    pub(crate) observer: Option<Box<dyn Observer>>,
+    /// Tells the wall time, for rules with dates. Decisions use the store's.
+    clock: Arc<dyn Clock>,
+}
+
+impl Engine<Memory> {
+    /// An engine that keeps its buckets in this process.
+    pub fn in_memory(rules: RuleSet) -> Engine<Memory> {
+        Engine::new(Memory::default(), rules)
+    }
+
+    /// An in-memory engine on a manual clock, for tests: time stands still, and waiting moves it on.
+    pub fn on_clock(rules: RuleSet, clock: ManualClock) -> Engine<Memory> {
+        let clock = Arc::new(clock);
+        let memory = Memory::with_clock(MemoryConfig::default(), clock.clone());
+        Engine { sleep: clock.clone(), ..Engine::with_clock(memory, rules, clock) }
+    }
+
+    /// [`decide`](Engine::decide), at once.
+    #[inline]
+    pub fn decide_now(&self, request: &Request<'_>) -> Decision {
+        self.decide_all_now(std::slice::from_ref(request))
+    }
+
+    /// [`decide_all`](Engine::decide_all), at once.
+    #[inline]
+    pub fn decide_all_now(&self, requests: &[Request<'_>]) -> Decision {
+        let mut charges = Charges::default();
+        let pinned = self.generations.pin();
+        let decision = match self.charges(&pinned, requests, &mut charges) {
+            Err(error) => self.refuse(pinned, error),
+            Ok(()) => {
+                let mut outcomes = Outcomes::new();
+                let taken = self.store.take_now(&charges.charges, &mut outcomes);
+                conclude(pinned, &charges, taken, &outcomes)
+            }
+        };
+        self.observe(requests, &decision);
+        decision
+    }
+}
+
+impl<S: Store> Engine<S> {
+    /// An engine over a store.
+    pub fn new(store: S, rules: RuleSet) -> Engine<S> {
+        Engine::with_clock(store, rules, Arc::new(MonotonicClock::new()))
+    }
+
+    fn with_clock(store: S, rules: RuleSet, clock: Arc<dyn Clock>) -> Engine<S> {
+        let config = EngineConfig::default();
+        Engine {
+            store,
+            generations: Generations::new(rules),
+            fallback: Memory::with_clock(config.fallback, clock.clone()),
+            config,
+            sleep: Arc::new(RealTime),
+            observer: None,
+            clock,
+        }
+    }
+
+    /// The same engine with another configuration. Fallback buckets start anew.
+    pub fn with_config(self, config: EngineConfig) -> Engine<S> {
+        let fallback = Memory::with_clock(config.fallback, self.clock.clone());
+        Engine { config, fallback, ..self }
+    }
+
+    /// The same engine with someone watching.
+    pub fn with_observer(self, observer: impl Observer + 'static) -> Engine<S> {
+        Engine { observer: Some(Box::new(observer)), ..self }
+    }
+
+    /// Decides one request.
+    pub async fn decide(&self, request: &Request<'_>) -> Decision {
+        self.decide_all(std::slice::from_ref(request)).await
+    }
+
+    /// Decides several requests together: all pass and all are charged, or none. [`Ruling::request`] tells whose each
+    /// ruling is.
+    pub async fn decide_all(&self, requests: &[Request<'_>]) -> Decision {
+        let mut charges = Charges::default();
+        let pinned = self.generations.pin();
+        let decision = match self.charges(&pinned, requests, &mut charges) {
+            Err(error) => self.refuse(pinned, error),
+            Ok(()) => {
+                let mut outcomes = Outcomes::new();
+                match self.take(&charges, &mut outcomes).await {
+                    Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
+                    Err(error) => self.fall_back(pinned, &charges, &error),
+                }
+            }
+        };
+        self.observe(requests, &decision);
+        decision
+    }
+
+    /// Swaps new rules in. Requests under way finish under the old ones; buckets keep their usage where window and
+    /// algorithm stay the same. Answers the new generation's number.
+    pub fn swap_rules(&self, rules: RuleSet) -> u64 {
+        self.generations.swap(rules)
+    }
+
+    /// The present rules.
+    pub fn rules(&self) -> Pinned {
+        self.generations.pin()
+    }
+
+    /// The store.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
+    /// Something to wait on: acquires units for `request`, as often as they are to be had.
+    pub fn limiter<'a>(&'a self, request: Request<'a>) -> Limiter<'a, S> {
+        Limiter::new(self, request)
+    }
+
+    /// Forgets all usage of the buckets that `request` would be charged to. For operators.
+    pub async fn forget(&self, request: &Request<'_>) -> Result<(), StoreError> {
+        let mut charges = Charges::default();
+        if self.charges(&self.generations.pin(), std::slice::from_ref(request), &mut charges).is_err() {
+            return Ok(());
+        }
+        let buckets: Vec<(Digest, LimitKind)> =
+            charges.charges.iter().map(|charge| (charge.bucket, charge.limit.kind())).collect();
+        self.store.forget(&buckets).await
+    }
+
+    pub(crate) fn charges(
+        &self,
+        pinned: &Pinned,
+        requests: &[Request<'_>],
+        charges: &mut Charges,
+    ) -> Result<(), RequestError> {
+        let wall = if pinned.rules.is_dated() { self.clock.now() } else { Time::ZERO };
+        charges.lot = lot::spread();
+        requests.iter().try_for_each(|request| pinned.rules.charges(request, wall, charges))
+    }
+
+    pub(crate) async fn take(&self, charges: &Charges, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        match charges.charges.is_empty() {
+            true => Ok(Taken { allowed: true, now: self.clock.now() }),
+            false => self.store.take(&charges.charges, self.config.within, outcomes).await,
+        }
+    }
+
+    fn refuse(&self, generation: Pinned, error: RequestError) -> Decision {
+        Decision {
+            verdict: Verdict::Invalid(Box::new(error)),
+            mode: Mode::Store,
+            now: self.clock.now(),
+            rulings: SmallVec::new(),
+            deciding: None,
+            generation,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn observe(&self, requests: &[Request<'_>], decision: &Decision) {
+        if let Some(observer) = &self.observer {
+            observer.decided(requests, decision);
+        }
+    }
+}
+
+/// The decision from what the store said.
+#[inline]
+pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outcomes: &[Outcome]) -> Decision {
+    let mut mode = Mode::Store;
+    let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
+    for applied in &charges.applied {
+        let outcome = applied.charge.and_then(|place| outcomes.get(usize::from(place)).copied());
+        let own = if outcome.is_some_and(|outcome| outcome.overflow) { Mode::Overflow } else { Mode::Store };
+        let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| rule.is_enforced());
+        mode = mode.max(own);
+        rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode: own, outcome });
+    }
+    Decision {
+        verdict: if taken.allowed { Verdict::Allow } else { Verdict::Deny },
+        mode,
+        now: taken.now,
+        deciding: deciding(&rulings, taken.allowed),
+        rulings,
+        generation,
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for Engine<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Engine { store, config, .. } = self;
+        f.debug_struct("Engine").field("store", store).field("config", config).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,93 @@
+//! When the store does not answer: a decision all the same, by the policy of each rule.
+//!
+//! One rule that fails closed refuses the request. Rules that fail locally are asked in this process, each with this
+//! node's share of its limit, all or nothing. Rules that fail open are not asked.
+
+use smallvec::SmallVec;
+use tollgate_core::Charge;
+use tollgate_rules::OnFail;
+use tollgate_rules::ruleset::{Applied, Charges};
+use tollgate_store::{Outcomes, Store, StoreError};
+
+use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
+use crate::{Engine, Pinned};
+
+impl<S: Store> Engine<S> {
+    pub(crate) fn fall_back(&self, generation: Pinned, charges: &Charges, error: &StoreError) -> Decision {
+        if let Some(observer) = &self.observer {
+            observer.store_failed(error);
+        }
+        let policies = Policies::of(&generation, charges);
+        let local: SmallVec<[Charge; 16]> = policies.local(charges, self.config.nodes).collect();
+        let mut outcomes = Outcomes::new();
+        let (admitted, now) = match policies.refuse() {
+            true => (false, self.fallback.clock().now()),
+            false => {
+                let taken = self.fallback.take_now(&local, &mut outcomes);
+                (taken.allowed, taken.now)
+            }
+        };
+        let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
+        for applied in &charges.applied {
+            let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| rule.is_enforced());
+            let mode = policies.mode(applied);
+            let bucket = applied.charge.and_then(|place| charges.charges.get(usize::from(place)));
+            let place = bucket.and_then(|own| local.iter().position(|charge| charge.bucket == own.bucket));
+            let outcome = place.and_then(|place| outcomes.get(place).copied());
+            rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode, outcome });
+        }
+        Decision {
+            verdict: if admitted { Verdict::Allow } else { Verdict::Deny },
+            mode: rulings.iter().map(|ruling| ruling.mode).max().unwrap_or(Mode::Open),
+            now,
+            deciding: deciding(&rulings, admitted),
+            rulings,
+            generation,
+        }
+    }
+}
+
+/// What each charge's rule wants done. A bucket that two rules share goes by the stricter.
+struct Policies(SmallVec<[(OnFail, bool); 16]>);
+
+impl Policies {
+    fn of(generation: &Pinned, charges: &Charges) -> Policies {
+        let mut policies = Policies(SmallVec::from_elem((OnFail::Allow, false), charges.charges.len()));
+        for applied in &charges.applied {
+            let rule = generation.rules.rule(applied.rule);
+            let place = applied.charge.and_then(|place| policies.0.get_mut(usize::from(place)));
+            if let (Some(rule), Some((policy, enforced))) = (rule, place) {
+                *policy = stricter(*policy, rule.on_fail);
+                *enforced |= rule.is_enforced();
+            }
+        }
+        policies
+    }
+
+    fn refuse(&self) -> bool {
+        self.0.iter().any(|(policy, enforced)| *policy == OnFail::Deny && *enforced)
+    }
+
+    fn local<'a>(&'a self, charges: &'a Charges, nodes: u64) -> impl Iterator<Item = Charge> + 'a {
+        let all = charges.charges.iter().zip(&self.0);
+        all.filter(|(_, (policy, _))| *policy == OnFail::Local)
+            .map(move |(charge, _)| Charge { limit: charge.limit.share(nodes), ..*charge })
+    }
+
+    fn mode(&self, applied: &Applied) -> Mode {
+        let policy = applied.charge.and_then(|place| self.0.get(usize::from(place)));
+        match policy {
+            Some((OnFail::Deny, _)) => Mode::Closed,
+            Some((OnFail::Local, _)) => Mode::Fallback,
+            Some((OnFail::Allow, _)) | None => Mode::Open,
+        }
+    }
+}
+
+fn stricter(a: OnFail, b: OnFail) -> OnFail {
+    match (a, b) {
+        (OnFail::Deny, _) | (_, OnFail::Deny) => OnFail::Deny,
+        (OnFail::Local, _) | (_, OnFail::Local) => OnFail::Local,
+        _ => OnFail::Allow,
+    }
+}

@@ -1,0 +1,63 @@
+//! One immutable version of the rules, swapped whole.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::{ArcSwap, Guard};
+use tollgate_rules::ruleset::RuleSet;
+
+/// A rule set and its number. Numbers grow with every swap of one engine.
+#[derive(Debug)]
+pub struct Generation {
+    /// Counts up from 1.
+    pub number: u64,
+    /// The rules.
+    pub rules: RuleSet,
+}
+
+/// The present generation, and the only way to replace it.
+pub(crate) struct Generations {
+    current: ArcSwap<Generation>,
+    next: AtomicU64,
+}
+
+/// A generation kept alive by whoever decides under it. Cheap to take, also from many threads at once.
+pub struct Pinned(Guard<Arc<Generation>>);
+
+impl Generations {
+    pub(crate) fn new(rules: RuleSet) -> Generations {
+        let first = Generation { number: 1, rules };
+        Generations { current: ArcSwap::from_pointee(first), next: AtomicU64::new(2) }
+    }
+
+    #[inline]
+    pub(crate) fn pin(&self) -> Pinned {
+        Pinned(self.current.load())
+    }
+
+    /// Swaps the rules in; requests under way finish under those they began with. Never goes back: of two swaps at
+    /// once the one with the higher number stays.
+    pub(crate) fn swap(&self, rules: RuleSet) -> u64 {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let new = Arc::new(Generation { number, rules });
+        self.current.rcu(|current| if current.number < number { new.clone() } else { current.clone() });
+        number
+    }
+}
+
+impl Deref for Pinned {
+    type Target = Generation;
+
+    #[inline]
+    fn deref(&self) -> &Generation {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Pinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pinned({})", self.number)
+    }
+}

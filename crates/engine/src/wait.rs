@@ -1,0 +1,161 @@
+//! Waiting for room: the classic blocking limiter, over the same engine and the same rules.
+
+use std::fmt;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tollgate_core::{ManualClock, Request, Span, Wait};
+use tollgate_store::Store;
+
+use crate::{Decision, Engine, lot};
+
+/// How time passes for those who wait. On a manual clock, waiting moves its hands and returns at once.
+pub trait Sleep: Send + Sync {
+    /// Blocks the thread.
+    fn block(&self, span: Span);
+
+    /// Waits without a thread.
+    fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// Time as it is. Waiting without a thread needs a Tokio runtime with its timer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealTime;
+
+impl Sleep for RealTime {
+    #[expect(clippy::disallowed_methods, reason = "the home of real waiting")]
+    fn block(&self, span: Span) {
+        std::thread::sleep(Duration::from(span));
+    }
+
+    fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(tokio::time::sleep(Duration::from(span)))
+    }
+}
+
+impl Sleep for ManualClock {
+    fn block(&self, span: Span) {
+        self.advance(span);
+    }
+
+    fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        self.advance(span);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Acquires units for one kind of request, waiting for them if need be.
+#[derive(Debug)]
+pub struct Limiter<'a, S> {
+    engine: &'a Engine<S>,
+    request: Request<'a>,
+    jitter: Span,
+}
+
+/// Why units were not acquired. Nothing is charged then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcquireError {
+    /// They can never be had: more than the capacity, or a limit of zero.
+    Never,
+    /// They cannot be had in time.
+    TimedOut {
+        /// How much longer it would have taken, as far as is known.
+        wait: Span,
+    },
+    /// The request cannot be read.
+    Invalid,
+}
+
+impl<'a, S: Store> Limiter<'a, S> {
+    pub(crate) fn new(engine: &'a Engine<S>, request: Request<'a>) -> Limiter<'a, S> {
+        Limiter { engine, request, jitter: Span::ZERO }
+    }
+
+    /// Adds up to `jitter` to every wait, so that many waiters do not return at the same moment. It only ever adds.
+    pub fn with_jitter(self, jitter: Span) -> Limiter<'a, S> {
+        Limiter { jitter, ..self }
+    }
+
+    /// Waits until `n` units are to be had, takes them, and answers how long that took.
+    pub async fn acquire(&self, n: u64) -> Result<Span, AcquireError> {
+        self.try_acquire(n, Span::MAX).await
+    }
+
+    /// As [`acquire`](Limiter::acquire), but gives up at once when it is clear that `timeout` will not be enough.
+    pub async fn try_acquire(&self, n: u64, timeout: Span) -> Result<Span, AcquireError> {
+        let mut waited = Span::ZERO;
+        loop {
+            let decision = self.engine.decide(&self.request.cost(n)).await;
+            match self.step(&decision, waited, timeout)? {
+                Step::Done(Span::ZERO) => return Ok(waited),
+                Step::Done(delay) => {
+                    self.engine.sleep.wait(delay).await;
+                    return Ok(waited.plus(delay));
+                }
+                Step::Again(span) => {
+                    self.engine.sleep.wait(span).await;
+                    waited = waited.plus(span);
+                }
+            }
+        }
+    }
+
+    fn step(&self, decision: &Decision, waited: Span, timeout: Span) -> Result<Step, AcquireError> {
+        let left = timeout.minus(waited);
+        match decision.retry_after() {
+            Wait::None => Ok(Step::Done(decision.delay())),
+            Wait::Never if matches!(decision.verdict, crate::Verdict::Invalid(_)) => Err(AcquireError::Invalid),
+            Wait::Never => Err(AcquireError::Never),
+            Wait::For(wait) if wait > left => Err(AcquireError::TimedOut { wait }),
+            Wait::For(wait) => Ok(Step::Again(wait.plus(self.draw_jitter()).min(left))),
+        }
+    }
+
+    fn draw_jitter(&self) -> Span {
+        let drawn = (u128::from(lot::random()) * (u128::from(self.jitter.nanos()) + 1)) >> 64;
+        Span::from_nanos(drawn as u64)
+    }
+}
+
+/// What to do after a decision.
+enum Step {
+    /// Units taken; a queue asks to wait this long before proceeding.
+    Done(Span),
+    /// Ask again after this long.
+    Again(Span),
+}
+
+impl Limiter<'_, tollgate_store::Memory> {
+    /// [`acquire`](Limiter::acquire), blocking the thread.
+    pub fn acquire_blocking(&self, n: u64) -> Result<Span, AcquireError> {
+        self.try_acquire_blocking(n, Span::MAX)
+    }
+
+    /// [`try_acquire`](Limiter::try_acquire), blocking the thread.
+    pub fn try_acquire_blocking(&self, n: u64, timeout: Span) -> Result<Span, AcquireError> {
+        let mut waited = Span::ZERO;
+        loop {
+            let decision = self.engine.decide_now(&self.request.cost(n));
+            let (Step::Done(span) | Step::Again(span)) = self.step(&decision, waited, timeout)?;
+            if !span.is_zero() {
+                self.engine.sleep.block(span);
+                waited = waited.plus(span);
+            }
+            if decision.is_allowed() {
+                return Ok(waited);
+            }
+        }
+    }
+}
+
+impl fmt::Display for AcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AcquireError::Never => f.write_str("more than the limit ever allows"),
+            AcquireError::TimedOut { wait } => write!(f, "not in time: {wait} longer"),
+            AcquireError::Invalid => f.write_str("the request cannot be read"),
+        }
+    }
+}
+
+impl std::error::Error for AcquireError {}

@@ -1,0 +1,290 @@
+//! What must hold between the fields of rules, wherever they came from.
+//!
+//! A problem found here has a field and no line; whoever has the text adds it. The bounds are those of RELIABILITY
+//! J11 to J13 and of the arithmetic: below 1 µs per unit or above 2^63 ns per bucket, integer time has no room.
+
+mod limit;
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+
+use crate::nearest::nearest;
+use crate::problem::{Problem, quote};
+use crate::spec::{Algorithm, Consistency, LimitSpec, Mode, OverrideSpec, Place, RuleFile, RuleSpec};
+
+/// Most units per window.
+pub const REQUESTS_MAX: u64 = 1 << 53;
+/// Largest burst.
+pub const BURST_MAX: u64 = 1_000_000_000;
+/// Most requests in flight.
+pub const SLOTS_MAX: u64 = 1_000_000;
+/// Highest cost of a request.
+pub const COST_MAX: u64 = (1 << 53) - 1;
+/// Most requests a sliding log remembers.
+pub const LOG_MAX: u64 = 10_000;
+/// Most shards of a key.
+pub const SHARDS_MAX: u32 = 1024;
+/// Windows, delays and slot lifetimes: 1 ms to 366 d.
+pub const WINDOW_NS: RangeInclusive<u64> = 1_000_000..=366 * 86_400_000_000_000;
+/// Bits of an IPv6 address that may identify a client.
+pub const IPV6_PREFIX: RangeInclusive<u64> = 32..=128;
+
+/// Everything wrong with a file that is already typed.
+pub fn check(file: &RuleFile) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, spec) in file.rules.iter().enumerate() {
+        problems.extend(rule(spec, index, file.allow_block_all));
+    }
+    for (index, spec) in file.overrides.iter().enumerate() {
+        problems.extend(change(spec, index));
+    }
+    problems.extend(across(file));
+    problems
+}
+
+/// What is wrong with one rule by itself.
+pub(crate) fn rule(rule: &RuleSpec, index: usize, allow_block_all: bool) -> Vec<Problem> {
+    let mut found = Found { root: format!("rules[{index}]"), at: rule.at, problems: Vec::new() };
+    for (field, name) in [("name", &rule.name), ("resource", &rule.resource)] {
+        if let Some(name) = name.as_ref().filter(|name| !is_label(name)) {
+            let message = format!("{} cannot be a {field}", quote(name));
+            found.add("bad-name", field, message, LABEL_HELP);
+        }
+    }
+    if let Some(url) = rule.doc_url.as_ref().filter(|url| !is_url(url)) {
+        let help = "write an address such as https://example.com/limits, in printable ASCII, at most 2048 bytes";
+        found.add("bad-url", "doc_url", format!("{} is not a web address", quote(url)), help);
+    }
+    match &rule.limit {
+        Some(_) if rule.unlimited => {
+            let help = "remove one of them: an unlimited rule exempts, it does not count";
+            found.add("misplaced-field", "limit", "an unlimited rule has a limit".to_owned(), help);
+        }
+        None if !rule.unlimited => {
+            let help = "add `limit: { requests: 10, window: 1s }`, or `unlimited: true` to exempt what it matches";
+            found.add("missing-field", "", "the rule has no `limit`".to_owned(), help);
+        }
+        Some(spec) => {
+            limit::check(spec, &mut found);
+            policy(rule, spec, &mut found);
+            if spec.blocks() && rule.mode == Mode::Enforce && rule.matches.is_wide_open() && !allow_block_all {
+                let help =
+                    "narrow its `match`, use `mode: shadow`, or write `allow_block_all: true` at the top of the file";
+                found.add("block-all", "limit", "the rule refuses every request".to_owned(), help);
+            }
+        }
+        None => {}
+    }
+    found.problems
+}
+
+/// Options of a rule that not every limit can have.
+fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
+    let ahead = matches!(rule.consistency, Consistency::Leased | Consistency::Async);
+    if ahead && !(spec.is_gcra() || spec.algorithm == Algorithm::FixedWindow) {
+        let form = if spec.is_queue() { " as a queue" } else { "" };
+        let message = format!("{}{form} cannot be {}", spec.algorithm.name(), rule.consistency.name());
+        let help = "use `exact` or `local`; leased and async are for token_bucket, gcra, leaky_bucket without max_delay, and fixed_window";
+        found.add("bad-consistency", "consistency", message, help);
+    }
+    if rule.lease.is_some() && rule.consistency != Consistency::Leased {
+        let message = format!("`lease` is for `consistency: leased`, and this rule is {}", rule.consistency.name());
+        found.add("misplaced-field", "lease", message, "remove it, or write `consistency: leased`");
+    }
+    if rule.soft.is_some() && (spec.is_queue() || spec.algorithm == Algorithm::Concurrency) {
+        let form = if spec.is_queue() { " as a queue" } else { "" };
+        let message = format!("{}{form} cannot be soft", spec.algorithm.name());
+        found.add("misplaced-field", "soft", message, "remove `soft`; it needs a limit that counts requests over time");
+    }
+    if !(1..=SHARDS_MAX).contains(&rule.shards) {
+        found.add("out-of-range", "shards", format!("{} shards", rule.shards), &format!("allowed: 1 to {SHARDS_MAX}"));
+    } else if rule.shards > 1 && !spec.blocks() {
+        shares(rule, spec, found);
+    }
+    if rule.cost.highest() > COST_MAX {
+        found.add("out-of-range", "cost", "the cost is too high".to_owned(), &format!("allowed: 0 to {COST_MAX}"));
+    }
+}
+
+fn shares(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
+    let shards = u64::from(rule.shards);
+    let smallest = match spec.algorithm {
+        Algorithm::Concurrency => spec.slots,
+        _ => spec.requests.min(spec.capacity()),
+    };
+    if smallest / shards == 0 {
+        let message = format!("{shards} shards of a limit of {smallest} leave some without any");
+        found.add("bad-shards", "shards", message, &format!("use at most {smallest} shards"));
+    } else if rule.cost.highest() > spec.capacity() / shards {
+        let message =
+            format!("a cost of {} never fits into one of {shards} shards of {}", rule.cost.highest(), spec.capacity());
+        found.add("bad-shards", "shards", message, "use fewer shards, a larger limit or a lower cost");
+    }
+}
+
+/// What is wrong with one override by itself.
+pub(crate) fn change(change: &OverrideSpec, index: usize) -> Vec<Problem> {
+    let mut found = Found { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
+    let numbers = change.requests.is_some() || change.burst.is_some();
+    if numbers == change.unlimited {
+        let message = match numbers {
+            true => "the override is unlimited and has numbers",
+            false => "the override changes nothing",
+        };
+        let help = "give `requests`, `burst` or both, or else `unlimited: true`";
+        found.add("bad-override", "", message.to_owned(), help);
+    }
+    if let (Some(from), Some(until)) = (change.valid_from_ns, change.valid_until_ns)
+        && from >= until
+    {
+        let message = "the override ends before it starts".to_owned();
+        found.add("bad-time", "valid_until", message, "`valid_until` must be later than `valid_from`");
+    }
+    found.problems
+}
+
+/// What is wrong between rules, clients and overrides.
+pub(crate) fn across(file: &RuleFile) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if !is_label(&file.namespace) {
+        let message = format!("{} cannot be a namespace", quote(&file.namespace));
+        problems.push(Problem::error("bad-name", Place::default(), "namespace", message).help(LABEL_HELP));
+    }
+    let names = names(file, &mut problems);
+    replaced(file, &names, &mut problems);
+    clients(file, &mut problems);
+    overrides(file, &names, &mut problems);
+    problems
+}
+
+type Names<'a> = HashMap<&'a str, usize>;
+
+fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
+    let mut names = Names::new();
+    for (index, rule) in file.rules.iter().enumerate() {
+        let Some(name) = rule.name.as_deref() else { continue };
+        if let Some(first) = names.insert(name, index).and_then(|first| file.rules.get(first)) {
+            let message = match rule.at.line {
+                0 => format!("two rules have the name {}", quote(name)),
+                line => format!("two rules have the name {}, on lines {} and {line}", quote(name), first.at.line),
+            };
+            let problem = Problem::error("duplicate-name", rule.at, format!("rules[{index}].name"), message);
+            problems.push(problem.help("give one of them another name"));
+        }
+    }
+    names
+}
+
+fn replaced(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
+    for (index, rule) in file.rules.iter().enumerate() {
+        for (at, other) in rule.replaces.iter().enumerate() {
+            let mut add = |message, help: String| {
+                // A single name may stand without a list around it; its place is found either way.
+                let field = format!("rules[{index}].replaces[{at}]");
+                problems.push(Problem::error("unknown-rule", rule.at, field, message).help(help));
+            };
+            if rule.name.as_ref() == Some(other) {
+                add(
+                    format!("the rule {} replaces itself", quote(other)),
+                    "name other rules, or use `mode: off`".to_owned(),
+                );
+            } else if !names.contains_key(other.as_str()) {
+                add(format!("there is no rule with the name {}", quote(other)), known(other, names));
+            }
+        }
+    }
+}
+
+fn clients(file: &RuleFile, problems: &mut Vec<Problem>) {
+    let mut seen = HashMap::new();
+    for (index, client) in file.clients.iter().enumerate().filter(|(_, client)| !client.client_key.is_empty()) {
+        let field = format!("clients[{index}].client_key");
+        if !is_client_key(&client.client_key) {
+            let message = format!("{} cannot be a client key", quote(&client.client_key));
+            problems.push(Problem::error("bad-name", client.at, field, message).help(CLIENT_HELP));
+        } else if seen.insert(client.client_key.as_str(), index).is_some() {
+            let message = format!("the client {} is there twice", quote(&client.client_key));
+            problems.push(Problem::error("duplicate-name", client.at, field, message).help("keep one of them"));
+        }
+    }
+}
+
+fn overrides(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
+    let mut seen: HashMap<(&str, &str), Vec<&OverrideSpec>> = HashMap::new();
+    for (index, change) in file.overrides.iter().enumerate().filter(|(_, change)| !change.rule.is_empty()) {
+        let mut found = Found { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
+        if !is_client_key(&change.client_key) && !change.client_key.is_empty() {
+            let message = format!("{} cannot be a client key", quote(&change.client_key));
+            found.add("bad-name", "client_key", message, CLIENT_HELP);
+        }
+        match names.get(change.rule.as_str()).and_then(|rule| file.rules.get(*rule)) {
+            Some(rule) => limit::check_change(change, rule, &mut found),
+            None => {
+                let message = format!("there is no rule with the name {}", quote(&change.rule));
+                found.add("unknown-rule", "rule", message, &known(&change.rule, names));
+            }
+        }
+        let others = seen.entry((&change.client_key, &change.rule)).or_default();
+        if others.iter().any(|other| overlaps(other, change)) {
+            let message = format!("{} has two overrides of {} at once", quote(&change.client_key), quote(&change.rule));
+            found.add("duplicate-name", "", message, "keep one, or give them periods that do not overlap");
+        }
+        others.push(change);
+        problems.append(&mut found.problems);
+    }
+}
+
+fn overlaps(a: &OverrideSpec, b: &OverrideSpec) -> bool {
+    let period = |change: &OverrideSpec| (change.valid_from_ns.unwrap_or(0), change.valid_until_ns.unwrap_or(u64::MAX));
+    let ((from_a, until_a), (from_b, until_b)) = (period(a), period(b));
+    from_a < until_b && from_b < until_a
+}
+
+fn known(name: &str, names: &Names<'_>) -> String {
+    let mut all: Vec<&str> = names.keys().copied().collect();
+    all.sort_unstable();
+    match nearest(name, all.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if all.is_empty() => "no rule of this file has a name".to_owned(),
+        None => format!("rules with a name: {}", all.get(..all.len().min(8)).unwrap_or_default().join(", ")),
+    }
+}
+
+const LABEL_HELP: &str = "use 1 to 128 printable ASCII characters without `\"` and `\\`";
+const CLIENT_HELP: &str = "use 1 to 1024 bytes without control characters, such as `key:abc` or `user:42`";
+
+/// Names end up in headers and metric labels.
+fn is_label(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+        && name.trim() == name
+        && name.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')
+}
+
+fn is_client_key(key: &str) -> bool {
+    (1..=1024).contains(&key.len()) && !key.chars().any(char::is_control)
+}
+
+fn is_url(url: &str) -> bool {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.is_empty())
+        && url.len() <= 2048
+        && url.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\'))
+}
+
+/// Problems of one rule or override.
+struct Found {
+    root: String,
+    at: Place,
+    problems: Vec<Problem>,
+}
+
+impl Found {
+    fn add(&mut self, code: &'static str, field: &str, message: String, help: &str) {
+        let path = if field.is_empty() { self.root.clone() } else { format!("{}.{field}", self.root) };
+        let problem = Problem::error(code, self.at, &path, format!("{path}: {message}"));
+        self.problems.push(problem.help(help));
+    }
+}
+
+#[cfg(test)]
+mod tests;

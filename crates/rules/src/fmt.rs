@@ -1,0 +1,48 @@
+//! One layout for rules files: two spaces, known fields in a fixed order, flow maps on one line while they fit.
+//!
+//! Comments stay with the entry they stand at, blank lines between entries stay (at most one), and the meaning stays:
+//! the result is parsed again and compared, and a text that this module cannot lay out safely is returned as it is.
+
+mod attach;
+mod order;
+mod print;
+mod scalar;
+
+use crate::problem::Problems;
+use crate::report::Report;
+use crate::yaml::{self, Kind, Node};
+use order::Order;
+
+/// The text in canonical layout. Fails only on what is not YAML; rules in it need not be valid.
+pub fn format(file_name: &str, text: &str) -> Result<String, Report> {
+    let document = yaml::parse_with_comments(text).map_err(|found| {
+        let mut problems = Problems::default();
+        problems.extend(found);
+        Report::new(file_name, text, problems)
+    })?;
+    let entries = attach::attach(&document, text);
+    let laid_out = print::print(&entries, Order::File);
+    let safe = yaml::parse_with_comments(&laid_out)
+        .is_ok_and(|again| same(&document.root, &again.root) && document.comments.len() == again.comments.len());
+    Ok(if safe { laid_out } else { text.to_owned() })
+}
+
+/// Whether two trees say the same, whatever their layout and the order of their keys.
+fn same(a: &Node, b: &Node) -> bool {
+    match (&a.kind, &b.kind) {
+        (Kind::Scalar { text: a, quoted: false }, Kind::Scalar { text: b, quoted: false }) => {
+            a == b || (yaml::is_blank(a) && yaml::is_blank(b))
+        }
+        (Kind::List(a), Kind::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Kind::Map(a), Kind::Map(b)) => {
+            let other = |name: &str| b.iter().find(|(key, _)| key.text == name);
+            a.len() == b.len()
+                && a.iter().all(|(key, value)| other(&key.text).is_some_and(|(_, other)| same(value, other)))
+        }
+        (Kind::Scalar { text: a, .. }, Kind::Scalar { text: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

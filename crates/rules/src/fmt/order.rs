@@ -1,0 +1,44 @@
+//! In which order the fields of a map are written, depending on where the map stands.
+
+use crate::read::{CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, RULE_FIELDS};
+
+/// Where a node stands; a list has the order of its items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    File,
+    Rule,
+    Limit,
+    Cost,
+    Client,
+    Override,
+    /// As written.
+    Source,
+}
+
+impl Order {
+    /// The order below a key.
+    pub(super) fn below(self, key: &str) -> Self {
+        match (self, key) {
+            (Self::File, "rules") => Self::Rule,
+            (Self::File, "clients") => Self::Client,
+            (Self::File, "overrides") => Self::Override,
+            (Self::Rule, "limit") => Self::Limit,
+            (Self::Rule, "cost") => Self::Cost,
+            _ => Self::Source,
+        }
+    }
+
+    /// Where a key goes; unknown ones come last.
+    pub(super) fn rank(self, key: &str) -> usize {
+        let fields = match self {
+            Self::File => FILE_FIELDS,
+            Self::Rule => RULE_FIELDS,
+            Self::Limit => LIMIT_FIELDS,
+            Self::Cost => COST_FIELDS,
+            Self::Client => CLIENT_FIELDS,
+            Self::Override => OVERRIDE_FIELDS,
+            Self::Source => &[],
+        };
+        fields.iter().position(|field| *field == key).unwrap_or(fields.len())
+    }
+}

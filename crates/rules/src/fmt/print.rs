@@ -1,0 +1,155 @@
+//! Entries with their comments to text.
+
+use super::attach::{Block, Entry, Note, Value, bare};
+use super::order::Order;
+use super::scalar;
+use crate::yaml::{Kind, Node, is_blank};
+
+/// Widest line with a flow collection on it.
+const WIDTH: usize = 100;
+
+/// The text of a whole document.
+pub(super) fn print(root: &Block<'_>, order: Order) -> String {
+    let mut out = String::new();
+    notes(&mut out, &root.lead, 0, true);
+    if !root.lead.is_empty() {
+        out.push('\n');
+    }
+    block(&mut out, root, order, 0, Start::Plain);
+    out
+}
+
+/// Whether the first line of a block carries the dash of the list item that the block is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Plain,
+    Dashed,
+}
+
+fn block(out: &mut String, block: &Block<'_>, order: Order, indent: usize, start: Start) {
+    for (index, entry) in sorted(block, order).into_iter().enumerate() {
+        if index == 0 && start == Start::Dashed {
+            let mut text = String::new();
+            one(&mut text, entry, order, indent);
+            out.push_str(&format!("{:1$}- ", "", indent.saturating_sub(2)));
+            out.push_str(text.trim_start_matches(' '));
+            continue;
+        }
+        let above = hoisted(entry, order);
+        notes(out, &above, indent, index == 0);
+        if entry.gap && (index > 0 || !above.is_empty()) {
+            out.push('\n');
+        }
+        one(out, entry, order, indent);
+    }
+    notes(out, &block.foot, indent, block.entries.is_empty());
+}
+
+fn one(out: &mut String, entry: &Entry<'_>, order: Order, indent: usize) {
+    let right = entry.right.as_deref();
+    match (entry.key, &entry.value) {
+        (Some(name), Value::Block(inner)) => {
+            line(out, indent, &format!("{}:", scalar::key(name)), right);
+            block(out, inner, order.below(name), indent + 2, Start::Plain);
+        }
+        (Some(name), Value::Leaf(node)) => {
+            leaf(out, &format!("{}:", scalar::key(name)), node, Place { order: order.below(name), indent, right });
+        }
+        (None, Value::Block(inner)) => block(out, inner, order, indent + 2, Start::Dashed),
+        (None, Value::Leaf(node)) => leaf(out, "-", node, Place { order, indent, right }),
+    }
+}
+
+/// Entries in canonical order; equal ranks keep their order.
+fn sorted<'b, 'a>(block: &'b Block<'a>, order: Order) -> Vec<&'b Entry<'a>> {
+    let mut entries: Vec<&Entry<'_>> = block.entries.iter().collect();
+    entries.sort_by_key(|entry| entry.key.map_or(0, |key| order.rank(key)));
+    entries
+}
+
+/// Comments above an entry. A list item starts on the line of its first entry, whose comments therefore come along.
+fn hoisted(entry: &Entry<'_>, order: Order) -> Vec<Note> {
+    let mut above = entry.above.clone();
+    if let (None, Value::Block(inner)) = (entry.key, &entry.value)
+        && let Some(first) = sorted(inner, order).first()
+    {
+        above.extend(hoisted(first, order).into_iter().map(|note| Note { gap: false, ..note }));
+    }
+    above
+}
+
+fn notes(out: &mut String, notes: &[Note], indent: usize, first: bool) {
+    for (index, note) in notes.iter().enumerate() {
+        if note.gap && !(first && index == 0) {
+            out.push('\n');
+        }
+        line(out, indent, &note.text, None);
+    }
+}
+
+struct Place<'a> {
+    order: Order,
+    indent: usize,
+    right: Option<&'a str>,
+}
+
+fn leaf(out: &mut String, head: &str, node: &Node, at: Place<'_>) {
+    let Place { order, indent, right } = at;
+    if let Kind::Scalar { text, quoted } = &node.kind {
+        if let Some((header, lines)) = scalar::literal(text).filter(|_| *quoted) {
+            line(out, indent, &format!("{head} {header}"), right);
+            for text in lines {
+                line(out, if text.is_empty() { 0 } else { indent + 2 }, text, None);
+            }
+            return;
+        }
+        let text = scalar::inline(text, *quoted);
+        let text = if !quoted && is_blank(&text) { String::new() } else { text };
+        return line(out, indent, format!("{head} {text}").trim_end(), right);
+    }
+    let flow = format!("{head} {}", flow(node, order));
+    let empty = matches!(&node.kind, Kind::List(items) if items.is_empty())
+        || matches!(&node.kind, Kind::Map(entries) if entries.is_empty());
+    if empty || indent + flow.chars().count() <= WIDTH {
+        return line(out, indent, &flow, right);
+    }
+    let inner = bare(node);
+    if head == "-" {
+        if let Some(right) = right {
+            line(out, indent, right, None);
+        }
+        return block(out, &inner, order, indent + 2, Start::Dashed);
+    }
+    line(out, indent, head, right);
+    block(out, &inner, order, indent + 2, Start::Plain);
+}
+
+/// A value on one line.
+fn flow(node: &Node, order: Order) -> String {
+    match &node.kind {
+        Kind::Scalar { text, quoted: false } if is_blank(text) => "~".to_owned(),
+        Kind::Scalar { text, quoted } => scalar::inline(text, *quoted),
+        Kind::List(items) => {
+            let items: Vec<String> = items.iter().map(|item| flow(item, order)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Kind::Map(entries) if entries.is_empty() => "{}".to_owned(),
+        Kind::Map(entries) => {
+            let mut entries: Vec<_> = entries.iter().collect();
+            entries.sort_by_key(|(key, _)| order.rank(&key.text));
+            let entry = |key: &str, value| format!("{}: {}", scalar::key(key), flow(value, order.below(key)));
+            let entries: Vec<String> = entries.iter().map(|(key, value)| entry(&key.text, value)).collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
+    }
+}
+
+fn line(out: &mut String, indent: usize, text: &str, right: Option<&str>) {
+    out.push_str(&" ".repeat(indent));
+    out.push_str(text);
+    if let Some(comment) = right {
+        out.push_str("  ");
+        out.push_str(comment);
+    }
+    out.push('\n');
+}

@@ -1,0 +1,252 @@
+//! One spelling per path, so that `/login`, `//login` and `/%6Cogin` meet the same rule and the same bucket.
+//!
+//! RFC 3986 normalisation, once, strictly: what two servers could read differently is refused instead of guessed
+//! (RELIABILITY 3.4). That is why `..` above the root is an error and not clamped: no honest client sends it, and
+//! whoever clamps disagrees with whoever does not. The result is idempotent and borrowed when nothing had to change.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// What to do with `%2F`, `%5C` and `\` inside a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EscapedSlash {
+    /// Keep them as escapes: part of a segment, never a separator.
+    Keep,
+    /// Refuse the request: upstreams disagree about what they mean.
+    #[default]
+    Reject,
+}
+
+/// Whether paths differ by case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Case {
+    /// `/Login` is not `/login`.
+    #[default]
+    Sensitive,
+    /// ASCII letters compare equal in either case.
+    Insensitive,
+}
+
+/// Why a path or an endpoint is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathError {
+    /// Longer than [`PATH_BYTES_MAX`].
+    TooLong,
+    /// Does not start with `/`.
+    NotAbsolute,
+    /// Has `%2F`, `%5C` or a backslash.
+    EscapedSlash,
+    /// Has a `%` that is not followed by two hexadecimal digits.
+    BadEscape,
+    /// Has a control character, plain or escaped.
+    Control,
+    /// Is not UTF-8 once decoded.
+    NotUtf8,
+    /// Climbs above the root with `..`.
+    AboveRoot,
+    /// The word before the path is no method.
+    BadMethod,
+}
+
+impl PathError {
+    /// Stable name, for machines.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::TooLong => "path-too-long",
+            Self::NotAbsolute => "path-not-absolute",
+            Self::EscapedSlash => "path-escaped-slash",
+            Self::BadEscape => "path-bad-escape",
+            Self::Control => "path-control-character",
+            Self::NotUtf8 => "path-not-utf8",
+            Self::AboveRoot => "path-above-root",
+            Self::BadMethod => "bad-method",
+        }
+    }
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLong => "the path is longer than 8192 bytes",
+            Self::NotAbsolute => "the path does not start with `/`",
+            Self::EscapedSlash => "the path has an escaped slash or a backslash, which servers read differently",
+            Self::BadEscape => "the path has a `%` without two hexadecimal digits",
+            Self::Control => "the path has a control character",
+            Self::NotUtf8 => "the path is not UTF-8 once decoded",
+            Self::AboveRoot => "the path climbs above the root with `..`",
+            Self::BadMethod => "the method is not a word of capital letters",
+        })
+    }
+}
+
+impl std::error::Error for PathError {}
+
+/// Longest path accepted, before and after normalisation.
+pub const PATH_BYTES_MAX: usize = 8192;
+
+/// Longest method accepted.
+pub const METHOD_BYTES_MAX: usize = 32;
+
+/// The one spelling of a request path; query and fragment are cut.
+pub fn canonical_path(raw: &str, escaped_slash: EscapedSlash) -> Result<Cow<'_, str>, PathError> {
+    let path = raw.find(['?', '#']).and_then(|end| raw.get(..end)).unwrap_or(raw);
+    if path.len() > PATH_BYTES_MAX {
+        return Err(PathError::TooLong);
+    }
+    if !path.starts_with('/') {
+        return Err(PathError::NotAbsolute);
+    }
+    if is_canonical(path.as_bytes(), escaped_slash) {
+        return Ok(Cow::Borrowed(path));
+    }
+    let canonical = rewrite(path, escaped_slash)?;
+    if canonical.len() > PATH_BYTES_MAX {
+        return Err(PathError::TooLong);
+    }
+    Ok(Cow::Owned(canonical))
+}
+
+/// What a request asks for: an optional method and a canonical path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint<'a> {
+    /// The method, when the caller gave one.
+    pub method: Option<&'a str>,
+    /// The canonical path.
+    pub path: Cow<'a, str>,
+}
+
+impl<'a> Endpoint<'a> {
+    /// Reads `POST /api/x` or `/api/x`.
+    pub fn parse(text: &'a str, escaped_slash: EscapedSlash) -> Result<Self, PathError> {
+        let (method, path) = match text.split_once(' ') {
+            Some((method, path)) if !text.starts_with('/') => (Some(method), path.trim_start_matches(' ')),
+            _ => (None, text),
+        };
+        if method.is_some_and(|method| !is_method(method)) {
+            return Err(PathError::BadMethod);
+        }
+        Ok(Self { method, path: canonical_path(path, escaped_slash)? })
+    }
+}
+
+/// Whether a word can be a method: capital letters, `-` and `_`.
+pub fn is_method(word: &str) -> bool {
+    (1..=METHOD_BYTES_MAX).contains(&word.len()) && word.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'-' | b'_'))
+}
+
+/// Whether the path can be used as it is. May say no to a canonical path with escapes beyond ASCII; [`rewrite`] then
+/// finds nothing to change.
+fn is_canonical(path: &[u8], escaped_slash: EscapedSlash) -> bool {
+    let mut rest = path.iter();
+    // Bytes since the last slash, and whether all of them are dots.
+    let (mut length, mut dots) = (0_usize, true);
+    while let Some(&byte) = rest.next() {
+        match byte {
+            b'/' => {
+                let first = rest.len() + 1 == path.len();
+                if !first && (length == 0 || (dots && length <= 2)) {
+                    return false;
+                }
+                (length, dots) = (0, true);
+                continue;
+            }
+            b'%' => {
+                let (Some(&high), Some(&low)) = (rest.next(), rest.next()) else { return false };
+                let upper = |digit: u8| matches!(digit, b'0'..=b'9' | b'A'..=b'F');
+                let kept =
+                    upper(high) && upper(low) && unescape(high, low).is_some_and(|byte| stays(byte, escaped_slash));
+                if !kept {
+                    return false;
+                }
+                dots = false;
+            }
+            b'.' => {}
+            _ if is_pchar(byte) => dots = false,
+            _ => return false,
+        }
+        length += 1;
+    }
+    path.len() == 1 || !(length == 0 || (dots && length <= 2))
+}
+
+/// Whether an escaped ASCII byte is left as an escape.
+fn stays(byte: u8, escaped_slash: EscapedSlash) -> bool {
+    match byte {
+        b'/' | b'\\' => escaped_slash == EscapedSlash::Keep,
+        _ => matches!(byte, 0x20..=0x7e) && !is_unreserved(byte),
+    }
+}
+
+fn rewrite(path: &str, escaped_slash: EscapedSlash) -> Result<String, PathError> {
+    let mut canonical = String::with_capacity(path.len() + 8);
+    for raw in path.split('/') {
+        let segment = rewrite_segment(raw, escaped_slash)?;
+        match segment.as_str() {
+            "" | "." => {}
+            ".." => {
+                let parent = canonical.rfind('/').ok_or(PathError::AboveRoot)?;
+                canonical.truncate(parent);
+            }
+            _ => {
+                canonical.push('/');
+                canonical.push_str(&segment);
+            }
+        }
+    }
+    if canonical.is_empty() {
+        canonical.push('/');
+    }
+    Ok(canonical)
+}
+
+fn rewrite_segment(raw: &str, escaped_slash: EscapedSlash) -> Result<String, PathError> {
+    let mut segment = String::with_capacity(raw.len());
+    let mut decoded = Vec::with_capacity(raw.len());
+    let mut bytes = raw.bytes();
+    while let Some(byte) = bytes.next() {
+        let (byte, escaped) = match byte {
+            b'%' => {
+                let (high, low) = bytes.next().zip(bytes.next()).ok_or(PathError::BadEscape)?;
+                (unescape(high, low).ok_or(PathError::BadEscape)?, true)
+            }
+            _ => (byte, false),
+        };
+        decoded.push(byte);
+        let slash = byte == b'\\' || (byte == b'/' && escaped);
+        if slash && escaped_slash == EscapedSlash::Reject {
+            return Err(PathError::EscapedSlash);
+        }
+        if is_unreserved(byte) || (!escaped && is_pchar(byte)) {
+            segment.push(char::from(byte));
+        } else {
+            segment.push('%');
+            segment.extend(
+                [byte >> 4, byte & 15]
+                    .map(|digit| char::from_digit(u32::from(digit), 16).unwrap_or('0').to_ascii_uppercase()),
+            );
+        }
+    }
+    let decoded = std::str::from_utf8(&decoded).map_err(|_| PathError::NotUtf8)?;
+    if decoded.chars().any(char::is_control) {
+        return Err(PathError::Control);
+    }
+    Ok(segment)
+}
+
+fn unescape(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    Some(digit(high)? << 4 | digit(low)?)
+}
+
+/// RFC 3986, 2.3: the same with or without an escape.
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// RFC 3986, 3.3: may stand in a segment as it is.
+fn is_pchar(byte: u8) -> bool {
+    is_unreserved(byte) || matches!(byte, b'!' | b'$' | b'&'..=b',' | b';' | b'=' | b':' | b'@')
+}
+
+#[cfg(test)]
+mod tests;

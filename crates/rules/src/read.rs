@@ -1,0 +1,201 @@
+//! A rules file from text to [`RuleFile`], with every mistake reported at once.
+//!
+//! Three steps: [`crate::yaml`] makes the tree, the files below read fields strictly into specs, [`crate::check`] looks
+//! at what must hold between them. A rule that could not be read is left out of the third step, so that one mistake is
+//! reported once.
+
+mod client;
+mod field;
+mod limit;
+mod matching;
+mod rule;
+
+pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
+use field::{Fields, Path, Value};
+pub(crate) use limit::LIMIT_FIELDS;
+use matching::Spelling;
+pub(crate) use rule::{COST_FIELDS, RULE_FIELDS};
+
+use crate::check;
+use crate::path::EscapedSlash;
+use crate::problem::{Problem, Problems};
+use crate::report::Report;
+use crate::spec::{Place, RuleFile};
+use crate::yaml::{self, Kind, Node};
+
+/// Most rules accepted in one file.
+pub const RULES_MAX: usize = 100_000;
+
+/// Fields of a file, in the order in which the formatter writes them.
+pub(crate) const FILE_FIELDS: &[&str] = &[
+    "version",
+    "namespace",
+    "key_by",
+    "on_fail",
+    "allow_block_all",
+    "ipv6_prefix",
+    "escaped_slash",
+    "case",
+    "rules",
+    "clients",
+    "overrides",
+];
+
+/// Reads a rules file.
+pub fn read(file_name: &str, text: &str) -> Result<RuleFile, Report> {
+    let mut problems = Problems::default();
+    let file = match yaml::parse(text) {
+        Ok(root) => read_root(&root, &mut problems),
+        Err(found) => {
+            problems.extend(found);
+            RuleFile::default()
+        }
+    };
+    match problems.is_empty() {
+        true => Ok(file),
+        false => Err(Report::new(file_name, text, problems)),
+    }
+}
+
+/// Reads a rules file that may not even be text.
+pub fn read_bytes(file_name: &str, bytes: &[u8]) -> Result<RuleFile, Report> {
+    read(file_name, decode(file_name, bytes)?)
+}
+
+/// The text of a file, or a report why it has none.
+pub fn decode<'a>(file_name: &str, bytes: &'a [u8]) -> Result<&'a str, Report> {
+    let refuse = |text: &str, code, at, message: &str, help: &str| {
+        let mut problems = Problems::default();
+        problems.push(Problem::error(code, at, "", message).help(help));
+        Err(Report::new(file_name, text, problems))
+    };
+    let start = Place { line: 1, column: 1 };
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return refuse("", "not-utf8", start, "the file is UTF-16", "save it as UTF-8 without a byte order mark");
+    }
+    if bytes.starts_with(&[0xef, 0xbb, 0xbf]) {
+        return refuse(
+            "",
+            "byte-order-mark",
+            start,
+            "the file starts with a byte order mark",
+            "save it as UTF-8 without one",
+        );
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(error) => {
+            let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let good = std::str::from_utf8(good).unwrap_or("");
+            let line = crate::report::lines(good).count().max(1);
+            let column = crate::report::lines(good).last().map_or(0, |line| line.chars().count()) + 1;
+            let at = Place {
+                line: u32::try_from(line).unwrap_or(u32::MAX),
+                column: u32::try_from(column).unwrap_or(u32::MAX),
+            };
+            refuse(good, "not-utf8", at, "the file is not UTF-8 from here on", "save it as UTF-8")
+        }
+    }
+}
+
+fn read_root(root: &Node, problems: &mut Problems) -> RuleFile {
+    let fields = Value { node: root, path: Path::Root }.fields(FILE_FIELDS, "rules: [ ... ]", problems);
+    let mut file = RuleFile::default();
+    read_settings(&fields, &mut file, problems);
+    let mut faults = read_rules(&fields, &mut file, problems);
+    faults.extend(read_clients(&fields, &mut file, problems));
+    faults.extend(check::across(&file));
+    problems.extend(faults.into_iter().map(|fault| located(root, fault)));
+    file
+}
+
+fn read_settings(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems) {
+    const SLASHES: [(&str, EscapedSlash); 2] = [("reject", EscapedSlash::Reject), ("keep", EscapedSlash::Keep)];
+    if let Some(version) = fields.get("version") {
+        version.integer(1..=1, problems);
+    }
+    if let Some(name) = fields.get("namespace").and_then(|value| value.text(problems)) {
+        file.namespace = name.to_owned();
+    }
+    file.key_by = fields.get("key_by").and_then(|value| matching::read_key_by(&value, problems));
+    file.on_fail = fields.get("on_fail").and_then(|value| value.choice(&rule::ON_FAIL, problems));
+    file.allow_block_all = rule::flag(fields, "allow_block_all", problems);
+    if let Some(bits) = fields.get("ipv6_prefix").and_then(|value| value.integer(check::IPV6_PREFIX, problems)) {
+        file.ipv6_prefix = u8::try_from(bits).unwrap_or(file.ipv6_prefix);
+    }
+    if let Some(choice) = fields.get("escaped_slash").and_then(|value| value.choice(&SLASHES, problems)) {
+        file.escaped_slash = choice;
+    }
+    if let Some(choice) = fields.get("case").and_then(|value| value.choice(&rule::CASES, problems)) {
+        file.case = choice;
+    }
+}
+
+/// Reads all rules; what [`check`] finds in those that could be read is returned, still without a place.
+fn read_rules(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
+    let mut faults = Vec::new();
+    let Some(rules) = fields.required("rules", NO_RULES, problems) else { return faults };
+    match &rules.node.kind {
+        Kind::List(items) if items.is_empty() => {
+            problems.push(rules.problem("missing-field", "the list of rules is empty").help(NO_RULES));
+        }
+        Kind::List(items) if items.len() > RULES_MAX => {
+            let message = format!("the file has {} rules", items.len());
+            problems.push(rules.problem("too-large", message).help(format!("at most {RULES_MAX} rules are read")));
+            return faults;
+        }
+        _ => {}
+    }
+    let spelling = Spelling { escaped_slash: file.escaped_slash, case: file.case };
+    for (index, item) in rules.items("rules", problems).collect::<Vec<_>>().into_iter().enumerate() {
+        let before = problems.len();
+        let rule = rule::read_rule(item, spelling, problems);
+        if problems.len() == before {
+            faults.extend(check::rule(&rule, index, file.allow_block_all));
+        }
+        file.rules.push(rule);
+    }
+    faults
+}
+
+const NO_RULES: &str = "a file needs at least one rule: `rules:` and below it `- limit: { requests: 10, window: 1s }`";
+
+fn read_clients(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
+    let mut faults = Vec::new();
+    if let Some(clients) = fields.get("clients") {
+        for item in clients.items("clients", problems).collect::<Vec<_>>() {
+            file.clients.push(client::read_client(item, problems));
+        }
+    }
+    if let Some(overrides) = fields.get("overrides") {
+        for (index, item) in overrides.items("overrides", problems).collect::<Vec<_>>().into_iter().enumerate() {
+            let before = problems.len();
+            let change = client::read_override(item, problems);
+            if problems.len() == before {
+                faults.extend(check::change(&change, index));
+            }
+            file.overrides.push(change);
+        }
+    }
+    faults
+}
+
+/// Gives a problem the place of the deepest node on its path.
+fn located(root: &Node, mut problem: Problem) -> Problem {
+    let mut node = root;
+    for step in problem.field.split(['.', '[']) {
+        let next = match (step.strip_suffix(']'), &node.kind) {
+            (Some(index), Kind::List(items)) => index.parse::<usize>().ok().and_then(|index| items.get(index)),
+            _ => node.get(step),
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    Place { line: problem.line, column: problem.column } = node.place();
+    problem
+}
+
+#[cfg(test)]
+mod tests;

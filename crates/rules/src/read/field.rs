@@ -1,0 +1,268 @@
+//! Strict access to the tree: every value knows its path, every mistake becomes a problem, and reading goes on.
+
+use std::fmt;
+
+use crate::duration;
+use crate::nearest::nearest;
+use crate::problem::{Fault, Problem, Problems, quote};
+use crate::spec::Place;
+use crate::yaml::{Kind, Node, is_blank};
+
+/// Way from the root to a value, written only when something is wrong there.
+#[derive(Clone, Copy)]
+pub(crate) enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'a str),
+    Item(&'a Path<'a>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(Self::Root, name) => f.write_str(name),
+            Self::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
+/// A value and the way to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) path: Path<'a>,
+}
+
+impl<'a> Value<'a> {
+    pub(crate) fn place(&self) -> Place {
+        self.node.place()
+    }
+
+    /// A problem with this value.
+    pub(crate) fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
+        Problem::error(code, self.place(), self.path, message)
+    }
+
+    pub(crate) fn fault(&self, code: &'static str, fault: Fault) -> Problem {
+        self.problem(code, format!("{}: {}", self.path, fault.message)).help(fault.help)
+    }
+
+    pub(super) fn mismatch(&self, wanted: &str, help: impl Into<String>) -> Problem {
+        let found = match &self.node.kind {
+            Kind::Scalar { text, quoted: false } if is_blank(text) => {
+                let message = format!("{} is blank, and should be {wanted}", self.path);
+                return self.problem("blank", message).help(help);
+            }
+            Kind::Scalar { text, quoted: true } => format!("the quoted text {}", quote(text)),
+            Kind::Scalar { text, .. } => quote(text),
+            _ => self.node.describe().to_owned(),
+        };
+        self.problem("wrong-type", format!("{} should be {wanted}, found {found}", self.path)).help(help)
+    }
+
+    /// The entries of a map; an empty one after a problem.
+    pub(crate) fn fields(self, allowed: &'static [&'static str], example: &str, problems: &mut Problems) -> Fields<'a> {
+        let Kind::Map(entries) = &self.node.kind else {
+            problems.push(self.mismatch("a map", format!("write for example `{example}`")));
+            return Fields { value: self, known: false, allowed };
+        };
+        for (key, _) in entries.iter().filter(|(key, _)| !allowed.contains(&key.text.as_str())) {
+            problems.push(unknown_field(&self, &key.text, key.place(), allowed));
+        }
+        Fields { value: self, known: true, allowed }
+    }
+
+    /// The items of a list; none after a problem.
+    pub(crate) fn items(&self, wanted: &str, problems: &mut Problems) -> impl Iterator<Item = Value<'_>> {
+        let items: &[Node] = match &self.node.kind {
+            Kind::List(items) => items,
+            _ => {
+                problems
+                    .push(self.mismatch(&format!("a list of {wanted}"), "write `[a, b]`, or one `- item` per line"));
+                &[]
+            }
+        };
+        items.iter().enumerate().map(|(index, node)| Value { node, path: Path::Item(&self.path, index) })
+    }
+
+    /// The items of a list, or the value itself.
+    pub(crate) fn one_or_more(&self) -> Vec<Value<'_>> {
+        match &self.node.kind {
+            Kind::List(items) => items
+                .iter()
+                .enumerate()
+                .map(|(index, node)| Value { node, path: Path::Item(&self.path, index) })
+                .collect(),
+            _ => vec![*self],
+        }
+    }
+
+    /// Text that is not blank.
+    pub(crate) fn text(&self, problems: &mut Problems) -> Option<&'a str> {
+        match &self.node.kind {
+            Kind::Scalar { text, quoted } if (*quoted && !text.is_empty()) || !is_blank(text) => Some(text),
+            Kind::Scalar { text, quoted } if *quoted && text.is_empty() => {
+                let help = "write a value, or remove the field";
+                problems.push(self.problem("blank", format!("{} is empty text", self.path)).help(help));
+                None
+            }
+            _ => {
+                problems.push(self.mismatch("text", "write a value, or remove the field"));
+                None
+            }
+        }
+    }
+
+    /// A plain base-10 integer within a range (RELIABILITY Y04).
+    pub(crate) fn integer(&self, range: std::ops::RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
+        let (low, high) = (range.start(), range.end());
+        let help = format!(
+            "a whole number from {low} to {high}: digits only, no quotes, sign, `_`, leading zero, dot or exponent"
+        );
+        let Kind::Scalar { text, quoted: false } = &self.node.kind else {
+            problems.push(self.mismatch("a number", help));
+            return None;
+        };
+        let negative = text.strip_prefix('-').is_some_and(is_digits);
+        if !negative && (!is_digits(text) || (text.len() > 1 && text.starts_with('0'))) {
+            let help = match text.replace('_', "").trim_start_matches('0') {
+                plain if is_digits(plain) => format!("did you mean {plain}? {help}"),
+                _ => help,
+            };
+            problems.push(self.mismatch("a number", help));
+            return None;
+        }
+        match text.parse().ok().filter(|number| range.contains(number)) {
+            Some(number) => Some(number),
+            None => {
+                let message = format!("{} is {}, which is out of range", self.path, quote(text));
+                problems.push(self.problem("out-of-range", message).help(format!("allowed: {low} to {high}")));
+                None
+            }
+        }
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn boolean(&self, problems: &mut Problems) -> Option<bool> {
+        match &self.node.kind {
+            Kind::Scalar { text, quoted: false } if text == "true" => Some(true),
+            Kind::Scalar { text, quoted: false } if text == "false" => Some(false),
+            _ => {
+                problems.push(self.mismatch("true or false", "write `true` or `false`, without quotes"));
+                None
+            }
+        }
+    }
+
+    /// One of a few words.
+    pub(crate) fn choice<T: Copy>(&self, choices: &[(&'static str, T)], problems: &mut Problems) -> Option<T> {
+        let text = self.text(problems)?;
+        if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
+            return Some(*choice);
+        }
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        let message = format!("{} is {}", self.path, quote(text));
+        problems.push(self.problem("unknown-value", message).help(suggest(text, &names)));
+        None
+    }
+
+    /// A duration within a range of nanoseconds.
+    pub(crate) fn duration(&self, range: std::ops::RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
+        let text = match &self.node.kind {
+            Kind::Scalar { text, quoted } if *quoted || !is_blank(text) => text,
+            _ => {
+                problems.push(self.mismatch(
+                    "a duration",
+                    "a duration is a whole number with a unit, such as 250ms, 30s, 5m, 1h or 7d",
+                ));
+                return None;
+            }
+        };
+        match duration::parse(text) {
+            Ok(ns) if range.contains(&ns) => Some(ns),
+            Ok(_) => {
+                let message = format!("{} is {}, which is out of range", self.path, quote(text));
+                let allowed = [*range.start(), *range.end()].map(duration::display).join(" to ");
+                problems.push(self.problem("out-of-range", message).help(format!("allowed: {allowed}")));
+                None
+            }
+            Err(fault) => {
+                problems.push(self.fault("bad-duration", fault));
+                None
+            }
+        }
+    }
+
+    /// A whole number of percent, written with its sign: `20%`.
+    pub(crate) fn percent(&self, range: std::ops::RangeInclusive<u32>, problems: &mut Problems) -> Option<u32> {
+        let text = self.text(problems)?;
+        let digits = text.strip_suffix('%').filter(|digits| is_digits(digits) && !digits.starts_with('0'));
+        match digits.and_then(|digits| digits.parse().ok()).filter(|number| range.contains(number)) {
+            Some(number) => Some(number),
+            None => {
+                let help =
+                    format!("write a whole number of percent from {}% to {}%, such as 20%", range.start(), range.end());
+                problems.push(self.problem("bad-percent", format!("{} is {}", self.path, quote(text))).help(help));
+                None
+            }
+        }
+    }
+}
+
+/// The fields of a map, read one by one.
+pub(crate) struct Fields<'a> {
+    pub(crate) value: Value<'a>,
+    known: bool,
+    allowed: &'static [&'static str],
+}
+
+impl Fields<'_> {
+    /// Whether it really was a map, so that a missing field is worth a problem.
+    pub(crate) fn known(&self) -> bool {
+        self.known
+    }
+
+    pub(crate) fn get(&self, name: &'static str) -> Option<Value<'_>> {
+        self.value.node.get(name).map(|node| Value { node, path: Path::Field(&self.value.path, name) })
+    }
+
+    /// The field, or a problem that it is missing.
+    pub(crate) fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<Value<'_>> {
+        let found = self.get(name);
+        if found.is_none() && self.known && !self.is_misspelt(name) {
+            let owner = self.value.path.to_string();
+            let owner = if owner.is_empty() { "the file" } else { &owner };
+            let message = format!("{owner} has no `{name}`");
+            problems.push(self.value.problem("missing-field", message).help(help));
+        }
+        found
+    }
+
+    /// Whether an unknown field has already been reported as a typo of this one.
+    fn is_misspelt(&self, name: &str) -> bool {
+        let Kind::Map(entries) = &self.value.node.kind else { return false };
+        let unknown = entries.iter().map(|(key, _)| key.text.as_str()).filter(|key| !self.allowed.contains(key));
+        unknown.take(16).any(|key| nearest(key, self.allowed.iter().copied()) == Some(name))
+    }
+}
+
+/// Help for a word that is not one of `names`.
+pub(crate) fn suggest(word: &str, names: &[&str]) -> String {
+    let allowed = names.join(", ");
+    match nearest(word, names.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}"),
+        None => format!("allowed: {allowed}"),
+    }
+}
+
+fn unknown_field(owner: &Value<'_>, name: &str, at: Place, allowed: &[&str]) -> Problem {
+    let path = owner.path.to_string();
+    let inside = if path.is_empty() { "at the top level".to_owned() } else { format!("in {path}") };
+    let message = format!("unknown field {} {inside}", quote(name));
+    Problem::error("unknown-field", at, Path::Field(&owner.path, name), message).help(suggest(name, allowed))
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}

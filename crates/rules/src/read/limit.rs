@@ -1,0 +1,108 @@
+//! `limit`: which fields an algorithm has, and their numbers.
+
+use super::field::{Fields, Value};
+use crate::check;
+use crate::problem::{Problem, Problems};
+use crate::spec::{Algorithm, Align, LimitSpec};
+
+/// Fields of a limit, in canonical order.
+pub(crate) const LIMIT_FIELDS: &[&str] =
+    &["requests", "window", "algorithm", "burst", "slots", "slot_ttl", "max_delay", "align"];
+
+const ALGORITHMS: [(&str, Algorithm); 8] = [
+    ("token_bucket", Algorithm::TokenBucket),
+    ("gcra", Algorithm::Gcra),
+    ("leaky_bucket", Algorithm::LeakyBucket),
+    ("fixed_window", Algorithm::FixedWindow),
+    ("sliding_window_log", Algorithm::SlidingWindowLog),
+    ("sliding_window_counter", Algorithm::SlidingWindowCounter),
+    ("sliding_window", Algorithm::SlidingWindowCounter),
+    ("concurrency", Algorithm::Concurrency),
+];
+
+/// Reads the map under `limit`; `None` if something in it is wrong.
+pub(super) fn read_limit(value: Value<'_>, problems: &mut Problems) -> Option<LimitSpec> {
+    let before = problems.len();
+    let fields = value.fields(LIMIT_FIELDS, "limit: { requests: 10, window: 1s }", problems);
+    let algorithm = match fields.get("algorithm") {
+        Some(value) => value.choice(&ALGORITHMS, problems),
+        None => Some(Algorithm::default()),
+    };
+    let queue = algorithm == Some(Algorithm::LeakyBucket) && fields.get("max_delay").is_some();
+    if let Some(algorithm) = algorithm {
+        refuse_strangers(&fields, algorithm, queue, problems);
+    }
+    let limit = read_numbers(&fields, algorithm.unwrap_or_default(), problems);
+    (problems.len() == before && fields.known()).then_some(limit)
+}
+
+/// The fields an algorithm understands, the required ones first.
+fn own_fields(algorithm: Algorithm, queue: bool) -> &'static [&'static str] {
+    match algorithm {
+        Algorithm::LeakyBucket if queue => &["requests", "window", "max_delay"],
+        Algorithm::LeakyBucket => &["requests", "window", "burst", "max_delay"],
+        Algorithm::TokenBucket | Algorithm::Gcra => &["requests", "window", "burst"],
+        Algorithm::FixedWindow | Algorithm::SlidingWindowCounter => &["requests", "window", "align"],
+        Algorithm::SlidingWindowLog => &["requests", "window"],
+        Algorithm::Concurrency => &["slots", "slot_ttl"],
+    }
+}
+
+fn refuse_strangers(fields: &Fields<'_>, algorithm: Algorithm, queue: bool, problems: &mut Problems) {
+    let own = own_fields(algorithm, queue);
+    for name in LIMIT_FIELDS.iter().filter(|name| **name != "algorithm" && !own.contains(name)) {
+        if let Some(value) = fields.get(name) {
+            problems.push(stranger(&value, name, algorithm, queue));
+        }
+    }
+}
+
+fn stranger(value: &Value<'_>, name: &str, algorithm: Algorithm, queue: bool) -> Problem {
+    let form = if queue { " with `max_delay` (a queue)" } else { "" };
+    let message = format!("{} does not belong to {}{form}", value.path, algorithm.name());
+    let owners: Vec<&str> = Algorithm::ALL
+        .iter()
+        .filter(|other| own_fields(**other, false).contains(&name))
+        .map(|other| other.name())
+        .collect();
+    let help = format!(
+        "remove it; {}{form} takes {}. `{name}` is for {}",
+        algorithm.name(),
+        own_fields(algorithm, queue).join(", "),
+        owners.join(", ")
+    );
+    value.problem("misplaced-field", message).help(help)
+}
+
+fn read_numbers(fields: &Fields<'_>, algorithm: Algorithm, problems: &mut Problems) -> LimitSpec {
+    let mut limit = LimitSpec { algorithm, ..LimitSpec::default() };
+    let needed = |name| own_fields(algorithm, false).contains(&name);
+    let help = |name: &str| match algorithm {
+        Algorithm::Concurrency => "write for example `limit: { algorithm: concurrency, slots: 100 }`".to_owned(),
+        _ => format!("add `{name}`, for example `limit: {{ requests: 10, window: 1s }}`"),
+    };
+    let mut number = |name, most| {
+        let value = if needed(name) { fields.required(name, &help(name), problems) } else { None };
+        value.and_then(|value| value.integer(0..=most, problems)).unwrap_or(0)
+    };
+    limit.requests = number("requests", check::REQUESTS_MAX);
+    limit.slots = number("slots", check::SLOTS_MAX);
+    if needed("window")
+        && let Some(window) = fields.required("window", &help("window"), problems)
+    {
+        limit.window_ns = window.duration(check::WINDOW_NS, problems).unwrap_or(0);
+    }
+    if let Some(burst) = fields.get("burst").filter(|_| needed("burst")) {
+        limit.burst = burst.integer(0..=check::BURST_MAX, problems).filter(|burst| *burst > 0);
+    }
+    if let Some(ttl) = fields.get("slot_ttl").filter(|_| needed("slot_ttl")) {
+        limit.slot_ttl_ns = ttl.duration(check::WINDOW_NS, problems).unwrap_or(LimitSpec::SLOT_TTL_NS);
+    }
+    if let Some(delay) = fields.get("max_delay").filter(|_| needed("max_delay")) {
+        limit.max_delay_ns = delay.duration(check::WINDOW_NS, problems);
+    }
+    if let Some(align) = fields.get("align").filter(|_| needed("align")) {
+        limit.align = align.choice(&[("clock", Align::Clock), ("key", Align::Key)], problems).unwrap_or_default();
+    }
+    limit
+}

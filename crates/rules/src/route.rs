@@ -1,0 +1,219 @@
+//! Patterns of paths: literal segments, `{id}` for exactly one segment, `*` for anything, slashes included.
+//!
+//! A pattern is split at the first segment with a `*`: what stands before it can be looked up segment by segment (in a
+//! trie), what follows is its [`Tail`]. The pattern itself goes through the path canonicaliser, so `//login` in a rule
+//! is `/login`.
+
+mod glob;
+
+use std::borrow::Cow;
+
+use crate::path::{Case, EscapedSlash, PathError, canonical_path};
+use crate::problem::{Fault, quote};
+pub use glob::PathGlob;
+
+/// A pattern of paths.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PathPattern {
+    /// Leading segments without a star.
+    pub segments: Vec<Segment>,
+    /// What follows them.
+    pub tail: Tail,
+    /// Whether letters compare by case.
+    pub case: Case,
+    text: String,
+}
+
+/// One segment of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Segment {
+    /// Exactly this canonical text.
+    Literal(String),
+    /// Any one segment; the name is for people and templates.
+    Param(String),
+}
+
+/// How a path pattern ends.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Tail {
+    /// With its last segment.
+    End,
+    /// With anything or nothing: `/api/*` covers `/api/x/y`, and `/api` as well, because `/api/` is spelled so.
+    Rest,
+    /// With text and stars, matched against what is left of the path from its slash on.
+    Glob(PathGlob),
+}
+
+impl PathPattern {
+    /// Longest pattern accepted.
+    pub const BYTES_MAX: usize = 1024;
+
+    /// Reads a pattern: `*`, or a path with `{name}` segments and stars.
+    pub fn parse(text: &str, escaped_slash: EscapedSlash, case: Case) -> Result<Self, Fault> {
+        check(text)?;
+        let canonical = match text.starts_with('*') {
+            // A star in front covers the leading slash too; it is put back below.
+            true => canonical(&format!("/{text}"), text, escaped_slash)?,
+            false => canonical(text, text, escaped_slash)?,
+        };
+        let canonical = canonical.replace("%7B", "{").replace("%7D", "}");
+        let words: Vec<&str> = canonical.split('/').skip(1).filter(|word| !word.is_empty()).collect();
+        let starless =
+            if text.starts_with('*') { 0 } else { words.iter().take_while(|word| !word.contains('*')).count() };
+        let segments = words.iter().take(starless).map(|word| segment(word, text)).collect::<Result<Vec<_>, _>>()?;
+        let rest = words.get(starless..).unwrap_or_default();
+        let tail = match rest {
+            [] => Tail::End,
+            [star] if star.bytes().all(|byte| byte == b'*') => Tail::Rest,
+            _ => Tail::Glob(tail_glob(rest, text)?),
+        };
+        let text = shown(&segments, &tail);
+        Ok(Self { segments, tail, case, text })
+    }
+
+    /// The pattern in canonical form.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it covers every path.
+    pub fn is_any(&self) -> bool {
+        self.segments.is_empty() && self.tail == Tail::Rest
+    }
+
+    /// Whether a canonical path has this form. Never allocates.
+    pub fn matches(&self, path: &str) -> bool {
+        let mut rest = if path == "/" { "" } else { path };
+        for segment in &self.segments {
+            let Some((word, after)) = next_segment(rest) else { return false };
+            let same = match segment {
+                Segment::Literal(text) => glob::same(text, word, self.case),
+                Segment::Param(_) => !word.is_empty(),
+            };
+            if !same {
+                return false;
+            }
+            rest = after;
+        }
+        self.matches_tail(rest)
+    }
+
+    /// Whether what is left of a path after the segments (empty, or from a slash on) has the form of the tail.
+    pub fn matches_tail(&self, rest: &str) -> bool {
+        match &self.tail {
+            Tail::End => rest.is_empty(),
+            Tail::Rest => true,
+            Tail::Glob(glob) => glob.matches(rest, self.case),
+        }
+    }
+
+    /// The one text that stands for all paths of this form, if it is made of literals and parameters only.
+    pub fn template(&self) -> Option<&str> {
+        (self.tail == Tail::End).then_some(self.text.as_str())
+    }
+
+    /// A matching path with its parameters replaced by their names: `/users/42/x` is `/users/{id}/x` for
+    /// `/users/{id}/*`. Borrowed when there is no parameter.
+    pub fn template_of<'a>(&'a self, path: &'a str) -> Cow<'a, str> {
+        if let Some(template) = self.template() {
+            return Cow::Borrowed(template);
+        }
+        if !self.segments.iter().any(|segment| matches!(segment, Segment::Param(_))) {
+            return Cow::Borrowed(path);
+        }
+        let mut rest = path;
+        for _ in &self.segments {
+            rest = next_segment(rest).map_or("", |(_, after)| after);
+        }
+        Cow::Owned(format!("{}{rest}", joined(&self.segments)))
+    }
+}
+
+/// The first segment of `/a/b` and what follows it.
+fn next_segment(rest: &str) -> Option<(&str, &str)> {
+    let word = rest.strip_prefix('/')?;
+    Some(word.split_at(word.find('/').unwrap_or(word.len())))
+}
+
+fn check(text: &str) -> Result<(), Fault> {
+    let bad = |why: &str, help: &str| Err(Fault::new(format!("the path pattern {} {why}", quote(text)), help));
+    if text.is_empty() {
+        return Err(Fault::new(
+            "the endpoint pattern is empty",
+            "write `/path`, `METHOD /path`, or `*` for everything",
+        ));
+    }
+    if text.len() > PathPattern::BYTES_MAX {
+        return bad("is too long", &format!("use at most {} bytes", PathPattern::BYTES_MAX));
+    }
+    if text.contains(['?', '#']) {
+        return bad("has a query or a fragment", "rules see paths only; cut it off");
+    }
+    if !text.starts_with(['/', '*']) {
+        return bad("does not start with `/`", "write `/path`, `METHOD /path`, or `*` for everything");
+    }
+    if text.split('/').any(|word| word == "..") {
+        return bad("has a `..` segment", "write the path it stands for");
+    }
+    Ok(())
+}
+
+fn canonical(path: &str, written: &str, escaped_slash: EscapedSlash) -> Result<String, Fault> {
+    canonical_path(path, escaped_slash).map(Cow::into_owned).map_err(|error| {
+        let help = match error {
+            PathError::EscapedSlash => "no request can have it, unless `escaped_slash: keep` is set",
+            _ => "write the path as requests have it; `*` stands for anything, `{name}` for one segment",
+        };
+        Fault::new(format!("the path pattern {} is not a path: {error}", quote(written)), help)
+    })
+}
+
+fn segment(word: &str, written: &str) -> Result<Segment, Fault> {
+    match word.strip_prefix('{').and_then(|word| word.strip_suffix('}')) {
+        Some(name) if is_name(name) => Ok(Segment::Param(name.to_owned())),
+        None if !word.contains(['{', '}']) => Ok(Segment::Literal(word.to_owned())),
+        _ => Err(Fault::new(
+            format!("{} has braces that are no parameter", quote(written)),
+            "a parameter is a whole segment with a name of letters, digits and `_`, such as `/users/{id}`",
+        )),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+fn tail_glob(words: &[&str], written: &str) -> Result<PathGlob, Fault> {
+    for word in words {
+        segment(word, written)?;
+    }
+    let slash = if written.starts_with('*') { "" } else { "/" };
+    Ok(PathGlob::new(&format!("{slash}{}", words.join("/"))))
+}
+
+fn joined(segments: &[Segment]) -> String {
+    let mut text = String::new();
+    for segment in segments {
+        text.push('/');
+        match segment {
+            Segment::Literal(word) => text.push_str(word),
+            Segment::Param(name) => text.extend(["{", name, "}"]),
+        }
+    }
+    text
+}
+
+fn shown(segments: &[Segment], tail: &Tail) -> String {
+    let mut text = joined(segments);
+    match tail {
+        Tail::End if text.is_empty() => text.push('/'),
+        Tail::End => {}
+        Tail::Rest if text.is_empty() => text.push('*'),
+        Tail::Rest => text.push_str("/*"),
+        Tail::Glob(glob) => text.push_str(glob.as_str()),
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! The part of a path pattern from its first star on, matched without backtracking.
+//!
+//! Between two stars stand chunks of text and parameters. A parameter is a whole segment, so from a given start a chunk
+//! ends in one place only, and an earlier start never ends later: taking each chunk as early as possible is right.
+
+use crate::path::Case;
+
+/// Text with stars and `{name}` segments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PathGlob {
+    text: String,
+    chunks: Vec<Chunk>,
+    /// For a glob that ends in `/*`: the same without it, because `/a/` is spelled `/a`.
+    bare: Option<Vec<Chunk>>,
+}
+
+type Chunk = Vec<Piece>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Piece {
+    Text(String),
+    Param,
+}
+
+impl PathGlob {
+    /// The glob of canonical text with at least one star.
+    pub(super) fn new(text: &str) -> Self {
+        let bare = text.strip_suffix("/*").filter(|bare| bare.contains('*'));
+        Self { text: text.to_owned(), chunks: chunks(text), bare: bare.map(chunks) }
+    }
+
+    /// The text it was made of.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the whole of `rest` has this form.
+    pub fn matches(&self, rest: &str, case: Case) -> bool {
+        fits(&self.chunks, rest, case) || self.bare.as_ref().is_some_and(|chunks| fits(chunks, rest, case))
+    }
+}
+
+/// Whether `text` equals `other`, by the case rule.
+pub(super) fn same(text: &str, other: &str, case: Case) -> bool {
+    match case {
+        Case::Sensitive => text == other,
+        Case::Insensitive => text.eq_ignore_ascii_case(other),
+    }
+}
+
+fn chunks(text: &str) -> Vec<Chunk> {
+    text.split('*').map(chunk).collect()
+}
+
+fn chunk(text: &str) -> Chunk {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        pieces.push(Piece::Text(before.to_owned()));
+        pieces.push(Piece::Param);
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    pieces.push(Piece::Text(rest.to_owned()));
+    pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
+    pieces
+}
+
+fn fits(chunks: &[Chunk], rest: &str, case: Case) -> bool {
+    let [first, middle @ .., last] = chunks else {
+        return chunks.first().is_some_and(|only| take(only, rest, case) == Some(""));
+    };
+    let Some(rest) = take(first, rest, case) else { return false };
+    let Some(rest) = take_back(last, rest, case) else { return false };
+    middle.iter().try_fold(rest, |rest, chunk| find(chunk, rest, case)).is_some()
+}
+
+/// What follows a chunk at the start of `rest`.
+fn take<'a>(chunk: &[Piece], rest: &'a str, case: Case) -> Option<&'a str> {
+    chunk.iter().try_fold(rest, |rest, piece| match piece {
+        Piece::Text(text) => {
+            let (head, after) = rest.split_at_checked(text.len())?;
+            same(text, head, case).then_some(after)
+        }
+        Piece::Param => {
+            let end = rest.find('/').unwrap_or(rest.len());
+            (end > 0).then(|| rest.get(end..))?
+        }
+    })
+}
+
+/// What precedes a chunk at the end of `rest`.
+fn take_back<'a>(chunk: &[Piece], rest: &'a str, case: Case) -> Option<&'a str> {
+    chunk.iter().rev().try_fold(rest, |rest, piece| match piece {
+        Piece::Text(text) => {
+            let (before, end) = rest.split_at_checked(rest.len().checked_sub(text.len())?)?;
+            same(text, end, case).then_some(before)
+        }
+        Piece::Param => {
+            let start = rest.rfind('/').map_or(0, |slash| slash + 1);
+            (start < rest.len()).then(|| rest.get(..start))?
+        }
+    })
+}
+
+/// What follows the earliest occurrence of a chunk.
+fn find<'a>(chunk: &[Piece], rest: &'a str, case: Case) -> Option<&'a str> {
+    match (chunk, case) {
+        ([], _) => Some(rest),
+        ([Piece::Text(text)], Case::Sensitive) => rest.split_once(text.as_str()).map(|(_, after)| after),
+        _ => rest.char_indices().find_map(|(at, _)| take(chunk, rest.get(at..)?, case)),
+    }
+}

@@ -1,0 +1,124 @@
+//! What is known of single clients: their attributes, and the rules that differ for them. Looked up, never scanned.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+use tollgate_core::{Digest, Limit, Secret, Time};
+
+use super::attributes::AttrId;
+use super::identity::Identity;
+use super::rule::{Rule, RuleId};
+
+/// Client attributes and overrides of one namespace, by the digest of an identity.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    entries: HashMap<Digest, Entry>,
+    attributes: Vec<(AttrId, String)>,
+    overrides: Vec<Override>,
+    /// Kinds of identities that have any entry: others need not be hashed.
+    kinds: u8,
+}
+
+/// Where a client's attributes and overrides stand in the two lists.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    attributes: (u32, u32),
+    overrides: (u32, u32),
+}
+
+/// One rule's other numbers for one client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Override {
+    pub(super) rule: RuleId,
+    pub(super) unlimited: bool,
+    pub(super) requests: Option<u64>,
+    pub(super) burst: Option<u64>,
+    pub(super) from: Time,
+    pub(super) until: Time,
+}
+
+impl Override {
+    fn holds(&self, wall: Time) -> bool {
+        self.from <= wall && wall < self.until
+    }
+
+    /// The rule's limit with this override's numbers. A new rate without a burst of its own brings its own capacity.
+    pub(super) fn apply(&self, limit: Limit) -> Limit {
+        let requests = self.requests.unwrap_or_else(|| limit.requests());
+        let burst = match (self.burst, self.requests) {
+            (Some(burst), _) => burst,
+            (None, Some(requests)) => requests,
+            (None, None) => limit.capacity(),
+        };
+        limit.with_requests(requests, burst).unwrap_or(limit)
+    }
+}
+
+/// What the tables say about the client of one request.
+#[derive(Default)]
+pub(super) struct Known<'a> {
+    found: SmallVec<[(&'a [(AttrId, String)], &'a [Override]); 2]>,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn attributes(&self) -> SmallVec<[(AttrId, &'a str); 8]> {
+        self.found.iter().flat_map(|(attributes, _)| *attributes).map(|(id, value)| (*id, value.as_str())).collect()
+    }
+
+    /// The override of `rule` that holds at `wall`; the most particular identity wins.
+    #[inline]
+    pub(super) fn override_of(&self, rule: RuleId, wall: Time) -> Option<&'a Override> {
+        self.found.iter().flat_map(|(_, overrides)| *overrides).find(|found| found.rule == rule && found.holds(wall))
+    }
+}
+
+impl Clients {
+    /// Builds the tables. Overrides of one client stand together, so that one look-up finds them all.
+    pub(super) fn build(
+        clients: Vec<(Digest, u8, Vec<(AttrId, String)>)>,
+        mut overrides: Vec<(Digest, u8, Override)>,
+    ) -> Clients {
+        let mut built = Clients::default();
+        for (digest, kind, attributes) in clients {
+            built.kinds |= kind;
+            let start = built.attributes.len() as u32;
+            built.attributes.extend(attributes);
+            built.entries.entry(digest).or_default().attributes = (start, built.attributes.len() as u32);
+        }
+        overrides.sort_by_key(|(digest, _, _)| *digest); // stable: the order of the file decides among equals
+        for (digest, kind, found) in overrides {
+            built.kinds |= kind;
+            let place = built.overrides.len() as u32;
+            built.overrides.push(found);
+            let entry = built.entries.entry(digest).or_default();
+            if entry.overrides.1 == 0 {
+                entry.overrides.0 = place;
+            }
+            entry.overrides.1 = place + 1;
+        }
+        built
+    }
+
+    #[inline]
+    pub(super) fn look_up<'a>(&'a self, identities: impl Iterator<Item = Identity<'a>>, secret: Secret) -> Known<'a> {
+        let mut known = Known::default();
+        if self.kinds == 0 {
+            return known;
+        }
+        for identity in identities.filter(|identity| identity.bit() & self.kinds != 0) {
+            if let Some(entry) = self.entries.get(&identity.digest(secret)) {
+                known.found.push((slice(&self.attributes, entry.attributes), slice(&self.overrides, entry.overrides)));
+            }
+        }
+        known
+    }
+
+    /// Overrides of one rule, for `explain` and `lint`.
+    pub(super) fn overrides_of(&self, rule: &Rule) -> usize {
+        self.overrides.iter().filter(|found| found.rule == rule.id).count()
+    }
+}
+
+fn slice<T>(list: &[T], (start, end): (u32, u32)) -> &[T] {
+    list.get(start as usize..end as usize).unwrap_or_default()
+}

@@ -1,0 +1,226 @@
+//! From files to a set: names, identities, limits and the index, with every problem reported at once.
+
+use std::collections::HashMap;
+
+use tollgate_core::{
+    Concurrency, FixedWindow, Gcra, KeyHasher, Limit, LimitError, Owner, Queue, Secret, SlidingCounter, SlidingLog,
+    Soft, Span, Time,
+};
+
+use super::attributes::{AttrId, Attributes};
+use super::clients::{Clients, Override};
+use super::identity::Identity;
+use super::index::Index;
+use super::rule::{Conditions, Rule, RuleId};
+use super::{Namespace, RuleSet};
+use crate::key::KeyBy;
+use crate::problem::{Problem, Problems};
+use crate::spec::{Algorithm, Cost, LimitSpec, MatchSpec, Mode, OnFail, RuleFile, RuleSpec};
+
+/// What compiling needs besides the files.
+#[derive(Clone, Copy, Debug)]
+pub struct CompileOptions {
+    /// The key of all digests. Nodes that share buckets share it.
+    pub secret: Secret,
+    /// Makes the lots of soft limits differ between deployments.
+    pub seed: u64,
+}
+
+impl CompileOptions {
+    /// Fixed options, for tests and for tools that keep nothing.
+    pub fn for_test() -> CompileOptions {
+        CompileOptions { secret: Secret::new(*b"tollgate testing"), seed: 0 }
+    }
+}
+
+pub(super) fn compile(files: &[RuleFile], options: &CompileOptions) -> Result<RuleSet, Problems> {
+    let mut set = RuleSet { secret: options.secret, ..RuleSet::empty() };
+    let mut problems = Problems::default();
+    for file in files {
+        if set.namespaces.contains_key(&file.namespace) {
+            let message = format!("the namespace `{}` has rules in two files", file.namespace);
+            problems.push(Problem::error("duplicate-namespace", Default::default(), "namespace", message));
+            continue;
+        }
+        let namespace = compile_file(file, options, &mut set, &mut problems);
+        set.namespaces.insert(file.namespace.clone(), namespace);
+    }
+    if problems.is_empty() { Ok(set) } else { Err(problems) }
+}
+
+fn compile_file(file: &RuleFile, options: &CompileOptions, set: &mut RuleSet, problems: &mut Problems) -> Namespace {
+    let mut attributes = Attributes::new();
+    let first = set.rules.len();
+    let mut names: HashMap<String, RuleId> = HashMap::new();
+    for (number, spec) in file.rules.iter().enumerate() {
+        let id = RuleId(set.rules.len() as u32);
+        match compile_rule(id, file, spec, options, &mut attributes) {
+            Err(error) => {
+                let field = format!("rules[{number}].limit");
+                problems.push(Problem::error("bad-limit", spec.at, field, error.to_string()));
+            }
+            Ok(rule) => {
+                if let Some(twin) = names.insert(rule.name.clone(), id).and_then(|twin| set.rule(twin)) {
+                    let message = format!("this rule says the same as the one in line {}", twin.spec.at.line);
+                    let problem = Problem::error("duplicate-rule", spec.at, format!("rules[{number}]"), message);
+                    problems.push(problem.help("remove one of them, or give each a name"));
+                }
+                set.rules.push(rule);
+            }
+        }
+    }
+    resolve_replaces(&names, set.rules.get_mut(first..).unwrap_or_default());
+    let clients = compile_clients(file, options.secret, &names, &mut attributes);
+    set.dated |= file.overrides.iter().any(|other| other.valid_from_ns.is_some() || other.valid_until_ns.is_some());
+    let rules = set.rules.get(first..).unwrap_or_default();
+    let index = Index::build(rules.iter().filter(|rule| rule.spec.mode != Mode::Off));
+    Namespace { index, attributes, clients, ipv6_prefix: file.ipv6_prefix, escaped_slash: file.escaped_slash }
+}
+
+fn compile_rule(
+    id: RuleId,
+    file: &RuleFile,
+    spec: &RuleSpec,
+    options: &CompileOptions,
+    attributes: &mut Attributes,
+) -> Result<Rule, LimitError> {
+    let key_by = spec.key_by.clone().or_else(|| file.key_by.clone()).unwrap_or_else(default_key);
+    let name = spec.name.clone().unwrap_or_else(|| unnamed(file, spec, &key_by));
+    let limit = spec.limit.as_ref().filter(|_| !spec.unlimited).map(|limit| limit_of(limit, spec)).transpose()?;
+    let mut hasher = KeyHasher::new(options.secret);
+    let mut public = KeyHasher::new(Secret::new([0; 16]));
+    for hasher in [&mut hasher, &mut public] {
+        hasher.part(file.namespace.as_bytes());
+        hasher.part(name.as_bytes());
+        hasher.word(limit.map_or(u64::MAX, |limit| limit.kind() as u64));
+        hasher.word(limit.map_or(0, |limit| limit.window().nanos()));
+    }
+    let excess = |percent: u32| {
+        let capacity = u128::from(limit.map_or(0, |limit| limit.capacity()));
+        u64::try_from((capacity * u128::from(percent)).div_ceil(100)).unwrap_or(u64::MAX)
+    };
+    let soft = spec.soft.map(|soft| Soft { excess: excess(soft.percent), seed: options.seed });
+    let [bits, _] = public.finish().0;
+    Ok(Rule {
+        id,
+        namespace: file.namespace.clone(),
+        resource: spec.resource.clone().unwrap_or_else(|| name.clone()),
+        name,
+        on_fail: spec.on_fail.or(file.on_fail).unwrap_or(OnFail::Local),
+        limit,
+        conditions: conditions_of(&spec.matches, attributes),
+        key: key_by.parts.iter().map(|part| part.iter().map(|name| attributes.intern(name)).collect()).collect(),
+        costs: costs_of(&spec.cost, attributes),
+        hasher,
+        owner: Owner { id: bits as u32, share: spec.max_memory.unwrap_or(100) },
+        soft,
+        replaces: Vec::new(),
+        spec: RuleSpec { key_by: Some(key_by), ..spec.clone() },
+    })
+}
+
+/// Rules that name no key count by client.
+fn default_key() -> KeyBy {
+    KeyBy { parts: vec![vec!["client_key".to_owned()]] }
+}
+
+/// The name of a rule without one: a digest of match, key, algorithm and window, so that neither its place in the file
+/// nor a changed number makes it another rule.
+fn unnamed(file: &RuleFile, spec: &RuleSpec, key_by: &KeyBy) -> String {
+    let mut hasher = KeyHasher::new(Secret::new([0; 16]));
+    let mut matches: Vec<String> = Vec::new();
+    for (name, matcher) in &spec.matches.attributes {
+        matches.extend(matcher.any.iter().map(|pattern| format!("{name}={pattern}")));
+        matches.extend(matcher.none.iter().map(|pattern| format!("{name}!{pattern}")));
+    }
+    if let Some(endpoint) = &spec.matches.endpoint {
+        matches.extend(endpoint.any.iter().map(|pattern| format!("endpoint={pattern}")));
+        matches.extend(endpoint.none.iter().map(|pattern| format!("endpoint!{pattern}")));
+    }
+    matches.sort_unstable();
+    hasher.part(file.namespace.as_bytes());
+    hasher.word(matches.len() as u64);
+    matches.iter().for_each(|text| hasher.part(text.as_bytes()));
+    hasher.part(key_by.to_string().as_bytes());
+    if let Some(limit) = &spec.limit {
+        hasher.part(limit.algorithm.name().as_bytes());
+        hasher.word(u64::from(limit.is_queue()));
+        hasher.word(limit.window_ns);
+    }
+    let [bits, _] = hasher.finish().0;
+    format!("rule-{:08x}", bits >> 32)
+}
+
+fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
+    let window = Span::from_nanos(spec.window_ns);
+    Ok(match spec.algorithm {
+        Algorithm::LeakyBucket if let Some(max_delay) = spec.max_delay_ns => {
+            Limit::Queue(Queue::new(spec.requests, window, Span::from_nanos(max_delay))?)
+        }
+        Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
+            let burst = spec.burst.unwrap_or(spec.requests);
+            // Usage above the capacity is kept as debt: forced, counted although denied, or admitted by lot.
+            let counted = if rule.count_denied { burst } else { 0 };
+            let lots = rule.soft.map_or(0, |soft| burst.saturating_mul(u64::from(soft.percent)).div_ceil(100));
+            let debt = rule.max_debt.unwrap_or(counted).max(lots);
+            Limit::Gcra(Gcra::new(spec.requests, window, burst)?.with_max_debt(debt)?)
+        }
+        Algorithm::FixedWindow => Limit::FixedWindow(FixedWindow::new(spec.requests, window)?),
+        Algorithm::SlidingWindowLog => Limit::SlidingLog(SlidingLog::new(spec.requests, window)?),
+        Algorithm::SlidingWindowCounter => Limit::SlidingCounter(SlidingCounter::new(spec.requests, window)?),
+        Algorithm::Concurrency => Limit::Concurrency(Concurrency::new(spec.slots, Span::from_nanos(spec.slot_ttl_ns))?),
+    })
+}
+
+fn conditions_of(spec: &MatchSpec, attributes: &mut Attributes) -> Conditions {
+    let by_number = spec.attributes.iter().map(|(name, matcher)| (attributes.intern(name), matcher.clone()));
+    Conditions { attributes: by_number.collect(), endpoint: spec.endpoint.clone() }
+}
+
+fn costs_of(cost: &Cost, attributes: &mut Attributes) -> Vec<(Conditions, u64)> {
+    match cost {
+        Cost::Fixed(1) => Vec::new(),
+        Cost::Fixed(cost) => vec![(Conditions::default(), *cost)],
+        Cost::ByMatch(cases) => {
+            cases.iter().map(|case| (conditions_of(&case.matches, attributes), case.cost)).collect()
+        }
+    }
+}
+
+/// Names to numbers. Names of rules that do not exist were refused when the file was checked.
+fn resolve_replaces(names: &HashMap<String, RuleId>, rules: &mut [Rule]) {
+    for rule in rules {
+        rule.replaces = rule.spec.replaces.iter().filter_map(|name| names.get(name)).copied().collect();
+    }
+}
+
+fn compile_clients(
+    file: &RuleFile,
+    secret: Secret,
+    names: &HashMap<String, RuleId>,
+    attributes: &mut Attributes,
+) -> Clients {
+    let clients = file.clients.iter().map(|client| {
+        let identity = Identity::of(&client.client_key);
+        let own = [("tier", &client.tier), ("org", &client.org)].into_iter();
+        let own = own.filter_map(|(name, value)| Some((name, value.clone()?)));
+        let others = client.attributes.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let all: Vec<(AttrId, String)> =
+            own.chain(others).map(|(name, value)| (attributes.intern(name), value)).collect();
+        (identity.digest(secret), identity.bit(), all)
+    });
+    let clients = clients.collect();
+    let overrides = file.overrides.iter().filter_map(|spec| {
+        let identity = Identity::of(&spec.client_key);
+        let found = Override {
+            rule: *names.get(&spec.rule)?,
+            unlimited: spec.unlimited,
+            requests: spec.requests,
+            burst: spec.burst,
+            from: Time::from_nanos(spec.valid_from_ns.unwrap_or(0)),
+            until: Time::from_nanos(spec.valid_until_ns.unwrap_or(u64::MAX)),
+        };
+        Some((identity.digest(secret), identity.bit(), found))
+    });
+    Clients::build(clients, overrides.collect())
+}

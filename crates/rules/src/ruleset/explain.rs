@@ -1,0 +1,159 @@
+//! Why a rule applies to a request or does not: the same questions as the hot path asks, with the answers kept.
+
+use tollgate_core::{Charge, Request, Time};
+
+use super::charges::{Answer, Exemptions, charge_of};
+use super::facts::Facts;
+use super::rule::{Rule, attribute_holds, endpoint_holds, part_of};
+use super::{Namespace, RuleSet};
+use crate::spec::Mode;
+
+/// What one rule makes of one request.
+#[derive(Debug)]
+pub struct Explanation<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// Whether it applies, and if not, why.
+    pub standing: Standing<'a>,
+    /// The parts of its key, as far as the request has them.
+    pub key: Vec<KeyPart>,
+    /// Overrides of this rule that exist for any client.
+    pub overrides: usize,
+}
+
+/// Whether a rule applies.
+#[derive(Debug)]
+pub enum Standing<'a> {
+    /// It applies and makes this charge.
+    Applies {
+        /// The charge.
+        charge: Box<Charge>,
+        /// The client has numbers of its own here.
+        overridden: bool,
+    },
+    /// It applies and sets no limit for this request.
+    Unlimited,
+    /// It is switched off.
+    Off,
+    /// A condition does not hold.
+    NoMatch {
+        /// The attribute that was asked about.
+        attribute: String,
+        /// What the rule wants there.
+        wanted: String,
+        /// What the request has there.
+        found: Option<String>,
+    },
+    /// Another rule exempts the request from it.
+    Exempted {
+        /// That rule.
+        by: &'a Rule,
+    },
+    /// The request lacks a part of its key, and the rule skips such requests.
+    MissingKey {
+        /// The alternatives of that part, joined by `|`.
+        part: String,
+    },
+    /// It counts requests in flight, and this one cannot be released.
+    NoSlot,
+}
+
+/// One part of a key.
+#[derive(Debug)]
+pub struct KeyPart {
+    /// The attribute that fills it, or all that could.
+    pub attribute: String,
+    /// Its value; `None` if the request has none.
+    pub value: Option<String>,
+}
+
+pub(super) fn explain<'a>(
+    set: &'a RuleSet,
+    namespace: &'a Namespace,
+    request: &Request<'_>,
+    facts: &Facts<'_>,
+    wall: Time,
+) -> Vec<Explanation<'a>> {
+    let rules = set.rules.iter().filter(|rule| rule.namespace == request.namespace);
+    let matched: Vec<&Rule> =
+        rules.clone().filter(|rule| rule.spec.mode != Mode::Off && rule.conditions.hold(facts)).collect();
+    let exempt = Exemptions::of(&matched);
+    rules
+        .map(|rule| Explanation {
+            rule,
+            standing: standing(rule, namespace, request, facts, wall, &exempt),
+            key: key_parts(rule, namespace, facts),
+            overrides: namespace.clients.overrides_of(rule),
+        })
+        .collect()
+}
+
+fn standing<'a>(
+    rule: &'a Rule,
+    namespace: &Namespace,
+    request: &Request<'_>,
+    facts: &Facts<'_>,
+    wall: Time,
+    exempt: &Exemptions<'a>,
+) -> Standing<'a> {
+    if rule.spec.mode == Mode::Off {
+        return Standing::Off;
+    }
+    if let Some(mismatch) = mismatch(rule, namespace, facts) {
+        return mismatch;
+    }
+    if let Some(by) = exempt.by(rule) {
+        return Standing::Exempted { by };
+    }
+    match charge_of(rule, request, facts, wall, 0) {
+        Answer::Charge(charge) => {
+            let overridden = facts.known.override_of(rule.id, wall).is_some();
+            Standing::Applies { charge: Box::new(charge), overridden }
+        }
+        Answer::Unlimited => Standing::Unlimited,
+        Answer::NoSlot => Standing::NoSlot,
+        Answer::Missing => {
+            let missing = rule.key.iter().find(|part| part_of(part, facts).is_none());
+            let names = missing.into_iter().flatten().map(|id| namespace.attributes.name(*id));
+            Standing::MissingKey { part: names.collect::<Vec<_>>().join("|") }
+        }
+    }
+}
+
+/// The first condition that does not hold.
+fn mismatch<'a>(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> Option<Standing<'a>> {
+    let failing = rule.conditions.attributes.iter().find(|(id, matcher)| !attribute_holds(*id, matcher, facts));
+    if let Some((id, matcher)) = failing {
+        let any = matcher.any.iter().map(ToString::to_string);
+        let none = matcher.none.iter().map(|pattern| format!("!{pattern}"));
+        return Some(Standing::NoMatch {
+            attribute: namespace.attributes.name(*id).to_owned(),
+            wanted: any.chain(none).collect::<Vec<_>>().join(", "),
+            found: facts.value(*id).map(ToOwned::to_owned),
+        });
+    }
+    let endpoint = rule.conditions.endpoint.as_ref().filter(|matcher| !endpoint_holds(matcher, facts))?;
+    let any = endpoint.any.iter().map(ToString::to_string);
+    let none = endpoint.none.iter().map(|pattern| format!("!{pattern}"));
+    Some(Standing::NoMatch {
+        attribute: "endpoint".to_owned(),
+        wanted: any.chain(none).collect::<Vec<_>>().join(", "),
+        found: facts.endpoint().map(|(method, path)| match method {
+            Some(method) => format!("{method} {path}"),
+            None => path.to_owned(),
+        }),
+    })
+}
+
+fn key_parts(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> Vec<KeyPart> {
+    let describe = |part: &Vec<_>| match part_of(part, facts) {
+        Some((id, _)) => {
+            KeyPart { attribute: namespace.attributes.name(id).to_owned(), value: Some(rule.key_text(id, facts)) }
+        }
+        None => {
+            let names = part.iter().map(|id| namespace.attributes.name(*id));
+            KeyPart { attribute: names.collect::<Vec<_>>().join("|"), value: None }
+        }
+    };
+    rule.key.iter().map(describe).collect()
+}

@@ -1,0 +1,175 @@
+//! A request as the rules see it: names resolved, spellings canonical, what is known of the client filled in.
+
+use std::fmt;
+
+use smallvec::SmallVec;
+use tollgate_core::{Attribute, Request, Secret};
+
+use super::Namespace;
+use super::attributes::AttrId;
+use super::clients::Known;
+use super::identity::Identity;
+use crate::address::{IpKey, parse_ip};
+use crate::path::{Endpoint, PATH_BYTES_MAX};
+
+/// Longest value of an attribute.
+const VALUE_BYTES_MAX: usize = 4096;
+/// Most custom attributes of a request.
+const CUSTOM_MAX: usize = 64;
+
+/// Everything a rule may match on or count by.
+pub(super) struct Facts<'a> {
+    values: SmallVec<[Option<&'a str>; 16]>,
+    endpoint: Option<Endpoint<'a>>,
+    /// The address in IPv6 space, whole: networks in rules are matched against it.
+    ip: Option<u128>,
+    ipv6_prefix: u8,
+    pub(super) known: Known<'a>,
+}
+
+impl<'a> Facts<'a> {
+    /// Reads a request, or says why it cannot be read.
+    pub(super) fn gather(
+        namespace: &'a Namespace,
+        request: &Request<'a>,
+        secret: Secret,
+    ) -> Result<Facts<'a>, RequestError> {
+        let mut facts = Facts {
+            values: SmallVec::from_elem(None, namespace.attributes.len()),
+            endpoint: None,
+            ip: None,
+            ipv6_prefix: namespace.ipv6_prefix,
+            known: Known::default(),
+        };
+        for attribute in Attribute::ALL {
+            if let Some(value) = request.get(attribute) {
+                facts.offer(AttrId::known(attribute), attribute.name(), value)?;
+            }
+        }
+        if request.custom.len() > CUSTOM_MAX {
+            return Err(RequestError::new("too-many-attributes", "attributes", format!("use at most {CUSTOM_MAX}")));
+        }
+        for (name, value) in request.custom {
+            if let Some(id) = namespace.attributes.find(name) {
+                facts.offer(id, name, value)?;
+            }
+        }
+        facts.offer(AttrId::NAMESPACE, "namespace", request.namespace)?;
+        facts.name_the_client()?;
+        facts.known = namespace.clients.look_up(facts.identities(), secret);
+        for (id, value) in facts.known.attributes() {
+            facts.offer(id, "", value)?;
+        }
+        facts.read_endpoint(namespace)?;
+        facts.read_ip()?;
+        Ok(facts)
+    }
+
+    /// The value of an attribute, if the request has it.
+    #[inline]
+    pub(super) fn value(&self, id: AttrId) -> Option<&str> {
+        match id {
+            AttrId::PATH => self.endpoint.as_ref().map(|endpoint| &*endpoint.path),
+            AttrId::METHOD => self.endpoint.as_ref().and_then(|endpoint| endpoint.method),
+            _ => self.values.get(id.place()).copied().flatten(),
+        }
+    }
+
+    pub(super) fn has(&self, id: AttrId) -> bool {
+        self.value(id).is_some()
+    }
+
+    pub(super) fn endpoint(&self) -> Option<(Option<&str>, &str)> {
+        self.endpoint.as_ref().map(|endpoint| (endpoint.method, &*endpoint.path))
+    }
+
+    /// The address in IPv6 space.
+    pub(super) fn ip(&self) -> Option<u128> {
+        self.ip
+    }
+
+    /// The address as clients are counted by: IPv6 by network.
+    pub(super) fn ip_key(&self) -> Option<IpKey> {
+        self.ip.map(|bits| IpKey::new(bits, self.ipv6_prefix))
+    }
+
+    /// Sets a value unless there is one: what the caller says comes first.
+    fn offer(&mut self, id: AttrId, name: &str, value: &'a str) -> Result<(), RequestError> {
+        let most = if id == AttrId::ENDPOINT { PATH_BYTES_MAX + 64 } else { VALUE_BYTES_MAX };
+        if value.len() > most {
+            return Err(RequestError::new("value-too-long", name, format!("use at most {most} bytes")));
+        }
+        if let Some(place @ None) = self.values.get_mut(id.place()) {
+            *place = Some(value);
+        }
+        Ok(())
+    }
+
+    /// `client_key: "user:42"` fills `user_id`, and so on.
+    fn name_the_client(&mut self) -> Result<(), RequestError> {
+        let Some(Some(client_key)) = self.values.get(AttrId::CLIENT_KEY.place()).copied() else { return Ok(()) };
+        match Identity::of(client_key) {
+            Identity::Raw(_) => Ok(()),
+            Identity::Key(value) => self.offer(AttrId::API_KEY, "client_key", value),
+            Identity::User(value) => self.offer(AttrId::USER_ID, "client_key", value),
+            Identity::Ip(value) => self.offer(AttrId::IP, "client_key", value),
+            Identity::Org(value) => self.offer(AttrId::ORG, "client_key", value),
+        }
+    }
+
+    /// Who the request is about, the most particular first.
+    fn identities(&self) -> impl Iterator<Item = Identity<'a>> + use<'a> {
+        let value = |id: AttrId| self.values.get(id.place()).copied().flatten();
+        let raw = value(AttrId::CLIENT_KEY).map(Identity::of).filter(|identity| matches!(identity, Identity::Raw(_)));
+        let all = [
+            raw,
+            value(AttrId::API_KEY).map(Identity::Key),
+            value(AttrId::USER_ID).map(Identity::User),
+            value(AttrId::IP).map(Identity::Ip),
+            value(AttrId::ORG).map(Identity::Org),
+        ];
+        all.into_iter().flatten()
+    }
+
+    fn read_endpoint(&mut self, namespace: &Namespace) -> Result<(), RequestError> {
+        let Some(Some(text)) = self.values.get(AttrId::ENDPOINT.place()).copied() else { return Ok(()) };
+        let endpoint = Endpoint::parse(text, namespace.escaped_slash)
+            .map_err(|error| RequestError::new(error.code(), "endpoint", error.to_string()))?;
+        self.endpoint = Some(endpoint);
+        Ok(())
+    }
+
+    fn read_ip(&mut self) -> Result<(), RequestError> {
+        let Some(Some(text)) = self.values.get(AttrId::IP.place()).copied() else { return Ok(()) };
+        let bits = parse_ip(text).ok_or_else(|| {
+            RequestError::new("bad-address", "ip", "not an address; write 192.0.2.1 or 2001:db8::1".to_owned())
+        })?;
+        self.ip = Some(bits);
+        Ok(())
+    }
+}
+
+/// Why a request cannot be read. Nothing is charged for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestError {
+    /// Stable name of the mistake, for machines.
+    pub code: &'static str,
+    /// The field that is wrong.
+    pub field: String,
+    /// What is wrong with it, for people. Never repeats the value.
+    pub message: String,
+}
+
+impl RequestError {
+    fn new(code: &'static str, field: &str, message: String) -> RequestError {
+        RequestError { code, field: field.to_owned(), message }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.field, self.message, self.code)
+    }
+}
+
+impl std::error::Error for RequestError {}

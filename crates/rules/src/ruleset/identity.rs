@@ -1,0 +1,54 @@
+//! Who a request is about, for looking up what is known of them.
+
+use tollgate_core::{Digest, KeyHasher, Secret};
+
+use crate::address::parse_ip;
+
+/// A kind of identity and its value: `user:42`, `key:abc`, `ip:192.0.2.1`, `org:acme`, or a client key without prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Identity<'a> {
+    Raw(&'a str),
+    Key(&'a str),
+    User(&'a str),
+    Ip(&'a str),
+    Org(&'a str),
+}
+
+impl<'a> Identity<'a> {
+    /// Reads a client key.
+    pub(super) fn of(client_key: &'a str) -> Identity<'a> {
+        match client_key.split_once(':') {
+            Some(("key", value)) => Identity::Key(value),
+            Some(("user", value)) => Identity::User(value),
+            Some(("ip", value)) => Identity::Ip(value),
+            Some(("org", value)) => Identity::Org(value),
+            _ => Identity::Raw(client_key),
+        }
+    }
+
+    /// The kind as a bit, for tables that hold only some kinds.
+    pub(super) fn bit(self) -> u8 {
+        match self {
+            Identity::Raw(_) => 1,
+            Identity::Key(_) => 2,
+            Identity::User(_) => 4,
+            Identity::Ip(_) => 8,
+            Identity::Org(_) => 16,
+        }
+    }
+
+    pub(super) fn digest(self, secret: Secret) -> Digest {
+        let mut hasher = KeyHasher::new(secret);
+        hasher.word(u64::from(self.bit()));
+        match self {
+            Identity::Raw(value) | Identity::Key(value) | Identity::User(value) | Identity::Org(value) => {
+                hasher.part(value.as_bytes());
+            }
+            Identity::Ip(value) => match parse_ip(value) {
+                Some(bits) => hasher.part(&bits.to_be_bytes()),
+                None => hasher.part(value.as_bytes()),
+            },
+        }
+        hasher.finish()
+    }
+}

@@ -1,0 +1,105 @@
+//! Rules compiled: immutable, indexed, and turned into charges without allocating.
+//!
+//! A [`RuleSet`] is made once from whole [`RuleFile`]s and then only read. Per request it answers one question: which
+//! buckets are charged, under which limits? Finding the rules that match costs what matches, not what exists: every
+//! rule is filed under the rarest thing it asks for ([`index`]), and clients and overrides are looked up by identity
+//! ([`clients`]). Nothing here keeps state, reads a clock or decides.
+
+mod attributes;
+mod charges;
+mod clients;
+mod compile;
+mod explain;
+mod facts;
+mod identity;
+mod index;
+mod routes;
+mod rule;
+
+use std::collections::HashMap;
+
+use tollgate_core::{Request, Secret, Time};
+
+pub use self::charges::{Applied, Charges};
+pub use self::compile::CompileOptions;
+pub use self::explain::{Explanation, KeyPart, Standing};
+pub use self::facts::RequestError;
+pub use self::rule::{Rule, RuleId};
+
+use self::attributes::Attributes;
+use self::clients::Clients;
+use self::facts::Facts;
+use self::index::Index;
+use crate::path::EscapedSlash;
+use crate::problem::Problems;
+use crate::spec::RuleFile;
+
+/// One immutable version of all rules of all namespaces.
+#[derive(Debug)]
+pub struct RuleSet {
+    rules: Vec<Rule>,
+    namespaces: HashMap<String, Namespace>,
+    secret: Secret,
+    dated: bool,
+}
+
+/// The rules of one tenant, and what its requests are read with.
+#[derive(Debug)]
+struct Namespace {
+    index: Index,
+    attributes: Attributes,
+    clients: Clients,
+    ipv6_prefix: u8,
+    escaped_slash: EscapedSlash,
+}
+
+impl RuleSet {
+    /// Compiles files, one per namespace. Answers all problems at once; a set with problems is no set.
+    pub fn compile(files: &[RuleFile], options: &CompileOptions) -> Result<RuleSet, Problems> {
+        compile::compile(files, options)
+    }
+
+    /// A set without rules: everything is allowed.
+    pub fn empty() -> RuleSet {
+        RuleSet { rules: Vec::new(), namespaces: HashMap::new(), secret: Secret::new([0; 16]), dated: false }
+    }
+
+    /// All rules, in the order of their files; a [`RuleId`] is a place in this list.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// The rule with that id.
+    pub fn rule(&self, id: RuleId) -> Option<&Rule> {
+        self.rules.get(id.0 as usize)
+    }
+
+    /// The rule of that name.
+    pub fn rule_named(&self, namespace: &str, name: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.namespace == namespace && rule.name == name)
+    }
+
+    /// True if the wall clock matters: some override begins or ends.
+    pub fn is_dated(&self) -> bool {
+        self.dated
+    }
+
+    /// Adds the charges of one request to `charges`. Pure: the same request, time and lot give the same charges.
+    /// Several requests may be added one after the other and are then decided together, all or nothing.
+    ///
+    /// A request that cannot be read is an error and adds nothing.
+    pub fn charges(&self, request: &Request<'_>, wall: Time, charges: &mut Charges) -> Result<(), RequestError> {
+        let number = charges.next_request();
+        let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
+        let facts = Facts::gather(namespace, request, self.secret)?;
+        charges::collect(self, namespace, request, &facts, wall, charges.place(number));
+        Ok(())
+    }
+
+    /// Every rule of the request's namespace and what it makes of the request: slow, complete, for people.
+    pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
+        let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
+        let facts = Facts::gather(namespace, request, self.secret)?;
+        Ok(explain::explain(self, namespace, request, &facts, wall))
+    }
+}

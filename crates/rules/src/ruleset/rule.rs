@@ -1,0 +1,218 @@
+//! One rule, compiled: conditions by number, key by number, limit as a value.
+
+use tollgate_core::{Ask, Digest, Enforcement, KeyHasher, Limit, Owner, Purpose, Request, Soft, Span};
+
+use super::attributes::AttrId;
+use super::facts::Facts;
+use crate::endpoint::EndpointMatcher;
+use crate::path::Case;
+use crate::pattern::{Matcher, Pattern};
+use crate::spec::{Missing, Mode, OnFail, RuleSpec};
+
+/// A rule's place in its set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleId(pub u32);
+
+/// A compiled rule.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its place in the set.
+    pub id: RuleId,
+    /// Whose rule it is.
+    pub namespace: String,
+    /// Its name: as written, or made from a digest of what it says.
+    pub name: String,
+    /// What callers are told.
+    pub resource: String,
+    /// What it says, with defaults filled in.
+    pub spec: RuleSpec,
+    /// What happens when the store does not answer.
+    pub on_fail: OnFail,
+    /// The limit; `None` for an unlimited rule. Of a rule with shards: the whole, not the share.
+    pub limit: Option<Limit>,
+    pub(super) conditions: Conditions,
+    pub(super) key: Vec<Vec<AttrId>>,
+    pub(super) costs: Vec<(Conditions, u64)>,
+    /// Has absorbed who the rule is; a key's parts follow.
+    pub(super) hasher: KeyHasher,
+    pub(super) owner: Owner,
+    pub(super) soft: Option<Soft>,
+    pub(super) replaces: Vec<RuleId>,
+}
+
+/// What must hold for a request; nothing at all always holds.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    pub(super) attributes: Vec<(AttrId, Matcher)>,
+    pub(super) endpoint: Option<EndpointMatcher>,
+}
+
+impl Conditions {
+    #[inline]
+    pub(super) fn hold(&self, facts: &Facts<'_>) -> bool {
+        self.attributes.iter().all(|(id, matcher)| attribute_holds(*id, matcher, facts))
+            && self.endpoint.as_ref().is_none_or(|endpoint| endpoint_holds(endpoint, facts))
+    }
+}
+
+/// An absent attribute meets no condition, not even `*` or a negation.
+pub(super) fn attribute_holds(id: AttrId, matcher: &Matcher, facts: &Facts<'_>) -> bool {
+    if id == AttrId::IP {
+        let within = |bits: u128| {
+            move |pattern: &Pattern| match pattern {
+                Pattern::Cidr(cidr) => cidr.contains(bits),
+                Pattern::Any => true,
+                _ => false,
+            }
+        };
+        return facts.ip().is_some_and(|bits| {
+            (matcher.any.is_empty() || matcher.any.iter().any(within(bits))) && !matcher.none.iter().any(within(bits))
+        });
+    }
+    facts.value(id).is_some_and(|value| matcher.matches(value))
+}
+
+pub(super) fn endpoint_holds(matcher: &EndpointMatcher, facts: &Facts<'_>) -> bool {
+    facts.endpoint().is_some_and(|(method, path)| matcher.matches(method, path))
+}
+
+/// Stands before a value that another attribute lent: `client_key` where `api_key` is absent. No length is as large.
+const BORROWED: u64 = u64::MAX - 1;
+
+impl Rule {
+    /// True if the rule is enforced; a shadow rule is only reported.
+    pub fn is_enforced(&self) -> bool {
+        self.spec.mode == Mode::Enforce
+    }
+
+    /// Whether a refusal counts.
+    pub fn enforcement(&self) -> Enforcement {
+        if self.is_enforced() { Enforcement::Enforce } else { Enforcement::Shadow }
+    }
+
+    /// What one request costs here: its own cost times the rule's.
+    pub(super) fn cost(&self, request: &Request<'_>, facts: &Facts<'_>) -> u64 {
+        let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
+        request.cost.saturating_mul(case.map_or(1, |(_, cost)| *cost))
+    }
+
+    /// What the charge asks; `None` where a slot is needed and the request holds none.
+    pub(super) fn ask(&self, limit: &Limit, request: &Request<'_>, cost: u64) -> Option<Ask> {
+        match (limit, request.purpose) {
+            (Limit::Concurrency(_), Purpose::Consume) => request.slot.map(Ask::Hold),
+            (Limit::Concurrency(_), Purpose::Peek) => Some(Ask::Peek(1)),
+            (Limit::Concurrency(_), Purpose::Report) => None,
+            (_, Purpose::Consume) => Some(Ask::Consume(cost)),
+            (_, Purpose::Peek) => Some(Ask::Peek(cost)),
+            (_, Purpose::Report) => Some(Ask::Force(cost)),
+        }
+    }
+
+    /// The bucket's digest before sharding; `None` if a key part is missing and the rule then does not apply.
+    #[inline]
+    pub(super) fn key(&self, facts: &Facts<'_>) -> Option<KeyHasher> {
+        let mut hasher = self.hasher;
+        for part in &self.key {
+            match part_of(part, facts) {
+                Some((id, borrowed)) => {
+                    if borrowed {
+                        hasher.word(BORROWED);
+                    }
+                    if part.len() > 1 {
+                        hasher.word(id.place() as u64);
+                    }
+                    self.absorb(&mut hasher, id, facts);
+                }
+                None if self.spec.missing == Missing::Share => hasher.missing(),
+                None => return None,
+            }
+        }
+        Some(hasher)
+    }
+
+    fn absorb(&self, hasher: &mut KeyHasher, id: AttrId, facts: &Facts<'_>) {
+        match id {
+            AttrId::IP => {
+                let key = facts.ip_key().map_or(0, |key| key.bits());
+                hasher.part(&key.to_be_bytes());
+            }
+            AttrId::ENDPOINT => self.absorb_endpoint(hasher, facts),
+            _ => hasher.part(facts.value(id).unwrap_or_default().as_bytes()),
+        }
+    }
+
+    /// The path, with `{id}` segments as the template has them. The method counts only where the pattern names some:
+    /// otherwise every invented method would be a bucket of its own.
+    fn absorb_endpoint(&self, hasher: &mut KeyHasher, facts: &Facts<'_>) {
+        let Some((method, path)) = facts.endpoint() else { return hasher.missing() };
+        let pattern = self.conditions.endpoint.as_ref().and_then(|matcher| matcher.pattern_of(method, path));
+        match pattern {
+            Some(pattern) => {
+                match method {
+                    Some(method) if !pattern.methods.is_empty() => hasher.part(method.as_bytes()),
+                    _ => hasher.missing(),
+                }
+                let path = pattern.path.template_of(path);
+                match pattern.path.case {
+                    Case::Sensitive => hasher.part(path.as_bytes()),
+                    Case::Insensitive => hasher.part(path.to_ascii_lowercase().as_bytes()),
+                }
+            }
+            None => {
+                hasher.missing();
+                hasher.part(path.as_bytes());
+            }
+        }
+    }
+
+    /// A key part as people read it.
+    pub(super) fn key_text(&self, id: AttrId, facts: &Facts<'_>) -> String {
+        match id {
+            AttrId::IP => facts.ip_key().map(|key| key.to_string()).unwrap_or_default(),
+            AttrId::ENDPOINT => {
+                let (method, path) = facts.endpoint().unwrap_or((None, ""));
+                match self.conditions.endpoint.as_ref().and_then(|matcher| matcher.pattern_of(method, path)) {
+                    Some(pattern) => pattern.path.template_of(path).into_owned(),
+                    None => path.to_owned(),
+                }
+            }
+            _ => facts.value(id).unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// The limit of one of the rule's sub-buckets: as even as whole units allow, adding up to the whole.
+    pub(super) fn shard(&self, limit: Limit, shard: u64) -> Limit {
+        let count = u64::from(self.spec.shards.max(1));
+        let part = |total: u64| total / count + u64::from(shard < total % count);
+        limit.with_requests(part(limit.requests()), part(limit.capacity())).unwrap_or(limit)
+    }
+
+    /// A window's offset for one bucket, so that the resets of many keys do not fall together.
+    pub(super) fn aligned(&self, limit: Limit, bucket: Digest) -> Limit {
+        let [_, bits] = bucket.0;
+        let offset = |window: Span| Span::from_nanos(((u128::from(bits) * u128::from(window.nanos())) >> 64) as u64);
+        match limit {
+            Limit::FixedWindow(w) => Limit::FixedWindow(w.with_offset(offset(w.window()))),
+            Limit::SlidingCounter(c) => Limit::SlidingCounter(c.with_offset(offset(c.window()))),
+            other => other,
+        }
+    }
+}
+
+/// Which attribute fills a key part: the first one present; failing that, the client key for those that fall back to
+/// it (then `true`).
+pub(super) fn part_of(part: &[AttrId], facts: &Facts<'_>) -> Option<(AttrId, bool)> {
+    if let Some(id) = part.iter().find(|id| present(**id, facts)) {
+        return Some((*id, false));
+    }
+    let borrows = part.iter().any(|id| id.falls_back()) && facts.has(AttrId::CLIENT_KEY);
+    borrows.then_some((AttrId::CLIENT_KEY, true))
+}
+
+fn present(id: AttrId, facts: &Facts<'_>) -> bool {
+    match id {
+        AttrId::IP => facts.ip().is_some(),
+        AttrId::ENDPOINT => facts.endpoint().is_some(),
+        _ => facts.has(id),
+    }
+}

@@ -1,0 +1,438 @@
+//! Rules as plain data: what a file or a database row says, with defaults filled in and nothing compiled.
+//!
+//! Everything is public and constructible by hand, because YAML is only one of the sources. What must hold between
+//! the fields is said once, in [`crate::check`].
+
+use crate::endpoint::EndpointMatcher;
+use crate::key::KeyBy;
+use crate::path::{Case, EscapedSlash};
+use crate::pattern::Matcher;
+
+/// A position in a rules file, both counted from 1; 0 means "not from a file".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// Line.
+    pub line: u32,
+    /// Column, in characters.
+    pub column: u32,
+}
+
+/// One file of rules, or one namespace of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleFile {
+    /// Version of the format; 1 is the only one.
+    pub version: u32,
+    /// The namespace these rules are for.
+    pub namespace: String,
+    /// Key of the rules that name none; `None` leaves the choice to the compiler.
+    pub key_by: Option<KeyBy>,
+    /// Failure policy of the rules that name none.
+    pub on_fail: Option<OnFail>,
+    /// Permits rules that refuse everything (RELIABILITY Y12).
+    pub allow_block_all: bool,
+    /// How many leading bits of an IPv6 address identify a client.
+    pub ipv6_prefix: u8,
+    /// What happens to `%2F` in request paths.
+    pub escaped_slash: EscapedSlash,
+    /// Whether paths differ by case, unless a rule says otherwise.
+    pub case: Case,
+    /// The rules, in the order of the file.
+    pub rules: Vec<RuleSpec>,
+    /// What is known about clients.
+    pub clients: Vec<ClientSpec>,
+    /// Exceptions for single clients.
+    pub overrides: Vec<OverrideSpec>,
+}
+
+impl Default for RuleFile {
+    fn default() -> Self {
+        Self {
+            version: 1,
+            namespace: "default".to_owned(),
+            key_by: None,
+            on_fail: None,
+            allow_block_all: false,
+            ipv6_prefix: 64,
+            escaped_slash: EscapedSlash::default(),
+            case: Case::default(),
+            rules: Vec::new(),
+            clients: Vec::new(),
+            overrides: Vec::new(),
+        }
+    }
+}
+
+/// One rule: whom it is for, what it counts by, how much it allows, and what it does about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleSpec {
+    /// Its name; without one it is identified by a digest of its content.
+    pub name: Option<String>,
+    /// Where it stands.
+    pub at: Place,
+    /// For people.
+    pub description: Option<String>,
+    /// What callers are told instead of the name.
+    pub resource: Option<String>,
+    /// Which requests it applies to.
+    pub matches: MatchSpec,
+    /// What makes two requests share a bucket.
+    pub key_by: Option<KeyBy>,
+    /// How much is allowed; `None` only with `unlimited`.
+    pub limit: Option<LimitSpec>,
+    /// Exempts what it matches.
+    pub unlimited: bool,
+    /// Names of rules that do not apply where this one does.
+    pub replaces: Vec<String>,
+    /// What a request costs.
+    pub cost: Cost,
+    /// Whether it is enforced.
+    pub mode: Mode,
+    /// How its buckets are shared by nodes.
+    pub consistency: Consistency,
+    /// What happens when the store does not answer.
+    pub on_fail: Option<OnFail>,
+    /// Charges refused requests too.
+    pub count_denied: bool,
+    /// How far forced usage may go beyond the limit.
+    pub max_debt: Option<u64>,
+    /// Admits above the limit with falling probability.
+    pub soft: Option<Soft>,
+    /// What happens to requests that lack a key part.
+    pub missing: Missing,
+    /// Over how many buckets one hot key is spread.
+    pub shards: u32,
+    /// Share of the store's memory its buckets may take, in percent.
+    pub max_memory: Option<u8>,
+    /// Size of one lease, with `consistency: leased`.
+    pub lease: Option<Lease>,
+    /// Whether its paths differ by case; already applied to `matches`.
+    pub case: Option<Case>,
+    /// A page about this limit, for refused callers.
+    pub doc_url: Option<String>,
+}
+
+impl Default for RuleSpec {
+    fn default() -> Self {
+        Self {
+            name: None,
+            at: Place::default(),
+            description: None,
+            resource: None,
+            matches: MatchSpec::default(),
+            key_by: None,
+            limit: None,
+            unlimited: false,
+            replaces: Vec::new(),
+            cost: Cost::default(),
+            mode: Mode::default(),
+            consistency: Consistency::default(),
+            on_fail: None,
+            count_denied: false,
+            max_debt: None,
+            soft: None,
+            missing: Missing::default(),
+            shards: 1,
+            max_memory: None,
+            lease: None,
+            case: None,
+            doc_url: None,
+        }
+    }
+}
+
+/// Conditions on a request; all must hold, and none means every request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MatchSpec {
+    /// Conditions on attributes, in the order of the file, each attribute once.
+    pub attributes: Vec<(String, Matcher)>,
+    /// Condition on method and path.
+    pub endpoint: Option<EndpointMatcher>,
+}
+
+impl MatchSpec {
+    /// Whether nothing narrows it: no condition, or only `*`.
+    pub fn is_wide_open(&self) -> bool {
+        self.attributes.iter().all(|(_, matcher)| matcher.is_any())
+            && self.endpoint.as_ref().is_none_or(EndpointMatcher::is_any)
+    }
+}
+
+/// How much is allowed. Which numbers count depends on the algorithm; the others are zero or `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitSpec {
+    /// How it is measured.
+    pub algorithm: Algorithm,
+    /// Units per window; 0 refuses everything.
+    pub requests: u64,
+    /// Length of the window.
+    pub window_ns: u64,
+    /// Capacity of a bucket, when it differs from `requests`.
+    pub burst: Option<u64>,
+    /// Requests in flight (concurrency).
+    pub slots: u64,
+    /// When a slot whose holder died comes back (concurrency).
+    pub slot_ttl_ns: u64,
+    /// How long a request may be asked to wait; makes a leaky bucket a queue.
+    pub max_delay_ns: Option<u64>,
+    /// Where windows start.
+    pub align: Align,
+}
+
+impl Default for LimitSpec {
+    fn default() -> Self {
+        Self {
+            algorithm: Algorithm::default(),
+            requests: 0,
+            window_ns: 0,
+            burst: None,
+            slots: 0,
+            slot_ttl_ns: Self::SLOT_TTL_NS,
+            max_delay_ns: None,
+            align: Align::default(),
+        }
+    }
+}
+
+impl LimitSpec {
+    /// Slot lifetime where the rule names none: 10 s.
+    pub const SLOT_TTL_NS: u64 = 10_000_000_000;
+
+    /// Whether it is the queue form of the leaky bucket.
+    pub fn is_queue(&self) -> bool {
+        self.algorithm == Algorithm::LeakyBucket && self.max_delay_ns.is_some()
+    }
+
+    /// Whether it is GCRA under one of its names: token bucket, GCRA, leaky bucket as meter.
+    pub fn is_gcra(&self) -> bool {
+        matches!(self.algorithm, Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket) && !self.is_queue()
+    }
+
+    /// Whether it refuses every request.
+    pub fn blocks(&self) -> bool {
+        match self.algorithm {
+            Algorithm::Concurrency => self.slots == 0,
+            _ => self.requests == 0,
+        }
+    }
+
+    /// The largest cost that can ever pass, and what callers are told as the limit.
+    pub fn capacity(&self) -> u64 {
+        match self.algorithm {
+            Algorithm::Concurrency => self.slots,
+            _ if self.requests == 0 => 0,
+            _ if self.is_queue() => self.queue_capacity(),
+            _ if self.is_gcra() => self.burst.unwrap_or(self.requests),
+            _ => self.requests,
+        }
+    }
+
+    /// SPEC 5.3: a cost above floor(max_delay / T) + 1 never fits, where T = window / requests.
+    fn queue_capacity(&self) -> u64 {
+        let waits = u128::from(self.max_delay_ns.unwrap_or(0)) * u128::from(self.requests);
+        let places = waits / u128::from(self.window_ns.max(1)) + 1;
+        u64::try_from(places).unwrap_or(u64::MAX)
+    }
+}
+
+/// How a limit is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Refills steadily up to `burst`.
+    #[default]
+    TokenBucket,
+    /// The same under its telephone name.
+    Gcra,
+    /// The same seen from the other side; with `max_delay` a queue.
+    LeakyBucket,
+    /// Counts per aligned window.
+    FixedWindow,
+    /// Remembers every admitted request.
+    SlidingWindowLog,
+    /// Weighs the previous window.
+    SlidingWindowCounter,
+    /// Counts what is in flight.
+    Concurrency,
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 7] = [
+        Self::TokenBucket,
+        Self::Gcra,
+        Self::LeakyBucket,
+        Self::FixedWindow,
+        Self::SlidingWindowLog,
+        Self::SlidingWindowCounter,
+        Self::Concurrency,
+    ];
+
+    /// Its name in files, metrics and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TokenBucket => "token_bucket",
+            Self::Gcra => "gcra",
+            Self::LeakyBucket => "leaky_bucket",
+            Self::FixedWindow => "fixed_window",
+            Self::SlidingWindowLog => "sliding_window_log",
+            Self::SlidingWindowCounter => "sliding_window_counter",
+            Self::Concurrency => "concurrency",
+        }
+    }
+}
+
+/// Where windows start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Align {
+    /// At multiples of the window since the epoch.
+    #[default]
+    Clock,
+    /// Offset by a hash of the key, so that resets do not fall together.
+    Key,
+}
+
+/// What a request costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cost {
+    /// The same for all.
+    Fixed(u64),
+    /// The first case that matches; 1 when none does.
+    ByMatch(Vec<CostCase>),
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Self::Fixed(1)
+    }
+}
+
+impl Cost {
+    /// The highest cost it can name.
+    pub fn highest(&self) -> u64 {
+        match self {
+            Self::Fixed(cost) => *cost,
+            Self::ByMatch(cases) => cases.iter().map(|case| case.cost).max().unwrap_or(1),
+        }
+    }
+}
+
+/// One case of a cost list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CostCase {
+    /// When it applies; without conditions it is the default and the last one.
+    pub matches: MatchSpec,
+    /// What it costs.
+    pub cost: u64,
+}
+
+/// Whether a rule is enforced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// It denies.
+    #[default]
+    Enforce,
+    /// It decides and is counted, and never denies.
+    Shadow,
+    /// It is not looked at.
+    Off,
+}
+
+/// How the buckets of a rule are shared by nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Consistency {
+    /// One decision in the store each.
+    #[default]
+    Exact,
+    /// Tokens taken in advance, spent in memory.
+    Leased,
+    /// Decided locally, counted behind.
+    Async,
+    /// A static share per node.
+    Local,
+}
+
+impl Consistency {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Leased => "leased",
+            Self::Async => "async",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// What happens when the store does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OnFail {
+    /// Requests pass.
+    Allow,
+    /// Requests are refused.
+    Deny,
+    /// Each node enforces its share.
+    Local,
+}
+
+/// What happens to requests that lack a key part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Missing {
+    /// The rule does not apply.
+    #[default]
+    Skip,
+    /// They all share one bucket.
+    Share,
+}
+
+/// Admission above the limit with falling probability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Soft {
+    /// The excess at which nothing passes any more, in percent of the limit (1 to 1000).
+    pub percent: u32,
+}
+
+/// Size of one lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lease {
+    /// That many tokens.
+    Tokens(u64),
+    /// What that many seconds are expected to need.
+    Seconds(u64),
+}
+
+/// What is known about one client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientSpec {
+    /// Whom it is about: `key:abc`, `user:42`, ...
+    pub client_key: String,
+    /// Where it stands.
+    pub at: Place,
+    /// Its tier.
+    pub tier: Option<String>,
+    /// Its organisation.
+    pub org: Option<String>,
+    /// Whatever else rules match on.
+    pub attributes: Vec<(String, String)>,
+}
+
+/// Other numbers of one rule for one client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OverrideSpec {
+    /// Whom it is for.
+    pub client_key: String,
+    /// Where it stands.
+    pub at: Place,
+    /// Name of the rule.
+    pub rule: String,
+    /// Units per window instead of the rule's; slots for a concurrency rule.
+    pub requests: Option<u64>,
+    /// Capacity instead of the rule's.
+    pub burst: Option<u64>,
+    /// Exempts the client from the rule.
+    pub unlimited: bool,
+    /// First instant it holds, in nanoseconds since 1970.
+    pub valid_from_ns: Option<u64>,
+    /// First instant it holds no more.
+    pub valid_until_ns: Option<u64>,
+    /// For people.
+    pub reason: Option<String>,
+}

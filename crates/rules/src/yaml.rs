@@ -1,0 +1,138 @@
+//! YAML text to a tree with positions, in the small and strict subset that rules need.
+//!
+//! One document of maps, lists and scalars. Anchors, aliases, merge keys and tags are refused, because each of them
+//! makes a file mean something else than it shows (and an alias bomb costs gigabytes, RELIABILITY Y01). Sizes are
+//! checked while events arrive, so no limit is found out after the fact (Y02, Y03). Scalars stay text: what is a number
+//! is for the reader of a field to say (Y04).
+
+mod build;
+
+use crate::problem::Problem;
+use crate::spec::Place;
+
+/// Longest text accepted.
+pub const TEXT_BYTES_MAX: usize = 16 << 20;
+/// Deepest nesting accepted.
+pub const DEPTH_MAX: usize = 16;
+/// Longest scalar accepted.
+pub const SCALAR_BYTES_MAX: usize = 64 << 10;
+/// Most values accepted in one file.
+pub const NODES_MAX: usize = 2_000_000;
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its position.
+    pub span: Span,
+    /// What it is.
+    pub kind: Kind,
+}
+
+impl Node {
+    /// Where it starts.
+    pub fn place(&self) -> Place {
+        Place { line: self.span.line, column: self.span.column }
+    }
+
+    /// The value under a key of a map.
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        match &self.kind {
+            Kind::Map(entries) => entries.iter().find(|(key, _)| key.text == name).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    /// What it is, in words.
+    pub fn describe(&self) -> &'static str {
+        match &self.kind {
+            Kind::Scalar { text, quoted: false } if is_blank(text) => "nothing",
+            Kind::Scalar { quoted: true, .. } => "quoted text",
+            Kind::Scalar { .. } => "a plain value",
+            Kind::List(_) => "a list",
+            Kind::Map(_) => "a map",
+        }
+    }
+}
+
+/// Position of a node: where it starts, and the line on which it ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First line, from 1.
+    pub line: u32,
+    /// First column in characters, from 1.
+    pub column: u32,
+    /// Last line.
+    pub end_line: u32,
+    /// Whether a list or map is written with brackets or braces.
+    pub flow: bool,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text, with escapes resolved; `quoted` also for block scalars.
+    Scalar {
+        /// The text.
+        text: String,
+        /// Whether it is certainly meant as text.
+        quoted: bool,
+    },
+    /// A list.
+    List(Vec<Node>),
+    /// A map, in the order of the file; keys are unique.
+    Map(Vec<(Key, Node)>),
+}
+
+/// Key of a map entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its text.
+    pub text: String,
+    /// Its position.
+    pub span: Span,
+}
+
+impl Key {
+    /// Where it starts.
+    pub fn place(&self) -> Place {
+        Place { line: self.span.line, column: self.span.column }
+    }
+}
+
+/// A comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// Where its `#` stands.
+    pub at: Place,
+    /// The text after `#`.
+    pub text: String,
+    /// Whether it has the line for itself.
+    pub own_line: bool,
+}
+
+/// A parsed text: its tree and its comments, both in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// The tree; an empty map for an empty text.
+    pub root: Node,
+    /// The comments.
+    pub comments: Vec<Comment>,
+}
+
+/// Parses a text.
+pub fn parse(text: &str) -> Result<Node, Vec<Problem>> {
+    build::document(text, false).map(|document| document.root)
+}
+
+/// Parses a text and keeps its comments.
+pub fn parse_with_comments(text: &str) -> Result<Document, Vec<Problem>> {
+    build::document(text, true)
+}
+
+/// Whether a plain scalar stands for "no value" in some YAML reader.
+pub fn is_blank(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! From parser events to a tree, refusing on the way what rules must not contain.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StructureStyle};
+
+use super::{Comment, DEPTH_MAX, Document, Key, Kind, NODES_MAX, Node, SCALAR_BYTES_MAX, Span, TEXT_BYTES_MAX};
+use crate::problem::{Problem, Problems, quote};
+use crate::spec::Place;
+
+pub(super) fn document(text: &str, comments: bool) -> Result<Document, Vec<Problem>> {
+    if text.len() > TEXT_BYTES_MAX {
+        let message = format!("the text has {} bytes", text.len());
+        let problem = Problem::error("too-large", Place { line: 1, column: 1 }, "", message);
+        return Err(vec![problem.help(format!("at most {TEXT_BYTES_MAX} bytes (16 MiB) are read; split the rules"))]);
+    }
+    let options = granit_parser::options! {
+        disallow_directives: true,
+        emit_unresolved_aliases: true,
+        emit_anchor_events: true,
+        emit_comments: comments,
+        max_buffered_comment_events: 1_000_000,
+        flow_nesting_limit: DEPTH_MAX + 1,
+        block_nesting_limit: DEPTH_MAX + 1,
+    };
+    let mut builder = Builder::new(text);
+    for event in Parser::new_from_str_with_options(text, options) {
+        let step = match event {
+            Ok((event, span)) => builder.event(event, &span),
+            Err(error) => Err(syntax(&error)),
+        };
+        if let Err(problem) = step {
+            builder.problems.push(problem);
+            break;
+        }
+    }
+    builder.finish()
+}
+
+/// A list or map whose end has not come yet.
+struct Open {
+    span: Span,
+    held: Held,
+}
+
+enum Held {
+    List(Vec<Node>),
+    Map { entries: Vec<(Key, Node)>, key: Option<Key>, seen: Seen },
+}
+
+/// Keys of a map so far, hashed so that 100,000 of them cost no square.
+type Seen = HashMap<String, Place>;
+
+struct Builder<'a> {
+    lines: LineStarts<'a>,
+    open: Vec<Open>,
+    root: Option<Node>,
+    comments: Vec<Comment>,
+    documents: usize,
+    nodes: usize,
+    problems: Problems,
+}
+
+impl<'a> Builder<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            lines: LineStarts { text },
+            open: Vec::new(),
+            root: None,
+            comments: Vec::new(),
+            documents: 0,
+            nodes: 0,
+            problems: Problems::default(),
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>, span: &granit_parser::Span) -> Result<(), Problem> {
+        if event.tag().is_some() {
+            self.refuse_tag(span);
+        }
+        match event {
+            Event::DocumentStart(..) => self.start_document(span),
+            Event::Scalar(text, style, ..) => self.scalar(&text, style, span),
+            Event::SequenceStart(style, ..) => self.open(span, style, Held::List(Vec::new())),
+            Event::MappingStart(style, ..) => {
+                self.open(span, style, Held::Map { entries: Vec::new(), key: None, seen: Seen::new() })
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            Event::Anchor(_, name) => {
+                let message = format!("the anchor `&{name}` is not allowed");
+                let help = "anchors, aliases and tags are not allowed: write the value where it is used";
+                self.problems.push(Problem::error("yaml-anchor", place(&span.start), "", message).help(help));
+                Ok(())
+            }
+            Event::Alias(_) | Event::UnresolvedAlias(_) => self.alias(span),
+            Event::Comment(text, _) => {
+                let at = place(&span.start);
+                let own_line = self.lines.starts_with_comment(span);
+                self.comments.push(Comment { at, text: text.into_owned(), own_line });
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn start_document(&mut self, span: &granit_parser::Span) -> Result<(), Problem> {
+        self.documents += 1;
+        if self.documents == 1 {
+            return Ok(());
+        }
+        let problem = Problem::error("several-documents", place(&span.start), "", "a second YAML document starts here");
+        Err(problem.help("a rules file is one document; remove the `---` and what follows"))
+    }
+
+    fn scalar(&mut self, text: &str, style: ScalarStyle, span: &granit_parser::Span) -> Result<(), Problem> {
+        if text.len() > SCALAR_BYTES_MAX {
+            let message = format!("a value of {} bytes", text.len());
+            let problem = Problem::error("too-large", place(&span.start), "", message);
+            return Err(problem.help(format!("a single value has at most {SCALAR_BYTES_MAX} bytes (64 KiB)")));
+        }
+        let kind = Kind::Scalar { text: text.to_owned(), quoted: style != ScalarStyle::Plain };
+        self.add(Node { span: narrow(span, false), kind })
+    }
+
+    fn alias(&mut self, span: &granit_parser::Span) -> Result<(), Problem> {
+        let written = span.slice(self.lines.text).unwrap_or("*");
+        let problem = Problem::error(
+            "yaml-alias",
+            place(&span.start),
+            "",
+            format!("the alias {} is not allowed", quote(written)),
+        );
+        self.problems.push(problem.help(format!(
+            "anchors, aliases and tags are not allowed: write the value where it is used; text with a leading `*` needs quotes: \"{written}\""
+        )));
+        self.add(Node { span: narrow(span, false), kind: Kind::Scalar { text: written.to_owned(), quoted: true } })
+    }
+
+    fn refuse_tag(&mut self, span: &granit_parser::Span) {
+        let at = span.tag_start().unwrap_or(span.start);
+        let written = span.tag_span().and_then(|tag| tag.slice(self.lines.text)).unwrap_or("!");
+        let help = match written.starts_with("!!") {
+            true => "anchors, aliases and tags are not allowed: remove it".to_owned(),
+            false => format!("a value that starts with `!` needs quotes: \"{written}\""),
+        };
+        self.problems.push(
+            Problem::error("yaml-tag", place(&at), "", format!("the tag {} is not allowed", quote(written))).help(help),
+        );
+    }
+
+    fn open(&mut self, span: &granit_parser::Span, style: StructureStyle, held: Held) -> Result<(), Problem> {
+        if self.open.len() >= DEPTH_MAX {
+            return Err(too_deep(place(&span.start)));
+        }
+        self.open.push(Open { span: narrow(span, style == StructureStyle::Flow), held });
+        Ok(())
+    }
+
+    fn close(&mut self, span: &granit_parser::Span) -> Result<(), Problem> {
+        let Some(Open { span: mut own, held }) = self.open.pop() else { return Ok(()) };
+        let kind = match held {
+            Held::List(items) => Kind::List(items),
+            Held::Map { entries, .. } => Kind::Map(entries),
+        };
+        own.end_line = match own.flow {
+            true => number(span.end.line()),
+            false => last_line(&kind).unwrap_or(own.line),
+        };
+        self.add(Node { span: own, kind })
+    }
+
+    /// Puts a finished node where it belongs: as root, item, key or value.
+    fn add(&mut self, node: Node) -> Result<(), Problem> {
+        self.nodes += 1;
+        if self.nodes > NODES_MAX {
+            let problem = Problem::error("too-large", node.place(), "", format!("more than {NODES_MAX} values"));
+            return Err(problem.help("split the rules into namespaces, or keep overrides in the database"));
+        }
+        match self.open.last_mut().map(|open| &mut open.held) {
+            None => self.root = Some(node),
+            Some(Held::List(items)) => items.push(node),
+            Some(Held::Map { entries, key, seen }) => match key.take() {
+                Some(key) => entries.push((key, node)),
+                None => {
+                    let (new, problem) = read_key(node, seen);
+                    *key = Some(new);
+                    self.problems.extend(problem);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Document, Vec<Problem>> {
+        if !self.problems.is_empty() {
+            return Err(self.problems.into_parts().0);
+        }
+        let empty = Node { span: Span { line: 1, column: 1, end_line: 1, flow: false }, kind: Kind::Map(Vec::new()) };
+        let root =
+            self.root.filter(|root| !matches!(&root.kind, Kind::Scalar { text, quoted: false } if text.is_empty()));
+        Ok(Document { root: root.unwrap_or(empty), comments: self.comments })
+    }
+}
+
+fn read_key(node: Node, seen: &mut Seen) -> (Key, Option<Problem>) {
+    let at = node.place();
+    let text = match node.kind {
+        Kind::Scalar { text, quoted } if quoted || !super::is_blank(&text) => text,
+        _ => {
+            let problem = Problem::error("bad-key", at, "", "a key that is not text").help("keys are plain names");
+            return (Key { text: String::new(), span: node.span }, Some(problem));
+        }
+    };
+    let problem = match seen.insert(text.clone(), at) {
+        _ if text == "<<" => Some(
+            Problem::error("yaml-merge", at, "", "the merge key `<<` is not allowed")
+                .help("anchors, aliases and tags are not allowed: write the fields where they are used"),
+        ),
+        Some(first) => Some(
+            Problem::error("duplicate-key", at, "", format!("the key {} is there twice", quote(&text)))
+                .help(format!("the first one is on line {}; remove one of them", first.line)),
+        ),
+        None => None,
+    };
+    (Key { text, span: node.span }, problem)
+}
+
+fn syntax(error: &ScanError) -> Problem {
+    use granit_parser::ErrorKind;
+    let at = place(error.marker());
+    if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
+        return too_deep(at);
+    }
+    let help = match error.kind() {
+        ErrorKind::MissingAnchorOrAliasName => "a value that starts with `*` or `&` needs quotes: \"*\"",
+        ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
+            "indent with spaces, two for each level"
+        }
+        ErrorKind::DirectiveDisallowed => "remove the line that starts with `%`",
+        _ => {
+            "check indentation, brackets and quotes; values with `: `, ` #`, `{` or a leading `*`, `!`, `&` need quotes"
+        }
+    };
+    Problem::error("yaml-syntax", at, "", format!("not valid YAML: {}", error.info())).help(help)
+}
+
+fn too_deep(at: Place) -> Problem {
+    Problem::error("too-deep", at, "", format!("lists and maps are nested more than {DEPTH_MAX} deep"))
+        .help("no rules file needs that; check for stray brackets")
+}
+
+fn last_line(kind: &Kind) -> Option<u32> {
+    match kind {
+        Kind::List(items) => items.last().map(|item| item.span.end_line),
+        Kind::Map(entries) => entries.last().map(|(_, value)| value.span.end_line),
+        Kind::Scalar { .. } => None,
+    }
+}
+
+fn narrow(span: &granit_parser::Span, flow: bool) -> Span {
+    let Place { line, column } = place(&span.start);
+    // A block scalar ends where the next line starts.
+    let end = span.end.line() - usize::from(span.end.col() == 0 && span.end.line() > span.start.line());
+    Span { line, column, end_line: number(end).max(line), flow }
+}
+
+fn place(mark: &Marker) -> Place {
+    Place { line: number(mark.line()).max(1), column: number(mark.col()).saturating_add(1) }
+}
+
+fn number(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+struct LineStarts<'a> {
+    text: &'a str,
+}
+
+impl LineStarts<'_> {
+    /// Whether only blanks precede the comment on its line.
+    fn starts_with_comment(&self, span: &granit_parser::Span) -> bool {
+        let before = span.start.byte_offset().and_then(|start| self.text.get(..start)).unwrap_or("");
+        let line = before.rsplit(['\n', '\r']).next().unwrap_or("");
+        line.trim().is_empty()
+    }
+}

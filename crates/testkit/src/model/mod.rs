@@ -1,0 +1,95 @@
+//! The algorithms of SPEC section 5 once more: in wide integers, from state shaped as the text has it.
+//!
+//! Where `tollgate-core` keeps the end of a window, a model keeps the window's number; where core multiplies to avoid a
+//! division, a model divides. What both get wrong alike, the searches of [`crate::oracle`] find.
+//!
+//! Time here may run below zero and past 2^64: models never saturate, so callers compare only where core does not.
+
+mod fixed_window;
+mod gcra;
+mod queue;
+mod sliding_counter;
+mod sliding_log;
+mod slots;
+mod token_bucket;
+
+use tollgate_core::{Ask, SlotId};
+
+use crate::{Answer, Config};
+
+pub use token_bucket::TokenBucket;
+
+/// Nanoseconds since the epoch, or a difference of such.
+pub type Nanos = i128;
+
+/// One bucket of one algorithm. The configuration is handed in each time, because it may change under the state.
+pub trait Model {
+    /// One request to this bucket alone: what it is told, and how many units were recorded.
+    fn ask(&mut self, config: &Config, now: Nanos, wish: Wish) -> (Answer, u64);
+
+    /// Gives units back, of the charge that left `stamp` if one is named. Answers what came back, in whole units.
+    fn refund(&mut self, config: &Config, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64;
+
+    /// Releases a slot; false if `id` holds none.
+    fn release(&mut self, _config: &Config, _now: Nanos, _id: SlotId) -> bool {
+        false
+    }
+}
+
+/// The model of an algorithm, unused.
+pub fn of(config: &Config) -> Box<dyn Model> {
+    match config {
+        Config::Gcra { .. } => Box::new(gcra::Tat::default()),
+        Config::Queue { .. } => Box::new(queue::NextFree::default()),
+        Config::FixedWindow { .. } => Box::new(fixed_window::Window::default()),
+        Config::SlidingLog { .. } => Box::new(sliding_log::Log::default()),
+        Config::SlidingCounter { .. } => Box::new(sliding_counter::Windows::default()),
+        Config::Concurrency { .. } => Box::new(slots::Slots::default()),
+    }
+}
+
+/// What is asked, with the policy of the rule that asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// The question.
+    pub ask: Ask,
+    /// Charge it even when refused.
+    pub count_denied: bool,
+}
+
+/// What becomes of a wish that has been looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Charged(u64),
+    Forced(u64),
+    Refused,
+    /// Nothing is written, not even what the clock made necessary.
+    Read,
+}
+
+impl Wish {
+    /// `room`: the most that would pass now, for those who take what they get.
+    fn fate(&self, allowed: bool, room: u64) -> Fate {
+        match self.ask {
+            Ask::Peek(_) | Ask::Consume(0) | Ask::UpTo(0) | Ask::Force(0) => Fate::Read,
+            Ask::Force(n) => Fate::Forced(n),
+            Ask::UpTo(n) if allowed => Fate::Charged(n.min(room)),
+            _ if allowed => Fate::Charged(self.ask.cost()),
+            _ if self.count_denied => Fate::Forced(self.ask.cost()),
+            _ => Fate::Refused,
+        }
+    }
+
+    /// What must fit for the wish to pass: a lease is content with one unit.
+    fn least(&self) -> u64 {
+        match self.ask {
+            Ask::UpTo(n) => n.min(1),
+            other => other.cost(),
+        }
+    }
+}
+
+/// A number known to fit 64 bits.
+fn narrow(n: Nanos) -> u64 {
+    u64::try_from(n).unwrap_or_else(|_| panic!("{n} does not fit 64 bits"))
+}

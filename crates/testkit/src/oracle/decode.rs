@@ -1,0 +1,174 @@
+//! From raw words to a script: one decoder for property tests and fuzzing, so that what either finds the other replays.
+//!
+//! Small numbers make boundaries common: windows of a few dozen nanoseconds, limits of a few units. One script in
+//! sixteen is huge instead. Zero decodes to the dullest thing there is, so that shrinking leads there.
+
+use tollgate_core::{Ask, LimitKind, SlotId};
+
+use super::{Act, Pass, Script};
+use crate::Config;
+use crate::model::Wish;
+
+/// A day in November 2023, for no reason but that real clocks look like it.
+const TODAY: u64 = 1_700_000_000_000_000_000;
+
+impl Script {
+    /// The script that these words mean for this algorithm. Every word means something.
+    pub fn decode(kind: LimitKind, head: [u8; 8], words: &[u32]) -> Script {
+        let [flags, start, scale, ..] = head;
+        let is_huge = scale % 16 == 15;
+        let start = match start % 8 {
+            6 => u64::from(start / 8),
+            7 if is_huge => u64::MAX - u64::from(start / 8),
+            7 => u64::MAX - u64::from(start) * 8,
+            _ if is_huge => u64::from(start) << 40,
+            _ => TODAY + u64::from(start / 8),
+        };
+        let configs = (0..3).map(|place| config(kind, is_huge, head, place)).collect();
+        let may = May { step_back: flags & 1 != 0, configure: flags & 2 != 0, force: flags & 4 != 0 };
+        let mut script = Script { start, configs, steps: Vec::new() };
+        script.steps = words.iter().map(|word| script.step(kind, may, word.to_le_bytes())).collect();
+        script
+    }
+
+    fn step(&self, kind: LimitKind, may: May, [what, cost, time, amount]: [u8; 4]) -> (Pass, Act) {
+        let act = if kind == LimitKind::Concurrency {
+            self.slot_act(may, what, cost)
+        } else {
+            self.rate_act(may, what, cost)
+        };
+        (self.pass(may, time, amount), act)
+    }
+
+    fn pass(&self, may: May, time: u8, amount: u8) -> Pass {
+        let amount = u64::from(amount);
+        let period = self.configs[0].lock_max().unwrap_or(64).clamp(8, 1 << 61);
+        match time % 20 {
+            0..=5 => Pass::On(0),
+            6 | 7 => Pass::On(1),
+            8 | 9 => Pass::On(amount % 8),
+            10 | 11 => Pass::On(amount % 64),
+            12 => Pass::On(period / 64 * amount),
+            13 => Pass::Retry,
+            14 => Pass::AlmostRetry,
+            15 => Pass::NextUnit,
+            16 => Pass::Reset,
+            17 if may.step_back => Pass::Back(amount % 64),
+            18 if may.step_back => Pass::Back(period / 8 * amount),
+            19 if may.step_back => Pass::Back(u64::MAX >> (amount % 64)),
+            _ => Pass::On(amount),
+        }
+    }
+
+    fn rate_act(&self, may: May, what: u8, cost: u8) -> Act {
+        let n = self.cost(cost);
+        let wish = |ask| Act::Ask(Wish { ask, count_denied: false });
+        match what % 32 {
+            16..=18 => wish(Ask::UpTo(n)),
+            19..=21 => wish(Ask::Peek(n)),
+            22 if may.force => wish(Ask::Force(n)),
+            23 if may.force => Act::Ask(Wish { ask: Ask::Consume(n), count_denied: true }),
+            24..=27 => Act::Refund { receipt: usize::from(cost), half: what > 127 },
+            28 | 29 if may.configure => Act::Configure(usize::from(cost)),
+            _ => wish(Ask::Consume(n)),
+        }
+    }
+
+    fn slot_act(&self, may: May, what: u8, who: u8) -> Act {
+        let id = SlotId(u128::from(who % 6));
+        let wish = |ask| Act::Ask(Wish { ask, count_denied: what > 200 });
+        match what % 16 {
+            8..=10 => Act::Release(id),
+            11 | 12 => wish(Ask::Renew(id)),
+            13 => wish(Ask::Peek(u64::from(who % 3))),
+            14 => wish(Ask::Consume(u64::from(who % 3))),
+            15 if may.configure => Act::Configure(usize::from(who)),
+            _ => wish(Ask::Hold(id)),
+        }
+    }
+
+    fn cost(&self, cost: u8) -> u64 {
+        let (low, high) = (cost % 16, u64::from(cost / 16));
+        let capacity = self.configs[0].capacity();
+        match low {
+            0..=6 => 1,
+            7 => 0,
+            8 => 2,
+            9 => 3,
+            10 => capacity / 2,
+            11 => capacity,
+            12 => capacity.saturating_add(1),
+            13 => capacity.saturating_sub(1),
+            14 => high,
+            _ => [u64::MAX, 1 << 63, 1 << 53, 1000, capacity.saturating_mul(3)][high as usize % 5],
+        }
+    }
+}
+
+/// What kind of trouble a script may contain. Without any, the bounds hold over its whole length.
+#[derive(Clone, Copy)]
+struct May {
+    step_back: bool,
+    configure: bool,
+    force: bool,
+}
+
+/// The `place`-th limit of a script. Windows keep their length: another window is another bucket.
+fn config(kind: LimitKind, is_huge: bool, head: [u8; 8], place: u8) -> Config {
+    let [_, _, _, a, b, c, d, e] = head.map(u64::from);
+    let nth = u64::from(place);
+    let small_limit = (b + 5 * nth + 1) % 10;
+    if is_huge {
+        return huge(kind, [a, b, c, d + nth]);
+    }
+    let (window, offset) = (a % 50 + 1, c % 64);
+    match kind {
+        LimitKind::Gcra => {
+            let count = (a + nth) % 5 + u64::from(e % 16 != 15);
+            Config::Gcra {
+                count,
+                period: count.max(1) + (c + 17 * nth) % 60,
+                burst: small_limit,
+                max_debt: d % 5,
+                clamp: e % 8 != 7,
+            }
+        }
+        LimitKind::Queue => {
+            let count = (a + nth) % 5 + u64::from(e % 16 != 15);
+            Config::Queue { count, period: count.max(1) + (c + 17 * nth) % 60, max_delay: (b + 13 * nth) % 80 }
+        }
+        LimitKind::FixedWindow => Config::FixedWindow { limit: small_limit, window, offset },
+        LimitKind::SlidingLog => Config::SlidingLog { limit: small_limit, window },
+        LimitKind::SlidingCounter => Config::SlidingCounter { limit: small_limit, window, offset },
+        LimitKind::Concurrency => Config::Concurrency { slots: (b + nth) % 5, ttl: (a + 11 * nth) % 40 + 1 },
+    }
+}
+
+fn huge(kind: LimitKind, [a, b, c, d]: [u64; 4]) -> Config {
+    const SPANS: [u64; 5] = [i64::MAX as u64, 1 << 61, 1 << 53, 86_400_000_000_000, (1 << 59) - 1];
+    const LIMITS: [u64; 5] = [u64::MAX, 1 << 63, 1 << 53, 1_000_000, (1 << 62) - 1];
+    let (window, limit) = (SPANS[a as usize % 5], LIMITS[(b + d) as usize % 5]);
+    match kind {
+        LimitKind::Gcra => {
+            const BUCKETS: [(u64, u64, u64); 5] = [
+                (1, i64::MAX as u64, 1),
+                (1, 1, i64::MAX as u64),
+                (1 << 62, 1 << 62, 1 << 53),
+                (1, 1 << 53, 511),
+                (3, 1 << 40, 1 << 20),
+            ];
+            let (count, period, burst) = BUCKETS[(b + d) as usize % 5];
+            Config::Gcra { count, period, burst, max_debt: 0, clamp: c % 8 != 7 }
+        }
+        LimitKind::Queue => {
+            let (count, period, max_delay) =
+                [(1, 1 << 60, 1 << 61), (1, 1, 1 << 60), (7, 1 << 53, 1 << 53), (1, i64::MAX as u64, 0)]
+                    [(b + d) as usize % 4];
+            Config::Queue { count, period, max_delay }
+        }
+        LimitKind::FixedWindow => Config::FixedWindow { limit, window, offset: c << 53 },
+        LimitKind::SlidingLog => Config::SlidingLog { limit: [10_000, 9_999, 1][(b + d) as usize % 3], window },
+        LimitKind::SlidingCounter => Config::SlidingCounter { limit, window, offset: c << 53 },
+        LimitKind::Concurrency => Config::Concurrency { slots: limit, ttl: window },
+    }
+}

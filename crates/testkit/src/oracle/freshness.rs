@@ -1,0 +1,34 @@
+//! A bucket that calls itself fresh may be dropped, so nobody may be able to tell it from one never used.
+
+use tollgate_core::{Ask, Limit, SlotId, Time};
+
+use crate::{Answer, Bucket};
+
+/// Asks both buckets the same few things, now and later, and compares what they say. Nothing to check while the bucket
+/// does not call itself fresh.
+pub(super) fn is_as_unused(bucket: &Bucket, limit: &Limit, now: Time) -> Result<(), String> {
+    if !bucket.is_fresh(now) {
+        return Ok(());
+    }
+    let (mut dropped, mut kept) = (Bucket::unused(limit.kind()), bucket.clone());
+    let (most, third) = (limit.capacity(), limit.window().nanos() / 3);
+    let asks = [
+        (0, Ask::Peek(most)),
+        (0, Ask::UpTo(most / 2 + 1)),
+        (0, Ask::Hold(SlotId(77))),
+        (third, Ask::Consume(1)),
+        (third, Ask::Peek(most / 2)),
+        (third.saturating_add(1), Ask::UpTo(most)),
+        (third, Ask::Peek(1)),
+    ];
+    let mut then = now.nanos();
+    for (after, ask) in asks {
+        then = then.saturating_add(after);
+        let [dropped, kept] = [&mut dropped, &mut kept]
+            .map(|bucket| Answer::from(&bucket.take(limit, Time::from_nanos(then), &ask, false)));
+        if dropped != kept {
+            return Err(format!("called fresh at {now:?}, yet {ask:?} at {then} is told {kept:?}, unused {dropped:?}"));
+        }
+    }
+    Ok(())
+}

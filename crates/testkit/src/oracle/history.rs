@@ -1,0 +1,98 @@
+//! Everything that was admitted, and the bounds over every interval of it (RELIABILITY P1 to P4).
+
+use crate::Config;
+use crate::model::Nanos;
+
+/// What was admitted under one limit and a clock that only ran forward, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct History(Vec<Admitted>);
+
+#[derive(Clone, Copy, Debug)]
+struct Admitted {
+    at: Nanos,
+    /// What it still stands for: shares of a unit, `interval` of which are one. Refunds lower it.
+    shares: Nanos,
+    /// How long it waits before it proceeds.
+    delay: Nanos,
+}
+
+impl History {
+    /// Notes what was admitted, and checks every interval that ends with it.
+    pub fn admit(&mut self, config: &Config, at: Nanos, units: u64, delay: u64) -> Result<(), String> {
+        let shares = Nanos::from(units) * Nanos::from(config.interval());
+        self.0.push(Admitted { at, shares, delay: delay.into() });
+        let mut sum = 0;
+        for first in self.0.iter().rev() {
+            sum += first.shares;
+            bound(config, first.at, at, sum)?;
+        }
+        self.exits(config)
+    }
+
+    /// Takes shares of a unit off what was admitted `place`-th.
+    pub fn give_back(&mut self, place: usize, shares: Nanos) {
+        if let Some(admitted) = self.0.get_mut(place) {
+            admitted.shares -= shares;
+        }
+    }
+
+    /// How many admissions it holds.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True if nothing was admitted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Who leaves a queue leaves it when those before have left, one interval each, and never waits too long.
+    fn exits(&self, config: &Config) -> Result<(), String> {
+        let &Config::Queue { max_delay, .. } = config else { return Ok(()) };
+        let [.., before, last] = self.0.as_slice() else { return Ok(()) };
+        if last.delay > max_delay.into() {
+            return Err(format!("waits {} ns, allowed are {max_delay}", last.delay));
+        }
+        let free = before.at + before.delay + before.shares;
+        match last.at + last.delay < free {
+            true => Err(format!("leaves at {}, the exit is free at {free}", last.at + last.delay)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The most that may be admitted from `first` to `last`, both included.
+fn bound(config: &Config, first: Nanos, last: Nanos, sum: Nanos) -> Result<(), String> {
+    let span = last - first;
+    let broken = |promise: &str, most: String| {
+        Err(format!("{promise}: {sum} admitted from {first} to {last}, which is {span} ns; at most {most}"))
+    };
+    match *config {
+        Config::Gcra { burst, .. } => {
+            let most = Nanos::from(config.interval()) * Nanos::from(burst) + span;
+            if sum > most { broken("P3 (in shares)", most.to_string()) } else { Ok(()) }
+        }
+        Config::FixedWindow { limit, window, offset } => {
+            let (limit, window) = (Nanos::from(limit), Nanos::from(window));
+            let number = |at: Nanos| (at - Nanos::from(offset)).div_euclid(window);
+            match () {
+                () if number(first) == number(last) && sum > limit => broken("P1 (window)", limit.to_string()),
+                () if span < window && sum > 2 * limit => broken("P1 (interval)", (2 * limit).to_string()),
+                () => Ok(()),
+            }
+        }
+        Config::SlidingLog { limit, window } => match span < window.into() && sum > limit.into() {
+            true => broken("P2", limit.to_string()),
+            false => Ok(()),
+        },
+        Config::SlidingCounter { limit, window, .. } => {
+            let (limit, window) = (u128::from(limit), u128::from(window));
+            let (sum_of, span_of) = (sum.unsigned_abs(), span.unsigned_abs());
+            match span_of <= window && sum_of * window > limit * (window + span_of) {
+                true => broken("P4", format!("{limit} · (1 + {span}/{window})")),
+                false => Ok(()),
+            }
+        }
+        Config::Queue { .. } | Config::Concurrency { .. } => Ok(()),
+    }
+}

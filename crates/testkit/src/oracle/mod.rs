@@ -1,0 +1,63 @@
+//! Do the promises hold? A [`Script`] of requests, clock steps and changed limits is played on a bucket; every answer is
+//! compared with the [`crate::model`], every hint is probed on a clone as SPEC 0.2 defines it, and everything that was
+//! admitted is kept and counted (RELIABILITY P1 to P4, P10, P20).
+
+mod decode;
+mod freshness;
+mod hints;
+mod history;
+mod play;
+
+use tollgate_core::SlotId;
+
+use crate::Config;
+use crate::model::Wish;
+
+pub use history::History;
+pub use play::play;
+
+/// What happens to one bucket, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// Nanoseconds since the epoch at which it begins.
+    pub start: u64,
+    /// The limits it may run under. The first one is in force until told otherwise.
+    pub configs: Vec<Config>,
+    /// Each act with the time that passes before it.
+    pub steps: Vec<(Pass, Act)>,
+}
+
+/// How the clock moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// On, by so many nanoseconds.
+    On(u64),
+    /// Back, by so many.
+    Back(u64),
+    /// On, by exactly the wait that the last answer gave.
+    Retry,
+    /// One nanosecond less than that.
+    AlmostRetry,
+    /// On, until the last answer said that one more unit comes.
+    NextUnit,
+    /// On, until the last answer said that the bucket is as unused.
+    Reset,
+}
+
+/// What somebody does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Asks.
+    Ask(Wish),
+    /// Gives a receipt back, the so-manieth of those not yet given back: all its units, or half of them.
+    Refund {
+        /// Modulo how many there are.
+        receipt: usize,
+        /// Half of the units, rounded up, instead of all.
+        half: bool,
+    },
+    /// Releases a slot, held or not.
+    Release(SlotId),
+    /// Puts another limit of the script in force; the state stays.
+    Configure(usize),
+}

@@ -1,0 +1,227 @@
+//! Plays a script on a bucket and on its model, and checks every promise at every step.
+
+use tollgate_core::{Limit, Outcome, Time};
+
+use super::freshness::is_as_unused;
+use super::hints::Asked;
+use super::{Act, History, Pass, Script};
+use crate::model::{self, Model, Nanos, Wish};
+use crate::{Answer, Bucket, Config};
+
+/// Plays the script to its end, or to the first promise that does not hold.
+pub fn play(script: &Script) -> Result<(), String> {
+    let mut stage = Stage::of(script);
+    for (place, (pass, act)) in script.steps.iter().enumerate() {
+        let at = stage.now;
+        stage.advance(*pass).and_then(|()| stage.act(*act)).map_err(|problem| {
+            format!(
+                "step {place} {act:?} at {:?} (from {at:?}) under {:?}: {problem}\nin {script:#?}",
+                stage.now,
+                stage.config()
+            )
+        })?;
+    }
+    Ok(())
+}
+
+struct Stage<'a> {
+    configs: &'a [Config],
+    /// Those configurations that make a limit.
+    limits: Vec<Option<Limit>>,
+    /// Which one is in force.
+    current: usize,
+    now: Time,
+    bucket: Bucket,
+    model: Box<dyn Model>,
+    receipts: Vec<Receipt>,
+    history: History,
+    /// The history began with this number: receipts of older ones are foreign to it.
+    epoch: u32,
+    /// The state was written since the clock last stepped back or the limit last changed, so hints are promises.
+    settled: bool,
+    /// So late in time that core saturated, as it may; the model does not, so they differ from here on.
+    beyond: bool,
+    told: Option<Outcome>,
+}
+
+struct Receipt {
+    units: u64,
+    stamp: Time,
+    config: usize,
+    epoch: u32,
+    /// Its place in the history; none for forced usage.
+    place: Option<usize>,
+}
+
+impl<'a> Stage<'a> {
+    fn of(script: &'a Script) -> Stage<'a> {
+        let limits: Vec<Option<Limit>> = script.configs.iter().map(|config| config.limit().ok()).collect();
+        let current = limits.iter().position(Option::is_some).unwrap_or(0);
+        let kind = limits[current].expect("a script has at least one limit").kind();
+        Stage {
+            configs: &script.configs,
+            limits,
+            current,
+            now: Time::from_nanos(script.start),
+            bucket: Bucket::unused(kind),
+            model: model::of(&script.configs[current]),
+            receipts: Vec::new(),
+            history: History::default(),
+            epoch: 0,
+            settled: true,
+            beyond: false,
+            told: None,
+        }
+    }
+
+    fn config(&self) -> &'a Config {
+        &self.configs[self.current]
+    }
+
+    fn limit(&self) -> Limit {
+        self.limits[self.current].expect("only limits come into force")
+    }
+
+    fn wide_now(&self) -> Nanos {
+        self.now.nanos().into()
+    }
+
+    fn advance(&mut self, pass: Pass) -> Result<(), String> {
+        let told = self.told.as_ref().map(Answer::from);
+        let on = match pass {
+            Pass::On(nanos) => nanos,
+            Pass::Back(nanos) => {
+                self.now = Time::from_nanos(self.now.nanos().saturating_sub(nanos));
+                self.forget(nanos == 0);
+                return Ok(());
+            }
+            Pass::Retry => told.and_then(|told| told.retry_after).unwrap_or(0),
+            Pass::AlmostRetry => told.and_then(|told| told.retry_after).unwrap_or(0).saturating_sub(1),
+            Pass::NextUnit => told.and_then(|told| told.next_unit).unwrap_or(0),
+            Pass::Reset => told.map_or(0, |told| told.reset_after),
+        };
+        self.now = Time::from_nanos(self.now.nanos().saturating_add(on));
+        Ok(())
+    }
+
+    /// Bounds begin anew, and hints are no promises until the next write, unless nothing has changed.
+    fn forget(&mut self, unchanged: bool) {
+        if !unchanged {
+            self.history = History::default();
+            self.epoch += 1;
+            self.settled = false;
+        }
+    }
+
+    fn act(&mut self, act: Act) -> Result<(), String> {
+        self.look_at_the_end_of_time();
+        match act {
+            Act::Ask(wish) => self.ask(wish),
+            Act::Refund { receipt, half } => self.refund(receipt, half),
+            Act::Release(id) => {
+                let (config, limit) = (self.config(), self.limit());
+                let released = self.bucket.release(&limit, self.now, id);
+                let expected = self.model.release(config, self.wide_now(), id);
+                self.settled = true;
+                self.agree("released", released, expected)
+            }
+            Act::Configure(place) => {
+                let place = place % self.configs.len();
+                if self.limits[place].is_some() {
+                    self.forget(place == self.current);
+                    self.current = place;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Near its end time saturates, and below one window a shifted log does; models know no such thing.
+    fn look_at_the_end_of_time(&mut self) {
+        let reach = self.config().lock_max().unwrap_or_else(|| self.config().interval() * self.config().capacity());
+        let is_late = u128::from(self.now.nanos()) + 2 * u128::from(reach) > u128::from(u64::MAX);
+        let is_early = matches!(self.config(), Config::SlidingLog { window, .. } if self.now.nanos() < *window);
+        self.beyond |= is_late || (is_early && self.epoch > 0);
+    }
+
+    fn ask(&mut self, wish: Wish) -> Result<(), String> {
+        let (config, limit) = (self.config(), self.limit());
+        let told = self.bucket.take(&limit, self.now, &wish.ask, wish.count_denied);
+        self.told = Some(told);
+        self.settled |= wish.ask.writes();
+        if told.remaining > told.limit {
+            return Err(format!("remaining {} of {}", told.remaining, told.limit));
+        }
+        if self.beyond {
+            return Ok(());
+        }
+        let (answer, granted) = self.model.ask(config, self.wide_now(), wish);
+        self.agree("told", Answer::from(&told), answer)?;
+        self.agree("recorded", told.granted, granted)?;
+        self.note(wish, &told)?;
+        if self.settled {
+            Asked { bucket: &self.bucket, config, limit: &limit, now: self.now, ask: &wish.ask, told: &told }.hold()?;
+        }
+        is_as_unused(&self.bucket, &limit, self.now)
+    }
+
+    /// Keeps the receipt; and, if it was admitted and not forced, counts it.
+    fn note(&mut self, wish: Wish, told: &Outcome) -> Result<(), String> {
+        if told.granted == 0 || matches!(self.bucket, Bucket::Concurrency(_)) {
+            return Ok(());
+        }
+        let is_forced = !told.allowed || matches!(wish.ask, tollgate_core::Ask::Force(_));
+        let place = (!is_forced).then_some(self.history.len());
+        let Outcome { granted: units, stamp, delay, .. } = *told;
+        self.receipts.push(Receipt { units, stamp, config: self.current, epoch: self.epoch, place });
+        match is_forced {
+            true => Ok(()),
+            false => self.history.admit(self.config(), self.wide_now(), units, delay.nanos()),
+        }
+    }
+
+    /// Under the limit of the receipt, which may no longer be in force.
+    fn refund(&mut self, receipt: usize, half: bool) -> Result<(), String> {
+        if self.receipts.is_empty() {
+            return Ok(());
+        }
+        let receipt = self.receipts.swap_remove(receipt % self.receipts.len());
+        let config = &self.configs[receipt.config];
+        let limit = self.limits[receipt.config].expect("a receipt is of a limit");
+        let units = if half { receipt.units.div_ceil(2) } else { receipt.units };
+        let before = self.bucket.clone();
+        let back = self.bucket.refund(&limit, self.now, units, Some(receipt.stamp));
+        if back > units {
+            return Err(format!("{back} of {units} units came back"));
+        }
+        if self.beyond {
+            return Ok(());
+        }
+        let expected = self.model.refund(config, self.wide_now(), units, Some(receipt.stamp.nanos().into()));
+        self.agree("came back", back, expected)?;
+        if receipt.epoch != self.epoch {
+            // A window number or an arrival time of before the step may mean somebody else's by now.
+            self.forget(false);
+        } else if let Some(place) = receipt.place {
+            self.history.give_back(place, self.shares_back(&before, config, back));
+        }
+        Ok(())
+    }
+
+    /// A token bucket and a queue give back in nanoseconds, so fractions of a unit, too.
+    fn shares_back(&self, before: &Bucket, config: &Config, back: u64) -> Nanos {
+        let ahead = |time: Time| Nanos::from(time.since(self.now).nanos());
+        match (before, &self.bucket) {
+            (Bucket::Gcra(before), Bucket::Gcra(after)) => ahead(before.0) - ahead(after.0),
+            (Bucket::Queue(before), Bucket::Queue(after)) => ahead(before.0) - ahead(after.0),
+            _ => Nanos::from(back) * Nanos::from(config.interval()),
+        }
+    }
+
+    fn agree<T: PartialEq + std::fmt::Debug>(&self, what: &str, got: T, expected: T) -> Result<(), String> {
+        match got == expected || self.beyond {
+            true => Ok(()),
+            false => Err(format!("{what}\n  {got:?}, the model says\n  {expected:?}")),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The model of a store: a map from digest to state, and DESIGN's "What a decision means" spelled out over it.
+//!
+//! One thread, no bound on memory, nothing ever dropped. Whatever a real store does about shards, sweeping or packed
+//! entries, its answers must equal these.
+
+use std::collections::HashMap;
+
+use tollgate_core::{Ask, Charge, Digest, Effect, Outcome, SlotId, Time};
+
+use crate::{Bucket, Subject};
+
+/// Every bucket ever touched.
+#[derive(Clone, Debug, Default)]
+pub struct Reference {
+    buckets: HashMap<Digest, Bucket>,
+}
+
+impl Reference {
+    /// The state of a bucket; unused if it was never touched.
+    pub fn bucket(&self, charge: &Charge) -> Bucket {
+        let unused = || Bucket::unused(charge.limit.kind());
+        self.buckets.get(&charge.bucket).cloned().unwrap_or_else(unused)
+    }
+
+    fn bucket_mut(&mut self, charge: &Charge) -> &mut Bucket {
+        self.buckets.entry(charge.bucket).or_insert_with(|| Bucket::unused(charge.limit.kind()))
+    }
+
+    fn admits(&self, now: Time, charge: &Charge) -> bool {
+        self.bucket(charge).admits(&charge.limit_at(now), now, &charge.ask)
+    }
+
+    fn apply(&mut self, now: Time, charge: &Charge, allowed: bool, effect: Effect) -> Outcome {
+        let limit = charge.limit_at(now);
+        let bucket = self.bucket_mut(charge);
+        let granted = if charge.ask.writes() { bucket.record(&limit, now, &charge.ask, effect) } else { 0 };
+        bucket.view(&limit, now, &charge.ask, allowed, granted)
+    }
+}
+
+/// What becomes of one charge, given what it says itself and what the request as a whole was told.
+fn effect(charge: &Charge, admits: bool, passes: bool) -> Effect {
+    match charge.ask {
+        Ask::Force(_) => Effect::Force,
+        _ if passes && admits => Effect::Charge,
+        _ if charge.count_denied => Effect::Force,
+        _ => Effect::Refuse,
+    }
+}
+
+impl Subject for Reference {
+    fn take(&mut self, now: Time, charges: &[Charge]) -> Vec<Outcome> {
+        let admits: Vec<bool> = charges.iter().map(|charge| self.admits(now, charge)).collect();
+        let passes = charges.iter().zip(&admits).all(|(charge, admits)| *admits || !charge.is_enforced());
+        let each = charges.iter().zip(admits);
+        each.map(|(charge, admits)| self.apply(now, charge, admits, effect(charge, admits, passes))).collect()
+    }
+
+    fn refund(&mut self, now: Time, charge: &Charge, units: u64, stamp: Option<Time>) {
+        let limit = charge.limit_at(now);
+        self.bucket_mut(charge).refund(&limit, now, units, stamp);
+    }
+
+    fn release(&mut self, now: Time, charge: &Charge, id: SlotId) -> bool {
+        self.bucket_mut(charge).release(&charge.limit, now, id)
+    }
+}

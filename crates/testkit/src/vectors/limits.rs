@@ -1,0 +1,72 @@
+//! From the configuration of a vector to a limit.
+
+use serde_json::Value;
+use tollgate_core::Limit;
+
+use super::file::Rule;
+use crate::Config;
+
+/// The algorithms of the vector files that this runner knows.
+pub(super) const ALGORITHMS: &[&str] =
+    &["gcra", "token_bucket", "leaky_queue", "fixed_window", "sliding_log", "sliding_counter", "concurrency"];
+
+impl Rule {
+    /// The limit, or why the configuration is refused.
+    pub fn limit(&self) -> Result<Limit, String> {
+        self.config()?.limit().map_err(|error| error.to_string())
+    }
+
+    /// Counts every request it sees, refused or not.
+    pub fn count_denied(&self) -> bool {
+        self.flag("count_denied", false)
+    }
+
+    fn config(&self) -> Result<Config, String> {
+        Ok(match self.algorithm.as_str() {
+            "gcra" => Config::Gcra {
+                count: self.number("count")?,
+                period: self.number("period_ns")?,
+                burst: self.number("burst")?,
+                max_debt: self.number_or("max_debt", 0)?,
+                clamp: self.flag("clamp", true),
+            },
+            "token_bucket" => Config::Gcra {
+                count: 1,
+                period: self.number("interval_ns")?,
+                burst: self.number("capacity")?,
+                max_debt: 0,
+                clamp: true,
+            },
+            "leaky_queue" => Config::Queue {
+                count: self.number("count")?,
+                period: self.number("period_ns")?,
+                max_delay: self.number("max_delay_ns")?,
+            },
+            "fixed_window" => Config::FixedWindow {
+                limit: self.number("limit")?,
+                window: self.number("window_ns")?,
+                offset: self.number_or("offset_ns", 0)?,
+            },
+            "sliding_log" => Config::SlidingLog { limit: self.number("limit")?, window: self.number("window_ns")? },
+            "sliding_counter" => Config::SlidingCounter {
+                limit: self.number("limit")?,
+                window: self.number("window_ns")?,
+                offset: self.number_or("offset_ns", 0)?,
+            },
+            _ => Config::Concurrency { slots: self.number("limit")?, ttl: self.number("ttl_ns")? },
+        })
+    }
+
+    fn number(&self, field: &str) -> Result<u64, String> {
+        let value = self.config.get(field).ok_or_else(|| format!("no {field:?}"))?;
+        value.as_u64().ok_or_else(|| format!("{field:?} is {value}, not an unsigned integer"))
+    }
+
+    fn number_or(&self, field: &str, absent: u64) -> Result<u64, String> {
+        if self.config.contains_key(field) { self.number(field) } else { Ok(absent) }
+    }
+
+    fn flag(&self, field: &str, absent: bool) -> bool {
+        self.config.get(field).and_then(Value::as_bool).unwrap_or(absent)
+    }
+}

@@ -1,0 +1,61 @@
+//! Runs the published test vectors, field by field, against anything that keeps buckets.
+//!
+//! Files are JSON as the reference implementation writes them. A step counts as passed when every field of its
+//! `expect` agrees; a configuration that must be refused counts as one step. Where a file tells GCRA's answer apart
+//! from that of a token bucket stored as tokens (`gcra_expect`, after a clock stepped back), ours is GCRA's.
+
+mod file;
+mod limits;
+mod run;
+
+use std::fmt;
+
+use serde_json::Value;
+
+pub use file::File;
+pub use run::run;
+
+/// What came of the steps of one file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Steps whose every field agreed.
+    pub passed: usize,
+    /// Steps that differed.
+    pub failed: usize,
+    /// What differed, in the order of the file; a step may differ in several fields.
+    pub differences: Vec<Difference>,
+}
+
+/// One field of one step that is not as expected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The case's name.
+    pub case: String,
+    /// The step's place in its case, from 0.
+    pub step: usize,
+    /// The field of `expect`; inside several rules `rules[1].remaining`.
+    pub field: String,
+    /// What the file says.
+    pub expected: Value,
+    /// What the subject said.
+    pub got: Value,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Difference { case, step, field, expected, got } = self;
+        write!(f, "case {case}, step {step}, {field}: expected {expected}, got {got}")
+    }
+}
+
+/// Why a file is not one of vectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable(pub String);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreadable {}
