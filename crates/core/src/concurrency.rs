@@ -105,7 +105,12 @@ impl Slots {
     }
 
     fn set(&mut self, id: SlotId, expiry: Time) {
-        if self.held.insert(id, expiry) != Some(expiry) {
+        if self.held.insert(id, expiry) == Some(expiry) {
+            return;
+        }
+        // Released and taken again within one instant, it finds its old place: a second one would count it twice.
+        let mut of_this_instant = self.expiries.iter().rev().take_while(|(other, _)| *other == expiry);
+        if !of_this_instant.any(|(_, other)| *other == id) {
             self.expiries.push_back((expiry, id));
         }
     }
@@ -138,11 +143,14 @@ impl Algorithm for Concurrency {
         let in_use = state.count(now);
         let bound = now.after(self.ttl);
         let until = |expiry: Time| bound.min(expiry).since(now);
-        let wait = match (allowed, in_use.checked_sub(self.slots)) {
-            (true, _) => Wait::None,
-            (false, _) if self.slots == 0 || matches!(ask, Ask::Renew(_)) => Wait::Never,
-            (false, over) => {
-                let frees = state.live(now).nth(over.unwrap_or(0) as usize);
+        let wait = match ask {
+            _ if allowed => Wait::None,
+            Ask::Renew(_) => Wait::Never,
+            _ if self.slots == 0 && ask.cost() > 0 => Wait::Never,
+            _ => {
+                // Who must leave first: those beyond the slots, and one more unless the ask only reads.
+                let beyond = (in_use + u64::from(ask.cost() > 0)).saturating_sub(self.slots);
+                let frees = state.live(now).nth(beyond.saturating_sub(1) as usize);
                 frees.map_or(Wait::Never, |expiry| Wait::For(until(expiry)))
             }
         };
@@ -171,5 +179,34 @@ impl State for Slots {
     fn heap_bytes(&self) -> usize {
         let place = size_of::<(Time, SlotId)>();
         self.held.capacity() * (place + 1) * 8 / 7 + self.expiries.capacity() * place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_waits_only_for_those_beyond_the_slots() {
+        let [two, one] = [2, 1].map(|slots| Concurrency::new(slots, Span::SECOND).unwrap());
+        let (mut slots, now) = (Slots::default(), Time::from_secs(9));
+        two.record(&mut slots, now, &Ask::Hold(SlotId(1)), Effect::Charge);
+        let now = now.after(Span::from_millis(100));
+        two.record(&mut slots, now, &Ask::Hold(SlotId(2)), Effect::Charge);
+        let wait = |cost| one.view(&slots, now, &Ask::Peek(cost), false, 0).wait;
+        assert_eq!(wait(0), Wait::For(Span::from_millis(900)));
+        assert_eq!(wait(1), Wait::For(Span::SECOND));
+    }
+
+    #[test]
+    fn a_slot_released_and_taken_within_one_instant_counts_once() {
+        let limit = Concurrency::new(2, Span::SECOND).unwrap();
+        let (mut slots, now, id) = (Slots::default(), Time::from_secs(9), SlotId(1));
+        for _ in 0..2 {
+            limit.release(&mut slots, now, id);
+            limit.record(&mut slots, now, &Ask::Hold(id), Effect::Charge);
+        }
+        assert_eq!(limit.in_use(&slots, now), 1);
+        assert_eq!(limit.view(&slots, now.after(Span::SECOND), &Ask::Peek(1), true, 0).used, 0);
     }
 }

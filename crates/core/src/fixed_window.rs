@@ -53,11 +53,11 @@ impl FixedWindow {
         self.window
     }
 
-    /// The state as of `now`: turned if its window is over; kept through a small step back of the clock; after a step
+    /// The state as of `now`: turned if its window is over or nothing is in it; kept through a small step back of the clock; after a step
     /// of more than a window moved to the window that holds now, with its count.
     fn turned(&self, state: &Window, now: Time) -> Window {
         let left = state.end.since(now).nanos();
-        if left == 0 {
+        if left == 0 || state.count == 0 {
             return Window { end: window_end(now, self.window, self.offset), count: 0 };
         }
         if left > 2 * self.window.nanos() {
@@ -89,7 +89,7 @@ impl Algorithm for FixedWindow {
         if count > 0 {
             *state = Window { count, ..turned };
         }
-        cost
+        count - turned.count
     }
 
     fn view(&self, state: &Window, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
@@ -129,5 +129,21 @@ impl Algorithm for FixedWindow {
 impl State for Window {
     fn is_fresh(&self, now: Time) -> bool {
         self.end <= now || self.count == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_with_nothing_in_it_equals_an_unused_one_after_a_step_back() {
+        let limit = FixedWindow::new(3, Span::SECOND).unwrap();
+        let (mut state, now) = (Window::default(), Time::from_secs(9));
+        limit.record(&mut state, now, &Ask::Consume(1), Effect::Charge);
+        limit.refund(&mut state, now, 1, None);
+        let view = |state| limit.view(&state, now.before(Span::from_millis(1)), &Ask::Peek(1), true, 0);
+        assert!(state.is_fresh(now));
+        assert_eq!(view(state), view(Window::default()));
     }
 }

@@ -134,12 +134,13 @@ impl Algorithm for Gcra {
             (Effect::Charge, _) => (ask.cost(), self.tolerance),
             (Effect::Force, _) => (ask.cost(), self.bound),
         };
-        let after = u128::from(ahead) + product(self.interval, cost);
-        let after = u64::try_from(after).unwrap_or(u64::MAX).min(most.max(ahead));
+        let whole = u128::from(ahead) + product(self.interval, cost);
+        let after = u64::try_from(whole).unwrap_or(u64::MAX).min(most.max(ahead));
         if after > 0 {
             tat.0 = now.after(Span::from_nanos(after));
         }
-        cost
+        // What debt left no room for was not recorded, and must not come back by a refund.
+        if u128::from(after) < whole { (after - ahead) / self.interval } else { cost }
     }
 
     #[inline]
@@ -168,10 +169,15 @@ impl Algorithm for Gcra {
     }
 
     fn refund(&self, tat: &mut Tat, now: Time, units: u64, stamp: Option<Time>) -> u64 {
-        let ahead = self.ahead(tat, now);
-        let owed = stamp.map_or(u64::MAX, |stamp| stamp.since(now).nanos());
+        // The bound stays out of it for a receipt, which may be of an older and smaller limit than others have used.
+        let (ahead, owed) = match stamp {
+            Some(stamp) => (tat.0.since(now).nanos(), stamp.since(now).nanos()),
+            None => (self.ahead(tat, now), u64::MAX),
+        };
         let back = product(self.interval, units).min(u128::from(ahead.min(owed)));
-        tat.0 = now.after(Span::from_nanos(ahead - back as u64));
+        if ahead > 0 {
+            tat.0 = now.after(Span::from_nanos(ahead - back as u64));
+        }
         div_floor(back, self.interval)
     }
 }
@@ -179,5 +185,34 @@ impl Algorithm for Gcra {
 impl State for Tat {
     fn is_fresh(&self, now: Time) -> bool {
         self.0 <= now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time::from_secs(9);
+
+    #[test]
+    fn a_refund_of_capped_usage_gives_back_no_more_than_was_recorded() {
+        let limit = Gcra::new(1, Span::SECOND, 10).unwrap();
+        let mut tat = Tat::default();
+        limit.record(&mut tat, NOW, &Ask::Consume(8), Effect::Charge);
+        let units = limit.record(&mut tat, NOW, &Ask::Force(100), Effect::Force);
+        let stamp = Some(tat.0);
+        assert_eq!((units, limit.refund(&mut tat, NOW, units, stamp)), (2, 2));
+        assert_eq!(limit.view(&tat, NOW, &Ask::Peek(0), true, 0).used, 8);
+    }
+
+    #[test]
+    fn a_receipt_of_a_smaller_limit_leaves_what_was_used_since() {
+        let [small, large] = [1, 10].map(|burst| Gcra::new(1, Span::SECOND, burst).unwrap());
+        let mut tat = Tat::default();
+        let units = small.record(&mut tat, NOW, &Ask::Consume(1), Effect::Charge);
+        let stamp = Some(tat.0);
+        large.record(&mut tat, NOW, &Ask::Consume(9), Effect::Charge);
+        assert_eq!(small.refund(&mut tat, NOW, units, stamp), 1);
+        assert_eq!(large.view(&tat, NOW, &Ask::Peek(0), true, 0).used, 9);
     }
 }

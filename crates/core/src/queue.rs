@@ -100,12 +100,13 @@ impl Algorithm for Queue {
             (Effect::Charge, Ask::UpTo(n)) => self.room(delay).min(*n),
             _ => ask.cost(),
         };
-        let after = u128::from(delay) + product(self.interval, cost);
-        let after = u64::try_from(after).unwrap_or(u64::MAX).min(self.bound());
+        let whole = u128::from(delay) + product(self.interval, cost);
+        let after = u64::try_from(whole).unwrap_or(u64::MAX).min(self.bound());
         if after > 0 {
             free.0 = now.after(Span::from_nanos(after));
         }
-        cost
+        // What the queue had no room for was not recorded, and must not come back by a refund.
+        if u128::from(after) < whole { (after - delay) / self.interval } else { cost }
     }
 
     /// The delay is how long the cost just recorded waits: what was in the queue before it.
@@ -149,5 +150,17 @@ impl Algorithm for Queue {
 impl State for NextFree {
     fn is_fresh(&self, now: Time) -> bool {
         self.0 <= now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_queue_has_room_for_all_and_waits_for_nobody() {
+        let limit = Queue::new(1, Span::from_nanos(10), Span::from_nanos(7)).unwrap();
+        let view = limit.view(&NextFree::default(), Time::from_secs(9), &Ask::Peek(1), true, 0);
+        assert_eq!((view.remaining, view.next_unit_after), (1, None));
     }
 }

@@ -64,6 +64,7 @@ impl SlidingCounter {
         let Counter { end, prev, cur, .. } = *state;
         let here = || window_end(now, self.window, self.offset);
         let (end, prev, cur) = match end.since(now).nanos() {
+            _ if prev == 0 && cur == 0 => (here(), 0, 0),
             0 if now < end.after(self.window) => (end.after(self.window), cur, 0),
             0 => (here(), 0, 0),
             left if left > 2 * self.window.nanos() => (here(), prev, cur), // the clock stepped far back
@@ -131,7 +132,7 @@ impl Algorithm for SlidingCounter {
         if cur > 0 || t.prev > 0 {
             *state = Counter { end: t.end, prev: t.prev, cur, linger: Linger::of(self.window) };
         }
-        cost
+        cur - t.cur
     }
 
     fn view(&self, state: &Counter, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
@@ -183,5 +184,18 @@ impl State for Counter {
             (0, _) => end <= now,
             _ => end.after(linger.span()) <= now,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_window_after_the_epoch_keeps_to_its_offset() {
+        let limit = SlidingCounter::new(1, Span::from_nanos(6)).unwrap().with_offset(Span::from_nanos(1));
+        let (mut state, now) = (Counter::default(), Time::from_nanos(5));
+        limit.record(&mut state, now, &Ask::Consume(1), Effect::Charge);
+        assert_eq!(limit.view(&state, now, &Ask::Peek(0), true, 0).reset_after, Span::from_nanos(8));
     }
 }

@@ -64,8 +64,8 @@ impl SlidingLog {
         let shift = if ahead >= self.window { ahead } else { Span::ZERO };
         let at = now.max(newest.before(shift));
         let gone = log.entries.iter().take_while(|entry| at.since(entry.at.before(shift)) >= self.window).count();
-        let dropped: u64 = log.entries.iter().take(gone).fold(0, |sum, entry| sum.saturating_add(entry.cost));
-        Glance { log, shift, at, gone, used: log.sum.saturating_sub(dropped) }
+        let dropped: u64 = log.entries.iter().take(gone).map(|entry| entry.cost).sum();
+        Glance { log, shift, at, gone, used: log.sum - dropped }
     }
 
     fn tidy(&self, log: &mut Log, now: Time) -> (Time, u64) {
@@ -113,10 +113,7 @@ impl Algorithm for SlidingLog {
             (Effect::Charge, Ask::UpTo(n)) => self.limit.saturating_sub(used).min(*n),
             _ => ask.cost(),
         };
-        if cost > 0 {
-            log.push(Entry { at, cost }, self.limit);
-        }
-        cost
+        log.push(Entry { at, cost }, self.limit)
     }
 
     fn view(&self, log: &Log, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
@@ -171,17 +168,21 @@ impl Algorithm for SlidingLog {
 
 impl Log {
     /// Appends, or joins the newest entry when that is of the same instant or the log may not grow. Joining a later
-    /// instant moves the older usage there: it may weigh longer, never shorter.
-    fn push(&mut self, new: Entry, limit: u64) {
+    /// instant moves the older usage there: it may weigh longer, never shorter. Answers how much was recorded: no more
+    /// than keeps the sum exact, or entries that leave would take others' units with them.
+    fn push(&mut self, new: Entry, limit: u64) -> u64 {
         let full = self.entries.len() as u64 >= limit.max(1)
             || (self.confined && self.entries.len() == self.entries.capacity());
-        self.sum = self.sum.saturating_add(new.cost);
+        let cost = new.cost.min(u64::MAX - self.sum);
+        self.sum += cost;
         match self.entries.back_mut() {
+            _ if cost == 0 => {}
             Some(newest) if newest.at == new.at || full => {
-                *newest = Entry { at: new.at, cost: newest.cost.saturating_add(new.cost) };
+                *newest = Entry { at: new.at, cost: newest.cost + cost };
             }
-            _ => self.entries.push_back(new),
+            _ => self.entries.push_back(Entry { cost, ..new }),
         }
+        cost
     }
 }
 
@@ -196,5 +197,21 @@ impl State for Log {
 
     fn confine(&mut self, confined: bool) {
         self.confined = confined;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_beyond_counting_is_not_recorded_and_never_comes_back() {
+        let limit = SlidingLog::new(5, Span::SECOND).unwrap();
+        let (mut log, start) = (Log::default(), Time::from_secs(9));
+        let later = start.after(Span::from_millis(500));
+        assert_eq!(limit.record(&mut log, start, &Ask::Force(u64::MAX), Effect::Force), u64::MAX);
+        assert_eq!(limit.record(&mut log, later, &Ask::Force(5), Effect::Force), 0);
+        assert_eq!(limit.refund(&mut log, start.after(Span::SECOND), 5, Some(later)), 0);
+        assert!(log.is_fresh(start.after(Span::SECOND)));
     }
 }

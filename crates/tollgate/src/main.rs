@@ -1,2 +1,42 @@
-//! Placeholder.
-fn main() {}
+//! `tollgate`, the one binary: commands that need no server, and the place where later ones hang in.
+//!
+//! This file only wires: arguments to a command, its answer to an exit code. See [`cli`] for what can be asked.
+
+mod cli;
+mod commands;
+mod exit;
+mod input;
+mod load;
+mod output;
+mod render;
+mod request;
+mod suite;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::cli::Cli;
+use crate::exit::Exit;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let mut out = Output::of_process();
+    let exit = match Cli::try_parse() {
+        Ok(cli) => commands::run(cli, &mut out).unwrap_or_else(|error| {
+            out.error(&error);
+            Exit::Unusable
+        }),
+        Err(error) => {
+            // To a closed pipe there is nothing to say, and nobody to say it to.
+            let _ = error.print();
+            match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Exit::Ok,
+                _ => Exit::Unusable,
+            }
+        }
+    };
+    out.flush();
+    exit.into()
+}

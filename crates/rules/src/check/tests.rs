@@ -1,1 +1,135 @@
+//! Specs that never were YAML.
 
+use super::*;
+use crate::spec::{ClientSpec, Cost, Lease, LimitSpec, Soft};
+
+fn limited(limit: LimitSpec) -> RuleSpec {
+    RuleSpec { limit: Some(limit), ..RuleSpec::default() }
+}
+
+fn per_second(requests: u64) -> LimitSpec {
+    LimitSpec { requests, window_ns: 1_000_000_000, ..LimitSpec::default() }
+}
+
+fn named(name: &str) -> RuleSpec {
+    RuleSpec { name: Some(name.to_owned()), ..limited(per_second(10)) }
+}
+
+fn found(file: RuleFile) -> Vec<(&'static str, String)> {
+    check(&file).into_iter().map(|problem| (problem.code, problem.field)).collect()
+}
+
+fn rules(rules: Vec<RuleSpec>) -> Vec<(&'static str, String)> {
+    found(RuleFile { rules, ..RuleFile::default() })
+}
+
+#[test]
+fn a_plain_rule_is_fine() {
+    assert_eq!(rules(vec![limited(per_second(10))]), []);
+}
+
+#[test]
+fn numbers_are_checked_without_yaml() {
+    let queue = LimitSpec { algorithm: Algorithm::LeakyBucket, max_delay_ns: Some(1_000_000_000), ..per_second(10) };
+    let window = LimitSpec { algorithm: Algorithm::FixedWindow, ..per_second(10) };
+    let slots = LimitSpec { algorithm: Algorithm::Concurrency, slots: 5, ..LimitSpec::default() };
+    let cases = [
+        (LimitSpec { window_ns: 1, ..per_second(0) }, ["out-of-range", "block-all"].as_slice()),
+        (LimitSpec { window_ns: u64::MAX, ..per_second(1) }, &["too-slow", "out-of-range"]),
+        (per_second(u64::MAX), &["out-of-range", "too-fast"]),
+        (LimitSpec { burst: Some(u64::MAX), ..per_second(1) }, &["out-of-range", "too-slow"]),
+        (LimitSpec { burst: Some(5), ..window.clone() }, &["misplaced-field"]),
+        (LimitSpec { burst: Some(5), ..queue.clone() }, &["misplaced-field"]),
+        (LimitSpec { max_delay_ns: Some(1_000_000), ..window }, &["misplaced-field"]),
+        (LimitSpec { slot_ttl_ns: 0, ..slots.clone() }, &["out-of-range"]),
+        (LimitSpec { slots: u64::MAX, ..slots }, &["out-of-range"]),
+        (LimitSpec { max_delay_ns: Some(u64::MAX), ..queue }, &["too-slow", "out-of-range"]),
+    ];
+    for (limit, codes) in cases {
+        let shown = format!("{limit:?}");
+        let found: Vec<_> = rules(vec![limited(limit)]).into_iter().map(|(code, _)| code).collect();
+        assert_eq!(found, codes, "{shown}");
+    }
+}
+
+#[test]
+fn options_must_suit_the_limit() {
+    let slots = || limited(LimitSpec { algorithm: Algorithm::Concurrency, slots: 5, ..LimitSpec::default() });
+    let ten = || limited(per_second(10));
+    let cases = [
+        (RuleSpec { consistency: Consistency::Leased, ..slots() }, Some(("bad-consistency", "consistency"))),
+        (RuleSpec { consistency: Consistency::Local, ..slots() }, None),
+        (RuleSpec { consistency: Consistency::Async, ..ten() }, None),
+        (RuleSpec { soft: Some(Soft { percent: 10 }), ..slots() }, Some(("misplaced-field", "soft"))),
+        (RuleSpec { lease: Some(Lease::Seconds(1)), ..ten() }, Some(("misplaced-field", "lease"))),
+        (RuleSpec { shards: 0, ..ten() }, Some(("out-of-range", "shards"))),
+        (RuleSpec { shards: 2000, ..ten() }, Some(("out-of-range", "shards"))),
+        (RuleSpec { shards: 11, ..ten() }, Some(("bad-shards", "shards"))),
+        (RuleSpec { shards: 10, ..ten() }, None),
+        (RuleSpec { shards: 5, cost: Cost::Fixed(3), ..ten() }, Some(("bad-shards", "shards"))),
+        (RuleSpec { shards: 5, cost: Cost::Fixed(2), ..ten() }, None),
+        (RuleSpec { cost: Cost::Fixed(u64::MAX), ..ten() }, Some(("out-of-range", "cost"))),
+        (RuleSpec { unlimited: true, ..ten() }, Some(("misplaced-field", "limit"))),
+        (RuleSpec { unlimited: true, ..RuleSpec::default() }, None),
+        (RuleSpec { doc_url: Some("javascript:alert(1)".into()), ..ten() }, Some(("bad-url", "doc_url"))),
+        (RuleSpec { resource: Some("a\"b".into()), ..ten() }, Some(("bad-name", "resource"))),
+    ];
+    for (rule, expected) in cases {
+        let shown = format!("{rule:?}");
+        let expected: Vec<_> = expected.iter().map(|(code, field)| (*code, format!("rules[0].{field}"))).collect();
+        assert_eq!(rules(vec![rule]), expected, "{shown}");
+    }
+    assert_eq!(rules(vec![RuleSpec::default()]), [("missing-field", "rules[0]".to_owned())]);
+}
+
+#[test]
+fn names_are_safe_unique_and_known() {
+    for name in ["", " a", "a\n", "a\"b", "a\\b", "é", "\u{1b}[31m", &"x".repeat(129)] {
+        assert_eq!(rules(vec![named(name)]), [("bad-name", "rules[0].name".to_owned())], "{name:?}");
+    }
+    assert_eq!(rules(vec![named("a b/c:{d}"), named("x")]), []);
+    assert_eq!(rules(vec![named("a"), named("b"), named("a")]), [("duplicate-name", "rules[2].name".to_owned())]);
+    let replacing = |name: &str| RuleSpec { replaces: vec![name.to_owned()], ..named("a") };
+    for name in ["a", "nobody"] {
+        assert_eq!(rules(vec![replacing(name), named("b")]), [("unknown-rule", "rules[0].replaces[0]".to_owned())]);
+    }
+    assert_eq!(rules(vec![replacing("b"), named("b")]), []);
+}
+
+#[test]
+fn overrides_fit_their_rule() {
+    let plain =
+        || OverrideSpec { client_key: "user:1".into(), rule: "a".into(), requests: Some(5), ..OverrideSpec::default() };
+    let dated = |from, until| OverrideSpec { valid_from_ns: Some(from), valid_until_ns: Some(until), ..plain() };
+    let window = LimitSpec { algorithm: Algorithm::FixedWindow, ..per_second(10) };
+    let with = |overrides: Vec<OverrideSpec>| {
+        let windowed = RuleSpec { name: Some("w".into()), ..limited(window.clone()) };
+        let free = RuleSpec { name: Some("u".into()), unlimited: true, ..RuleSpec::default() };
+        let file = RuleFile { rules: vec![named("a"), windowed, free], overrides, ..RuleFile::default() };
+        found(file).into_iter().map(|(code, _)| code).collect::<Vec<_>>()
+    };
+    assert_eq!(with(vec![plain()]), [] as [&str; 0]);
+    assert_eq!(with(vec![plain(), plain()]), ["duplicate-name"]);
+    assert_eq!(with(vec![dated(1, 5), dated(5, 9)]), [] as [&str; 0]);
+    assert_eq!(with(vec![dated(1, 6), dated(5, 9)]), ["duplicate-name"]);
+    assert_eq!(with(vec![dated(5, 5)]), ["bad-time"]);
+    assert_eq!(with(vec![OverrideSpec { requests: None, ..plain() }]), ["bad-override"]);
+    assert_eq!(with(vec![OverrideSpec { unlimited: true, ..plain() }]), ["bad-override"]);
+    assert_eq!(with(vec![OverrideSpec { rule: "b".into(), ..plain() }]), ["unknown-rule"]);
+    assert_eq!(with(vec![OverrideSpec { rule: "u".into(), ..plain() }]), ["bad-override"]);
+    assert_eq!(with(vec![OverrideSpec { rule: "w".into(), burst: Some(2), ..plain() }]), ["misplaced-field"]);
+    assert_eq!(with(vec![OverrideSpec { requests: Some(2_000_000), ..plain() }]), ["too-fast"]);
+    assert_eq!(with(vec![OverrideSpec { requests: Some(0), ..plain() }]), [] as [&str; 0]);
+}
+
+#[test]
+fn clients_are_there_once() {
+    let client = |key: &str| ClientSpec { client_key: key.to_owned(), ..ClientSpec::default() };
+    let with = |clients| found(RuleFile { rules: vec![named("a")], clients, ..RuleFile::default() });
+    assert_eq!(with(vec![client("user:1"), client("user:2")]), []);
+    assert_eq!(
+        with(vec![client("user:1"), client("user:1")]),
+        [("duplicate-name", "clients[1].client_key".to_owned())]
+    );
+    assert_eq!(with(vec![client("a\nb")]), [("bad-name", "clients[0].client_key".to_owned())]);
+}

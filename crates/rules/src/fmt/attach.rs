@@ -123,7 +123,9 @@ impl<'w> Walk<'w> {
             return entry;
         }
         let end = node.span.end_line;
-        for note in self.take(|comment| !comment.own_line && comment.at.line <= end) {
+        for note in self
+            .take(|comment| !comment.own_line && comment.at.line <= end && (comment.at.line, comment.at.column) < next)
+        {
             match entry.right {
                 None => entry.right = Some(note.text),
                 Some(_) => entry.above.push(note),

@@ -96,7 +96,8 @@ struct Place<'a> {
 fn leaf(out: &mut String, head: &str, node: &Node, at: Place<'_>) {
     let Place { order, indent, right } = at;
     if let Kind::Scalar { text, quoted } = &node.kind {
-        if let Some((header, lines)) = scalar::literal(text).filter(|_| *quoted) {
+        if let Some((header, lines)) = scalar::literal(text) {
+            let right = raised(out, head, indent, right);
             line(out, indent, &format!("{head} {header}"), right);
             for text in lines {
                 line(out, if text.is_empty() { 0 } else { indent + 2 }, text, None);
@@ -114,14 +115,21 @@ fn leaf(out: &mut String, head: &str, node: &Node, at: Place<'_>) {
         return line(out, indent, &flow, right);
     }
     let inner = bare(node);
+    let right = raised(out, head, indent, right);
     if head == "-" {
-        if let Some(right) = right {
-            line(out, indent, right, None);
-        }
         return block(out, &inner, order, indent + 2, Start::Dashed);
     }
     line(out, indent, head, right);
     block(out, &inner, order, indent + 2, Start::Plain);
+}
+
+/// A dash whose value goes on below has no right side that reads back as such; its comment moves above it.
+fn raised<'a>(out: &mut String, head: &str, indent: usize, right: Option<&'a str>) -> Option<&'a str> {
+    let above = right.filter(|_| head == "-");
+    if let Some(comment) = above {
+        line(out, indent, comment, None);
+    }
+    right.filter(|_| above.is_none())
 }
 
 /// A value on one line.

@@ -103,3 +103,6 @@ impl RuleSet {
         Ok(explain::explain(self, namespace, request, &facts, wall))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,7 +197,7 @@ impl<'a> Builder<'a> {
         }
         let empty = Node { span: Span { line: 1, column: 1, end_line: 1, flow: false }, kind: Kind::Map(Vec::new()) };
         let root =
-            self.root.filter(|root| !matches!(&root.kind, Kind::Scalar { text, quoted: false } if text.is_empty()));
+            self.root.filter(|root| !matches!(&root.kind, Kind::Scalar { text, quoted: false } if super::is_blank(text)));
         Ok(Document { root: root.unwrap_or(empty), comments: self.comments })
     }
 }

@@ -43,7 +43,7 @@ impl Model for Window {
             Fate::Charged(cost) | Fate::Forced(cost) => before.saturating_add(cost),
             Fate::Refused | Fate::Read => before,
         };
-        if fate != Fate::Read {
+        if fate != Fate::Read && count > 0 {
             self.0 = Some((number, count));
         }
         let reset_after = narrow(Window::end(number, &n) - now);
@@ -73,7 +73,9 @@ impl Model for Window {
             return 0;
         }
         let back = units.min(count);
-        self.0 = Some((number, count - back));
+        if count > 0 {
+            self.0 = Some((number, count - back));
+        }
         back
     }
 }

@@ -43,7 +43,7 @@ impl Model for Tat {
             Fate::Forced(cost) => (base + n.interval * Nanos::from(cost)).min(base.max(now + n.bound)),
             Fate::Refused | Fate::Read => base,
         };
-        if fate != Fate::Read {
+        if fate != Fate::Read && (tat > base || self.0.is_some_and(|stored| stored > base)) {
             self.0 = Some(tat);
         }
         let used = tat - now;
@@ -69,10 +69,7 @@ impl Model for Tat {
     /// With a stamp the bound stays out of it: the receipt may be of an older, smaller limit.
     fn refund(&mut self, config: &Config, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
         let n = numbers(config);
-        let Some(tat) = self.0 else { return 0 };
-        if n.blocks {
-            return 0;
-        }
+        let Some(tat) = self.0.filter(|tat| *tat > now && !n.blocks) else { return 0 };
         let base = if stamp.is_some() { tat.max(now) } else { self.base(&n, now) };
         let owed = stamp.map_or(base - now, |stamp| (stamp - now).max(0));
         let back = (n.interval * Nanos::from(units)).min(base - now).min(owed);

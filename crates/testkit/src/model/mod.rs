@@ -3,6 +3,9 @@
 //! Where `tollgate-core` keeps the end of a window, a model keeps the window's number; where core multiplies to avoid a
 //! division, a model divides. What both get wrong alike, the searches of [`crate::oracle`] find.
 //!
+//! What has run out is not written: a refusal that finds nothing to bound leaves the older state in place, and a clock
+//! that steps back may meet it again.
+//!
 //! Time here may run below zero and past 2^64: models never saturate, so callers compare only where core does not.
 
 mod fixed_window;

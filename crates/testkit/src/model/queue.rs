@@ -49,7 +49,7 @@ impl Model for NextFree {
             Fate::Forced(cost) => (before + n.interval * Nanos::from(cost)).min(n.bound),
             Fate::Refused | Fate::Read => before,
         };
-        if fate != Fate::Read {
+        if fate != Fate::Read && behind > 0 {
             self.0 = Some(now + behind);
         }
         let remaining = n.room(behind);

@@ -78,7 +78,7 @@ impl Model for Windows {
         if let Fate::Charged(cost) | Fate::Forced(cost) = fate {
             w.cur = w.cur.saturating_add(cost);
         }
-        if fate != Fate::Read {
+        if fate != Fate::Read && (w.prev > 0 || w.cur > 0) {
             *self = w;
         }
         let remaining = n.room(&w, now).unwrap_or(0);

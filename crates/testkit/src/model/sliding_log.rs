@@ -32,11 +32,13 @@ impl Log {
         (0..self.0.len()).find(|place| leaves(place + 1) <= u128::from(most)).map(|place| self.0[place].0)
     }
 
-    /// A log is never longer than its limit: what would make it so joins the newest entry.
+    /// A log is never longer than its limit: what would make it so joins the newest entry. All of it fits 64 bits.
     fn push(&mut self, at: Nanos, cost: u64, limit: u64) {
         let full = self.0.len() as u64 >= limit.max(1);
+        let cost = cost.min(u64::MAX - self.used() as u64);
         match self.0.last_mut() {
-            Some(newest) if newest.0 == at || full => *newest = (at, newest.1.saturating_add(cost)),
+            _ if cost == 0 => {}
+            Some(newest) if newest.0 == at || full => *newest = (at, newest.1 + cost),
             _ => self.0.push((at, cost)),
         }
     }

@@ -48,7 +48,9 @@ impl Model for Slots {
         let expiries = seen.expiries();
         let retry_after = match allowed {
             true => Some(0),
-            false if slots == 0 || matches!(wish.ask, Ask::Renew(_)) => None,
+            false if matches!(wish.ask, Ask::Renew(_)) => None,
+            false if wish.ask.cost() == 0 => Some(narrow(expiries[(in_use - slots - 1) as usize] - now)),
+            false if slots == 0 => None,
             false => Some(narrow(expiries[(in_use - slots) as usize] - now)),
         };
         let answer = Answer {

@@ -3,16 +3,19 @@
 use crate::Config;
 use crate::model::Nanos;
 
-/// What was admitted under one limit and a clock that only ran forward, oldest first.
+/// What was admitted, and given back, under one limit and a clock that only ran forward; oldest first.
 #[derive(Clone, Debug, Default)]
-pub struct History(Vec<Admitted>);
+pub struct History(Vec<Event>);
 
+/// An admission, or a refund. Amounts are shares of a unit, `interval` of which are one.
 #[derive(Clone, Copy, Debug)]
-struct Admitted {
+struct Event {
     at: Nanos,
-    /// What it still stands for: shares of a unit, `interval` of which are one. Refunds lower it.
-    shares: Nanos,
-    /// How long it waits before it proceeds.
+    /// What an admission still stands for: refunds lower it.
+    stands: Nanos,
+    /// What flowed at that moment: negative for a refund.
+    flow: Nanos,
+    /// How long an admitted caller waits before it proceeds.
     delay: Nanos,
 }
 
@@ -20,23 +23,28 @@ impl History {
     /// Notes what was admitted, and checks every interval that ends with it.
     pub fn admit(&mut self, config: &Config, at: Nanos, units: u64, delay: u64) -> Result<(), String> {
         let shares = Nanos::from(units) * Nanos::from(config.interval());
-        self.0.push(Admitted { at, shares, delay: delay.into() });
-        let mut sum = 0;
+        self.0.push(Event { at, stands: shares, flow: shares, delay: delay.into() });
+        let exact = self.refunds_are_exact(config);
+        let (mut standing, mut flow) = (0, 0);
         for first in self.0.iter().rev() {
-            sum += first.shares;
-            bound(config, first.at, at, sum)?;
+            standing += first.stands;
+            flow += first.flow;
+            bound(config, first.at, at, if exact { standing } else { flow })?;
         }
         self.exits(config)
     }
 
-    /// Takes shares of a unit off what was admitted `place`-th.
-    pub fn give_back(&mut self, place: usize, shares: Nanos) {
-        if let Some(admitted) = self.0.get_mut(place) {
-            admitted.shares -= shares;
+    /// Takes shares off what was admitted `place`-th; off nothing that counts, if it was forced.
+    pub fn give_back(&mut self, place: Option<usize>, at: Nanos, shares: Nanos) {
+        if let Some(admitted) = place.and_then(|place| self.0.get_mut(place)) {
+            admitted.stands -= shares;
+        }
+        if shares > 0 {
+            self.0.push(Event { at, stands: 0, flow: -shares, delay: 0 });
         }
     }
 
-    /// How many admissions it holds.
+    /// How many events it holds: the place of the next one.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -46,14 +54,23 @@ impl History {
         self.0.is_empty()
     }
 
+    /// A refund is as if the charge had never been, so only what still stands counts. With one exception: a token
+    /// bucket that has given back an earlier charge no longer knows when a later one would have been paid back, and by
+    /// SPEC 0.3 may return it in full. Then a refund counts when it was made, which no algorithm may exceed.
+    fn refunds_are_exact(&self, config: &Config) -> bool {
+        let refunds = self.0.iter().filter(|event| event.flow < 0).count();
+        !matches!(config, Config::Gcra { .. }) || refunds < 2
+    }
+
     /// Who leaves a queue leaves it when those before have left, one interval each, and never waits too long.
     fn exits(&self, config: &Config) -> Result<(), String> {
         let &Config::Queue { max_delay, .. } = config else { return Ok(()) };
-        let [.., before, last] = self.0.as_slice() else { return Ok(()) };
+        let Some((last, earlier)) = self.0.split_last() else { return Ok(()) };
         if last.delay > max_delay.into() {
             return Err(format!("waits {} ns, allowed are {max_delay}", last.delay));
         }
-        let free = before.at + before.delay + before.shares;
+        let before = earlier.iter().rfind(|event| event.stands > 0);
+        let free = before.map_or(last.at, |before| before.at + before.delay + before.stands);
         match last.at + last.delay < free {
             true => Err(format!("leaves at {}, the exit is free at {free}", last.at + last.delay)),
             false => Ok(()),

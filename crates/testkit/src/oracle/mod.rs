@@ -8,6 +8,8 @@ mod hints;
 mod history;
 mod play;
 
+use std::fmt;
+
 use tollgate_core::SlotId;
 
 use crate::Config;
@@ -25,6 +27,15 @@ pub struct Script {
     pub configs: Vec<Config>,
     /// Each act with the time that passes before it.
     pub steps: Vec<(Pass, Act)>,
+}
+
+impl fmt::Display for Script {
+    /// A step a line: what a person reads when it fails.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "start {}", self.start)?;
+        self.configs.iter().enumerate().try_for_each(|(place, config)| writeln!(f, "  config {place}: {config:?}"))?;
+        self.steps.iter().enumerate().try_for_each(|(place, (pass, act))| writeln!(f, "  {place}: {pass:?} {act:?}"))
+    }
 }
 
 /// How the clock moves.

@@ -1,6 +1,8 @@
 //! Plays a script on a bucket and on its model, and checks every promise at every step.
 
-use tollgate_core::{Limit, Outcome, Time};
+use std::panic::{self, AssertUnwindSafe};
+
+use tollgate_core::{Ask, Limit, Outcome, Time};
 
 use super::freshness::is_as_unused;
 use super::hints::Asked;
@@ -13,12 +15,11 @@ pub fn play(script: &Script) -> Result<(), String> {
     let mut stage = Stage::of(script);
     for (place, (pass, act)) in script.steps.iter().enumerate() {
         let at = stage.now;
-        stage.advance(*pass).and_then(|()| stage.act(*act)).map_err(|problem| {
-            format!(
-                "step {place} {act:?} at {:?} (from {at:?}) under {:?}: {problem}\nin {script:#?}",
-                stage.now,
-                stage.config()
-            )
+        stage.advance(*pass);
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| stage.act(*act)));
+        outcome.unwrap_or_else(|_| Err("panicked".to_owned())).map_err(|problem| {
+            let so_far = Script { steps: script.steps[..=place].to_vec(), ..script.clone() };
+            format!("{act:?} at {:?}, before {at:?}, under {:?}: {problem}\n{so_far}", stage.now, stage.config())
         })?;
     }
     Ok(())
@@ -86,14 +87,13 @@ impl<'a> Stage<'a> {
         self.now.nanos().into()
     }
 
-    fn advance(&mut self, pass: Pass) -> Result<(), String> {
+    fn advance(&mut self, pass: Pass) {
         let told = self.told.as_ref().map(Answer::from);
         let on = match pass {
             Pass::On(nanos) => nanos,
             Pass::Back(nanos) => {
                 self.now = Time::from_nanos(self.now.nanos().saturating_sub(nanos));
-                self.forget(nanos == 0);
-                return Ok(());
+                return self.forget(nanos == 0);
             }
             Pass::Retry => told.and_then(|told| told.retry_after).unwrap_or(0),
             Pass::AlmostRetry => told.and_then(|told| told.retry_after).unwrap_or(0).saturating_sub(1),
@@ -101,7 +101,6 @@ impl<'a> Stage<'a> {
             Pass::Reset => told.map_or(0, |told| told.reset_after),
         };
         self.now = Time::from_nanos(self.now.nanos().saturating_add(on));
-        Ok(())
     }
 
     /// Bounds begin anew, and hints are no promises until the next write, unless nothing has changed.
@@ -148,7 +147,10 @@ impl<'a> Stage<'a> {
         let (config, limit) = (self.config(), self.limit());
         let told = self.bucket.take(&limit, self.now, &wish.ask, wish.count_denied);
         self.told = Some(told);
-        self.settled |= wish.ask.writes();
+        self.settled |= match wish.ask {
+            Ask::Hold(_) | Ask::Renew(_) => true,
+            other => other.writes() && !matches!(self.bucket, Bucket::Concurrency(_)),
+        };
         if told.remaining > told.limit {
             return Err(format!("remaining {} of {}", told.remaining, told.limit));
         }
@@ -170,7 +172,7 @@ impl<'a> Stage<'a> {
         if told.granted == 0 || matches!(self.bucket, Bucket::Concurrency(_)) {
             return Ok(());
         }
-        let is_forced = !told.allowed || matches!(wish.ask, tollgate_core::Ask::Force(_));
+        let is_forced = !told.allowed || matches!(wish.ask, Ask::Force(_));
         let place = (!is_forced).then_some(self.history.len());
         let Outcome { granted: units, stamp, delay, .. } = *told;
         self.receipts.push(Receipt { units, stamp, config: self.current, epoch: self.epoch, place });
@@ -202,8 +204,9 @@ impl<'a> Stage<'a> {
         if receipt.epoch != self.epoch {
             // A window number or an arrival time of before the step may mean somebody else's by now.
             self.forget(false);
-        } else if let Some(place) = receipt.place {
-            self.history.give_back(place, self.shares_back(&before, config, back));
+        } else {
+            let shares = self.shares_back(&before, config, back);
+            self.history.give_back(receipt.place, self.wide_now(), shares);
         }
         Ok(())
     }

@@ -1,0 +1,33 @@
+//! The hot path allocates nothing.
+
+use tollgate_core::{Attribute, Request};
+use tollgate_engine::Engine;
+
+#[test]
+fn a_decision_allocates_nothing() {
+    let mut yaml = String::from("rules:\n");
+    for number in 0..1000 {
+        yaml += &format!(
+            "  - {{ match: {{ tier: t{number} }}, key_by: api_key, limit: {{ requests: 1000000, window: 1s }} }}\n"
+        );
+    }
+    yaml += "  - { match: { endpoint: 'POST /api/*' }, key_by: 'user_id:endpoint', limit: { requests: 1000, window: 1m, algorithm: sliding_window } }\n";
+    yaml += "  - { match: { endpoint: '/api/{x}' }, key_by: [ip, endpoint], limit: { requests: 1000, window: 1m, algorithm: fixed_window } }\n";
+    let engine = Engine::in_memory(tollgate_engine::rules_from_yaml(&yaml).unwrap());
+    let request = Request::new()
+        .with(Attribute::ApiKey, "abc")
+        .with(Attribute::UserId, "42")
+        .with(Attribute::Tier, "t500")
+        .with(Attribute::Ip, "192.0.2.1")
+        .with(Attribute::Endpoint, "POST /api/orders")
+        .with_custom(&[("region", "eu")]);
+    let warm = engine.decide_now(&request); // makes the buckets
+    assert_eq!(warm.rulings().len(), 3);
+    drop(warm);
+    let measured = allocation_counter::measure(|| {
+        for _ in 0..100 {
+            assert!(engine.decide_now(&request).is_allowed());
+        }
+    });
+    assert_eq!(measured.count_total, 0, "{measured:?}");
+}

@@ -1,0 +1,94 @@
+//! When the store does not answer, each rule's policy decides.
+
+use tollgate_core::{Attribute, Charge, Digest, LimitKind, Receipt, Request, Span, Wait};
+use tollgate_engine::{Engine, EngineConfig, Mode};
+use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
+
+/// A store nobody can reach: what a node sees of a Redis that is down.
+struct Unreachable;
+
+impl Unreachable {
+    fn error<T>() -> Result<T, StoreError> {
+        Err(StoreError { kind: StoreErrorKind::Unavailable, detail: "connection refused".to_owned() })
+    }
+}
+
+impl Store for Unreachable {
+    async fn take(&self, _: &[Charge], _: Span, _: &mut Outcomes) -> Result<Taken, StoreError> {
+        Unreachable::error()
+    }
+
+    async fn give_back(&self, _: &[Receipt]) -> Result<usize, StoreError> {
+        Unreachable::error()
+    }
+
+    async fn forget(&self, _: &[(Digest, LimitKind)]) -> Result<(), StoreError> {
+        Unreachable::error()
+    }
+}
+
+fn engine(rules: &str, nodes: u64) -> Engine<Unreachable> {
+    let file = tollgate_rules::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
+    let rules = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap();
+    Engine::new(Unreachable, rules).with_config(EngineConfig { nodes, ..EngineConfig::default() })
+}
+
+fn user() -> Request<'static> {
+    Request::new().with(Attribute::UserId, "1")
+}
+
+#[tokio::test]
+async fn allow_lets_everything_pass_and_says_so() {
+    let engine = engine("on_fail: allow\nrules: [{ key_by: user_id, limit: { requests: 1, window: 1h } }]", 1);
+    for _ in 0..10 {
+        let decision = engine.decide(&user()).await;
+        assert!(decision.is_allowed());
+        assert_eq!((decision.mode, decision.remaining()), (Mode::Open, None));
+    }
+}
+
+#[tokio::test]
+async fn deny_lets_nothing_pass() {
+    let engine = engine(
+        "rules:
+  - { name: open, on_fail: allow, key_by: user_id, limit: { requests: 1, window: 1h } }
+  - { name: shut, on_fail: deny, key_by: user_id, limit: { requests: 1, window: 2h } }
+",
+        1,
+    );
+    let decision = engine.decide(&user()).await;
+    assert!(!decision.is_allowed());
+    assert_eq!(decision.mode, Mode::Closed);
+    assert_eq!(decision.deciding_rule().map(|(rule, _)| rule.name.as_str()), Some("shut"));
+    assert_eq!(decision.retry_after(), Wait::For(Span::SECOND));
+}
+
+/// P13 for one node: its share, rounded up, and no more.
+#[tokio::test]
+async fn p13_local_gives_each_node_its_share() {
+    let engine =
+        engine("rules: [{ key_by: user_id, limit: { requests: 100, window: 1h, algorithm: fixed_window } }]", 3);
+    let mut admitted = 0;
+    for _ in 0..200 {
+        let decision = engine.decide(&user()).await;
+        assert_eq!(decision.mode, Mode::Fallback);
+        admitted += u32::from(decision.is_allowed());
+    }
+    assert_eq!(admitted, 34);
+}
+
+#[tokio::test]
+async fn a_shadow_rule_that_fails_closed_still_never_denies() {
+    let engine =
+        engine("rules: [{ mode: shadow, on_fail: deny, key_by: user_id, limit: { requests: 1, window: 1h } }]", 1);
+    assert!(engine.decide(&user()).await.is_allowed());
+}
+
+#[tokio::test]
+async fn nothing_is_reserved_while_the_store_is_away() {
+    let engine = engine("rules: [{ key_by: user_id, limit: { requests: 5, window: 1h } }]", 1);
+    let (decision, reservation) = engine.reserve(&user()).await;
+    assert!(decision.is_allowed() && reservation.is_none());
+    assert!(engine.forget(&user()).await.is_err());
+}

@@ -1,0 +1,463 @@
+//! What a compiled set makes of requests, asked through its public face.
+
+use tollgate_core::{Ask, Attribute, Charge, Digest, Enforcement, Limit, LimitKind, Request, SlotId, Span, Time};
+
+use super::*;
+
+fn set(yaml: &str) -> RuleSet {
+    let file = crate::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
+    RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn charges(set: &RuleSet, request: &Request<'_>) -> Charges {
+    let mut charges = Charges::default();
+    set.charges(request, Time::from_secs(1_800_000_000), &mut charges).expect("the request can be read");
+    charges
+}
+
+fn names<'a>(set: &'a RuleSet, request: &Request<'_>) -> Vec<&'a str> {
+    charges(set, request).applied.iter().map(|applied| set.rule(applied.rule).unwrap().name.as_str()).collect()
+}
+
+fn bucket(set: &RuleSet, request: &Request<'_>) -> Digest {
+    charges(set, request).charges.first().expect("a rule applies").bucket
+}
+
+fn only(set: &RuleSet, request: &Request<'_>) -> Charge {
+    let charges = charges(set, request);
+    assert_eq!(charges.charges.len(), 1, "exactly one charge");
+    charges.charges[0]
+}
+
+fn user(id: &str) -> Request<'_> {
+    Request::new().with(Attribute::UserId, id)
+}
+
+#[test]
+fn the_first_users_file_works_as_written() {
+    let set = set(r#"rules:
+  - match: { tier: free,  endpoint: "POST /api/*" }
+    limit:  { requests: 10,   window: 1s,  algorithm: token_bucket, burst: 20 }
+  - match: { tier: free,  endpoint: "*" }
+    limit:  { requests: 1000, window: 1h,  algorithm: sliding_window }
+  - match: { tier: paid,  endpoint: "*" }
+    limit:  { requests: 100,  window: 1s,  algorithm: token_bucket, burst: 200 }
+key_by:   api_key        # or user_id, ip, "user_id:endpoint"
+on_fail:  allow
+"#);
+    let request = |tier, endpoint| {
+        Request::new().with(Attribute::ApiKey, "k").with(Attribute::Tier, tier).with(Attribute::Endpoint, endpoint)
+    };
+    let kinds = |request: &Request<'_>| {
+        charges(&set, request)
+            .charges
+            .iter()
+            .map(|charge| (charge.limit.kind(), charge.limit.capacity()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&request("free", "POST /api/orders")), [(LimitKind::Gcra, 20), (LimitKind::SlidingCounter, 1000)]);
+    assert_eq!(kinds(&request("free", "GET /api/orders")), [(LimitKind::SlidingCounter, 1000)]);
+    assert_eq!(kinds(&request("paid", "/anything")), [(LimitKind::Gcra, 200)]);
+    assert_eq!(kinds(&request("gold", "/anything")), []);
+}
+
+#[test]
+fn an_absent_attribute_meets_neither_a_star_nor_a_negation() {
+    let set = set("rules:
+  - { name: star, match: { tier: '*' }, key_by: global, limit: { requests: 1, window: 1s } }
+  - { name: not, match: { tier: '!free' }, key_by: global, limit: { requests: 1, window: 1s } }
+  - { name: all, key_by: global, limit: { requests: 1, window: 1s } }
+");
+    assert_eq!(names(&set, &Request::new()), ["all"]);
+    assert_eq!(names(&set, &Request::new().with(Attribute::Tier, "free")), ["star", "all"]);
+    assert_eq!(names(&set, &Request::new().with(Attribute::Tier, "paid")), ["star", "not", "all"]);
+}
+
+#[test]
+fn i17_key_parts_do_not_run_into_each_other() {
+    let set = set("rules: [{ key_by: [a, b], limit: { requests: 1, window: 1s } }]");
+    let keys = [("a_b", "c"), ("a", "b_c"), ("a:b", "c"), ("a", "b:c"), ("a\0", "b"), ("", "ab"), ("ab", "")];
+    let buckets: Vec<Digest> =
+        keys.iter().map(|(a, b)| bucket(&set, &Request::new().with_custom(&[("a", a), ("b", b)]))).collect();
+    for (i, bucket) in buckets.iter().enumerate() {
+        assert!(!buckets[..i].contains(bucket), "{:?} shares a bucket", keys[i]);
+    }
+}
+
+#[test]
+fn a_missing_key_part_skips_the_rule_or_shares_one_bucket() {
+    let set = set("rules:
+  - { name: skip, key_by: org, limit: { requests: 1, window: 1s } }
+  - { name: share, key_by: org, missing: share, limit: { requests: 1, window: 1s } }
+");
+    assert_eq!(names(&set, &user("1")), ["share"]);
+    assert_eq!(bucket(&set, &user("1")), bucket(&set, &user("2")));
+    let empty = charges(&set, &user("1").with(Attribute::Org, ""));
+    assert_ne!(empty.charges[1].bucket, bucket(&set, &user("1")), "an empty part is not a missing one");
+}
+
+#[test]
+fn an_absent_api_key_falls_back_to_the_client_key() {
+    let set = set("rules: [{ key_by: api_key, limit: { requests: 1, window: 1s } }]");
+    let client = |key| Request::new().with(Attribute::ClientKey, key);
+    assert_eq!(bucket(&set, &client("key:abc")), bucket(&set, &Request::new().with(Attribute::ApiKey, "abc")));
+    assert_ne!(bucket(&set, &client("user:1")), bucket(&set, &client("user:2")));
+    let forged = Request::new().with(Attribute::ApiKey, "user:1");
+    assert_ne!(bucket(&set, &client("user:1")), bucket(&set, &forged), "a key cannot pose as a client");
+    assert_eq!(names(&set, &Request::new()).len(), 0);
+}
+
+#[test]
+fn the_first_present_alternative_is_the_key() {
+    let set = set("rules: [{ key_by: 'api_key|ip', limit: { requests: 1, window: 1s } }]");
+    let by_ip = Request::new().with(Attribute::Ip, "192.0.2.1");
+    let by_key = by_ip.with(Attribute::ApiKey, "192.0.2.1");
+    assert_ne!(bucket(&set, &by_ip), bucket(&set, &by_key), "an api key cannot pose as an address");
+    assert_eq!(bucket(&set, &by_key), bucket(&set, &by_key.with(Attribute::Ip, "192.0.2.2")));
+    assert_eq!(bucket(&set, &by_ip), bucket(&set, &by_ip.with(Attribute::ClientKey, "anything")));
+}
+
+#[test]
+fn i07_i08_addresses_are_counted_in_one_spelling() {
+    let set = set("rules: [{ key_by: ip, limit: { requests: 1, window: 1s } }]");
+    let ip = |text| bucket(&set, &Request::new().with(Attribute::Ip, text));
+    assert_eq!(ip("192.0.2.1"), ip("::ffff:192.0.2.1"));
+    assert_eq!(ip("192.0.2.1"), ip("::ffff:c000:201"));
+    assert_ne!(ip("192.0.2.1"), ip("192.0.2.2"));
+    assert_eq!(ip("2001:db8::1"), ip("2001:DB8:0:0::2"));
+    assert_ne!(ip("2001:db8::1"), ip("2001:db8:0:1::1"));
+}
+
+#[test]
+fn templates_make_one_bucket_of_many_paths() {
+    let set = set(
+        "rules: [{ match: { endpoint: '/users/{id}/orders' }, key_by: endpoint, limit: { requests: 1, window: 1s } }]",
+    );
+    let at = |endpoint| bucket(&set, &Request::new().with(Attribute::Endpoint, endpoint));
+    assert_eq!(at("GET /users/1/orders"), at("GET /users/2/orders"));
+    assert_eq!(at("GET /users/1/orders"), at("/users//1/./orders/"));
+    assert_eq!(
+        at("GET /users/1/orders"),
+        at("INVENTED /users/1/orders"),
+        "a method nobody asked about is no new bucket"
+    );
+}
+
+#[test]
+fn globs_keep_paths_apart_and_named_methods_count() {
+    let set = set(
+        "rules: [{ match: { endpoint: 'GET,POST /export/*' }, key_by: endpoint, limit: { requests: 1, window: 1s } }]",
+    );
+    let at = |endpoint| bucket(&set, &Request::new().with(Attribute::Endpoint, endpoint));
+    assert_ne!(at("GET /export/a"), at("GET /export/b"));
+    assert_ne!(at("GET /export/a"), at("POST /export/a"));
+    assert_eq!(at("GET /export/a"), at("GET /%65xport/a?x=1"));
+}
+
+#[test]
+fn unreadable_requests_are_errors_with_a_code_and_a_field() {
+    let set = set("rules: [{ key_by: ip, limit: { requests: 1, window: 1s } }]");
+    let long = "x".repeat(5000);
+    let cases: [(Request<'_>, &str, &str); 5] = [
+        (Request::new().with(Attribute::Ip, "010.0.0.1"), "bad-address", "ip"),
+        (Request::new().with(Attribute::Endpoint, "/a%2Fb"), "path-escaped-slash", "endpoint"),
+        (Request::new().with(Attribute::Endpoint, "get /a"), "bad-method", "endpoint"),
+        (Request::new().with(Attribute::Endpoint, "nonsense"), "path-not-absolute", "endpoint"),
+        (Request::new().with(Attribute::ApiKey, &long), "value-too-long", "api_key"),
+    ];
+    for (request, code, field) in cases {
+        let mut charges = Charges::default();
+        let error = set.charges(&request, Time::ZERO, &mut charges).expect_err(code);
+        assert_eq!((error.code, error.field.as_str()), (code, field));
+        assert!(charges.charges.is_empty() && !error.to_string().contains("xxxx"));
+    }
+}
+
+#[test]
+fn unlimited_exempts_from_all_and_replaces_only_from_those_named() {
+    let set = set("rules:
+  - { name: limit, key_by: global, limit: { requests: 1, window: 1s } }
+  - { name: other, key_by: global, limit: { requests: 2, window: 1s } }
+  - { name: health, match: { endpoint: /health }, unlimited: true }
+  - { name: vip, match: { tier: vip }, unlimited: true, replaces: [limit] }
+  - { name: gold, match: { tier: gold }, key_by: global, replaces: [limit], limit: { requests: 9, window: 1s } }
+  - { name: trial, match: { tier: trial }, unlimited: true, mode: shadow }
+");
+    let tier = |tier| Request::new().with(Attribute::Tier, tier);
+    assert_eq!(names(&set, &tier("none")), ["limit", "other"]);
+    assert_eq!(names(&set, &tier("none").with(Attribute::Endpoint, "GET /health")), ["health"]);
+    assert_eq!(names(&set, &tier("vip")), ["other", "vip"]);
+    assert_eq!(names(&set, &tier("gold")), ["other", "gold"]);
+    assert_eq!(names(&set, &tier("trial")), ["limit", "other", "trial"], "a shadow rule changes nothing");
+}
+
+#[test]
+fn costs_multiply_and_the_first_case_counts() {
+    let set = set("rules:
+  - key_by: global
+    limit: { requests: 100, window: 1s }
+    cost:
+      - { match: { endpoint: '/export/*' }, cost: 10 }
+      - { match: { endpoint: 'GET *' }, cost: 1 }
+      - { cost: 3 }
+");
+    let cost = |endpoint, cost| only(&set, &Request::new().with(Attribute::Endpoint, endpoint).cost(cost)).ask;
+    assert_eq!(cost("GET /export/x", 1), Ask::Consume(10));
+    assert_eq!(cost("GET /a", 4), Ask::Consume(4));
+    assert_eq!(cost("POST /a", 1), Ask::Consume(3));
+    assert_eq!(cost("POST /a", u64::MAX), Ask::Consume(u64::MAX));
+    assert_eq!(cost("POST /a", 0), Ask::Consume(0));
+}
+
+#[test]
+fn purposes_become_asks() {
+    let set = set("rules:
+  - { key_by: global, limit: { requests: 9, window: 1s } }
+  - { key_by: global, limit: { algorithm: concurrency, slots: 2 } }
+");
+    let asks =
+        |request: Request<'_>| charges(&set, &request).charges.iter().map(|charge| charge.ask).collect::<Vec<_>>();
+    let id = SlotId(7);
+    assert_eq!(asks(Request::new()), [Ask::Consume(1)], "without a slot nobody could release it");
+    assert_eq!(asks(Request::new().holding(id)), [Ask::Consume(1), Ask::Hold(id)]);
+    assert_eq!(asks(Request::new().peek().cost(4)), [Ask::Peek(4), Ask::Peek(1)]);
+    assert_eq!(asks(Request::new().report().holding(id)), [Ask::Force(1)]);
+}
+
+#[test]
+fn a_client_table_fills_in_what_the_caller_left_out() {
+    let set = set("rules: [{ name: paid, match: { tier: paid, region: eu }, key_by: api_key, limit: { requests: 1, window: 1s } }]
+clients: [{ client_key: 'key:abc', tier: paid, org: acme, attributes: { region: eu } }]
+");
+    let known = Request::new().with(Attribute::ApiKey, "abc");
+    assert_eq!(names(&set, &known), ["paid"]);
+    assert_eq!(names(&set, &Request::new().with(Attribute::ClientKey, "key:abc")), ["paid"]);
+    assert_eq!(names(&set, &known.with(Attribute::Tier, "free")).len(), 0, "what the caller says comes first");
+    assert_eq!(names(&set, &Request::new().with(Attribute::ApiKey, "xyz")).len(), 0);
+}
+
+#[test]
+fn overrides_change_one_rule_for_one_client_while_they_hold() {
+    let set = set("rules:
+  - { name: a, key_by: user_id, limit: { requests: 10, window: 1s } }
+  - { name: b, key_by: user_id, limit: { requests: 5, window: 1m, algorithm: fixed_window } }
+overrides:
+  - { client_key: 'user:42', rule: a, requests: 50, burst: 70, valid_until: 2030-01-01T00:00:00Z }
+  - { client_key: 'user:42', rule: b, unlimited: true, valid_from: 2030-01-01T00:00:00Z, valid_until: 2031-01-01T00:00:00Z }
+");
+    assert!(set.is_dated());
+    let at = |secs: u64, id: &str| {
+        let mut charges = Charges::default();
+        set.charges(&user(id), Time::from_secs(secs), &mut charges).unwrap();
+        charges.charges.iter().map(|charge| (charge.limit.requests(), charge.limit.capacity())).collect::<Vec<_>>()
+    };
+    let (before, within) = (1_800_000_000, 1_900_000_000); // 2027 and 2030
+    assert_eq!(at(before, "42"), [(50, 70), (5, 5)]);
+    assert_eq!(at(within, "42"), [(10, 10)], "a's override is over, b's unlimited one holds");
+    assert_eq!(at(before, "43"), [(10, 10), (5, 5)]);
+    assert_eq!(bucket(&set, &user("42")), {
+        let mut charges = Charges::default();
+        set.charges(&user("42"), Time::from_secs(within), &mut charges).unwrap();
+        charges.charges[0].bucket
+    });
+}
+
+#[test]
+fn an_unnamed_rule_is_known_by_what_it_says_not_by_its_place_or_numbers() {
+    let rule = "{ match: { tier: free }, key_by: user_id, limit: { requests: 1, window: 1s } }";
+    let more = "{ match: { tier: free }, key_by: user_id, limit: { requests: 9, burst: 99, window: 1s } }";
+    let other = "{ match: { tier: paid }, key_by: user_id, limit: { requests: 1, window: 1s } }";
+    let slower = "{ match: { tier: free }, key_by: user_id, limit: { requests: 1, window: 2s } }";
+    let bucket_in = |rules: &[&str]| {
+        let set = set(&format!("rules: [{}]", rules.join(", ")));
+        bucket(&set, &user("1").with(Attribute::Tier, "free"))
+    };
+    assert_eq!(bucket_in(&[rule]), bucket_in(&[other, rule]));
+    assert_eq!(bucket_in(&[rule]), bucket_in(&[more]), "a changed limit keeps the bucket");
+    assert_ne!(bucket_in(&[rule]), bucket_in(&[slower]), "a changed window starts anew");
+    let twice =
+        crate::read("x", &format!("rules: [{rule}, {more}]")).map_err(|report| report.to_string()).and_then(|file| {
+            RuleSet::compile(&[file], &CompileOptions::for_test()).map_err(|problems| format!("{problems:?}"))
+        });
+    assert!(twice.expect_err("two rules that say the same").contains("duplicate-rule"));
+}
+
+#[test]
+fn shards_add_up_to_the_whole() {
+    let set = set("rules: [{ key_by: global, shards: 3, limit: { requests: 10, window: 1s } }]");
+    let share = |lot| {
+        let mut charges = Charges::default();
+        charges.lot = lot;
+        set.charges(&Request::new(), Time::ZERO, &mut charges).unwrap();
+        charges.charges[0]
+    };
+    let shares: Vec<Charge> = (0..3).map(share).collect();
+    assert_eq!(shares.iter().map(|charge| charge.limit.capacity()).sum::<u64>(), 10);
+    assert!(shares[0].bucket != shares[1].bucket && shares[1].bucket != shares[2].bucket);
+    assert_eq!(share(3).bucket, shares[0].bucket);
+}
+
+#[test]
+fn windows_aligned_by_key_turn_at_different_times() {
+    let set =
+        set("rules: [{ key_by: user_id, limit: { requests: 1, window: 1h, algorithm: fixed_window, align: key } }]");
+    let limit = |id| only(&set, &user(id)).limit;
+    assert_ne!(limit("1"), limit("2"));
+    assert_eq!(limit("1"), limit("1"));
+}
+
+#[test]
+fn modes_and_flags_reach_the_charge() {
+    let set = set("rules:
+  - { name: shadow, key_by: global, mode: shadow, limit: { requests: 1, window: 1s } }
+  - { name: off, key_by: global, mode: off, limit: { requests: 1, window: 2s } }
+  - { name: counted, key_by: global, count_denied: true, max_memory: 5%, limit: { requests: 4, window: 3s } }
+  - { name: soft, key_by: global, soft: 20%, limit: { requests: 100, window: 4s } }
+");
+    assert_eq!(names(&set, &Request::new()), ["shadow", "counted", "soft"]);
+    let charges = charges(&set, &Request::new()).charges;
+    assert_eq!(charges[0].enforcement, Enforcement::Shadow);
+    assert!(charges[1].count_denied && charges[1].owner.share == 5);
+    assert_eq!(charges[2].soft.map(|soft| soft.excess), Some(20));
+    assert!(matches!(charges[1].limit, Limit::Gcra(gcra) if gcra.max_debt() == 4));
+}
+
+#[test]
+fn namespaces_do_not_see_each_other() {
+    let file = |namespace: &str, requests: u64| {
+        let yaml = format!(
+            "namespace: {namespace}\nrules: [{{ name: r, key_by: user_id, limit: {{ requests: {requests}, window: 1s }} }}]"
+        );
+        crate::read("rules.yaml", &yaml).unwrap()
+    };
+    let set = RuleSet::compile(&[file("a", 1), file("b", 2)], &CompileOptions::for_test()).unwrap();
+    let (a, b) = (only(&set, &user("1").in_namespace("a")), only(&set, &user("1").in_namespace("b")));
+    assert_eq!((a.limit.capacity(), b.limit.capacity()), (1, 2));
+    assert_ne!(a.bucket, b.bucket);
+    assert!(charges(&set, &user("1").in_namespace("c")).applied.is_empty());
+    assert!(RuleSet::compile(&[file("a", 1), file("a", 2)], &CompileOptions::for_test()).is_err());
+}
+
+#[test]
+fn requests_decided_together_charge_a_shared_bucket_once() {
+    let set = set("rules: [{ key_by: user_id, limit: { requests: 10, window: 1s } }]");
+    let mut charges = Charges::default();
+    for cost in [2, 3] {
+        set.charges(&user("1").cost(cost), Time::ZERO, &mut charges).unwrap();
+    }
+    set.charges(&user("2"), Time::ZERO, &mut charges).unwrap();
+    let asks: Vec<Ask> = charges.charges.iter().map(|charge| charge.ask).collect();
+    assert_eq!(asks, [Ask::Consume(5), Ask::Consume(1)]);
+    let places: Vec<_> = charges.applied.iter().map(|applied| (applied.request, applied.charge)).collect();
+    assert_eq!(places, [(0, Some(0)), (1, Some(0)), (2, Some(1))]);
+}
+
+#[test]
+fn explain_says_why_a_rule_does_not_apply() {
+    let set = set("rules:
+  - { name: hit, match: { tier: free }, key_by: user_id, limit: { requests: 1, window: 1s } }
+  - { name: tier, match: { tier: [paid, '!x'] }, key_by: user_id, limit: { requests: 1, window: 1s } }
+  - { name: path, match: { endpoint: 'POST /a' }, key_by: user_id, limit: { requests: 1, window: 1s } }
+  - { name: key, key_by: org, limit: { requests: 1, window: 1s } }
+  - { name: off, mode: off, key_by: org, limit: { requests: 1, window: 1s } }
+  - { name: flight, key_by: global, limit: { algorithm: concurrency, slots: 1 } }
+");
+    let request = user("1").with(Attribute::Tier, "free").with(Attribute::Endpoint, "GET /a");
+    let told: Vec<String> = set
+        .explain(&request, Time::ZERO)
+        .unwrap()
+        .iter()
+        .map(|explanation| match &explanation.standing {
+            Standing::Applies { .. } => format!("{}={:?}", explanation.key[0].attribute, explanation.key[0].value),
+            Standing::NoMatch { attribute, wanted, found } => format!("{attribute}: {wanted} not {found:?}"),
+            Standing::MissingKey { part } => format!("no {part}"),
+            Standing::Off => "off".to_owned(),
+            Standing::NoSlot => "no slot".to_owned(),
+            other => format!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            r#"user_id=Some("1")"#,
+            r#"tier: paid, !x not Some("free")"#,
+            r#"endpoint: POST /a not Some("GET /a")"#,
+            "no org",
+            "off",
+            "no slot",
+        ]
+    );
+}
+
+/// The index against the plain question to every rule, on rules and requests drawn at random.
+#[test]
+fn the_index_finds_exactly_what_a_scan_finds() {
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut draw = |most: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % most as u64) as usize
+    };
+    let tiers = ["free", "paid", "fr*", "p*d", "*", "!free", "f*", "!p*"];
+    let routes =
+        ["/a", "/a/b", "GET /a/*", "/{x}/b", "POST *", "/a/{y}", "*", "!/a", "/", "/*/b", "/A/b", "GET,PUT /{x}/*"];
+    let networks = ["10.0.0.0/8", "10.1.0.0/16", "!10.1.2.3", "2001:db8::/32", "*", "192.0.2.1"];
+    let mut matched = 0;
+    for round in 0..60 {
+        let mut yaml = format!("case: {}\nrules:\n", if round % 2 == 0 { "sensitive" } else { "insensitive" });
+        for number in 0..20 {
+            let mut conditions = Vec::new();
+            if draw(2) == 0 {
+                conditions.push(format!("tier: ['{}', '{}']", tiers[draw(8)], tiers[draw(8)]));
+            }
+            if draw(2) == 0 {
+                conditions.push(format!("endpoint: ['{}', '{}']", routes[draw(12)], routes[draw(12)]));
+            }
+            if draw(3) == 0 {
+                conditions.push(format!("ip: '{}'", networks[draw(6)]));
+            }
+            let conditions = conditions.join(", ");
+            yaml += &format!(
+                "  - {{ name: r{number}, match: {{ {conditions} }}, key_by: global, limit: {{ requests: 1, window: 1s }} }}\n"
+            );
+        }
+        let set = set(&yaml);
+        for _ in 0..50 {
+            let mut request = Request::new();
+            let values = ["free", "paid", "fred", "x"];
+            let paths = ["/", "/a", "GET /a", "/a/b", "POST /a/b/c", "/A/B", "PUT /z/b", "/a/c"];
+            let addresses = ["10.1.2.3", "10.9.9.9", "2001:db8::7", "192.0.2.1", "8.8.8.8"];
+            if draw(4) > 0 {
+                request.set(Attribute::Tier, values[draw(4)]);
+            }
+            if draw(4) > 0 {
+                request.set(Attribute::Endpoint, paths[draw(8)]);
+            }
+            if draw(4) > 0 {
+                request.set(Attribute::Ip, addresses[draw(5)]);
+            }
+            let scanned: Vec<&str> = set
+                .explain(&request, Time::ZERO)
+                .unwrap()
+                .iter()
+                .filter(|explanation| matches!(explanation.standing, Standing::Applies { .. }))
+                .map(|explanation| explanation.rule.name.as_str())
+                .collect();
+            assert_eq!(names(&set, &request), scanned, "{request:?}\n{yaml}");
+            matched += scanned.len();
+        }
+    }
+    assert!(matched > 5_000, "the draw matches rules at all: {matched}");
+}
+
+#[test]
+fn a_window_of_a_rule_reaches_its_limit() {
+    let set =
+        set("rules: [{ key_by: global, limit: { requests: 6, window: 1m, algorithm: leaky_bucket, max_delay: 20s } }]");
+    let charge = only(&set, &Request::new());
+    assert_eq!(
+        (charge.limit.kind(), charge.limit.window(), charge.limit.capacity()),
+        (LimitKind::Queue, Span::from_secs(60), 3)
+    );
+}

@@ -1,0 +1,51 @@
+//! What can be asked on the command line. Each command keeps its flags and its help beside its code.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{check, completions, man, rules};
+
+/// Decides, for every request of an API, whether it may pass.
+#[derive(Debug, Parser)]
+#[command(name = "tollgate", version, after_help = FIRST_MINUTE, max_term_width = 100)]
+pub struct Cli {
+    /// What to do; nothing prints this help.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// All commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Decide requests against a rules file, in this process
+    Check(check::Args),
+    /// Work on rules files: lint, explain, test, fmt
+    #[command(subcommand)]
+    Rules(rules::Command),
+    /// Print the completion script of a shell
+    Completions(completions::Args),
+    /// Print the manual page, or write those of all commands
+    Man(man::Args),
+}
+
+const FIRST_MINUTE: &str = r#"The first minute:
+  1. Write rules.yaml:
+
+       rules:
+         - match: { tier: free, endpoint: "POST /api/*" }
+           limit: { requests: 10, window: 1s, burst: 20 }
+       key_by: api_key
+
+  2. Is it right?            tollgate rules lint rules.yaml
+  3. May this one pass?      tollgate check --rules rules.yaml \
+                               --api-key abc --tier free --endpoint "POST /api/orders"
+  4. And 25 at once?         ... the same with --repeat 25
+  5. Why? Which rules?       tollgate rules explain --rules rules.yaml --api-key abc --tier free
+  6. Keep it so, in CI:      tollgate rules test rules.test.yaml
+
+Every command takes --help with examples, and --json where it has something to tell.
+Colours appear on a terminal only; NO_COLOR=1 turns them off.
+
+Exit codes:
+  0  allowed; no problem found; all tests passed
+  1  denied; problems found; a test failed
+  2  wrong usage, or input that cannot be read"#;

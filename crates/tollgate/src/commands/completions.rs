@@ -1,0 +1,30 @@
+//! `tollgate completions SHELL`
+
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Which shell.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// The shell to complete in
+    shell: Shell,
+}
+
+const HELP: &str = r#"Examples:
+  bash   tollgate completions bash > ~/.local/share/bash-completion/completions/tollgate
+  zsh    tollgate completions zsh  > "${fpath[1]}/_tollgate"
+  fish   tollgate completions fish > ~/.config/fish/completions/tollgate.fish"#;
+
+/// Prints the script.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "tollgate", &mut script);
+    out.bytes(&script)?;
+    Ok(Exit::Ok)
+}

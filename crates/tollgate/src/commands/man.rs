@@ -1,0 +1,41 @@
+//! `tollgate man [--dir DIR]`
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+use crate::cli::Cli;
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Where to.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Write one page per command into this directory
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+const HELP: &str = r#"Examples:
+  tollgate man | man -l -                         read the main page
+  tollgate man --dir ~/.local/share/man/man1      install all pages; then: man tollgate-rules-test"#;
+
+/// Prints the main page, or writes all.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    match &args.dir {
+        Some(dir) => {
+            let name = dir.display();
+            std::fs::create_dir_all(dir).with_context(|| format!("cannot create {name}"))?;
+            clap_mangen::generate_to(Cli::command(), dir).with_context(|| format!("cannot write into {name}"))?;
+        }
+        None => {
+            let mut page = Vec::new();
+            Man::new(Cli::command()).render(&mut page)?;
+            out.bytes(&page)?;
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,29 @@
+//! One file per command: its flags, its help, what it does.
+
+pub mod check;
+pub mod completions;
+pub mod man;
+pub mod rules;
+
+use anyhow::Result;
+use clap::CommandFactory;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Runs a command. An error means that it could not do its work: exit code 2.
+pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
+    match cli.command {
+        Some(Command::Check(args)) => check::run(&args, out),
+        Some(Command::Rules(command)) => rules::run(&command, out),
+        Some(Command::Completions(args)) => completions::run(&args, out),
+        Some(Command::Man(args)) => man::run(&args, out),
+        None => {
+            let help = Cli::command().render_help();
+            let help = if out.palette().colour { help.ansi().to_string() } else { help.to_string() };
+            out.text(&help)?;
+            Ok(Exit::Ok)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `tollgate rules fmt FILE...`
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::input::{self, Source};
+use crate::output::Output;
+use crate::render::visible;
+
+/// Which files, and what to do with the result.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Rules files; none, or -, reads standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only name the files that are laid out differently
+    #[arg(long, conflicts_with = "write")]
+    check: bool,
+    /// Replace the files
+    #[arg(long)]
+    write: bool,
+    /// Print a list of {file, changed}, without --check and --write also the text
+    #[arg(long)]
+    json: bool,
+}
+
+const HELP: &str = r#"One layout: two spaces, fields in a fixed order, short maps on one line. Comments stay with what
+they stand at. Only layout changes, never meaning; a file with errors is left alone.
+
+Examples:
+  tollgate rules fmt rules.yaml                 print the result
+  tollgate rules fmt --write rules/*.yaml       replace the files
+  tollgate rules fmt --check rules/*.yaml       for CI
+  tollgate rules fmt < old.yaml > new.yaml
+
+Exit codes:
+  0  done; with --check: all files are laid out so
+  1  with --check: some are not
+  2  wrong usage, or a file that cannot be read or has errors"#;
+
+/// Formats the files one after the other; a bad one does not keep the others from it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let stdin = [PathBuf::from("-")];
+    let files = if args.files.is_empty() { &stdin[..] } else { &args.files };
+    if !args.check && !args.write && files.len() > 1 {
+        bail!("several files: add --write to replace them, or --check to compare them");
+    }
+    if args.write && files.iter().any(|path| input::is_stdin(path)) {
+        bail!("standard input cannot be replaced: leave --write out");
+    }
+    let mut exit = Exit::Ok;
+    let mut list: Vec<Value> = Vec::new();
+    for path in files {
+        match format(path) {
+            Ok((source, text)) => {
+                let changed = source.text != text;
+                if args.check && changed {
+                    exit = exit.max(Exit::No);
+                }
+                if args.write && changed {
+                    replace(path, &text)?;
+                }
+                match args.json {
+                    true => list.push(args.entry(&source, &text)),
+                    false => args.print(&source, &text, out)?,
+                }
+            }
+            Err(error) => {
+                out.error(&error);
+                exit = Exit::Unusable;
+            }
+        }
+    }
+    if args.json {
+        out.json(&Value::Array(list))?;
+    }
+    Ok(exit)
+}
+
+impl Args {
+    fn entry(&self, source: &Source, text: &str) -> Value {
+        let changed = source.text != text;
+        match self.check || self.write {
+            true => json!({ "file": source.name, "changed": changed }),
+            false => json!({ "file": source.name, "changed": changed, "text": text }),
+        }
+    }
+
+    fn print(&self, source: &Source, text: &str, out: &mut Output) -> Result<()> {
+        let changed = source.text != text;
+        match (self.check, self.write) {
+            (true, _) if changed => out.line(&format!("{}: not formatted", visible(&source.name)))?,
+            (_, true) if changed => out.line(&format!("{}: formatted", visible(&source.name)))?,
+            (false, false) => out.text(text)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The file as it is, and as it should be. A file with errors is an error: a formatter must not guess.
+fn format(path: &Path) -> Result<(Source, String)> {
+    let source = input::read(path)?;
+    let before = tollgate_rules::read(&source.name, &source.text)?;
+    let text = tollgate_rules::format(&source.name, &source.text)?;
+    let after = tollgate_rules::read(&source.name, &text)?;
+    if before.rules.len() != after.rules.len() || before.overrides.len() != after.overrides.len() {
+        bail!("{} cannot be laid out without changing it; please report this file", source.name);
+    }
+    Ok((source, text))
+}
+
+/// Replaces a file in one step: whoever reads it sees the old text or the new one. A link stays a link.
+fn replace(path: &Path, text: &str) -> Result<()> {
+    let name = path.display();
+    let target = fs::canonicalize(path).with_context(|| format!("cannot find {name}"))?;
+    let mut beside = target.clone().into_os_string();
+    beside.push(format!(".tollgate-{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let written = write_new(&beside, &target, text).and_then(|()| fs::rename(&beside, &target));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside); // the error below is the one to report
+    }
+    written.with_context(|| format!("cannot write {name}"))
+}
+
+fn write_new(beside: &Path, target: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
+    file.set_permissions(fs::metadata(target)?.permissions())?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}

@@ -1,0 +1,32 @@
+//! From the name of a rules file to rules that can decide.
+
+use std::path::Path;
+
+use anyhow::Result;
+use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_rules::{Report, RuleFile};
+
+use crate::input::{self, Source};
+
+/// Rules that were read and compiled.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What the file says.
+    pub file: RuleFile,
+    /// The same, ready to decide.
+    pub set: RuleSet,
+}
+
+/// Reads and compiles a rules file. An error of type [`Report`] lists everything that is wrong with it.
+pub fn rules(path: &Path) -> Result<Loaded> {
+    Ok(from_source(&input::read(path)?)?)
+}
+
+/// The same for a text at hand.
+pub fn from_source(source: &Source) -> Result<Loaded, Report> {
+    let file = tollgate_rules::read(&source.name, &source.text)?;
+    // Nothing is kept and nobody is served, so the digests need no secret, and print the same in every run.
+    let set = RuleSet::compile(std::slice::from_ref(&file), &CompileOptions::for_test())
+        .map_err(|problems| Report::new(&source.name, &source.text, problems))?;
+    Ok(Loaded { file, set })
+}

@@ -1,0 +1,214 @@
+//! What a rule says once every default is filled in.
+
+use serde_json::{Map, Value, json};
+use tollgate_core::{Limit, Span};
+use tollgate_rules::ruleset::Rule;
+use tollgate_rules::spec::{Align, Cost, Lease, LimitSpec, MatchSpec, Missing, Mode, OnFail};
+use tollgate_rules::{Case, duration};
+
+/// Label and text of every effective value, in the order in which people ask for them.
+pub fn effective_text(rule: &Rule) -> Vec<(&'static str, String)> {
+    let spec = &rule.spec;
+    let mut lines = vec![
+        ("match", matches_text(&spec.matches)),
+        ("key_by", spec.key_by.as_ref().map(ToString::to_string).unwrap_or_default()),
+        ("limit", rule.limit.map_or_else(|| "unlimited".to_owned(), |limit| limit_text(rule, &limit))),
+        ("cost", cost_text(&spec.cost)),
+        ("policy", policy_text(rule)),
+    ];
+    if !spec.replaces.is_empty() {
+        lines.push(("replaces", spec.replaces.join(", ")));
+    }
+    if let Some(description) = &spec.description {
+        lines.insert(0, ("about", description.trim_end().to_owned()));
+    }
+    lines
+}
+
+/// The limit that applies, which an override may have changed.
+pub fn limit_text(rule: &Rule, limit: &Limit) -> String {
+    let name = rule.spec.limit.as_ref().map_or_else(|| limit.kind().name(), |spec| spec.algorithm.name());
+    let window = duration::display(limit.window().nanos());
+    let align = match rule.spec.limit.as_ref().map(|spec| spec.align) {
+        Some(Align::Key) => ", windows offset by key",
+        _ => "",
+    };
+    match limit {
+        Limit::Gcra(gcra) => format!(
+            "{name}, {} per {window}, burst {}, one every {}",
+            gcra.requests(),
+            gcra.burst(),
+            duration::display(interval(limit).unwrap_or(0)),
+        ),
+        Limit::Queue(queue) => format!(
+            "{name} as queue, {} per {window}, waits up to {}, {} at most",
+            queue.requests(),
+            duration::display(queue.max_delay().nanos()),
+            queue.capacity(),
+        ),
+        Limit::Concurrency(slots) => format!("{name}, {} slots of {window} each", slots.slots()),
+        other => format!("{name}, {} per {window}{align}", other.requests()),
+    }
+}
+
+/// Nanoseconds in which one unit comes back.
+fn interval(limit: &Limit) -> Option<u64> {
+    match limit {
+        Limit::Gcra(_) | Limit::Queue(_) => limit.window().nanos().checked_div(limit.requests()),
+        _ => None,
+    }
+}
+
+fn policy_text(rule: &Rule) -> String {
+    let spec = &rule.spec;
+    let mut words = vec![
+        mode_name(spec.mode).to_owned(),
+        format!("on_fail {}", on_fail_name(rule.on_fail)),
+        format!("consistency {}", spec.consistency.name()),
+        format!("missing {}", missing_name(spec.missing)),
+    ];
+    words.extend(spec.count_denied.then(|| "count_denied".to_owned()));
+    words.extend(spec.soft.map(|soft| format!("soft {}%", soft.percent)));
+    words.extend(spec.max_debt.map(|debt| format!("max_debt {debt}")));
+    words.extend((spec.shards > 1).then(|| format!("{} shards", spec.shards)));
+    words.extend(spec.max_memory.map(|percent| format!("max_memory {percent}%")));
+    words.extend(spec.lease.map(lease_text).map(|lease| format!("lease {lease}")));
+    words.extend((rule.resource != rule.name).then(|| format!("told as {}", rule.resource)));
+    words.join(", ")
+}
+
+fn matches_text(matches: &MatchSpec) -> String {
+    let conditions = conditions(matches);
+    match conditions.is_empty() {
+        true => "every request".to_owned(),
+        false => conditions
+            .iter()
+            .map(|(name, patterns)| format!("{name}: {}", patterns.join(", ")))
+            .collect::<Vec<_>>()
+            .join("; "),
+    }
+}
+
+/// Patterns by attribute; unwanted ones begin with `!`.
+fn conditions(matches: &MatchSpec) -> Vec<(&str, Vec<String>)> {
+    let negated = |pattern: String| format!("!{pattern}");
+    let attributes = matches.attributes.iter().map(|(name, matcher)| {
+        let none = matcher.none.iter().map(ToString::to_string).map(negated);
+        (name.as_str(), matcher.any.iter().map(ToString::to_string).chain(none).collect())
+    });
+    let endpoint = matches.endpoint.iter().map(|matcher| {
+        let none = matcher.none.iter().map(ToString::to_string).map(negated);
+        ("endpoint", matcher.any.iter().map(ToString::to_string).chain(none).collect())
+    });
+    attributes.chain(endpoint).collect()
+}
+
+fn cost_text(cost: &Cost) -> String {
+    match cost {
+        Cost::Fixed(cost) => cost.to_string(),
+        Cost::ByMatch(cases) => {
+            let cases = cases.iter().map(|case| format!("{} for {}", case.cost, matches_text(&case.matches)));
+            cases.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+fn lease_text(lease: Lease) -> String {
+    match lease {
+        Lease::Tokens(tokens) => tokens.to_string(),
+        Lease::Seconds(seconds) => format!("{seconds}s"),
+    }
+}
+
+/// Every effective value by its name in a rules file.
+pub fn effective_json(rule: &Rule) -> Map<String, Value> {
+    let spec = &rule.spec;
+    let case = |case: Case| if case == Case::Sensitive { "sensitive" } else { "insensitive" };
+    let fields = json!({
+        "name": rule.name,
+        "line": spec.at.line,
+        "description": spec.description,
+        "resource": rule.resource,
+        "match": matches_json(&spec.matches),
+        "key_by": spec.key_by.as_ref().map(ToString::to_string),
+        "limit": spec.limit.as_ref().zip(rule.limit).map(|(spec, limit)| limit_json(spec, &limit)),
+        "unlimited": spec.unlimited,
+        "replaces": spec.replaces,
+        "cost": cost_json(&spec.cost),
+        "mode": mode_name(spec.mode),
+        "consistency": spec.consistency.name(),
+        "on_fail": on_fail_name(rule.on_fail),
+        "count_denied": spec.count_denied,
+        "max_debt": spec.max_debt,
+        "soft": spec.soft.map(|soft| format!("{}%", soft.percent)),
+        "missing": missing_name(spec.missing),
+        "shards": spec.shards,
+        "max_memory": spec.max_memory.map(|percent| format!("{percent}%")),
+        "lease": spec.lease.map(lease_text),
+        "case": spec.case.map(case),
+        "doc_url": spec.doc_url,
+    });
+    if let Value::Object(fields) = fields { fields } else { Map::new() }
+}
+
+/// A limit as JSON, with the numbers that apply: those of the rule, or of the client's override.
+pub fn limit_json(spec: &LimitSpec, limit: &Limit) -> Value {
+    let mut fields = json!({
+        "algorithm": spec.algorithm.name(),
+        "capacity": limit.capacity(),
+        "interval_ns": interval(limit),
+    });
+    let window = duration::display(limit.window().nanos());
+    let more = match limit {
+        Limit::Concurrency(slots) => json!({ "slots": slots.slots(), "slot_ttl": window }),
+        Limit::Queue(queue) => {
+            let max_delay = duration::display(Span::nanos(queue.max_delay()));
+            json!({ "requests": queue.requests(), "window": window, "max_delay": max_delay })
+        }
+        Limit::Gcra(gcra) => json!({ "requests": gcra.requests(), "window": window, "burst": gcra.burst() }),
+        other => {
+            let align = if spec.align == Align::Key { "key" } else { "clock" };
+            json!({ "requests": other.requests(), "window": window, "align": align })
+        }
+    };
+    if let (Value::Object(fields), Value::Object(more)) = (&mut fields, more) {
+        fields.extend(more);
+    }
+    fields
+}
+
+fn matches_json(matches: &MatchSpec) -> Value {
+    conditions(matches).into_iter().map(|(name, patterns)| (name.to_owned(), json!(patterns))).collect()
+}
+
+fn cost_json(cost: &Cost) -> Value {
+    match cost {
+        Cost::Fixed(cost) => json!(cost),
+        Cost::ByMatch(cases) => {
+            cases.iter().map(|case| json!({ "match": matches_json(&case.matches), "cost": case.cost })).collect()
+        }
+    }
+}
+
+fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Enforce => "enforce",
+        Mode::Shadow => "shadow",
+        Mode::Off => "off",
+    }
+}
+
+fn on_fail_name(policy: OnFail) -> &'static str {
+    match policy {
+        OnFail::Allow => "allow",
+        OnFail::Deny => "deny",
+        OnFail::Local => "local",
+    }
+}
+
+fn missing_name(missing: Missing) -> &'static str {
+    match missing {
+        Missing::Skip => "skip",
+        Missing::Share => "share",
+    }
+}

@@ -1,0 +1,52 @@
+//! Columns that line up, also when cells are coloured.
+
+use super::visible;
+
+/// Rows of cells under a heading; a cell is its text and how it is painted.
+#[derive(Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<Cell>>,
+}
+
+#[derive(Debug)]
+struct Cell {
+    width: usize,
+    painted: String,
+}
+
+impl Table {
+    /// A table with these headings.
+    pub fn new<const N: usize>(heading: [&str; N], paint: impl Fn(&str) -> String) -> Table {
+        let mut table = Table::default();
+        table.row(heading.map(|text| (text.to_owned(), paint(text))));
+        table
+    }
+
+    /// Adds a row of cells: the text that is measured, and the same painted.
+    pub fn row<const N: usize>(&mut self, cells: [(String, String); N]) {
+        let cell = |(plain, painted): (String, String)| Cell { width: visible(&plain).chars().count(), painted };
+        self.rows.push(cells.map(cell).into_iter().collect());
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.rows {
+            let mut gap = 0;
+            for (cell, width) in row.iter().zip(&widths).filter(|(_, width)| **width > 0) {
+                if cell.width > 0 {
+                    write!(f, "{:gap$}{}", "", cell.painted)?;
+                    gap = 0;
+                }
+                gap += width - cell.width + 2;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! A request as flags, as JSON, or as a step of a table: owned, until it is asked.
+
+use clap::Args;
+use serde_json::Value;
+use tollgate_core::{Attribute, Purpose, Request, SlotId};
+use tollgate_rules::key::is_attribute;
+use tollgate_rules::nearest;
+
+/// Who asks for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedRequest {
+    /// Whose rules apply; that of the rules file if none is named.
+    pub namespace: Option<String>,
+    /// Attributes, each once.
+    pub attributes: Vec<(String, String)>,
+    /// Units to charge.
+    pub cost: u64,
+    /// Only ask.
+    pub peek: bool,
+    /// Holds a slot, so that concurrency rules apply.
+    pub in_flight: bool,
+}
+
+impl Default for OwnedRequest {
+    fn default() -> Self {
+        OwnedRequest { namespace: None, attributes: Vec::new(), cost: 1, peek: false, in_flight: false }
+    }
+}
+
+impl OwnedRequest {
+    /// Sets an attribute; the name may be any.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        if matches!(name, "method" | "path") {
+            return Err(format!("`{name}` comes from the endpoint: write endpoint \"GET /path\""));
+        }
+        if name == "namespace" {
+            self.namespace = Some(value.to_owned());
+            return Ok(());
+        }
+        if !is_attribute(name) {
+            return Err(format!(
+                "`{name}` is not the name of an attribute: a lower-case letter, then up to 63 of a-z, 0-9, _, ., -"
+            ));
+        }
+        self.attributes.retain(|(other, _)| other != name);
+        self.attributes.push((name.to_owned(), value.to_owned()));
+        Ok(())
+    }
+
+    /// Reads a request as the HTTP interface takes it.
+    pub fn from_json(text: &str) -> Result<OwnedRequest, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+        let Value::Object(fields) = value else {
+            return Err("a request is a JSON object such as {\"client_key\":\"user:42\"}".to_owned());
+        };
+        let mut request = OwnedRequest::default();
+        for (name, value) in &fields {
+            request.set_json(name, value)?;
+        }
+        Ok(request)
+    }
+
+    fn set_json(&mut self, name: &str, value: &Value) -> Result<(), String> {
+        match (name, value) {
+            ("cost", value) => {
+                self.cost = value.as_u64().ok_or("`cost` should be a whole number from 0")?;
+            }
+            ("peek", Value::Bool(peek)) => self.peek = *peek,
+            ("in_flight", Value::Bool(in_flight)) => self.in_flight = *in_flight,
+            ("attributes", Value::Object(custom)) => {
+                for (name, value) in custom {
+                    let value = value.as_str().ok_or_else(|| format!("`attributes.{name}` should be text"))?;
+                    self.set(name, value)?;
+                }
+            }
+            ("attributes", _) => return Err("`attributes` should be an object".to_owned()),
+            (name, Value::String(text)) if is_request_field(name) => self.set(name, text)?,
+            (name, _) if is_request_field(name) => return Err(format!("`{name}` should be text")),
+            ("peek" | "in_flight", _) => return Err(format!("`{name}` should be true or false")),
+            _ => {
+                let known = request_fields().chain(["cost", "peek", "in_flight", "attributes"]);
+                let hint = match nearest(name, known) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => "put attributes of your own under `attributes`".to_owned(),
+                };
+                return Err(format!("unknown field `{name}`; {hint}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Attributes without a name of their own, for [`OwnedRequest::ask`].
+    pub fn custom(&self) -> Vec<(&str, &str)> {
+        let custom = self.attributes.iter().filter(|(name, _)| Attribute::from_name(name).is_none());
+        custom.map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    /// The request as the engine takes it.
+    pub fn ask<'a>(&'a self, namespace: &'a str, custom: &'a [(&'a str, &'a str)], slot: Option<SlotId>) -> Request<'a> {
+        let mut request = Request::new().in_namespace(self.namespace.as_deref().unwrap_or(namespace)).cost(self.cost);
+        for (name, value) in &self.attributes {
+            if let Some(attribute) = Attribute::from_name(name) {
+                request.set(attribute, value);
+            }
+        }
+        let purpose = if self.peek { Purpose::Peek } else { Purpose::Consume };
+        Request { custom, purpose, slot, ..request }
+    }
+
+    /// In one line: `api_key=abc endpoint="GET /x" cost=2`.
+    pub fn summary(&self) -> String {
+        let quoted = |value: &str| match value.contains([' ', '"']) || value.is_empty() {
+            true => format!("{value:?}"),
+            false => value.to_owned(),
+        };
+        let mut words: Vec<String> =
+            self.attributes.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect();
+        words.extend(self.namespace.iter().map(|name| format!("namespace={}", quoted(name))));
+        words.push(format!("cost={}", self.cost));
+        words.extend(self.in_flight.then(|| "in_flight".to_owned()));
+        words.extend(self.peek.then(|| "peek".to_owned()));
+        words.join(" ")
+    }
+}
+
+/// Names that a request has a field for.
+fn request_fields() -> impl Iterator<Item = &'static str> {
+    Attribute::ALL.into_iter().map(Attribute::name).chain(["namespace"])
+}
+
+fn is_request_field(name: &str) -> bool {
+    request_fields().any(|field| field == name)
+}
+
+/// The request as flags.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Request")]
+pub struct RequestArgs {
+    /// The caller: user:42, key:abc, ip:192.0.2.1, org:acme, or any text
+    #[arg(long, value_name = "KEY")]
+    client_key: Option<String>,
+    /// The caller's API key
+    #[arg(long, value_name = "KEY")]
+    api_key: Option<String>,
+    /// The user
+    #[arg(long, value_name = "ID")]
+    user_id: Option<String>,
+    /// The caller's address
+    #[arg(long, value_name = "ADDRESS")]
+    ip: Option<String>,
+    /// The organisation
+    #[arg(long, value_name = "NAME")]
+    org: Option<String>,
+    /// The plan, such as free or paid
+    #[arg(long, value_name = "NAME")]
+    tier: Option<String>,
+    /// "METHOD /path", or just /path
+    #[arg(long, value_name = "ENDPOINT")]
+    endpoint: Option<String>,
+    /// An attribute of your own; may be repeated
+    #[arg(long = "attr", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    attributes: Vec<(String, String)>,
+    /// Units to charge; 0 reads [default: 1]
+    #[arg(long, value_name = "N")]
+    cost: Option<u64>,
+    /// Only ask: nothing is charged
+    #[arg(long)]
+    peek: bool,
+    /// Hold a slot, so that rules about requests in flight apply
+    #[arg(long)]
+    in_flight: bool,
+    /// Whose rules apply [default: the namespace of the rules file]
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as region=eu")?;
+    OwnedRequest::default().set(name, value)?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+impl RequestArgs {
+    /// True if no flag was given.
+    pub fn is_empty(&self) -> bool {
+        let RequestArgs { attributes, cost, peek, in_flight, namespace, .. } = self;
+        let set = self.known().into_iter().any(|(_, value)| value.is_some());
+        !set && attributes.is_empty() && cost.is_none() && !peek && !in_flight && namespace.is_none()
+    }
+
+    /// The request, on top of one that was given in another form.
+    pub fn over(&self, mut request: OwnedRequest) -> OwnedRequest {
+        let known = self.known().into_iter().filter_map(|(attribute, value)| Some((attribute.name(), value?)));
+        let custom = self.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in known.chain(custom) {
+            request.attributes.retain(|(other, _)| other != name);
+            request.attributes.push((name.to_owned(), value.to_owned()));
+        }
+        OwnedRequest {
+            namespace: self.namespace.clone().or(request.namespace),
+            cost: self.cost.unwrap_or(request.cost),
+            peek: self.peek || request.peek,
+            in_flight: self.in_flight || request.in_flight,
+            attributes: request.attributes,
+        }
+    }
+
+    fn known(&self) -> [(Attribute, Option<&str>); 7] {
+        [
+            (Attribute::ClientKey, self.client_key.as_deref()),
+            (Attribute::ApiKey, self.api_key.as_deref()),
+            (Attribute::UserId, self.user_id.as_deref()),
+            (Attribute::Ip, self.ip.as_deref()),
+            (Attribute::Org, self.org.as_deref()),
+            (Attribute::Tier, self.tier.as_deref()),
+            (Attribute::Endpoint, self.endpoint.as_deref()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_request_of_the_http_interface() {
+        let text = r#"{"client_key":"user:42","endpoint":"POST /x","cost":3,"attributes":{"region":"eu"}}"#;
+        let request = OwnedRequest::from_json(text).unwrap();
+        assert_eq!(request.summary(), "region=eu client_key=user:42 endpoint=\"POST /x\" cost=3");
+        assert_eq!(request.custom(), [("region", "eu")]);
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_know() {
+        let cases = [
+            ("[]", "a request is a JSON object"),
+            ("{\"cost\":-1}", "`cost` should be a whole number"),
+            ("{\"cost\":1.5}", "`cost` should be a whole number"),
+            ("{\"teir\":\"free\"}", "did you mean `tier`?"),
+            ("{\"region\":\"eu\"}", "under `attributes`"),
+            ("{\"tier\":1}", "`tier` should be text"),
+            ("{\"attributes\":{\"a\":1}}", "`attributes.a` should be text"),
+            ("{\"attributes\":{\"path\":\"/\"}}", "comes from the endpoint"),
+            ("{", "not JSON"),
+        ];
+        for (text, message) in cases {
+            let error = OwnedRequest::from_json(text).expect_err(text);
+            assert!(error.contains(message), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn flags_win_over_json() {
+        let json = OwnedRequest::from_json(r#"{"tier":"free","cost":3}"#).unwrap();
+        let args = RequestArgs { tier: Some("paid".to_owned()), ..RequestArgs::default() };
+        assert_eq!(args.over(json).summary(), "tier=paid cost=3");
+    }
+}
