@@ -3,14 +3,15 @@
 //! A problem found here has a field and no line; whoever has the text adds it. The bounds are those of RELIABILITY
 //! J11 to J13 and of the arithmetic: below 1 µs per unit or above 2^63 ns per bucket, integer time has no room.
 
+mod across;
 mod limit;
 
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
-use crate::nearest::nearest;
 use crate::problem::{Problem, quote};
 use crate::spec::{Algorithm, Consistency, LimitSpec, Mode, OverrideSpec, Place, RuleFile, RuleSpec};
+
+pub(crate) use across::across;
 
 /// Most units per window.
 pub const REQUESTS_MAX: u64 = 1 << 53;
@@ -141,113 +142,6 @@ pub(crate) fn change(change: &OverrideSpec, index: usize) -> Vec<Problem> {
         found.add("bad-time", "valid_until", message, "`valid_until` must be later than `valid_from`");
     }
     found.problems
-}
-
-/// What is wrong between rules, clients and overrides.
-pub(crate) fn across(file: &RuleFile) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    if !is_label(&file.namespace) {
-        let message = format!("{} cannot be a namespace", quote(&file.namespace));
-        problems.push(Problem::error("bad-name", Place::default(), "namespace", message).help(LABEL_HELP));
-    }
-    let names = names(file, &mut problems);
-    replaced(file, &names, &mut problems);
-    clients(file, &mut problems);
-    overrides(file, &names, &mut problems);
-    problems
-}
-
-type Names<'a> = HashMap<&'a str, usize>;
-
-fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
-    let mut names = Names::new();
-    for (index, rule) in file.rules.iter().enumerate() {
-        let Some(name) = rule.name.as_deref() else { continue };
-        if let Some(first) = names.insert(name, index).and_then(|first| file.rules.get(first)) {
-            let message = match rule.at.line {
-                0 => format!("two rules have the name {}", quote(name)),
-                line => format!("two rules have the name {}, on lines {} and {line}", quote(name), first.at.line),
-            };
-            let problem = Problem::error("duplicate-name", rule.at, format!("rules[{index}].name"), message);
-            problems.push(problem.help("give one of them another name"));
-        }
-    }
-    names
-}
-
-fn replaced(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
-    for (index, rule) in file.rules.iter().enumerate() {
-        for (at, other) in rule.replaces.iter().enumerate() {
-            let mut add = |message, help: String| {
-                // A single name may stand without a list around it; its place is found either way.
-                let field = format!("rules[{index}].replaces[{at}]");
-                problems.push(Problem::error("unknown-rule", rule.at, field, message).help(help));
-            };
-            if rule.name.as_ref() == Some(other) {
-                add(
-                    format!("the rule {} replaces itself", quote(other)),
-                    "name other rules, or use `mode: off`".to_owned(),
-                );
-            } else if !names.contains_key(other.as_str()) {
-                add(format!("there is no rule with the name {}", quote(other)), known(other, names));
-            }
-        }
-    }
-}
-
-fn clients(file: &RuleFile, problems: &mut Vec<Problem>) {
-    let mut seen = HashMap::new();
-    for (index, client) in file.clients.iter().enumerate().filter(|(_, client)| !client.client_key.is_empty()) {
-        let field = format!("clients[{index}].client_key");
-        if !is_client_key(&client.client_key) {
-            let message = format!("{} cannot be a client key", quote(&client.client_key));
-            problems.push(Problem::error("bad-name", client.at, field, message).help(CLIENT_HELP));
-        } else if seen.insert(client.client_key.as_str(), index).is_some() {
-            let message = format!("the client {} is there twice", quote(&client.client_key));
-            problems.push(Problem::error("duplicate-name", client.at, field, message).help("keep one of them"));
-        }
-    }
-}
-
-fn overrides(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
-    let mut seen: HashMap<(&str, &str), Vec<&OverrideSpec>> = HashMap::new();
-    for (index, change) in file.overrides.iter().enumerate().filter(|(_, change)| !change.rule.is_empty()) {
-        let mut found = Found { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
-        if !is_client_key(&change.client_key) && !change.client_key.is_empty() {
-            let message = format!("{} cannot be a client key", quote(&change.client_key));
-            found.add("bad-name", "client_key", message, CLIENT_HELP);
-        }
-        match names.get(change.rule.as_str()).and_then(|rule| file.rules.get(*rule)) {
-            Some(rule) => limit::check_change(change, rule, &mut found),
-            None => {
-                let message = format!("there is no rule with the name {}", quote(&change.rule));
-                found.add("unknown-rule", "rule", message, &known(&change.rule, names));
-            }
-        }
-        let others = seen.entry((&change.client_key, &change.rule)).or_default();
-        if others.iter().any(|other| overlaps(other, change)) {
-            let message = format!("{} has two overrides of {} at once", quote(&change.client_key), quote(&change.rule));
-            found.add("duplicate-name", "", message, "keep one, or give them periods that do not overlap");
-        }
-        others.push(change);
-        problems.append(&mut found.problems);
-    }
-}
-
-fn overlaps(a: &OverrideSpec, b: &OverrideSpec) -> bool {
-    let period = |change: &OverrideSpec| (change.valid_from_ns.unwrap_or(0), change.valid_until_ns.unwrap_or(u64::MAX));
-    let ((from_a, until_a), (from_b, until_b)) = (period(a), period(b));
-    from_a < until_b && from_b < until_a
-}
-
-fn known(name: &str, names: &Names<'_>) -> String {
-    let mut all: Vec<&str> = names.keys().copied().collect();
-    all.sort_unstable();
-    match nearest(name, all.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None if all.is_empty() => "no rule of this file has a name".to_owned(),
-        None => format!("rules with a name: {}", all.get(..all.len().min(8)).unwrap_or_default().join(", ")),
-    }
 }
 
 const LABEL_HELP: &str = "use 1 to 128 printable ASCII characters without `\"` and `\\`";

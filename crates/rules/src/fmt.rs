@@ -8,9 +8,11 @@ mod order;
 mod print;
 mod scalar;
 
+use std::collections::HashMap;
+
 use crate::problem::Problems;
 use crate::report::Report;
-use crate::yaml::{self, Kind, Node};
+use crate::yaml::{self, Key, Kind, Node};
 use order::Order;
 
 /// The text in canonical layout. Fails only on what is not YAML; rules in it need not be valid.
@@ -35,9 +37,10 @@ fn same(a: &Node, b: &Node) -> bool {
         }
         (Kind::List(a), Kind::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Kind::Map(a), Kind::Map(b)) => {
-            let other = |name: &str| b.iter().find(|(key, _)| key.text == name);
-            a.len() == b.len()
-                && a.iter().all(|(key, value)| other(&key.text).is_some_and(|(_, other)| same(value, other)))
+            let other: HashMap<&str, &Node> = b.iter().map(|(key, value)| (key.text.as_str(), value)).collect();
+            let found =
+                |(key, value): &(Key, Node)| other.get(key.text.as_str()).is_some_and(|other| same(value, other));
+            a.len() == b.len() && a.iter().all(found)
         }
         (Kind::Scalar { text: a, .. }, Kind::Scalar { text: b, .. }) => a == b,
         _ => false,

@@ -85,11 +85,21 @@ impl Problems {
 
     /// Adds one.
     pub fn push(&mut self, problem: Problem) {
-        if self.kept.len() < Self::KEPT {
-            self.kept.push(problem);
-        } else {
+        if self.is_full() {
             self.dropped += 1;
+        } else {
+            self.kept.push(problem);
         }
+    }
+
+    /// Whether further ones would only be counted.
+    pub fn is_full(&self) -> bool {
+        self.kept.len() >= Self::KEPT
+    }
+
+    /// Counts problems that nobody will read, without making them.
+    pub fn skip(&mut self, count: usize) {
+        self.dropped += count;
     }
 
     /// Adds all of `other`.

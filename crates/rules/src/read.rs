@@ -6,12 +6,14 @@
 
 mod client;
 mod field;
+mod fields;
 mod limit;
 mod matching;
 mod rule;
 
 pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
-use field::{Fields, Path, Value};
+use field::{Path, Value};
+use fields::Fields;
 pub(crate) use limit::LIMIT_FIELDS;
 use matching::Spelling;
 pub(crate) use rule::{COST_FIELDS, RULE_FIELDS};
@@ -42,6 +44,14 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
 ];
 
 /// Reads a rules file.
+///
+/// ```
+/// let file = tollgate_rules::read("rules.yaml", "rules:\n  - limit: { requests: 10, window: 1s }\n").unwrap();
+/// assert_eq!(file.rules[0].limit.as_ref().unwrap().capacity(), 10);
+///
+/// let report = tollgate_rules::read("rules.yaml", "rules:\n  - limit: { requests: 10, window: 60 }\n").unwrap_err();
+/// assert!(report.to_string().starts_with("error[bad-duration]: rules[0].limit.window: `60` has no unit"));
+/// ```
 pub fn read(file_name: &str, text: &str) -> Result<RuleFile, Report> {
     let mut problems = Problems::default();
     let file = match yaml::parse(text) {

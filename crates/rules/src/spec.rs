@@ -3,10 +3,15 @@
 //! Everything is public and constructible by hand, because YAML is only one of the sources. What must hold between
 //! the fields is said once, in [`crate::check`].
 
+mod limit;
+mod policy;
+
 use crate::endpoint::EndpointMatcher;
 use crate::key::KeyBy;
 use crate::path::{Case, EscapedSlash};
 use crate::pattern::Matcher;
+pub use limit::{Algorithm, Align, LimitSpec};
+pub use policy::{Consistency, Lease, Missing, Mode, OnFail, Soft};
 
 /// A position in a rules file, both counted from 1; 0 means "not from a file".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -157,139 +162,6 @@ impl MatchSpec {
     }
 }
 
-/// How much is allowed. Which numbers count depends on the algorithm; the others are zero or `None`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitSpec {
-    /// How it is measured.
-    pub algorithm: Algorithm,
-    /// Units per window; 0 refuses everything.
-    pub requests: u64,
-    /// Length of the window.
-    pub window_ns: u64,
-    /// Capacity of a bucket, when it differs from `requests`.
-    pub burst: Option<u64>,
-    /// Requests in flight (concurrency).
-    pub slots: u64,
-    /// When a slot whose holder died comes back (concurrency).
-    pub slot_ttl_ns: u64,
-    /// How long a request may be asked to wait; makes a leaky bucket a queue.
-    pub max_delay_ns: Option<u64>,
-    /// Where windows start.
-    pub align: Align,
-}
-
-impl Default for LimitSpec {
-    fn default() -> Self {
-        Self {
-            algorithm: Algorithm::default(),
-            requests: 0,
-            window_ns: 0,
-            burst: None,
-            slots: 0,
-            slot_ttl_ns: Self::SLOT_TTL_NS,
-            max_delay_ns: None,
-            align: Align::default(),
-        }
-    }
-}
-
-impl LimitSpec {
-    /// Slot lifetime where the rule names none: 10 s.
-    pub const SLOT_TTL_NS: u64 = 10_000_000_000;
-
-    /// Whether it is the queue form of the leaky bucket.
-    pub fn is_queue(&self) -> bool {
-        self.algorithm == Algorithm::LeakyBucket && self.max_delay_ns.is_some()
-    }
-
-    /// Whether it is GCRA under one of its names: token bucket, GCRA, leaky bucket as meter.
-    pub fn is_gcra(&self) -> bool {
-        matches!(self.algorithm, Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket) && !self.is_queue()
-    }
-
-    /// Whether it refuses every request.
-    pub fn blocks(&self) -> bool {
-        match self.algorithm {
-            Algorithm::Concurrency => self.slots == 0,
-            _ => self.requests == 0,
-        }
-    }
-
-    /// The largest cost that can ever pass, and what callers are told as the limit.
-    pub fn capacity(&self) -> u64 {
-        match self.algorithm {
-            Algorithm::Concurrency => self.slots,
-            _ if self.requests == 0 => 0,
-            _ if self.is_queue() => self.queue_capacity(),
-            _ if self.is_gcra() => self.burst.unwrap_or(self.requests),
-            _ => self.requests,
-        }
-    }
-
-    /// SPEC 5.3: a cost above floor(max_delay / T) + 1 never fits, where T = window / requests.
-    fn queue_capacity(&self) -> u64 {
-        let waits = u128::from(self.max_delay_ns.unwrap_or(0)) * u128::from(self.requests);
-        let places = waits / u128::from(self.window_ns.max(1)) + 1;
-        u64::try_from(places).unwrap_or(u64::MAX)
-    }
-}
-
-/// How a limit is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// Refills steadily up to `burst`.
-    #[default]
-    TokenBucket,
-    /// The same under its telephone name.
-    Gcra,
-    /// The same seen from the other side; with `max_delay` a queue.
-    LeakyBucket,
-    /// Counts per aligned window.
-    FixedWindow,
-    /// Remembers every admitted request.
-    SlidingWindowLog,
-    /// Weighs the previous window.
-    SlidingWindowCounter,
-    /// Counts what is in flight.
-    Concurrency,
-}
-
-impl Algorithm {
-    /// Every algorithm.
-    pub const ALL: [Self; 7] = [
-        Self::TokenBucket,
-        Self::Gcra,
-        Self::LeakyBucket,
-        Self::FixedWindow,
-        Self::SlidingWindowLog,
-        Self::SlidingWindowCounter,
-        Self::Concurrency,
-    ];
-
-    /// Its name in files, metrics and answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TokenBucket => "token_bucket",
-            Self::Gcra => "gcra",
-            Self::LeakyBucket => "leaky_bucket",
-            Self::FixedWindow => "fixed_window",
-            Self::SlidingWindowLog => "sliding_window_log",
-            Self::SlidingWindowCounter => "sliding_window_counter",
-            Self::Concurrency => "concurrency",
-        }
-    }
-}
-
-/// Where windows start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Align {
-    /// At multiples of the window since the epoch.
-    #[default]
-    Clock,
-    /// Offset by a hash of the key, so that resets do not fall together.
-    Key,
-}
-
 /// What a request costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cost {
@@ -322,81 +194,6 @@ pub struct CostCase {
     pub matches: MatchSpec,
     /// What it costs.
     pub cost: u64,
-}
-
-/// Whether a rule is enforced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// It denies.
-    #[default]
-    Enforce,
-    /// It decides and is counted, and never denies.
-    Shadow,
-    /// It is not looked at.
-    Off,
-}
-
-/// How the buckets of a rule are shared by nodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Consistency {
-    /// One decision in the store each.
-    #[default]
-    Exact,
-    /// Tokens taken in advance, spent in memory.
-    Leased,
-    /// Decided locally, counted behind.
-    Async,
-    /// A static share per node.
-    Local,
-}
-
-impl Consistency {
-    /// Its name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exact => "exact",
-            Self::Leased => "leased",
-            Self::Async => "async",
-            Self::Local => "local",
-        }
-    }
-}
-
-/// What happens when the store does not answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OnFail {
-    /// Requests pass.
-    Allow,
-    /// Requests are refused.
-    Deny,
-    /// Each node enforces its share.
-    Local,
-}
-
-/// What happens to requests that lack a key part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Missing {
-    /// The rule does not apply.
-    #[default]
-    Skip,
-    /// They all share one bucket.
-    Share,
-}
-
-/// Admission above the limit with falling probability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Soft {
-    /// The excess at which nothing passes any more, in percent of the limit (1 to 1000).
-    pub percent: u32,
-}
-
-/// Size of one lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lease {
-    /// That many tokens.
-    Tokens(u64),
-    /// What that many seconds are expected to need.
-    Seconds(u64),
 }
 
 /// What is known about one client.

@@ -6,6 +6,7 @@
 //! is for the reader of a field to say (Y04).
 
 mod build;
+mod refuse;
 
 use crate::problem::Problem;
 use crate::spec::Place;

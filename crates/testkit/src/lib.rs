@@ -6,6 +6,7 @@
 //! | [`reference`] | what should a store answer? The whole of all-or-nothing, on a map, without any cleverness |
 //! | [`model`] | what should an algorithm answer? SPEC section 5 once more, in unbounded integers and from other state |
 //! | [`oracle`] | do the promises hold? Keeps everything that was admitted, and searches instead of computing |
+//! | [`suite`] | does a store keep what [`Store`](tollgate_store::Store) promises? |
 //! | [`fuzzing`] | does it hold for any bytes? |
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
@@ -18,6 +19,7 @@ pub mod model;
 pub mod oracle;
 pub mod reference;
 pub mod subject;
+pub mod suite;
 pub mod vectors;
 
 pub use answer::Answer;

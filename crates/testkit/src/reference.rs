@@ -30,11 +30,12 @@ impl Reference {
         self.bucket(charge).admits(&charge.limit_at(now), now, &charge.ask)
     }
 
+    /// A soft charge is decided and recorded under its raised limit, and told under its own.
     fn apply(&mut self, now: Time, charge: &Charge, allowed: bool, effect: Effect) -> Outcome {
         let limit = charge.limit_at(now);
         let bucket = self.bucket_mut(charge);
         let granted = if charge.ask.writes() { bucket.record(&limit, now, &charge.ask, effect) } else { 0 };
-        bucket.view(&limit, now, &charge.ask, allowed, granted)
+        bucket.view(&charge.limit, now, &charge.ask, allowed, granted)
     }
 }
 

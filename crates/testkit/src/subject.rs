@@ -1,8 +1,10 @@
 //! What the test vectors run against: anything that keeps buckets, driven by a clock that the test holds.
 
 use std::fmt;
+use std::sync::Arc;
 
-use tollgate_core::{Charge, Outcome, SlotId, Time};
+use tollgate_core::{Ask, Charge, ManualClock, Outcome, Receipt, SlotId, Time};
+use tollgate_store::{Memory, MemoryConfig, Outcomes};
 
 use crate::Reference;
 
@@ -16,25 +18,31 @@ pub trait Subject {
 
     /// Releases a slot; false if `id` holds none.
     fn release(&mut self, now: Time, charge: &Charge, id: SlotId) -> bool;
+
+    /// Drops what may be dropped, if it ever drops anything. Nobody may notice.
+    fn sweep(&mut self, _now: Time) {}
 }
 
 /// A way to make subjects, by the name that `--store` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
+    /// [`tollgate_store::Memory`] on a manual clock.
+    Memory,
     /// [`Reference`]: the model of a store.
     Reference,
 }
 
 impl Store {
     /// What the vectors run on unless told otherwise.
-    pub const DEFAULT: Store = Store::Reference;
+    pub const DEFAULT: Store = Store::Memory;
 
     /// Every store there is.
-    pub const ALL: [Store; 1] = [Store::Reference];
+    pub const ALL: [Store; 2] = [Store::Memory, Store::Reference];
 
     /// The name that chooses it.
     pub const fn name(self) -> &'static str {
         match self {
+            Store::Memory => "memory",
             Store::Reference => "reference",
         }
     }
@@ -47,6 +55,7 @@ impl Store {
     /// A subject without any bucket.
     pub fn open(self) -> Box<dyn Subject> {
         match self {
+            Store::Memory => Box::new(InMemory::default()),
             Store::Reference => Box::new(Reference::default()),
         }
     }
@@ -64,3 +73,53 @@ impl fmt::Display for UnknownStore {
 }
 
 impl std::error::Error for UnknownStore {}
+
+/// The in-memory store, with its clock in our hands.
+pub struct InMemory {
+    store: Memory,
+    clock: ManualClock,
+    /// Receipts written so far: each gets a number of its own.
+    receipts: u64,
+}
+
+impl Default for InMemory {
+    fn default() -> Self {
+        let clock = ManualClock::default();
+        let config = MemoryConfig { max_memory: 1 << 20, shards: 2, ..MemoryConfig::default() };
+        InMemory { store: Memory::with_clock(config, Arc::new(clock.clone())), clock, receipts: 0 }
+    }
+}
+
+impl InMemory {
+    fn give_back(&mut self, now: Time, charge: &Charge, units: u64, stamp: Time, slot: Option<SlotId>) -> bool {
+        self.clock.set(now);
+        self.receipts += 1;
+        let Charge { bucket, limit, .. } = *charge;
+        self.store.give_back_now(&[Receipt { bucket, limit, units, stamp, slot, number: self.receipts }]) == 1
+    }
+}
+
+impl Subject for InMemory {
+    fn take(&mut self, now: Time, charges: &[Charge]) -> Vec<Outcome> {
+        self.clock.set(now);
+        let mut outcomes = Outcomes::new();
+        let _ = self.store.take_now(charges, &mut outcomes);
+        outcomes.into_vec()
+    }
+
+    /// A store refunds by receipt only: without a stamp, the receipt is for whatever the bucket shows.
+    fn refund(&mut self, now: Time, charge: &Charge, units: u64, stamp: Option<Time>) {
+        let looks = [Charge { ask: Ask::Peek(0), ..*charge }];
+        let stamp = stamp.unwrap_or_else(|| self.take(now, &looks)[0].stamp);
+        self.give_back(now, charge, units, stamp, None);
+    }
+
+    fn release(&mut self, now: Time, charge: &Charge, id: SlotId) -> bool {
+        self.give_back(now, charge, 1, now, Some(id))
+    }
+
+    fn sweep(&mut self, now: Time) {
+        self.clock.set(now);
+        self.store.sweep();
+    }
+}

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::Value;
-use tollgate_core::{Attribute, Purpose, Request, SlotId};
+use tollgate_core::{Attribute, Request, SlotId};
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::nearest;
 
@@ -103,8 +103,8 @@ impl OwnedRequest {
                 request.set(attribute, value);
             }
         }
-        let purpose = if self.peek { Purpose::Peek } else { Purpose::Consume };
-        Request { custom, purpose, slot, ..request }
+        (request.custom, request.slot) = (custom, slot);
+        if self.peek { request.peek() } else { request }
     }
 
     /// In one line: `api_key=abc endpoint="GET /x" cost=2`.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use super::fields::{Fields, suggest, unknown_field};
 use crate::duration;
-use crate::nearest::nearest;
 use crate::problem::{Fault, Problem, Problems, quote};
 use crate::spec::Place;
 use crate::yaml::{Kind, Node, is_blank};
@@ -68,7 +68,10 @@ impl<'a> Value<'a> {
             return Fields { value: self, known: false, allowed };
         };
         for (key, _) in entries.iter().filter(|(key, _)| !allowed.contains(&key.text.as_str())) {
-            problems.push(unknown_field(&self, &key.text, key.place(), allowed));
+            match problems.is_full() {
+                true => problems.skip(1),
+                false => problems.push(unknown_field(&self, &key.text, key.place(), allowed)),
+            }
         }
         Fields { value: self, known: true, allowed }
     }
@@ -208,59 +211,6 @@ impl<'a> Value<'a> {
             }
         }
     }
-}
-
-/// The fields of a map, read one by one.
-pub(crate) struct Fields<'a> {
-    pub(crate) value: Value<'a>,
-    known: bool,
-    allowed: &'static [&'static str],
-}
-
-impl Fields<'_> {
-    /// Whether it really was a map, so that a missing field is worth a problem.
-    pub(crate) fn known(&self) -> bool {
-        self.known
-    }
-
-    pub(crate) fn get(&self, name: &'static str) -> Option<Value<'_>> {
-        self.value.node.get(name).map(|node| Value { node, path: Path::Field(&self.value.path, name) })
-    }
-
-    /// The field, or a problem that it is missing.
-    pub(crate) fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<Value<'_>> {
-        let found = self.get(name);
-        if found.is_none() && self.known && !self.is_misspelt(name) {
-            let owner = self.value.path.to_string();
-            let owner = if owner.is_empty() { "the file" } else { &owner };
-            let message = format!("{owner} has no `{name}`");
-            problems.push(self.value.problem("missing-field", message).help(help));
-        }
-        found
-    }
-
-    /// Whether an unknown field has already been reported as a typo of this one.
-    fn is_misspelt(&self, name: &str) -> bool {
-        let Kind::Map(entries) = &self.value.node.kind else { return false };
-        let unknown = entries.iter().map(|(key, _)| key.text.as_str()).filter(|key| !self.allowed.contains(key));
-        unknown.take(16).any(|key| nearest(key, self.allowed.iter().copied()) == Some(name))
-    }
-}
-
-/// Help for a word that is not one of `names`.
-pub(crate) fn suggest(word: &str, names: &[&str]) -> String {
-    let allowed = names.join(", ");
-    match nearest(word, names.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}"),
-        None => format!("allowed: {allowed}"),
-    }
-}
-
-fn unknown_field(owner: &Value<'_>, name: &str, at: Place, allowed: &[&str]) -> Problem {
-    let path = owner.path.to_string();
-    let inside = if path.is_empty() { "at the top level".to_owned() } else { format!("in {path}") };
-    let message = format!("unknown field {} {inside}", quote(name));
-    Problem::error("unknown-field", at, Path::Field(&owner.path, name), message).help(suggest(name, allowed))
 }
 
 fn is_digits(text: &str) -> bool {

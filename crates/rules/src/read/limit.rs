@@ -1,6 +1,7 @@
 //! `limit`: which fields an algorithm has, and their numbers.
 
-use super::field::{Fields, Value};
+use super::field::Value;
+use super::fields::Fields;
 use crate::check;
 use crate::problem::{Problem, Problems};
 use crate::spec::{Algorithm, Align, LimitSpec};

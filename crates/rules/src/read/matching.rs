@@ -62,7 +62,7 @@ fn read_matcher(value: &Value<'_>, attribute: &str, spelling: Spelling, problems
 
 /// A plain pattern over canonical paths, spelled canonically itself.
 fn path_pattern(text: &str, spelling: Spelling) -> Result<Pattern, Fault> {
-    if !text.starts_with('/') || text.ends_with("/*") {
+    if !text.starts_with('/') {
         return Pattern::parse(text);
     }
     match canonical_path(text, spelling.escaped_slash) {

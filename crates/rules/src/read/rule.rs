@@ -1,6 +1,7 @@
 //! One rule of the list.
 
-use super::field::{Fields, Value};
+use super::field::Value;
+use super::fields::Fields;
 use super::limit::read_limit;
 use super::matching::{Spelling, read_key_by, read_match};
 use crate::check;

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StructureStyle};
+use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 
+use super::refuse::{self, number, place};
 use super::{Comment, DEPTH_MAX, Document, Key, Kind, NODES_MAX, Node, SCALAR_BYTES_MAX, Span, TEXT_BYTES_MAX};
 use crate::problem::{Problem, Problems, quote};
 use crate::spec::Place;
@@ -27,7 +28,7 @@ pub(super) fn document(text: &str, comments: bool) -> Result<Document, Vec<Probl
     for event in Parser::new_from_str_with_options(text, options) {
         let step = match event {
             Ok((event, span)) => builder.event(event, &span),
-            Err(error) => Err(syntax(&error)),
+            Err(error) => Err(refuse::syntax(&error)),
         };
         if let Err(problem) = step {
             builder.problems.push(problem);
@@ -52,7 +53,7 @@ enum Held {
 type Seen = HashMap<String, Place>;
 
 struct Builder<'a> {
-    lines: LineStarts<'a>,
+    text: &'a str,
     open: Vec<Open>,
     root: Option<Node>,
     comments: Vec<Comment>,
@@ -64,7 +65,7 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(text: &'a str) -> Self {
         Self {
-            lines: LineStarts { text },
+            text,
             open: Vec::new(),
             root: None,
             comments: Vec::new(),
@@ -95,7 +96,7 @@ impl<'a> Builder<'a> {
             Event::Alias(_) | Event::UnresolvedAlias(_) => self.alias(span),
             Event::Comment(text, _) => {
                 let at = place(&span.start);
-                let own_line = self.lines.starts_with_comment(span);
+                let own_line = has_own_line(self.text, span);
                 self.comments.push(Comment { at, text: text.into_owned(), own_line });
                 Ok(())
             }
@@ -123,7 +124,7 @@ impl<'a> Builder<'a> {
     }
 
     fn alias(&mut self, span: &granit_parser::Span) -> Result<(), Problem> {
-        let written = span.slice(self.lines.text).unwrap_or("*");
+        let written = span.slice(self.text).unwrap_or("*");
         let problem = Problem::error(
             "yaml-alias",
             place(&span.start),
@@ -138,7 +139,7 @@ impl<'a> Builder<'a> {
 
     fn refuse_tag(&mut self, span: &granit_parser::Span) {
         let at = span.tag_start().unwrap_or(span.start);
-        let written = span.tag_span().and_then(|tag| tag.slice(self.lines.text)).unwrap_or("!");
+        let written = span.tag_span().and_then(|tag| tag.slice(self.text)).unwrap_or("!");
         let help = match written.starts_with("!!") {
             true => "anchors, aliases and tags are not allowed: remove it".to_owned(),
             false => format!("a value that starts with `!` needs quotes: \"{written}\""),
@@ -150,7 +151,7 @@ impl<'a> Builder<'a> {
 
     fn open(&mut self, span: &granit_parser::Span, style: StructureStyle, held: Held) -> Result<(), Problem> {
         if self.open.len() >= DEPTH_MAX {
-            return Err(too_deep(place(&span.start)));
+            return Err(refuse::too_deep(place(&span.start)));
         }
         self.open.push(Open { span: narrow(span, style == StructureStyle::Flow), held });
         Ok(())
@@ -196,8 +197,9 @@ impl<'a> Builder<'a> {
             return Err(self.problems.into_parts().0);
         }
         let empty = Node { span: Span { line: 1, column: 1, end_line: 1, flow: false }, kind: Kind::Map(Vec::new()) };
-        let root =
-            self.root.filter(|root| !matches!(&root.kind, Kind::Scalar { text, quoted: false } if super::is_blank(text)));
+        let root = self
+            .root
+            .filter(|root| !matches!(&root.kind, Kind::Scalar { text, quoted: false } if super::is_blank(text)));
         Ok(Document { root: root.unwrap_or(empty), comments: self.comments })
     }
 }
@@ -225,30 +227,6 @@ fn read_key(node: Node, seen: &mut Seen) -> (Key, Option<Problem>) {
     (Key { text, span: node.span }, problem)
 }
 
-fn syntax(error: &ScanError) -> Problem {
-    use granit_parser::ErrorKind;
-    let at = place(error.marker());
-    if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
-        return too_deep(at);
-    }
-    let help = match error.kind() {
-        ErrorKind::MissingAnchorOrAliasName => "a value that starts with `*` or `&` needs quotes: \"*\"",
-        ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
-            "indent with spaces, two for each level"
-        }
-        ErrorKind::DirectiveDisallowed => "remove the line that starts with `%`",
-        _ => {
-            "check indentation, brackets and quotes; values with `: `, ` #`, `{` or a leading `*`, `!`, `&` need quotes"
-        }
-    };
-    Problem::error("yaml-syntax", at, "", format!("not valid YAML: {}", error.info())).help(help)
-}
-
-fn too_deep(at: Place) -> Problem {
-    Problem::error("too-deep", at, "", format!("lists and maps are nested more than {DEPTH_MAX} deep"))
-        .help("no rules file needs that; check for stray brackets")
-}
-
 fn last_line(kind: &Kind) -> Option<u32> {
     match kind {
         Kind::List(items) => items.last().map(|item| item.span.end_line),
@@ -264,23 +242,8 @@ fn narrow(span: &granit_parser::Span, flow: bool) -> Span {
     Span { line, column, end_line: number(end).max(line), flow }
 }
 
-fn place(mark: &Marker) -> Place {
-    Place { line: number(mark.line()).max(1), column: number(mark.col()).saturating_add(1) }
-}
-
-fn number(value: usize) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
-}
-
-struct LineStarts<'a> {
-    text: &'a str,
-}
-
-impl LineStarts<'_> {
-    /// Whether only blanks precede the comment on its line.
-    fn starts_with_comment(&self, span: &granit_parser::Span) -> bool {
-        let before = span.start.byte_offset().and_then(|start| self.text.get(..start)).unwrap_or("");
-        let line = before.rsplit(['\n', '\r']).next().unwrap_or("");
-        line.trim().is_empty()
-    }
+/// Whether only blanks precede a comment on its line.
+fn has_own_line(text: &str, span: &granit_parser::Span) -> bool {
+    let before = span.start.byte_offset().and_then(|start| text.get(..start)).unwrap_or("");
+    before.rsplit(['\n', '\r']).next().unwrap_or("").trim().is_empty()
 }

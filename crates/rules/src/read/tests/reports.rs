@@ -1,4 +1,6 @@
-//! Whole reports of typical mistakes, as people see them. To print them anew: `cargo test reports -- --nocapture`.
+//! Whole reports of typical mistakes, as people see them.
+//!
+//! After a wanted change, build with `TOLLGATE_WRITE_REPORTS=path/to/reports.txt` to write them anew, and read the diff.
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Map, Value, json};
-use tollgate_core::{Clock, ManualClock, Purpose, Request, SlotId};
+use tollgate_core::{Clock, ManualClock, Request, SlotId};
 use tollgate_engine::{Decision, Engine, Ruling};
 use tollgate_rules::ruleset::{Explanation, Rule, RuleId, Standing};
 use tollgate_store::{Memory, MonotonicClock};
@@ -73,7 +73,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let custom = request.custom();
     let slot = |number: u64| request.in_flight.then_some(SlotId(u128::from(number)));
     for number in 0..args.after {
-        decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot(number)))?;
+        let _ = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot(number)))?;
     }
     let asked = request.ask(&loaded.file.namespace, &custom, slot(args.after));
     let case = Case::of(&engine, &asked)?;
@@ -111,7 +111,7 @@ struct Case {
 
 impl Case {
     fn of(engine: &Engine<Memory>, request: &Request<'_>) -> Result<Case> {
-        let before = decide(engine, &Request { purpose: Purpose::Peek, ..*request })?;
+        let before = decide(engine, &request.peek())?;
         Ok(Case { before, decision: decide(engine, request)? })
     }
 

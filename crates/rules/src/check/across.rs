@@ -1,0 +1,125 @@
+//! What must hold between rules, clients and overrides: names are unique, and whoever is named exists.
+
+use std::collections::HashMap;
+
+use super::{CLIENT_HELP, Found, LABEL_HELP, is_client_key, is_label, limit};
+use crate::nearest::nearest;
+use crate::problem::{Problem, quote};
+use crate::spec::{OverrideSpec, Place, RuleFile};
+
+/// What is wrong between rules, clients and overrides.
+pub(crate) fn across(file: &RuleFile) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if !is_label(&file.namespace) {
+        let message = format!("{} cannot be a namespace", quote(&file.namespace));
+        problems.push(Problem::error("bad-name", Place::default(), "namespace", message).help(LABEL_HELP));
+    }
+    let mut names = names(file, &mut problems);
+    replaced(file, &mut names, &mut problems);
+    clients(file, &mut problems);
+    overrides(file, &mut names, &mut problems);
+    problems
+}
+
+/// The names of a file, and how many more suggestions are made out of them: each looks at every name.
+struct Names<'a> {
+    index: HashMap<&'a str, usize>,
+    suggestions: usize,
+}
+
+impl Names<'_> {
+    fn suggest(&mut self, name: &str) -> String {
+        if self.suggestions == 0 {
+            return "name a rule of this file".to_owned();
+        }
+        self.suggestions -= 1;
+        let mut all: Vec<&str> = self.index.keys().copied().collect();
+        all.sort_unstable();
+        match nearest(name, all.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None if all.is_empty() => "no rule of this file has a name".to_owned(),
+            None => format!("rules with a name: {}", all.get(..all.len().min(8)).unwrap_or_default().join(", ")),
+        }
+    }
+}
+
+fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
+    let mut names = HashMap::new();
+    for (index, rule) in file.rules.iter().enumerate() {
+        let Some(name) = rule.name.as_deref() else { continue };
+        if let Some(first) = names.insert(name, index).and_then(|first| file.rules.get(first)) {
+            let message = match rule.at.line {
+                0 => format!("two rules have the name {}", quote(name)),
+                line => format!("two rules have the name {}, on lines {} and {line}", quote(name), first.at.line),
+            };
+            let problem = Problem::error("duplicate-name", rule.at, format!("rules[{index}].name"), message);
+            problems.push(problem.help("give one of them another name"));
+        }
+    }
+    Names { index: names, suggestions: crate::Report::SHOWN }
+}
+
+fn replaced(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>) {
+    for (index, rule) in file.rules.iter().enumerate() {
+        for (at, other) in rule.replaces.iter().enumerate() {
+            let mut add = |message, help: String| {
+                // A single name may stand without a list around it; its place is found either way.
+                let field = format!("rules[{index}].replaces[{at}]");
+                problems.push(Problem::error("unknown-rule", rule.at, field, message).help(help));
+            };
+            if rule.name.as_ref() == Some(other) {
+                add(
+                    format!("the rule {} replaces itself", quote(other)),
+                    "name other rules, or use `mode: off`".to_owned(),
+                );
+            } else if !names.index.contains_key(other.as_str()) {
+                add(format!("there is no rule with the name {}", quote(other)), names.suggest(other));
+            }
+        }
+    }
+}
+
+fn clients(file: &RuleFile, problems: &mut Vec<Problem>) {
+    let mut seen = HashMap::new();
+    for (index, client) in file.clients.iter().enumerate().filter(|(_, client)| !client.client_key.is_empty()) {
+        let field = format!("clients[{index}].client_key");
+        if !is_client_key(&client.client_key) {
+            let message = format!("{} cannot be a client key", quote(&client.client_key));
+            problems.push(Problem::error("bad-name", client.at, field, message).help(CLIENT_HELP));
+        } else if seen.insert(client.client_key.as_str(), index).is_some() {
+            let message = format!("the client {} is there twice", quote(&client.client_key));
+            problems.push(Problem::error("duplicate-name", client.at, field, message).help("keep one of them"));
+        }
+    }
+}
+
+fn overrides(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>) {
+    let mut seen: HashMap<(&str, &str), Vec<&OverrideSpec>> = HashMap::new();
+    for (index, change) in file.overrides.iter().enumerate().filter(|(_, change)| !change.rule.is_empty()) {
+        let mut found = Found { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
+        if !is_client_key(&change.client_key) && !change.client_key.is_empty() {
+            let message = format!("{} cannot be a client key", quote(&change.client_key));
+            found.add("bad-name", "client_key", message, CLIENT_HELP);
+        }
+        match names.index.get(change.rule.as_str()).and_then(|rule| file.rules.get(*rule)) {
+            Some(rule) => limit::check_change(change, rule, &mut found),
+            None => {
+                let message = format!("there is no rule with the name {}", quote(&change.rule));
+                found.add("unknown-rule", "rule", message, &names.suggest(&change.rule));
+            }
+        }
+        let others = seen.entry((&change.client_key, &change.rule)).or_default();
+        if others.iter().any(|other| overlaps(other, change)) {
+            let message = format!("{} has two overrides of {} at once", quote(&change.client_key), quote(&change.rule));
+            found.add("duplicate-name", "", message, "keep one, or give them periods that do not overlap");
+        }
+        others.push(change);
+        problems.append(&mut found.problems);
+    }
+}
+
+fn overlaps(a: &OverrideSpec, b: &OverrideSpec) -> bool {
+    let period = |change: &OverrideSpec| (change.valid_from_ns.unwrap_or(0), change.valid_until_ns.unwrap_or(u64::MAX));
+    let ((from_a, until_a), (from_b, until_b)) = (period(a), period(b));
+    from_a < until_b && from_b < until_a
+}

@@ -1,0 +1,243 @@
+//! What is allowed and probably not meant: warnings, each with what to do about it.
+//!
+//! A lint must be right nearly always, or people learn to look away. So each of these names a rule that cannot do what
+//! its author wrote it for.
+
+use std::time::Duration;
+
+use crate::endpoint::EndpointMatcher;
+use crate::key::{KNOWN_ATTRIBUTES, KeyBy};
+use crate::nearest::nearest;
+use crate::pattern::{Matcher, Pattern};
+use crate::problem::{Problem, Problems};
+use crate::spec::{LimitSpec, MatchSpec, Mode, RuleFile, RuleSpec};
+
+/// A burst worth more than this much of its rate is more than a few seconds.
+const BURST_SECONDS: u128 = 5;
+
+/// Warnings about a file that is valid.
+pub fn lint(file: &RuleFile) -> Problems {
+    let mut problems = Problems::default();
+    for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Mode::Off) {
+        let field = format!("rules[{number}]");
+        problems.extend(large_burst(rule, &field));
+        problems.extend(never_matches(rule, &field));
+        problems.extend(cost_never_fits(rule, &field));
+        problems.extend(always_exempted(file, rule, &field));
+        problems.extend(shadowed(file, number, rule, &field));
+        problems.extend(misspelt_attributes(rule, &field));
+    }
+    problems
+}
+
+fn large_burst(rule: &RuleSpec, field: &str) -> Option<Problem> {
+    let limit = rule.limit.as_ref().filter(|limit| limit.is_gcra() && limit.requests > 0)?;
+    let burst = limit.burst.filter(|burst| *burst > limit.requests)?;
+    let worth = u128::from(burst) * u128::from(limit.window_ns) / u128::from(limit.requests);
+    let seconds = worth / 1_000_000_000;
+    (seconds > BURST_SECONDS).then(|| {
+        let worth = Duration::from_nanos(u64::try_from(worth).unwrap_or(u64::MAX));
+        let message = format!("a burst of {burst} is what the rate gives back in {worth:?}");
+        Problem::warning("large-burst", rule.at, format!("{field}.limit.burst"), message)
+            .help("a caller may send all of it at once, and again after so long; lower `burst`, or leave it out")
+    })
+}
+
+fn never_matches(rule: &RuleSpec, field: &str) -> Option<Problem> {
+    let contradicts = |matcher: &Matcher| {
+        !matcher.any.is_empty() && matcher.any.iter().all(|pattern| matcher.none.iter().any(|none| covers(none, pattern)))
+    };
+    let endpoint_contradicts = |matcher: &EndpointMatcher| {
+        !matcher.any.is_empty() && matcher.any.iter().all(|pattern| matcher.none.contains(pattern))
+    };
+    let attribute = rule.matches.attributes.iter().find(|(_, matcher)| contradicts(matcher)).map(|(name, _)| name.as_str());
+    let endpoint = rule.matches.endpoint.as_ref().filter(|matcher| endpoint_contradicts(matcher)).map(|_| "endpoint");
+    let name = attribute.or(endpoint)?;
+    let message = format!("this rule can never match: everything `{name}` wants, it also refuses");
+    let problem = Problem::warning("never-matches", rule.at, format!("{field}.match.{name}"), message);
+    Some(problem.help("remove the `!` pattern, or the rule"))
+}
+
+/// Whether every value of `inner` is one of `outer`, as far as that is plain to see.
+fn covers(outer: &Pattern, inner: &Pattern) -> bool {
+    match (outer, inner) {
+        (Pattern::Any, _) => true,
+        (outer, Pattern::Exact(text)) => outer.matches(text),
+        (Pattern::Prefix(outer), Pattern::Prefix(inner)) => inner.starts_with(outer.as_str()),
+        (Pattern::Cidr(outer), Pattern::Cidr(inner)) => {
+            outer.prefix_len <= inner.prefix_len && outer.contains(inner.addr)
+        }
+        (outer, inner) => outer == inner,
+    }
+}
+
+fn cost_never_fits(rule: &RuleSpec, field: &str) -> Option<Problem> {
+    let capacity = rule.limit.as_ref().filter(|limit| !limit.blocks())?.capacity();
+    let cost = rule.cost.highest();
+    (cost > capacity).then(|| {
+        let message = format!("a cost of {cost} never fits into a limit of {capacity}: such a request is always denied");
+        Problem::warning("cost-never-fits", rule.at, format!("{field}.cost"), message)
+            .help("lower the cost, or raise `requests` or `burst`")
+    })
+}
+
+fn always_exempted(file: &RuleFile, rule: &RuleSpec, field: &str) -> Option<Problem> {
+    let exempts = |by: &&RuleSpec| {
+        let named = rule.name.as_ref().is_some_and(|name| by.replaces.contains(name));
+        let all = by.unlimited && by.replaces.is_empty() && !rule.unlimited;
+        by.mode == Mode::Enforce && (named || all) && includes(&by.matches, &rule.matches)
+    };
+    let by = file.rules.iter().filter(|by| !std::ptr::eq(*by, rule)).find(exempts)?;
+    let message = format!("this rule never applies: {} exempts everything it matches", title(by));
+    Some(Problem::warning("always-exempted", rule.at, field, message).help("narrow the other rule, or remove this one"))
+}
+
+/// A rule is shadowed if another one applies wherever it does, counts by the same key, and is never looser: then it
+/// can never be the one that decides.
+fn shadowed(file: &RuleFile, number: usize, rule: &RuleSpec, field: &str) -> Option<Problem> {
+    let key = |rule: &RuleSpec| rule.key_by.clone().or_else(|| file.key_by.clone()).map(|key: KeyBy| key.to_string());
+    let limit = rule.limit.as_ref()?;
+    let shadows = |(place, by): &(usize, &RuleSpec)| {
+        *place != number
+            && by.mode == Mode::Enforce
+            && !by.unlimited
+            && by.missing == rule.missing
+            && by.cost == rule.cost
+            && by.soft.is_none()
+            && key(by) == key(rule)
+            && includes(&by.matches, &rule.matches)
+            && by.limit.as_ref().is_some_and(|stricter| never_looser(stricter, limit, *place < number))
+    };
+    let (_, by) = file.rules.iter().enumerate().find(shadows)?;
+    let message = format!("this rule can never decide: {} is stricter wherever it applies", title(by));
+    Some(Problem::warning("shadowed-rule", rule.at, field, message).help("remove it, or make it stricter than the other"))
+}
+
+/// Whether `a` admits nothing that `b` refuses. Of two equal limits only the later one is shadowed.
+fn never_looser(a: &LimitSpec, b: &LimitSpec, a_first: bool) -> bool {
+    let same_kind = (a.is_gcra() && b.is_gcra())
+        || (a.algorithm == b.algorithm && a.is_queue() == b.is_queue() && a.align == b.align && !a.is_queue());
+    let rate = |limit: &LimitSpec, other: &LimitSpec| u128::from(limit.requests) * u128::from(other.window_ns.max(1));
+    let (slower, smaller) = (rate(a, b) <= rate(b, a), a.capacity() <= b.capacity());
+    let comparable = a.is_gcra() || (a.window_ns == b.window_ns && a.slot_ttl_ns == b.slot_ttl_ns);
+    let equal = rate(a, b) == rate(b, a) && a.capacity() == b.capacity();
+    same_kind && comparable && slower && smaller && (a_first || !equal)
+}
+
+/// Whether every request that meets `inner` meets `outer`, as far as that is plain to see: each condition of `outer`
+/// also stands in `inner`.
+fn includes(outer: &MatchSpec, inner: &MatchSpec) -> bool {
+    let same = |(name, matcher): &(String, Matcher)| {
+        let own = inner.attributes.iter().find(|(own, _)| own == name).map(|(_, own)| own);
+        own.is_some_and(|own| own == matcher || matcher.is_any() || narrower(own, matcher))
+    };
+    let endpoint = match (&outer.endpoint, &inner.endpoint) {
+        (None, _) => true,
+        (Some(outer), Some(inner)) => outer == inner || outer.is_any(),
+        (Some(_), None) => false,
+    };
+    outer.attributes.iter().all(same) && endpoint
+}
+
+fn narrower(inner: &Matcher, outer: &Matcher) -> bool {
+    let wanted = |pattern: &Pattern| outer.any.is_empty() || outer.any.iter().any(|outer| covers(outer, pattern));
+    outer.none.iter().all(|none| inner.none.contains(none)) && !inner.any.is_empty() && inner.any.iter().all(wanted)
+}
+
+fn misspelt_attributes(rule: &RuleSpec, field: &str) -> Vec<Problem> {
+    let matched = rule.matches.attributes.iter().map(|(name, _)| (name, "match"));
+    let keyed = rule.key_by.iter().flat_map(|key| key.parts.iter().flatten()).map(|name| (name, "key_by"));
+    let unknown = matched.chain(keyed).filter(|(name, _)| !KNOWN_ATTRIBUTES.contains(&name.as_str()));
+    let warn = |(name, part): (&String, &str)| {
+        let meant = nearest(name, KNOWN_ATTRIBUTES)?;
+        let message = format!("`{name}` is an attribute of its own, which no caller sends unless it was agreed upon");
+        let problem = Problem::warning("unknown-attribute", rule.at, format!("{field}.{part}"), message);
+        Some(problem.help(format!("did you mean `{meant}`?")))
+    };
+    unknown.filter_map(warn).collect()
+}
+
+fn title(rule: &RuleSpec) -> String {
+    match &rule.name {
+        Some(name) => format!("`{name}`"),
+        None => format!("the rule in line {}", rule.at.line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(rules: &str) -> Vec<String> {
+        let file = crate::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
+        let (problems, _) = lint(&file).into_parts();
+        problems.iter().map(|problem| format!("{}:{}", problem.line, problem.code)).collect()
+    }
+
+    const NONE: [&str; 0] = [];
+
+    #[test]
+    fn a_plain_file_has_nothing_to_say() {
+        assert_eq!(
+            codes(
+                "rules:
+  - { match: { tier: free, endpoint: 'POST /api/*' }, limit: { requests: 10, window: 1s, burst: 20 } }
+  - { match: { tier: free, endpoint: '*' }, limit: { requests: 1000, window: 1h, algorithm: sliding_window } }
+  - { match: { tier: paid, region: eu }, key_by: [user_id, region], limit: { requests: 1000, window: 1h } }
+"
+            ),
+            NONE
+        );
+    }
+
+    #[test]
+    fn large_bursts_are_named() {
+        assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 61 } }"), ["2:large-burst"]);
+        assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 50 } }"), NONE);
+        assert_eq!(codes("rules:\n  - { limit: { requests: 1000, window: 1h } }"), NONE);
+    }
+
+    #[test]
+    fn rules_that_cannot_match_are_named() {
+        let rule = |matches: &str| codes(&format!("rules:\n  - {{ match: {{ {matches} }}, limit: {{ requests: 1, window: 1s }} }}"));
+        assert_eq!(rule("tier: [free, '!f*']"), ["2:never-matches"]);
+        assert_eq!(rule("ip: ['10.1.0.0/16', '!10.0.0.0/8']"), ["2:never-matches"]);
+        assert_eq!(rule("endpoint: [/a, '!/a']"), ["2:never-matches"]);
+        assert_eq!(rule("tier: [free, paid, '!f*']"), NONE);
+    }
+
+    #[test]
+    fn costs_that_cannot_fit_are_named() {
+        assert_eq!(codes("rules:\n  - { cost: 11, limit: { requests: 10, window: 1s } }"), ["2:cost-never-fits"]);
+        assert_eq!(codes("rules:\n  - { cost: 10, limit: { requests: 10, window: 1s } }"), NONE);
+    }
+
+    #[test]
+    fn rules_behind_a_wider_exemption_are_named() {
+        let rules = "rules:
+  - { name: all, unlimited: true, match: { tier: '*' } }
+  - { name: free, match: { tier: free }, limit: { requests: 1, window: 1s } }
+  - { name: any, limit: { requests: 100, window: 2s } }
+";
+        assert_eq!(codes(rules), ["3:always-exempted"]);
+    }
+
+    #[test]
+    fn a_looser_rule_behind_a_stricter_one_is_named() {
+        let rules = "rules:
+  - { name: strict, match: { tier: free }, key_by: user_id, limit: { requests: 10, window: 1s } }
+  - { name: loose, match: { tier: free, endpoint: /x }, key_by: user_id, limit: { requests: 600, window: 1m, burst: 20 } }
+  - { name: other-key, match: { tier: free }, key_by: org, limit: { requests: 20, window: 1s } }
+  - { name: slower, match: { tier: free }, key_by: user_id, limit: { requests: 100, window: 1h } }
+";
+        assert_eq!(codes(rules), ["3:shadowed-rule"]);
+    }
+
+    #[test]
+    fn misspelt_attributes_are_named() {
+        let rules = "rules:
+  - { match: { teir: free }, key_by: usr_id, limit: { requests: 1, window: 1s } }
+";
+        assert_eq!(codes(rules), ["2:unknown-attribute", "2:unknown-attribute"]);
+    }
+}

@@ -1,0 +1,134 @@
+//! How much a rule allows, and how it is measured.
+
+/// How much is allowed. Which numbers count depends on the algorithm; the others are zero or `None`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitSpec {
+    /// How it is measured.
+    pub algorithm: Algorithm,
+    /// Units per window; 0 refuses everything.
+    pub requests: u64,
+    /// Length of the window.
+    pub window_ns: u64,
+    /// Capacity of a bucket, when it differs from `requests`.
+    pub burst: Option<u64>,
+    /// Requests in flight (concurrency).
+    pub slots: u64,
+    /// When a slot whose holder died comes back (concurrency).
+    pub slot_ttl_ns: u64,
+    /// How long a request may be asked to wait; makes a leaky bucket a queue.
+    pub max_delay_ns: Option<u64>,
+    /// Where windows start.
+    pub align: Align,
+}
+
+impl Default for LimitSpec {
+    fn default() -> Self {
+        Self {
+            algorithm: Algorithm::default(),
+            requests: 0,
+            window_ns: 0,
+            burst: None,
+            slots: 0,
+            slot_ttl_ns: Self::SLOT_TTL_NS,
+            max_delay_ns: None,
+            align: Align::default(),
+        }
+    }
+}
+
+impl LimitSpec {
+    /// Slot lifetime where the rule names none: 10 s.
+    pub const SLOT_TTL_NS: u64 = 10_000_000_000;
+
+    /// Whether it is the queue form of the leaky bucket.
+    pub fn is_queue(&self) -> bool {
+        self.algorithm == Algorithm::LeakyBucket && self.max_delay_ns.is_some()
+    }
+
+    /// Whether it is GCRA under one of its names: token bucket, GCRA, leaky bucket as meter.
+    pub fn is_gcra(&self) -> bool {
+        matches!(self.algorithm, Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket) && !self.is_queue()
+    }
+
+    /// Whether it refuses every request.
+    pub fn blocks(&self) -> bool {
+        match self.algorithm {
+            Algorithm::Concurrency => self.slots == 0,
+            _ => self.requests == 0,
+        }
+    }
+
+    /// The largest cost that can ever pass, and what callers are told as the limit.
+    pub fn capacity(&self) -> u64 {
+        match self.algorithm {
+            Algorithm::Concurrency => self.slots,
+            _ if self.requests == 0 => 0,
+            _ if self.is_queue() => self.queue_capacity(),
+            _ if self.is_gcra() => self.burst.unwrap_or(self.requests),
+            _ => self.requests,
+        }
+    }
+
+    /// SPEC 5.3: a cost above floor(max_delay / T) + 1 never fits, where T = window / requests.
+    fn queue_capacity(&self) -> u64 {
+        let waits = u128::from(self.max_delay_ns.unwrap_or(0)) * u128::from(self.requests);
+        let places = waits / u128::from(self.window_ns.max(1)) + 1;
+        u64::try_from(places).unwrap_or(u64::MAX)
+    }
+}
+
+/// How a limit is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// Refills steadily up to `burst`.
+    #[default]
+    TokenBucket,
+    /// The same under its telephone name.
+    Gcra,
+    /// The same seen from the other side; with `max_delay` a queue.
+    LeakyBucket,
+    /// Counts per aligned window.
+    FixedWindow,
+    /// Remembers every admitted request.
+    SlidingWindowLog,
+    /// Weighs the previous window.
+    SlidingWindowCounter,
+    /// Counts what is in flight.
+    Concurrency,
+}
+
+impl Algorithm {
+    /// Every algorithm.
+    pub const ALL: [Self; 7] = [
+        Self::TokenBucket,
+        Self::Gcra,
+        Self::LeakyBucket,
+        Self::FixedWindow,
+        Self::SlidingWindowLog,
+        Self::SlidingWindowCounter,
+        Self::Concurrency,
+    ];
+
+    /// Its name in files, metrics and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TokenBucket => "token_bucket",
+            Self::Gcra => "gcra",
+            Self::LeakyBucket => "leaky_bucket",
+            Self::FixedWindow => "fixed_window",
+            Self::SlidingWindowLog => "sliding_window_log",
+            Self::SlidingWindowCounter => "sliding_window_counter",
+            Self::Concurrency => "concurrency",
+        }
+    }
+}
+
+/// Where windows start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Align {
+    /// At multiples of the window since the epoch.
+    #[default]
+    Clock,
+    /// Offset by a hash of the key, so that resets do not fall together.
+    Key,
+}

@@ -1,0 +1,104 @@
+//! Long random sequences over few buckets, compared step by step with the reference.
+
+use tollgate_core::{
+    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Owner, Queue, Receipt, SlidingCounter, SlidingLog,
+    SlotId, Span, Time,
+};
+use tollgate_store::{Outcomes, Store};
+
+use super::Fixture;
+use crate::{Reference, Subject};
+
+/// Sequences per run; each is [`STEPS`] calls long.
+pub(super) const SEEDS: u64 = 20;
+const STEPS: usize = 500;
+
+/// A small generator: sequences are named by their seed.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % most
+    }
+
+    /// A limit for bucket `number`; its kind stays, its numbers may change from call to call.
+    fn limit(&mut self, number: u64) -> Limit {
+        let (n, window) = (1 + self.below(8), Span::from_nanos(1_000));
+        match number % 6 {
+            0 => Limit::Gcra(Gcra::new(n, window, 1 + self.below(6)).expect("a valid limit")),
+            1 => Limit::FixedWindow(FixedWindow::new(n, window).expect("a valid limit")),
+            2 => Limit::SlidingLog(SlidingLog::new(n, window).expect("a valid limit")),
+            3 => Limit::SlidingCounter(SlidingCounter::new(n, window).expect("a valid limit")),
+            4 => Limit::Queue(Queue::new(n, window, Span::from_nanos(self.below(2_000))).expect("a valid limit")),
+            _ => Limit::Concurrency(Concurrency::new(n % 4, window).expect("a valid limit")),
+        }
+    }
+
+    fn ask(&mut self, limit: &Limit) -> Ask {
+        let slot = SlotId(u128::from(self.below(6)));
+        let cost = [0, 1, 1, 1, 2, 3, u64::MAX][self.below(7) as usize];
+        match (limit, self.below(8)) {
+            (Limit::Concurrency(_), 0) => Ask::Renew(slot),
+            (Limit::Concurrency(_), _) => Ask::Hold(slot),
+            (_, 0) => Ask::Peek(cost),
+            (_, 1) => Ask::Force(cost.min(20)),
+            (_, 2) => Ask::UpTo(cost.min(20)),
+            _ => Ask::Consume(cost),
+        }
+    }
+
+    /// One to four charges on different buckets.
+    fn charges(&mut self) -> Vec<Charge> {
+        let first = self.below(12);
+        let count = 1 + self.below(4);
+        let charges = (first..first + count).map(|number| {
+            let limit = self.limit(number);
+            Charge {
+                ask: self.ask(&limit),
+                enforcement: if self.below(6) == 0 { Enforcement::Shadow } else { Enforcement::Enforce },
+                count_denied: self.below(6) == 0,
+                owner: Owner::new(number as u32),
+                ..Charge::new(Digest([number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number << 40 | 1]), limit, 0)
+            }
+        });
+        charges.collect()
+    }
+}
+
+pub(super) async fn agree_with_the_reference<F: Fixture>(fixture: &F, seed: u64) {
+    let mut draw = Draw(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+    let mut reference = Reference::default();
+    let mut now = Time::from_secs(1_700_000_000);
+    let mut kept: Vec<(Charge, u64, Time)> = Vec::new();
+    for step in 0..STEPS {
+        now = match draw.below(20) {
+            0 => now.after(Span::from_nanos(draw.below(5_000))),
+            1 => now.before(Span::from_nanos(draw.below(5_000))),
+            _ => now.after(Span::from_nanos(draw.below(120))),
+        };
+        fixture.set_time(now);
+        let give_back = draw.below(10) == 0;
+        if let Some((charge, units, stamp)) = kept.pop().filter(|_| give_back) {
+            let number = 1 + step as u64;
+            let receipt = Receipt { bucket: charge.bucket, limit: charge.limit, units, stamp, slot: None, number };
+            fixture.store().give_back(&[receipt]).await.expect("the store answers");
+            reference.refund(now, &charge, units, Some(stamp));
+        }
+        let charges = draw.charges();
+        let expected = reference.take(now, &charges);
+        let mut outcomes = Outcomes::new();
+        let taken = fixture.store().take(&charges, Span::SECOND, &mut outcomes).await.expect("the store answers");
+        let passes = charges.iter().zip(&expected).all(|(charge, outcome)| outcome.allowed || !charge.is_enforced());
+        assert_eq!(taken.allowed, passes, "seed {seed}, step {step}: {charges:#?}");
+        for ((charge, got), expected) in charges.iter().zip(&outcomes).zip(&expected) {
+            assert_eq!(got, expected, "seed {seed}, step {step}, {charge:#?}");
+            if got.granted > 0 && !matches!(charge.limit, Limit::Concurrency(_)) {
+                kept.push((*charge, got.granted, got.stamp));
+            }
+        }
+        kept.truncate(4);
+    }
+}

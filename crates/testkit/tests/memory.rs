@@ -1,0 +1,179 @@
+//! The in-memory store: the suite that every store passes, its bound on memory, and many threads at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use tollgate_core::{Ask, Charge, Clock, Digest, FixedWindow, Gcra, Limit, ManualClock, Owner, SlidingLog, Span, Time};
+use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes};
+use tollgate_testkit::suite::{self, Fixture};
+
+struct InMemory {
+    store: Memory,
+    clock: ManualClock,
+}
+
+impl InMemory {
+    fn new(config: MemoryConfig) -> InMemory {
+        let clock = ManualClock::at(Time::from_secs(1_700_000_000));
+        InMemory { store: Memory::with_clock(config, Arc::new(clock.clone())), clock }
+    }
+}
+
+impl Fixture for InMemory {
+    type Store = Memory;
+
+    fn store(&self) -> &Memory {
+        &self.store
+    }
+
+    fn set_time(&self, now: Time) {
+        self.clock.set(now);
+    }
+}
+
+#[tokio::test]
+async fn memory_passes_the_suite() {
+    suite::run(async || InMemory::new(MemoryConfig::default())).await;
+}
+
+#[tokio::test]
+async fn memory_passes_the_suite_with_a_single_shard() {
+    suite::run(async || InMemory::new(MemoryConfig { shards: 1, ..MemoryConfig::default() })).await;
+}
+
+fn digest(number: u64) -> Digest {
+    let mut hasher = tollgate_core::KeyHasher::new(tollgate_core::Secret::new([7; 16]));
+    hasher.word(number);
+    hasher.finish()
+}
+
+fn window(limit: u64) -> Limit {
+    Limit::FixedWindow(FixedWindow::new(limit, Span::from_secs(3600)).unwrap())
+}
+
+/// P23: a flood of keys neither grows memory nor touches those who were there before.
+#[test]
+fn p23_a_flood_of_keys_is_bounded_and_harms_nobody() {
+    for limit in [window(5), Limit::per_minute(5).unwrap(), Limit::SlidingLog(SlidingLog::new(50, Span::from_secs(60)).unwrap())] {
+        let bound = 2 << 20;
+        let memory = InMemory::new(MemoryConfig { max_memory: bound, ..MemoryConfig::default() });
+        let mut outcomes = Outcomes::new();
+        let cost = limit.capacity();
+        for victim in 0..100 {
+            assert!(memory.store.take_now(&[Charge::new(digest(victim), limit, cost)], &mut outcomes).allowed);
+        }
+        for stranger in 1_000..301_000 {
+            let _ = memory.store.take_now(&[Charge::new(digest(stranger), limit, 1)], &mut outcomes);
+        }
+        let stats = memory.store.stats();
+        assert!(stats.overflowed > 100_000 && stats.dropped == 0, "{limit:?}: {stats:?}");
+        assert!(stats.bytes <= bound + bound / 10, "{limit:?}: {stats:?}");
+        for victim in 0..100 {
+            let taken = memory.store.take_now(&[Charge::new(digest(victim), limit, 1)], &mut outcomes);
+            assert!(!taken.allowed && !outcomes[0].overflow, "{limit:?}: victim {victim} was reset");
+        }
+    }
+}
+
+/// Once buckets equal unused ones their room is given to new keys.
+#[test]
+fn p23_room_comes_back_with_time() {
+    let memory = InMemory::new(MemoryConfig { max_memory: 1 << 20, ..MemoryConfig::default() });
+    let mut outcomes = Outcomes::new();
+    let limit = Limit::per_minute(5).unwrap();
+    for number in 0..100_000 {
+        let _ = memory.store.take_now(&[Charge::new(digest(number), limit, 1)], &mut outcomes);
+    }
+    let full = memory.store.stats();
+    assert!(full.overflowed > 0);
+    memory.clock.advance(Span::from_secs(60));
+    for _ in 0..200 {
+        memory.store.sweep();
+    }
+    let swept = memory.store.stats();
+    assert_eq!((swept.buckets, swept.dropped), (0, full.buckets as u64));
+    let _ = memory.store.take_now(&[Charge::new(digest(1), limit, 1)], &mut outcomes);
+    assert!(!outcomes[0].overflow);
+}
+
+/// One owner's flood overflows that owner only.
+#[test]
+fn p23_an_owner_with_a_share_overflows_alone() {
+    let memory = InMemory::new(MemoryConfig { max_memory: 4 << 20, ..MemoryConfig::default() });
+    let mut outcomes = Outcomes::new();
+    let charge = |owner: Owner, number| Charge { owner, ..Charge::new(digest(number), window(5), 1) };
+    let noisy = Owner { id: 1, share: 10 };
+    for number in 0..100_000 {
+        let _ = memory.store.take_now(&[charge(noisy, number)], &mut outcomes);
+    }
+    assert!(outcomes[0].overflow);
+    assert!(memory.store.stats().bytes < 1 << 20, "{:?}", memory.store.stats());
+    for number in 200_000..210_000 {
+        let _ = memory.store.take_now(&[charge(Owner::new(2), number)], &mut outcomes);
+        assert!(!outcomes[0].overflow);
+    }
+}
+
+/// Threads hammer few keys; the count of what they were told must equal what the buckets hold, to the unit.
+#[test]
+fn p8_many_threads_admit_exactly_the_limit() {
+    const KEYS: u64 = 3;
+    const LIMIT: u64 = 5_000;
+    let memory = Arc::new(Memory::new(MemoryConfig { shards: 8, ..MemoryConfig::default() }));
+    let admitted: Arc<[AtomicU64; KEYS as usize]> = Arc::default();
+    let day = |limit| Limit::FixedWindow(FixedWindow::new(limit, Span::from_secs(366 * 86_400)).unwrap());
+    let (shared, key_limit) = (day(2 * LIMIT), day(LIMIT));
+    let threads: Vec<_> = (0..4)
+        .map(|thread| {
+            let (memory, admitted) = (memory.clone(), admitted.clone());
+            thread::spawn(move || {
+                let mut outcomes = Outcomes::new();
+                for round in 0..10_000 {
+                    let key = (round + thread) % KEYS;
+                    let mut charges = [Charge::new(digest(key), key_limit, 1), Charge::new(digest(99), shared, 1)];
+                    if round % 2 == 0 {
+                        charges.reverse();
+                    }
+                    if memory.take_now(&charges, &mut outcomes).allowed {
+                        admitted[key as usize].fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let used = |bucket, limit| {
+        let mut outcomes = Outcomes::new();
+        let _ = memory.take_now(&[Charge { ask: Ask::Peek(1), ..Charge::new(bucket, limit, 0) }], &mut outcomes);
+        outcomes[0].used
+    };
+    let told: Vec<u64> = admitted.iter().map(|count| count.load(Ordering::Relaxed)).collect();
+    let kept: Vec<u64> = (0..KEYS).map(|key| used(digest(key), key_limit)).collect();
+    assert_eq!(told, kept);
+    assert_eq!(told.iter().sum::<u64>(), 2 * LIMIT, "the shared limit was used up exactly");
+    assert_eq!(used(digest(99), shared), 2 * LIMIT);
+}
+
+/// P3 on the real clock and two threads: never more than the burst and what time has given back.
+#[test]
+fn p3_many_threads_on_the_real_clock_stay_within_the_rate() {
+    let clock = MonotonicClock::new();
+    let memory = Arc::new(Memory::with_clock(MemoryConfig::default(), Arc::new(clock)));
+    let gcra = Gcra::new(1_000_000, Span::SECOND, 100).unwrap();
+    let start = clock.now();
+    let threads: Vec<_> = (0..3)
+        .map(|_| {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let mut outcomes = Outcomes::new();
+                let charge = Charge::new(digest(1), Limit::Gcra(gcra), 1);
+                (0..100_000).filter(|_| memory.take_now(&[charge], &mut outcomes).allowed).count() as u64
+            })
+        })
+        .collect();
+    let admitted: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    let bound = 100 + clock.now().since(start).nanos() / gcra.interval().nanos();
+    assert!(admitted <= bound, "{admitted} admitted, at most {bound} may be");
+    assert!(admitted >= 100);
+}
