@@ -96,7 +96,12 @@ impl OwnedRequest {
     }
 
     /// The request as the engine takes it.
-    pub fn ask<'a>(&'a self, namespace: &'a str, custom: &'a [(&'a str, &'a str)], slot: Option<SlotId>) -> Request<'a> {
+    pub fn ask<'a>(
+        &'a self,
+        namespace: &'a str,
+        custom: &'a [(&'a str, &'a str)],
+        slot: Option<SlotId>,
+    ) -> Request<'a> {
         let mut request = Request::new().in_namespace(self.namespace.as_deref().unwrap_or(namespace)).cost(self.cost);
         for (name, value) in &self.attributes {
             if let Some(attribute) = Attribute::from_name(name) {

@@ -77,7 +77,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     };
     let mut tally = Tally::default();
     for number in 1..=args.repeat {
-        if number > 1 && let Some((clock, every)) = clock.as_ref().zip(args.every) {
+        if number > 1
+            && let Some((clock, every)) = clock.as_ref().zip(args.every)
+        {
             clock.advance(every);
         }
         let slot = request.in_flight.then_some(SlotId(u128::from(number)));

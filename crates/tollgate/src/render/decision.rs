@@ -62,7 +62,7 @@ pub fn decision_text(decision: &Decision, palette: Palette) -> String {
 }
 
 fn rulings_table(decision: &Decision, palette: Palette) -> Table {
-    let heading = ["", "RULE", "OUTCOME", "LIMIT", "REMAINING", "RETRY AFTER", "RESET AFTER", "DELAY", ""];
+    let heading = ["", "RULE", "OUTCOME", "LIMIT", "REMAINING", "RETRY AFTER", "RESET AFTER", ""];
     let mut table = Table::new(heading, |text| palette.faint(text));
     let deciding = decision.deciding().map(|ruling| ruling.rule);
     for ruling in decision.rulings() {
@@ -80,8 +80,10 @@ fn rulings_table(decision: &Decision, palette: Palette) -> Table {
             (Some(_), false) => ("allowed".to_owned(), palette.good("allowed")),
         };
         let mark = if deciding == Some(ruling.rule) { ">" } else { " " };
-        let shadow = if ruling.enforced { "" } else { "shadow: does not deny" };
         let delay = outcome.map(|outcome| outcome.delay).filter(|delay| !delay.is_zero());
+        let shadow = (!ruling.enforced).then(|| "shadow: does not deny".to_owned());
+        let note =
+            shadow.or_else(|| delay.map(|delay| format!("queued for {}", for_people(delay)))).unwrap_or_default();
         table.row([
             (mark.to_owned(), palette.strong(mark)),
             plain(decision.rule(ruling).map(|rule| rule.name.clone()).unwrap_or_default()),
@@ -90,8 +92,7 @@ fn rulings_table(decision: &Decision, palette: Palette) -> Table {
             number(outcome.map(|outcome| outcome.remaining)),
             plain(retry),
             plain(outcome.map_or_else(|| "-".to_owned(), |outcome| for_people(outcome.reset_after))),
-            plain(delay.map_or_else(|| "-".to_owned(), for_people)),
-            (shadow.to_owned(), palette.warn(shadow)),
+            (note.clone(), palette.warn(&note)),
         ]);
     }
     table
@@ -151,10 +152,6 @@ struct Waiting {
 impl Waiting {
     fn of(wait: Wait) -> Waiting {
         let span = if let Wait::For(span) = wait { Some(span) } else { None };
-        Waiting {
-            secs: span.map(Span::secs_ceil),
-            millis: span.map(Span::millis_ceil),
-            never: wait == Wait::Never,
-        }
+        Waiting { secs: span.map(Span::secs_ceil), millis: span.map(Span::millis_ceil), never: wait == Wait::Never }
     }
 }

@@ -78,10 +78,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let asked = request.ask(&loaded.file.namespace, &custom, slot(args.after));
     let case = Case::of(&engine, &asked)?;
     let pinned = engine.rules();
-    let explanations = pinned
-        .rules
-        .explain(&asked, clock.now())
-        .map_err(|error| anyhow!("the request cannot be read: {error}"))?;
+    let explanations =
+        pinned.rules.explain(&asked, clock.now()).map_err(|error| anyhow!("the request cannot be read: {error}"))?;
     match args.json {
         true => out.json(&case.json(&explanations))?,
         false => out.text(&case.text(&request, &explanations, out.palette()))?,
@@ -91,7 +89,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
 
 /// The effective values of one rule, for people.
 fn effective(rule: &Rule, palette: Palette) -> String {
-    let mut text = format!("{} {}\n", palette.strong(&rule.name), palette.faint(&format!("(line {})", rule.spec.at.line)));
+    let mut text =
+        format!("{} {}\n", palette.strong(&rule.name), palette.faint(&format!("(line {})", rule.spec.at.line)));
     for (label, value) in effective_text(rule) {
         text.push_str(&labelled(label, &value, palette));
     }

@@ -1,8 +1,176 @@
-//! stub
+//! `tollgate rules test FILE...`
+
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
-use crate::{exit::Exit, output::Output};
-/// stub
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+use crate::input::{self, Source};
+use crate::output::Output;
+use crate::render::{Palette, count, visible};
+use crate::suite::{self, Failure, Verdict};
+
+/// Which tables.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
-/// stub
-pub fn run(_: &Args, _: &mut Output) -> Result<Exit> { Ok(Exit::Ok) }
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Tables; - reads standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const HELP: &str = r#"A table says which requests come when, and what should become of them. It runs on a clock of its own:
+an hour of waiting takes no time, and the result is the same in every run. Keep it beside the rules.
+
+  rules: rules.yaml               # beside the table; or the rules themselves, as in a rules file
+  start: 2026-01-01T00:00:00Z     # this is the default
+  defaults: { api_key: abc, endpoint: "GET /api/x" }
+  steps:
+    - { expect: allow, times: 5 }                           # five at once, all pass
+    - { expect: deny, retry_after: 1s, rule: per-key }      # the sixth does not
+    - { at: 30s, user_id: bob, cost: 2, expect: allow, remaining: 3 }
+    - { after: 1m, times: 10, every: 100ms, allowed: 7 }    # seven of ten in a second
+    - { slot: upload, expect: allow }                       # in flight ...
+    - { after: 5s, renew: upload }                          # ... still ...
+    - { after: 5s, release: upload }                        # ... no more
+
+When:     at: 30s (since start, or a date) or after: 5s (since the step before); else at once.
+          times: 10 makes so many requests, every: 100ms apart.
+Who:      client_key, api_key, user_id, ip, org, tier, endpoint, namespace, attributes: { name: value };
+          cost: 2; peek: true; in_flight: true (hold a slot); slot: NAME (hold it until released).
+What:     expect: allow | deny | invalid (every request of the step), or allowed: N (so many of them).
+Checks:   rule: NAME (the one that decides; none), applies: [NAMES] (all that apply), limit, remaining
+          (a number, or { rule: number }), retry_after (a duration, or never), reset_after, delay. With
+          times they look at the last request.
+
+Examples:
+  tollgate rules test rules.test.yaml
+  tollgate rules test examples/*.test.yaml
+  tollgate rules test --json rules.test.yaml | jq .failed
+
+Exit codes:
+  0  all steps went as expected
+  1  some did not
+  2  wrong usage, or a table or its rules cannot be read"#;
+
+/// Runs the tables one after the other; one that cannot be read does not keep the others from it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut exit = Exit::Ok;
+    let mut total = Total::default();
+    for path in &args.files {
+        match run_file(path) {
+            Ok((source, verdict)) => {
+                exit = exit.max(Exit::from_success(verdict.failures.is_empty()));
+                if !args.json {
+                    out.text(&file_text(&source, &verdict, out.palette()))?;
+                }
+                total.add(&source, &verdict);
+            }
+            Err(error) => {
+                out.error(&error);
+                exit = Exit::Unusable;
+            }
+        }
+    }
+    match args.json {
+        true => out.json(&total.json())?,
+        false => out.text(&total.text(out.palette()))?,
+    }
+    Ok(exit)
+}
+
+fn run_file(path: &Path) -> Result<(Source, Verdict)> {
+    let source = input::read(path)?;
+    let table = suite::read(path, &source)?;
+    Ok((source, suite::run(table)))
+}
+
+#[derive(Default)]
+struct Total {
+    steps: usize,
+    requests: u64,
+    failed: usize,
+    files: Vec<Value>,
+}
+
+impl Total {
+    fn add(&mut self, source: &Source, verdict: &Verdict) {
+        self.steps += verdict.steps;
+        self.requests += verdict.requests;
+        self.failed += verdict.failures.len();
+        self.files.push(json!({
+            "file": source.name,
+            "steps": verdict.steps,
+            "requests": verdict.requests,
+            "failed": verdict.failures.len(),
+            "failures": verdict.failures.iter().map(failure_json).collect::<Vec<_>>(),
+        }));
+    }
+
+    fn text(&self, palette: Palette) -> String {
+        let failed = format!("{} failed", self.failed);
+        let failed = if self.failed == 0 { palette.good(&failed) } else { palette.bad(&failed) };
+        format!("\n{}, {failed}\n", count(self.steps, "step"))
+    }
+
+    fn json(&self) -> Value {
+        json!({ "steps": self.steps, "requests": self.requests, "failed": self.failed, "files": self.files })
+    }
+}
+
+fn file_text(source: &Source, verdict: &Verdict, palette: Palette) -> String {
+    let steps = count(verdict.steps, "step");
+    let name = visible(&source.name);
+    if verdict.failures.is_empty() {
+        return format!("{}      {name} ({steps})\n", palette.good("ok"));
+    }
+    let failed = format!("{} of {steps} failed", verdict.failures.len());
+    let mut text = format!("{}  {name} ({failed})\n", palette.bad("FAILED"));
+    for failure in &verdict.failures {
+        text.push('\n');
+        text.push_str(&failure_text(source, failure, palette));
+    }
+    text + "\n"
+}
+
+/// The step as it stands in the table, and what came instead.
+fn failure_text(source: &Source, failure: &Failure, palette: Palette) -> String {
+    let number = failure.at.line.to_string();
+    let gutter = " ".repeat(number.len());
+    let line = source.text.lines().nth((failure.at.line as usize).saturating_sub(1)).unwrap_or("");
+    let name = failure.name.as_ref().map(|name| format!(": {name}")).unwrap_or_default();
+    let place = format!("{}:{}:{} at {}{name}", source.name, failure.at.line, failure.at.column, failure.offset);
+    let mut text = format!("{gutter}{}\n", palette.hint(&format!("--> {place}")));
+    text.push_str(&format!("{gutter} |\n{number} | {}\n{gutter} |\n", visible(line.trim_end())));
+    for mismatch in &failure.mismatches {
+        text.push_str(&format!("{gutter} = expected: {}\n", palette.strong(&mismatch.expected)));
+        text.push_str(&format!("{gutter} =      got: {}\n", palette.bad(&mismatch.got)));
+    }
+    let mut labels = std::iter::once("rules").chain(std::iter::repeat(""));
+    for line in &failure.decision {
+        text.push_str(&format!("{gutter} = decision: {}\n", visible(line)));
+    }
+    for line in &failure.rulings {
+        let label = labels.next().unwrap_or("");
+        let mark = if label.is_empty() { "          " } else { "=    rules:" };
+        text.push_str(&format!("{gutter} {mark} {}\n", visible(line)));
+    }
+    text
+}
+
+fn failure_json(failure: &Failure) -> Value {
+    let mismatches = failure.mismatches.iter();
+    json!({
+        "line": failure.at.line,
+        "column": failure.at.column,
+        "name": failure.name,
+        "at": failure.offset,
+        "mismatches": mismatches.map(|m| json!({ "expected": m.expected, "got": m.got })).collect::<Vec<_>>(),
+        "decision": failure.decision,
+        "rules": failure.rulings,
+    })
+}

@@ -1,0 +1,140 @@
+//! Strict reading of a table's values: every mistake becomes a problem with a place, and reading goes on.
+
+use std::ops::RangeInclusive;
+
+use tollgate_core::{Span, Time};
+use tollgate_rules::problem::{Fault, Problems};
+use tollgate_rules::spec::Place;
+use tollgate_rules::yaml::{Key, Kind, Node, is_blank};
+use tollgate_rules::{Problem, datetime, duration, nearest};
+
+/// A value, and the path under which it is reported.
+#[derive(Clone, Debug)]
+pub struct Value<'a> {
+    pub node: &'a Node,
+    pub path: String,
+}
+
+impl<'a> Value<'a> {
+    pub fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
+        Problem::error(code, self.node.place(), &self.path, message)
+    }
+
+    fn mismatch(&self, wanted: &str) -> Problem {
+        let found = match &self.node.kind {
+            Kind::Scalar { text, quoted: false } if is_blank(text) => "nothing".to_owned(),
+            Kind::Scalar { text, .. } => format!("`{}`", text.chars().take(60).collect::<String>()),
+            _ => self.node.describe().to_owned(),
+        };
+        self.problem("wrong-type", format!("{} should be {wanted}, found {found}", self.path))
+    }
+
+    fn fault(&self, code: &'static str, fault: Fault) -> Problem {
+        self.problem(code, format!("{}: {}", self.path, fault.message)).help(fault.help)
+    }
+
+    /// The entries of a map; none after a problem.
+    pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a Key, Value<'a>)> {
+        let Kind::Map(entries) = &self.node.kind else {
+            problems.push(self.mismatch("a map"));
+            return Vec::new();
+        };
+        let below = |key: &Key| match self.path.is_empty() {
+            true => key.text.clone(),
+            false => format!("{}.{}", self.path, key.text),
+        };
+        entries.iter().map(|(key, node)| (key, Value { node, path: below(key) })).collect()
+    }
+
+    /// The items of a list; none after a problem.
+    pub fn items(&self, problems: &mut Problems) -> Vec<Value<'a>> {
+        let Kind::List(items) = &self.node.kind else {
+            problems.push(self.mismatch("a list"));
+            return Vec::new();
+        };
+        let item = |(number, node)| Value { node, path: format!("{}[{number}]", self.path) };
+        items.iter().enumerate().map(item).collect()
+    }
+
+    /// Text that is not blank.
+    pub fn text(&self, problems: &mut Problems) -> Option<&'a str> {
+        match &self.node.kind {
+            Kind::Scalar { text, quoted } if *quoted || !is_blank(text) => Some(text),
+            _ => {
+                problems.push(self.mismatch("text"));
+                None
+            }
+        }
+    }
+
+    /// A whole number.
+    pub fn integer(&self, range: RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
+        let plain = match &self.node.kind {
+            Kind::Scalar { text, quoted: false } if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(text),
+            _ => None,
+        };
+        let number = plain.and_then(|text| text.parse().ok()).filter(|number| range.contains(number));
+        if number.is_none() {
+            let wanted = format!("a whole number from {} to {}", range.start(), range.end());
+            problems.push(self.mismatch(&wanted));
+        }
+        number
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&self, problems: &mut Problems) -> Option<bool> {
+        match &self.node.kind {
+            Kind::Scalar { text, quoted: false } if text == "true" => Some(true),
+            Kind::Scalar { text, quoted: false } if text == "false" => Some(false),
+            _ => {
+                problems.push(self.mismatch("true or false"));
+                None
+            }
+        }
+    }
+
+    /// A length of time.
+    pub fn span(&self, problems: &mut Problems) -> Option<Span> {
+        let text = self.text(problems)?;
+        let read = duration::parse(text).map(Span::from_nanos).map_err(|fault| self.fault("bad-duration", fault));
+        read.map_err(|problem| problems.push(problem)).ok()
+    }
+
+    /// A point in time.
+    pub fn time(&self, problems: &mut Problems) -> Option<Time> {
+        let text = self.text(problems)?;
+        let read = datetime::parse(text).map(Time::from_nanos).map_err(|fault| self.fault("bad-time", fault));
+        read.map_err(|problem| problems.push(problem)).ok()
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(&self, choices: &[(&'static str, T)], problems: &mut Problems) -> Option<T> {
+        let text = self.text(problems)?;
+        if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
+            return Some(*choice);
+        }
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        problems.push(self.unknown("unknown-value", text, &names));
+        None
+    }
+
+    /// The problem of a word that is none of `names`.
+    pub fn unknown(&self, code: &'static str, word: &str, names: &[&str]) -> Problem {
+        self.problem(code, format!("{} is `{word}`", self.path)).help(suggest(word, names))
+    }
+}
+
+/// The problem of a field that does not exist.
+pub fn unknown_field(key: &Key, path: &str, allowed: &[&str]) -> Problem {
+    let at = Place { line: key.span.line, column: key.span.column };
+    Problem::error("unknown-field", at, path, format!("unknown field `{}`", key.text)).help(suggest(&key.text, allowed))
+}
+
+/// What may have been meant, and what may be written.
+pub fn suggest(word: &str, names: &[&str]) -> String {
+    let allowed = names.join(", ");
+    match nearest(word, names.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}"),
+        None => format!("allowed: {allowed}"),
+    }
+}

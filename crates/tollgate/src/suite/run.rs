@@ -1,0 +1,183 @@
+//! Plays a table on a manual clock.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use tollgate_core::{ManualClock, SlotId, Time};
+use tollgate_engine::{Decision, Engine, Reservation, Verdict as Answer};
+use tollgate_rules::duration;
+use tollgate_rules::spec::Place;
+use tollgate_store::Memory;
+
+use super::Table;
+use super::expect::{Expected, Mismatch};
+use super::step::{Action, Ask, Step};
+use crate::render::{Palette, headline, ruling_text};
+
+/// How a table went.
+#[derive(Debug)]
+pub struct Verdict {
+    pub steps: usize,
+    pub requests: u64,
+    pub failures: Vec<Failure>,
+}
+
+/// A step that went otherwise than expected.
+#[derive(Debug)]
+pub struct Failure {
+    pub at: Place,
+    pub name: Option<String>,
+    /// When, since the start.
+    pub offset: String,
+    pub mismatches: Vec<Mismatch>,
+    /// What was decided, and by which rules.
+    pub decision: Option<String>,
+    pub rulings: Vec<String>,
+}
+
+/// Time since the start, as a table writes it.
+pub fn offset(start: Time, time: Time) -> String {
+    duration::display(time.since(start).nanos())
+}
+
+/// Plays the table from the start with empty buckets. A failed step does not end it.
+pub fn run(table: Table) -> Verdict {
+    let Table { rules, namespace, start, steps } = table;
+    let clock = ManualClock::at(start);
+    let engine = Engine::on_clock(rules, clock.clone());
+    let mut player = Player { engine, clock, namespace, held: HashMap::new(), requests: 0 };
+    let failures = steps.iter().filter_map(|step| {
+        let Finding { mismatches, decision } = player.play(step)?;
+        Some(Failure {
+            at: step.at,
+            name: step.name.clone(),
+            offset: offset(start, step.time),
+            mismatches,
+            decision: decision.as_ref().map(decision_line),
+            rulings: decision.iter().flat_map(ruling_lines).collect(),
+        })
+    });
+    let failures: Vec<Failure> = failures.collect();
+    Verdict { steps: steps.len(), requests: player.requests, failures }
+}
+
+fn decision_line(decision: &Decision) -> String {
+    match &decision.verdict {
+        Answer::Invalid(error) => format!("invalid: {error}"),
+        _ => headline(decision, Palette { colour: false }),
+    }
+}
+
+fn ruling_lines(decision: &Decision) -> Vec<String> {
+    decision.rulings().iter().map(|ruling| ruling_text(decision, ruling)).collect()
+}
+
+struct Player {
+    engine: Engine<Memory>,
+    clock: ManualClock,
+    namespace: String,
+    /// What admitted requests hold, by the name of their slot.
+    held: HashMap<String, Vec<Reservation>>,
+    requests: u64,
+}
+
+/// What was wrong with a step, and the decision that shows it.
+struct Finding {
+    mismatches: Vec<Mismatch>,
+    decision: Option<Decision>,
+}
+
+impl Finding {
+    fn of(expected: impl Into<String>, got: impl Into<String>) -> Finding {
+        let mismatch = Mismatch { expected: expected.into(), got: got.into() };
+        Finding { mismatches: vec![mismatch], decision: None }
+    }
+}
+
+impl Player {
+    fn play(&mut self, step: &Step) -> Option<Finding> {
+        self.clock.set(step.time);
+        match &step.action {
+            Action::Ask(ask) => self.ask(ask),
+            Action::Release(slot) => self.release(slot),
+            Action::Renew { slot, held } => self.renew(slot, *held),
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask) -> Option<Finding> {
+        let (mut allowed, mut odd, mut last) = (0, None, None);
+        for number in 1..=ask.times {
+            if number > 1 {
+                self.clock.advance(ask.every);
+            }
+            let decision = self.decide(ask);
+            let got = Expected::of(&decision);
+            allowed += u64::from(got == Expected::Allow);
+            if odd.is_none() && ask.expect.verdict().is_some_and(|wanted| wanted != got) {
+                odd = Some((number, decision));
+            } else {
+                last = Some(decision);
+            }
+        }
+        if let Some((number, decision)) = odd {
+            let wanted = ask.expect.verdict().map_or("", Expected::word);
+            let got = Expected::of(&decision).word();
+            let (expected, got) = match ask.times {
+                1 => (wanted.to_owned(), got.to_owned()),
+                times => (format!("{wanted} all {times}"), format!("{got} number {number}, {allowed} allowed in all")),
+            };
+            return Some(Finding { decision: Some(decision), ..Finding::of(expected, got) });
+        }
+        let decision = last?;
+        let mut mismatches = ask.expect.mismatches(&decision);
+        if let Some(wanted) = ask.expect.allowed.filter(|wanted| *wanted != allowed) {
+            let shown = |number: u64| format!("{number} of {} allowed", ask.times);
+            mismatches.insert(0, Mismatch { expected: shown(wanted), got: shown(allowed) });
+        }
+        (!mismatches.is_empty()).then_some(Finding { mismatches, decision: Some(decision) })
+    }
+
+    fn decide(&mut self, ask: &Ask) -> Decision {
+        self.requests += 1;
+        let custom = ask.request.custom();
+        let holds = ask.slot.is_some() || ask.request.in_flight;
+        let id = holds.then_some(SlotId(u128::from(self.requests)));
+        let request = ask.request.ask(&self.namespace, &custom, id);
+        let Some(slot) = &ask.slot else { return self.engine.decide_now(&request) };
+        let (decision, reservation) = ready(self.engine.reserve(&request));
+        self.held.entry(slot.clone()).or_default().extend(reservation);
+        decision
+    }
+
+    fn release(&mut self, slot: &str) -> Option<Finding> {
+        let held = self.held.remove(slot).unwrap_or_default();
+        if held.is_empty() {
+            return Some(Finding::of(format!("slots held as {slot}"), "none"));
+        }
+        for reservation in held {
+            if let Err(error) = ready(self.engine.release(reservation)) {
+                return Some(Finding::of(format!("{slot} released"), error.to_string()));
+            }
+        }
+        None
+    }
+
+    fn renew(&mut self, slot: &str, wanted: bool) -> Option<Finding> {
+        let held = self.held.get(slot).map(Vec::as_slice).unwrap_or_default();
+        let alive = held.iter().filter(|reservation| matches!(ready(self.engine.renew(reservation)), Ok(true))).count();
+        let got = !held.is_empty() && alive == held.len();
+        let word = |held: bool| if held { "still held" } else { "lost" };
+        (got != wanted).then(|| Finding::of(word(wanted), format!("{alive} of {} still held", held.len())))
+    }
+}
+
+/// The value of a future of the in-memory store, which never waits.
+fn ready<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            return value;
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! One line of a table: when, what is asked, what should come.
+
+use tollgate_core::{Span, Time};
+use tollgate_rules::problem::Problems;
+use tollgate_rules::ruleset::RuleSet;
+use tollgate_rules::spec::Place;
+use tollgate_rules::yaml::{Kind, Node};
+
+use super::expect::{EXPECT_FIELDS, Expect};
+use super::field::{Value, unknown_field};
+use crate::request::OwnedRequest;
+
+/// Most requests of one step.
+const TIMES_MAX: u64 = 1_000_000;
+
+/// A step that was read.
+#[derive(Debug)]
+pub struct Step {
+    pub at: Place,
+    pub name: Option<String>,
+    /// When its first request is made.
+    pub time: Time,
+    pub action: Action,
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub enum Action {
+    /// Makes requests.
+    Ask(Box<Ask>),
+    /// Gives the slots of that name back.
+    Release(String),
+    /// Sends a heartbeat for the slots of that name.
+    Renew {
+        slot: String,
+        /// Whether all of them should still be held.
+        held: bool,
+    },
+}
+
+/// Requests, and what should come of them.
+#[derive(Debug)]
+pub struct Ask {
+    pub request: OwnedRequest,
+    pub times: u64,
+    pub every: Span,
+    /// The name under which admitted requests hold slots.
+    pub slot: Option<String>,
+    pub expect: Expect,
+}
+
+/// What has been read before a step: its time continues theirs, its slots are known from them.
+pub struct Reader<'a> {
+    pub rules: &'a RuleSet,
+    pub namespace: &'a str,
+    pub defaults: OwnedRequest,
+    pub start: Time,
+    /// When the step before ended.
+    pub time: Time,
+    pub slots: Vec<String>,
+}
+
+/// Fields that say who asks for what.
+pub const REQUEST_FIELDS: [&str; 12] = [
+    "client_key",
+    "api_key",
+    "user_id",
+    "ip",
+    "org",
+    "tier",
+    "endpoint",
+    "namespace",
+    "attributes",
+    "cost",
+    "peek",
+    "in_flight",
+];
+const STEP_FIELDS: [&str; 8] = ["name", "at", "after", "times", "every", "slot", "release", "renew"];
+
+/// Reads one field of a request; `None` if it is not one.
+pub fn read_request_field(
+    request: &mut OwnedRequest,
+    name: &str,
+    value: &Value<'_>,
+    problems: &mut Problems,
+) -> Option<()> {
+    match name {
+        "cost" => request.cost = value.integer(0..=u64::MAX, problems).unwrap_or(request.cost),
+        "peek" => request.peek = value.boolean(problems).unwrap_or(false),
+        "in_flight" => request.in_flight = value.boolean(problems).unwrap_or(false),
+        "attributes" => {
+            for (key, value) in value.entries(problems) {
+                set(request, &key.text, &value, problems);
+            }
+        }
+        name if REQUEST_FIELDS.contains(&name) => set(request, name, value, problems),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn set(request: &mut OwnedRequest, name: &str, value: &Value<'_>, problems: &mut Problems) {
+    let Some(text) = value.text(problems) else { return };
+    if let Err(message) = request.set(name, text) {
+        problems.push(value.problem("bad-attribute", message));
+    }
+}
+
+impl Reader<'_> {
+    /// Reads a step and moves on to the time at which it ends.
+    pub fn step(&mut self, value: &Value<'_>, problems: &mut Problems) -> Option<Step> {
+        let before = problems.len();
+        let mut request = self.defaults.clone();
+        let mut expect = Expect::default();
+        let (mut times, mut every, mut slot, mut name) = (1, Span::ZERO, None, None);
+        for (key, value) in value.entries(problems) {
+            match key.text.as_str() {
+                "name" => name = value.text(problems).map(str::to_owned),
+                "at" | "after" => self.set_time(&key.text, &value, problems),
+                "times" => times = value.integer(1..=TIMES_MAX, problems).unwrap_or(1),
+                "every" => every = value.span(problems).unwrap_or(Span::ZERO),
+                "slot" => slot = value.text(problems).map(str::to_owned),
+                "release" | "renew" => {}
+                field => {
+                    let known = read_request_field(&mut request, field, &value, problems)
+                        .or_else(|| expect.read_field(field, &value, self.rules, self.namespace, problems));
+                    if known.is_none() {
+                        let allowed = [&STEP_FIELDS[..], &REQUEST_FIELDS, &EXPECT_FIELDS].concat();
+                        problems.push(unknown_field(key, &value.path, &allowed));
+                    }
+                }
+            }
+        }
+        let time = self.time;
+        let action = match self.slot_action(value, &expect, problems) {
+            Some(action) => action,
+            None => {
+                expect.check(value, times, problems);
+                self.slots.extend(slot.clone());
+                self.time = time.after(Span::from_nanos(every.nanos().saturating_mul(times - 1)));
+                Action::Ask(Box::new(Ask { request, times, every, slot, expect }))
+            }
+        };
+        (problems.len() == before).then_some(Step { at: value.node.place(), name, time, action })
+    }
+
+    fn set_time(&mut self, field: &str, value: &Value<'_>, problems: &mut Problems) {
+        let is_date = matches!(&value.node.kind, Kind::Scalar { text, .. } if text.contains('T'));
+        let time = match field {
+            "after" => value.span(problems).map(|span| self.time.after(span)),
+            _ if is_date => value.time(problems),
+            _ => value.span(problems).map(|span| self.start.after(span)),
+        };
+        match time {
+            Some(time) if time < self.time => {
+                let ended = super::run::offset(self.start, self.time);
+                let problem =
+                    value.problem("back-in-time", format!("{} lies before the end of the step before", value.path));
+                problems.push(problem.help(format!("steps go forward; the one before ended at {ended}")));
+            }
+            Some(time) => self.time = time,
+            None => {}
+        }
+    }
+
+    /// What a step with `release` or `renew` does; it asks nothing else.
+    fn slot_action(&self, step: &Value<'_>, expect: &Expect, problems: &mut Problems) -> Option<Action> {
+        let named = |field: &str| step.node.get(field).map(|node| field_value(step, field, node));
+        let (value, renew) = match (named("release"), named("renew")) {
+            (Some(value), None) => (value, false),
+            (None, Some(value)) => (value, true),
+            (None, None) => return None,
+            (Some(value), Some(_)) => {
+                problems.push(value.problem("conflict", "a step either releases or renews"));
+                return None;
+            }
+        };
+        let allowed: &[&str] =
+            if renew { &["name", "at", "after", "renew", "expect"] } else { &["name", "at", "after", "release"] };
+        if let Kind::Map(entries) = &step.node.kind {
+            let others = entries.iter().filter(|(key, _)| !allowed.contains(&key.text.as_str()));
+            others.for_each(|(key, node)| {
+                problems.push(unknown_field(key, &field_value(step, &key.text, node).path, allowed))
+            });
+        }
+        let slot = value.text(problems).unwrap_or_default().to_owned();
+        if !self.slots.contains(&slot) {
+            let names: Vec<&str> = self.slots.iter().map(String::as_str).collect();
+            problems.push(value.unknown("unknown-slot", &slot, &names));
+        }
+        Some(if renew { Action::Renew { slot, held: !expect.denies() } } else { Action::Release(slot) })
+    }
+}
+
+fn field_value<'a>(step: &Value<'_>, field: &str, node: &'a Node) -> Value<'a> {
+    Value { node, path: format!("{}.{field}", step.path) }
+}
