@@ -1,63 +1,64 @@
-//! quick
-#![expect(clippy::print_stdout)]
+//! Benchmarks: Tollgate beside its peers, in interleaved rounds, as ratios inside one run.
+//!
+//! Absolute times drift with the machine; what is judged is a ratio, measured round by round, against a target that
+//! the project set itself. One file per question; `--help` says which there are.
+
+mod engine;
+mod field;
+mod growth;
 mod keys;
+mod machine;
+mod memory;
+mod options;
 mod peers;
 mod race;
+mod report;
+mod rules;
 mod statistics;
 mod stopwatch;
-use peers::*;
+mod store;
+mod workload;
 
-fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    let only = args.get(2).cloned();
-    let rounds: usize = args.get(3).map_or(9, |n| n.parse().unwrap());
-    for n in args[1].split(',').map(|n| n.parse::<usize>().unwrap()) {
-        let (t, g, gs, c, s, f) =
-            (Tollgate::new(), Governor::new(), GovernorStd::new(), Throttlecrab::new(), Sharded::new(), Floor::new());
-        let all: Vec<(&str, &dyn Candidate)> = vec![
-            ("tollgate", &t),
-            ("governor", &g),
-            ("governor-std", &gs),
-            ("throttlecrab", &c),
-            ("sharded", &s),
-            ("floor", &f),
-        ];
-        let all: Vec<_> = all
-            .into_iter()
-            .filter(|(name, _)| only.as_deref().is_none_or(|o| o.is_empty() || o.split(',').any(|o| o == *name)))
-            .collect();
-        let fill = keys::all(n);
-        for (_, p) in &all {
-            p.run(&fill);
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use self::options::{Command, Options, Question};
+use self::report::Report;
+
+fn main() -> anyhow::Result<ExitCode> {
+    match options::parse(std::env::args().skip(1))? {
+        Command::Help => {
+            std::io::stdout().write_all(options::HELP.as_bytes())?;
+            Ok(ExitCode::SUCCESS)
         }
-        drop(fill);
-        let lap = 1_000_000;
-        let warm = n.clamp(100_000, 1_000_000);
-        for threads in [1, 2] {
-            let course = race::Course {
-                warm_up: keys::random(n, warm, 7),
-                laps: (0..threads).map(|i| keys::random(n, lap, 1234567 + i)).collect(),
-            };
-            let times = race::race(&all, &course, rounds);
-            for t in &times {
-                println!(
-                    "{n:>9} x{threads} {:<14} {:7.1} ns ±{:4.1}%  {:6.2} M/s cpu {:6.2} wall noisy {}/{}",
-                    t.name,
-                    t.cpu.median(),
-                    t.cpu.spread_percent(),
-                    t.throughput.median(),
-                    t.throughput_wall.median(),
-                    t.noisy,
-                    t.rounds
-                );
-            }
-            if only.is_none() {
-                println!(
-                    "   ratio to governor {:.3}  to floor {:.3}",
-                    times[0].cpu.over(&times[1].cpu).median(),
-                    times[0].cpu.over(&times[5].cpu).median()
-                );
-            }
+        Command::Fill(candidate) => {
+            memory::fill(&candidate)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Run(options) => run(&options),
+    }
+}
+
+fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    let watched = machine::Watch::start();
+    let mut report = Report::new(&options.title());
+    for question in &options.questions {
+        match question {
+            Question::Store => store::run(options, &mut report),
+            Question::Memory => memory::run(&mut report)?,
+            Question::Rules => rules::run(options, &mut report)?,
+            Question::Engine => engine::run(options, &mut report)?,
+            Question::Growth => growth::run(options, &mut report)?,
         }
     }
+    let text = report.finish(&watched.describe());
+    std::io::stdout().write_all(text.as_bytes())?;
+    if let Some(path) = options.file() {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(&path, &text)?;
+        report::progress(&format!("written to {}", path.display()));
+    }
+    Ok(ExitCode::SUCCESS)
 }

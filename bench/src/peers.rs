@@ -4,6 +4,7 @@
 //! and so slow that a bucket once touched stays in use for the whole run, so nobody gains by dropping buckets that
 //! equal unused ones.
 
+mod engine;
 mod floor;
 mod governor;
 mod sharded;
@@ -12,6 +13,7 @@ mod tollgate;
 
 use std::time::Duration;
 
+pub use self::engine::{Decides, Matches};
 pub use self::floor::Floor;
 pub use self::governor::{Governor, GovernorStd};
 pub use self::sharded::Sharded;

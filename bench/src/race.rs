@@ -1,26 +1,45 @@
 //! Candidates in interleaved rounds: A B C A B C …, each warmed up before it is timed.
 //!
-//! Whatever the machine does in the meantime happens to all of them alike, and ratios are taken within a round.
+//! Whatever the machine does in the meantime happens to all of them alike, and ratios are taken within a round. A heat
+//! builds everything anew and in another order: two stores of the same content may lie in memory differently well, and
+//! one that was built first stays where it is for the whole heat.
 
 use std::sync::Barrier;
 
-use crate::keys::Sequence;
+use crate::keys::{self, Sequence};
 use crate::peers::Candidate;
+use crate::report::progress;
 use crate::statistics::Sample;
 use crate::stopwatch::{Elapsed, Stopwatch, pin};
 
-/// One candidate's times.
+/// The candidates of one heat, by name.
+pub type Field = Vec<(&'static str, Box<dyn Candidate>)>;
+
+/// How thoroughly.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Timed rounds per heat.
+    pub rounds: usize,
+    /// How often the field is built anew.
+    pub heats: usize,
+    /// How many threads race at once, in turn.
+    pub threads: &'static [usize],
+}
+
+/// One candidate's times on so many threads.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
     /// Who.
-    pub name: String,
-    /// CPU nanoseconds per check on one thread.
+    pub name: &'static str,
+    /// How many threads.
+    pub threads: usize,
+    /// CPU nanoseconds per check.
     pub cpu: Sample,
     /// Checks per microsecond of all threads together, by their CPU time.
     pub throughput: Sample,
-    /// The same by the wall: what is left when the machine is shared.
+    /// The same by the wall: less, when the machine is shared.
     pub throughput_wall: Sample,
-    /// Rounds in which the thread did not get its core.
+    /// Rounds in which a thread did not get its core.
     pub noisy: usize,
     /// Rounds in all.
     pub rounds: usize,
@@ -29,49 +48,97 @@ pub struct Times {
 /// What everybody is asked in a round.
 #[derive(Debug)]
 pub struct Course {
-    /// Thrown away.
-    pub warm_up: Sequence,
-    /// Timed; one per thread.
-    pub laps: Vec<Sequence>,
+    keys: usize,
+    warm_up: Sequence,
+    laps: Vec<Sequence>,
 }
 
-/// Runs every candidate over the course, `rounds` times in turn. Panics if a check is refused: the race would then
-/// compare different work.
-pub fn race(candidates: &[(&str, &dyn Candidate)], course: &Course, rounds: usize) -> Vec<Times> {
-    let mut times: Vec<Times> =
-        candidates.iter().map(|(name, _)| Times { name: (*name).to_owned(), ..Times::default() }).collect();
-    for _ in 0..rounds {
-        for ((_, candidate), times) in candidates.iter().zip(&mut times) {
-            times.enter(&run(*candidate, course), course);
+impl Course {
+    /// A course over that many keys: every key once to fill the store, a warm-up, then `checks` timed ones a thread.
+    pub fn new(keys: usize, checks: usize, threads: usize) -> Course {
+        let warm_up = keys::random(keys, keys.clamp(100_000, 1_000_000), 7);
+        Course { keys, warm_up, laps: (0..threads).map(|lap| keys::random(keys, checks, 1_234_567 + lap as u64)).collect() }
+    }
+}
+
+/// Every candidate's times, per number of threads.
+#[derive(Debug)]
+pub struct Standings(Vec<Times>);
+
+impl Standings {
+    /// The times of one candidate on so many threads.
+    pub fn of(&self, name: &str, threads: usize) -> Times {
+        self.0.iter().find(|times| times.name == name && times.threads == threads).cloned().unwrap_or_default()
+    }
+
+    /// All of them on so many threads, in the order of the field.
+    pub fn on(&self, threads: usize) -> impl Iterator<Item = &Times> {
+        self.0.iter().filter(move |times| times.threads == threads)
+    }
+}
+
+/// Runs every candidate over the course. Panics if a check is refused: the race would then compare different work.
+pub fn race(build: &dyn Fn() -> Field, course: &Course, plan: &Plan) -> Standings {
+    let mut standings = Standings(Vec::new());
+    for heat in 0..plan.heats {
+        progress(&format!("  {} keys, heat {} of {}", course.keys, heat + 1, plan.heats));
+        let field = build();
+        let fill = keys::all(course.keys);
+        let turn = heat % field.len().max(1);
+        for (_, candidate) in field.iter().cycle().skip(turn).take(field.len()) {
+            all_pass(&**candidate, &fill);
+        }
+        drop(fill);
+        for threads in plan.threads {
+            standings.enter_heat(&field, *threads, course, plan.rounds);
         }
     }
-    times
+    standings
+}
+
+impl Standings {
+    fn enter_heat(&mut self, field: &Field, threads: usize, course: &Course, rounds: usize) {
+        for _ in 0..rounds {
+            for (name, candidate) in field {
+                let laps = course.laps.get(..threads).unwrap_or_default();
+                let elapsed = run(&**candidate, &course.warm_up, laps);
+                self.times(name, threads).enter(&elapsed, laps);
+            }
+        }
+    }
+
+    fn times(&mut self, name: &'static str, threads: usize) -> &mut Times {
+        let place = match self.0.iter().position(|times| times.name == name && times.threads == threads) {
+            Some(place) => place,
+            None => {
+                self.0.push(Times { name, threads, ..Times::default() });
+                self.0.len() - 1
+            }
+        };
+        #[expect(clippy::indexing_slicing, reason = "the place was just found or made")]
+        &mut self.0[place]
+    }
 }
 
 /// One candidate, one round: all laps at once, each on a thread of its own.
-fn run(candidate: &dyn Candidate, course: &Course) -> Vec<Elapsed> {
-    match course.laps.as_slice() {
-        [lap] => {
-            all_pass(candidate, &course.warm_up);
-            vec![timed(candidate, lap)]
-        }
-        laps => {
-            let start = Barrier::new(laps.len());
-            std::thread::scope(|scope| {
-                let lap = |(core, lap)| {
-                    let start = &start;
-                    scope.spawn(move || {
-                        pin(core);
-                        all_pass(candidate, &course.warm_up);
-                        start.wait();
-                        timed(candidate, lap)
-                    })
-                };
-                let threads: Vec<_> = laps.iter().enumerate().map(lap).collect();
-                threads.into_iter().map(|thread| thread.join().expect("a lap does not panic")).collect()
-            })
-        }
+fn run(candidate: &dyn Candidate, warm_up: &Sequence, laps: &[Sequence]) -> Vec<Elapsed> {
+    if let [lap] = laps {
+        all_pass(candidate, warm_up);
+        return vec![timed(candidate, lap)];
     }
+    let start = &Barrier::new(laps.len());
+    std::thread::scope(|scope| {
+        let lap = |(core, lap)| {
+            scope.spawn(move || {
+                pin(core);
+                all_pass(candidate, warm_up);
+                start.wait();
+                timed(candidate, lap)
+            })
+        };
+        let threads: Vec<_> = laps.iter().enumerate().map(lap).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a lap does not panic")).collect()
+    })
 }
 
 fn timed(candidate: &dyn Candidate, lap: &Sequence) -> Elapsed {
@@ -86,16 +153,31 @@ fn all_pass(candidate: &dyn Candidate, keys: &Sequence) {
 }
 
 impl Times {
-    fn enter(&mut self, laps: &[Elapsed], course: &Course) {
+    fn enter(&mut self, elapsed: &[Elapsed], laps: &[Sequence]) {
         let checks = |lap: &Sequence| lap.len() as f64;
-        let all: f64 = course.laps.iter().map(checks).sum();
-        let cpu: f64 = laps.iter().map(|lap| lap.cpu).sum();
-        let wall = laps.iter().map(|lap| lap.wall).fold(0.0, f64::max);
-        let rate: f64 = course.laps.iter().zip(laps).map(|(lap, elapsed)| checks(lap) / elapsed.cpu * 1e3).sum();
+        let all: f64 = laps.iter().map(checks).sum();
+        let cpu: f64 = elapsed.iter().map(|lap| lap.cpu).sum();
+        let wall = elapsed.iter().map(|lap| lap.wall).fold(0.0, f64::max);
+        let rate: f64 = laps.iter().zip(elapsed).map(|(lap, elapsed)| checks(lap) / elapsed.cpu * 1e3).sum();
         self.cpu.extend([cpu / all]);
         self.throughput.extend([rate]);
         self.throughput_wall.extend([all / wall * 1e3]);
-        self.noisy += usize::from(laps.iter().any(Elapsed::is_noisy));
+        self.noisy += usize::from(elapsed.iter().any(Elapsed::is_noisy));
         self.rounds += 1;
     }
+
+    /// Name, time, spread, throughput and noise, as a row of a table.
+    pub fn row(&self) -> Vec<String> {
+        vec![
+            self.name.to_owned(),
+            format!("{:.1}", self.cpu.median()),
+            format!("{:.0} %", self.cpu.spread_percent()),
+            format!("{:.2}", self.throughput.median()),
+            format!("{:.2}", self.throughput_wall.median()),
+            format!("{}/{}", self.noisy, self.rounds),
+        ]
+    }
+
+    /// The heads of those columns.
+    pub const HEADS: [&str; 6] = ["candidate", "ns per check", "±", "M checks/s by CPU", "by wall", "noisy"];
 }

@@ -43,6 +43,9 @@ pub trait State: Default {
     /// drop it.
     fn is_fresh(&self, now: Time) -> bool;
 
+    /// Whether the state holds memory outside itself.
+    const ON_HEAP: bool = false;
+
     /// Bytes held outside the state itself.
     fn heap_bytes(&self) -> usize {
         0

@@ -172,6 +172,8 @@ impl Algorithm for Concurrency {
 }
 
 impl State for Slots {
+    const ON_HEAP: bool = true;
+
     fn is_fresh(&self, now: Time) -> bool {
         self.expiries.back().is_none_or(|(newest, _)| *newest <= now) || self.held.is_empty()
     }

@@ -187,6 +187,8 @@ impl Log {
 }
 
 impl State for Log {
+    const ON_HEAP: bool = true;
+
     fn is_fresh(&self, now: Time) -> bool {
         self.entries.back().is_none_or(|newest| newest.at.after(self.window) <= now)
     }

@@ -111,7 +111,7 @@ impl Span {
 
 impl From<Duration> for Span {
     fn from(duration: Duration) -> Span {
-        Span(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+        Span(duration.as_secs().saturating_mul(Span::SECOND.0).saturating_add(u64::from(duration.subsec_nanos())))
     }
 }
 

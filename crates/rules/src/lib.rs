@@ -1,9 +1,9 @@
 //! Rules as people write them: YAML text in, typed and validated specs out.
 //!
-//! Nothing here does I/O, reads a clock or keeps state. [`read`] turns a file into a [`RuleFile`] or into a [`Report`]
-//! that names every mistake with its line, column and field; [`format`](fn@format) writes the same file in canonical
-//! form. The canonicalisers ([`canonical_path`], [`canonical_ip`]) serve requests as well as rules, so that both sides
-//! of a match are spelled alike.
+//! Nothing here does I/O, reads a clock or keeps state. [`read`](fn@read) turns a file into a [`RuleFile`] or into a
+//! [`Report`] that names every mistake with its line, column and field; [`format`](fn@format) writes the same file in
+//! canonical form. The canonicalisers ([`canonical_path`], [`canonical_ip`]) serve requests as well as rules, so
+//! that both sides of a match are spelled alike.
 
 pub mod address;
 pub mod check;

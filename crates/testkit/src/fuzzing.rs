@@ -2,7 +2,8 @@
 
 use tollgate_core::LimitKind;
 
-use crate::oracle::{Script, play};
+use crate::oracle::{Script, play, play_together};
+use crate::subject::Store;
 
 /// Every algorithm, in the order in which a first byte chooses it.
 const KINDS: [LimitKind; 6] = [
@@ -32,5 +33,42 @@ pub fn decision_sequence(data: &[u8]) {
     let script = Script::decode(KINDS[usize::from(*kind) % KINDS.len()], numbers, &words);
     if let Err(broken) = play(&script) {
         panic!("{broken}");
+    }
+}
+
+/// A byte for who is a shadow, a byte and eight for each of three limits, then twelve for each request; missing ones are
+/// zero. Every store must answer as the reference does.
+pub fn requests_together(data: &[u8]) {
+    let byte = |place: usize| data.get(place).copied().unwrap_or(0);
+    let (limits, size) = (3, 12);
+    let requests = data.len().saturating_sub(1 + 9 * limits).div_ceil(size).min(STEPS_MAX);
+    let scripts = (0..limits).map(|limit| {
+        let head = 1 + 9 * limit;
+        let numbers = std::array::from_fn(|place| byte(head + 1 + place));
+        let word = |request: usize| {
+            let at = 1 + 9 * limits + request * size + 4 * limit;
+            u32::from_le_bytes(std::array::from_fn(|place| byte(at + place)))
+        };
+        let words: Vec<u32> = (0..requests).map(word).collect();
+        Script::decode(KINDS[usize::from(byte(head)) % KINDS.len()], numbers, &words)
+    });
+    let scripts: Vec<Script> = scripts.collect();
+    if let Err(broken) = play_together(&scripts, byte(0) / 32, &mut [Store::Memory.open()]) {
+        panic!("{broken}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_length_of_input_means_something() {
+        for length in [0, 1, 2, 8, 9, 10, 13, 28, 29, 40, 2_000] {
+            for fill in [0, 1, 0x7f, 0xff] {
+                decision_sequence(&vec![fill; length]);
+                requests_together(&vec![fill; length]);
+            }
+        }
     }
 }

@@ -3,10 +3,11 @@
 //! | module | answers |
 //! |---|---|
 //! | [`vectors`] | does a [`Subject`] answer the published vectors, field by field? |
-//! | [`reference`] | what should a store answer? The whole of all-or-nothing, on a map, without any cleverness |
+//! | [`mod@reference`] | what should a store answer? The whole of all-or-nothing, on a map, without any cleverness |
 //! | [`model`] | what should an algorithm answer? SPEC section 5 once more, in unbounded integers and from other state |
 //! | [`oracle`] | do the promises hold? Keeps everything that was admitted, and searches instead of computing |
 //! | [`suite`] | does a store keep what [`Store`](tollgate_store::Store) promises? |
+//! | [`plot`] | what does it look like? Line charts as SVG, for the documents |
 //! | [`fuzzing`] | does it hold for any bytes? |
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
@@ -17,6 +18,7 @@ pub mod config;
 pub mod fuzzing;
 pub mod model;
 pub mod oracle;
+pub mod plot;
 pub mod reference;
 pub mod subject;
 pub mod suite;

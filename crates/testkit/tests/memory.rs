@@ -55,7 +55,9 @@ fn window(limit: u64) -> Limit {
 /// P23: a flood of keys neither grows memory nor touches those who were there before.
 #[test]
 fn p23_a_flood_of_keys_is_bounded_and_harms_nobody() {
-    for limit in [window(5), Limit::per_minute(5).unwrap(), Limit::SlidingLog(SlidingLog::new(50, Span::from_secs(60)).unwrap())] {
+    for limit in
+        [window(5), Limit::per_minute(5).unwrap(), Limit::SlidingLog(SlidingLog::new(50, Span::from_secs(60)).unwrap())]
+    {
         let bound = 2 << 20;
         let memory = InMemory::new(MemoryConfig { max_memory: bound, ..MemoryConfig::default() });
         let mut outcomes = Outcomes::new();

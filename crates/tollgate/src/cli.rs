@@ -17,7 +17,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Decide requests against a rules file, in this process
-    Check(check::Args),
+    Check(Box<check::Args>),
     /// Work on rules files: lint, explain, test, fmt
     #[command(subcommand)]
     Rules(rules::Command),
@@ -35,15 +35,19 @@ const FIRST_MINUTE: &str = r#"The first minute:
            limit: { requests: 10, window: 1s, burst: 20 }
        key_by: api_key
 
-  2. Is it right?            tollgate rules lint rules.yaml
-  3. May this one pass?      tollgate check --rules rules.yaml \
-                               --api-key abc --tier free --endpoint "POST /api/orders"
-  4. And 25 at once?         ... the same with --repeat 25
-  5. Why? Which rules?       tollgate rules explain --rules rules.yaml --api-key abc --tier free
-  6. Keep it so, in CI:      tollgate rules test rules.test.yaml
+  2. Is it right?
+       tollgate rules lint rules.yaml
+  3. May this one pass? And 25 at once? (add --repeat 25)
+       tollgate check --rules rules.yaml --api-key abc --tier free \
+         --endpoint "POST /api/orders"
+  4. Why? Which rules apply?
+       tollgate rules explain --rules rules.yaml --api-key abc --tier free \
+         --endpoint "POST /api/orders"
+  5. Keep it so, in CI (see tollgate rules test --help):
+       tollgate rules test rules.test.yaml
 
-Every command takes --help with examples, and --json where it has something to tell.
-Colours appear on a terminal only; NO_COLOR=1 turns them off.
+Every command takes --help with examples, and --json where it has something to
+tell. Colours appear on a terminal only; NO_COLOR=1 turns them off.
 
 Exit codes:
   0  allowed; no problem found; all tests passed

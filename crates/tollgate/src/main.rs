@@ -37,6 +37,5 @@ fn main() -> ExitCode {
             }
         }
     };
-    out.flush();
-    exit.into()
+    exit.max(out.finish()).into()
 }

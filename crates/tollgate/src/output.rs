@@ -9,6 +9,7 @@ use anstream::{AutoStream, ColorChoice};
 use serde_json::Value;
 use tollgate_rules::Report;
 
+use crate::exit::Exit;
 use crate::render::{Palette, colour_report, visible};
 
 /// Standard output and standard error of this process.
@@ -72,8 +73,9 @@ impl Output {
         self.line(&value.to_string())
     }
 
-    /// Says on standard error why a command could not do its work.
+    /// Says on standard error why a command could not do its work, after what was said before.
     pub fn error(&mut self, error: &anyhow::Error) {
+        let _ = self.keep(BufWriter::flush); // reported when the command ends
         match error.downcast_ref::<Report>() {
             Some(report) => self.complain(&colour_report(report, self.err_palette)),
             None => {
@@ -83,10 +85,14 @@ impl Output {
         }
     }
 
-    /// Writes what is still buffered.
-    pub fn flush(&mut self) {
-        if let Err(error) = self.keep(BufWriter::flush) {
-            self.complain(&format!("error: cannot write the output: {error}\n"));
+    /// Writes what is still buffered; output that is lost makes any answer unusable.
+    pub fn finish(mut self) -> Exit {
+        match self.keep(BufWriter::flush) {
+            Ok(()) => Exit::Ok,
+            Err(error) => {
+                self.complain(&format!("error: cannot write the output: {error}\n"));
+                Exit::Unusable
+            }
         }
     }
 

@@ -142,15 +142,15 @@ impl Memory {
         })
     }
 
+    #[inline]
     fn take_one(&self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> bool {
-        let mut shard = self.lock(charge.bucket);
-        let Look::Seen { admits, place } = shard.look(charge, now) else {
-            drop(shard);
-            return self.take_one(&self.overflowed(charge), now, outcomes);
-        };
-        let passes = admits || !charge.is_enforced();
-        outcomes.push(shard.settle(charge, place, now, passes, admits));
-        passes
+        let taken = self.lock(charge.bucket).take_alone(charge, now, outcomes);
+        taken.unwrap_or_else(|| self.take_one_overflowed(charge, now, outcomes))
+    }
+
+    #[cold]
+    fn take_one_overflowed(&self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> bool {
+        self.take_one(&self.overflowed(charge), now, outcomes)
     }
 
     fn take_many(&self, charges: &[Charge], now: Time, outcomes: &mut Outcomes) -> bool {

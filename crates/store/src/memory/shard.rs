@@ -9,6 +9,7 @@ use tollgate_core::{
 
 use super::spent::Spent;
 use super::table::{Entry, Table};
+use crate::Outcomes;
 
 /// Everything behind one lock.
 #[derive(Debug)]
@@ -101,6 +102,29 @@ impl Shard {
             books: Books { budget, ..Books::default() },
             spent: Spent::default(),
         }
+    }
+
+    /// Look and settle in one, for the request that has only this charge: the common case, kept short. `None` if there
+    /// is no room for the bucket.
+    #[inline]
+    pub(super) fn take_alone(&mut self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> Option<bool> {
+        if let Limit::Gcra(gcra) = &charge.limit
+            && charge.soft.is_none()
+            && let Some(entry) = self.gcra.find_mut(charge.bucket)
+            && charge.owner.share != Self::EXEMPT
+        {
+            return Some(take_in(&mut entry.state, gcra, charge, now, outcomes));
+        }
+        self.take_alone_slowly(charge, now, outcomes)
+    }
+
+    /// The same for a new bucket, and for every other algorithm.
+    #[inline(never)]
+    fn take_alone_slowly(&mut self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> Option<bool> {
+        let Look::Seen { admits, place } = self.look(charge, now) else { return None };
+        let passes = admits || !charge.is_enforced();
+        outcomes.push(self.settle(charge, place, now, passes, admits));
+        Some(passes)
     }
 
     /// Would the bucket let the charge pass? Changes no bucket; may tidy up to make room for a new one.
@@ -247,6 +271,19 @@ impl Books {
         self.tables + self.heap
     }
 
+    /// Records into a state that may take memory of its own, within what is left.
+    #[inline]
+    fn record<S: State>(&mut self, state: &mut S, record: impl FnOnce(&mut S) -> u64) -> u64 {
+        if !S::ON_HEAP {
+            return record(state);
+        }
+        let before = state.heap_bytes();
+        state.confine(self.bytes() > self.budget);
+        let granted = record(state);
+        self.heap = self.heap + state.heap_bytes() - before;
+        granted
+    }
+
     /// True while `owner` has not filled its share of the budget.
     fn may_own_more(&self, owner: u32, share: u8) -> bool {
         share >= 100 || self.owned.get(&owner).is_none_or(|bytes| *bytes < self.budget / 100 * usize::from(share))
@@ -267,6 +304,19 @@ impl Books {
             *bytes = bytes.saturating_sub(size_of::<Entry<S>>());
         }
     }
+}
+
+/// Decides a charge on the only bucket of its request.
+#[inline]
+fn take_in<A: Algorithm>(state: &mut A::State, algorithm: &A, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> bool {
+    let admits = algorithm.admits(state, now, &charge.ask);
+    let passes = admits || !charge.is_enforced();
+    let granted = match charge.effect(passes, admits) {
+        None => 0,
+        Some(effect) => algorithm.record(state, now, &charge.ask, effect),
+    };
+    outcomes.push(algorithm.view(state, now, &charge.ask, admits, granted));
+    passes
 }
 
 #[inline]
@@ -291,11 +341,7 @@ fn record_in<S: State>(
     // An earlier charge of the same request may have moved the entry while making room for its own.
     let place = place.filter(|place| table.get(*place, charge.bucket).is_some()).or_else(|| table.find(charge.bucket));
     if let Some(entry) = place.and_then(|place| table.get_mut(place, charge.bucket)) {
-        let before = entry.state.heap_bytes();
-        entry.state.confine(books.bytes() > books.budget);
-        let granted = record(&mut entry.state);
-        books.heap = books.heap + entry.state.heap_bytes() - before;
-        return granted;
+        return books.record(&mut entry.state, record);
     }
     let mut state = S::default();
     let granted = record(&mut state);

@@ -59,6 +59,14 @@ impl<S: State> Table<S> {
         (self.entries.get(place)?.bucket == bucket).then_some(place)
     }
 
+    /// The entry of `bucket`.
+    #[inline]
+    pub(super) fn find_mut(&mut self, bucket: Digest) -> Option<&mut Entry<S>> {
+        let home = self.home(bucket);
+        let entry = self.entries.get_mut(home..)?.iter_mut().find(|entry| entry.bucket == bucket || entry.bucket == VACANT)?;
+        (entry.bucket == bucket).then_some(entry)
+    }
+
     /// The entry at `place`, if it still is `bucket`'s.
     #[inline]
     pub(super) fn get(&self, place: usize, bucket: Digest) -> Option<&Entry<S>> {

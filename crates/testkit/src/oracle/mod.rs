@@ -7,6 +7,7 @@ mod freshness;
 mod hints;
 mod history;
 mod play;
+mod together;
 
 use std::fmt;
 
@@ -17,6 +18,7 @@ use crate::model::Wish;
 
 pub use history::History;
 pub use play::play;
+pub use together::play_together;
 
 /// What happens to one bucket, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The promises of [`Store`], one function each.
 
 use tollgate_core::{
-    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Outcome, Receipt, SlidingCounter, SlidingLog,
-    SlotId, Span, Time, Wait,
+    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Outcome, Receipt, SlidingCounter,
+    SlidingLog, SlotId, Span, Time, Wait,
 };
 use tollgate_store::{Outcomes, Store, Taken};
 

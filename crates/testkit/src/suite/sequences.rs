@@ -1,8 +1,8 @@
 //! Long random sequences over few buckets, compared step by step with the reference.
 
 use tollgate_core::{
-    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Owner, Queue, Receipt, SlidingCounter, SlidingLog,
-    SlotId, Span, Time,
+    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Owner, Queue, Receipt, SlidingCounter,
+    SlidingLog, SlotId, Span, Time,
 };
 use tollgate_store::{Outcomes, Store};
 

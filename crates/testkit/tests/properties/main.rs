@@ -4,6 +4,10 @@
 //! `proptest-regressions/`, is committed, and runs first from then on.
 
 mod algorithms;
+mod equivalence;
+mod liveness;
+mod soft;
+mod together;
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};

@@ -21,6 +21,9 @@ pub struct Args {
     /// The rules file; - reads standard input
     #[arg(long, value_name = "FILE", env = "TOLLGATE_RULES", hide_env_values = true)]
     rules: PathBuf,
+    /// Print JSON: one object, with --repeat one per line
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     request: RequestArgs,
     /// Decide at this time instead of now: RFC 3339, or seconds since 1970
@@ -32,29 +35,31 @@ pub struct Args {
     /// Let this much time pass between two decisions, without waiting for it
     #[arg(long, value_name = "DURATION", value_parser = span, help_heading = "Time")]
     every: Option<Span>,
-    /// Print JSON: one object, with --repeat one per line
-    #[arg(long)]
-    json: bool,
 }
 
 const HELP: &str = r#"Every run starts with empty buckets: usage lasts as long as the command.
 
 Examples:
   May this request pass?
-    tollgate check --rules rules.yaml --api-key abc --tier free --endpoint "POST /api/orders"
+    tollgate check --rules rules.yaml --api-key abc --tier free \
+      --endpoint "POST /api/orders"
   How many of 25 at once?
-    tollgate check --rules rules.yaml --api-key abc --tier free --repeat 25
+    tollgate check --rules rules.yaml --api-key abc --tier free \
+      --endpoint "POST /api/orders" --repeat 25
   Twenty a second for a minute, in no time:
-    tollgate check --rules rules.yaml --client-key user:42 --repeat 1200 --every 50ms
+    tollgate check --rules rules.yaml --client-key user:42 \
+      --repeat 1200 --every 50ms
   At a certain time, for a script:
-    tollgate check --rules rules.yaml --ip 192.0.2.1 --at 2026-01-01T00:00:00Z --json
+    tollgate check --rules rules.yaml --ip 192.0.2.1 --json \
+      --at 2026-01-01T00:00:00Z
 
 Exit codes:
   0  allowed (all of them)
   1  denied (at least one of them)
   2  wrong usage, rules that cannot be read, or a request that cannot"#;
 
-fn time(text: &str) -> Result<Time, String> {
+/// A point in time: RFC 3339, or whole seconds since 1970.
+pub fn time(text: &str) -> Result<Time, String> {
     match text.parse() {
         Ok(seconds) if text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Time::from_secs(seconds)),
         _ => datetime::parse(text).map(Time::from_nanos).map_err(|fault| fault.to_string()),

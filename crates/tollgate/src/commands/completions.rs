@@ -17,9 +17,13 @@ pub struct Args {
 }
 
 const HELP: &str = r#"Examples:
-  bash   tollgate completions bash > ~/.local/share/bash-completion/completions/tollgate
-  zsh    tollgate completions zsh  > "${fpath[1]}/_tollgate"
-  fish   tollgate completions fish > ~/.config/fish/completions/tollgate.fish"#;
+  bash:
+    dir=~/.local/share/bash-completion/completions
+    mkdir -p $dir && tollgate completions bash > $dir/tollgate
+  zsh:
+    tollgate completions zsh > "${fpath[1]}/_tollgate"
+  fish:
+    tollgate completions fish > ~/.config/fish/completions/tollgate.fish"#;
 
 /// Prints the script.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -20,20 +20,24 @@ pub struct Args {
 }
 
 const HELP: &str = r#"Examples:
-  tollgate man | man -l -                         read the main page
-  tollgate man --dir ~/.local/share/man/man1      install all pages; then: man tollgate-rules-test"#;
+  Read the main page:
+    tollgate man | man -l -
+  Install all pages, then read one:
+    tollgate man --dir ~/.local/share/man/man1
+    man tollgate-rules-test"#;
 
 /// Prints the main page, or writes all.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let command = Cli::command().disable_help_subcommand(true); // every command has its page; `help` needs none
     match &args.dir {
         Some(dir) => {
             let name = dir.display();
             std::fs::create_dir_all(dir).with_context(|| format!("cannot create {name}"))?;
-            clap_mangen::generate_to(Cli::command(), dir).with_context(|| format!("cannot write into {name}"))?;
+            clap_mangen::generate_to(command, dir).with_context(|| format!("cannot write into {name}"))?;
         }
         None => {
             let mut page = Vec::new();
-            Man::new(Cli::command()).render(&mut page)?;
+            Man::new(command).render(&mut page)?;
             out.bytes(&page)?;
         }
     }

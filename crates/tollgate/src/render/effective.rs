@@ -33,6 +33,9 @@ pub fn limit_text(rule: &Rule, limit: &Limit) -> String {
         Some(Align::Key) => ", windows offset by key",
         _ => "",
     };
+    if limit.capacity() == 0 {
+        return format!("{name}, lets nothing pass");
+    }
     match limit {
         Limit::Gcra(gcra) => format!(
             "{name}, {} per {window}, burst {}, one every {}",

@@ -33,6 +33,11 @@ impl<'a> Value<'a> {
         self.problem(code, format!("{}: {}", self.path, fault.message)).help(fault.help)
     }
 
+    /// True for a value that says nothing, such as `~`.
+    pub fn is_blank(&self) -> bool {
+        matches!(&self.node.kind, Kind::Scalar { text, quoted: false } if is_blank(text))
+    }
+
     /// The entries of a map; none after a problem.
     pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a Key, Value<'a>)> {
         let Kind::Map(entries) = &self.node.kind else {
@@ -130,11 +135,16 @@ pub fn unknown_field(key: &Key, path: &str, allowed: &[&str]) -> Problem {
     Problem::error("unknown-field", at, path, format!("unknown field `{}`", key.text)).help(suggest(&key.text, allowed))
 }
 
-/// What may have been meant, and what may be written.
+/// What may have been meant, and what may be written, as far as it fits into a line or two.
 pub fn suggest(word: &str, names: &[&str]) -> String {
-    let allowed = names.join(", ");
+    const SHOWN: usize = 40;
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let allowed = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
     match nearest(word, names.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}"),
-        None => format!("allowed: {allowed}"),
+        Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}{more}"),
+        None => format!("allowed: {allowed}{more}"),
     }
 }

@@ -1,7 +1,7 @@
 //! Tables of requests, times and expected decisions, run on a manual clock.
 //!
-//! [`read`] turns a file into a [`Table`] or a report with the place of every mistake; [`run`] plays it and answers what
-//! came out differently. Nothing here sleeps or depends on the time of day.
+//! [`read`] turns a file into a [`Table`] or a report with the place of every mistake; [`fn@run`] plays it and answers
+//! what came out differently. Nothing here sleeps or depends on the time of day.
 
 mod expect;
 mod field;
@@ -9,7 +9,7 @@ mod read;
 mod run;
 mod step;
 
-pub use read::read;
+pub use read::{is_table, read};
 pub use run::{Failure, Verdict, run};
 
 use tollgate_core::Time;
@@ -31,7 +31,7 @@ pub struct Table {
 
 impl Table {
     /// Number of steps.
-    pub fn len(&self) -> usize {
+    pub fn steps(&self) -> usize {
         self.steps.len()
     }
 }

@@ -21,6 +21,11 @@ const START: Time = Time::from_secs(1_767_225_600);
 /// Fields of a table. All others belong to the rules, where those are written into the table.
 const TABLE_FIELDS: [&str; 4] = ["rules", "start", "defaults", "steps"];
 
+/// True for a text that is a table rather than a rules file: it has steps.
+pub fn is_table(text: &str) -> bool {
+    yaml::parse(text).is_ok_and(|root| root.get("steps").is_some())
+}
+
 /// Reads a table and the rules it is about. An error of type [`Report`] lists everything that is wrong with it.
 pub fn read(path: &Path, source: &Source) -> Result<Table> {
     let report = |problems| Report::new(&source.name, &source.text, problems);

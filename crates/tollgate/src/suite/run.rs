@@ -27,6 +27,7 @@ pub struct Verdict {
 #[derive(Debug)]
 pub struct Failure {
     pub at: Place,
+    pub end_line: u32,
     pub name: Option<String>,
     /// When, since the start.
     pub offset: String,
@@ -51,6 +52,7 @@ pub fn run(table: Table) -> Verdict {
         let Finding { mismatches, decision } = player.play(step)?;
         Some(Failure {
             at: step.at,
+            end_line: step.end_line,
             name: step.name.clone(),
             offset: offset(start, step.time),
             mismatches,

@@ -17,6 +17,8 @@ const TIMES_MAX: u64 = 1_000_000;
 #[derive(Debug)]
 pub struct Step {
     pub at: Place,
+    /// The line on which it ends, for quoting it.
+    pub end_line: u32,
     pub name: Option<String>,
     /// When its first request is made.
     pub time: Time,
@@ -99,7 +101,11 @@ pub fn read_request_field(
     Some(())
 }
 
+/// Sets an attribute; a blank value takes a default away.
 fn set(request: &mut OwnedRequest, name: &str, value: &Value<'_>, problems: &mut Problems) {
+    if value.is_blank() {
+        return request.attributes.retain(|(other, _)| other != name);
+    }
     let Some(text) = value.text(problems) else { return };
     if let Err(message) = request.set(name, text) {
         problems.push(value.problem("bad-attribute", message));
@@ -136,12 +142,20 @@ impl Reader<'_> {
             Some(action) => action,
             None => {
                 expect.check(value, times, problems);
-                self.slots.extend(slot.clone());
+                if let Some(slot) = slot.as_ref().filter(|slot| !self.slots.contains(slot)) {
+                    self.slots.push(slot.clone());
+                }
                 self.time = time.after(Span::from_nanos(every.nanos().saturating_mul(times - 1)));
                 Action::Ask(Box::new(Ask { request, times, every, slot, expect }))
             }
         };
-        (problems.len() == before).then_some(Step { at: value.node.place(), name, time, action })
+        (problems.len() == before).then_some(Step {
+            at: value.node.place(),
+            end_line: value.node.span.end_line,
+            name,
+            time,
+            action,
+        })
     }
 
     fn set_time(&mut self, field: &str, value: &Value<'_>, problems: &mut Problems) {
@@ -185,8 +199,8 @@ impl Reader<'_> {
         }
         let slot = value.text(problems).unwrap_or_default().to_owned();
         if !self.slots.contains(&slot) {
-            let names: Vec<&str> = self.slots.iter().map(String::as_str).collect();
-            problems.push(value.unknown("unknown-slot", &slot, &names));
+            let problem = value.problem("unknown-slot", format!("no step before this one holds a slot `{slot}`"));
+            problems.push(problem.help(format!("let a request take it first: `- {{ slot: {slot}, expect: allow }}`")));
         }
         Some(if renew { Action::Renew { slot, held: !expect.denies() } } else { Action::Release(slot) })
     }

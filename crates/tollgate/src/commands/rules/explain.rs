@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use serde_json::{Map, Value, json};
-use tollgate_core::{Clock, ManualClock, Request, SlotId};
+use tollgate_core::{Clock, ManualClock, Request, SlotId, Time};
 use tollgate_engine::{Decision, Engine, Ruling};
 use tollgate_rules::ruleset::{Explanation, Rule, RuleId, Standing};
 use tollgate_store::{Memory, MonotonicClock};
 
-use crate::commands::check::decide;
+use crate::commands::check::{decide, time};
 use crate::exit::Exit;
 use crate::load;
 use crate::output::Output;
@@ -28,25 +28,31 @@ pub struct Args {
     /// The rules file; - reads standard input
     #[arg(long, value_name = "FILE", env = "TOLLGATE_RULES", hide_env_values = true)]
     rules: PathBuf,
-    #[command(flatten)]
-    request: RequestArgs,
     /// As if so many of the same requests had come just before
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     after: u64,
+    /// Decide at this time instead of now: RFC 3339, or seconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    at: Option<Time>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    request: RequestArgs,
 }
 
-const HELP: &str = r#"Tells of every rule whether it applies or which condition fails, its key and bucket, its limit with all
-defaults filled in, the state of the bucket and the outcome; then the decision. Without a request it
-prints the effective values of every rule.
+const HELP: &str = r#"Tells of every rule whether it applies or which condition fails, its key and
+bucket, its limit with all defaults filled in, the state of the bucket and the
+outcome; then the decision. Without a request it prints the effective values of
+every rule.
 
 Examples:
   tollgate rules explain --rules rules.yaml
-  tollgate rules explain --rules rules.yaml --api-key abc --tier free --endpoint "POST /api/x"
-  tollgate rules explain --rules rules.yaml '{"client_key":"user:42","endpoint":"POST /api/x"}'
-  tollgate rules explain --rules rules.yaml --api-key abc --after 20      when 20 have passed
+  tollgate rules explain --rules rules.yaml --api-key abc --tier free
+  tollgate rules explain --rules rules.yaml \
+    '{"client_key":"user:42","endpoint":"POST /api/x","cost":1}'
+  When 20 have passed:
+    tollgate rules explain --rules rules.yaml --api-key abc --after 20
 
 Exit codes:
   0  explained, whatever the decision
@@ -68,7 +74,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     };
     let request = args.request.over(request);
     // Time stands still: the state that is shown is the one that was decided on.
-    let clock = ManualClock::at(MonotonicClock::new().now());
+    let clock = ManualClock::at(args.at.unwrap_or_else(|| MonotonicClock::new().now()));
     let engine = Engine::on_clock(loaded.set, clock.clone());
     let custom = request.custom();
     let slot = |number: u64| request.in_flight.then_some(SlotId(u128::from(number)));
@@ -127,19 +133,21 @@ impl Case {
         let rule = explanation.rule;
         let applies = matches!(explanation.standing, Standing::Applies { .. } | Standing::Unlimited);
         let verdict = if applies { palette.good("applies") } else { palette.faint("does not apply") };
-        let mut text = format!("{}: {verdict}\n", palette.strong(&rule.name));
+        let line = palette.faint(&format!("(line {})", rule.spec.at.line));
+        let mut text = format!("{} {line}: {verdict}\n", palette.strong(&rule.name));
         let mut add = |label: &str, value: &str| text.push_str(&labelled(label, value, palette));
         if let Some(why) = why_not(&explanation.standing) {
             add("because", &why);
             return text;
         }
-        add("key", &key_text(explanation));
         if let Standing::Applies { charge, overridden } = &explanation.standing {
             let own = if *overridden { " (this client's own)" } else { "" };
+            add("key", &key_text(explanation));
             add("bucket", &charge.bucket.to_string());
             add("limit", &format!("{}{own}", limit_text(rule, &charge.limit)));
+            add("cost", &charge.ask.cost().to_string());
         }
-        let wanted = |label: &str| matches!(label, "cost" | "policy" | "replaces");
+        let wanted = |label: &str| matches!(label, "policy" | "replaces");
         effective_text(rule).iter().filter(|(label, _)| wanted(label)).for_each(|(label, value)| add(label, value));
         add("state", &self.state(rule.id));
         add("outcome", &self.outcome(rule.id));

@@ -7,15 +7,16 @@ use serde_json::Value;
 use tollgate_rules::Report;
 
 use crate::exit::Exit;
+use crate::load::{self, Loaded};
 use crate::output::Output;
 use crate::render::{colour_report, count, problem_json, visible};
-use crate::{input, load};
+use crate::{input, suite};
 
 /// Which files, and how strictly.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// Rules files; - reads standard input
+    /// Rules files, or tables for `rules test`; - reads standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Treat warnings as problems
@@ -26,8 +27,8 @@ pub struct Args {
     json: bool,
 }
 
-const HELP: &str = r#"Reports all problems of all files at once. Errors keep a file from being used; warnings say that it
-works, and probably not as meant. Codes are stable.
+const HELP: &str = r#"Reports all problems of all files at once. Errors keep a file from being used;
+warnings say that it works, and probably not as meant. Codes are stable.
 
 Examples:
   tollgate rules lint rules.yaml
@@ -45,9 +46,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut list: Vec<Value> = Vec::new();
     for path in &args.files {
         let report = match lint(path) {
-            Ok(Linted::Fine { name, rules }) => {
+            Ok(Linted::Fine { name, holds }) => {
                 if !args.json {
-                    out.line(&format!("{}: {}, {}", visible(&name), out.palette().good("ok"), count(rules, "rule")))?;
+                    out.line(&format!("{}: {}, {holds}", visible(&name), out.palette().good("ok")))?;
                 }
                 continue;
             }
@@ -71,17 +72,28 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
 }
 
 enum Linted {
-    Fine { name: String, rules: usize },
+    /// Nothing to say, but what is in it.
+    Fine {
+        name: String,
+        holds: String,
+    },
     Problems(Report),
 }
 
 fn lint(path: &Path) -> Result<Linted> {
-    let source = match input::read(path) {
-        Ok(source) => source,
-        Err(error) => return error.downcast().map(Linted::Problems),
-    };
-    Ok(match load::from_source(&source) {
-        Ok(loaded) => Linted::Fine { name: source.name, rules: loaded.file.rules.len() },
-        Err(report) => Linted::Problems(report),
+    look(path).or_else(|error| error.downcast().map(Linted::Problems))
+}
+
+fn look(path: &Path) -> Result<Linted> {
+    let source = input::read(path)?;
+    if suite::is_table(&source.text) {
+        let holds = count(suite::read(path, &source)?.steps(), "step");
+        return Ok(Linted::Fine { name: source.name, holds });
+    }
+    let Loaded { file, .. } = load::from_source(&source)?;
+    let warnings = tollgate_rules::lint(&file);
+    Ok(match warnings.is_empty() {
+        true => Linted::Fine { name: source.name, holds: count(file.rules.len(), "rule") },
+        false => Linted::Problems(Report::new(&source.name, &source.text, warnings)),
     })
 }

@@ -17,7 +17,7 @@ pub enum Command {
     /// Report everything that is wrong with rules files
     Lint(lint::Args),
     /// Tell of every rule whether it applies to a request, and why
-    Explain(explain::Args),
+    Explain(Box<explain::Args>),
     /// Run tables of requests, times and expected decisions
     Test(test::Args),
     /// Lay out rules files in one way

@@ -23,29 +23,43 @@ pub struct Args {
     json: bool,
 }
 
-const HELP: &str = r#"A table says which requests come when, and what should become of them. It runs on a clock of its own:
-an hour of waiting takes no time, and the result is the same in every run. Keep it beside the rules.
+const HELP: &str = r#"A table says which requests come when, and what should become of them. It runs
+on a clock of its own: an hour of waiting takes no time, and the result is the
+same in every run. Keep it beside the rules, and run it in CI.
 
-  rules: rules.yaml               # beside the table; or the rules themselves, as in a rules file
-  start: 2026-01-01T00:00:00Z     # this is the default
+  rules: rules.yaml              # beside the table; or the rules themselves
+  start: 2026-01-01T00:00:00Z    # this is the default
   defaults: { api_key: abc, endpoint: "GET /api/x" }
   steps:
-    - { expect: allow, times: 5 }                           # five at once, all pass
-    - { expect: deny, retry_after: 1s, rule: per-key }      # the sixth does not
+    - { times: 5, expect: allow }                        # five at once
+    - { expect: deny, retry_after: 1s, rule: per-key }   # and no sixth
     - { at: 30s, user_id: bob, cost: 2, expect: allow, remaining: 3 }
-    - { after: 1m, times: 10, every: 100ms, allowed: 7 }    # seven of ten in a second
-    - { slot: upload, expect: allow }                       # in flight ...
-    - { after: 5s, renew: upload }                          # ... still ...
-    - { after: 5s, release: upload }                        # ... no more
+    - { after: 1m, times: 10, every: 100ms, allowed: 7 } # seven of ten
+    - { slot: upload, expect: allow }                    # in flight ...
+    - { after: 5s, renew: upload }                       # ... still ...
+    - { after: 5s, release: upload }                     # ... no more
 
-When:     at: 30s (since start, or a date) or after: 5s (since the step before); else at once.
-          times: 10 makes so many requests, every: 100ms apart.
-Who:      client_key, api_key, user_id, ip, org, tier, endpoint, namespace, attributes: { name: value };
-          cost: 2; peek: true; in_flight: true (hold a slot); slot: NAME (hold it until released).
-What:     expect: allow | deny | invalid (every request of the step), or allowed: N (so many of them).
-Checks:   rule: NAME (the one that decides; none), applies: [NAMES] (all that apply), limit, remaining
-          (a number, or { rule: number }), retry_after (a duration, or never), reset_after, delay. With
-          times they look at the last request.
+When
+  at: 30s       since the start; or a date such as 2026-01-01T12:00:00Z
+  after: 5s     since the end of the step before; without both: at once
+  times: 10     so many requests, one after the other ...
+  every: 100ms  ... and so far apart
+Who and what
+  client_key, api_key, user_id, ip, org, tier, endpoint, namespace
+  attributes: { name: value }
+  cost: 2, peek: true (only ask), in_flight: true (hold a slot)
+  slot: NAME    hold it until { release: NAME }; { renew: NAME } keeps it alive
+                ({ renew: NAME, expect: deny } if it should be lost by then)
+  A blank value (tier: ~) takes a default away.
+Expected: one of
+  expect: allow | deny | invalid    of every request of the step
+  allowed: 7                        so many of them pass
+Checked if written, on the last request of the step
+  rule: NAME                the rule that decides; none if no rule does
+  applies: [NAMES]          all rules that apply
+  limit, remaining: 3       of that rule; remaining: { NAME: 3 } of any other
+  retry_after: 1s | never
+  reset_after: 5s, delay: 2s
 
 Examples:
   tollgate rules test rules.test.yaml
@@ -72,6 +86,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
             }
             Err(error) => {
                 out.error(&error);
+                total.unreadable += 1;
                 exit = Exit::Unusable;
             }
         }
@@ -94,6 +109,7 @@ struct Total {
     steps: usize,
     requests: u64,
     failed: usize,
+    unreadable: usize,
     files: Vec<Value>,
 }
 
@@ -114,11 +130,21 @@ impl Total {
     fn text(&self, palette: Palette) -> String {
         let failed = format!("{} failed", self.failed);
         let failed = if self.failed == 0 { palette.good(&failed) } else { palette.bad(&failed) };
-        format!("\n{}, {failed}\n", count(self.steps, "step"))
+        let unreadable = match self.unreadable {
+            0 => String::new(),
+            number => format!(", {}", palette.bad(&format!("{} unreadable", count(number, "table")))),
+        };
+        format!("\n{}, {failed}{unreadable}\n", count(self.steps, "step"))
     }
 
     fn json(&self) -> Value {
-        json!({ "steps": self.steps, "requests": self.requests, "failed": self.failed, "files": self.files })
+        json!({
+            "steps": self.steps,
+            "requests": self.requests,
+            "failed": self.failed,
+            "unreadable": self.unreadable,
+            "files": self.files,
+        })
     }
 }
 
@@ -139,27 +165,47 @@ fn file_text(source: &Source, verdict: &Verdict, palette: Palette) -> String {
 
 /// The step as it stands in the table, and what came instead.
 fn failure_text(source: &Source, failure: &Failure, palette: Palette) -> String {
-    let number = failure.at.line.to_string();
-    let gutter = " ".repeat(number.len());
-    let line = source.text.lines().nth((failure.at.line as usize).saturating_sub(1)).unwrap_or("");
+    let step = step_lines(source, failure);
+    let width = step.last().map_or(1, |(number, _)| number.to_string().len());
+    let gutter = " ".repeat(width);
     let name = failure.name.as_ref().map(|name| format!(": {name}")).unwrap_or_default();
     let place = format!("{}:{}:{} at {}{name}", source.name, failure.at.line, failure.at.column, failure.offset);
     let mut text = format!("{gutter}{}\n", palette.hint(&format!("--> {place}")));
-    text.push_str(&format!("{gutter} |\n{number} | {}\n{gutter} |\n", visible(line.trim_end())));
+    text.push_str(&format!("{gutter} |\n"));
+    for (number, line) in step {
+        text.push_str(&format!("{number:<width$} | {}\n", visible(line.trim_end())));
+    }
+    text.push_str(&format!("{gutter} |\n"));
     for mismatch in &failure.mismatches {
         text.push_str(&format!("{gutter} = expected: {}\n", palette.strong(&mismatch.expected)));
         text.push_str(&format!("{gutter} =      got: {}\n", palette.bad(&mismatch.got)));
     }
-    let mut labels = std::iter::once("rules").chain(std::iter::repeat(""));
-    for line in &failure.decision {
-        text.push_str(&format!("{gutter} = decision: {}\n", visible(line)));
+    if let Some(decision) = &failure.decision {
+        text.push_str(&format!("{gutter} = decision: {}\n", visible(decision)));
     }
-    for line in &failure.rulings {
-        let label = labels.next().unwrap_or("");
-        let mark = if label.is_empty() { "          " } else { "=    rules:" };
-        text.push_str(&format!("{gutter} {mark} {}\n", visible(line)));
+    for ruling in &failure.rulings {
+        text.push_str(&format!("{gutter} =     rule: {}\n", visible(ruling)));
     }
     text
+}
+
+/// The lines of the step with their numbers, without what follows it.
+fn step_lines<'a>(source: &'a Source, failure: &Failure) -> Vec<(usize, &'a str)> {
+    const SHOWN: usize = 12;
+    let first = (failure.at.line as usize).max(1);
+    let last = failure.end_line as usize;
+    let lines = (1..).zip(source.text.lines()).skip(first - 1).take((last + 1).saturating_sub(first).clamp(1, SHOWN));
+    let mut lines: Vec<(usize, &str)> = lines.collect();
+    while lines.len() > 1 && lines.last().is_some_and(|(_, line)| is_beside(line)) {
+        lines.pop();
+    }
+    lines
+}
+
+/// True for a line that is blank or a comment.
+fn is_beside(line: &str) -> bool {
+    let line = line.trim_start();
+    line.is_empty() || line.starts_with('#')
 }
 
 fn failure_json(failure: &Failure) -> Value {

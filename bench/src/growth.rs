@@ -1,0 +1,118 @@
+//! How does the time per check grow with keys, rules and threads? Drawn, and kept for the documents.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use tollgate_testkit::plot::{Plot, Scale};
+
+use crate::field::{self, TOLLGATE};
+use crate::options::Options;
+use crate::peers::Decides;
+use crate::race::{Course, Field, Plan, Standings, race};
+use crate::report::{Report, short};
+use crate::workload::Workload;
+
+const KEYS: [usize; 9] = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
+const QUICK_KEYS_MOST: usize = 1_000_000;
+const RULES: [usize; 7] = [10, 30, 100, 300, 1_000, 3_000, 10_000];
+const THREADS_KEYS: [(usize, &str); 3] = [(1, "1 hot key"), (100_000, "100 k keys"), (1_000_000, "1 M keys")];
+
+/// One measured curve.
+struct Line {
+    name: String,
+    points: Vec<(f64, f64)>,
+}
+
+/// Measures all three, and writes a picture and its figures for each.
+pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let plan = Plan { rounds: options.rounds, heats: 1, threads: &[1] };
+    let lines = by_keys(options, &plan);
+    let plot = Plot::new("Time per check by number of keys").x("keys", Scale::Log10).y("ns per check", Scale::Log10);
+    keep("growth-keys", "keys", plot, &lines, report)?;
+    let lines = by_rules(options, &plan)?;
+    let plot =
+        Plot::new("Time per decision by number of rules").x("rules", Scale::Log10).y("ns per decision", Scale::Linear);
+    keep("growth-rules", "rules", plot, &lines, report)?;
+    let lines = by_threads(options);
+    let plot =
+        Plot::new("Throughput by number of threads").x("threads", Scale::Linear).y("million checks/s", Scale::Linear);
+    keep("growth-threads", "threads", plot, &lines, report)
+}
+
+fn by_keys(options: &Options, plan: &Plan) -> Vec<Line> {
+    let sizes = KEYS.into_iter().filter(|keys| !options.quick || *keys <= QUICK_KEYS_MOST);
+    let measured: Vec<(usize, Standings)> = sizes
+        .map(|keys| (keys, race(&field::growing, &Course::new(keys, 500_000, 1), plan)))
+        .collect();
+    let names = measured.first().map(|(_, standings)| standings.on(1).map(|times| times.name).collect::<Vec<_>>());
+    let point = |name: &str, (keys, standings): &(usize, Standings)| {
+        (*keys as f64, standings.of(name, 1).cpu.median())
+    };
+    let line = |name: &str| Line {
+        name: name.to_owned(),
+        points: measured.iter().map(|standings| point(name, standings)).collect(),
+    };
+    names.unwrap_or_default().into_iter().map(line).collect()
+}
+
+fn by_rules(options: &Options, plan: &Plan) -> anyhow::Result<Vec<Line>> {
+    let checks = if options.quick { 100_000 } else { 300_000 };
+    let course = Course::new(10_000, checks, 1);
+    let mut lines = Vec::new();
+    for matching in [1, 3] {
+        let mut points = Vec::new();
+        for rules in RULES {
+            let workload = Workload { rules, matching, overrides: 0 };
+            workload.compile()?;
+            let build = || -> Field {
+                vec![(TOLLGATE, Box::new(Decides::new(workload.compile().expect("compiled before"))))]
+            };
+            points.push((rules as f64, race(&build, &course, plan).of(TOLLGATE, 1).cpu.median()));
+        }
+        let name = format!("{matching} rule{} match{}", if matching == 1 { "" } else { "s" }, if matching == 1 { "es" } else { "" });
+        lines.push(Line { name, points });
+    }
+    Ok(lines)
+}
+
+fn by_threads(options: &Options) -> Vec<Line> {
+    let plan = Plan { rounds: options.rounds, heats: 1, threads: &[1, 2] };
+    let mut lines = Vec::new();
+    for (keys, title) in THREADS_KEYS {
+        let standings = race(&field::growing, &Course::new(keys, 500_000, 2), &plan);
+        for name in [field::TOLLGATE, field::GOVERNOR] {
+            let points = [1, 2].map(|threads| (threads as f64, standings.of(name, threads).throughput.median()));
+            lines.push(Line { name: format!("{name}, {title}"), points: points.to_vec() });
+        }
+    }
+    lines
+}
+
+/// Writes `docs/img/NAME.csv` and `NAME.svg`, and the figures into the report.
+fn keep(name: &str, over: &str, mut plot: Plot, lines: &[Line], report: &mut Report) -> anyhow::Result<()> {
+    let mut csv = format!("line,{over},value\n");
+    for line in lines {
+        plot = plot.line(&line.name, line.points.iter().copied());
+        for (x, y) in &line.points {
+            let _ = writeln!(csv, "\"{}\",{x},{y:.2}", line.name);
+        }
+    }
+    let folder = images();
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(format!("{name}.csv")), csv)?;
+    std::fs::write(folder.join(format!("{name}.svg")), plot.to_svg())?;
+    report.section(&format!("Growth with {over}"), &format!("Drawn in `docs/img/{name}.svg`."));
+    let xs: Vec<f64> = lines.first().map(|line| line.points.iter().map(|(x, _)| *x).collect()).unwrap_or_default();
+    let heads: Vec<String> = std::iter::once(over.to_owned()).chain(xs.iter().map(|x| short(*x as usize))).collect();
+    let row = |line: &Line| {
+        let values = line.points.iter().map(|(_, y)| format!("{y:.1}"));
+        std::iter::once(line.name.clone()).chain(values).collect()
+    };
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    report.table(&heads, &lines.iter().map(row).collect::<Vec<_>>());
+    Ok(())
+}
+
+fn images() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/img")
+}

@@ -1,0 +1,173 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+
+use crate::machine::today;
+
+/// What `--help` prints.
+pub const HELP: &str = "\
+Measures Tollgate beside its peers and prints ratios with their targets.
+
+Usage: script/bench [QUESTION...] [OPTIONS]
+
+Questions (all of them, if none is named):
+  store    One GCRA bucket per check, from the &str key on, hash and clock included: Tollgate, governor,
+           throttlecrab, a sharded map of strings, and a bare table of fingerprints as the floor;
+           1, 100 k, 1 M and 10 M keys, on one thread and on two.
+  memory   Bytes per key between 1 M and 2 M keys, peak of the resident set, growth included.
+  rules    From request to charges, without a store: 10, 1,000 and 10,000 rules, 1,000,000 overrides.
+  engine   Engine::decide: 1,000 rules of which one matches, three matching rules, 1,000,000 overrides.
+  growth   Time per check by number of keys, rules and threads; writes docs/img/growth-*.csv and .svg.
+
+Options:
+  --quick       Fewer rounds and no 10 M keys: minutes instead of a quarter of an hour.
+  --rounds N    Timed rounds per candidate and heat (default 5). Each heat builds all stores anew,
+                because two stores with the same content may lie in memory differently well.
+  --heats N     Heats (default 3; one at 10 M keys).
+  --save        Keep the report as bench/results/DATE-QUESTIONS.md.
+  --out FILE    Keep the report as FILE.
+  --help        Print this.
+
+How to read it: times are CPU time of the measured thread, so that other processes do not count; they are
+medians, and ± is the distance between the quartiles. Candidates take turns (A B C A B C ...), ratios are taken
+round by round. A round in which a thread waited for its core more than a tenth of the time is counted as noisy,
+and stays in. A shared machine still shows through caches and memory: repeat what surprises you.
+";
+
+/// What was asked for.
+#[derive(Debug)]
+pub enum Command {
+    /// Print the help.
+    Help,
+    /// Measure.
+    Run(Options),
+    /// In a child process: fill one store and tell how memory grows.
+    Fill(String),
+}
+
+/// One question to the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// Time per check of a bare store.
+    Store,
+    /// Bytes per key.
+    Memory,
+    /// From request to charges.
+    Rules,
+    /// From request to decision.
+    Engine,
+    /// How it all grows.
+    Growth,
+}
+
+const QUESTIONS: [(&str, Question); 5] = [
+    ("store", Question::Store),
+    ("memory", Question::Memory),
+    ("rules", Question::Rules),
+    ("engine", Question::Engine),
+    ("growth", Question::Growth),
+];
+
+/// What to measure, and how thoroughly.
+#[derive(Debug)]
+pub struct Options {
+    /// In the order they are answered.
+    pub questions: Vec<Question>,
+    /// Fewer rounds, smaller sizes.
+    pub quick: bool,
+    /// Timed rounds per heat.
+    pub rounds: usize,
+    /// How often all stores are built anew.
+    pub heats: usize,
+    save: bool,
+    out: Option<PathBuf>,
+}
+
+/// Reads the arguments after the program's name.
+pub fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Command> {
+    let mut options =
+        Options { questions: Vec::new(), quick: false, rounds: 0, heats: 0, save: false, out: None };
+    let mut arguments = arguments;
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().with_context(|| format!("{argument} needs a value; see --help"));
+        match argument.as_str() {
+            "--help" | "-h" | "help" => return Ok(Command::Help),
+            "--fill" => return Ok(Command::Fill(value()?)),
+            "--quick" => options.quick = true,
+            "--save" => options.save = true,
+            "--rounds" => options.rounds = number(&value()?)?,
+            "--heats" => options.heats = number(&value()?)?,
+            "--out" => options.out = Some(PathBuf::from(value()?)),
+            "all" => options.questions.extend(QUESTIONS.map(|(_, question)| question)),
+            name => match QUESTIONS.iter().find(|(known, _)| *known == name) {
+                Some((_, question)) => options.questions.push(*question),
+                None => bail!("no question or option {name:?}; see --help"),
+            },
+        }
+    }
+    if options.questions.is_empty() {
+        options.questions.extend(QUESTIONS.map(|(_, question)| question));
+    }
+    let (rounds, heats) = if options.quick { (3, 2) } else { (5, 3) };
+    options.rounds = if options.rounds == 0 { rounds } else { options.rounds };
+    options.heats = if options.heats == 0 { heats } else { options.heats };
+    Ok(Command::Run(options))
+}
+
+fn number(text: &str) -> anyhow::Result<usize> {
+    match text.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => bail!("{text:?} is not a number above 0"),
+    }
+}
+
+impl Options {
+    /// The questions by name.
+    pub fn title(&self) -> String {
+        let names: Vec<&str> = QUESTIONS
+            .iter()
+            .filter(|(_, question)| self.questions.contains(question))
+            .map(|(name, _)| *name)
+            .collect();
+        match names.len() == QUESTIONS.len() {
+            true => "all".to_owned(),
+            false => names.join("-"),
+        }
+    }
+
+    /// Where the report is kept, if it is.
+    pub fn file(&self) -> Option<PathBuf> {
+        let saved = || {
+            let name = format!("{}-{}.md", today(), self.title());
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("results").join(name)
+        };
+        self.out.clone().or_else(|| self.save.then(saved))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(line: &str) -> Options {
+        match parse(line.split_whitespace().map(str::to_owned)) {
+            Ok(Command::Run(options)) => options,
+            other => panic!("{line:?} reads as {other:?}"),
+        }
+    }
+
+    #[test]
+    fn everything_is_asked_unless_something_is_named() {
+        assert_eq!(options("").title(), "all");
+        assert_eq!(options("store --rounds 7").questions, [Question::Store]);
+        assert_eq!(options("memory store").title(), "store-memory");
+    }
+
+    #[test]
+    fn a_wrong_word_is_refused() {
+        assert!(parse(["stroe".to_owned()].into_iter()).is_err());
+        assert!(parse(["--rounds".to_owned(), "0".to_owned()].into_iter()).is_err());
+    }
+}

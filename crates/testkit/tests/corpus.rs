@@ -1,0 +1,104 @@
+//! The corpus of every fuzz target, replayed: what fuzzing once found stays found, without a fuzzer.
+//!
+//! Inputs are named after what they are, by the rows of RELIABILITY section 3 where there is one. Inputs that are too
+//! large to keep are made here.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tollgate_testkit::fuzzing;
+
+#[test]
+fn addresses() {
+    replay("addresses", fuzzing::addresses);
+}
+
+#[test]
+fn decisions() {
+    replay("decisions", fuzzing::decision_sequence);
+}
+
+#[test]
+fn durations() {
+    replay("durations", fuzzing::durations);
+}
+
+#[test]
+fn key_builder() {
+    replay("key_builder", fuzzing::key_builder);
+}
+
+#[test]
+fn paths() {
+    replay("paths", fuzzing::paths);
+}
+
+#[test]
+fn yaml_rules() {
+    replay("yaml_rules", fuzzing::yaml_rules);
+}
+
+/// Y03: what is too large is refused, and what is just not keeps every promise.
+#[test]
+fn y03_large_files_are_refused_or_read() {
+    let rule = "  - { limit: { requests: 1, window: 1s } }\n";
+    let files = [
+        format!("# {}\n", "x".repeat(16 << 20)),
+        format!("rules:\n{}", rule.repeat(100_001)),
+        format!("namespace: {}\nrules:\n{rule}", "x".repeat(1_000_000)),
+        format!("namespace: {}\nrules:\n{rule}", "x".repeat(64 << 10)),
+        format!("rules: [{}]\n", "{a: ".repeat(100_000)),
+        format!("{}rules:\n{rule}", "k: *a\n".repeat(20_000)),
+    ];
+    for file in &files {
+        let report = tollgate_rules::read("rules.yaml", file).expect_err("it is too large");
+        let shown = report.to_string();
+        assert!(shown.len() < 100_000, "{} bytes of report", shown.len());
+    }
+}
+
+/// Y08: whatever is left of a file that is still being written, it becomes rules or a report.
+#[test]
+fn y08_every_prefix_of_an_example_is_safe() {
+    let mut files = files_in("examples");
+    files.extend(files_in("fuzz/corpus/yaml_rules").into_iter().filter(|(name, _)| name.starts_with("example-")));
+    files.retain(|(name, _)| name.ends_with(".yaml"));
+    assert!(files.len() >= 3, "the corpus has examples");
+    for (name, bytes) in files {
+        for end in 0..=bytes.len() {
+            run(fuzzing::yaml_rules, &bytes[..end], &format!("the first {end} bytes of {name}"));
+        }
+    }
+}
+
+fn replay(target: &str, check: fn(&[u8])) {
+    let inputs = files_in(&format!("fuzz/corpus/{target}"));
+    assert!(inputs.len() >= 12, "{target} has {} inputs", inputs.len());
+    for (name, bytes) in inputs {
+        run(check, &bytes, &format!("fuzz/corpus/{target}/{name}"));
+    }
+}
+
+/// Names the input when a check panics, which the check itself cannot.
+fn run(check: fn(&[u8]), bytes: &[u8], name: &str) {
+    if let Err(panic) = std::panic::catch_unwind(|| check(bytes)) {
+        println!("failed on {name}");
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// The files of a folder of the repository, by name. Asked at run time: clones may share this binary.
+fn files_in(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    let folder = PathBuf::from(here).join("../..").join(folder);
+    let Ok(entries) = fs::read_dir(&folder) else { return Vec::new() };
+    let files = entries.filter_map(|entry| entry.ok().filter(|entry| entry.path().is_file()));
+    let mut files: Vec<(String, Vec<u8>)> = files
+        .map(|file| {
+            let bytes = fs::read(file.path()).expect("an input can be read");
+            (file.file_name().to_string_lossy().into_owned(), bytes)
+        })
+        .collect();
+    files.sort();
+    files
+}
