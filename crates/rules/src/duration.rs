@@ -4,7 +4,7 @@
 //! systems. So are `1M` and `PT1M`, which look like the same thing and are not.
 
 use crate::nearest::nearest;
-use crate::problem::{Fault, quote};
+use crate::problem::{Fault, quote, short};
 
 /// Units from large to small, the order in which a sum must name them.
 const UNITS: [(&str, u64); 7] = [
@@ -62,7 +62,7 @@ pub fn parse(text: &str) -> Result<u64, Fault> {
             return refuse("is not a duration", ALLOWED.to_owned());
         }
         if unit.is_empty() {
-            return refuse("has no unit", format!("a number needs a unit, e.g. {text}s; {ALLOWED}"));
+            return refuse("has no unit", format!("a number needs a unit, e.g. {}s; {ALLOWED}", short(text)));
         }
         let Some((_, size)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             return refuse(&format!("has the unknown unit {}", quote(unit)), unit_help(digits, unit));
@@ -79,7 +79,7 @@ pub fn parse(text: &str) -> Result<u64, Fault> {
     Ok(total)
 }
 
-/// The shortest text that [`parse`] reads back as `ns`.
+/// A text that [`parse`] reads back as `ns`: one unit, or the sum from days down, whichever is shorter.
 pub fn display(ns: u64) -> String {
     if ns == 0 {
         return "0s".to_owned();
@@ -104,7 +104,7 @@ fn split_while(text: &str, keep: impl Fn(char) -> bool) -> (&str, &str) {
 
 fn unit_help(digits: &str, unit: &str) -> String {
     if unit == "M" {
-        return format!("write {digits}m for minutes; months have no fixed length, use days such as 30d");
+        return format!("write {}m for minutes; months have no fixed length, use days such as 30d", short(digits));
     }
     if unit == "w" {
         return "write weeks as days, e.g. 7d".to_owned();
@@ -115,7 +115,7 @@ fn unit_help(digits: &str, unit: &str) -> String {
     match meant {
         Some(meant) => {
             let unit = WORDS.iter().find(|(word, _)| *word == meant).map_or(meant, |(_, unit)| unit);
-            format!("did you mean `{digits}{unit}`? {ALLOWED}")
+            format!("did you mean `{}{unit}`? {ALLOWED}", short(digits))
         }
         None => ALLOWED.to_owned(),
     }

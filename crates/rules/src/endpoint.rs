@@ -1,7 +1,7 @@
 //! Conditions on method and path: `POST /api/*`, `/users/{id}`, `GET,HEAD *`, `*`.
 
 use crate::path::{Case, EscapedSlash, is_method};
-use crate::problem::{Fault, quote};
+use crate::problem::{Fault, quote, short};
 use crate::route::PathPattern;
 
 /// One method-and-path pattern.
@@ -24,7 +24,7 @@ impl EndpointPattern {
         if methods == "*" && path.split(',').all(|word| is_method(&word.to_uppercase())) {
             return Err(Fault::new(
                 format!("{} has no path", quote(text)),
-                format!("write `{} *` for every path, or `{0} /path`", path.to_uppercase()),
+                format!("write `{} *` for every path, or `{0} /path`", short(&path.to_uppercase())),
             ));
         }
         Ok(Self { methods: parse_methods(methods)?, path: PathPattern::parse(path, escaped_slash, case)? })

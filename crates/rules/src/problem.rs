@@ -3,6 +3,8 @@
 //! A reader never stops at the first mistake, so problems are values pushed into [`Problems`], not errors thrown. The
 //! code is stable and meant for machines; the message says what was found, the help what would be right.
 
+use std::borrow::Cow;
+
 use crate::spec::Place;
 
 /// How much a problem matters.
@@ -149,9 +151,14 @@ impl std::error::Error for Fault {}
 
 /// User text fit for a message: short, in backquotes.
 pub(crate) fn quote(text: &str) -> String {
+    format!("`{}`", short(text))
+}
+
+/// User text fit for a message: its beginning, and a sign that there is more.
+pub(crate) fn short(text: &str) -> Cow<'_, str> {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("`{}\u{2026}`", text.get(..end).unwrap_or("")),
-        None => format!("`{text}`"),
+        Some((end, _)) => Cow::Owned(format!("{}\u{2026}", text.get(..end).unwrap_or(""))),
+        None => Cow::Borrowed(text),
     }
 }

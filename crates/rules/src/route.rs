@@ -152,7 +152,7 @@ fn check(text: &str) -> Result<(), Fault> {
     if !text.starts_with(['/', '*']) {
         return bad("does not start with `/`", "write `/path`, `METHOD /path`, or `*` for everything");
     }
-    if text.split('/').any(|word| word == "..") {
+    if text.split('/').any(|word| word.replace("%2e", ".").replace("%2E", ".") == "..") {
         return bad("has a `..` segment", "write the path it stands for");
     }
     Ok(())

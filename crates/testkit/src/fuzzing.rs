@@ -1,9 +1,22 @@
 //! What fuzz targets call and what the replay of their corpus calls: bytes in, a panic if a promise is broken.
 
+mod addresses;
+mod keys;
+mod paths;
+mod scalars;
+mod spelling;
+mod yaml;
+
 use tollgate_core::LimitKind;
 
 use crate::oracle::{Script, play, play_together};
 use crate::subject::Store;
+
+pub use addresses::addresses;
+pub use keys::key_builder;
+pub use paths::paths;
+pub use scalars::durations;
+pub use yaml::yaml_rules;
 
 /// Every algorithm, in the order in which a first byte chooses it.
 const KINDS: [LimitKind; 6] = [

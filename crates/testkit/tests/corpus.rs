@@ -34,6 +34,11 @@ fn paths() {
 }
 
 #[test]
+fn requests_together() {
+    replay("requests_together", fuzzing::requests_together);
+}
+
+#[test]
 fn yaml_rules() {
     replay("yaml_rules", fuzzing::yaml_rules);
 }

@@ -115,3 +115,20 @@ fn a_file_with_errors_is_not_rewritten() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(fs::read(dir.path("bad.yaml")).unwrap(), before);
 }
+
+#[test]
+fn a_place_that_cannot_be_written_is_named_and_the_others_go_on() {
+    let dir = Dir::new("read-only");
+    fs::create_dir(dir.path("locked")).unwrap();
+    fs::copy(dir.path("untidy.yaml"), dir.path("locked/untidy.yaml")).unwrap();
+    fs::set_permissions(dir.path("locked"), fs::Permissions::from_mode(0o555)).unwrap();
+    let output =
+        dir.tollgate().args(["rules", "fmt", "--write", "locked/untidy.yaml", "untidy.yaml"]).output().unwrap();
+    let is_root = fs::write(dir.path("locked/probe"), "").is_ok(); // root writes anywhere
+    fs::set_permissions(dir.path("locked"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(String::from_utf8(output.stdout.clone()).unwrap().ends_with("untidy.yaml: formatted\n"));
+    if !is_root {
+        assert!(stderr(&output).starts_with("error: cannot write locked/untidy.yaml: "), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(2));
+    }
+}

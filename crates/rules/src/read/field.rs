@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::fields::{Fields, suggest, unknown_field};
 use crate::duration;
-use crate::problem::{Fault, Problem, Problems, quote};
+use crate::problem::{Fault, Problem, Problems, quote, short};
 use crate::spec::Place;
 use crate::yaml::{Kind, Node, is_blank};
 
@@ -130,7 +130,7 @@ impl<'a> Value<'a> {
         let negative = text.strip_prefix('-').is_some_and(is_digits);
         if !negative && (!is_digits(text) || (text.len() > 1 && text.starts_with('0'))) {
             let help = match text.replace('_', "").trim_start_matches('0') {
-                plain if is_digits(plain) => format!("did you mean {plain}? {help}"),
+                plain if is_digits(plain) => format!("did you mean {}? {help}", short(plain)),
                 _ => help,
             };
             problems.push(self.mismatch("a number", help));

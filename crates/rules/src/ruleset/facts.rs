@@ -41,6 +41,7 @@ impl<'a> Facts<'a> {
             ipv6_prefix: namespace.ipv6_prefix,
             known: Known::default(),
         };
+        facts.offer(AttrId::NAMESPACE, "namespace", request.namespace)?; // first: no attribute can pose as another
         for attribute in Attribute::ALL {
             if let Some(value) = request.get(attribute) {
                 facts.offer(AttrId::known(attribute), attribute.name(), value)?;
@@ -54,7 +55,6 @@ impl<'a> Facts<'a> {
                 facts.offer(id, name, value)?;
             }
         }
-        facts.offer(AttrId::NAMESPACE, "namespace", request.namespace)?;
         facts.name_the_client()?;
         facts.known = namespace.clients.look_up(facts.identities(), secret);
         for (id, value) in facts.known.attributes() {

@@ -6,7 +6,7 @@ use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 
 use super::refuse::{self, number, place};
 use super::{Comment, DEPTH_MAX, Document, Key, Kind, NODES_MAX, Node, SCALAR_BYTES_MAX, Span, TEXT_BYTES_MAX};
-use crate::problem::{Problem, Problems, quote};
+use crate::problem::{Problem, Problems, quote, short};
 use crate::spec::Place;
 
 pub(super) fn document(text: &str, comments: bool) -> Result<Document, Vec<Problem>> {
@@ -88,7 +88,7 @@ impl<'a> Builder<'a> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Anchor(_, name) => {
-                let message = format!("the anchor `&{name}` is not allowed");
+                let message = format!("the anchor `&{}` is not allowed", short(&name));
                 let help = "anchors, aliases and tags are not allowed: write the value where it is used";
                 self.problems.push(Problem::error("yaml-anchor", place(&span.start), "", message).help(help));
                 Ok(())
@@ -132,7 +132,8 @@ impl<'a> Builder<'a> {
             format!("the alias {} is not allowed", quote(written)),
         );
         self.problems.push(problem.help(format!(
-            "anchors, aliases and tags are not allowed: write the value where it is used; text with a leading `*` needs quotes: \"{written}\""
+            "anchors, aliases and tags are not allowed: write the value where it is used; text with a leading `*` needs quotes: \"{}\"",
+            short(written)
         )));
         self.add(Node { span: narrow(span, false), kind: Kind::Scalar { text: written.to_owned(), quoted: true } })
     }
@@ -142,7 +143,7 @@ impl<'a> Builder<'a> {
         let written = span.tag_span().and_then(|tag| tag.slice(self.text)).unwrap_or("!");
         let help = match written.starts_with("!!") {
             true => "anchors, aliases and tags are not allowed: remove it".to_owned(),
-            false => format!("a value that starts with `!` needs quotes: \"{written}\""),
+            false => format!("a value that starts with `!` needs quotes: \"{}\"", short(written)),
         };
         self.problems.push(
             Problem::error("yaml-tag", place(&at), "", format!("the tag {} is not allowed", quote(written))).help(help),

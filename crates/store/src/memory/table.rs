@@ -6,7 +6,7 @@
 //! digests, which makes growing a walk through memory rather than a shuffle. Probing runs off the end into a short
 //! tail instead of wrapping around: removal then needs one comparison.
 
-use tollgate_core::{Digest, State, Time};
+use tollgate_core::{Digest, Span, State, Time};
 
 /// Entries per bucket of one kind.
 #[derive(Debug)]
@@ -28,6 +28,9 @@ pub(super) struct Entry<S> {
 }
 
 const VACANT: Digest = Digest([0, 0]);
+
+/// How long a bucket stays after it became fresh, while there is memory to grow into.
+const GRACE: Span = Span::from_secs(5);
 
 /// Entries looked at by one turn of the hand: bounded work for the request that has to wait for it.
 const HAND_STEP: usize = 64;
@@ -107,9 +110,11 @@ impl<S: State> Table<S> {
         }
     }
 
-    /// Rebuilds the table without what is fresh, with room for half as much again as is left; calls `dropped` with
-    /// every entry that goes.
+    /// Rebuilds the table without what has been fresh for a while, with room for half as much again if most is left;
+    /// calls `dropped` with every entry that goes. A bucket that was fresh only for a moment stays: it is probably in
+    /// use, and making it anew costs more than keeping it.
     pub(super) fn grow(&mut self, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+        let now = now.before(GRACE);
         let live = self.entries.iter().filter(|entry| entry.bucket != VACANT && !entry.state.is_fresh(now)).count();
         let homes = if live < most(self.homes) * 2 / 3 { self.homes } else { grown(self.homes) };
         self.resize(homes, |entry| {
@@ -243,7 +248,7 @@ mod tests {
             table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
         }
         let mut dropped = 0;
-        table.grow(Time::from_nanos(500), |_| dropped += 1);
+        table.grow(Time::from_nanos(500).after(GRACE), |_| dropped += 1);
         assert_eq!((dropped, table.len()), (500, 500));
         assert!((500..1000).all(|n| table.find(digest(n)).is_some()));
     }

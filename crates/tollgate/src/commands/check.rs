@@ -100,6 +100,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
             (false, _) => out.line(&tally.line(&decision, out.palette()))?,
         }
     }
+    if request.peek && !args.json {
+        out.line("only asked: nothing was charged")?;
+    }
     if args.repeat > 1 && !args.json {
         out.line(&format!("\n{} requests: {} allowed, {} denied", args.repeat, tally.allowed, tally.denied))?;
     }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_core::{Outcome, Span, Wait};
 use tollgate_engine::{Decision, Ruling};
+use tollgate_rules::ruleset::Rule;
 
 use super::{Palette, Table, for_people, visible};
 
@@ -86,7 +87,7 @@ fn rulings_table(decision: &Decision, palette: Palette) -> Table {
             shadow.or_else(|| delay.map(|delay| format!("queued for {}", for_people(delay)))).unwrap_or_default();
         table.row([
             (mark.to_owned(), palette.strong(mark)),
-            plain(decision.rule(ruling).map(|rule| rule.name.clone()).unwrap_or_default()),
+            plain(decision.rule(ruling).map(label).unwrap_or_default()),
             verdict,
             number(outcome.map(|outcome| outcome.limit)),
             number(outcome.map(|outcome| outcome.remaining)),
@@ -96,6 +97,14 @@ fn rulings_table(decision: &Decision, palette: Palette) -> Table {
         ]);
     }
     table
+}
+
+/// A rule's name; one that was made up for it is no help without the place of the rule.
+fn label(rule: &Rule) -> String {
+    match rule.spec.name {
+        Some(_) => rule.name.clone(),
+        None => format!("{} (line {})", rule.name, rule.spec.at.line),
+    }
 }
 
 /// The decision with the fields of the HTTP interface.

@@ -1,7 +1,7 @@
 //! Tables of requests, times and expected decisions, run on a manual clock.
 //!
-//! [`read`] turns a file into a [`Table`] or a report with the place of every mistake; [`fn@run`] plays it and answers
-//! what came out differently. Nothing here sleeps or depends on the time of day.
+//! [`fn@read`] turns a file into a [`Table`] or a report with the place of every mistake; [`fn@run`] plays it and
+//! answers what came out differently. Nothing here sleeps or depends on the time of day.
 
 mod expect;
 mod field;

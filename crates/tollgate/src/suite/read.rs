@@ -106,6 +106,7 @@ fn without(text: &str, root: &Node, drop: impl Fn(&str) -> bool) -> String {
     let Kind::Map(entries) = &root.kind else { return text.to_owned() };
     let starts: Vec<(u32, bool)> = entries.iter().map(|(key, _)| (key.span.line, drop(&key.text))).collect();
     let dropped = |line: u32| starts.iter().rev().find(|(start, _)| *start <= line).is_some_and(|(_, drop)| *drop);
+    let text = text.replace("\r\n", "\n").replace('\r', "\n"); // as YAML counts lines
     let lines = text.lines().zip(1..).map(|(line, number)| if dropped(number) { "" } else { line });
     lines.flat_map(|line| [line, "\n"]).collect()
 }
@@ -127,5 +128,8 @@ mod tests {
         let root = yaml::parse(text).unwrap();
         let left = without(text, &root, |name| matches!(name, "steps" | "start"));
         assert_eq!(left, "key_by: ip\n\n\n\nrules:\n  - b # c\n\n");
+        let text = text.replace('\n', "\r");
+        let root = yaml::parse(&text).unwrap();
+        assert_eq!(without(&text, &root, |name| matches!(name, "steps" | "start")), left);
     }
 }

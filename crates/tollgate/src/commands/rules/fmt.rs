@@ -59,25 +59,11 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut exit = Exit::Ok;
     let mut list: Vec<Value> = Vec::new();
     for path in files {
-        match format(path) {
-            Ok((source, text)) => {
-                let changed = source.text != text;
-                if args.check && changed {
-                    exit = exit.max(Exit::No);
-                }
-                if args.write && changed {
-                    replace(path, &text)?;
-                }
-                match args.json {
-                    true => list.push(args.entry(&source, &text)),
-                    false => args.print(&source, &text, out)?,
-                }
-            }
-            Err(error) => {
-                out.error(&error);
-                exit = Exit::Unusable;
-            }
-        }
+        let done = args.one(path, &mut list, out).unwrap_or_else(|error| {
+            out.error(&error);
+            Exit::Unusable
+        });
+        exit = exit.max(done);
     }
     if args.json {
         out.json(&Value::Array(list))?;
@@ -86,6 +72,19 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
 }
 
 impl Args {
+    fn one(&self, path: &Path, list: &mut Vec<Value>, out: &mut Output) -> Result<Exit> {
+        let (source, text) = format(path)?;
+        let changed = source.text != text;
+        if self.write && changed {
+            replace(path, &text)?;
+        }
+        match self.json {
+            true => list.push(self.entry(&source, &text)),
+            false => self.print(&source, &text, out)?,
+        }
+        Ok(Exit::from_success(!(self.check && changed)))
+    }
+
     fn entry(&self, source: &Source, text: &str) -> Value {
         let changed = source.text != text;
         match self.check || self.write {
