@@ -41,13 +41,10 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 
 fn by_keys(options: &Options, plan: &Plan) -> Vec<Line> {
     let sizes = KEYS.into_iter().filter(|keys| !options.quick || *keys <= QUICK_KEYS_MOST);
-    let measured: Vec<(usize, Standings)> = sizes
-        .map(|keys| (keys, race(&field::growing, &Course::new(keys, 500_000, 1), plan)))
-        .collect();
+    let measured: Vec<(usize, Standings)> =
+        sizes.map(|keys| (keys, race(&field::growing, &Course::new(keys, 500_000, 1), plan))).collect();
     let names = measured.first().map(|(_, standings)| standings.on(1).map(|times| times.name).collect::<Vec<_>>());
-    let point = |name: &str, (keys, standings): &(usize, Standings)| {
-        (*keys as f64, standings.of(name, 1).cpu.median())
-    };
+    let point = |name: &str, (keys, standings): &(usize, Standings)| (*keys as f64, standings.of(name, 1).cpu.median());
     let line = |name: &str| Line {
         name: name.to_owned(),
         points: measured.iter().map(|standings| point(name, standings)).collect(),
@@ -64,12 +61,15 @@ fn by_rules(options: &Options, plan: &Plan) -> anyhow::Result<Vec<Line>> {
         for rules in RULES {
             let workload = Workload { rules, matching, overrides: 0 };
             workload.compile()?;
-            let build = || -> Field {
-                vec![(TOLLGATE, Box::new(Decides::new(workload.compile().expect("compiled before"))))]
-            };
+            let build =
+                || -> Field { vec![(TOLLGATE, Box::new(Decides::new(workload.compile().expect("compiled before"))))] };
             points.push((rules as f64, race(&build, &course, plan).of(TOLLGATE, 1).cpu.median()));
         }
-        let name = format!("{matching} rule{} match{}", if matching == 1 { "" } else { "s" }, if matching == 1 { "es" } else { "" });
+        let name = format!(
+            "{matching} rule{} match{}",
+            if matching == 1 { "" } else { "s" },
+            if matching == 1 { "es" } else { "" }
+        );
         lines.push(Line { name, points });
     }
     Ok(lines)

@@ -44,13 +44,8 @@ impl Watch {
 impl Ticks {
     fn now() -> Ticks {
         let text = read_to_string("/proc/stat").unwrap_or_default();
-        let numbers: Vec<u64> = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .split_whitespace()
-            .filter_map(|word| word.parse().ok())
-            .collect();
+        let numbers: Vec<u64> =
+            text.lines().next().unwrap_or_default().split_whitespace().filter_map(|word| word.parse().ok()).collect();
         Ticks { all: numbers.iter().sum(), stolen: numbers.get(7).copied().unwrap_or(0) }
     }
 }

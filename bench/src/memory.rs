@@ -61,7 +61,11 @@ pub fn run(report: &mut Report) -> anyhow::Result<()> {
     for ((_, title, most), readings) in CANDIDATES.iter().zip(&all) {
         if let Some(most) = most {
             let worst = worst(readings.iter().filter(|reading| reading.keys >= FROM));
-            report.number(&format!("bytes per key at the worst, 1 M to 2 M keys, {title}"), Bound::AtMost(*most), worst);
+            report.number(
+                &format!("bytes per key at the worst, 1 M to 2 M keys, {title}"),
+                Bound::AtMost(*most),
+                worst,
+            );
         }
     }
     Ok(())

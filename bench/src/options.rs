@@ -87,8 +87,7 @@ pub struct Options {
 
 /// Reads the arguments after the program's name.
 pub fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Command> {
-    let mut options =
-        Options { questions: Vec::new(), quick: false, rounds: 0, heats: 0, save: false, out: None };
+    let mut options = Options { questions: Vec::new(), quick: false, rounds: 0, heats: 0, save: false, out: None };
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value; see --help"));
@@ -126,11 +125,8 @@ fn number(text: &str) -> anyhow::Result<usize> {
 impl Options {
     /// The questions by name.
     pub fn title(&self) -> String {
-        let names: Vec<&str> = QUESTIONS
-            .iter()
-            .filter(|(_, question)| self.questions.contains(question))
-            .map(|(name, _)| *name)
-            .collect();
+        let names: Vec<&str> =
+            QUESTIONS.iter().filter(|(_, question)| self.questions.contains(question)).map(|(name, _)| *name).collect();
         match names.len() == QUESTIONS.len() {
             true => "all".to_owned(),
             false => names.join("-"),

@@ -57,7 +57,11 @@ impl Course {
     /// A course over that many keys: every key once to fill the store, a warm-up, then `checks` timed ones a thread.
     pub fn new(keys: usize, checks: usize, threads: usize) -> Course {
         let warm_up = keys::random(keys, keys.clamp(100_000, 1_000_000), 7);
-        Course { keys, warm_up, laps: (0..threads).map(|lap| keys::random(keys, checks, 1_234_567 + lap as u64)).collect() }
+        Course {
+            keys,
+            warm_up,
+            laps: (0..threads).map(|lap| keys::random(keys, checks, 1_234_567 + lap as u64)).collect(),
+        }
     }
 }
 

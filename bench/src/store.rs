@@ -60,8 +60,16 @@ fn tell(goal: &Goal, standings: &Standings, report: &mut Report) {
     }
     let times = |name: &str, threads: usize| standings.of(name, threads);
     let ours = times(TOLLGATE, 1).cpu;
-    report.ratio(&format!("time, {keys} keys, of governor"), Bound::AtMost(goal.time), &ours.over(&times(GOVERNOR, 1).cpu));
-    report.ratio(&format!("time, {keys} keys, of the floor"), Bound::AtMost(FLOOR_MOST), &ours.over(&times(FLOOR, 1).cpu));
+    report.ratio(
+        &format!("time, {keys} keys, of governor"),
+        Bound::AtMost(goal.time),
+        &ours.over(&times(GOVERNOR, 1).cpu),
+    );
+    report.ratio(
+        &format!("time, {keys} keys, of the floor"),
+        Bound::AtMost(FLOOR_MOST),
+        &ours.over(&times(FLOOR, 1).cpu),
+    );
     if let Some(least) = goal.throughput {
         let ratios = times(TOLLGATE, 2).throughput.over(&times(GOVERNOR, 2).throughput);
         report.ratio(&format!("throughput on 2 threads, {keys} keys, of governor"), Bound::AtLeast(least), &ratios);

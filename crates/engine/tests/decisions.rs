@@ -12,7 +12,7 @@ const START: Time = Time::from_secs(1_800_000_000);
 
 fn rules(yaml: &str) -> RuleSet {
     let file = tollgate_rules::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));
-    RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap()
+    RuleSet::compile(&[file], &CompileOptions::for_test()).expect("the rules compile")
 }
 
 fn engine(yaml: &str) -> (Engine<Memory>, ManualClock) {
@@ -59,7 +59,7 @@ fn a_denied_request_costs_nothing_anywhere() {
         let _ = engine.decide_now(&user("1"));
     }
     let other = engine.decide_now(&user("2"));
-    let ten = other.rulings().iter().filter_map(|ruling| ruling.outcome).map(|outcome| outcome.remaining).last();
+    let ten = other.rulings().iter().filter_map(|ruling| ruling.outcome).map(|outcome| outcome.remaining).next_back();
     assert_eq!(ten, Some(8), "four of five were denied by `one` and did not touch `ten`");
 }
 

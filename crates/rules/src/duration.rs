@@ -180,6 +180,15 @@ mod tests {
     }
 
     #[test]
+    fn advice_is_short_whatever_it_is_about() {
+        let digits = "9".repeat(10_000);
+        for text in [digits.clone(), format!("{digits}M"), format!("{digits}secnd"), format!("1{}", "x".repeat(10_000))]
+        {
+            assert!(parse(&text).unwrap_err().to_string().len() < 500);
+        }
+    }
+
+    #[test]
     fn display_reads_back() {
         let mut ns: u64 = 1;
         for step in 0..2000_u64 {

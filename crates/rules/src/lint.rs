@@ -45,12 +45,14 @@ fn large_burst(rule: &RuleSpec, field: &str) -> Option<Problem> {
 
 fn never_matches(rule: &RuleSpec, field: &str) -> Option<Problem> {
     let contradicts = |matcher: &Matcher| {
-        !matcher.any.is_empty() && matcher.any.iter().all(|pattern| matcher.none.iter().any(|none| covers(none, pattern)))
+        !matcher.any.is_empty()
+            && matcher.any.iter().all(|pattern| matcher.none.iter().any(|none| covers(none, pattern)))
     };
     let endpoint_contradicts = |matcher: &EndpointMatcher| {
         !matcher.any.is_empty() && matcher.any.iter().all(|pattern| matcher.none.contains(pattern))
     };
-    let attribute = rule.matches.attributes.iter().find(|(_, matcher)| contradicts(matcher)).map(|(name, _)| name.as_str());
+    let attribute =
+        rule.matches.attributes.iter().find(|(_, matcher)| contradicts(matcher)).map(|(name, _)| name.as_str());
     let endpoint = rule.matches.endpoint.as_ref().filter(|matcher| endpoint_contradicts(matcher)).map(|_| "endpoint");
     let name = attribute.or(endpoint)?;
     let message = format!("this rule can never match: everything `{name}` wants, it also refuses");
@@ -75,7 +77,8 @@ fn cost_never_fits(rule: &RuleSpec, field: &str) -> Option<Problem> {
     let capacity = rule.limit.as_ref().filter(|limit| !limit.blocks())?.capacity();
     let cost = rule.cost.highest();
     (cost > capacity).then(|| {
-        let message = format!("a cost of {cost} never fits into a limit of {capacity}: such a request is always denied");
+        let message =
+            format!("a cost of {cost} never fits into a limit of {capacity}: such a request is always denied");
         Problem::warning("cost-never-fits", rule.at, format!("{field}.cost"), message)
             .help("lower the cost, or raise `requests` or `burst`")
     })
@@ -110,7 +113,10 @@ fn shadowed(file: &RuleFile, number: usize, rule: &RuleSpec, field: &str) -> Opt
     };
     let (_, by) = file.rules.iter().enumerate().find(shadows)?;
     let message = format!("this rule can never decide: {} is stricter wherever it applies", title(by));
-    Some(Problem::warning("shadowed-rule", rule.at, field, message).help("remove it, or make it stricter than the other"))
+    Some(
+        Problem::warning("shadowed-rule", rule.at, field, message)
+            .help("remove it, or make it stricter than the other"),
+    )
 }
 
 /// Whether `a` admits nothing that `b` refuses. Of two equal limits only the later one is shadowed.
@@ -199,7 +205,9 @@ mod tests {
 
     #[test]
     fn rules_that_cannot_match_are_named() {
-        let rule = |matches: &str| codes(&format!("rules:\n  - {{ match: {{ {matches} }}, limit: {{ requests: 1, window: 1s }} }}"));
+        let rule = |matches: &str| {
+            codes(&format!("rules:\n  - {{ match: {{ {matches} }}, limit: {{ requests: 1, window: 1s }} }}"))
+        };
         assert_eq!(rule("tier: [free, '!f*']"), ["2:never-matches"]);
         assert_eq!(rule("ip: ['10.1.0.0/16', '!10.0.0.0/8']"), ["2:never-matches"]);
         assert_eq!(rule("endpoint: [/a, '!/a']"), ["2:never-matches"]);

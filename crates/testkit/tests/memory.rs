@@ -49,7 +49,7 @@ fn digest(number: u64) -> Digest {
 }
 
 fn window(limit: u64) -> Limit {
-    Limit::FixedWindow(FixedWindow::new(limit, Span::from_secs(3600)).unwrap())
+    Limit::FixedWindow(FixedWindow::new(limit, Span::from_secs(3600)).expect("a valid limit"))
 }
 
 /// P23: a flood of keys neither grows memory nor touches those who were there before.

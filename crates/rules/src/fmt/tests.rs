@@ -1,3 +1,5 @@
+//! What `format` makes of files: one layout, the same meaning, every comment kept.
+
 use super::*;
 use crate::samples::{DESIGN, FIRST, FULL};
 use crate::spec::{Place, RuleFile};

@@ -1,3 +1,5 @@
+//! Rows N01 to N08 of the hostile paths, and the promise that canonical stays canonical.
+
 use super::*;
 
 fn canonical(raw: &str) -> Result<String, PathError> {

@@ -1,3 +1,5 @@
+//! What a file may say, and what is said about mistakes.
+
 use super::*;
 use crate::samples::{DESIGN, FIRST, FULL};
 use crate::spec::{Algorithm, Align, Consistency, Cost, Lease, LimitSpec, Missing, Mode, OnFail, RuleSpec, Soft};

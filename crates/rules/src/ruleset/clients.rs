@@ -54,43 +54,63 @@ impl Override {
     }
 }
 
+/// What the tables say about one identity.
+struct Found<'a> {
+    attributes: &'a [(AttrId, String)],
+    overrides: &'a [Override],
+}
+
 /// What the tables say about the client of one request.
 #[derive(Default)]
 pub(super) struct Known<'a> {
-    found: SmallVec<[(&'a [(AttrId, String)], &'a [Override]); 2]>,
+    found: SmallVec<[Found<'a>; 2]>,
 }
 
 impl<'a> Known<'a> {
     pub(super) fn attributes(&self) -> SmallVec<[(AttrId, &'a str); 8]> {
-        self.found.iter().flat_map(|(attributes, _)| *attributes).map(|(id, value)| (*id, value.as_str())).collect()
+        self.found.iter().flat_map(|found| found.attributes).map(|(id, value)| (*id, value.as_str())).collect()
     }
 
     /// The override of `rule` that holds at `wall`; the most particular identity wins.
     #[inline]
     pub(super) fn override_of(&self, rule: RuleId, wall: Time) -> Option<&'a Override> {
-        self.found.iter().flat_map(|(_, overrides)| *overrides).find(|found| found.rule == rule && found.holds(wall))
+        self.found.iter().flat_map(|found| found.overrides).find(|other| other.rule == rule && other.holds(wall))
+    }
+}
+
+/// Something to enter under an identity.
+pub(super) struct Entered<T> {
+    digest: Digest,
+    kind: u8,
+    entry: T,
+}
+
+impl<T> Entered<T> {
+    pub(super) fn under(client_key: &str, secret: Secret, entry: T) -> Entered<T> {
+        let identity = Identity::of(client_key);
+        Entered { digest: identity.digest(secret), kind: identity.bit(), entry }
     }
 }
 
 impl Clients {
     /// Builds the tables. Overrides of one client stand together, so that one look-up finds them all.
     pub(super) fn build(
-        clients: Vec<(Digest, u8, Vec<(AttrId, String)>)>,
-        mut overrides: Vec<(Digest, u8, Override)>,
+        clients: Vec<Entered<Vec<(AttrId, String)>>>,
+        mut overrides: Vec<Entered<Override>>,
     ) -> Clients {
         let mut built = Clients::default();
-        for (digest, kind, attributes) in clients {
-            built.kinds |= kind;
+        for client in clients {
+            built.kinds |= client.kind;
             let start = built.attributes.len() as u32;
-            built.attributes.extend(attributes);
-            built.entries.entry(digest).or_default().attributes = (start, built.attributes.len() as u32);
+            built.attributes.extend(client.entry);
+            built.entries.entry(client.digest).or_default().attributes = (start, built.attributes.len() as u32);
         }
-        overrides.sort_by_key(|(digest, _, _)| *digest); // stable: the order of the file decides among equals
-        for (digest, kind, found) in overrides {
-            built.kinds |= kind;
+        overrides.sort_by_key(|other| other.digest); // stable: the order of the file decides among equals
+        for other in overrides {
+            built.kinds |= other.kind;
             let place = built.overrides.len() as u32;
-            built.overrides.push(found);
-            let entry = built.entries.entry(digest).or_default();
+            built.overrides.push(other.entry);
+            let entry = built.entries.entry(other.digest).or_default();
             if entry.overrides.1 == 0 {
                 entry.overrides.0 = place;
             }
@@ -107,7 +127,8 @@ impl Clients {
         }
         for identity in identities.filter(|identity| identity.bit() & self.kinds != 0) {
             if let Some(entry) = self.entries.get(&identity.digest(secret)) {
-                known.found.push((slice(&self.attributes, entry.attributes), slice(&self.overrides, entry.overrides)));
+                let attributes = slice(&self.attributes, entry.attributes);
+                known.found.push(Found { attributes, overrides: slice(&self.overrides, entry.overrides) });
             }
         }
         known

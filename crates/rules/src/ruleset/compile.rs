@@ -8,8 +8,7 @@ use tollgate_core::{
 };
 
 use super::attributes::{AttrId, Attributes};
-use super::clients::{Clients, Override};
-use super::identity::Identity;
+use super::clients::{Clients, Entered, Override};
 use super::index::Index;
 use super::rule::{Conditions, Rule, RuleId};
 use super::{Namespace, RuleSet};
@@ -201,17 +200,15 @@ fn compile_clients(
     attributes: &mut Attributes,
 ) -> Clients {
     let clients = file.clients.iter().map(|client| {
-        let identity = Identity::of(&client.client_key);
         let own = [("tier", &client.tier), ("org", &client.org)].into_iter();
         let own = own.filter_map(|(name, value)| Some((name, value.clone()?)));
         let others = client.attributes.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let all: Vec<(AttrId, String)> =
             own.chain(others).map(|(name, value)| (attributes.intern(name), value)).collect();
-        (identity.digest(secret), identity.bit(), all)
+        Entered::under(&client.client_key, secret, all)
     });
     let clients = clients.collect();
     let overrides = file.overrides.iter().filter_map(|spec| {
-        let identity = Identity::of(&spec.client_key);
         let found = Override {
             rule: *names.get(&spec.rule)?,
             unlimited: spec.unlimited,
@@ -220,7 +217,7 @@ fn compile_clients(
             from: Time::from_nanos(spec.valid_from_ns.unwrap_or(0)),
             until: Time::from_nanos(spec.valid_until_ns.unwrap_or(u64::MAX)),
         };
-        Some((identity.digest(secret), identity.bit(), found))
+        Some(Entered::under(&spec.client_key, secret, found))
     });
     Clients::build(clients, overrides.collect())
 }

@@ -2,8 +2,8 @@
 //!
 //! A [`RuleSet`] is made once from whole [`RuleFile`]s and then only read. Per request it answers one question: which
 //! buckets are charged, under which limits? Finding the rules that match costs what matches, not what exists: every
-//! rule is filed under the rarest thing it asks for ([`index`]), and clients and overrides are looked up by identity
-//! ([`clients`]). Nothing here keeps state, reads a clock or decides.
+//! rule is filed under the rarest thing it asks for (`index`), and clients and overrides are looked up by identity
+//! (`clients`). Nothing here keeps state, reads a clock or decides.
 
 mod attributes;
 mod charges;

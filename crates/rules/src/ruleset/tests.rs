@@ -338,6 +338,14 @@ fn namespaces_do_not_see_each_other() {
     assert!(RuleSet::compile(&[file("a", 1), file("a", 2)], &CompileOptions::for_test()).is_err());
 }
 
+/// Found by fuzzing: a custom attribute of that name used to make a bucket of its own for every value.
+#[test]
+fn no_attribute_can_pose_as_the_namespace() {
+    let set = set("rules: [{ key_by: namespace, limit: { requests: 1, window: 1s } }]");
+    let posing = [("namespace", "another")];
+    assert_eq!(bucket(&set, &Request::new()), bucket(&set, &Request::new().with_custom(&posing)));
+}
+
 #[test]
 fn requests_decided_together_charge_a_shared_bucket_once() {
     let set = set("rules: [{ key_by: user_id, limit: { requests: 10, window: 1s } }]");

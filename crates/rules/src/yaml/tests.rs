@@ -1,3 +1,5 @@
+//! What the tree keeps, and what it refuses.
+
 use super::*;
 
 fn scalar(text: &str) -> Kind {

@@ -308,7 +308,13 @@ impl Books {
 
 /// Decides a charge on the only bucket of its request.
 #[inline]
-fn take_in<A: Algorithm>(state: &mut A::State, algorithm: &A, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> bool {
+fn take_in<A: Algorithm>(
+    state: &mut A::State,
+    algorithm: &A,
+    charge: &Charge,
+    now: Time,
+    outcomes: &mut Outcomes,
+) -> bool {
     let admits = algorithm.admits(state, now, &charge.ask);
     let passes = admits || !charge.is_enforced();
     let granted = match charge.effect(passes, admits) {

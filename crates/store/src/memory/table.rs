@@ -66,7 +66,8 @@ impl<S: State> Table<S> {
     #[inline]
     pub(super) fn find_mut(&mut self, bucket: Digest) -> Option<&mut Entry<S>> {
         let home = self.home(bucket);
-        let entry = self.entries.get_mut(home..)?.iter_mut().find(|entry| entry.bucket == bucket || entry.bucket == VACANT)?;
+        let entry =
+            self.entries.get_mut(home..)?.iter_mut().find(|entry| entry.bucket == bucket || entry.bucket == VACANT)?;
         (entry.bucket == bucket).then_some(entry)
     }
 

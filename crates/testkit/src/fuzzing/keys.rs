@@ -122,7 +122,9 @@ fn keys(namespace: &str, sent: &Sent, custom: usize, lot: u64) -> Option<Vec<Key
         "shop" => (48, true),
         _ => return Some(Vec::new()),
     };
-    let mentioned = |name: &str| Attribute::from_name(name).is_some() || "method path namespace a b".split(' ').any(|own| own == name);
+    let mentioned = |name: &str| {
+        Attribute::from_name(name).is_some() || "method path namespace a b".split(' ').any(|own| own == name)
+    };
     let most = |name: &str| if name == "endpoint" { 8192 + 64 } else { 4096 };
     if custom > 64 || sent.iter().any(|(name, value)| mentioned(name) && value.len() > most(name)) {
         return None;
@@ -168,7 +170,10 @@ fn filled_in(sent: &Sent, namespace: &str) -> Sent {
     let mut raw = None;
     if let Some(client_key) = sent.get("client_key") {
         let (kind, name) = client_key.split_once(':').unwrap_or(("", client_key));
-        match [("key", "api_key"), ("user", "user_id"), ("ip", "ip"), ("org", "org")].iter().find(|(own, _)| *own == kind) {
+        match [("key", "api_key"), ("user", "user_id"), ("ip", "ip"), ("org", "org")]
+            .iter()
+            .find(|(own, _)| *own == kind)
+        {
             Some((_, attribute)) => drop(known.entry((*attribute).to_owned()).or_insert_with(|| name.to_owned())),
             None => raw = Some(client_key.as_str()),
         }
@@ -188,7 +193,12 @@ fn filled_in(sent: &Sent, namespace: &str) -> Sent {
     known
 }
 
-fn pattern_of<'a>(rule: &'a Sketch, method: Option<&str>, path: &str, folds: bool) -> Option<&'a (&'a [&'a str], &'a str)> {
+fn pattern_of<'a>(
+    rule: &'a Sketch,
+    method: Option<&str>,
+    path: &str,
+    folds: bool,
+) -> Option<&'a (&'a [&'a str], &'a str)> {
     rule.endpoints.iter().find(|(methods, pattern)| {
         let wanted = methods.is_empty() || method.is_none_or(|method| methods.contains(&method));
         wanted && spelling::path_has_form(pattern, path, folds)

@@ -1,7 +1,7 @@
 //! Paths, endpoints and the patterns that match them.
 
 use tollgate_rules::path::{Case, Endpoint, EscapedSlash, PATH_BYTES_MAX, canonical_path};
-use tollgate_rules::{EndpointPattern, Pattern, PathPattern};
+use tollgate_rules::{EndpointPattern, PathPattern, Pattern};
 
 use super::spelling;
 

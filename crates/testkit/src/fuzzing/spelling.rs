@@ -68,8 +68,11 @@ pub(super) fn endpoint(text: &str, keep_slash: bool) -> Option<(Option<&str>, St
         Some(end) if !text.starts_with('/') => (Some(&text[..end]), text[end..].trim_start_matches(' ')),
         _ => (None, text),
     };
-    let is_method =
-        |word: &str| !word.is_empty() && word.len() <= 32 && !word.contains(|c: char| !c.is_ascii_uppercase() && c != '-' && c != '_');
+    let is_method = |word: &str| {
+        !word.is_empty()
+            && word.len() <= 32
+            && !word.contains(|c: char| !c.is_ascii_uppercase() && c != '-' && c != '_')
+    };
     if method.is_some_and(|method| !is_method(method)) {
         return None;
     }

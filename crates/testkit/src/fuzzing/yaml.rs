@@ -15,13 +15,20 @@ pub fn yaml_rules(data: &[u8]) {
     if let Some(text) = text {
         check_layout(name, text);
     }
+    let widths = widths(data);
     match read_bytes(name, data) {
-        Err(report) => check_report(&report, data),
+        Err(report) => check_report(&report, &widths),
         Ok(file) => {
-            check_lints(&file, data);
-            check_set(file, data);
+            check_lints(&file, &widths);
+            check_set(&file, &widths);
         }
     }
+}
+
+/// The length of each line in characters. Lines end as in YAML: with `\n`, `\r\n` or `\r`.
+fn widths(data: &[u8]) -> Vec<usize> {
+    let text = String::from_utf8_lossy(data).replace("\r\n", "\n");
+    text.split(['\n', '\r']).map(|line| line.chars().count()).collect()
 }
 
 /// Laying a text out twice is laying it out once, and changes nothing but the places.
@@ -53,14 +60,15 @@ fn codes(report: &Report) -> Vec<&'static str> {
     codes
 }
 
-fn check_report(report: &Report, data: &[u8]) {
+fn check_report(report: &Report, widths: &[usize]) {
     assert!((1..=Report::SHOWN).contains(&report.problems.len()), "{} problems", report.problems.len());
-    assert!(report.more < data.len() + 10, "more problems than bytes");
+    let letters = widths.iter().map(|width| width + 1).sum::<usize>();
+    assert!(report.more < letters + 10, "more problems than letters");
     assert!(report.is_fatal());
     for problem in &report.problems {
         assert!(problem.help.as_ref().is_some_and(|help| !help.is_empty()), "no help: {problem:?}");
     }
-    report.problems.iter().for_each(|problem| check_problem(problem, data));
+    report.problems.iter().for_each(|problem| check_problem(problem, widths));
     let shown = report.to_string();
     for line in shown.lines() {
         assert!(line.chars().count() <= SHOWN_MAX, "a line of {} characters: {line:.300}", line.chars().count());
@@ -73,33 +81,32 @@ fn is_unprintable(letter: char) -> bool {
     (letter.is_control() && letter != '\n') || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn check_problem(problem: &Problem, data: &[u8]) {
+fn check_problem(problem: &Problem, widths: &[usize]) {
     let Problem { line, column, .. } = *problem;
     assert!(!problem.code.is_empty() && !problem.message.is_empty(), "{problem:?}");
     assert!(problem.message.chars().count() <= SHOWN_MAX, "{} characters", problem.message.chars().count());
-    let text = String::from_utf8_lossy(data).replace("\r\n", "\n");
-    let width = text.split(['\n', '\r']).nth(line.saturating_sub(1) as usize).map(|line| line.chars().count());
+    let width = widths.get((line as usize).wrapping_sub(1)).copied();
     let width = width.unwrap_or_else(|| panic!("line {line} is not in the text: {problem:?}"));
     assert!(line >= 1 && column >= 1, "{problem:?}");
     assert!(column as usize <= width + 1, "column {column} of {width} in {problem:?}");
 }
 
-fn check_lints(file: &RuleFile, data: &[u8]) {
+fn check_lints(file: &RuleFile, widths: &[usize]) {
     let (warnings, _) = lint(file).into_parts();
     for warning in &warnings {
         assert_eq!(warning.severity, Severity::Warning);
-        check_problem(warning, data);
+        check_problem(warning, widths);
     }
 }
 
 /// A file that was read compiles, but for rules that say the same twice and numbers that only add up to too much.
-fn check_set(file: RuleFile, data: &[u8]) {
-    match RuleSet::compile(std::slice::from_ref(&file), &CompileOptions::for_test()) {
-        Ok(set) => check_requests(&file, &set),
+fn check_set(file: &RuleFile, widths: &[usize]) {
+    match RuleSet::compile(std::slice::from_ref(file), &CompileOptions::for_test()) {
+        Ok(set) => check_requests(file, &set),
         Err(problems) => {
             for problem in problems.into_parts().0 {
                 assert!(["duplicate-rule", "bad-limit"].contains(&problem.code), "{problem:?}");
-                check_problem(&problem, data);
+                check_problem(&problem, widths);
             }
         }
     }
