@@ -33,7 +33,7 @@ pub use endpoint::{EndpointMatcher, EndpointPattern};
 pub use fmt::format;
 pub use glob::Glob;
 pub use key::KeyBy;
-pub use lint::lint;
+pub use lint::{lint, lint_text};
 pub use nearest::nearest;
 pub use path::{Case, Endpoint, EscapedSlash, PathError, canonical_path};
 pub use pattern::{Matcher, Pattern};

@@ -10,7 +10,8 @@ use crate::key::{KNOWN_ATTRIBUTES, KeyBy};
 use crate::nearest::nearest;
 use crate::pattern::{Matcher, Pattern};
 use crate::problem::{Problem, Problems};
-use crate::spec::{LimitSpec, MatchSpec, Mode, RuleFile, RuleSpec};
+use crate::spec::{LimitSpec, MatchSpec, Mode, Place, RuleFile, RuleSpec};
+use crate::yaml::{self, Kind, Node};
 
 /// A burst worth more than this much of its rate is more than a few seconds.
 const BURST_SECONDS: u128 = 5;
@@ -28,6 +29,37 @@ pub fn lint(file: &RuleFile) -> Problems {
         problems.extend(misspelt_attributes(rule, &field));
     }
     problems
+}
+
+/// The same warnings, each at the field it is about instead of at its rule. Needs the text the file was read from.
+pub fn lint_text(file: &RuleFile, text: &str) -> Problems {
+    let (mut found, _) = lint(file).into_parts();
+    if let Ok(root) = yaml::parse(text) {
+        for problem in &mut found {
+            let place = place_of(&root, &problem.field);
+            (problem.line, problem.column) = (place.line, place.column);
+        }
+    }
+    let mut problems = Problems::default();
+    problems.extend(found);
+    problems
+}
+
+/// Where a field such as `rules[2].limit.burst` stands, or the nearest thing around it that does.
+fn place_of(root: &Node, field: &str) -> Place {
+    let (mut node, mut place) = (root, root.place());
+    for step in field.split(['.', '[']) {
+        let found = match (&node.kind, step.trim_end_matches(']').parse::<usize>()) {
+            (Kind::List(items), Ok(number)) => items.get(number).map(|item| (item, item.place())),
+            (Kind::Map(entries), _) => {
+                entries.iter().find(|(key, _)| key.text == step).map(|(key, value)| (value, key.place()))
+            }
+            _ => None,
+        };
+        let Some((below, at)) = found else { break };
+        (node, place) = (below, at);
+    }
+    place
 }
 
 fn large_burst(rule: &RuleSpec, field: &str) -> Option<Problem> {
@@ -201,6 +233,14 @@ mod tests {
         assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 61 } }"), ["2:large-burst"]);
         assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 50 } }"), NONE);
         assert_eq!(codes("rules:\n  - { limit: { requests: 1000, window: 1h } }"), NONE);
+    }
+
+    #[test]
+    fn warnings_point_at_their_field() {
+        let text = "rules:\n  - name: a\n    limit: { requests: 10, window: 1s, burst: 61 }\n";
+        let file = crate::read("rules.yaml", text).unwrap();
+        let (problems, _) = lint_text(&file, text).into_parts();
+        assert_eq!((problems[0].line, problems[0].column), (3, 40));
     }
 
     #[test]

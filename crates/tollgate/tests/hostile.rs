@@ -70,7 +70,7 @@ fn names_of_files_cannot_speak_to_the_terminal() {
     dir.write("a\u{1b}[31m\nb.yaml", &rules);
     let output = dir.tollgate().args(["rules", "lint", "a\u{1b}[31m\nb.yaml", "c\u{1b}]0;x\u{7}"]).output().unwrap();
     let stdout = String::from_utf8(output.stdout.clone()).unwrap();
-    assert!(stdout.contains(r" --> a\u{1b}[31m\nb.yaml:2:5"), "{stdout}");
+    assert!(stdout.contains(r" --> a\u{1b}[31m\nb.yaml:3:39"), "{stdout}");
     assert_eq!(stderr(&output), "error: cannot read c\\u{1b}]0;x\\u{7}: there is no such file\n");
     let odd = OsStr::from_bytes(b"\xff\xfe.yaml");
     fs::write(dir.path("examples").join(odd), &rules).unwrap();

@@ -141,7 +141,7 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
         return Answer::Unlimited;
     }
     if let Some(other) = other {
-        limit = other.apply(limit);
+        limit = other.apply(limit, rule.spec.limit.as_ref().is_some_and(|spec| spec.burst.is_some()));
     }
     if rule.spec.shards > 1 {
         let shard = lot % u64::from(rule.spec.shards);

@@ -42,13 +42,14 @@ impl Override {
         self.from <= wall && wall < self.until
     }
 
-    /// The rule's limit with this override's numbers. A new rate without a burst of its own brings its own capacity.
-    pub(super) fn apply(&self, limit: Limit) -> Limit {
+    /// The rule's limit with this override's numbers. A new rate brings its own capacity along, unless the override or
+    /// the rule names a burst.
+    pub(super) fn apply(&self, limit: Limit, rule_names_burst: bool) -> Limit {
         let requests = self.requests.unwrap_or_else(|| limit.requests());
         let burst = match (self.burst, self.requests) {
             (Some(burst), _) => burst,
-            (None, Some(requests)) => requests,
-            (None, None) => limit.capacity(),
+            (None, Some(requests)) if !rule_names_burst => requests,
+            (None, _) => limit.capacity(),
         };
         limit.with_requests(requests, burst).unwrap_or(limit)
     }

@@ -263,6 +263,20 @@ overrides:
 }
 
 #[test]
+fn an_override_of_the_rate_keeps_a_burst_that_the_rule_names() {
+    let set = set("rules:
+  - { name: plain, key_by: user_id, limit: { requests: 10, window: 1s } }
+  - { name: bursty, key_by: user_id, limit: { requests: 10, window: 1s, burst: 40 } }
+overrides:
+  - { client_key: 'user:1', rule: plain, requests: 20, valid_until: 2031-01-01T00:00:00Z }
+  - { client_key: 'user:1', rule: bursty, requests: 20, valid_until: 2031-01-01T00:00:00Z }
+");
+    let limits =
+        charges(&set, &user("1")).charges.iter().map(|c| (c.limit.requests(), c.limit.capacity())).collect::<Vec<_>>();
+    assert_eq!(limits, [(20, 20), (20, 40)]);
+}
+
+#[test]
 fn an_unnamed_rule_is_known_by_what_it_says_not_by_its_place_or_numbers() {
     let rule = "{ match: { tier: free }, key_by: user_id, limit: { requests: 1, window: 1s } }";
     let more = "{ match: { tier: free }, key_by: user_id, limit: { requests: 9, burst: 99, window: 1s } }";

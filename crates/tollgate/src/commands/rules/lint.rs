@@ -91,7 +91,7 @@ fn look(path: &Path) -> Result<Linted> {
         return Ok(Linted::Fine { name: source.name, holds });
     }
     let Loaded { file, .. } = load::from_source(&source)?;
-    let warnings = tollgate_rules::lint(&file);
+    let warnings = tollgate_rules::lint_text(&file, &source.text);
     Ok(match warnings.is_empty() {
         true => Linted::Fine { name: source.name, holds: count(file.rules.len(), "rule") },
         false => Linted::Problems(Report::new(&source.name, &source.text, warnings)),
