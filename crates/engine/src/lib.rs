@@ -25,6 +25,11 @@
 //!
 //! A decision never fails. What goes wrong below becomes a decision by the policy of each rule: see [`Mode`].
 
+/// The README's Rust compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod decision;
 mod engine;
 mod failure;
