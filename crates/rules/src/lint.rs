@@ -3,6 +3,7 @@
 //! A lint must be right nearly always, or people learn to look away. So each of these names a rule that cannot do what
 //! its author wrote it for.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::endpoint::EndpointMatcher;
@@ -19,16 +20,44 @@ const BURST_SECONDS: u128 = 5;
 /// Warnings about a file that is valid.
 pub fn lint(file: &RuleFile) -> Problems {
     let mut problems = Problems::default();
+    let rivals = Rivals::of(file);
     for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Mode::Off) {
         let field = format!("rules[{number}]");
         problems.extend(large_burst(rule, &field));
         problems.extend(never_matches(rule, &field));
         problems.extend(cost_never_fits(rule, &field));
-        problems.extend(always_exempted(file, rule, &field));
-        problems.extend(shadowed(file, number, rule, &field));
+        problems.extend(always_exempted(&rivals, rule, &field));
+        problems.extend(shadowed(&rivals, number, rule, &field));
         problems.extend(misspelt_attributes(rule, &field));
     }
     problems
+}
+
+/// The rules that can keep others from deciding, told apart once: comparing every rule with every other takes minutes
+/// when there are many.
+struct Rivals<'a> {
+    default_key: Option<&'a KeyBy>,
+    exempting: Vec<&'a RuleSpec>,
+    by_key: HashMap<Option<&'a KeyBy>, Vec<(usize, &'a RuleSpec)>>,
+}
+
+impl<'a> Rivals<'a> {
+    fn of(file: &'a RuleFile) -> Self {
+        let mut rivals = Self { default_key: file.key_by.as_ref(), exempting: Vec::new(), by_key: HashMap::new() };
+        for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode == Mode::Enforce) {
+            if rule.unlimited || !rule.replaces.is_empty() {
+                rivals.exempting.push(rule);
+            }
+            if !rule.unlimited && rule.soft.is_none() {
+                rivals.by_key.entry(rivals.key_of(rule)).or_default().push((number, rule));
+            }
+        }
+        rivals
+    }
+
+    fn key_of(&self, rule: &'a RuleSpec) -> Option<&'a KeyBy> {
+        rule.key_by.as_ref().or(self.default_key)
+    }
 }
 
 /// The same warnings, each at the field it is about instead of at its rule. Needs the text the file was read from.
@@ -116,34 +145,29 @@ fn cost_never_fits(rule: &RuleSpec, field: &str) -> Option<Problem> {
     })
 }
 
-fn always_exempted(file: &RuleFile, rule: &RuleSpec, field: &str) -> Option<Problem> {
+fn always_exempted(rivals: &Rivals<'_>, rule: &RuleSpec, field: &str) -> Option<Problem> {
     let exempts = |by: &&RuleSpec| {
         let named = rule.name.as_ref().is_some_and(|name| by.replaces.contains(name));
         let all = by.unlimited && by.replaces.is_empty() && !rule.unlimited;
-        by.mode == Mode::Enforce && (named || all) && includes(&by.matches, &rule.matches)
+        (named || all) && includes(&by.matches, &rule.matches)
     };
-    let by = file.rules.iter().filter(|by| !std::ptr::eq(*by, rule)).find(exempts)?;
+    let by = rivals.exempting.iter().copied().filter(|by| !std::ptr::eq(*by, rule)).find(exempts)?;
     let message = format!("this rule never applies: {} exempts everything it matches", title(by));
     Some(Problem::warning("always-exempted", rule.at, field, message).help("narrow the other rule, or remove this one"))
 }
 
 /// A rule is shadowed if another one applies wherever it does, counts by the same key, and is never looser: then it
 /// can never be the one that decides.
-fn shadowed(file: &RuleFile, number: usize, rule: &RuleSpec, field: &str) -> Option<Problem> {
-    let key = |rule: &RuleSpec| rule.key_by.clone().or_else(|| file.key_by.clone()).map(|key: KeyBy| key.to_string());
+fn shadowed<'a>(rivals: &Rivals<'a>, number: usize, rule: &'a RuleSpec, field: &str) -> Option<Problem> {
     let limit = rule.limit.as_ref()?;
-    let shadows = |(place, by): &(usize, &RuleSpec)| {
+    let shadows = |(place, by): &&(usize, &RuleSpec)| {
         *place != number
-            && by.mode == Mode::Enforce
-            && !by.unlimited
             && by.missing == rule.missing
             && by.cost == rule.cost
-            && by.soft.is_none()
-            && key(by) == key(rule)
             && includes(&by.matches, &rule.matches)
             && by.limit.as_ref().is_some_and(|stricter| never_looser(stricter, limit, *place < number))
     };
-    let (_, by) = file.rules.iter().enumerate().find(shadows)?;
+    let (_, by) = rivals.by_key.get(&rivals.key_of(rule))?.iter().find(shadows)?;
     let message = format!("this rule can never decide: {} is stricter wherever it applies", title(by));
     Some(
         Problem::warning("shadowed-rule", rule.at, field, message)

@@ -1,7 +1,8 @@
 //! Line charts as SVG, for the pictures in the documents.
 //!
-//! Small on purpose: axes, lines, steps, dots and levels, each named where it ends. The same input gives the same text,
-//! so pictures can be compared and kept. Colours work on light and dark pages; no font is embedded, none is fetched.
+//! Small on purpose: axes, lines, steps, dots, levels and marks, each named where it ends; charts that share their
+//! horizontal axis stand on top of each other by [`stacked`]. The same input gives the same text, so pictures can be
+//! compared and kept. Colours work on light and dark pages; no font is embedded, none is fetched.
 //!
 //! ```
 //! use tollgate_testkit::plot::{Plot, Scale};
@@ -15,11 +16,13 @@
 
 mod axis;
 mod labels;
+mod stack;
 
 use std::fmt::Write as _;
 
 use self::axis::Axis;
 pub use self::axis::Scale;
+pub use self::stack::stacked;
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 400.0;
@@ -31,6 +34,9 @@ const BOTTOM: f64 = 52.0;
 /// Tones of middling lightness, told apart by people who do not tell red from green.
 const COLOURS: [&str; 7] = ["#0a84c6", "#e0752d", "#18a076", "#c4609c", "#8a6fd1", "#b08c1a", "#7d8794"];
 
+/// For what is there only to compare with.
+const MUTED: &str = "#8a929c";
+
 const STYLE: &str = "\
 text{font-family:system-ui,sans-serif;font-size:12px;fill:#5c6570}\
 .title{font-size:15px;font-weight:600;fill:#2b3138}\
@@ -38,6 +44,7 @@ text{font-family:system-ui,sans-serif;font-size:12px;fill:#5c6570}\
 .axis{stroke:#8a929c}\
 .series{fill:none;stroke-width:2;stroke-linejoin:round}\
 .level{stroke-width:1.5;stroke-dasharray:6 4}\
+.mark{stroke:#8a929c;stroke-dasharray:2 3}\
 @media (prefers-color-scheme:dark){text{fill:#a9b2bc}.title{fill:#e6e9ec}}";
 
 /// A chart under construction.
@@ -46,13 +53,16 @@ pub struct Plot {
     title: String,
     x: (String, Scale),
     y: (String, Scale),
+    height: f64,
     series: Vec<Series>,
+    marks: Vec<(String, f64)>,
 }
 
 #[derive(Clone, Debug)]
 struct Series {
     name: String,
     form: Form,
+    muted: bool,
     points: Vec<(f64, f64)>,
 }
 
@@ -68,7 +78,13 @@ impl Plot {
     /// An empty chart with linear axes that have no name.
     pub fn new(title: &str) -> Plot {
         let axis = (String::new(), Scale::Linear);
-        Plot { title: title.to_owned(), x: axis.clone(), y: axis, series: Vec::new() }
+        let title = title.to_owned();
+        Plot { title, x: axis.clone(), y: axis, height: HEIGHT, series: Vec::new(), marks: Vec::new() }
+    }
+
+    /// Makes the chart lower or higher than it would be.
+    pub fn height(self, height: f64) -> Plot {
+        Plot { height, ..self }
     }
 
     /// Names the horizontal axis.
@@ -101,33 +117,62 @@ impl Plot {
         self.with(name, Form::Level, [(f64::NAN, y)])
     }
 
+    /// Adds an upright line with its name at the top: a moment at which something happens.
+    pub fn mark(mut self, name: &str, x: f64) -> Plot {
+        self.marks.push((name.to_owned(), x));
+        self
+    }
+
+    /// Draws what was added last in grey: it is there only to compare with.
+    pub fn muted(mut self) -> Plot {
+        if let Some(series) = self.series.last_mut() {
+            series.muted = true;
+        }
+        self
+    }
+
     fn with(mut self, name: &str, form: Form, points: impl IntoIterator<Item = (f64, f64)>) -> Plot {
-        self.series.push(Series { name: name.to_owned(), form, points: points.into_iter().collect() });
+        let points = points.into_iter().collect();
+        self.series.push(Series { name: name.to_owned(), form, muted: false, points });
         self
     }
 
     /// The chart as one SVG element.
     pub fn to_svg(&self) -> String {
-        let points = || self.series.iter().flat_map(|series| &series.points);
-        let x = Axis::new(self.x.1, points().map(|(x, _)| *x), LEFT, WIDTH - RIGHT);
-        let y = Axis::new(self.y.1, points().map(|(_, y)| *y), HEIGHT - BOTTOM, TOP);
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{0}\">\n\
-             <title>{0}</title>\n<style>{STYLE}</style>\n",
-            escaped(&self.title)
-        );
-        text(&mut svg, (LEFT, 24.0), "start", "title", &self.title);
-        self.draw_axes(&mut svg, &x, &y);
-        for (series, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
-            series.draw(&mut svg, &x, &y, colour);
-        }
-        self.draw_names(&mut svg, &y);
+        let mut svg = opening(&self.title, self.height);
+        self.draw(&mut svg);
         svg.push_str("</svg>\n");
         svg
     }
 
+    fn draw(&self, svg: &mut String) {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let marks = self.marks.iter().map(|(_, x)| *x);
+        let x = Axis::new(self.x.1, points().map(|(x, _)| *x).chain(marks), LEFT, WIDTH - RIGHT);
+        let y = Axis::new(self.y.1, points().map(|(_, y)| *y), self.bottom(), TOP);
+        text(svg, (LEFT, 24.0), "start", "title", &self.title);
+        self.draw_axes(svg, &x, &y);
+        for (series, colour) in self.coloured() {
+            series.draw(svg, &x, &y, colour);
+        }
+        self.draw_names(svg, &y);
+    }
+
+    /// Each series with its colour; grey ones use none up.
+    fn coloured(&self) -> impl Iterator<Item = (&Series, &'static str)> {
+        let mut colours = COLOURS.iter().copied().cycle();
+        self.series.iter().map(move |series| {
+            let colour = if series.muted { None } else { colours.next() };
+            (series, colour.unwrap_or(MUTED))
+        })
+    }
+
+    fn bottom(&self) -> f64 {
+        self.height - BOTTOM
+    }
+
     fn draw_axes(&self, svg: &mut String, x: &Axis, y: &Axis) {
-        let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+        let (bottom, right) = (self.bottom(), WIDTH - RIGHT);
         for (at, name) in y.ticks() {
             line(svg, "grid", (LEFT, at), (right, at));
             text(svg, (LEFT - 8.0, at + 4.0), "end", "", &name);
@@ -138,16 +183,21 @@ impl Plot {
         }
         line(svg, "axis", (LEFT, bottom), (right, bottom));
         line(svg, "axis", (LEFT, TOP), (LEFT, bottom));
-        text(svg, ((LEFT + right) / 2.0, HEIGHT - 12.0), "middle", "", &self.x.0);
+        text(svg, ((LEFT + right) / 2.0, self.height - 12.0), "middle", "", &self.x.0);
         text(svg, (LEFT, TOP - 8.0), "start", "", &self.y.0);
+        for (name, at) in &self.marks {
+            let at = x.place(*at);
+            line(svg, "mark", (at, TOP), (at, bottom));
+            text(svg, (at, TOP - 8.0), "middle", "", name);
+        }
     }
 
     /// Every name beside the end of its line, moved apart where lines end together.
     fn draw_names(&self, svg: &mut String, y: &Axis) {
         let ends: Vec<f64> =
             self.series.iter().map(|series| series.points.last().map_or(TOP, |(_, value)| y.place(*value))).collect();
-        let places = labels::apart(&ends, 16.0, TOP, HEIGHT - BOTTOM);
-        for ((series, place), colour) in self.series.iter().zip(places).zip(COLOURS.iter().cycle()) {
+        let places = labels::apart(&ends, 16.0, TOP, self.bottom());
+        for ((series, colour), place) in self.coloured().zip(places) {
             let at = (WIDTH - RIGHT + 14.0, place + 4.0);
             let _ = writeln!(
                 svg,
@@ -160,7 +210,16 @@ impl Plot {
     }
 }
 
-/// Marks are drawn on lines of at most so many points.
+/// The beginning of an SVG element of that height.
+fn opening(title: &str, height: f64) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{0}\">\n\
+         <title>{0}</title>\n<style>{STYLE}</style>\n",
+        escaped(title)
+    )
+}
+
+/// Dots are drawn on lines of at most so many points.
 const MARKED_MOST: usize = 24;
 
 impl Series {
@@ -237,6 +296,13 @@ mod tests {
     fn steps_hold_their_value_until_the_next_point() {
         let held: Vec<_> = steps(&[(0.0, 1.0), (2.0, 5.0)]).collect();
         assert_eq!(held, [(0.0, 1.0), (2.0, 1.0), (2.0, 5.0)]);
+    }
+
+    #[test]
+    fn what_is_muted_uses_no_colour_up() {
+        let plot = Plot::new("a").line("b", [(0.0, 1.0)]).muted().line("c", [(1.0, 2.0)]).mark("now", 3.0);
+        assert_eq!(plot.coloured().map(|(_, colour)| colour).collect::<Vec<_>>(), [MUTED, COLOURS[0]]);
+        assert!(plot.to_svg().contains(">now</text>"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What must hold between rules, clients and overrides: names are unique, and whoever is named exists.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::{CLIENT_HELP, Found, LABEL_HELP, is_client_key, is_label, limit};
 use crate::nearest::nearest;
@@ -94,7 +94,7 @@ fn clients(file: &RuleFile, problems: &mut Vec<Problem>) {
 }
 
 fn overrides(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>) {
-    let mut seen: HashMap<(&str, &str), Vec<&OverrideSpec>> = HashMap::new();
+    let mut seen: HashMap<(&str, &str), Periods> = HashMap::new();
     for (index, change) in file.overrides.iter().enumerate().filter(|(_, change)| !change.rule.is_empty()) {
         let mut found = Found { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
         if !is_client_key(&change.client_key) && !change.client_key.is_empty() {
@@ -108,18 +108,26 @@ fn overrides(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>
                 found.add("unknown-rule", "rule", message, &names.suggest(&change.rule));
             }
         }
-        let others = seen.entry((&change.client_key, &change.rule)).or_default();
-        if others.iter().any(|other| overlaps(other, change)) {
+        if !take_period(seen.entry((&change.client_key, &change.rule)).or_default(), change) {
             let message = format!("{} has two overrides of {} at once", quote(&change.client_key), quote(&change.rule));
             found.add("duplicate-name", "", message, "keep one, or give them periods that do not overlap");
         }
-        others.push(change);
         problems.append(&mut found.problems);
     }
 }
 
-fn overlaps(a: &OverrideSpec, b: &OverrideSpec) -> bool {
-    let period = |change: &OverrideSpec| (change.valid_from_ns.unwrap_or(0), change.valid_until_ns.unwrap_or(u64::MAX));
-    let ((from_a, until_a), (from_b, until_b)) = (period(a), period(b));
-    from_a < until_b && from_b < until_a
+/// Periods that do not overlap, by their start: the end.
+type Periods = BTreeMap<u64, u64>;
+
+/// Adds the period of an override; `false` if it overlaps one that is there, of which only a neighbour can be.
+fn take_period(periods: &mut Periods, change: &OverrideSpec) -> bool {
+    let (from, until) = (change.valid_from_ns.unwrap_or(0), change.valid_until_ns.unwrap_or(u64::MAX));
+    if from >= until {
+        return true; // holds never, which is reported elsewhere
+    }
+    let is_free = periods.range(..until).next_back().is_none_or(|(_, end)| *end <= from);
+    if is_free {
+        periods.insert(from, until);
+    }
+    is_free
 }

@@ -5,6 +5,9 @@ use tollgate_rules::{EndpointPattern, PathPattern, Pattern};
 
 use super::spelling;
 
+/// Letters of pattern times letters of text up to which the obvious way to match is fast enough.
+const COMPARED_MAX: usize = 1 << 16;
+
 /// Three lines: a path, a pattern, and bytes that choose how the path is spelled another time.
 pub fn paths(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -101,6 +104,10 @@ fn check_pattern(text: &str, path: Option<&str>, mode: EscapedSlash, case: Case)
     let simplest = form.replace('*', "").replace(['{', '}'], "x");
     let simplest = spelling::canonical(&format!("/{simplest}"), mode == EscapedSlash::Keep);
     for path in path.into_iter().chain(simplest.as_deref()) {
+        if form.len() * path.len() > COMPARED_MAX {
+            pattern.path.matches(path);
+            continue;
+        }
         let expected = spelling::path_has_form(form, path, case == Case::Insensitive);
         assert_eq!(pattern.path.matches(path), expected, "{form:?} and {path:?}, {case:?}");
         assert_eq!(pattern.matches(None, path), expected, "a request without method meets every method");
@@ -129,7 +136,7 @@ fn check_value_pattern(text: &str, value: &str) {
     };
     assert_eq!(Pattern::parse(&pattern.to_string()).as_ref(), Ok(&pattern), "{text:?}");
     let simplest = text.replace('*', "");
-    for value in [value, &simplest] {
+    for value in [value, &simplest].into_iter().filter(|value| text.len() * value.len() <= COMPARED_MAX) {
         assert_eq!(pattern.matches(value), spelling::has_form(text, value), "{text:?} and {value:?}");
     }
 }

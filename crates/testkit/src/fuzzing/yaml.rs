@@ -1,6 +1,7 @@
 //! Rules files: whatever the bytes are, they become rules or a report, and both keep their word.
 
 use tollgate_core::{Attribute, Request, SlotId, Time};
+use tollgate_rules::lint::lint_text;
 use tollgate_rules::report::Report;
 use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet, Standing};
 use tollgate_rules::{Pattern, Problem, RuleFile, RuleSpec, Severity, Tail, format, lint, read, read_bytes};
@@ -19,7 +20,7 @@ pub fn yaml_rules(data: &[u8]) {
     match read_bytes(name, data) {
         Err(report) => check_report(&report, &widths),
         Ok(file) => {
-            check_lints(&file, &widths);
+            check_lints(&file, text.unwrap_or_default(), &widths);
             check_set(&file, &widths);
         }
     }
@@ -91,9 +92,11 @@ fn check_problem(problem: &Problem, widths: &[usize]) {
     assert!(column as usize <= width + 1, "column {column} of {width} in {problem:?}");
 }
 
-fn check_lints(file: &RuleFile, widths: &[usize]) {
+fn check_lints(file: &RuleFile, text: &str, widths: &[usize]) {
     let (warnings, _) = lint(file).into_parts();
-    for warning in &warnings {
+    let (placed, _) = lint_text(file, text).into_parts();
+    assert_eq!(warnings.len(), placed.len());
+    for warning in warnings.iter().chain(&placed) {
         assert_eq!(warning.severity, Severity::Warning);
         check_problem(warning, widths);
     }

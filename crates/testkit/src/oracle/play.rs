@@ -167,18 +167,25 @@ impl<'a> Stage<'a> {
         is_as_unused(&self.bucket, &limit, self.now)
     }
 
-    /// Keeps the receipt; and, if it was admitted and not forced, counts it.
+    /// Keeps the receipt; and, if it was admitted and not forced, counts what the caller may do: the cost it named.
     fn note(&mut self, wish: Wish, told: &Outcome) -> Result<(), String> {
-        if told.granted == 0 || matches!(self.bucket, Bucket::Concurrency(_)) {
+        let Outcome { granted, stamp, delay, .. } = *told;
+        let admitted = match wish.ask {
+            Ask::Consume(cost) if told.allowed => cost,
+            Ask::UpTo(_) if told.allowed => granted,
+            _ => 0,
+        };
+        if matches!(self.bucket, Bucket::Concurrency(_)) {
             return Ok(());
         }
-        let is_forced = !told.allowed || matches!(wish.ask, Ask::Force(_));
-        let place = (!is_forced).then_some(self.history.len());
-        let Outcome { granted: units, stamp, delay, .. } = *told;
-        self.receipts.push(Receipt { units, stamp, config: self.current, epoch: self.epoch, place });
-        match is_forced {
-            true => Ok(()),
-            false => self.history.admit(self.config(), self.wide_now(), units, delay.nanos()),
+        if granted > 0 {
+            let place = (admitted > 0).then_some(self.history.len());
+            let (config, epoch) = (self.current, self.epoch);
+            self.receipts.push(Receipt { units: granted, stamp, config, epoch, place });
+        }
+        match admitted {
+            0 => Ok(()),
+            units => self.history.admit(self.config(), self.wide_now(), units, delay.nanos()),
         }
     }
 
