@@ -35,7 +35,10 @@ fn p22_every_decision_uses_one_generation_and_numbers_never_go_back() {
                         let decision = engine.decide_now(&Request::new().with(Attribute::UserId, user));
                         let generation = decision.generation();
                         let limits = decision.rulings().iter().filter_map(|ruling| ruling.outcome);
-                        assert!(limits.map(|outcome| outcome.limit).eq([1_000_000 + generation; 2]), "mixed generations");
+                        assert!(
+                            limits.map(|outcome| outcome.limit).eq([1_000_000 + generation; 2]),
+                            "mixed generations"
+                        );
                         assert!(generation >= last, "{generation} after {last}");
                         last = generation;
                         decided += 1;
@@ -52,7 +55,8 @@ fn p22_every_decision_uses_one_generation_and_numbers_never_go_back() {
         assert!(decided > 0);
         let decision = engine.decide_now(&Request::new().with(Attribute::UserId, "x").peek());
         assert_eq!(decision.generation(), 300);
-        let used = decision.rulings().iter().filter_map(|ruling| ruling.outcome).map(|outcome| outcome.used).next_back();
+        let used =
+            decision.rulings().iter().filter_map(|ruling| ruling.outcome).map(|outcome| outcome.used).next_back();
         assert_eq!(used, Some(decided), "no usage was lost or made up over 300 generations");
     });
 }

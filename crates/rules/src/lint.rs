@@ -312,4 +312,12 @@ mod tests {
 ";
         assert_eq!(codes(rules), ["2:unknown-attribute", "2:unknown-attribute"]);
     }
+
+    /// Comparing every rule with every other takes minutes here.
+    #[test]
+    fn many_rules_cost_no_square() {
+        let rule = |number| format!("  - {{ key_by: k{number}, limit: {{ requests: 1, window: 1s }} }}\n");
+        let rules: String = (0..20_000).map(rule).collect();
+        assert_eq!(codes(&format!("rules:\n{rules}")), NONE);
+    }
 }

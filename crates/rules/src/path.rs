@@ -89,6 +89,9 @@ pub const METHOD_BYTES_MAX: usize = 32;
 
 /// The one spelling of a request path; query and fragment are cut.
 pub fn canonical_path(raw: &str, escaped_slash: EscapedSlash) -> Result<Cow<'_, str>, PathError> {
+    if is_plain(raw.as_bytes()) && raw.len() <= PATH_BYTES_MAX {
+        return Ok(Cow::Borrowed(raw));
+    }
     let path = raw.find(['?', '#']).and_then(|end| raw.get(..end)).unwrap_or(raw);
     if path.len() > PATH_BYTES_MAX {
         return Err(PathError::TooLong);
@@ -118,7 +121,7 @@ pub struct Endpoint<'a> {
 impl<'a> Endpoint<'a> {
     /// Reads `POST /api/x` or `/api/x`.
     pub fn parse(text: &'a str, escaped_slash: EscapedSlash) -> Result<Self, PathError> {
-        let (method, path) = match text.split_once(' ') {
+        let (method, path) = match split_at_space(text) {
             Some((method, path)) if !text.starts_with('/') => (Some(method), path.trim_start_matches(' ')),
             _ => (None, text),
         };
@@ -129,9 +132,28 @@ impl<'a> Endpoint<'a> {
     }
 }
 
+/// `text.split_once(' ')`, byte by byte: a method is short.
+fn split_at_space(text: &str) -> Option<(&str, &str)> {
+    let space = text.bytes().position(|byte| byte == b' ')?;
+    Some((text.get(..space)?, text.get(space + 1..)?))
+}
+
 /// Whether a word can be a method: capital letters, `-` and `_`.
 pub fn is_method(word: &str) -> bool {
     (1..=METHOD_BYTES_MAX).contains(&word.len()) && word.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'-' | b'_'))
+}
+
+/// Whether the path is of the plainest kind: `/` between words of letters, digits, `-`, `_` and `~`. Nearly all are, and
+/// of these nothing else need be asked.
+fn is_plain(path: &[u8]) -> bool {
+    let mut after_slash = false;
+    let plain = path.iter().all(|byte| {
+        let slash = *byte == b'/';
+        let goes_on = (slash && !after_slash) || PLAIN[usize::from(*byte)];
+        after_slash = slash;
+        goes_on
+    });
+    plain && path.first() == Some(&b'/') && (!after_slash || path.len() == 1)
 }
 
 /// Whether the path can be used as it is. May say no to a canonical path with escapes beyond ASCII; [`rewrite`] then
@@ -238,8 +260,19 @@ fn unescape(high: u8, low: u8) -> Option<u8> {
     Some(digit(high)? << 4 | digit(low)?)
 }
 
+/// Bytes that mean nothing but themselves, wherever they stand: unreserved ones other than the dot.
+const PLAIN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = is_unreserved(byte as u8) && byte as u8 != b'.';
+        byte += 1;
+    }
+    table
+};
+
 /// RFC 3986, 2.3: the same with or without an escape.
-fn is_unreserved(byte: u8) -> bool {
+const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 

@@ -8,6 +8,7 @@
 //! | [`oracle`] | do the promises hold? Keeps everything that was admitted, and searches instead of computing |
 //! | [`suite`] | does a store keep what [`Store`](tollgate_store::Store) promises? |
 //! | [`plot`] | what does it look like? Line charts as SVG, for the documents |
+//! | [`pictures`] | what do the algorithms admit over time? Driven, measured and drawn |
 //! | [`fuzzing`] | does it hold for any bytes? |
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
@@ -18,6 +19,7 @@ pub mod config;
 pub mod fuzzing;
 pub mod model;
 pub mod oracle;
+pub mod pictures;
 pub mod plot;
 pub mod reference;
 pub mod subject;

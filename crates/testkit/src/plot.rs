@@ -30,6 +30,7 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 190.0;
 const TOP: f64 = 48.0;
 const BOTTOM: f64 = 52.0;
+const BOTTOM_UNNAMED: f64 = 30.0;
 
 /// Tones of middling lightness, told apart by people who do not tell red from green.
 const COLOURS: [&str; 7] = ["#0a84c6", "#e0752d", "#18a076", "#c4609c", "#8a6fd1", "#b08c1a", "#7d8794"];
@@ -167,8 +168,9 @@ impl Plot {
         })
     }
 
+    /// Where the plane ends; a horizontal axis without a name needs room for its ticks only.
     fn bottom(&self) -> f64 {
-        self.height - BOTTOM
+        self.height - if self.x.0.is_empty() { BOTTOM_UNNAMED } else { BOTTOM }
     }
 
     fn draw_axes(&self, svg: &mut String, x: &Axis, y: &Axis) {

@@ -133,3 +133,27 @@ fn clients_are_there_once() {
     );
     assert_eq!(with(vec![client("a\nb")]), [("bad-name", "clients[0].client_key".to_owned())]);
 }
+
+#[test]
+fn overrides_of_one_client_do_not_overlap() {
+    let change = |from, until| OverrideSpec {
+        client_key: "user:1".to_owned(),
+        rule: "r".to_owned(),
+        requests: Some(1),
+        valid_from_ns: from,
+        valid_until_ns: until,
+        ..OverrideSpec::default()
+    };
+    let fields = |periods: &[(Option<u64>, Option<u64>)]| {
+        let overrides = periods.iter().map(|(from, until)| change(*from, *until)).collect();
+        found(RuleFile { rules: vec![named("r")], overrides, ..RuleFile::default() })
+    };
+    let twice = |index: u32| vec![("duplicate-name", format!("overrides[{index}]"))];
+    assert_eq!(fields(&[(None, Some(5)), (Some(7), None), (Some(5), Some(7))]), []);
+    assert_eq!(fields(&[(None, None), (Some(5), Some(7))]), twice(1));
+    assert_eq!(fields(&[(Some(5), Some(7)), (None, None)]), twice(1));
+    assert_eq!(fields(&[(Some(5), Some(7)), (None, Some(6))]), twice(1));
+    assert_eq!(fields(&[(Some(5), Some(7)), (Some(1), Some(2)), (Some(6), Some(8))]), twice(2));
+    let many: Vec<_> = (0..100_000).map(|second| (Some(2 * second), Some(2 * second + 1))).collect();
+    assert_eq!(fields(&many), [], "and a hundred thousand cost no square");
+}

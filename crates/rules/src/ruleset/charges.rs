@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 use tollgate_core::{Charge, Request, Time};
 
 use super::facts::Facts;
+use super::index::Candidates;
 use super::rule::{Rule, RuleId};
 use super::{Namespace, RuleSet};
 use crate::spec::Align;
@@ -109,8 +110,13 @@ pub(super) fn collect(
     mut place: Place<'_>,
 ) {
     let mut matched: SmallVec<[&Rule; 16]> = SmallVec::new();
-    let candidates = namespace.index.candidates(facts);
-    matched.extend(candidates.iter().filter_map(|id| set.rule(*id)).filter(|rule| rule.conditions.hold(facts)));
+    let mut candidates = Candidates::new();
+    namespace.index.find(facts, &mut candidates);
+    for rule in candidates.iter().filter_map(|id| set.rule(*id)) {
+        if rule.conditions.hold(facts) {
+            matched.push(rule);
+        }
+    }
     let exempt = Exemptions::of(&matched);
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
         match charge_of(rule, request, facts, wall, place.charges.lot) {

@@ -1,18 +1,17 @@
 //! What is known of single clients: their attributes, and the rules that differ for them. Looked up, never scanned.
 
-use std::collections::HashMap;
-
 use smallvec::SmallVec;
 use tollgate_core::{Digest, Limit, Secret, Time};
 
 use super::attributes::AttrId;
 use super::identity::Identity;
+use super::quick::QuickMap;
 use super::rule::{Rule, RuleId};
 
 /// Client attributes and overrides of one namespace, by the digest of an identity.
 #[derive(Debug, Default)]
 pub(super) struct Clients {
-    entries: HashMap<Digest, Entry>,
+    entries: QuickMap<Digest, Entry>,
     attributes: Vec<(AttrId, String)>,
     overrides: Vec<Override>,
     /// Kinds of identities that have any entry: others need not be hashed.
@@ -120,12 +119,14 @@ impl Clients {
         built
     }
 
+    /// Nothing is known of anybody.
+    pub(super) fn is_empty(&self) -> bool {
+        self.kinds == 0
+    }
+
     #[inline]
     pub(super) fn look_up<'a>(&'a self, identities: impl Iterator<Item = Identity<'a>>, secret: Secret) -> Known<'a> {
         let mut known = Known::default();
-        if self.kinds == 0 {
-            return known;
-        }
         for identity in identities.filter(|identity| identity.bit() & self.kinds != 0) {
             if let Some(entry) = self.entries.get(&identity.digest(secret)) {
                 let attributes = slice(&self.attributes, entry.attributes);

@@ -28,23 +28,30 @@ pub(super) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// Reads a request, or says why it cannot be read.
-    pub(super) fn gather(
-        namespace: &'a Namespace,
-        request: &Request<'a>,
-        secret: Secret,
-    ) -> Result<Facts<'a>, RequestError> {
-        let mut facts = Facts {
+    /// What is known before a request is read: nothing.
+    #[inline]
+    pub(super) fn new(namespace: &Namespace) -> Facts<'a> {
+        Facts {
             values: SmallVec::from_elem(None, namespace.attributes.len()),
             endpoint: None,
             ip: None,
             ipv6_prefix: namespace.ipv6_prefix,
             known: Known::default(),
-        };
-        facts.offer(AttrId::NAMESPACE, "namespace", request.namespace)?; // first: no attribute can pose as another
+        }
+    }
+
+    /// Reads a request, or says why it cannot be read. In place: facts are large, and moving them costs more than
+    /// gathering some of them.
+    pub(super) fn gather(
+        &mut self,
+        namespace: &'a Namespace,
+        request: &Request<'a>,
+        secret: Secret,
+    ) -> Result<(), RequestError> {
+        self.offer(AttrId::NAMESPACE, "namespace", request.namespace)?; // first: no attribute can pose as another
         for attribute in Attribute::ALL {
             if let Some(value) = request.get(attribute) {
-                facts.offer(AttrId::known(attribute), attribute.name(), value)?;
+                self.offer(AttrId::known(attribute), attribute.name(), value)?;
             }
         }
         if request.custom.len() > CUSTOM_MAX {
@@ -52,17 +59,19 @@ impl<'a> Facts<'a> {
         }
         for (name, value) in request.custom {
             if let Some(id) = namespace.attributes.find(name) {
-                facts.offer(id, name, value)?;
+                self.offer(id, name, value)?;
             }
         }
-        facts.name_the_client()?;
-        facts.known = namespace.clients.look_up(facts.identities(), secret);
-        for (id, value) in facts.known.attributes() {
-            facts.offer(id, "", value)?;
+        self.name_the_client()?;
+        if !namespace.clients.is_empty() {
+            self.known = namespace.clients.look_up(self.identities(), secret);
+            for (id, value) in self.known.attributes() {
+                self.offer(id, "", value)?;
+            }
         }
-        facts.read_endpoint(namespace)?;
-        facts.read_ip()?;
-        Ok(facts)
+        self.read_endpoint(namespace)?;
+        self.read_ip()?;
+        Ok(())
     }
 
     /// The value of an attribute, if the request has it.

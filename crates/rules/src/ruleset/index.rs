@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use super::attributes::AttrId;
 use super::facts::Facts;
+use super::quick::QuickMap;
 use super::routes::Routes;
 use super::rule::{Conditions, Rule, RuleId};
 use crate::endpoint::EndpointPattern;
@@ -29,10 +30,10 @@ pub(super) struct Index {
 #[derive(Debug)]
 struct Shelf {
     id: AttrId,
-    exact: HashMap<String, Vec<RuleId>>,
+    exact: QuickMap<String, Vec<RuleId>>,
     /// By length: a value is cut to each length that occurs, and looked up.
-    prefixes: Vec<(usize, HashMap<String, Vec<RuleId>>)>,
-    networks: Vec<(u8, HashMap<u128, Vec<RuleId>>)>,
+    prefixes: Vec<(usize, QuickMap<String, Vec<RuleId>>)>,
+    networks: Vec<(u8, QuickMap<u128, Vec<RuleId>>)>,
     /// Rules content with any value, or with a form that cannot be looked up.
     present: Vec<RuleId>,
 }
@@ -51,17 +52,18 @@ impl Index {
     }
 
     #[inline]
-    pub(super) fn candidates(&self, facts: &Facts<'_>) -> Candidates {
-        let mut found: Candidates = SmallVec::from_slice(&self.always);
+    pub(super) fn find(&self, facts: &Facts<'_>, found: &mut Candidates) {
+        add(found, &self.always);
         for shelf in &self.attributes {
-            shelf.find(facts, &mut found);
+            shelf.find(facts, found);
         }
         if let (Some(routes), Some((_, path))) = (&self.routes, facts.endpoint()) {
-            routes.find(path, &mut found);
+            routes.find(path, found);
         }
-        found.sort_unstable();
-        found.dedup();
-        found
+        if found.len() > 1 {
+            found.sort_unstable();
+            found.dedup();
+        }
     }
 
     fn file(&mut self, rule: &Rule, census: &Census) {
@@ -93,9 +95,17 @@ impl Index {
     }
 }
 
+/// Adds the rules of one place; most places have none, or one.
+#[inline]
+pub(super) fn add(found: &mut Candidates, rules: &[RuleId]) {
+    for rule in rules {
+        found.push(*rule);
+    }
+}
+
 impl Shelf {
     fn new(id: AttrId) -> Shelf {
-        Shelf { id, exact: HashMap::new(), prefixes: Vec::new(), networks: Vec::new(), present: Vec::new() }
+        Shelf { id, exact: QuickMap::default(), prefixes: Vec::new(), networks: Vec::new(), present: Vec::new() }
     }
 
     fn file(&mut self, matcher: &Matcher, rule: RuleId) {
@@ -122,36 +132,39 @@ impl Shelf {
             return self.find_address(facts, found);
         }
         let Some(value) = facts.value(self.id) else { return };
-        found.extend_from_slice(&self.present);
+        add(found, &self.present);
         if !self.exact.is_empty()
             && let Some(rules) = self.exact.get(value)
         {
-            found.extend_from_slice(rules);
+            add(found, rules);
         }
         for (length, prefixes) in &self.prefixes {
             if let Some(rules) = value.get(..*length).and_then(|prefix| prefixes.get(prefix)) {
-                found.extend_from_slice(rules);
+                add(found, rules);
             }
         }
     }
 
     fn find_address(&self, facts: &Facts<'_>, found: &mut Candidates) {
         let Some(bits) = facts.ip() else { return };
-        found.extend_from_slice(&self.present);
+        add(found, &self.present);
         for (length, networks) in &self.networks {
             let mask = u128::MAX.checked_shl(128 - u32::from(*length)).unwrap_or(0);
             if let Some(rules) = networks.get(&(bits & mask)) {
-                found.extend_from_slice(rules);
+                add(found, rules);
             }
         }
     }
 }
 
-fn drawer<L: PartialEq, K>(drawers: &mut Vec<(L, HashMap<K, Vec<RuleId>>)>, length: L) -> &mut HashMap<K, Vec<RuleId>> {
+fn drawer<L: PartialEq, K>(
+    drawers: &mut Vec<(L, QuickMap<K, Vec<RuleId>>)>,
+    length: L,
+) -> &mut QuickMap<K, Vec<RuleId>> {
     let place = match drawers.iter().position(|(other, _)| *other == length) {
         Some(place) => place,
         None => {
-            drawers.push((length, HashMap::new()));
+            drawers.push((length, QuickMap::default()));
             drawers.len() - 1
         }
     };

@@ -13,10 +13,9 @@ mod explain;
 mod facts;
 mod identity;
 mod index;
+mod quick;
 mod routes;
 mod rule;
-
-use std::collections::HashMap;
 
 use tollgate_core::{Request, Secret, Time};
 
@@ -30,6 +29,7 @@ use self::attributes::Attributes;
 use self::clients::Clients;
 use self::facts::Facts;
 use self::index::Index;
+use self::quick::QuickMap;
 use crate::path::EscapedSlash;
 use crate::problem::Problems;
 use crate::spec::RuleFile;
@@ -38,7 +38,7 @@ use crate::spec::RuleFile;
 #[derive(Debug)]
 pub struct RuleSet {
     rules: Vec<Rule>,
-    namespaces: HashMap<String, Namespace>,
+    namespaces: QuickMap<String, Namespace>,
     secret: Secret,
     dated: bool,
 }
@@ -61,7 +61,7 @@ impl RuleSet {
 
     /// A set without rules: everything is allowed.
     pub fn empty() -> RuleSet {
-        RuleSet { rules: Vec::new(), namespaces: HashMap::new(), secret: Secret::new([0; 16]), dated: false }
+        RuleSet { rules: Vec::new(), namespaces: QuickMap::default(), secret: Secret::new([0; 16]), dated: false }
     }
 
     /// All rules, in the order of their files; a [`RuleId`] is a place in this list.
@@ -91,7 +91,8 @@ impl RuleSet {
     pub fn charges(&self, request: &Request<'_>, wall: Time, charges: &mut Charges) -> Result<(), RequestError> {
         let number = charges.next_request();
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
-        let facts = Facts::gather(namespace, request, self.secret)?;
+        let mut facts = Facts::new(namespace);
+        facts.gather(namespace, request, self.secret)?;
         charges::collect(self, namespace, request, &facts, wall, charges.place(number));
         Ok(())
     }
@@ -99,7 +100,8 @@ impl RuleSet {
     /// Every rule of the request's namespace and what it makes of the request: slow, complete, for people.
     pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
-        let facts = Facts::gather(namespace, request, self.secret)?;
+        let mut facts = Facts::new(namespace);
+        facts.gather(namespace, request, self.secret)?;
         Ok(explain::explain(self, namespace, request, &facts, wall))
     }
 }

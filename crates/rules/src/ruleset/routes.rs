@@ -1,12 +1,11 @@
 //! A trie over path segments: literal segments are looked up, `{id}` segments walked, stars collected on the way.
 
-use std::collections::HashMap;
-
-use super::index::Candidates;
+use super::index::{Candidates, add};
+use super::quick::QuickMap;
 use super::rule::RuleId;
 use crate::endpoint::EndpointPattern;
 use crate::path::Case;
-use crate::route::{Segment, Tail};
+use crate::route::{Segment, Tail, first_segment};
 
 /// Rules by the paths they are for.
 #[derive(Debug, Default)]
@@ -20,7 +19,7 @@ pub(super) struct Routes {
 
 #[derive(Debug, Default)]
 struct Node {
-    literal: HashMap<String, Node>,
+    literal: QuickMap<String, Node>,
     param: Option<Box<Node>>,
     /// Patterns that end here.
     end: Vec<RuleId>,
@@ -52,7 +51,7 @@ impl Routes {
 
     #[inline]
     pub(super) fn find(&self, path: &str, found: &mut Candidates) {
-        found.extend_from_slice(&self.any);
+        add(found, &self.any);
         let path = if path == "/" { "" } else { path };
         self.exact.find(path, found);
         if !self.folded.is_empty() {
@@ -68,12 +67,12 @@ impl Node {
 
     /// Walks on with what is left of the path: empty, or from a slash on. As deep as the longest pattern, no deeper.
     fn find(&self, rest: &str, found: &mut Candidates) {
-        found.extend_from_slice(&self.rest);
-        let Some(word) = rest.strip_prefix('/') else { return found.extend_from_slice(&self.end) };
+        add(found, &self.rest);
+        let Some(word) = rest.strip_prefix('/') else { return add(found, &self.end) };
         if self.literal.is_empty() && self.param.is_none() {
             return;
         }
-        let (segment, after) = word.split_at(word.find('/').unwrap_or(word.len()));
+        let (segment, after) = first_segment(word);
         if let Some(node) = self.literal.get(segment) {
             node.find(after, found);
         }

@@ -65,9 +65,25 @@ pub struct MemoryStats {
 /// ```
 pub struct Memory {
     shards: Box<[Line]>,
-    clock: Arc<dyn Clock>,
+    clock: Hands,
     config: MemoryConfig,
     overflowed: AtomicU64,
+}
+
+/// The clock: the real one called directly, any other through its trait.
+enum Hands {
+    Real(MonotonicClock),
+    Other(Arc<dyn Clock>),
+}
+
+impl Clock for Hands {
+    #[inline]
+    fn now(&self) -> Time {
+        match self {
+            Hands::Real(clock) => clock.now(),
+            Hands::Other(clock) => clock.now(),
+        }
+    }
 }
 
 /// One shard on cache lines of its own: neighbours are not slowed by each other's locks.
@@ -77,11 +93,15 @@ struct Line(Mutex<Shard>);
 impl Memory {
     /// A store on the real clock.
     pub fn new(config: MemoryConfig) -> Memory {
-        Memory::with_clock(config, Arc::new(MonotonicClock::new()))
+        Memory::with_hands(config, Hands::Real(MonotonicClock::new()))
     }
 
     /// A store on a clock of one's own, such as `ManualClock`.
     pub fn with_clock(config: MemoryConfig, clock: Arc<dyn Clock>) -> Memory {
+        Memory::with_hands(config, Hands::Other(clock))
+    }
+
+    fn with_hands(config: MemoryConfig, clock: Hands) -> Memory {
         let config = MemoryConfig { shards: config.shards.clamp(1, 1 << 16), ..config };
         let budget = (config.max_memory / config.shards).max(Shard::BUDGET_MIN);
         let shards = (0..config.shards).map(|_| Line(Mutex::new(Shard::new(budget)))).collect();
@@ -89,7 +109,7 @@ impl Memory {
     }
 
     /// The clock that decides here.
-    pub fn clock(&self) -> &Arc<dyn Clock> {
+    pub fn clock(&self) -> &dyn Clock {
         &self.clock
     }
 

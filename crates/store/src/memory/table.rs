@@ -2,7 +2,7 @@
 //!
 //! At a million keys the cache miss is the cost, so an entry holds digest and state side by side and is found by
 //! linear probing: the home place comes from the digest's own bits, and neighbours share a cache line. The table grows
-//! by half instead of doubling, so memory per key stays close to what the keys need; homes keep the order of the
+//! by a quarter instead of doubling, so memory per key stays close to what the keys need; homes keep the order of the
 //! digests, which makes growing a walk through memory rather than a shuffle. Probing runs off the end into a short
 //! tail instead of wrapping around: removal then needs one comparison.
 
@@ -111,13 +111,13 @@ impl<S: State> Table<S> {
         }
     }
 
-    /// Rebuilds the table without what has been fresh for a while, with room for half as much again if most is left;
+    /// Rebuilds the table without what has been fresh for a while, with room for a quarter more if most is left;
     /// calls `dropped` with every entry that goes. A bucket that was fresh only for a moment stays: it is probably in
     /// use, and making it anew costs more than keeping it.
     pub(super) fn grow(&mut self, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
         let now = now.before(GRACE);
         let live = self.entries.iter().filter(|entry| entry.bucket != VACANT && !entry.state.is_fresh(now)).count();
-        let homes = if live < most(self.homes) * 2 / 3 { self.homes } else { grown(self.homes) };
+        let homes = if live < most(self.homes) * 4 / 5 { self.homes } else { grown(self.homes) };
         self.resize(homes, |entry| {
             let keep = !entry.state.is_fresh(now);
             if !keep {
@@ -186,9 +186,9 @@ impl<S: State> Entry<S> {
     }
 }
 
-/// Half as many homes again.
+/// A quarter more homes.
 fn grown(homes: usize) -> usize {
-    (homes + homes / 2).max(8)
+    (homes + homes / 4).max(8)
 }
 
 /// Places for that many homes: a tail catches what probes past the last home.

@@ -6,7 +6,7 @@ use tollgate_rules::{EndpointPattern, PathPattern, Pattern};
 use super::spelling;
 
 /// Letters of pattern times letters of text up to which the obvious way to match is fast enough.
-const COMPARED_MAX: usize = 1 << 16;
+const COMPARED_MAX: usize = 1 << 13;
 
 /// Three lines: a path, a pattern, and bytes that choose how the path is spelled another time.
 pub fn paths(data: &[u8]) {
