@@ -1,8 +1,8 @@
 //! Rules and requests for the engine: many rules, of which a chosen few match.
 //!
 //! The bulk are rules for services that nobody asks for, filed under all that rules can be filed under: paths, tiers,
-//! organisations, networks. The request is always `GET /orders/items/17` of a free user; how many rules match is
-//! decided by how many of [`MATCHING`] are in the set.
+//! organisations, networks. The request is always `GET /orders/items/17` of a free user, as in the first rules file that
+//! anybody writes; how many rules match is decided by how many of [`MATCHING`] are in the set.
 
 use anyhow::anyhow;
 use tollgate_core::{Attribute, Request};
@@ -77,8 +77,13 @@ pub fn request(user: &str) -> Request<'_> {
     Request::new()
         .with(Attribute::UserId, user)
         .with(Attribute::Tier, "free")
-        .with(Attribute::Ip, "192.0.2.17")
         .with(Attribute::Endpoint, "GET /orders/items/17")
+}
+
+/// The same with the address it came from, which has to be read and looked up among networks.
+#[inline]
+pub fn request_from_address(user: &str) -> Request<'_> {
+    request(user).with(Attribute::Ip, "192.0.2.17")
 }
 
 #[cfg(test)]
@@ -95,6 +100,9 @@ mod tests {
             let mut charges = Charges::default();
             set.charges(&request(&keys::key(5)), Time::ZERO, &mut charges).unwrap();
             assert_eq!((set.rules().len(), charges.charges.len()), (rules, matching));
+            charges.clear();
+            set.charges(&request_from_address(&keys::key(5)), Time::ZERO, &mut charges).unwrap();
+            assert_eq!(charges.charges.len(), matching);
         }
     }
 }

@@ -1,20 +1,28 @@
 //! The whole engine on the in-memory store, and the rule set alone.
 
-use tollgate_core::Time;
+use tollgate_core::{Request, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{Charges, RuleSet};
 use tollgate_store::Memory;
 
 use super::Peer;
-use crate::workload::request;
+use crate::workload::{request, request_from_address};
 
 /// From request to decision.
-pub struct Decides(Engine<Memory>);
+pub struct Decides {
+    engine: Engine<Memory>,
+    request: fn(&str) -> Request<'_>,
+}
 
 impl Decides {
     /// An engine of default size on the real clock.
     pub fn new(rules: RuleSet) -> Decides {
-        Decides(Engine::in_memory(rules))
+        Decides { engine: Engine::in_memory(rules), request }
+    }
+
+    /// The same, asked with an address.
+    pub fn with_address(rules: RuleSet) -> Decides {
+        Decides { request: request_from_address, ..Decides::new(rules) }
     }
 }
 
@@ -23,7 +31,7 @@ impl Peer for Decides {
 
     #[inline]
     fn check(&self, (): &mut (), key: &str) -> bool {
-        self.0.decide_now(&request(key)).is_allowed()
+        self.engine.decide_now(&(self.request)(key)).is_allowed()
     }
 }
 

@@ -52,6 +52,28 @@ impl Ask {
         }
     }
 
+    /// The same ask at `factor` times the cost; slots have none.
+    pub const fn times(self, factor: u64) -> Ask {
+        match self {
+            Ask::Consume(n) => Ask::Consume(n.saturating_mul(factor)),
+            Ask::UpTo(n) => Ask::UpTo(n.saturating_mul(factor)),
+            Ask::Force(n) => Ask::Force(n.saturating_mul(factor)),
+            Ask::Peek(n) => Ask::Peek(n.saturating_mul(factor)),
+            slot => slot,
+        }
+    }
+
+    /// Both asks as one, where that means the same; a bucket can be asked only once per decision.
+    pub const fn join(self, other: Ask) -> Option<Ask> {
+        Some(match (self, other) {
+            (Ask::Consume(a), Ask::Consume(b)) => Ask::Consume(a.saturating_add(b)),
+            (Ask::UpTo(a), Ask::UpTo(b)) => Ask::UpTo(a.saturating_add(b)),
+            (Ask::Force(a), Ask::Force(b)) => Ask::Force(a.saturating_add(b)),
+            (Ask::Peek(a), Ask::Peek(b)) => Ask::Peek(a.saturating_add(b)),
+            _ => return None,
+        })
+    }
+
     /// True if the ask may change a bucket.
     pub const fn writes(&self) -> bool {
         match *self {

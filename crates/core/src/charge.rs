@@ -1,6 +1,6 @@
 //! One limit applied to one bucket for one request, and the receipt of having done so.
 
-use crate::{Ask, Digest, Effect, Limit, SlotId, Span, Time};
+use crate::{Ask, Digest, Effect, Limit, Outcome, SlotId, Time};
 
 /// What a store is asked to do with one bucket. The algorithm travels inside; the store knows nothing of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +44,10 @@ pub struct Soft {
 }
 
 impl Soft {
-    /// Units above the limit that are open to `bucket` in the window that holds `now`: 0 to `excess − 1`.
-    pub fn draw(&self, bucket: Digest, window: Span, now: Time) -> u64 {
+    /// Units above `limit` that are open to `bucket` in the window that holds `now`: 0 to `excess − 1`.
+    pub fn draw(&self, bucket: Digest, limit: &Limit, now: Time) -> u64 {
         let [a, b] = bucket.0;
-        let number = now.nanos() / window.nanos().max(1);
+        let number = now.before(limit.offset()).nanos() / limit.window().nanos().max(1);
         let lot = mix(a ^ mix(number ^ mix(b ^ self.seed)));
         ((u128::from(lot) * u128::from(self.excess)) >> 64) as u64
     }
@@ -67,14 +67,28 @@ fn mix(mut x: u64) -> u64 {
 pub struct Owner {
     /// Names the rule and its window, across generations.
     pub id: u32,
-    /// Percent of the store's memory that this owner may fill.
+    /// Percent of the store's memory that this owner may fill; [`Owner::OVERFLOW`] asks for its overflow bucket.
     pub share: u8,
 }
 
 impl Owner {
+    /// The share of a charge that goes to the owner's overflow bucket, whatever bucket it names. How a charge that
+    /// overflowed is found again.
+    pub const OVERFLOW: u8 = u8::MAX;
+
     /// An owner that may fill all of the store.
     pub const fn new(id: u32) -> Owner {
         Owner { id, share: 100 }
+    }
+
+    /// The same owner, asking for its overflow bucket.
+    pub const fn overflowing(self) -> Owner {
+        Owner { share: Owner::OVERFLOW, ..self }
+    }
+
+    /// True if the overflow bucket is asked for.
+    pub const fn is_overflowing(self) -> bool {
+        self.share == Owner::OVERFLOW
     }
 }
 
@@ -95,7 +109,7 @@ impl Charge {
     /// The limit that decides at `now`: raised by this window's lot if the charge is soft.
     pub fn limit_at(&self, now: Time) -> Limit {
         match self.soft {
-            Some(soft) => self.limit.raised(soft.draw(self.bucket, self.limit.window(), now)),
+            Some(soft) => self.limit.raised(soft.draw(self.bucket, &self.limit, now)),
             None => self.limit,
         }
     }
@@ -119,19 +133,35 @@ impl Charge {
 }
 
 /// Proof of a charge, by which it is refunded or its slot released. Not `Clone`: whoever gives it back has spent it.
-/// Those that leave the process are spent once by their number, which the store remembers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// The bucket that was charged; for an overflowed charge the overflow bucket.
+    /// The bucket that the charge named.
     pub bucket: Digest,
     /// The limit it was charged under.
     pub limit: Limit,
+    /// Whose bucket it was; [overflowing](Owner::overflowing) if the overflow bucket was charged.
+    pub owner: Owner,
     /// Units recorded.
     pub units: u64,
     /// What the charge left behind.
     pub stamp: Time,
     /// The slot, for concurrency.
     pub slot: Option<SlotId>,
-    /// Tells this receipt from every other.
-    pub number: u64,
+    /// For receipts that leave the process and could come back twice: a number by which the store remembers it.
+    pub number: Option<u64>,
+}
+
+impl Receipt {
+    /// The receipt of `charge` after `outcome`, for somebody in this process.
+    pub fn of(charge: &Charge, outcome: &Outcome) -> Receipt {
+        let slot = if let Ask::Hold(id) = charge.ask { Some(id) } else { None };
+        let owner = if outcome.overflow { charge.owner.overflowing() } else { charge.owner };
+        let Charge { bucket, limit, .. } = *charge;
+        Receipt { bucket, limit, owner, units: outcome.granted, stamp: outcome.stamp, slot, number: None }
+    }
+
+    /// A charge on the same bucket.
+    pub fn charge(&self, ask: Ask) -> Charge {
+        Charge { ask, owner: self.owner, ..Charge::new(self.bucket, self.limit, 0) }
+    }
 }

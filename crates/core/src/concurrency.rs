@@ -21,6 +21,8 @@ pub struct Slots {
     held: HashMap<SlotId, Time>,
     /// Every expiry ever set and not yet passed, earliest first; those that `held` no longer agrees with are stale.
     expiries: VecDeque<(Time, SlotId)>,
+    /// The store is full: no holder more than there is room for.
+    confined: bool,
 }
 
 impl Concurrency {
@@ -104,6 +106,11 @@ impl Slots {
         }
     }
 
+    /// True if another holder would need memory that the store does not have.
+    fn is_full(&self) -> bool {
+        self.confined && self.held.len() == self.held.capacity()
+    }
+
     fn set(&mut self, id: SlotId, expiry: Time) {
         if self.held.insert(id, expiry) == Some(expiry) {
             return;
@@ -124,7 +131,7 @@ impl Algorithm for Concurrency {
             Ask::Hold(id) if state.holds(*id, now) => true,
             Ask::Renew(id) => state.holds(*id, now),
             ask if ask.cost() == 0 => state.count(now) <= self.slots,
-            _ => state.count(now) < self.slots,
+            _ => state.count(now) < self.slots && !state.is_full(),
         }
     }
 
@@ -181,6 +188,10 @@ impl State for Slots {
     fn heap_bytes(&self) -> usize {
         let place = size_of::<(Time, SlotId)>();
         self.held.capacity() * (place + 1) * 8 / 7 + self.expiries.capacity() * place
+    }
+
+    fn confine(&mut self, confined: bool) {
+        self.confined = confined;
     }
 }
 

@@ -38,6 +38,11 @@ impl FixedWindow {
         FixedWindow { offset, ..self }
     }
 
+    /// How far the windows are moved from the epoch; less than one window.
+    pub fn offset(&self) -> Span {
+        Span::from_nanos(self.offset.nanos() % self.window.nanos())
+    }
+
     /// The same windows with another limit.
     pub fn with_limit(self, limit: u64) -> FixedWindow {
         FixedWindow { limit, ..self }

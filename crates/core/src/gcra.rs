@@ -54,6 +54,11 @@ impl Gcra {
         Ok(Gcra { interval, tolerance: interval * burst, bound: bound as u64, burst, ..self })
     }
 
+    /// Another rate and capacity; debt and clamping stay.
+    pub(crate) fn with_rate(self, requests: u64, burst: u64) -> Result<Gcra, LimitError> {
+        Gcra { requests, burst, ..self }.with_max_debt(self.max_debt())
+    }
+
     /// The same rate and bound of debt with `extra` more capacity, taken out of that debt.
     pub(crate) fn raised(self, extra: u64) -> Result<Gcra, LimitError> {
         let burst = self.burst.saturating_add(extra);

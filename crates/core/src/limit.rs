@@ -71,7 +71,7 @@ impl Limit {
     /// The same rate with room for `burst` at once; only a token bucket has a burst of its own.
     pub fn burst(self, burst: u64) -> Result<Limit, LimitError> {
         match self {
-            Limit::Gcra(g) => Gcra::new(g.requests(), g.period(), burst).map(Limit::Gcra),
+            Limit::Gcra(g) => g.with_rate(g.requests(), burst).map(Limit::Gcra),
             other => Ok(other),
         }
     }
@@ -121,10 +121,27 @@ impl Limit {
         }
     }
 
+    /// How far its windows are moved from the epoch.
+    pub fn offset(&self) -> Span {
+        match self {
+            Limit::FixedWindow(w) => w.offset(),
+            Limit::SlidingCounter(c) => c.offset(),
+            _ => Span::ZERO,
+        }
+    }
+
+    /// The same limit with room for at least `debt` units beyond its capacity, where it keeps such a bound.
+    pub fn with_debt(self, debt: u64) -> Limit {
+        match self {
+            Limit::Gcra(g) => g.with_max_debt(g.max_debt().max(debt)).map_or(self, Limit::Gcra),
+            other => other,
+        }
+    }
+
     /// The same limit with `requests` per window and, for a token bucket, `burst` at once: what an override changes.
     pub fn with_requests(self, requests: u64, burst: u64) -> Result<Limit, LimitError> {
         Ok(match self {
-            Limit::Gcra(g) => Limit::Gcra(Gcra::new(requests, g.period(), burst)?.with_max_debt(g.max_debt())?),
+            Limit::Gcra(g) => Limit::Gcra(g.with_rate(requests, burst)?),
             Limit::Queue(q) => Limit::Queue(Queue::new(requests, q.period(), q.max_delay())?),
             Limit::FixedWindow(w) => Limit::FixedWindow(w.with_limit(requests)),
             Limit::SlidingLog(l) => Limit::SlidingLog(SlidingLog::new(requests, l.window())?),
@@ -156,9 +173,11 @@ impl Limit {
         scaled.or_else(|_| self.with_requests(self.requests(), burst)).unwrap_or(self)
     }
 
-    /// The limit with `extra` more capacity at the same rate: what a soft limit admits above itself.
+    /// The limit with `extra` more capacity at the same rate: what a soft limit admits above itself. A limit that blocks
+    /// goes on blocking.
     pub fn raised(self, extra: u64) -> Limit {
         match self {
+            blocking if blocking.capacity() == 0 => blocking,
             Limit::Gcra(g) => g.raised(extra).map_or(self, Limit::Gcra),
             Limit::Queue(_) | Limit::Concurrency(_) => self,
             other => other.with_requests(other.requests().saturating_add(extra), 0).unwrap_or(self),

@@ -45,6 +45,11 @@ impl SlidingCounter {
         SlidingCounter { offset, ..self }
     }
 
+    /// How far the windows are moved from the epoch; less than one window.
+    pub fn offset(&self) -> Span {
+        Span::from_nanos(self.offset.nanos() % self.window.nanos())
+    }
+
     /// The same windows with another limit.
     pub fn with_limit(self, limit: u64) -> SlidingCounter {
         SlidingCounter { limit, ..self }

@@ -201,7 +201,7 @@ pub(crate) fn deciding(rulings: &[Ruling], allowed: bool) -> Option<u16> {
             .min_by_key(|(_, outcome)| outcome.remaining)
             .map(|(place, _)| place),
         false => enforced
-            .filter(|(_, ruling)| ruling.refused())
+            .filter(|(_, ruling)| ruling.refused() || ruling.outcome.is_some_and(|outcome| outcome.wait > Wait::None))
             .rev() // max_by_key takes the last of equals
             .max_by_key(|(_, ruling)| ruling.outcome.map_or(Wait::Never, |outcome| outcome.wait))
             .map(|(place, _)| place),

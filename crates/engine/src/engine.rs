@@ -31,6 +31,9 @@ impl Default for EngineConfig {
     }
 }
 
+/// Most requests that are decided together.
+const REQUESTS_MAX: usize = 1024;
+
 /// Decides requests: one generation of rules, one store, never an error.
 pub struct Engine<S> {
     pub(crate) store: S,
@@ -128,7 +131,7 @@ impl<S: Store> Engine<S> {
                 let mut outcomes = Outcomes::new();
                 match self.take(&charges, &mut outcomes).await {
                     Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
-                    Err(error) => self.fall_back(pinned, &charges, &error),
+                    Err(error) => self.fall_back(pinned, &charges, &error).decision,
                 }
             }
         };
@@ -157,14 +160,22 @@ impl<S: Store> Engine<S> {
         Limiter::new(self, request)
     }
 
-    /// Forgets all usage of the buckets that `request` would be charged to. For operators.
+    /// Forgets all usage of the buckets that `request` would be charged to, all sub-buckets of rules with shards
+    /// included. For operators.
     pub async fn forget(&self, request: &Request<'_>) -> Result<(), StoreError> {
-        let mut charges = Charges::default();
-        if self.charges(&self.generations.pin(), std::slice::from_ref(request), &mut charges).is_err() {
-            return Ok(());
+        let pinned = self.generations.pin();
+        let shards = pinned.rules.rules().iter().map(|rule| u64::from(rule.spec.shards)).max().unwrap_or(1);
+        let mut buckets: Vec<(Digest, LimitKind)> = Vec::new();
+        for lot in 0..shards {
+            let mut charges = Charges::default();
+            charges.lot = lot;
+            if pinned.rules.charges(request, self.clock.now(), &mut charges).is_err() {
+                return Ok(());
+            }
+            buckets.extend(charges.charges.iter().map(|charge| (charge.bucket, charge.limit.kind())));
         }
-        let buckets: Vec<(Digest, LimitKind)> =
-            charges.charges.iter().map(|charge| (charge.bucket, charge.limit.kind())).collect();
+        buckets.sort_unstable_by_key(|(bucket, _)| *bucket);
+        buckets.dedup();
         self.store.forget(&buckets).await
     }
 
@@ -176,6 +187,9 @@ impl<S: Store> Engine<S> {
     ) -> Result<(), RequestError> {
         let wall = if pinned.rules.is_dated() { self.clock.now() } else { Time::ZERO };
         charges.lot = lot::spread();
+        if requests.len() > REQUESTS_MAX {
+            return Err(RequestError::too_many(REQUESTS_MAX));
+        }
         requests.iter().try_for_each(|request| pinned.rules.charges(request, wall, charges))
     }
 
@@ -186,7 +200,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    fn refuse(&self, generation: Pinned, error: RequestError) -> Decision {
+    pub(crate) fn refuse(&self, generation: Pinned, error: RequestError) -> Decision {
         Decision {
             verdict: Verdict::Invalid(Box::new(error)),
             mode: Mode::Store,

@@ -4,7 +4,7 @@
 //! node's share of its limit, all or nothing. Rules that fail open are not asked.
 
 use smallvec::SmallVec;
-use tollgate_core::Charge;
+use tollgate_core::{Charge, Soft};
 use tollgate_rules::OnFail;
 use tollgate_rules::ruleset::{Applied, Charges};
 use tollgate_store::{Outcomes, Store, StoreError};
@@ -12,16 +12,26 @@ use tollgate_store::{Outcomes, Store, StoreError};
 use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
 use crate::{Engine, Pinned};
 
+/// A decision made without the store, and what was asked of this node's own buckets for it.
+pub(crate) struct Fallen {
+    pub(crate) decision: Decision,
+    pub(crate) charges: SmallVec<[Charge; 16]>,
+    pub(crate) outcomes: Outcomes,
+}
+
 impl<S: Store> Engine<S> {
-    pub(crate) fn fall_back(&self, generation: Pinned, charges: &Charges, error: &StoreError) -> Decision {
+    pub(crate) fn fall_back(&self, generation: Pinned, charges: &Charges, error: &StoreError) -> Fallen {
         if let Some(observer) = &self.observer {
             observer.store_failed(error);
         }
         let policies = Policies::of(&generation, charges);
-        let local: SmallVec<[Charge; 16]> = policies.local(charges, self.config.nodes).collect();
+        let mut local: SmallVec<[Charge; 16]> = policies.local(charges, self.config.nodes).collect();
         let mut outcomes = Outcomes::new();
         let (admitted, now) = match policies.refuse() {
-            true => (false, self.fallback.clock().now()),
+            true => {
+                local.clear();
+                (false, self.fallback.clock().now())
+            }
             false => {
                 let taken = self.fallback.take_now(&local, &mut outcomes);
                 (taken.allowed, taken.now)
@@ -36,14 +46,16 @@ impl<S: Store> Engine<S> {
             let outcome = place.and_then(|place| outcomes.get(place).copied());
             rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode, outcome });
         }
-        Decision {
+        let enforced = rulings.iter().filter(|ruling| ruling.enforced).map(|ruling| ruling.mode);
+        let decision = Decision {
             verdict: if admitted { Verdict::Allow } else { Verdict::Deny },
-            mode: rulings.iter().map(|ruling| ruling.mode).max().unwrap_or(Mode::Open),
+            mode: enforced.max().unwrap_or(Mode::Open), // what a shadow rule would have done is in its own ruling
             now,
             deciding: deciding(&rulings, admitted),
             rulings,
             generation,
-        }
+        };
+        Fallen { decision, charges: local, outcomes }
     }
 }
 
@@ -70,8 +82,10 @@ impl Policies {
 
     fn local<'a>(&'a self, charges: &'a Charges, nodes: u64) -> impl Iterator<Item = Charge> + 'a {
         let all = charges.charges.iter().zip(&self.0);
-        all.filter(|(_, (policy, _))| *policy == OnFail::Local)
-            .map(move |(charge, _)| Charge { limit: charge.limit.share(nodes), ..*charge })
+        all.filter(|(_, (policy, _))| *policy == OnFail::Local).map(move |(charge, _)| {
+            let soft = charge.soft.map(|soft| Soft { excess: soft.excess.div_ceil(nodes.max(1)), ..soft });
+            Charge { limit: charge.limit.share(nodes), soft, ..*charge }
+        })
     }
 
     fn mode(&self, applied: &Applied) -> Mode {

@@ -24,9 +24,13 @@ fn random_128() -> u128 {
     u128::from(random()) << 64 | u128::from(random())
 }
 
-/// Evenly spread, not unforeseeable, and nearly free: a counter per thread.
+/// Evenly spread, not unforeseeable, and nearly free: a generator per thread (SplitMix64). A plain counter would give
+/// keys that take turns the same sub-bucket every time.
 #[inline]
 pub(crate) fn spread() -> u64 {
     thread_local!(static NEXT: Cell<u64> = Cell::new(random()));
-    NEXT.with(|next| next.replace(next.get().wrapping_add(1)))
+    let x = NEXT.with(|next| next.replace(next.get().wrapping_add(0x9e37_79b9_7f4a_7c15)));
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }

@@ -1,12 +1,12 @@
 //! Charge an estimate now, settle the real cost later; hold slots meanwhile.
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Charge, Receipt, Request, SlotId};
+use tollgate_core::{Ask, Charge, Digest, Receipt, Request, SlotId};
 use tollgate_rules::ruleset::Charges;
-use tollgate_store::{Outcomes, Store, StoreError};
+use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::engine::conclude;
-use crate::{Decision, Engine, lot};
+use crate::{Decision, Engine};
 
 /// An admitted request that is not over: what it was charged, and the slots it holds. Settled once, by being given up.
 /// Dropped without settling it keeps its estimate, and its slots come back when their time to live is over.
@@ -14,7 +14,17 @@ use crate::{Decision, Engine, lot};
 #[derive(Debug)]
 pub struct Reservation {
     cost: u64,
-    receipts: SmallVec<[Receipt; 4]>,
+    entries: SmallVec<[Reserved; 4]>,
+    /// Made while the store was away: its buckets are this node's own.
+    local: bool,
+}
+
+/// One charge of a reservation.
+#[derive(Debug)]
+struct Reserved {
+    receipt: Receipt,
+    /// Units that this rule charges per unit of cost.
+    price: u64,
 }
 
 /// What settling changed.
@@ -34,70 +44,76 @@ impl Reservation {
 
     /// The slot it holds, if any rule counts slots.
     pub fn slot(&self) -> Option<SlotId> {
-        self.receipts.iter().find_map(|receipt| receipt.slot)
+        self.entries.iter().find_map(|entry| entry.receipt.slot)
     }
 }
 
 impl<S: Store> Engine<S> {
     /// Decides a request and, if it passes, keeps the receipts of what it was charged. The request's cost is an
-    /// estimate until [`settle`](Engine::settle)d. While the store is away nothing is reserved, only decided.
+    /// estimate until [`settle`](Engine::settle)d; an estimate of 0 charges nothing until then.
     pub async fn reserve(&self, request: &Request<'_>) -> (Decision, Option<Reservation>) {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let requests = std::slice::from_ref(request);
-        if self.charges(&pinned, requests, &mut charges).is_err() {
-            return (self.decide(request).await, None);
+        // Priced at cost 1, to know what each rule makes of one unit; then asked at the estimate.
+        if let Err(error) = self.charges(&pinned, &[request.cost(1)], &mut charges) {
+            let decision = self.refuse(pinned, error);
+            self.observe(requests, &decision);
+            return (decision, None);
+        }
+        let prices: SmallVec<[(Digest, u64); 16]> =
+            charges.charges.iter().map(|charge| (charge.bucket, charge.ask.cost())).collect();
+        for charge in &mut charges.charges {
+            charge.ask = charge.ask.times(request.cost);
         }
         let mut outcomes = Outcomes::new();
-        let (decision, reservation) = match self.take(&charges, &mut outcomes).await {
-            Err(error) => (self.fall_back(pinned, &charges, &error), None),
-            Ok(taken) => {
-                let receipts = charges.charges.iter().zip(&outcomes).filter_map(|(charge, outcome)| {
-                    let slot = if let Ask::Hold(id) = charge.ask { Some(id) } else { None };
-                    let charged = outcome.granted > 0 || (slot.is_some() && outcome.allowed);
-                    charged.then(|| Receipt {
-                        bucket: charge.bucket,
-                        limit: charge.limit,
-                        units: outcome.granted,
-                        stamp: outcome.stamp,
-                        slot,
-                        number: lot::random(),
-                    })
-                });
-                let reservation =
-                    taken.allowed.then(|| Reservation { cost: request.cost, receipts: receipts.collect() });
-                (conclude(pinned, &charges, taken, &outcomes), reservation)
+        let taken = self.take(&charges, &mut outcomes).await;
+        let local = taken.is_err();
+        let decision = match taken {
+            Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
+            Err(error) => {
+                let fallen = self.fall_back(pinned, &charges, &error);
+                (charges.charges, outcomes) = (fallen.charges, fallen.outcomes);
+                fallen.decision
             }
         };
+        let reservation = decision.is_allowed().then(|| {
+            let kept = charges.charges.iter().zip(&outcomes).filter(|(_, outcome)| outcome.allowed);
+            let entries = kept.filter_map(|(charge, outcome)| {
+                let (_, price) = *prices.iter().find(|(bucket, _)| *bucket == charge.bucket)?;
+                Some(Reserved { receipt: Receipt::of(charge, outcome), price })
+            });
+            Reservation { cost: request.cost, entries: entries.collect(), local }
+        });
         self.observe(requests, &decision);
         (decision, reservation)
     }
 
-    /// Settles at the real cost: gives back what was estimated too high, charges what was estimated too low (whether
-    /// it fits or not: it was used), and releases the slots.
+    /// Settles at the real cost: gives back what was estimated too high, releases the slots, and charges what was
+    /// estimated too low (whether it fits or not: it was used).
     pub async fn settle(&self, reservation: Reservation, cost: u64) -> Result<Settled, StoreError> {
-        let Reservation { cost: estimate, receipts } = reservation;
-        // A rule's units are its own multiple of the cost; the multiple is what the estimate was charged at.
-        let real = |units: u64| {
-            let units = (u128::from(units) * u128::from(cost)).div_ceil(u128::from(estimate.max(1)));
-            u64::try_from(units).unwrap_or(u64::MAX)
-        };
-        let extra = receipts.iter().filter(|receipt| receipt.slot.is_none() && real(receipt.units) > receipt.units);
-        let extra: SmallVec<[Charge; 4]> = extra
-            .map(|receipt| {
-                let charge = Charge::new(receipt.bucket, receipt.limit, 0);
-                Charge { ask: Ask::Force(real(receipt.units) - receipt.units), ..charge }
-            })
-            .collect();
-        let back = receipts.into_iter().filter_map(|receipt| {
-            let units = receipt.units.saturating_sub(real(receipt.units));
-            (receipt.slot.is_some() || units > 0).then_some(Receipt { units, ..receipt })
-        });
-        let back: SmallVec<[Receipt; 4]> = back.collect();
-        if !extra.is_empty() {
-            let _ = self.store.take(&extra, self.config.within, &mut Outcomes::new()).await?;
+        let Reservation { cost: estimate, entries, local } = reservation;
+        let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
+        let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
+        for Reserved { receipt, price } in entries {
+            if receipt.slot.is_some() {
+                back.push(receipt);
+            } else if cost > estimate {
+                extra.push(receipt.charge(Ask::Force((cost - estimate).saturating_mul(price))));
+            } else if cost < estimate {
+                let units = receipt.units.min((estimate - cost).saturating_mul(price));
+                back.push(Receipt { units, ..receipt });
+            }
         }
-        let refunded = if back.is_empty() { 0 } else { self.store.give_back(&back).await? };
+        let mut outcomes = Outcomes::new();
+        let refunded = match (back.is_empty(), local) {
+            (true, _) => 0,
+            (false, true) => self.fallback.give_back_now(&back),
+            (false, false) => self.store.give_back(&back).await?,
+        };
+        if !extra.is_empty() {
+            let _ = self.take_from(local, &extra, &mut outcomes).await?;
+        }
         Ok(Settled { refunded, extended: extra.len() })
     }
 
@@ -109,14 +125,20 @@ impl<S: Store> Engine<S> {
 
     /// A heartbeat for the slots of a long request. False if one of them is lost: stop working, or reserve anew.
     pub async fn renew(&self, reservation: &Reservation) -> Result<bool, StoreError> {
-        let slots = reservation.receipts.iter().filter_map(|receipt| {
-            let charge = Charge::new(receipt.bucket, receipt.limit, 0);
-            Some(Charge { ask: Ask::Renew(receipt.slot?), ..charge })
-        });
+        let receipts = reservation.entries.iter().map(|entry| &entry.receipt);
+        let slots = receipts.filter_map(|receipt| Some(receipt.charge(Ask::Renew(receipt.slot?))));
         let slots: SmallVec<[Charge; 4]> = slots.collect();
         match slots.is_empty() {
             true => Ok(true),
-            false => Ok(self.store.take(&slots, self.config.within, &mut Outcomes::new()).await?.allowed),
+            false => Ok(self.take_from(reservation.local, &slots, &mut Outcomes::new()).await?.allowed),
+        }
+    }
+
+    /// Asks the buckets of a reservation, wherever they are.
+    async fn take_from(&self, local: bool, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        match local {
+            true => Ok(self.fallback.take_now(charges, outcomes)),
+            false => self.store.take(charges, self.config.within, outcomes).await,
         }
     }
 }

@@ -85,6 +85,10 @@ impl<'a, S: Store> Limiter<'a, S> {
     pub async fn try_acquire(&self, n: u64, timeout: Span) -> Result<Span, AcquireError> {
         let mut waited = Span::ZERO;
         loop {
+            if timeout < Span::MAX {
+                let asked = self.engine.decide(&self.request.cost(n).peek()).await;
+                self.in_time(&asked, waited, timeout)?;
+            }
             let decision = self.engine.decide(&self.request.cost(n)).await;
             match self.step(&decision, waited, timeout)? {
                 Step::Done(Span::ZERO) => return Ok(waited),
@@ -97,6 +101,15 @@ impl<'a, S: Store> Limiter<'a, S> {
                     waited = waited.plus(span);
                 }
             }
+        }
+    }
+
+    /// A place in a queue is charged for when it is taken: so whether its delay fits is asked before.
+    fn in_time(&self, asked: &Decision, waited: Span, timeout: Span) -> Result<(), AcquireError> {
+        let left = timeout.minus(waited);
+        match asked.delay() {
+            delay if delay > left => Err(AcquireError::TimedOut { wait: delay }),
+            _ => Ok(()),
         }
     }
 
@@ -135,6 +148,9 @@ impl Limiter<'_, tollgate_store::Memory> {
     pub fn try_acquire_blocking(&self, n: u64, timeout: Span) -> Result<Span, AcquireError> {
         let mut waited = Span::ZERO;
         loop {
+            if timeout < Span::MAX {
+                self.in_time(&self.engine.decide_now(&self.request.cost(n).peek()), waited, timeout)?;
+            }
             let decision = self.engine.decide_now(&self.request.cost(n));
             let (Step::Done(span) | Step::Again(span)) = self.step(&decision, waited, timeout)?;
             if !span.is_zero() {

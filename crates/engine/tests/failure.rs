@@ -1,7 +1,7 @@
 //! When the store does not answer, each rule's policy decides.
 
 use tollgate_core::{Attribute, Charge, Digest, LimitKind, Receipt, Request, Span, Wait};
-use tollgate_engine::{Engine, EngineConfig, Mode};
+use tollgate_engine::{Engine, EngineConfig, Mode, random_slot};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -86,9 +86,39 @@ async fn a_shadow_rule_that_fails_closed_still_never_denies() {
 }
 
 #[tokio::test]
-async fn nothing_is_reserved_while_the_store_is_away() {
+async fn a_reservation_made_without_the_store_is_settled_without_it() {
     let engine = engine("rules: [{ key_by: user_id, limit: { requests: 5, window: 1h } }]", 1);
-    let (decision, reservation) = engine.reserve(&user()).await;
-    assert!(decision.is_allowed() && reservation.is_none());
+    let (decision, reservation) = engine.reserve(&user().cost(5)).await;
+    assert!(decision.is_allowed());
+    assert!(!engine.decide(&user()).await.is_allowed());
+    assert!(engine.settle(reservation.expect("it was admitted"), 1).await.is_ok());
+    assert_eq!(engine.decide(&user()).await.remaining(), Some(3));
     assert!(engine.forget(&user()).await.is_err());
+}
+
+#[tokio::test]
+async fn slots_held_without_the_store_come_back() {
+    let slots = "rules: [{ key_by: user_id, limit: { algorithm: concurrency, slots: 2, slot_ttl: 10s } }]";
+    let engine = engine(slots, 1);
+    for _ in 0..10 {
+        let (decision, reservation) = engine.reserve(&user().holding(random_slot())).await;
+        assert!(decision.is_allowed(), "one after the other, never two in flight");
+        let reservation = reservation.expect("it was admitted");
+        assert!(engine.renew(&reservation).await.expect("asked locally"));
+        engine.release(reservation).await.expect("released locally");
+    }
+}
+
+#[tokio::test]
+async fn an_allowed_decision_is_not_said_to_be_closed() {
+    let engine = engine(
+        "key_by: user_id
+rules:
+  - { name: a, mode: shadow, on_fail: deny, limit: { requests: 1, window: 1h } }
+  - { name: b, on_fail: allow, limit: { requests: 1, window: 1h } }
+",
+        1,
+    );
+    let decision = engine.decide(&user()).await;
+    assert!(decision.is_allowed() && decision.mode == Mode::Open);
 }

@@ -149,7 +149,7 @@ fn is_plain(path: &[u8]) -> bool {
     let mut after_slash = false;
     let plain = path.iter().all(|byte| {
         let slash = *byte == b'/';
-        let goes_on = (slash && !after_slash) || PLAIN[usize::from(*byte)];
+        let goes_on = (slash && !after_slash) || PLAIN.get(usize::from(*byte)).is_some_and(|plain| *plain);
         after_slash = slash;
         goes_on
     });
@@ -265,7 +265,10 @@ const PLAIN: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
     while byte < table.len() {
-        table[byte] = is_unreserved(byte as u8) && byte as u8 != b'.';
+        #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, within the length")]
+        {
+            table[byte] = is_unreserved(byte as u8) && byte as u8 != b'.';
+        }
         byte += 1;
     }
     table

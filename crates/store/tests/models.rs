@@ -94,7 +94,15 @@ fn a_receipt_is_honoured_once() {
         let threads: Vec<_> = (0..3)
             .map(|_| {
                 let memory = memory.clone();
-                let receipt = Receipt { bucket: bucket(0), limit: window(10), units: 2, stamp, slot: None, number: 7 };
+                let receipt = Receipt {
+                    bucket: bucket(0),
+                    limit: window(10),
+                    units: 2,
+                    stamp,
+                    slot: None,
+                    number: Some(7),
+                    owner: Owner::new(0),
+                };
                 thread::spawn(move || memory.give_back_now(&[receipt]))
             })
             .collect();
@@ -125,7 +133,8 @@ fn never_more_holders_than_slots() {
                             units: 1,
                             stamp: Time::ZERO,
                             slot: Some(id),
-                            number: 0,
+                            number: None,
+                            owner: Owner::new(0),
                         };
                         assert_eq!(memory.give_back_now(&[receipt]), 1);
                     }

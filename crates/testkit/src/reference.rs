@@ -31,11 +31,17 @@ impl Reference {
     }
 
     /// A soft charge is decided and recorded under its raised limit, and told under its own.
-    fn apply(&mut self, now: Time, charge: &Charge, allowed: bool, effect: Effect) -> Outcome {
-        let limit = charge.limit_at(now);
+    /// The lot of a soft limit decides what is recorded; callers are told of the limit itself.
+    fn apply(&mut self, now: Time, charge: &Charge, admits: bool, passes: bool) -> Outcome {
+        let (limit, ask) = (charge.limit_at(now), &charge.ask);
         let bucket = self.bucket_mut(charge);
-        let granted = if charge.ask.writes() { bucket.record(&limit, now, &charge.ask, effect) } else { 0 };
-        bucket.view(&charge.limit, now, &charge.ask, allowed, granted)
+        let granted = if ask.writes() { bucket.record(&limit, now, ask, effect(charge, admits, passes)) } else { 0 };
+        let outcome = bucket.view(&charge.limit, now, ask, admits, granted);
+        let counted = admits && !passes && granted > 0; // although somebody else refused
+        match counted && !bucket.admits(&charge.limit, now, ask) {
+            true => Outcome { wait: bucket.view(&charge.limit, now, ask, false, granted).wait, ..outcome },
+            false => outcome,
+        }
     }
 }
 
@@ -54,7 +60,7 @@ impl Subject for Reference {
         let admits: Vec<bool> = charges.iter().map(|charge| self.admits(now, charge)).collect();
         let passes = charges.iter().zip(&admits).all(|(charge, admits)| *admits || !charge.is_enforced());
         let each = charges.iter().zip(admits);
-        each.map(|(charge, admits)| self.apply(now, charge, admits, effect(charge, admits, passes))).collect()
+        each.map(|(charge, admits)| self.apply(now, charge, admits, passes)).collect()
     }
 
     fn refund(&mut self, now: Time, charge: &Charge, units: u64, stamp: Option<Time>) {

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use tollgate_core::{Ask, Charge, Clock, Digest, FixedWindow, Gcra, Limit, ManualClock, Owner, SlidingLog, Span, Time};
+use tollgate_core::{
+    Ask, Charge, Clock, Concurrency, Digest, FixedWindow, Gcra, Limit, ManualClock, Owner, SlidingLog, SlotId, Span,
+    Time,
+};
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes};
 use tollgate_testkit::suite::{self, Fixture};
 
@@ -178,4 +181,106 @@ fn p3_many_threads_on_the_real_clock_stay_within_the_rate() {
     let bound = 100 + clock.now().since(start).nanos() / gcra.interval().nanos();
     assert!(admitted <= bound, "{admitted} admitted, at most {bound} may be");
     assert!(admitted >= 100);
+}
+
+fn small(max_memory: usize, shards: usize) -> InMemory {
+    InMemory::new(MemoryConfig { max_memory, shards, overflow_factor: 10 })
+}
+
+fn take(memory: &InMemory, charge: Charge) -> bool {
+    memory.store.take_now(&[charge], &mut Outcomes::new()).allowed
+}
+
+/// Two hundred rules overflow in one shard: their buckets find places, and do not make the table grow for ever.
+#[test]
+fn p23_many_overflow_buckets_share_a_shard() {
+    let memory = small(64 << 10, 1);
+    let limit = Limit::Gcra(Gcra::new(1, Span::from_secs(3600), 1).unwrap());
+    let mut number = 0;
+    for rule in 0..200 {
+        let before = memory.store.stats().overflowed;
+        while memory.store.stats().overflowed == before {
+            take(&memory, Charge { owner: Owner::new(rule), ..Charge::new(digest(number), limit, 1) });
+            number += 1;
+        }
+    }
+    assert!(memory.store.stats().bytes <= 96 << 10, "{:?}", memory.store.stats());
+}
+
+#[test]
+fn p23_slots_and_logs_are_bounded_too() {
+    let slots = small(1 << 20, 1);
+    let limit = Limit::Concurrency(Concurrency::new(1_000_000, Span::from_secs(3600)).unwrap());
+    for number in 0..100_000 {
+        take(&slots, Charge { ask: Ask::Hold(SlotId(number)), ..Charge::new(digest(1), limit, 0) });
+    }
+    assert!(slots.store.stats().bytes <= 3 << 20, "one doubling past the cap: {:?}", slots.store.stats());
+
+    let logs = small(8 << 20, 1);
+    let limit = Limit::SlidingLog(SlidingLog::new(10_000, Span::from_secs(3600)).unwrap());
+    for round in 0..300_000 {
+        logs.clock.advance(Span::from_nanos(1));
+        take(&logs, Charge { owner: Owner { id: 1, share: 10 }, ..Charge::new(digest(round % 100), limit, 1) });
+    }
+    for number in 1_000..2_000 {
+        take(&logs, Charge { owner: Owner::new(2), ..Charge::new(digest(number), window(5), 1) });
+    }
+    assert_eq!(logs.store.stats().overflowed, 0, "a share of 10 % leaves room for others: {:?}", logs.store.stats());
+}
+
+#[test]
+fn p23_many_shards_do_not_lift_the_cap() {
+    let memory = small(1 << 20, 65_536);
+    for number in 0..200_000 {
+        take(&memory, Charge::new(digest(number), window(1), 1));
+    }
+    assert!(memory.store.stats().bytes <= 5 << 18, "{:?}", memory.store.stats());
+}
+
+/// A flood of one algorithm is over: its memory serves the others.
+#[test]
+fn p23_memory_goes_to_whoever_needs_it_now() {
+    let memory = small(1 << 20, 4);
+    for number in 0..60_000 {
+        take(&memory, Charge::new(digest(number), Limit::per_minute(10).unwrap(), 1));
+    }
+    memory.clock.advance(Span::from_secs(86_400));
+    let before = memory.store.stats().overflowed;
+    for number in 0..5_000 {
+        take(&memory, Charge::new(digest(number), window(10), 1));
+    }
+    assert_eq!(memory.store.stats().overflowed, before, "{:?}", memory.store.stats());
+}
+
+#[test]
+fn many_new_buckets_in_one_call_find_room_in_an_empty_store() {
+    for (shards, count) in [(1, 16), (1, 40), (256, 1_000)] {
+        let memory = small(1 << 30, shards);
+        let mut outcomes = Outcomes::new();
+        for round in 0..6 {
+            let numbers = round * count..(round + 1) * count;
+            let charges: Vec<Charge> =
+                numbers.map(|n| Charge::new(digest(n), Limit::per_minute(10).unwrap(), 1)).collect();
+            assert!(memory.store.take_now(&charges, &mut outcomes).allowed);
+            assert!(
+                !outcomes.iter().any(|outcome| outcome.overflow),
+                "{shards} shards, {count} at once, round {round}"
+            );
+        }
+    }
+}
+
+#[test]
+fn charges_that_come_to_share_an_overflow_bucket_add_up() {
+    let memory = small(4096, 1);
+    let mut number = 0;
+    while memory.store.stats().overflowed == 0 {
+        take(&memory, Charge::new(digest(number), window(1), 1));
+        number += 1;
+    }
+    let charges = |count: u64| (1_000..1_000 + count).map(|n| Charge::new(digest(n), window(1), 1)).collect::<Vec<_>>();
+    let mut outcomes = Outcomes::new();
+    assert!(!memory.store.take_now(&charges(10), &mut outcomes).allowed, "eleven units do not fit into ten");
+    assert!(memory.store.take_now(&charges(9), &mut outcomes).allowed);
+    assert_eq!((outcomes.len(), outcomes[8].remaining), (9, 0));
 }

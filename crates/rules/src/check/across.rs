@@ -16,6 +16,7 @@ pub(crate) fn across(file: &RuleFile) -> Vec<Problem> {
     }
     let mut names = names(file, &mut problems);
     replaced(file, &mut names, &mut problems);
+    cycles(file, &names, &mut problems);
     clients(file, &mut problems);
     overrides(file, &mut names, &mut problems);
     problems
@@ -57,6 +58,46 @@ fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
         }
     }
     Names { index: names, suggestions: crate::Report::SHOWN }
+}
+
+/// Rules that replace each other in a circle would leave nothing that limits.
+fn cycles(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
+    // Peels off rules that replace nobody who is left; what remains stands in a circle, or before one.
+    let replaced = |index: usize| {
+        let rule = file.rules.get(index);
+        rule.into_iter().flat_map(|rule| &rule.replaces).filter_map(|name| names.index.get(name.as_str()).copied())
+    };
+    let mut open: Vec<usize> =
+        (0..file.rules.len()).map(|index| replaced(index).filter(|other| *other != index).count()).collect();
+    let mut replacers: HashMap<usize, Vec<usize>> = HashMap::new();
+    for index in 0..file.rules.len() {
+        replaced(index)
+            .filter(|other| *other != index)
+            .for_each(|other| replacers.entry(other).or_default().push(index));
+    }
+    let mut done: Vec<usize> =
+        open.iter().enumerate().filter(|(_, left)| **left == 0).map(|(index, _)| index).collect();
+    while let Some(index) = done.pop() {
+        for replacer in replacers.remove(&index).unwrap_or_default() {
+            if let Some(left) = open.get_mut(replacer) {
+                *left -= 1;
+                if *left == 0 {
+                    done.push(replacer);
+                }
+            }
+        }
+    }
+    let circular = open
+        .iter()
+        .enumerate()
+        .find(|(_, left)| **left > 0)
+        .and_then(|(index, _)| Some((index, file.rules.get(index)?)));
+    if let Some((index, rule)) = circular {
+        let message = "rules replace each other in a circle, so that none of them would limit anything";
+        let problem = Problem::error("replaces-cycle", rule.at, format!("rules[{index}].replaces"), message);
+        problems
+            .push(problem.help("let each rule replace only rules that do not, directly or through others, replace it"));
+    }
 }
 
 fn replaced(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>) {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Request, Time};
 
-use super::facts::Facts;
+use super::facts::{Facts, RequestError};
 use super::index::Candidates;
 use super::rule::{Rule, RuleId};
 use super::{Namespace, RuleSet};
@@ -70,32 +70,25 @@ impl Place<'_> {
     }
 
     /// Adds a charge, or the cost of one to the charge that the same bucket already has: a store sees a bucket once.
-    fn add(&mut self, rule: RuleId, charge: Charge) {
+    /// False if the two ask different things.
+    fn add(&mut self, rule: RuleId, charge: Charge) -> bool {
         let all = &mut self.charges.charges;
         let place = match all.iter().position(|other| other.bucket == charge.bucket) {
-            Some(place) => place,
             None => {
                 all.push(charge);
-                let applied = Applied { rule, request: self.request, charge: u16::try_from(all.len() - 1).ok() };
-                return self.charges.applied.push(applied);
+                all.len() - 1
+            }
+            Some(place) => {
+                let twin = all.get_mut(place).filter(|twin| twin.limit == charge.limit);
+                match twin.and_then(|twin| twin.ask.join(charge.ask).map(|ask| twin.ask = ask)) {
+                    Some(()) => place,
+                    None => return false,
+                }
             }
         };
-        if let Some(twin) = all.get_mut(place) {
-            twin.ask = join(twin, &charge);
-        }
-        self.charges.applied.push(Applied { rule, request: self.request, charge: u16::try_from(place).ok() });
-    }
-}
-
-/// Both asks of one bucket as one.
-fn join(a: &Charge, b: &Charge) -> tollgate_core::Ask {
-    use tollgate_core::Ask;
-    let sum = a.ask.cost().saturating_add(b.ask.cost());
-    match (a.ask, b.ask) {
-        (Ask::Hold(_) | Ask::Renew(_), _) => a.ask,
-        (Ask::Force(_), _) | (_, Ask::Force(_)) => Ask::Force(sum),
-        (Ask::Peek(_), Ask::Peek(_)) => Ask::Peek(sum),
-        _ => Ask::Consume(sum),
+        let applied = Applied { rule, request: self.request, charge: u16::try_from(place).ok() };
+        self.charges.applied.push(applied);
+        true
     }
 }
 
@@ -108,7 +101,7 @@ pub(super) fn collect(
     facts: &Facts<'_>,
     wall: Time,
     mut place: Place<'_>,
-) {
+) -> Result<(), RequestError> {
     let mut matched: SmallVec<[&Rule; 16]> = SmallVec::new();
     let mut candidates = Candidates::new();
     namespace.index.find(facts, &mut candidates);
@@ -117,14 +110,17 @@ pub(super) fn collect(
             matched.push(rule);
         }
     }
-    let exempt = Exemptions::of(&matched);
+    let lot = place.charges.lot;
+    let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, lot).applies());
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
-        match charge_of(rule, request, facts, wall, place.charges.lot) {
-            Answer::Charge(charge) => place.add(rule.id, charge),
+        match charge_of(rule, request, facts, wall, lot) {
+            Answer::Charge(charge) if place.add(rule.id, charge) => {}
+            Answer::Charge(_) => return Err(RequestError::mixed(&rule.name)),
             Answer::Unlimited => place.add_unlimited(rule.id),
             Answer::Missing | Answer::NoSlot => {}
         }
     }
+    Ok(())
 }
 
 /// What a matching rule makes of a request.
@@ -136,6 +132,13 @@ pub(super) enum Answer {
     Missing,
     /// It counts slots, and the request holds none.
     NoSlot,
+}
+
+impl Answer {
+    /// Whether the rule has a say in this request.
+    pub(super) fn applies(&self) -> bool {
+        matches!(self, Answer::Charge(_) | Answer::Unlimited)
+    }
 }
 
 #[inline]
@@ -150,6 +153,8 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
         limit = other.apply(limit, rule.spec.limit.as_ref().is_some_and(|spec| spec.burst.is_some()));
     }
     if rule.spec.shards > 1 {
+        // A slot must be found again, to be renewed and released: its id chooses instead of the lot.
+        let lot = request.slot.map_or(lot, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
         let shard = lot % u64::from(rule.spec.shards);
         hasher.word(shard);
         limit = rule.shard(limit, shard);
@@ -159,36 +164,46 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
     if rule.spec.limit.as_ref().is_some_and(|spec| spec.align == Align::Key) {
         limit = rule.aligned(limit, bucket);
     }
+    let soft = rule.soft_at(&limit);
+    if let Some(soft) = soft {
+        limit = limit.with_debt(soft.excess);
+    }
     Answer::Charge(Charge {
         bucket,
         limit,
         ask,
         enforcement: rule.enforcement(),
         count_denied: rule.spec.count_denied,
-        soft: rule.soft,
+        soft,
         owner: rule.owner,
     })
 }
 
 /// Which of the matching rules another one exempts the request from.
+///
+/// Only a rule that has a say itself can exempt: one whose key part is missing would otherwise be a way around those it
+/// replaces. `replaces` comes first, and a rule that is replaced replaces nobody; files with a cycle are refused. Then
+/// unlimited rules that name nobody exempt from all that is limited.
 pub(super) struct Exemptions<'a> {
     by: SmallVec<[&'a Rule; 4]>,
 }
 
 impl<'a> Exemptions<'a> {
     /// A shadow rule exempts from nothing: it must not change what happens.
-    pub(super) fn of(matched: &[&'a Rule]) -> Exemptions<'a> {
+    pub(super) fn of(matched: &[&'a Rule], applies: impl Fn(&Rule) -> bool) -> Exemptions<'a> {
         let exempts = |rule: &&&Rule| rule.is_enforced() && (rule.spec.unlimited || !rule.replaces.is_empty());
-        Exemptions { by: matched.iter().filter(exempts).copied().collect() }
+        Exemptions { by: matched.iter().filter(exempts).filter(|rule| applies(rule)).copied().collect() }
     }
 
-    /// An unlimited rule that names nobody exempts from all others; one with `replaces` only from those it names.
+    /// The rule that exempts from `rule`.
     pub(super) fn by(&self, rule: &Rule) -> Option<&'a Rule> {
-        let covers = |by: &&&Rule| match by.replaces.as_slice() {
-            [] => !rule.spec.unlimited,
-            named => named.contains(&rule.id),
-        };
-        self.by.iter().find(covers).copied()
+        let blanket = |by: &&&Rule| by.replaces.is_empty() && !rule.spec.unlimited && self.replaced_by(by).is_none();
+        self.replaced_by(rule).or_else(|| self.by.iter().find(blanket).copied())
+    }
+
+    fn replaced_by(&self, rule: &Rule) -> Option<&'a Rule> {
+        let replaces = |by: &&&Rule| by.replaces.contains(&rule.id) && self.replaced_by(by).is_none();
+        self.by.iter().find(replaces).copied()
     }
 
     pub(super) fn covers(&self, rule: &Rule) -> bool {

@@ -71,6 +71,10 @@ impl<'a> Known<'a> {
         self.found.iter().flat_map(|found| found.attributes).map(|(id, value)| (*id, value.as_str())).collect()
     }
 
+    pub(super) fn extend(&mut self, other: Known<'a>) {
+        self.found.extend(other.found);
+    }
+
     /// The override of `rule` that holds at `wall`; the most particular identity wins.
     #[inline]
     pub(super) fn override_of(&self, rule: RuleId, wall: Time) -> Option<&'a Override> {
@@ -86,9 +90,9 @@ pub(super) struct Entered<T> {
 }
 
 impl<T> Entered<T> {
-    pub(super) fn under(client_key: &str, secret: Secret, entry: T) -> Entered<T> {
+    pub(super) fn under(client_key: &str, secret: Secret, ipv6_prefix: u8, entry: T) -> Entered<T> {
         let identity = Identity::of(client_key);
-        Entered { digest: identity.digest(secret), kind: identity.bit(), entry }
+        Entered { digest: identity.digest(secret, ipv6_prefix), kind: identity.bit(), entry }
     }
 }
 
@@ -125,10 +129,15 @@ impl Clients {
     }
 
     #[inline]
-    pub(super) fn look_up<'a>(&'a self, identities: impl Iterator<Item = Identity<'a>>, secret: Secret) -> Known<'a> {
+    pub(super) fn look_up<'a>(
+        &'a self,
+        identities: &mut dyn Iterator<Item = Identity<'a>>,
+        secret: Secret,
+        ipv6_prefix: u8,
+    ) -> Known<'a> {
         let mut known = Known::default();
         for identity in identities.filter(|identity| identity.bit() & self.kinds != 0) {
-            if let Some(entry) = self.entries.get(&identity.digest(secret)) {
+            if let Some(entry) = self.entries.get(&identity.digest(secret, ipv6_prefix)) {
                 let attributes = slice(&self.attributes, entry.attributes);
                 known.found.push(Found { attributes, overrides: slice(&self.overrides, entry.overrides) });
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tollgate_core::{
     Concurrency, FixedWindow, Gcra, KeyHasher, Limit, LimitError, Owner, Queue, Secret, SlidingCounter, SlidingLog,
-    Soft, Span, Time,
+    Span, Time,
 };
 
 use super::attributes::{AttrId, Attributes};
@@ -69,6 +69,7 @@ fn compile_file(file: &RuleFile, options: &CompileOptions, set: &mut RuleSet, pr
         }
     }
     resolve_replaces(&names, set.rules.get_mut(first..).unwrap_or_default());
+    check_overrides(file, &names, &set.rules, problems);
     let clients = compile_clients(file, options.secret, &names, &mut attributes);
     set.dated |= file.overrides.iter().any(|other| other.valid_from_ns.is_some() || other.valid_until_ns.is_some());
     let rules = set.rules.get(first..).unwrap_or_default();
@@ -94,11 +95,6 @@ fn compile_rule(
         hasher.word(limit.map_or(u64::MAX, |limit| limit.kind() as u64));
         hasher.word(limit.map_or(0, |limit| limit.window().nanos()));
     }
-    let excess = |percent: u32| {
-        let capacity = u128::from(limit.map_or(0, |limit| limit.capacity()));
-        u64::try_from((capacity * u128::from(percent)).div_ceil(100)).unwrap_or(u64::MAX)
-    };
-    let soft = spec.soft.map(|soft| Soft { excess: excess(soft.percent), seed: options.seed });
     let [bits, _] = public.finish().0;
     Ok(Rule {
         id,
@@ -112,7 +108,7 @@ fn compile_rule(
         costs: costs_of(&spec.cost, attributes),
         hasher,
         owner: Owner { id: bits as u32, share: spec.max_memory.unwrap_or(100) },
-        soft,
+        seed: options.seed,
         replaces: Vec::new(),
         spec: RuleSpec { key_by: Some(key_by), ..spec.clone() },
     })
@@ -147,7 +143,7 @@ fn unnamed(file: &RuleFile, spec: &RuleSpec, key_by: &KeyBy) -> String {
         hasher.word(limit.window_ns);
     }
     let [bits, _] = hasher.finish().0;
-    format!("rule-{:08x}", bits >> 32)
+    format!("rule-{bits:016x}")
 }
 
 fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
@@ -158,10 +154,9 @@ fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
         }
         Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
             let burst = spec.burst.unwrap_or(spec.requests);
-            // Usage above the capacity is kept as debt: forced, counted although denied, or admitted by lot.
+            // Usage above the capacity is kept as debt: forced, or counted although denied.
             let counted = if rule.count_denied { burst } else { 0 };
-            let lots = rule.soft.map_or(0, |soft| burst.saturating_mul(u64::from(soft.percent)).div_ceil(100));
-            let debt = rule.max_debt.unwrap_or(counted).max(lots);
+            let debt = rule.max_debt.unwrap_or(counted);
             Limit::Gcra(Gcra::new(spec.requests, window, burst)?.with_max_debt(debt)?)
         }
         Algorithm::FixedWindow => Limit::FixedWindow(FixedWindow::new(spec.requests, window)?),
@@ -193,6 +188,25 @@ fn resolve_replaces(names: &HashMap<String, RuleId>, rules: &mut [Rule]) {
     }
 }
 
+/// An override whose numbers make no limit would silently leave the rule's: it is a problem of the file instead.
+fn check_overrides(file: &RuleFile, names: &HashMap<String, RuleId>, rules: &[Rule], problems: &mut Problems) {
+    for (number, spec) in file.overrides.iter().enumerate() {
+        let rule = names.get(&spec.rule).and_then(|id| rules.get(id.0 as usize));
+        let Some((rule, limit)) = rule.and_then(|rule| Some((rule, rule.limit?))) else { continue };
+        let requests = spec.requests.unwrap_or_else(|| limit.requests());
+        let burst = spec.burst.or(spec.requests).unwrap_or_else(|| limit.capacity());
+        let shards = u64::from(rule.spec.shards);
+        let fault = match limit.with_requests(requests, burst) {
+            Err(error) => error.to_string(),
+            Ok(new) if new.capacity() > 0 && new.requests().min(new.capacity()) < shards => {
+                format!("the rule has {shards} shards, and each needs at least one unit")
+            }
+            Ok(_) => continue,
+        };
+        problems.push(Problem::error("bad-limit", spec.at, format!("overrides[{number}]"), fault));
+    }
+}
+
 fn compile_clients(
     file: &RuleFile,
     secret: Secret,
@@ -205,7 +219,7 @@ fn compile_clients(
         let others = client.attributes.iter().map(|(name, value)| (name.as_str(), value.clone()));
         let all: Vec<(AttrId, String)> =
             own.chain(others).map(|(name, value)| (attributes.intern(name), value)).collect();
-        Entered::under(&client.client_key, secret, all)
+        Entered::under(&client.client_key, secret, file.ipv6_prefix, all)
     });
     let clients = clients.collect();
     let overrides = file.overrides.iter().filter_map(|spec| {
@@ -217,7 +231,7 @@ fn compile_clients(
             from: Time::from_nanos(spec.valid_from_ns.unwrap_or(0)),
             until: Time::from_nanos(spec.valid_until_ns.unwrap_or(u64::MAX)),
         };
-        Some(Entered::under(&spec.client_key, secret, found))
+        Some(Entered::under(&spec.client_key, secret, file.ipv6_prefix, found))
     });
     Clients::build(clients, overrides.collect())
 }

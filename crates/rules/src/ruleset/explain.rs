@@ -77,7 +77,7 @@ pub(super) fn explain<'a>(
     let rules = set.rules.iter().filter(|rule| rule.namespace == request.namespace);
     let matched: Vec<&Rule> =
         rules.clone().filter(|rule| rule.spec.mode != Mode::Off && rule.conditions.hold(facts)).collect();
-    let exempt = Exemptions::of(&matched);
+    let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, 0).applies());
     rules
         .map(|rule| Explanation {
             rule,

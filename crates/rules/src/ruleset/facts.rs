@@ -64,13 +64,27 @@ impl<'a> Facts<'a> {
         }
         self.name_the_client()?;
         if !namespace.clients.is_empty() {
-            self.known = namespace.clients.look_up(self.identities(), secret);
-            for (id, value) in self.known.attributes() {
-                self.offer(id, "", value)?;
-            }
+            self.know(namespace, secret)?;
         }
         self.read_endpoint(namespace)?;
         self.read_ip()?;
+        Ok(())
+    }
+
+    /// Looks the client up. The organisation may come from that very look-up, and has entries of its own.
+    fn know(&mut self, namespace: &'a Namespace, secret: Secret) -> Result<(), RequestError> {
+        let look_up = |identities: &mut dyn Iterator<Item = Identity<'a>>| {
+            namespace.clients.look_up(identities, secret, namespace.ipv6_prefix)
+        };
+        let had_org = self.has(AttrId::ORG);
+        self.known = look_up(&mut self.identities());
+        for (id, value) in self.known.attributes() {
+            self.offer(id, "", value)?;
+        }
+        let org = self.values.get(AttrId::ORG.place()).copied().flatten().filter(|_| !had_org);
+        if let Some(org) = org {
+            self.known.extend(look_up(&mut std::iter::once(Identity::Org(org))));
+        }
         Ok(())
     }
 
@@ -100,6 +114,14 @@ impl<'a> Facts<'a> {
     /// The address as clients are counted by: IPv6 by network.
     pub(super) fn ip_key(&self) -> Option<IpKey> {
         self.ip.map(|bits| IpKey::new(bits, self.ipv6_prefix))
+    }
+
+    /// The address, if the client key is one (`ip:…`): however it is spelled, it is one client.
+    pub(super) fn client_ip(&self) -> Option<IpKey> {
+        match Identity::of(self.values.get(AttrId::CLIENT_KEY.place()).copied().flatten()?) {
+            Identity::Ip(text) => parse_ip(text).map(|bits| IpKey::new(bits, self.ipv6_prefix)),
+            _ => None,
+        }
     }
 
     /// Sets a value unless there is one: what the caller says comes first.
@@ -170,6 +192,17 @@ pub struct RequestError {
 }
 
 impl RequestError {
+    /// More requests at once than are decided together.
+    pub fn too_many(most: usize) -> RequestError {
+        RequestError::new("too-many-requests", "requests", format!("decide at most {most} together"))
+    }
+
+    /// Two requests decided together ask different things of one bucket.
+    pub(super) fn mixed(rule: &str) -> RequestError {
+        let message = format!("requests decided together ask different things of one bucket of the rule `{rule}`");
+        RequestError::new("mixed-purposes", "requests", message)
+    }
+
     fn new(code: &'static str, field: &str, message: String) -> RequestError {
         RequestError { code, field: field.to_owned(), message }
     }

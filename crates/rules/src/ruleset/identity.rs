@@ -2,7 +2,7 @@
 
 use tollgate_core::{Digest, KeyHasher, Secret};
 
-use crate::address::parse_ip;
+use crate::address::{IpKey, parse_ip};
 
 /// A kind of identity and its value: `user:42`, `key:abc`, `ip:192.0.2.1`, `org:acme`, or a client key without prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,8 @@ impl<'a> Identity<'a> {
         }
     }
 
-    pub(super) fn digest(self, secret: Secret) -> Digest {
+    /// The digest under which an identity is entered; IPv6 clients by their network, as everywhere.
+    pub(super) fn digest(self, secret: Secret, ipv6_prefix: u8) -> Digest {
         let mut hasher = KeyHasher::new(secret);
         hasher.word(u64::from(self.bit()));
         match self {
@@ -45,7 +46,7 @@ impl<'a> Identity<'a> {
                 hasher.part(value.as_bytes());
             }
             Identity::Ip(value) => match parse_ip(value) {
-                Some(bits) => hasher.part(&bits.to_be_bytes()),
+                Some(bits) => hasher.part(&IpKey::new(bits, ipv6_prefix).bits().to_be_bytes()),
                 None => hasher.part(value.as_bytes()),
             },
         }

@@ -121,6 +121,9 @@ impl Shelf {
                 Pattern::Cidr(cidr) => {
                     drawer(&mut self.networks, cidr.prefix_len).entry(cidr.addr).or_default().push(rule);
                 }
+                Pattern::Glob(glob) if !glob.prefix.is_empty() => {
+                    drawer(&mut self.prefixes, glob.prefix.len()).entry(glob.prefix.clone()).or_default().push(rule);
+                }
                 Pattern::Glob(_) | Pattern::Any => self.present.push(rule),
             }
         }
@@ -201,7 +204,8 @@ impl<'a> Census<'a> {
     /// Rules found along with one filed here. What cannot be looked up is found by everybody.
     fn sharers(&self, id: AttrId, matcher: &Matcher) -> usize {
         let shared = |pattern: &Pattern| match pattern {
-            Pattern::Glob(_) | Pattern::Any => self.rules,
+            Pattern::Glob(glob) if glob.prefix.is_empty() => self.rules,
+            Pattern::Any => self.rules,
             pattern => self.patterns.get(&(id, pattern)).copied().unwrap_or(1),
         };
         matcher.any.iter().map(shared).max().unwrap_or(self.rules)

@@ -93,8 +93,7 @@ impl RuleSet {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
-        charges::collect(self, namespace, request, &facts, wall, charges.place(number));
-        Ok(())
+        charges::collect(self, namespace, request, &facts, wall, charges.place(number))
     }
 
     /// Every rule of the request's namespace and what it makes of the request: slow, complete, for people.

@@ -36,7 +36,8 @@ pub struct Rule {
     /// Has absorbed who the rule is; a key's parts follow.
     pub(super) hasher: KeyHasher,
     pub(super) owner: Owner,
-    pub(super) soft: Option<Soft>,
+    /// Makes the lots of one deployment differ from those of another.
+    pub(super) seed: u64,
     pub(super) replaces: Vec<RuleId>,
 }
 
@@ -78,6 +79,9 @@ pub(super) fn endpoint_holds(matcher: &EndpointMatcher, facts: &Facts<'_>) -> bo
 
 /// Stands before a value that another attribute lent: `client_key` where `api_key` is absent. No length is as large.
 const BORROWED: u64 = u64::MAX - 1;
+
+/// Stands before a client key that is an address, in its one spelling.
+const ADDRESS: u64 = u64::MAX - 2;
 
 impl Rule {
     /// True if the rule is enforced; a shadow rule is only reported.
@@ -137,6 +141,10 @@ impl Rule {
                 hasher.part(&key.to_be_bytes());
             }
             AttrId::ENDPOINT => self.absorb_endpoint(hasher, facts),
+            AttrId::CLIENT_KEY if let Some(key) = facts.client_ip() => {
+                hasher.word(ADDRESS);
+                hasher.part(&key.bits().to_be_bytes());
+            }
             _ => hasher.part(facts.value(id).unwrap_or_default().as_bytes()),
         }
     }
@@ -163,6 +171,13 @@ impl Rule {
                 hasher.part(path.as_bytes());
             }
         }
+    }
+
+    /// What a soft rule admits above `limit`, which may be a client's own or a share.
+    pub(super) fn soft_at(&self, limit: &Limit) -> Option<Soft> {
+        let percent = u128::from(self.spec.soft?.percent);
+        let excess = (u128::from(limit.capacity()) * percent).div_ceil(100);
+        Some(Soft { excess: u64::try_from(excess).unwrap_or(u64::MAX), seed: self.seed })
     }
 
     /// A key part as people read it.
@@ -202,7 +217,9 @@ impl Rule {
 /// Which attribute fills a key part: the first one present; failing that, the client key for those that fall back to
 /// it (then `true`).
 pub(super) fn part_of(part: &[AttrId], facts: &Facts<'_>) -> Option<(AttrId, bool)> {
-    if let Some(id) = part.iter().find(|id| present(**id, facts)) {
+    // Among alternatives an empty value counts as absent: an empty header must not hide the address behind it.
+    let filled = |id: &&AttrId| present(**id, facts) && (part.len() == 1 || facts.value(**id) != Some(""));
+    if let Some(id) = part.iter().find(filled) {
         return Some((*id, false));
     }
     let borrows = part.iter().any(|id| id.falls_back()) && facts.has(AttrId::CLIENT_KEY);

@@ -14,11 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Clock, Digest, LimitKind, Owner, Receipt, Span, Time};
+use tollgate_core::{Ask, Charge, Clock, Digest, KeyHasher, LimitKind, Receipt, Secret, Span, Time};
 
 use self::shard::{Look, Shard};
 use crate::sync::{Mutex, MutexGuard};
 use crate::{MonotonicClock, Outcomes, Store, StoreError, Taken};
+
+/// A shard is at least this large; a small store has fewer of them.
+const SHARD_BYTES_MIN: usize = 16 << 10;
 
 /// How large the store may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +105,8 @@ impl Memory {
     }
 
     fn with_hands(config: MemoryConfig, clock: Hands) -> Memory {
-        let config = MemoryConfig { shards: config.shards.clamp(1, 1 << 16), ..config };
+        let most = (config.max_memory / SHARD_BYTES_MIN).clamp(1, 1 << 16);
+        let config = MemoryConfig { shards: config.shards.clamp(1, most), ..config };
         let budget = (config.max_memory / config.shards).max(Shard::BUDGET_MIN);
         let shards = (0..config.shards).map(|_| Line(Mutex::new(Shard::new(budget)))).collect();
         Memory { shards, clock, config, overflowed: AtomicU64::new(0) }
@@ -120,6 +124,11 @@ impl Memory {
         // Read before locking: a few nanoseconds of age are a tiny step back, which every algorithm absorbs, and the
         // lock is held that much shorter.
         let now = self.clock.now();
+        if charges.iter().any(|charge| charge.owner.is_overflowing()) {
+            let redirected =
+                charges.iter().map(|charge| self.redirect(charge, charge.owner.is_overflowing())).collect();
+            return Taken { allowed: self.take_redirected(redirected, now, outcomes), now };
+        }
         let allowed = match charges {
             [] => true,
             [charge] => self.take_one(charge, now, outcomes),
@@ -131,7 +140,15 @@ impl Memory {
     /// [`Store::give_back`], at once.
     pub fn give_back_now(&self, receipts: &[Receipt]) -> usize {
         let now = self.clock.now();
-        receipts.iter().filter(|receipt| self.lock(receipt.bucket).give_back(receipt, now)).count()
+        let give_back = |receipt: &&Receipt| match receipt.owner.is_overflowing() {
+            false => self.lock(receipt.bucket).give_back(receipt, now),
+            true => {
+                let Charge { bucket, limit, owner, .. } = self.redirect(&receipt.charge(Ask::Peek(0)), true);
+                let Receipt { units, stamp, slot, number, .. } = **receipt;
+                self.lock(bucket).give_back(&Receipt { bucket, limit, owner, units, stamp, slot, number }, now)
+            }
+        };
+        receipts.iter().filter(give_back).count()
     }
 
     /// [`Store::forget`], at once.
@@ -170,21 +187,21 @@ impl Memory {
 
     #[cold]
     fn take_one_overflowed(&self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> bool {
-        self.take_one(&self.overflowed(charge), now, outcomes)
+        self.overflowed.fetch_add(1, Ordering::Relaxed);
+        self.take_one(&self.redirect(charge, true), now, outcomes)
     }
 
     fn take_many(&self, charges: &[Charge], now: Time, outcomes: &mut Outcomes) -> bool {
         let mut locks = Locks::new(self, charges);
         let mut looks: SmallVec<[Look; 16]> = SmallVec::new();
-        looks.extend(charges.iter().map(|charge| locks.of(charge).look(charge, now)));
+        looks.extend(charges.iter().map(|charge| locks.look(charge, now)));
         if looks.contains(&Look::Full) {
             drop(locks); // the overflow buckets live in other shards, which have their place in the order of locking
-            let redirect = |(charge, look): (&Charge, &Look)| match look {
-                Look::Full => self.overflowed(charge),
-                Look::Seen { .. } => *charge,
-            };
-            let redirected: SmallVec<[Charge; 16]> = charges.iter().zip(&looks).map(redirect).collect();
-            return self.take_many(&redirected, now, outcomes);
+            let full = looks.iter().filter(|look| **look == Look::Full).count();
+            self.overflowed.fetch_add(full as u64, Ordering::Relaxed);
+            let redirected =
+                charges.iter().zip(&looks).map(|(charge, look)| self.redirect(charge, *look == Look::Full));
+            return self.take_redirected(redirected.collect(), now, outcomes);
         }
         let passes = charges.iter().zip(&looks).all(|(charge, look)| look.admits() || !charge.is_enforced());
         for (charge, look) in charges.iter().zip(looks) {
@@ -194,13 +211,45 @@ impl Memory {
         passes
     }
 
-    /// The same charge on its owner's overflow bucket, for which there always is room: there is one per rule.
+    /// Takes charges of which several may have come to share an overflow bucket: those are asked as one. Where their
+    /// asks cannot be joined, each is asked for itself.
     #[cold]
-    fn overflowed(&self, charge: &Charge) -> Charge {
-        self.overflowed.fetch_add(1, Ordering::Relaxed);
-        let owner = Owner { share: Shard::EXEMPT, ..charge.owner };
-        let bucket = Digest([u64::from(owner.id).wrapping_mul(0x9e37_79b9_7f4a_7c15), u64::MAX - u64::from(owner.id)]);
-        Charge { bucket, limit: charge.limit.times(self.config.overflow_factor), owner, ..*charge }
+    fn take_redirected(&self, charges: SmallVec<[Charge; 16]>, now: Time, outcomes: &mut Outcomes) -> bool {
+        let mut joined: SmallVec<[Charge; 16]> = SmallVec::new();
+        let mut places: SmallVec<[usize; 16]> = SmallVec::new();
+        for charge in &charges {
+            let twin = joined.iter_mut().enumerate().find_map(|(place, other)| {
+                let ask = (other.bucket == charge.bucket).then(|| other.ask.join(charge.ask))??;
+                Some((place, other, ask))
+            });
+            match twin {
+                Some((place, other, ask)) => {
+                    other.ask = ask;
+                    places.push(place);
+                }
+                None => {
+                    places.push(joined.len());
+                    joined.push(*charge);
+                }
+            }
+        }
+        let passes = self.take_many(&joined, now, outcomes);
+        let answers: Outcomes = places.iter().filter_map(|place| outcomes.get(*place).copied()).collect();
+        *outcomes = answers;
+        passes
+    }
+
+    /// The same charge, if need be on its owner's overflow bucket, for which there always is room: there is one per
+    /// rule.
+    fn redirect(&self, charge: &Charge, overflows: bool) -> Charge {
+        if !overflows {
+            return *charge;
+        }
+        // Spread like any other digest: they share tables with those, and a table with a favourite place degenerates.
+        let mut hasher = KeyHasher::new(Secret::new(*b"overflow buckets"));
+        hasher.word(u64::from(charge.owner.id));
+        let limit = charge.limit.times(self.config.overflow_factor);
+        Charge { bucket: hasher.finish(), limit, owner: charge.owner.overflowing(), ..*charge }
     }
 
     #[inline]
@@ -219,7 +268,14 @@ impl Memory {
 /// The locks of all shards a request touches, taken in index order, so that no two requests wait for each other.
 struct Locks<'a> {
     memory: &'a Memory,
-    held: SmallVec<[(usize, MutexGuard<'a, Shard>); 16]>,
+    held: SmallVec<[Held<'a>; 16]>,
+}
+
+/// One lock, and how many buckets this request will add behind it.
+struct Held<'a> {
+    index: usize,
+    shard: MutexGuard<'a, Shard>,
+    pending: usize,
 }
 
 impl<'a> Locks<'a> {
@@ -227,14 +283,26 @@ impl<'a> Locks<'a> {
         let mut order: SmallVec<[usize; 16]> = charges.iter().map(|charge| memory.index(charge.bucket)).collect();
         order.sort_unstable();
         order.dedup();
-        let held = order.into_iter().filter_map(|index| Some((index, memory.shards.get(index)?.0.lock())));
+        let lock = |index| Some(Held { index, shard: memory.shards.get(index)?.0.lock(), pending: 0 });
+        let held = order.into_iter().filter_map(lock);
         Locks { memory, held: held.collect() }
     }
 
+    fn look(&mut self, charge: &Charge, now: Time) -> Look {
+        let held = self.held(charge);
+        let look = held.shard.look(charge, now, held.pending);
+        held.pending += usize::from(matches!(look, Look::Seen { place: None, .. }));
+        look
+    }
+
     fn of(&mut self, charge: &Charge) -> &mut Shard {
+        &mut self.held(charge).shard
+    }
+
+    fn held(&mut self, charge: &Charge) -> &mut Held<'a> {
         let index = self.memory.index(charge.bucket);
-        let held = self.held.iter_mut().find(|(held, _)| *held == index);
-        &mut held.expect("the shard of every charge is locked").1
+        let held = self.held.iter_mut().find(|held| held.index == index);
+        held.expect("the shard of every charge is locked")
     }
 }
 

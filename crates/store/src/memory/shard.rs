@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use tollgate_core::{
-    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, State, Tat, Time,
-    Window,
+    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Owner, Receipt, Slots, Span, State,
+    Tat, Time, Window,
 };
 
 use super::spent::Spent;
@@ -33,10 +33,18 @@ struct Books {
     tables: usize,
     /// Bytes that states hold outside their entries.
     heap: usize,
-    /// Bytes of entries by owner, for those who may not fill the store.
+    /// Bytes by owner, for those who may not fill the store.
     owned: HashMap<u32, usize>,
     dropped: u64,
+    /// When memory was last taken back from tables that no longer need it.
+    reclaimed: Time,
 }
+
+/// One part in this many of a shard's budget may go to the numbers of spent receipts.
+const SPENT_SHARE: usize = 8;
+
+/// How often a full shard rebuilds its tables to get memory back from those that no longer need it.
+const RECLAIM_EVERY: Span = Span::SECOND;
 
 /// What a look at a charge's bucket showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,8 +94,6 @@ macro_rules! with_table {
 }
 
 impl Shard {
-    /// The share of an owner that never runs out of room: overflow buckets.
-    pub(super) const EXEMPT: u8 = u8::MAX;
     /// A shard can always hold a few buckets.
     pub(super) const BUDGET_MIN: usize = 4096;
 
@@ -111,7 +117,7 @@ impl Shard {
         if let Limit::Gcra(gcra) = &charge.limit
             && charge.soft.is_none()
             && let Some(entry) = self.gcra.find_mut(charge.bucket)
-            && charge.owner.share != Self::EXEMPT
+            && !charge.owner.is_overflowing()
         {
             return Some(take_in(&mut entry.state, gcra, charge, now, outcomes));
         }
@@ -121,18 +127,19 @@ impl Shard {
     /// The same for a new bucket, and for every other algorithm.
     #[inline(never)]
     fn take_alone_slowly(&mut self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> Option<bool> {
-        let Look::Seen { admits, place } = self.look(charge, now) else { return None };
+        let Look::Seen { admits, place } = self.look(charge, now, 0) else { return None };
         let passes = admits || !charge.is_enforced();
         outcomes.push(self.settle(charge, place, now, passes, admits));
         Some(passes)
     }
 
-    /// Would the bucket let the charge pass? Changes no bucket; may tidy up to make room for a new one.
+    /// Would the bucket let the charge pass? Changes no bucket; may tidy up to make room for a new one, after `pending`
+    /// others of the same call.
     #[inline]
-    pub(super) fn look(&mut self, charge: &Charge, now: Time) -> Look {
+    pub(super) fn look(&mut self, charge: &Charge, now: Time, pending: usize) -> Look {
         let limit = charge.limit_at(now);
         let found = with_table!(self, limit, |table, algorithm| look_in(table, &algorithm, charge, now));
-        if found.place().is_none() && charge.ask.writes() && !self.make_room(charge, now) {
+        if found.place().is_none() && charge.ask.cost() > 0 && !self.make_room(charge, now, pending) {
             return Look::Full;
         }
         found
@@ -159,12 +166,16 @@ impl Shard {
         let mut outcome = with_table!(self, charge.limit, |table, algorithm| {
             let place = place.filter(|place| table.get(*place, charge.bucket).is_some());
             let entry = place.or_else(|| table.find(charge.bucket)).and_then(|place| table.get(place, charge.bucket));
-            match entry {
-                Some(entry) => algorithm.view(&entry.state, now, &charge.ask, admits, granted),
-                None => algorithm.view(&Default::default(), now, &charge.ask, admits, granted),
+            let fresh = Default::default();
+            let state = entry.map_or(&fresh, |entry| &entry.state);
+            let outcome = algorithm.view(state, now, &charge.ask, admits, granted);
+            // Counted although another rule refused: the next attempt finds this bucket as the count left it.
+            match admits && !passes && granted > 0 && !algorithm.admits(state, now, &charge.ask) {
+                true => Outcome { wait: algorithm.view(state, now, &charge.ask, false, granted).wait, ..outcome },
+                false => outcome,
             }
         });
-        outcome.overflow = charge.owner.share == Self::EXEMPT;
+        outcome.overflow = charge.owner.is_overflowing();
         outcome
     }
 
@@ -175,7 +186,9 @@ impl Shard {
             let entry = place.and_then(|place| self.slots.get_mut(place, receipt.bucket));
             return entry.is_some_and(|entry| limit.release(&mut entry.state, now, id));
         }
-        if !self.spent.spend(receipt.number, receipt.limit.owes_until(receipt.stamp), now) {
+        let until = receipt.limit.owes_until(receipt.stamp);
+        let most = self.books.budget / SPENT_SHARE;
+        if receipt.number.is_some_and(|number| !self.spent.spend(number, until, now, most)) {
             return false;
         }
         with_table!(self, receipt.limit, |table, algorithm| {
@@ -205,6 +218,28 @@ impl Shard {
         self.queue.turn_hand(now, |entry| books.strike(entry));
         self.log.turn_hand(now, |entry| books.strike(entry));
         self.slots.turn_hand(now, |entry| books.strike(entry));
+        if books.bytes() > books.budget / 2 {
+            self.reclaim(now);
+        }
+    }
+
+    /// Takes memory back from tables that a past flood left large: otherwise a flood of one algorithm would starve the
+    /// others for good. Costs a walk through the shard, hence not more than now and then.
+    #[cold]
+    fn reclaim(&mut self, now: Time) {
+        let books = &mut self.books;
+        if now < books.reclaimed.after(RECLAIM_EVERY) && now >= books.reclaimed {
+            return;
+        }
+        books.reclaimed = now;
+        self.gcra.shrink(now, |entry| books.strike(entry));
+        self.window.shrink(now, |entry| books.strike(entry));
+        self.counter.shrink(now, |entry| books.strike(entry));
+        self.queue.shrink(now, |entry| books.strike(entry));
+        self.log.shrink(now, |entry| books.strike(entry));
+        self.slots.shrink(now, |entry| books.strike(entry));
+        let (small, large) = (self.gcra.bytes() + self.queue.bytes(), self.window.bytes() + self.counter.bytes());
+        books.tables = small + large + self.log.bytes() + self.slots.bytes();
     }
 
     pub(super) fn buckets(&self) -> usize {
@@ -221,38 +256,44 @@ impl Shard {
 
     /// Makes room for one more bucket of the charge's kind: grows while the budget lasts, then drops what is fresh.
     #[inline]
-    fn make_room(&mut self, charge: &Charge, now: Time) -> bool {
-        if charge.owner.share == 100 && with_table!(self, charge.limit, |table, _algorithm| table.has_room()) {
+    fn make_room(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
+        if charge.owner.share == 100 && with_table!(self, charge.limit, |table, _algorithm| table.has_room(pending)) {
             return true;
         }
-        self.make_room_slowly(charge, now)
+        self.make_room_slowly(charge, now, pending)
     }
 
     #[cold]
-    fn make_room_slowly(&mut self, charge: &Charge, now: Time) -> bool {
-        let share = charge.owner.share;
-        if share == Self::EXEMPT {
+    fn make_room_slowly(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
+        if charge.owner.is_overflowing() {
             return true; // goes into the slack that every table keeps: growing for it would make room for the flood
         }
-        let books = &mut self.books;
+        self.try_room(charge, now, pending) || {
+            self.reclaim(now);
+            self.try_room(charge, now, pending)
+        }
+    }
+
+    fn try_room(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
+        let (owner, books) = (charge.owner, &mut self.books);
         with_table!(self, charge.limit, |table, _algorithm| {
-            if !books.may_own_more(charge.owner.id, share) {
+            if !books.may_own_more(owner) {
                 table.turn_hand(now, |entry| books.strike(entry));
-                if !books.may_own_more(charge.owner.id, share) {
+                if !books.may_own_more(owner) {
                     return false;
                 }
             }
-            if table.has_room() {
+            if table.has_room(pending) {
                 return true;
             }
             let before = table.bytes();
-            if books.bytes() - before + table.bytes_grown() <= books.budget {
-                table.grow(now, |entry| books.strike(entry));
+            if books.bytes() - before + table.bytes_grown(pending) <= books.budget {
+                table.grow(now, pending, |entry| books.strike(entry));
                 books.tables = books.tables - before + table.bytes();
             } else {
                 table.turn_hand(now, |entry| books.strike(entry));
             }
-            table.has_room()
+            table.has_room(pending)
         })
     }
 }
@@ -273,33 +314,42 @@ impl Books {
 
     /// Records into a state that may take memory of its own, within what is left.
     #[inline]
-    fn record<S: State>(&mut self, state: &mut S, record: impl FnOnce(&mut S) -> u64) -> u64 {
+    fn record<S: State>(&mut self, owner: Owner, state: &mut S, record: impl FnOnce(&mut S) -> u64) -> u64 {
         if !S::ON_HEAP {
             return record(state);
         }
         let before = state.heap_bytes();
-        state.confine(self.bytes() > self.budget);
+        state.confine(self.bytes() > self.budget || !self.may_own_more(owner));
         let granted = record(state);
-        self.heap = self.heap + state.heap_bytes() - before;
+        self.move_heap(owner.id, before, state.heap_bytes());
         granted
     }
 
+    fn move_heap(&mut self, owner: u32, before: usize, after: usize) {
+        self.heap = (self.heap + after).saturating_sub(before);
+        if let Some(bytes) = self.owned.get_mut(&owner) {
+            *bytes = (*bytes + after).saturating_sub(before);
+        }
+    }
+
     /// True while `owner` has not filled its share of the budget.
-    fn may_own_more(&self, owner: u32, share: u8) -> bool {
-        share >= 100 || self.owned.get(&owner).is_none_or(|bytes| *bytes < self.budget / 100 * usize::from(share))
+    fn may_own_more(&self, owner: Owner) -> bool {
+        let most = self.budget / 100 * usize::from(owner.share);
+        owner.share >= 100 || self.owned.get(&owner.id).is_none_or(|bytes| *bytes < most)
     }
 
     /// Enters a new bucket.
-    fn enter<S>(&mut self, owner: u32, share: u8) {
-        if share < 100 {
-            *self.owned.entry(owner).or_default() += size_of::<Entry<S>>();
+    fn enter<S: State>(&mut self, owner: Owner, state: &S) {
+        if owner.share < 100 {
+            *self.owned.entry(owner.id).or_default() += size_of::<Entry<S>>();
         }
+        self.move_heap(owner.id, 0, state.heap_bytes());
     }
 
     /// Strikes out a bucket that is dropped.
     fn strike<S: State>(&mut self, entry: &Entry<S>) {
         self.dropped += 1;
-        self.heap -= entry.state.heap_bytes().min(self.heap);
+        self.move_heap(entry.owner, entry.state.heap_bytes(), 0);
         if let Some(bytes) = self.owned.get_mut(&entry.owner) {
             *bytes = bytes.saturating_sub(size_of::<Entry<S>>());
         }
@@ -347,13 +397,12 @@ fn record_in<S: State>(
     // An earlier charge of the same request may have moved the entry while making room for its own.
     let place = place.filter(|place| table.get(*place, charge.bucket).is_some()).or_else(|| table.find(charge.bucket));
     if let Some(entry) = place.and_then(|place| table.get_mut(place, charge.bucket)) {
-        return books.record(&mut entry.state, record);
+        return books.record(charge.owner, &mut entry.state, record);
     }
     let mut state = S::default();
     let granted = record(&mut state);
     if !state.is_fresh(now) {
-        books.heap += state.heap_bytes();
-        books.enter::<S>(charge.owner.id, charge.owner.share);
+        books.enter(charge.owner, &state);
         let before = table.bytes();
         table.insert(charge.bucket, state, charge.owner.id);
         books.tables = books.tables - before + table.bytes();

@@ -10,16 +10,16 @@ use tollgate_core::Time;
 pub(super) struct Spent(HashMap<u64, Time>);
 
 impl Spent {
-    /// How many are remembered at most; beyond it receipts are refused, which keeps units charged but never hands any
-    /// out twice.
-    const MOST: usize = 1 << 14;
-
-    /// Spends `number`, unless it is spent already or there is no room to remember it.
-    pub(super) fn spend(&mut self, number: u64, until: Time, now: Time) -> bool {
-        if self.0.len() >= Self::MOST {
+    /// Spends `number`, unless it is spent already or `most` bytes of them are remembered: then receipts are refused,
+    /// which keeps units charged but never hands any out twice.
+    pub(super) fn spend(&mut self, number: u64, until: Time, now: Time, most: usize) -> bool {
+        if self.bytes() > most && self.0.len() == self.0.capacity() {
             self.0.retain(|_, until| *until > now);
+            if self.0.len() == self.0.capacity() {
+                return false;
+            }
         }
-        if self.0.len() >= Self::MOST || self.0.contains_key(&number) {
+        if self.0.contains_key(&number) {
             return false;
         }
         if until > now {

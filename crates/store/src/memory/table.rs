@@ -32,6 +32,10 @@ const VACANT: Digest = Digest([0, 0]);
 /// How long a bucket stays after it became fresh, while there is memory to grow into.
 const GRACE: Span = Span::from_secs(5);
 
+/// How long a bucket stays after it became fresh, even in a full store: a request that read the clock before another one
+/// tidied up must still find it.
+const MARGIN: Span = Span::SECOND;
+
 /// Entries looked at by one turn of the hand: bounded work for the request that has to wait for it.
 const HAND_STEP: usize = 64;
 
@@ -83,14 +87,24 @@ impl<S: State> Table<S> {
         self.entries.get_mut(place).filter(|entry| entry.bucket == bucket)
     }
 
-    /// True if one more entry fits without growing.
-    pub(super) fn has_room(&self) -> bool {
-        self.len < most(self.homes)
+    /// True if one more entry fits without growing, after `pending` others.
+    #[inline]
+    pub(super) fn has_room(&self, pending: usize) -> bool {
+        self.len + pending < most(self.homes)
     }
 
-    /// Bytes the table would occupy after growing.
-    pub(super) fn bytes_grown(&self) -> usize {
-        slots(grown(self.homes)) * size_of::<Entry<S>>()
+    /// Bytes the table would occupy with room for one more entry after `pending` others.
+    pub(super) fn bytes_grown(&self, pending: usize) -> usize {
+        slots(self.homes_for(pending)) * size_of::<Entry<S>>()
+    }
+
+    /// Homes to have room for one more entry after `pending` others: a quarter more, as often as needed.
+    fn homes_for(&self, pending: usize) -> usize {
+        let mut homes = grown(self.homes);
+        while most(homes) <= self.len + pending {
+            homes = grown(homes);
+        }
+        homes
     }
 
     /// Puts a new entry in; answers its place. Grows by itself when probing runs off the end, which the caller's
@@ -111,14 +125,31 @@ impl<S: State> Table<S> {
         }
     }
 
-    /// Rebuilds the table without what has been fresh for a while, with room for a quarter more if most is left;
-    /// calls `dropped` with every entry that goes. A bucket that was fresh only for a moment stays: it is probably in
-    /// use, and making it anew costs more than keeping it.
-    pub(super) fn grow(&mut self, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+    /// Rebuilds the table without what has been fresh for a while, larger if little was; calls `dropped` with every
+    /// entry that goes. A bucket that was fresh only for a moment stays: it is probably in use, and making it anew
+    /// costs more than keeping it.
+    pub(super) fn grow(&mut self, now: Time, pending: usize, dropped: impl FnMut(&Entry<S>)) {
         let now = now.before(GRACE);
-        let live = self.entries.iter().filter(|entry| entry.bucket != VACANT && !entry.state.is_fresh(now)).count();
-        let homes = if live < most(self.homes) * 4 / 5 { self.homes } else { grown(self.homes) };
-        self.resize(homes, |entry| {
+        let enough = self.live(now) + pending < most(self.homes) * 4 / 5;
+        let homes = if enough { self.homes } else { self.homes_for(pending) };
+        self.rebuild(homes, now, dropped);
+    }
+
+    /// Gives memory back that a past flood took: rebuilds a table of which little is used, at the size of that.
+    pub(super) fn shrink(&mut self, now: Time, dropped: impl FnMut(&Entry<S>)) {
+        let now = now.before(MARGIN);
+        let live = self.live(now);
+        if self.homes > 64 && live * 3 < most(self.homes) {
+            self.rebuild(live * 2, now, dropped);
+        }
+    }
+
+    fn live(&self, now: Time) -> usize {
+        self.entries.iter().filter(|entry| entry.bucket != VACANT && !entry.state.is_fresh(now)).count()
+    }
+
+    fn rebuild(&mut self, homes: usize, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+        self.resize(homes.max(8), |entry| {
             let keep = !entry.state.is_fresh(now);
             if !keep {
                 dropped(entry);
@@ -129,6 +160,7 @@ impl<S: State> Table<S> {
 
     /// Turns the hand: looks at the next few entries and drops those that equal a fresh bucket.
     pub(super) fn turn_hand(&mut self, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+        let now = now.before(MARGIN);
         for _ in 0..HAND_STEP.min(self.entries.len()) {
             if self.hand >= self.entries.len() {
                 self.hand = 0;
@@ -223,8 +255,8 @@ mod tests {
     fn everything_inserted_is_found_through_growth_and_removal() {
         let mut table = Table::<Tat>::default();
         for n in 0..10_000 {
-            if !table.has_room() {
-                table.grow(Time::ZERO, |_| {});
+            if !table.has_room(0) {
+                table.grow(Time::ZERO, 0, |_| {});
             }
             table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
         }
@@ -243,28 +275,43 @@ mod tests {
     fn growing_drops_only_what_is_fresh() {
         let mut table = Table::<Tat>::default();
         for n in 0..1000 {
-            if !table.has_room() {
-                table.grow(Time::ZERO, |_| {});
+            if !table.has_room(0) {
+                table.grow(Time::ZERO, 0, |_| {});
             }
             table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
         }
         let mut dropped = 0;
-        table.grow(Time::from_nanos(500).after(GRACE), |_| dropped += 1);
+        table.grow(Time::from_nanos(500).after(GRACE), 0, |_| dropped += 1);
         assert_eq!((dropped, table.len()), (500, 500));
         assert!((500..1000).all(|n| table.find(digest(n)).is_some()));
+    }
+
+    #[test]
+    fn an_empty_table_gives_its_memory_back() {
+        let mut table = Table::<Tat>::default();
+        for n in 0..1000 {
+            if !table.has_room(0) {
+                table.grow(Time::ZERO, 0, |_| {});
+            }
+            table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
+        }
+        let full = table.bytes();
+        table.shrink(Time::from_nanos(990).after(MARGIN), |_| {});
+        assert!(table.len() == 10 && table.bytes() < full / 10, "{} of {full}", table.bytes());
+        assert!((990..1000).all(|n| table.find(digest(n)).is_some()));
     }
 
     #[test]
     fn the_hand_reaches_every_fresh_entry() {
         let mut table = Table::<Tat>::default();
         for n in 0..1000 {
-            if !table.has_room() {
-                table.grow(Time::ZERO, |_| {});
+            if !table.has_room(0) {
+                table.grow(Time::ZERO, 0, |_| {});
             }
             table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
         }
         for _ in 0..64 {
-            table.turn_hand(Time::from_nanos(900), |_| {});
+            table.turn_hand(Time::from_nanos(900).after(MARGIN), |_| {});
         }
         assert_eq!(table.len(), 100);
     }

@@ -8,7 +8,9 @@ pub fn durations(data: &[u8]) {
     let length = data.len().min(8);
     number[..length].copy_from_slice(&data[..length]);
     let number = u64::from_le_bytes(number);
-    [number, number >> 16, number >> 40, number / 1_000_000_000 * 1_000_000_000].into_iter().for_each(check_number);
+    let days = number % 213_503 * 86_400_000_000_000;
+    let whole = number / 1_000_000_000 * 1_000_000_000;
+    [number, number >> 16, number >> 40, whole, days].into_iter().for_each(check_number);
     let text = String::from_utf8_lossy(data);
     let text = text.trim_end_matches('\n');
     check_duration(text);

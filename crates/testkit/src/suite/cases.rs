@@ -1,7 +1,7 @@
 //! The promises of [`Store`], one function each.
 
 use tollgate_core::{
-    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Outcome, Receipt, SlidingCounter,
+    Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Outcome, Owner, Receipt, SlidingCounter,
     SlidingLog, SlotId, Span, Time, Wait,
 };
 use tollgate_store::{Outcomes, Store, Taken};
@@ -100,8 +100,7 @@ pub(super) async fn up_to_takes_what_is_there<F: Fixture>(fixture: &F) {
 }
 
 fn receipt(charge: &Charge, outcome: &Outcome, number: u64) -> Receipt {
-    let Charge { bucket, limit, .. } = *charge;
-    Receipt { bucket, limit, units: outcome.granted, stamp: outcome.stamp, slot: None, number }
+    Receipt { number: Some(number), ..Receipt::of(charge, outcome) }
 }
 
 fn every_rate_limit() -> [Limit; 4] {
@@ -148,7 +147,7 @@ pub(super) async fn slots_are_held_renewed_and_released<F: Fixture>(fixture: &F)
     let [a, b, c] = [SlotId(1), SlotId(2), SlotId(3)];
     let release = |id| {
         let stamp = Time::ZERO;
-        [Receipt { bucket: bucket(1), limit, units: 1, stamp, slot: Some(id), number: 0 }]
+        [Receipt { bucket: bucket(1), limit, units: 1, stamp, slot: Some(id), number: None, owner: Owner::new(0) }]
     };
     for (id, allowed) in [(a, true), (b, true), (a, true), (c, false)] {
         assert_eq!(take(fixture, &[ask(Ask::Hold(id))]).await.0.allowed, allowed, "{id}");

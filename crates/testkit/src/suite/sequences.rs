@@ -83,7 +83,9 @@ pub(super) async fn agree_with_the_reference<F: Fixture>(fixture: &F, seed: u64)
         let give_back = draw.below(10) == 0;
         if let Some((charge, units, stamp)) = kept.pop().filter(|_| give_back) {
             let number = 1 + step as u64;
-            let receipt = Receipt { bucket: charge.bucket, limit: charge.limit, units, stamp, slot: None, number };
+            let owner = charge.owner;
+            let (bucket, limit, number) = (charge.bucket, charge.limit, Some(number));
+            let receipt = Receipt { bucket, limit, owner, units, stamp, slot: None, number };
             fixture.store().give_back(&[receipt]).await.expect("the store answers");
             reference.refund(now, &charge, units, Some(stamp));
         }
