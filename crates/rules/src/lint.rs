@@ -3,16 +3,18 @@
 //! A lint must be right nearly always, or people learn to look away. So each of these names a rule that cannot do what
 //! its author wrote it for.
 
-use std::collections::HashMap;
+mod rivals;
+
 use std::time::Duration;
 
 use crate::endpoint::EndpointMatcher;
-use crate::key::{KNOWN_ATTRIBUTES, KeyBy};
+use crate::key::KNOWN_ATTRIBUTES;
 use crate::nearest::nearest;
 use crate::pattern::{Matcher, Pattern};
 use crate::problem::{Problem, Problems};
 use crate::spec::{LimitSpec, MatchSpec, Mode, Place, RuleFile, RuleSpec};
 use crate::yaml::{self, Kind, Node};
+use rivals::Rivals;
 
 /// A burst worth more than this much of its rate is more than a few seconds.
 const BURST_SECONDS: u128 = 5;
@@ -31,71 +33,6 @@ pub fn lint(file: &RuleFile) -> Problems {
         problems.extend(misspelt_attributes(rule, &field));
     }
     problems
-}
-
-/// The rules that can keep others from deciding, told apart once: comparing every rule with every other takes minutes
-/// when there are many.
-struct Rivals<'a> {
-    default_key: Option<&'a KeyBy>,
-    exempting: Vec<&'a RuleSpec>,
-    /// Rules that count, by key and anchor, in the order of the file.
-    counting: HashMap<(Option<&'a KeyBy>, Anchor<'a>), Vec<(usize, &'a RuleSpec)>>,
-}
-
-/// One of the values that a condition names: what [`includes`] finds in no rule without it. `None` if all are open.
-type Anchor<'a> = Option<(&'a str, &'a str)>;
-
-impl<'a> Rivals<'a> {
-    fn of(file: &'a RuleFile) -> Self {
-        let mut rivals = Self { default_key: file.key_by.as_ref(), exempting: Vec::new(), counting: HashMap::new() };
-        for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode == Mode::Enforce) {
-            if rule.unlimited || !rule.replaces.is_empty() {
-                rivals.exempting.push(rule);
-            }
-            if !rule.unlimited && rule.soft.is_none() {
-                for anchor in anchors(&rule.matches) {
-                    rivals.counting.entry((rivals.key_of(rule), anchor)).or_default().push((number, rule));
-                }
-            }
-        }
-        rivals
-    }
-
-    fn key_of(&self, rule: &'a RuleSpec) -> Option<&'a KeyBy> {
-        rule.key_by.as_ref().or(self.default_key)
-    }
-
-    /// The first rule that `wanted` finds among those with the key of `rule` whose conditions may include its own.
-    fn find(&self, rule: &'a RuleSpec, wanted: impl Fn(usize, &RuleSpec) -> bool) -> Option<&'a RuleSpec> {
-        let exact = |(name, matcher): &'a (String, Matcher)| Some(Some((name.as_str(), exact(matcher.any.first()?)?)));
-        let met = rule.matches.attributes.iter().filter_map(exact).chain([None, endpoint_anchor(&rule.matches)]);
-        let lists = met.filter_map(|anchor| self.counting.get(&(self.key_of(rule), anchor)));
-        let found = lists.filter_map(|list| list.iter().find(|(number, by)| wanted(*number, by)));
-        found.min_by_key(|(number, _)| *number).map(|(_, by)| *by)
-    }
-}
-
-/// Every rule included in these conditions meets one of these anchors.
-fn anchors(matches: &MatchSpec) -> Vec<Anchor<'_>> {
-    for (name, matcher) in &matches.attributes {
-        let values: Option<Vec<&str>> = matcher.any.iter().map(exact).collect();
-        if let Some(values) = values.filter(|values| !values.is_empty()) {
-            return values.into_iter().map(|value| Some((name.as_str(), value))).collect();
-        }
-    }
-    vec![endpoint_anchor(matches)]
-}
-
-fn endpoint_anchor(matches: &MatchSpec) -> Anchor<'_> {
-    let endpoint = matches.endpoint.as_ref().filter(|endpoint| !endpoint.is_any())?;
-    Some(("endpoint", endpoint.any.first()?.path.as_str()))
-}
-
-fn exact(pattern: &Pattern) -> Option<&str> {
-    match pattern {
-        Pattern::Exact(value) => Some(value),
-        _ => None,
-    }
 }
 
 /// The same warnings, each at the field it is about instead of at its rule. Needs the text the file was read from.

@@ -143,6 +143,7 @@ fn keys(namespace: &str, sent: &Sent, custom: usize, lot: u64) -> Option<Vec<Key
         "endpoint" => endpoint.as_ref().map(|(method, path)| place(rule, *method, path, lax)),
         "method" => endpoint.as_ref()?.0.map(str::to_owned),
         "path" => endpoint.as_ref().map(|(_, path)| path.clone()),
+        "client_key" => known.get(name).map(|text| client(text, prefix)),
         _ => known.get(name).cloned(),
     };
     let mut keys = Vec::new();
@@ -150,9 +151,13 @@ fn keys(namespace: &str, sent: &Sent, custom: usize, lot: u64) -> Option<Vec<Key
         let applies = rule.endpoints.is_empty()
             || endpoint.as_ref().is_some_and(|(method, path)| pattern_of(&rule, *method, path, lax).is_some());
         let filled = |names: &&[&str]| {
-            let own = names.iter().find_map(|name| Some(((*name).to_owned(), false, value(&rule, name)?)));
+            let own = names.iter().find_map(|name| {
+                let value = value(&rule, name)?;
+                let hidden = names.len() > 1 && known.get(*name).is_some_and(String::is_empty);
+                (!hidden).then(|| ((*name).to_owned(), false, value))
+            });
             let borrows = names.iter().any(|name| ["api_key", "user_id"].contains(name));
-            own.or_else(|| Some(("client_key".to_owned(), true, known.get("client_key").filter(|_| borrows)?.clone())))
+            own.or_else(|| Some(("client_key".to_owned(), true, value(&rule, "client_key").filter(|_| borrows)?)))
         };
         let parts: Vec<Part> = rule.key.iter().map(filled).collect();
         if applies && (rule.shares || !parts.contains(&None)) {
@@ -161,6 +166,12 @@ fn keys(namespace: &str, sent: &Sent, custom: usize, lot: u64) -> Option<Vec<Key
         }
     }
     Some(keys)
+}
+
+/// A client key as it is counted: an address in its one spelling, anything else as it is.
+fn client(text: &str, prefix: u8) -> String {
+    let address = text.strip_prefix("ip:").and_then(addresses::reference);
+    address.map_or_else(|| text.to_owned(), |address| format!("address {:?}", addresses::counted(address, prefix)))
 }
 
 /// What was sent, what the client key says, and what the files know of the client, in this order of precedence.

@@ -4,7 +4,7 @@
 //! case by case, and last compares it with the [`Reference`](crate::Reference) on long random sequences. A new store
 //! gets the whole suite with one test:
 //!
-//! ```ignore
+//! ```text
 //! #[tokio::test]
 //! async fn my_store_passes_the_suite() {
 //!     suite::run(async || MyFixture::start().await).await;

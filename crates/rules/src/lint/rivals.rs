@@ -1,0 +1,120 @@
+//! Which rules a rule is compared with: those filed under what it asks for, because comparing every rule with every
+//! other takes minutes when there are many.
+
+use std::collections::HashMap;
+
+use crate::key::KeyBy;
+use crate::pattern::Pattern;
+use crate::spec::{MatchSpec, Mode, RuleFile, RuleSpec};
+
+/// The rules that can keep others from deciding.
+pub(super) struct Rivals<'a> {
+    default_key: Option<&'a KeyBy>,
+    /// Rules that exempt from others.
+    pub(super) exempting: Vec<&'a RuleSpec>,
+    /// Rules that count, by key and anchor, in the order of the file.
+    counting: HashMap<(Option<&'a KeyBy>, Anchor<'a>), Vec<Numbered<'a>>>,
+}
+
+/// A rule and its place in the file.
+type Numbered<'a> = (usize, &'a RuleSpec);
+
+/// One of the values that a condition names: no rule without it is included. `None` if all are open.
+type Anchor<'a> = Option<(&'a str, &'a str)>;
+
+impl<'a> Rivals<'a> {
+    pub(super) fn of(file: &'a RuleFile) -> Self {
+        let mut rivals = Self { default_key: file.key_by.as_ref(), exempting: Vec::new(), counting: HashMap::new() };
+        for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode == Mode::Enforce) {
+            if rule.unlimited || !rule.replaces.is_empty() {
+                rivals.exempting.push(rule);
+            }
+            if !rule.unlimited && rule.soft.is_none() {
+                for anchor in anchors(&rule.matches) {
+                    rivals.counting.entry((rivals.key_of(rule), anchor)).or_default().push((number, rule));
+                }
+            }
+        }
+        rivals
+    }
+
+    fn key_of(&self, rule: &'a RuleSpec) -> Option<&'a KeyBy> {
+        rule.key_by.as_ref().or(self.default_key)
+    }
+
+    /// The first rule that `wanted` finds among those with the key of `rule` whose conditions may include its own.
+    pub(super) fn find(&self, rule: &'a RuleSpec, wanted: impl Fn(usize, &RuleSpec) -> bool) -> Option<&'a RuleSpec> {
+        let lists = met(&rule.matches).filter_map(|anchor| self.counting.get(&(self.key_of(rule), anchor)));
+        let found = lists.filter_map(|list| list.iter().find(|(number, by)| wanted(*number, by)));
+        found.min_by_key(|(number, _)| *number).map(|(_, by)| *by)
+    }
+}
+
+/// Every rule included in these conditions meets one of these anchors.
+fn anchors(matches: &MatchSpec) -> Vec<Anchor<'_>> {
+    for (name, matcher) in &matches.attributes {
+        let values: Option<Vec<&str>> = matcher.any.iter().map(exact).collect();
+        if let Some(values) = values.filter(|values| !values.is_empty()) {
+            return values.into_iter().map(|value| Some((name.as_str(), value))).collect();
+        }
+    }
+    vec![endpoint_anchor(matches)]
+}
+
+/// The anchors that these conditions meet.
+fn met(matches: &MatchSpec) -> impl Iterator<Item = Anchor<'_>> {
+    let first =
+        matches.attributes.iter().filter_map(|(name, matcher)| Some((name.as_str(), exact(matcher.any.first()?)?)));
+    first.map(Some).chain([None, endpoint_anchor(matches)])
+}
+
+fn endpoint_anchor(matches: &MatchSpec) -> Anchor<'_> {
+    let endpoint = matches.endpoint.as_ref().filter(|endpoint| !endpoint.is_any())?;
+    Some(("endpoint", endpoint.any.first()?.path.as_str()))
+}
+
+fn exact(pattern: &Pattern) -> Option<&str> {
+    match pattern {
+        Pattern::Exact(value) => Some(value),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::includes;
+    use super::*;
+
+    #[test]
+    fn what_includes_a_rule_is_found_by_its_anchors() {
+        let conditions = [
+            "",
+            "tier: a",
+            "tier: b",
+            "tier: [a, b]",
+            "tier: [a, '!b']",
+            "tier: 'a*'",
+            "tier: '*'",
+            "tier: '!a'",
+            "endpoint: /x",
+            "endpoint: [/x, /y]",
+            "endpoint: '*'",
+            "endpoint: '!/x'",
+            "tier: a, endpoint: /x",
+            "tier: [b, a], org: o",
+            "org: o, tier: a",
+            "org: '*', tier: [a, b], endpoint: [/y, /x]",
+            "ip: 10.0.0.0/8",
+        ];
+        let rule = |matches| format!("  - {{ match: {{ {matches} }}, limit: {{ requests: 1, window: 1s }} }}\n");
+        let text = format!("rules:\n{}", conditions.map(rule).concat());
+        let rules = crate::read("rules.yaml", &text).unwrap_or_else(|report| panic!("{report}")).rules;
+        let mut included = 0;
+        for (outer, inner) in rules.iter().flat_map(|outer| rules.iter().map(move |inner| (outer, inner))) {
+            let found = anchors(&outer.matches).iter().any(|anchor| met(&inner.matches).any(|own| own == *anchor));
+            assert!(found || !includes(&outer.matches, &inner.matches), "{outer:?}\n{inner:?}");
+            included += usize::from(includes(&outer.matches, &inner.matches));
+        }
+        assert!(included > 50, "{included}");
+    }
+}
