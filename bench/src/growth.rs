@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tollgate_testkit::plot::{Plot, Scale};
 
-use crate::field::{self, TOLLGATE};
+use crate::field;
 use crate::options::Options;
 use crate::peers::Decides;
 use crate::race::{Course, Field, Plan, Standings, race};
@@ -14,7 +14,13 @@ use crate::workload::Workload;
 
 const KEYS: [usize; 9] = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
 const QUICK_KEYS_MOST: usize = 1_000_000;
-const RULES: [usize; 7] = [10, 30, 100, 300, 1_000, 3_000, 10_000];
+/// How many rules, and the names of the engines that have so many, of which one or three match.
+const RULES: [(usize, &str, &str); 4] = [
+    (10, "1 of 10", "3 of 10"),
+    (100, "1 of 100", "3 of 100"),
+    (1_000, "1 of 1,000", "3 of 1,000"),
+    (10_000, "1 of 10,000", "3 of 10,000"),
+];
 const THREADS_KEYS: [(usize, &str); 3] = [(1, "1 hot key"), (100_000, "100 k keys"), (1_000_000, "1 M keys")];
 
 /// One measured curve.
@@ -35,7 +41,7 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     keep("growth-rules", "rules", plot, &lines, report)?;
     let lines = by_threads(options);
     let plot =
-        Plot::new("Throughput by number of threads").x("threads", Scale::Linear).y("million checks/s", Scale::Linear);
+        Plot::new("Throughput by number of threads").x("threads", Scale::Log10).y("million checks/s", Scale::Linear);
     keep("growth-threads", "threads", plot, &lines, report)
 }
 
@@ -54,25 +60,30 @@ fn by_keys(options: &Options, plan: &Plan) -> Vec<Line> {
 
 fn by_rules(options: &Options, plan: &Plan) -> anyhow::Result<Vec<Line>> {
     let checks = if options.quick { 100_000 } else { 300_000 };
-    let course = Course::new(10_000, checks, 1);
-    let mut lines = Vec::new();
-    for matching in [1, 3] {
-        let mut points = Vec::new();
-        for rules in RULES {
-            let workload = Workload { rules, matching, overrides: 0 };
-            workload.compile()?;
-            let build =
-                || -> Field { vec![(TOLLGATE, Box::new(Decides::new(workload.compile().expect("compiled before"))))] };
-            points.push((rules as f64, race(&build, &course, plan).of(TOLLGATE, 1).cpu.median()));
-        }
-        let name = format!(
-            "{matching} rule{} match{}",
-            if matching == 1 { "" } else { "s" },
-            if matching == 1 { "es" } else { "" }
-        );
-        lines.push(Line { name, points });
+    let workload = |rules: usize, matching: usize| Workload { rules, matching, overrides: 0 };
+    for (rules, _, _) in RULES {
+        workload(rules, 3).compile()?; // a mistake is told here; below it could only panic
     }
-    Ok(lines)
+    let build = || -> Field {
+        let engine = |rules, matching| Decides::new(workload(rules, matching).compile().expect("compiled before"));
+        RULES
+            .iter()
+            .flat_map(|(rules, one, three)| [(*one, engine(*rules, 1)), (*three, engine(*rules, 3))])
+            .map(|(name, engine)| (name, Box::new(engine) as _))
+            .collect()
+    };
+    let standings = race(&build, &Course::new(10_000, checks, 1), plan);
+    let time = |name: &str| standings.of(name, 1).cpu.median();
+    Ok(vec![
+        Line {
+            name: "1 rule matches".to_owned(),
+            points: RULES.map(|(rules, one, _)| (rules as f64, time(one))).to_vec(),
+        },
+        Line {
+            name: "3 rules match".to_owned(),
+            points: RULES.map(|(rules, _, three)| (rules as f64, time(three))).to_vec(),
+        },
+    ])
 }
 
 fn by_threads(options: &Options) -> Vec<Line> {

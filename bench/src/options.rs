@@ -30,10 +30,11 @@ Options:
   --out FILE    Keep the report as FILE.
   --help        Print this.
 
-How to read it: times are CPU time of the measured thread, so that other processes do not count; they are
-medians, and ± is the distance between the quartiles. Candidates take turns (A B C A B C ...), ratios are taken
-round by round. A round in which a thread waited for its core more than a tenth of the time is counted as noisy,
-and stays in. A shared machine still shows through caches and memory: repeat what surprises you.
+How to read it: times are CPU time of the measured thread, and throughput leaves out the time in which a thread
+was ready and had no core, so that other processes do not count; \"by the wall\" has it in. Figures are medians, and
+± is the distance between the quartiles. Candidates take turns (A B C A B C ...), ratios are taken round by round.
+A round in which a thread waited for its core more than a tenth of the time is counted as noisy, and stays in.
+A shared machine still shows through caches and memory: repeat what surprises you.
 ";
 
 /// What was asked for.

@@ -35,9 +35,9 @@ pub struct Times {
     pub threads: usize,
     /// CPU nanoseconds per check.
     pub cpu: Sample,
-    /// Checks per microsecond of all threads together, by their CPU time.
+    /// Checks per microsecond of all threads together, the wait for cores left out.
     pub throughput: Sample,
-    /// The same by the wall: less, when the machine is shared.
+    /// The same with it: less, when the machine is shared.
     pub throughput_wall: Sample,
     /// Rounds in which a thread did not get its core.
     pub noisy: usize,
@@ -162,7 +162,7 @@ impl Times {
         let all: f64 = laps.iter().map(checks).sum();
         let cpu: f64 = elapsed.iter().map(|lap| lap.cpu).sum();
         let wall = elapsed.iter().map(|lap| lap.wall).fold(0.0, f64::max);
-        let rate: f64 = laps.iter().zip(elapsed).map(|(lap, elapsed)| checks(lap) / elapsed.cpu * 1e3).sum();
+        let rate: f64 = laps.iter().zip(elapsed).map(|(lap, elapsed)| checks(lap) / elapsed.own() * 1e3).sum();
         self.cpu.extend([cpu / all]);
         self.throughput.extend([rate]);
         self.throughput_wall.extend([all / wall * 1e3]);
@@ -183,5 +183,5 @@ impl Times {
     }
 
     /// The heads of those columns.
-    pub const HEADS: [&str; 6] = ["candidate", "ns per check", "±", "M checks/s by CPU", "by wall", "noisy"];
+    pub const HEADS: [&str; 6] = ["candidate", "ns per check", "±", "M checks/s", "by the wall", "noisy"];
 }

@@ -6,6 +6,7 @@ use crate::{Concurrency, FixedWindow, Gcra, Queue, SlidingCounter, SlidingLog, S
 
 /// Any of the algorithms. Known alternatives, hence an enum: stores match on it, and it is copied, not boxed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)] // a tag of its own, as wide as the fields: copied whole, a limit is read back at once
 pub enum Limit {
     /// Token bucket, GCRA, leaky bucket as a meter.
     Gcra(Gcra),

@@ -352,7 +352,7 @@ fn namespaces_do_not_see_each_other() {
     assert!(RuleSet::compile(&[file("a", 1), file("a", 2)], &CompileOptions::for_test()).is_err());
 }
 
-/// Found by fuzzing: a custom attribute of that name used to make a bucket of its own for every value.
+/// A custom attribute of that name used to make a bucket of its own for every value.
 #[test]
 fn no_attribute_can_pose_as_the_namespace() {
     let set = set("rules: [{ key_by: namespace, limit: { requests: 1, window: 1s } }]");

@@ -5,6 +5,7 @@
 //! buckets that equal unused ones; if there are none, new keys share their rule's overflow bucket, so a flood can
 //! neither reset a limit nor grow memory.
 
+mod books;
 mod shard;
 mod spent;
 mod table;
@@ -194,7 +195,9 @@ impl Memory {
     fn take_many(&self, charges: &[Charge], now: Time, outcomes: &mut Outcomes) -> bool {
         let mut locks = Locks::new(self, charges);
         let mut looks: SmallVec<[Look; 16]> = SmallVec::new();
-        looks.extend(charges.iter().map(|charge| locks.look(charge, now)));
+        let places: SmallVec<[Option<usize>; 16]> =
+            charges.iter().map(|charge| locks.of(charge).place(charge)).collect();
+        looks.extend(charges.iter().zip(places).map(|(charge, place)| locks.look(charge, place, now)));
         if looks.contains(&Look::Full) {
             drop(locks); // the overflow buckets live in other shards, which have their place in the order of locking
             let full = looks.iter().filter(|look| **look == Look::Full).count();
@@ -288,9 +291,9 @@ impl<'a> Locks<'a> {
         Locks { memory, held: held.collect() }
     }
 
-    fn look(&mut self, charge: &Charge, now: Time) -> Look {
+    fn look(&mut self, charge: &Charge, place: Option<usize>, now: Time) -> Look {
         let held = self.held(charge);
-        let look = held.shard.look(charge, now, held.pending);
+        let look = held.shard.look(charge, place, now, held.pending);
         held.pending += usize::from(matches!(look, Look::Seen { place: None, .. }));
         look
     }

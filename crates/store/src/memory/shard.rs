@@ -1,14 +1,13 @@
 //! One shard: a table per kind of state, a budget, and what to do when it is spent.
 
-use std::collections::HashMap;
-
 use tollgate_core::{
     Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Owner, Receipt, Slots, Span, State,
     Tat, Time, Window,
 };
 
+use super::books::Books;
 use super::spent::Spent;
-use super::table::{Entry, Table};
+use super::table::Table;
 use crate::Outcomes;
 
 /// Everything behind one lock.
@@ -23,21 +22,6 @@ pub(super) struct Shard {
     slots: Table<Slots>,
     books: Books,
     spent: Spent,
-}
-
-/// What the shard's entries cost, and whom.
-#[derive(Debug, Default)]
-struct Books {
-    budget: usize,
-    /// Bytes of all tables.
-    tables: usize,
-    /// Bytes that states hold outside their entries.
-    heap: usize,
-    /// Bytes by owner, for those who may not fill the store.
-    owned: HashMap<u32, usize>,
-    dropped: u64,
-    /// When memory was last taken back from tables that no longer need it.
-    reclaimed: Time,
 }
 
 /// One part in this many of a shard's budget may go to the numbers of spent receipts.
@@ -127,27 +111,81 @@ impl Shard {
     /// The same for a new bucket, and for every other algorithm.
     #[inline(never)]
     fn take_alone_slowly(&mut self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> Option<bool> {
-        let Look::Seen { admits, place } = self.look(charge, now, 0) else { return None };
+        let place = self.place(charge);
+        let Look::Seen { admits, place } = self.look(charge, place, now, 0) else { return None };
         let passes = admits || !charge.is_enforced();
         outcomes.push(self.settle(charge, place, now, passes, admits));
         Some(passes)
     }
 
-    /// Would the bucket let the charge pass? Changes no bucket; may tidy up to make room for a new one, after `pending`
-    /// others of the same call.
+    /// Where the charge's bucket is. Short, and a step of its own: over several charges the processor waits for all
+    /// their cache misses at once.
     #[inline]
-    pub(super) fn look(&mut self, charge: &Charge, now: Time, pending: usize) -> Look {
-        let limit = charge.limit_at(now);
-        let found = with_table!(self, limit, |table, algorithm| look_in(table, &algorithm, charge, now));
-        if found.place().is_none() && charge.ask.cost() > 0 && !self.make_room(charge, now, pending) {
+    pub(super) fn place(&mut self, charge: &Charge) -> Option<usize> {
+        with_table!(self, &charge.limit, |table, _algorithm| table.find(charge.bucket))
+    }
+
+    /// Would the bucket at `place` let the charge pass? Changes no bucket; may tidy up to make room for a new one, after
+    /// `pending` others of the same call.
+    #[inline]
+    pub(super) fn look(&mut self, charge: &Charge, place: Option<usize>, now: Time, pending: usize) -> Look {
+        let (admits, place) = match charge.soft {
+            None => self.admits(&charge.limit, charge, place, now),
+            Some(_) => self.admits(&charge.limit_at(now), charge, place, now),
+        };
+        if place.is_none() && charge.ask.cost() > 0 && !self.make_room(charge, now, pending) {
             return Look::Full;
         }
-        found
+        Look::Seen { admits, place }
+    }
+
+    #[inline]
+    fn admits(&mut self, limit: &Limit, charge: &Charge, place: Option<usize>, now: Time) -> (bool, Option<usize>) {
+        with_table!(self, limit, |table, algorithm| {
+            // An earlier charge of the same request may have moved the entry while making room for its own.
+            let moved = place.is_some_and(|place| table.get(place, charge.bucket).is_none());
+            let place = if moved { table.find(charge.bucket) } else { place };
+            let admits = match place.and_then(|place| table.get(place, charge.bucket)) {
+                Some(entry) => algorithm.admits(&entry.state, now, &charge.ask),
+                None => algorithm.admits(&Default::default(), now, &charge.ask),
+            };
+            (admits, place)
+        })
     }
 
     /// Records what was decided over all charges, and tells what the bucket now says.
     #[inline]
     pub(super) fn settle(
+        &mut self,
+        charge: &Charge,
+        place: Option<usize>,
+        now: Time,
+        passes: bool,
+        admits: bool,
+    ) -> Outcome {
+        let plain = charge.soft.is_none() && !charge.count_denied && !charge.owner.is_overflowing();
+        if let Some(place) = place.filter(|_| plain) {
+            let books = &mut self.books;
+            let settled = with_table!(self, &charge.limit, |table, algorithm| {
+                table.get_mut(place, charge.bucket).map(|entry| {
+                    let record = |effect| {
+                        let record = |state: &mut _| algorithm.record(state, now, &charge.ask, effect);
+                        books.record(charge.owner, &mut entry.state, record)
+                    };
+                    let granted = charge.effect(passes, admits).map_or(0, record);
+                    algorithm.view(&entry.state, now, &charge.ask, admits, granted)
+                })
+            });
+            if let Some(outcome) = settled {
+                return outcome;
+            }
+        }
+        self.settle_slowly(charge, place, now, passes, admits)
+    }
+
+    /// The same for a bucket that is new, has moved, or has something special about it.
+    #[inline(never)]
+    fn settle_slowly(
         &mut self,
         charge: &Charge,
         place: Option<usize>,
@@ -298,64 +336,6 @@ impl Shard {
     }
 }
 
-impl Look {
-    fn place(self) -> Option<usize> {
-        match self {
-            Look::Seen { place, .. } => place,
-            Look::Full => None,
-        }
-    }
-}
-
-impl Books {
-    fn bytes(&self) -> usize {
-        self.tables + self.heap
-    }
-
-    /// Records into a state that may take memory of its own, within what is left.
-    #[inline]
-    fn record<S: State>(&mut self, owner: Owner, state: &mut S, record: impl FnOnce(&mut S) -> u64) -> u64 {
-        if !S::ON_HEAP {
-            return record(state);
-        }
-        let before = state.heap_bytes();
-        state.confine(self.bytes() > self.budget || !self.may_own_more(owner));
-        let granted = record(state);
-        self.move_heap(owner.id, before, state.heap_bytes());
-        granted
-    }
-
-    fn move_heap(&mut self, owner: u32, before: usize, after: usize) {
-        self.heap = (self.heap + after).saturating_sub(before);
-        if let Some(bytes) = self.owned.get_mut(&owner) {
-            *bytes = (*bytes + after).saturating_sub(before);
-        }
-    }
-
-    /// True while `owner` has not filled its share of the budget.
-    fn may_own_more(&self, owner: Owner) -> bool {
-        let most = self.budget / 100 * usize::from(owner.share);
-        owner.share >= 100 || self.owned.get(&owner.id).is_none_or(|bytes| *bytes < most)
-    }
-
-    /// Enters a new bucket.
-    fn enter<S: State>(&mut self, owner: Owner, state: &S) {
-        if owner.share < 100 {
-            *self.owned.entry(owner.id).or_default() += size_of::<Entry<S>>();
-        }
-        self.move_heap(owner.id, 0, state.heap_bytes());
-    }
-
-    /// Strikes out a bucket that is dropped.
-    fn strike<S: State>(&mut self, entry: &Entry<S>) {
-        self.dropped += 1;
-        self.move_heap(entry.owner, entry.state.heap_bytes(), 0);
-        if let Some(bytes) = self.owned.get_mut(&entry.owner) {
-            *bytes = bytes.saturating_sub(size_of::<Entry<S>>());
-        }
-    }
-}
-
 /// Decides a charge on the only bucket of its request.
 #[inline]
 fn take_in<A: Algorithm>(
@@ -373,16 +353,6 @@ fn take_in<A: Algorithm>(
     };
     outcomes.push(algorithm.view(state, now, &charge.ask, admits, granted));
     passes
-}
-
-#[inline]
-fn look_in<A: Algorithm>(table: &Table<A::State>, algorithm: &A, charge: &Charge, now: Time) -> Look {
-    let place = table.find(charge.bucket);
-    let admits = match place.and_then(|place| table.get(place, charge.bucket)) {
-        Some(entry) => algorithm.admits(&entry.state, now, &charge.ask),
-        None => algorithm.admits(&A::State::default(), now, &charge.ask),
-    };
-    Look::Seen { admits, place }
 }
 
 #[inline]

@@ -1,0 +1,71 @@
+//! What the entries of a shard cost, and whom.
+
+use std::collections::HashMap;
+
+use tollgate_core::{Owner, State, Time};
+
+use super::table::Entry;
+
+/// What the shard's entries cost, and whom.
+#[derive(Debug, Default)]
+pub(super) struct Books {
+    pub(super) budget: usize,
+    /// Bytes of all tables.
+    pub(super) tables: usize,
+    /// Bytes that states hold outside their entries.
+    pub(super) heap: usize,
+    /// Bytes by owner, for those who may not fill the store.
+    pub(super) owned: HashMap<u32, usize>,
+    pub(super) dropped: u64,
+    /// When memory was last taken back from tables that no longer need it.
+    pub(super) reclaimed: Time,
+}
+
+impl Books {
+    pub(super) fn bytes(&self) -> usize {
+        self.tables + self.heap
+    }
+
+    /// Records into a state that may take memory of its own, within what is left.
+    #[inline]
+    pub(super) fn record<S: State>(&mut self, owner: Owner, state: &mut S, record: impl FnOnce(&mut S) -> u64) -> u64 {
+        if !S::ON_HEAP {
+            return record(state);
+        }
+        let before = state.heap_bytes();
+        state.confine(self.bytes() > self.budget || !self.may_own_more(owner));
+        let granted = record(state);
+        self.move_heap(owner.id, before, state.heap_bytes());
+        granted
+    }
+
+    pub(super) fn move_heap(&mut self, owner: u32, before: usize, after: usize) {
+        self.heap = (self.heap + after).saturating_sub(before);
+        if let Some(bytes) = self.owned.get_mut(&owner) {
+            *bytes = (*bytes + after).saturating_sub(before);
+        }
+    }
+
+    /// True while `owner` has not filled its share of the budget.
+    pub(super) fn may_own_more(&self, owner: Owner) -> bool {
+        let most = self.budget / 100 * usize::from(owner.share);
+        owner.share >= 100 || self.owned.get(&owner.id).is_none_or(|bytes| *bytes < most)
+    }
+
+    /// Enters a new bucket.
+    pub(super) fn enter<S: State>(&mut self, owner: Owner, state: &S) {
+        if owner.share < 100 {
+            *self.owned.entry(owner.id).or_default() += size_of::<Entry<S>>();
+        }
+        self.move_heap(owner.id, 0, state.heap_bytes());
+    }
+
+    /// Strikes out a bucket that is dropped.
+    pub(super) fn strike<S: State>(&mut self, entry: &Entry<S>) {
+        self.dropped += 1;
+        self.move_heap(entry.owner, entry.state.heap_bytes(), 0);
+        if let Some(bytes) = self.owned.get_mut(&entry.owner) {
+            *bytes = bytes.saturating_sub(size_of::<Entry<S>>());
+        }
+    }
+}
