@@ -40,7 +40,7 @@ const MUTED: &str = "#8a929c";
 
 const STYLE: &str = "\
 text{font-family:system-ui,sans-serif;font-size:12px;fill:#5c6570}\
-.title{font-size:15px;font-weight:600;fill:#2b3138}\
+.title{font-size:15px;font-weight:600;fill:#6b7480}\
 .grid{stroke:#8a929c;stroke-opacity:.28}\
 .axis{stroke:#8a929c}\
 .series{fill:none;stroke-width:2;stroke-linejoin:round}\

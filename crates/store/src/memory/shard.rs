@@ -1,8 +1,8 @@
 //! One shard: a table per kind of state, a budget, and what to do when it is spent.
 
 use tollgate_core::{
-    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Owner, Receipt, Slots, Span, State,
-    Tat, Time, Window,
+    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, Span, State, Tat,
+    Time, Window,
 };
 
 use super::books::Books;
