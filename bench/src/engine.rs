@@ -58,6 +58,5 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     goal("decide, 1 of 1,000 rules, of governor's bare check", 2.0, ONE_OF_1000, GOVERNOR);
     goal("decide, 3 matching rules, of 1", 2.2, THREE_OF_1000, ONE_OF_1000);
     goal("decide, 10,000 rules, of 10 with the same three matching", 2.0, THREE_OF_10000, THREE_OF_10);
-    goal("decide, 1,000,000 overrides, of none", 2.0, WITH_OVERRIDES, ONE_OF_1000);
     Ok(())
 }

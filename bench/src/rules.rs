@@ -8,13 +8,12 @@ use crate::workload::Workload;
 
 const TEN: &str = "3 of 10 rules";
 const TEN_THOUSAND: &str = "3 of 10,000 rules";
-const WITH_OVERRIDES: &str = "3 of 10 rules, 1,000,000 overrides";
 
 const WORKLOADS: [(&str, Workload); 4] = [
     (TEN, Workload { rules: 10, matching: 3, overrides: 0 }),
     ("3 of 1,000 rules", Workload { rules: 1_000, matching: 3, overrides: 0 }),
     (TEN_THOUSAND, Workload { rules: 10_000, matching: 3, overrides: 0 }),
-    (WITH_OVERRIDES, Workload { rules: 10, matching: 3, overrides: 1_000_000 }),
+    ("3 of 10 rules, 1,000,000 overrides", Workload { rules: 10, matching: 3, overrides: 1_000_000 }),
 ];
 
 /// Races rule sets of different size over the same requests.
@@ -36,9 +35,7 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let standings = race(&build, &Course::new(1_000_000, checks, 1), &plan);
     let rows: Vec<Vec<String>> = standings.on(1).map(Times::row).collect();
     report.table(&Times::HEADS, &rows);
-    let few = standings.of(TEN, 1).cpu;
-    let ratio = |name: &str| standings.of(name, 1).cpu.over(&few);
-    report.ratio("charges, 10,000 rules, of 10 with the same three matching", Bound::AtMost(2.0), &ratio(TEN_THOUSAND));
-    report.ratio("charges, 1,000,000 overrides, of none", Bound::AtMost(2.0), &ratio(WITH_OVERRIDES));
+    let ratios = standings.of(TEN_THOUSAND, 1).cpu.over(&standings.of(TEN, 1).cpu);
+    report.ratio("charges, 10,000 rules, of 10 with the same three matching", Bound::AtMost(2.0), &ratios);
     Ok(())
 }
