@@ -32,9 +32,8 @@ const LARGE: usize = 10_000_000;
 pub fn run(options: &Options, report: &mut Report) {
     for goal in GOALS.iter().filter(|goal| !options.quick || goal.keys < LARGE) {
         let heats = if goal.keys >= LARGE { 1 } else { options.heats };
-        let rounds = if goal.keys >= LARGE { options.rounds * 2 } else { options.rounds };
         let checks = if options.quick { 400_000 } else { 1_000_000 };
-        let plan = Plan { rounds, heats, threads: &[1, 2] };
+        let plan = Plan { rounds: options.rounds, heats, threads: &[1, 2] };
         let standings = race(&field::stores, &Course::new(goal.keys, checks, 2), &plan);
         tell(goal, &standings, report);
     }

@@ -37,7 +37,7 @@ impl Reference {
         let bucket = self.bucket_mut(charge);
         let granted = if ask.writes() { bucket.record(&limit, now, ask, effect(charge, admits, passes)) } else { 0 };
         let outcome = bucket.view(&charge.limit, now, ask, admits, granted);
-        let counted = admits && !passes && granted > 0; // although somebody else refused
+        let counted = charge.count_denied && admits && !passes && granted > 0; // although somebody else refused
         match counted && !bucket.admits(&charge.limit, now, ask) {
             true => Outcome { wait: bucket.view(&charge.limit, now, ask, false, granted).wait, ..outcome },
             false => outcome,

@@ -208,7 +208,8 @@ impl Shard {
             let state = entry.map_or(&fresh, |entry| &entry.state);
             let outcome = algorithm.view(state, now, &charge.ask, admits, granted);
             // Counted although another rule refused: the next attempt finds this bucket as the count left it.
-            match admits && !passes && granted > 0 && !algorithm.admits(state, now, &charge.ask) {
+            let counted = charge.count_denied && admits && !passes && granted > 0;
+            match counted && !algorithm.admits(state, now, &charge.ask) {
                 true => Outcome { wait: algorithm.view(state, now, &charge.ask, false, granted).wait, ..outcome },
                 false => outcome,
             }
