@@ -125,8 +125,8 @@ async fn acquire_waits_in_real_time_too() {
     let engine = Engine::in_memory(tollgate_engine::rules_from_yaml(rules).unwrap());
     let limiter = engine.limiter(user("1"));
     let mut waited = Span::ZERO;
-    for _ in 0..4 {
-        waited = waited.plus(limiter.acquire(1).await.unwrap());
+    while waited.is_zero() {
+        waited = limiter.acquire(1).await.unwrap(); // zero as long as a busy machine takes longer than the limit asks
     }
-    assert!(waited > Span::ZERO && waited <= Span::from_millis(15), "three intervals of 5 ms at most: {waited}");
+    assert!(waited <= Span::from_millis(5), "one interval at most: {waited}");
 }
