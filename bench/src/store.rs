@@ -40,9 +40,9 @@ pub fn run(options: &Options, report: &mut Report) {
 }
 
 fn tell(goal: &Goal, standings: &Standings, report: &mut Report) {
-    let keys = short(goal.keys);
+    let keys = if goal.keys == 1 { "1 hot key".to_owned() } else { format!("{} keys", short(goal.keys)) };
     report.section(
-        &format!("GCRA, one bucket per check, {keys} keys"),
+        &format!("GCRA, one bucket per check, {keys}"),
         &format!(
             "Keys of 16 bytes in random order, timed from the `&str` on. All have the same limit: one unit per {} s, \
              {BURST} at once, so that everything passes and no bucket ever equals an unused one.",
@@ -59,18 +59,10 @@ fn tell(goal: &Goal, standings: &Standings, report: &mut Report) {
     }
     let times = |name: &str, threads: usize| standings.of(name, threads);
     let ours = times(TOLLGATE, 1).cpu;
-    report.ratio(
-        &format!("time, {keys} keys, of governor"),
-        Bound::AtMost(goal.time),
-        &ours.over(&times(GOVERNOR, 1).cpu),
-    );
-    report.ratio(
-        &format!("time, {keys} keys, of the floor"),
-        Bound::AtMost(FLOOR_MOST),
-        &ours.over(&times(FLOOR, 1).cpu),
-    );
+    report.ratio(&format!("time, {keys}, of governor"), Bound::AtMost(goal.time), &ours.over(&times(GOVERNOR, 1).cpu));
+    report.ratio(&format!("time, {keys}, of the floor"), Bound::AtMost(FLOOR_MOST), &ours.over(&times(FLOOR, 1).cpu));
     if let Some(least) = goal.throughput {
         let ratios = times(TOLLGATE, 2).throughput.over(&times(GOVERNOR, 2).throughput);
-        report.ratio(&format!("throughput on 2 threads, {keys} keys, of governor"), Bound::AtLeast(least), &ratios);
+        report.ratio(&format!("throughput on 2 threads, {keys}, of governor"), Bound::AtLeast(least), &ratios);
     }
 }
