@@ -122,31 +122,27 @@ impl Memory {
     #[inline]
     pub fn take_now(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Taken {
         outcomes.clear();
-        // Read before locking: a few nanoseconds of age are a tiny step back, which every algorithm absorbs, and the
-        // lock is held that much shorter.
-        let now = self.clock.now();
         if charges.iter().any(|charge| charge.owner.is_overflowing()) {
             let redirected =
                 charges.iter().map(|charge| self.redirect(charge, charge.owner.is_overflowing())).collect();
-            return Taken { allowed: self.take_redirected(redirected, now, outcomes), now };
+            return self.take_redirected(redirected, outcomes);
         }
-        let allowed = match charges {
-            [] => true,
-            [charge] => self.take_one(charge, now, outcomes),
-            many => self.take_many(many, now, outcomes),
-        };
-        Taken { allowed, now }
+        match charges {
+            [] => Taken { allowed: true, now: self.clock.now() },
+            [charge] => self.take_one(charge, outcomes),
+            many => self.take_many(many, outcomes),
+        }
     }
 
     /// [`Store::give_back`], at once.
     pub fn give_back_now(&self, receipts: &[Receipt]) -> usize {
-        let now = self.clock.now();
         let give_back = |receipt: &&Receipt| match receipt.owner.is_overflowing() {
-            false => self.lock(receipt.bucket).give_back(receipt, now),
+            false => self.lock(receipt.bucket).give_back(receipt, self.clock.now()),
             true => {
                 let Charge { bucket, limit, owner, .. } = self.redirect(&receipt.charge(Ask::Peek(0)), true);
                 let Receipt { units, stamp, slot, number, .. } = **receipt;
-                self.lock(bucket).give_back(&Receipt { bucket, limit, owner, units, stamp, slot, number }, now)
+                let receipt = Receipt { bucket, limit, owner, units, stamp, slot, number };
+                self.lock(bucket).give_back(&receipt, self.clock.now())
             }
         };
         receipts.iter().filter(give_back).count()
@@ -162,8 +158,10 @@ impl Memory {
     /// Looks at a few more buckets in every shard and drops those that equal unused ones. Worth calling now and then
     /// from an idle moment: otherwise only a store that needs room tidies up.
     pub fn sweep(&self) {
-        let now = self.clock.now();
-        self.shards.iter().for_each(|line| line.0.lock().sweep(now));
+        self.shards.iter().for_each(|line| {
+            let mut shard = line.0.lock();
+            shard.sweep(self.clock.now());
+        });
     }
 
     /// What the store holds.
@@ -180,20 +178,29 @@ impl Memory {
         })
     }
 
+    /// The clock is read under the lock: a bucket sees time only go forward. Read before, a thread that lost its core in
+    /// between would look like a clock that stepped back, and the bucket would forgive what it is owed.
     #[inline]
-    fn take_one(&self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> bool {
-        let taken = self.lock(charge.bucket).take_alone(charge, now, outcomes);
-        taken.unwrap_or_else(|| self.take_one_overflowed(charge, now, outcomes))
+    fn take_one(&self, charge: &Charge, outcomes: &mut Outcomes) -> Taken {
+        let mut shard = self.lock(charge.bucket);
+        let now = self.clock.now();
+        let taken = shard.take_alone(charge, now, outcomes);
+        drop(shard);
+        match taken {
+            Some(allowed) => Taken { allowed, now },
+            None => self.take_one_overflowed(charge, outcomes),
+        }
     }
 
     #[cold]
-    fn take_one_overflowed(&self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> bool {
+    fn take_one_overflowed(&self, charge: &Charge, outcomes: &mut Outcomes) -> Taken {
         self.overflowed.fetch_add(1, Ordering::Relaxed);
-        self.take_one(&self.redirect(charge, true), now, outcomes)
+        self.take_one(&self.redirect(charge, true), outcomes)
     }
 
-    fn take_many(&self, charges: &[Charge], now: Time, outcomes: &mut Outcomes) -> bool {
+    fn take_many(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Taken {
         let mut locks = Locks::new(self, charges);
+        let now = self.clock.now();
         let mut looks: SmallVec<[Look; 16]> = SmallVec::new();
         let places: SmallVec<[Option<usize>; 16]> =
             charges.iter().map(|charge| locks.of(charge).place(charge)).collect();
@@ -204,20 +211,20 @@ impl Memory {
             self.overflowed.fetch_add(full as u64, Ordering::Relaxed);
             let redirected =
                 charges.iter().zip(&looks).map(|(charge, look)| self.redirect(charge, *look == Look::Full));
-            return self.take_redirected(redirected.collect(), now, outcomes);
+            return self.take_redirected(redirected.collect(), outcomes);
         }
         let passes = charges.iter().zip(&looks).all(|(charge, look)| look.admits() || !charge.is_enforced());
         for (charge, look) in charges.iter().zip(looks) {
             let Look::Seen { admits, place } = look else { continue };
             outcomes.push(locks.of(charge).settle(charge, place, now, passes, admits));
         }
-        passes
+        Taken { allowed: passes, now }
     }
 
     /// Takes charges of which several may have come to share an overflow bucket: those are asked as one. Where their
     /// asks cannot be joined, each is asked for itself.
     #[cold]
-    fn take_redirected(&self, charges: SmallVec<[Charge; 16]>, now: Time, outcomes: &mut Outcomes) -> bool {
+    fn take_redirected(&self, charges: SmallVec<[Charge; 16]>, outcomes: &mut Outcomes) -> Taken {
         let mut joined: SmallVec<[Charge; 16]> = SmallVec::new();
         let mut places: SmallVec<[usize; 16]> = SmallVec::new();
         for charge in &charges {
@@ -236,10 +243,10 @@ impl Memory {
                 }
             }
         }
-        let passes = self.take_many(&joined, now, outcomes);
+        let taken = self.take_many(&joined, outcomes);
         let answers: Outcomes = places.iter().filter_map(|place| outcomes.get(*place).copied()).collect();
         *outcomes = answers;
-        passes
+        taken
     }
 
     /// The same charge, if need be on its owner's overflow bucket, for which there always is room: there is one per

@@ -32,8 +32,7 @@ const VACANT: Digest = Digest([0, 0]);
 /// How long a bucket stays after it became fresh, while there is memory to grow into.
 const GRACE: Span = Span::from_secs(5);
 
-/// How long a bucket stays after it became fresh, even in a full store: a request that read the clock before another one
-/// tidied up must still find it.
+/// How long a bucket stays after it became fresh, even in a full store: a clock that steps back a little still finds it.
 const MARGIN: Span = Span::SECOND;
 
 /// Entries looked at by one turn of the hand: bounded work for the request that has to wait for it.
