@@ -1,4 +1,4 @@
-//! Which crate may know which: `tollgate → engine → {rules, store} → core`. Cargo refuses a cycle; these tables refuse
+//! Which crate may know which: `tollgate → server → engine → {rules, store} → core`. Cargo refuses a cycle; these tables refuse
 //! the arrow that is merely wrong. What tests use is free.
 
 use serde_json::Value;
@@ -12,7 +12,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tollgate-rules", &["tollgate-core"]),
     ("tollgate-store", &["tollgate-core"]),
     ("tollgate-engine", &["tollgate-core", "tollgate-rules", "tollgate-store"]),
-    ("tollgate", &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-engine"]),
+    ("tollgate-server", &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-engine"]),
+    ("tollgate-load", &[]),
+    (
+        "tollgate",
+        &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-engine", "tollgate-server", "tollgate-load"],
+    ),
     ("tollgate-testkit", &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-engine"]),
 ];
 

@@ -1,0 +1,1 @@
+//! Answers: one function renders a decision into status, header fields and body, for every transport.

@@ -1,0 +1,69 @@
+//! What is answered, before it is bytes: a status, header fields and a body, kept by a connection and filled again and
+//! again, so that answering allocates nothing once it has warmed up.
+
+use smallvec::SmallVec;
+
+/// An answer that any HTTP transport can send.
+#[derive(Debug, Default)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// Fields beside those that transports write themselves (length, date, connection).
+    pub fields: Fields,
+    /// The body.
+    pub body: Vec<u8>,
+    /// Nothing more is wanted from this connection.
+    pub close: bool,
+}
+
+impl Reply {
+    /// Empties it for the next answer; what it allocated is kept.
+    pub fn clear(&mut self) {
+        let Reply { status, fields, body, close } = self;
+        (*status, *close) = (200, false);
+        fields.clear();
+        body.clear();
+    }
+}
+
+/// Header fields: names that are known when we compile, values in one buffer. Whoever adds one promises that the value
+/// is visible ASCII and spaces.
+#[derive(Debug, Default)]
+pub struct Fields {
+    names: SmallVec<[(&'static str, u32); 16]>,
+    values: Vec<u8>,
+}
+
+impl Fields {
+    /// Forgets all fields.
+    pub fn clear(&mut self) {
+        self.names.clear();
+        self.values.clear();
+    }
+
+    /// Adds a field whose value `write` appends to the buffer it is given.
+    pub fn push_with(&mut self, name: &'static str, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.values);
+        self.names.push((name, self.values.len() as u32)); // values are far shorter than 4 GiB
+    }
+
+    /// Adds a field.
+    pub fn push(&mut self, name: &'static str, value: &str) {
+        self.push_with(name, |values| values.extend_from_slice(value.as_bytes()));
+    }
+
+    /// All fields, in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &[u8])> {
+        let mut start = 0;
+        self.names.iter().map(move |(name, end)| {
+            let value = self.values.get(start..*end as usize).unwrap_or_default();
+            start = *end as usize;
+            (*name, value)
+        })
+    }
+
+    /// The value of a field, by its name in any case.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+}
