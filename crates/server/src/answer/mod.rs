@@ -1,1 +1,169 @@
 //! Answers: one function renders a decision into status, header fields and body, for every transport.
+//!
+//! Everything is appended to the buffers of a [`Reply`], digit by digit and without a detour through a tree of values:
+//! an answer allocates nothing once those buffers have grown. Time is the decision's, chance comes in as a number; what
+//! is left is a pure function, and the tests compare whole texts.
+//!
+//! | file | decides |
+//! |---|---|
+//! | [`style`] | which header fields exist, and what stands in them: one table |
+//! | [`policy`] | what a rule's limit looks like from outside |
+//! | `write` | how a value becomes text that a header field may hold |
+//! | `retry` | how long a refused caller is asked to wait |
+//! | `body` | the members of the answer object |
+//! | `problem` | refusals and errors as problem details |
+
+pub mod policy;
+pub mod style;
+
+mod body;
+mod case;
+mod json;
+mod problem;
+mod retry;
+mod write;
+
+use tollgate_engine::{Decision, Verdict};
+
+pub use self::policy::Policy;
+pub use self::problem::Problem;
+pub use self::retry::Jitter;
+pub use self::style::Styles;
+
+use self::case::Case;
+use self::retry::Retry;
+use crate::Reply;
+
+/// How answers look, for all callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerConfig {
+    /// Which families of header fields are sent. Default `x-ratelimit,draft-11`.
+    pub headers: Styles,
+    /// What is added to waits, so that refused callers do not come back all at once. Default nothing.
+    pub retry_jitter: Jitter,
+    /// The status of a refusal where the call names none. Default 200.
+    pub refused_status: RefusedStatus,
+    /// The status of a refusal that no waiting helps, where refusals have one. Default 429; 403 and 413 are usual too.
+    pub never_status: u16,
+}
+
+impl Default for AnswerConfig {
+    fn default() -> Self {
+        AnswerConfig {
+            headers: Styles::default(),
+            retry_jitter: Jitter::None,
+            refused_status: RefusedStatus::Ok,
+            never_status: 429,
+        }
+    }
+}
+
+/// The status of a refusal where the call names none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RefusedStatus {
+    /// 200: the question was answered, and the answer is no.
+    #[default]
+    Ok,
+    /// 429: for proxies that pass the status on.
+    TooManyRequests,
+}
+
+/// How one call wants its answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asking {
+    /// By which of its names the API was called.
+    pub dialect: Dialect,
+    /// The call asked for 429 (`?status=429`).
+    pub refuse_by_status: bool,
+    /// The media type of a refusal by status.
+    pub media: Media,
+    /// A random number, drawn for this answer: where in the jitter its wait falls.
+    pub lot: u64,
+}
+
+/// By which of its names the API was called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// `/v1/…`: nothing to wait for is `null`.
+    #[default]
+    V1,
+    /// `/check`: nothing to wait for is `0`.
+    Alias,
+}
+
+/// The media type of a refusal by status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Media {
+    /// `application/problem+json`
+    #[default]
+    Problem,
+    /// `application/json`, with the same members.
+    Json,
+}
+
+impl Media {
+    /// What an `Accept` field asks for: plain JSON only where that is named and problem details are not.
+    pub fn accepted(accept: &[u8]) -> Media {
+        let names = |media: &[u8]| accept.windows(media.len()).any(|part| part.eq_ignore_ascii_case(media));
+        match names(b"application/json") && !names(b"application/problem+json") {
+            true => Media::Json,
+            false => Media::Problem,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Media::Problem => "application/problem+json",
+            Media::Json => "application/json",
+        }
+    }
+}
+
+/// Fills `reply` with the answer: status, fields and body anew, whatever was in them. A request that could not be read
+/// is answered as a [`Problem`].
+pub fn answer(decision: &Decision, asking: &Asking, config: &AnswerConfig, reply: &mut Reply) {
+    if let Verdict::Invalid(error) = &decision.verdict {
+        return problem(&Problem::from(&**error), reply);
+    }
+    let case = Case::of(decision, asking, config);
+    let by_status = asking.refuse_by_status || config.refused_status == RefusedStatus::TooManyRequests;
+    let refused = by_status && decision.verdict == Verdict::Deny;
+    let (status, media) = match case.retry {
+        _ if !refused => (200, Media::Json),
+        Retry::Never => (config.never_status, asking.media),
+        _ => (429, asking.media),
+    };
+    begin(reply, status, media);
+    if let Retry::After { secs, .. } = case.retry {
+        reply.fields.push_with("Retry-After", |out| json::number(out, secs));
+    }
+    write::write(config.headers, decision.now, case.policy.as_ref(), case.policies(), &mut reply.fields);
+    match refused {
+        false => body::write(&case, &mut reply.body),
+        true => problem::write_refusal(&case, status, &mut reply.body),
+    }
+}
+
+/// Appends the answer object alone, as a batch has many of.
+pub fn body(decision: &Decision, asking: &Asking, config: &AnswerConfig, out: &mut Vec<u8>) {
+    match &decision.verdict {
+        Verdict::Invalid(error) => problem::write(&Problem::from(&**error), out),
+        _ => body::write(&Case::of(decision, asking, config), out),
+    }
+}
+
+/// Fills `reply` with an error: status, fields and body anew, whatever was in them.
+pub fn problem(problem: &Problem<'_>, reply: &mut Reply) {
+    begin(reply, problem.status, Media::Problem);
+    problem::write(problem, &mut reply.body);
+}
+
+/// What every answer has. The connection's `close` stays as it is.
+fn begin(reply: &mut Reply, status: u16, media: Media) {
+    let Reply { status: own, fields, body, close: _ } = reply;
+    *own = status;
+    fields.clear();
+    body.clear();
+    fields.push("Content-Type", media.name());
+    fields.push("Cache-Control", "no-store"); // RFC 6585: a refusal must not be stored; neither must a permission
+}

@@ -1,0 +1,138 @@
+//! Problem details (RFC 9457): what is said where the status is not 200.
+
+use tollgate_engine::{Decision, Mode, Ruling};
+use tollgate_rules::ruleset::RequestError;
+
+use super::body::write_members;
+use super::case::Case;
+use super::json::{escaped, number, string};
+use super::retry::Retry;
+
+/// An error, for people and for machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem<'a> {
+    /// The status.
+    pub status: u16,
+    /// Stable name of the mistake, for machines.
+    pub code: &'a str,
+    /// What kind of mistake it is.
+    pub title: &'a str,
+    /// What was wrong this time.
+    pub detail: &'a str,
+    /// Path of the field that is wrong.
+    pub field: Option<&'a str>,
+}
+
+impl<'a> From<&'a RequestError> for Problem<'a> {
+    fn from(error: &'a RequestError) -> Problem<'a> {
+        let RequestError { code, field, message } = error;
+        Problem { status: 400, code, title: "The request is not valid", detail: message, field: Some(field) }
+    }
+}
+
+/// Appends the object of an error.
+pub(super) fn write(problem: &Problem<'_>, out: &mut Vec<u8>) {
+    let Problem { status, code, title, detail, field } = *problem;
+    out.extend_from_slice(b"{\"type\":\"about:blank\",\"title\":");
+    string(out, title);
+    out.extend_from_slice(b",\"status\":");
+    number(out, status.into());
+    out.extend_from_slice(b",\"detail\":");
+    string(out, detail);
+    out.extend_from_slice(b",\"code\":");
+    string(out, code);
+    if let Some(field) = field {
+        out.extend_from_slice(b",\"field\":");
+        string(out, field);
+    }
+    out.push(b'}');
+}
+
+/// The type of every refusal (draft-ietf-httpapi-ratelimit-headers), and its title.
+const QUOTA_EXCEEDED: &[u8] = b"{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
+    \"title\":\"Quota exceeded\",\"status\":";
+
+/// Appends the object of a refusal: the problem, and then all of the plain answer.
+pub(super) fn write_refusal(case: &Case<'_>, status: u16, out: &mut Vec<u8>) {
+    let cause = Cause::of(case);
+    out.extend_from_slice(QUOTA_EXCEEDED);
+    number(out, status.into());
+    out.extend_from_slice(b",\"detail\":\"");
+    write_detail(cause, case, out);
+    out.extend_from_slice(b"\",\"violated-policies\":[");
+    write_violated(case.decision, out);
+    out.extend_from_slice(b"],\"error\":\"rate_limited\",\"message\":\"");
+    write_message(cause, case.retry, out);
+    out.extend_from_slice(b"\",\"error_code\":\"");
+    out.extend_from_slice(cause.code().as_bytes());
+    out.push(b'"');
+    if let Some(url) = case.rule.and_then(|rule| rule.spec.doc_url.as_ref()) {
+        out.extend_from_slice(b",\"doc_url\":");
+        string(out, url);
+    }
+    out.push(b',');
+    write_members(case, out);
+    out.push(b'}');
+}
+
+/// Why a request was refused.
+#[derive(Clone, Copy)]
+enum Cause {
+    Spent,
+    TooCostly,
+    StoreAway,
+}
+
+impl Cause {
+    fn of(case: &Case<'_>) -> Cause {
+        match case.retry {
+            _ if case.decision.mode == Mode::Closed => Cause::StoreAway,
+            Retry::Never => Cause::TooCostly,
+            _ => Cause::Spent,
+        }
+    }
+
+    /// Stable, for machines.
+    const fn code(self) -> &'static str {
+        match self {
+            Cause::Spent => "rate_limited",
+            Cause::TooCostly => "cost_too_high",
+            Cause::StoreAway => "store_unavailable",
+        }
+    }
+}
+
+fn write_detail(cause: Cause, case: &Case<'_>, out: &mut Vec<u8>) {
+    let (before, after): (&str, &str) = match cause {
+        Cause::Spent => ("The limit of the rule '", "' is reached."),
+        Cause::TooCostly => ("The request costs more than the rule '", "' ever allows at once."),
+        Cause::StoreAway => ("The store does not answer, and the rule '", "' then refuses."),
+    };
+    out.extend_from_slice(before.as_bytes());
+    escaped(out, case.policy.as_ref().map_or("", |policy| policy.name));
+    out.extend_from_slice(after.as_bytes());
+}
+
+fn write_message(cause: Cause, retry: Retry, out: &mut Vec<u8>) {
+    out.extend_from_slice(match cause {
+        Cause::Spent => b"Too many requests.".as_slice(),
+        Cause::TooCostly => b"This request can never pass: its cost exceeds the limit.",
+        Cause::StoreAway => b"Limits cannot be checked at the moment.",
+    });
+    if let Retry::After { secs, .. } = retry {
+        out.extend_from_slice(b" Retry after ");
+        number(out, secs);
+        out.extend_from_slice(b"s.");
+    }
+}
+
+/// The names of all rules that refused; a shadow rule's refusal is none.
+fn write_violated(decision: &Decision, out: &mut Vec<u8>) {
+    let refused = decision.rulings().iter().filter(|ruling| ruling.enforced && Ruling::refused(ruling));
+    for (index, rule) in refused.filter_map(|ruling| decision.rule(ruling)).enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        string(out, &rule.name);
+    }
+}

@@ -1,0 +1,348 @@
+//! The families of header fields, as one table: a style is a list of fields, a field a list of parts.
+//!
+//! There is no RFC yet, and every revision of the draft renamed something. What is renamed next is a word in this table;
+//! the code that writes fields knows numbers and no names.
+
+use std::str::FromStr;
+
+use tollgate_rules::nearest;
+use tollgate_rules::problem::Fault;
+
+/// A family of header fields that some client or gateway understands.
+#[derive(Debug)]
+pub struct Style {
+    /// Its names, the one we use first.
+    pub names: &'static [&'static str],
+    /// Its fields.
+    pub fields: &'static [Field],
+}
+
+/// A header field: runs of items, joined by commas.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name, in the spelling of those who invented it.
+    pub name: &'static str,
+    /// Whose items it has, and what stands in each.
+    pub runs: &'static [(Whose, Item)],
+}
+
+/// The parts of an item, each with the text before it. A part that has nothing to say is left out with that text.
+pub type Item = &'static [(&'static str, Part)];
+
+/// Which policies a run of items is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The deciding rule's.
+    Deciding,
+    /// Those of every rule that limits the request.
+    Every,
+    /// The first with a window of so many seconds; without one the field is left out.
+    Window(u64),
+}
+
+/// One thing to say about a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The rule's name, as a structured field's string.
+    Name,
+    /// What the rule protects, as it stands.
+    Resource,
+    /// Units per window.
+    Quota,
+    /// The window in seconds, if there is one.
+    Window,
+    /// The capacity, where it is not the quota.
+    Burst,
+    /// What is counted, where it is not requests.
+    Unit,
+    /// The partition key, if there is one.
+    Partition,
+    /// The capacity.
+    Limit,
+    /// What could pass now.
+    Remaining,
+    /// What is in use.
+    Used,
+    /// Seconds until there is more, if there will be.
+    Next,
+    /// The same, 0 if there will not be.
+    NextOrZero,
+    /// Seconds until everything is as if unused.
+    ResetIn,
+    /// The same as seconds since 1970.
+    ResetAt,
+}
+
+/// A field that says one thing about the deciding rule.
+macro_rules! one {
+    ($name:literal, $part:ident) => {
+        Field { name: $name, runs: &[(Whose::Deciding, &[("", Part::$part)])] }
+    };
+}
+
+/// A field that says one thing about the rule with a certain window.
+macro_rules! per {
+    ($name:literal, $window:literal, $part:ident) => {
+        Field { name: $name, runs: &[(Whose::Window($window), &[("", Part::$part)])] }
+    };
+}
+
+/// The list of policies from the days when they had no names.
+const NAMELESS_POLICIES: Field = Field {
+    name: "RateLimit-Policy",
+    runs: &[(Whose::Every, &[("", Part::Quota), (";w=", Part::Window), (";tollgate-burst=", Part::Burst)])],
+};
+
+/// Every style. Their order is that of the fields in an answer.
+///
+/// The drafts' `t` and `reset` are [`Part::Next`]: draft 11 wants the time in which no more than `r` can be used, the
+/// older ones want it no later than `Retry-After`, and the time to a full bucket is neither. `X-RateLimit-Reset` is
+/// the full reset and agrees with `reset_at` in the body.
+pub static STYLES: [Style; 9] = [
+    Style {
+        names: &["x-ratelimit"],
+        fields: &[
+            one!("X-RateLimit-Limit", Limit),
+            one!("X-RateLimit-Remaining", Remaining),
+            one!("X-RateLimit-Reset", ResetAt),
+            one!("X-RateLimit-Resource", Resource),
+        ],
+    },
+    Style {
+        names: &["x-ratelimit-delta"],
+        fields: &[
+            one!("X-RateLimit-Limit", Limit),
+            one!("X-RateLimit-Remaining", Remaining),
+            one!("X-RateLimit-Reset", ResetIn),
+            one!("X-RateLimit-Resource", Resource),
+        ],
+    },
+    Style {
+        names: &["github"],
+        fields: &[
+            one!("X-RateLimit-Limit", Limit),
+            one!("X-RateLimit-Remaining", Remaining),
+            one!("X-RateLimit-Used", Used),
+            one!("X-RateLimit-Reset", ResetAt),
+            one!("X-RateLimit-Resource", Resource),
+        ],
+    },
+    Style {
+        names: &["twitter"],
+        fields: &[
+            one!("x-rate-limit-limit", Limit),
+            one!("x-rate-limit-remaining", Remaining),
+            one!("x-rate-limit-reset", ResetAt),
+        ],
+    },
+    Style {
+        names: &["envoy"],
+        fields: &[
+            Field {
+                name: "X-RateLimit-Limit",
+                runs: &[
+                    (Whose::Deciding, &[("", Part::Limit)]),
+                    (Whose::Every, &[("", Part::Quota), (";w=", Part::Window), (";name=", Part::Name)]),
+                ],
+            },
+            one!("X-RateLimit-Remaining", Remaining),
+            one!("X-RateLimit-Reset", ResetIn),
+        ],
+    },
+    Style {
+        names: &["kong"],
+        fields: &[
+            per!("X-RateLimit-Limit-Second", 1, Limit),
+            per!("X-RateLimit-Remaining-Second", 1, Remaining),
+            per!("X-RateLimit-Limit-Minute", 60, Limit),
+            per!("X-RateLimit-Remaining-Minute", 60, Remaining),
+            per!("X-RateLimit-Limit-Hour", 3600, Limit),
+            per!("X-RateLimit-Remaining-Hour", 3600, Remaining),
+            per!("X-RateLimit-Limit-Day", 86_400, Limit),
+            per!("X-RateLimit-Remaining-Day", 86_400, Remaining),
+        ],
+    },
+    Style {
+        names: &["draft-11", "draft-10", "draft-09", "draft-08"],
+        fields: &[
+            Field {
+                name: "RateLimit-Policy",
+                runs: &[(
+                    Whose::Every,
+                    &[
+                        ("", Part::Name),
+                        (";q=", Part::Quota),
+                        (";qu=", Part::Unit),
+                        (";w=", Part::Window),
+                        (";pk=", Part::Partition),
+                        (";tollgate-burst=", Part::Burst),
+                    ],
+                )],
+            },
+            Field {
+                name: "RateLimit",
+                runs: &[(
+                    Whose::Every,
+                    &[("", Part::Name), (";r=", Part::Remaining), (";t=", Part::Next), (";pk=", Part::Partition)],
+                )],
+            },
+        ],
+    },
+    Style {
+        names: &["draft-07"],
+        fields: &[
+            NAMELESS_POLICIES,
+            Field {
+                name: "RateLimit",
+                runs: &[(
+                    Whose::Deciding,
+                    &[("limit=", Part::Limit), (", remaining=", Part::Remaining), (", reset=", Part::NextOrZero)],
+                )],
+            },
+        ],
+    },
+    Style {
+        names: &["draft-06", "draft-05", "draft-04"],
+        fields: &[
+            NAMELESS_POLICIES,
+            one!("RateLimit-Limit", Limit),
+            one!("RateLimit-Remaining", Remaining),
+            one!("RateLimit-Reset", NextOrZero),
+        ],
+    },
+];
+
+impl Style {
+    /// The name we use.
+    pub fn name(&self) -> &'static str {
+        self.names.first().copied().unwrap_or_default()
+    }
+
+    /// A field that both would write.
+    fn clash(&self, other: &Style) -> Option<&'static str> {
+        let writes = |field: &&Field| other.fields.iter().any(|twin| twin.name.eq_ignore_ascii_case(field.name));
+        self.fields.iter().find(writes).map(|field| field.name)
+    }
+}
+
+/// Which styles are sent: a set of rows of [`STYLES`], none of which writes a field of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Styles(u16);
+
+impl Styles {
+    /// No fields about limits at all; `Retry-After` is sent regardless.
+    pub const NONE: Styles = Styles(0);
+
+    /// The styles, in the order of the table.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = &'static Style> {
+        STYLES.iter().enumerate().filter(move |(place, _)| self.0 & (1 << place) != 0).map(|(_, style)| style)
+    }
+
+    fn with(self, text: &str) -> Result<Styles, Fault> {
+        let Some(place) = STYLES.iter().position(|style| style.names.contains(&text)) else {
+            return Err(unknown(text));
+        };
+        let new = Styles(1 << place);
+        let clash = new.iter().find_map(|new| self.iter().find_map(|old| Some((old, new, new.clash(old)?))));
+        match clash {
+            Some((old, new, _)) if old.name() == new.name() => {
+                Err(Fault::new(format!("the header style `{}` is named twice", old.name()), "name it once"))
+            }
+            Some((old, new, field)) => Err(Fault::new(
+                format!("the header styles `{}` and `{}` both write {field}", old.name(), new.name()),
+                "choose one of them",
+            )),
+            None => Ok(Styles(self.0 | new.0)),
+        }
+    }
+}
+
+/// The styles of most clients in use, and of those to come.
+impl Default for Styles {
+    fn default() -> Self {
+        let usual = |style: &Style| matches!(style.name(), "x-ratelimit" | "draft-11");
+        let places = STYLES.iter().enumerate().filter(|(_, style)| usual(style));
+        places.fold(Styles::NONE, |styles, (place, _)| Styles(styles.0 | 1 << place))
+    }
+}
+
+impl FromStr for Styles {
+    type Err = Fault;
+
+    /// Reads names with commas between them: `x-ratelimit,draft-11`; or `none`.
+    fn from_str(text: &str) -> Result<Styles, Fault> {
+        if text.trim() == "none" {
+            return Ok(Styles::NONE);
+        }
+        text.split(',').map(str::trim).try_fold(Styles::NONE, Styles::with)
+    }
+}
+
+impl std::fmt::Display for Styles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if *self == Styles::NONE {
+            return f.write_str("none");
+        }
+        self.iter().enumerate().try_for_each(|(place, style)| {
+            f.write_str(if place == 0 { "" } else { "," })?;
+            f.write_str(style.name())
+        })
+    }
+}
+
+fn unknown(text: &str) -> Fault {
+    let names = || STYLES.iter().flat_map(|style| style.names).copied();
+    let known = names().collect::<Vec<_>>().join(", ");
+    let help = match nearest(text, names()) {
+        Some(meant) => format!("did you mean `{meant}`? There are {known}, and none"),
+        None if text == "none" => "write `none` alone".to_owned(),
+        None => format!("there are {known}, and none"),
+    };
+    Fault::new(format!("`{text}` is no header style"), help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_are_read_by_any_of_their_names() {
+        let read = |text: &str| text.parse::<Styles>().map(|styles| styles.to_string());
+        assert_eq!(Styles::default().to_string(), "x-ratelimit,draft-11");
+        assert_eq!(read("draft-09, x-ratelimit"), Ok("x-ratelimit,draft-11".to_owned()));
+        assert_eq!(read("draft-04"), Ok("draft-06".to_owned()));
+        assert_eq!(read("kong,twitter,envoy"), Ok("twitter,envoy,kong".to_owned()));
+        assert_eq!(read("none"), Ok("none".to_owned()));
+        for style in &STYLES {
+            assert_eq!(read(style.name()), Ok(style.name().to_owned()));
+        }
+    }
+
+    #[test]
+    fn styles_that_write_the_same_field_are_refused() {
+        let fault = |text: &str| text.parse::<Styles>().expect_err(text).to_string();
+        assert_eq!(
+            fault("x-ratelimit,github"),
+            "the header styles `x-ratelimit` and `github` both write X-RateLimit-Limit; choose one of them"
+        );
+        assert_eq!(
+            fault("draft-11,twitter,draft-07"),
+            "the header styles `draft-11` and `draft-07` both write RateLimit-Policy; choose one of them"
+        );
+        assert_eq!(fault("draft-11,draft-08"), "the header style `draft-11` is named twice; name it once");
+        assert!(fault("draft11").starts_with("`draft11` is no header style; did you mean `draft-11`? There are x-rat"));
+        assert_eq!(fault("github,none"), "`none` is no header style; write `none` alone");
+        assert!(fault("").starts_with("`` is no header style; there are "));
+    }
+
+    #[test]
+    fn no_style_writes_a_field_twice() {
+        for style in &STYLES {
+            for (place, field) in style.fields.iter().enumerate() {
+                let later = &style.fields[place + 1..];
+                assert!(later.iter().all(|twin| !twin.name.eq_ignore_ascii_case(field.name)), "{}", style.name());
+            }
+        }
+    }
+}

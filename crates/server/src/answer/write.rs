@@ -1,0 +1,134 @@
+//! Values of header fields: text that HTTP and structured fields (RFC 9651) can carry, whatever goes in.
+
+use std::io::Write;
+
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
+use tollgate_core::{Span, Time};
+
+use super::Policy;
+use super::json::number;
+use super::style::{Field, Item, Part, Styles, Whose};
+use crate::Fields;
+
+/// The largest integer of a structured field: fifteen digits.
+const INTEGER_MAX: u64 = 999_999_999_999_999;
+
+/// Adds the fields of all `styles`. Without a deciding policy there is nothing to say, and no field.
+pub fn write<'a>(
+    styles: Styles,
+    now: Time,
+    deciding: Option<&Policy<'_>>,
+    every: impl Iterator<Item = Policy<'a>> + Clone,
+    fields: &mut Fields,
+) {
+    let Some(deciding) = deciding else { return };
+    for field in styles.iter().flat_map(|style| style.fields) {
+        if applies(field, every.clone()) {
+            fields.push_with(field.name, |out| write_field(field, now, deciding, every.clone(), out));
+        }
+    }
+}
+
+fn applies<'a>(field: &Field, mut every: impl Iterator<Item = Policy<'a>>) -> bool {
+    match field.runs {
+        [(Whose::Window(window), _)] => every.any(|policy| policy.window == Some(*window)),
+        _ => true,
+    }
+}
+
+#[inline]
+fn write_field<'a>(
+    field: &Field,
+    now: Time,
+    deciding: &Policy<'_>,
+    every: impl Iterator<Item = Policy<'a>> + Clone,
+    out: &mut Vec<u8>,
+) {
+    let start = out.len();
+    let mut add = |policy: &Policy<'_>, item: Item| {
+        if out.len() > start {
+            out.extend_from_slice(b", ");
+        }
+        item.iter().for_each(|(before, part)| write_part(*part, before, policy, now, out));
+    };
+    for (whose, item) in field.runs {
+        match whose {
+            Whose::Deciding => add(deciding, item),
+            Whose::Every => every.clone().for_each(|policy| add(&policy, item)),
+            Whose::Window(window) => {
+                let mut within = every.clone().filter(|policy| policy.window == Some(*window));
+                within.next().iter().for_each(|policy| add(policy, item));
+            }
+        }
+    }
+}
+
+#[inline]
+fn write_part(part: Part, before: &str, policy: &Policy<'_>, now: Time, out: &mut Vec<u8>) {
+    let value = match part {
+        Part::Quota => Some(policy.quota),
+        Part::Window => policy.window,
+        Part::Burst => (policy.limit != policy.quota).then_some(policy.limit),
+        Part::Limit => Some(policy.limit),
+        Part::Remaining => Some(policy.remaining),
+        Part::Used => Some(policy.used),
+        Part::Next => policy.next.map(Span::secs_ceil),
+        Part::NextOrZero => Some(policy.next.map_or(0, Span::secs_ceil)),
+        Part::ResetIn => Some(policy.reset.secs_ceil()),
+        Part::ResetAt => Some(now.after(policy.reset).secs_ceil()),
+        Part::Name | Part::Resource | Part::Unit | Part::Partition => return write_text(part, before, policy, out),
+    };
+    if let Some(value) = value {
+        out.extend_from_slice(before.as_bytes());
+        number(out, value.min(INTEGER_MAX));
+    }
+}
+
+fn write_text(part: Part, before: &str, policy: &Policy<'_>, out: &mut Vec<u8>) {
+    let (text, partition) = match part {
+        Part::Name => (Some(policy.name), None),
+        Part::Resource => return visible(out, policy.resource, false),
+        Part::Unit => (policy.unit, None),
+        _ => (None, policy.partition),
+    };
+    if text.is_none() && partition.is_none() {
+        return;
+    }
+    out.extend_from_slice(before.as_bytes());
+    if let Some(text) = text {
+        out.push(b'"');
+        visible(out, text, true);
+        out.push(b'"');
+    }
+    if let Some(bytes) = partition {
+        out.push(b':');
+        let _ = EncoderWriter::new(&mut *out, &STANDARD).write_all(bytes); // a Vec takes everything
+        out.push(b':');
+    }
+}
+
+/// Appends text as visible ASCII. Rules from a file have no other names; those made by hand may, and what cannot stand
+/// in a field is percent-encoded rather than sent or dropped.
+#[inline]
+fn visible(out: &mut Vec<u8>, text: &str, quoted: bool) {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+    if text.bytes().all(plain) {
+        return out.extend_from_slice(text.as_bytes());
+    }
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' if quoted => out.extend_from_slice(&[b'\\', byte]),
+            b' '..=b'~' => out.push(byte),
+            _ => {
+                let digits = [byte >> 4, byte & 15].into_iter().filter_map(|digit| HEX.get(usize::from(digit)));
+                out.push(b'%');
+                out.extend(digits);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
