@@ -51,7 +51,7 @@ impl<'a> Policy<'a> {
             None => return None,
         };
         let Seen { limit: capacity, remaining, used, next, reset } = seen;
-        let (quota, window) = quota_and_window(limit, capacity);
+        let (quota, window) = quota_and_window(rule, limit, capacity);
         let unit = (limit.kind() == LimitKind::Concurrency).then_some("concurrent-requests");
         let (name, resource) = (rule.name.as_str(), rule.resource.as_str());
         Some(Policy {
@@ -88,8 +88,8 @@ impl Seen {
 
 /// The rate in whole seconds. A window below one second is scaled to one; of any other fraction only the quota is said.
 #[inline]
-fn quota_and_window(limit: &Limit, capacity: u64) -> (u64, Option<u64>) {
-    let (quota, window) = (requests_at(limit, capacity), limit.window().nanos());
+fn quota_and_window(rule: &Rule, limit: &Limit, capacity: u64) -> (u64, Option<u64>) {
+    let (quota, window) = (requests_at(rule, limit, capacity), limit.window().nanos());
     let second = Span::SECOND.nanos();
     match (window / second, window % second) {
         _ if limit.kind() == LimitKind::Concurrency => (quota, None),
@@ -99,12 +99,18 @@ fn quota_and_window(limit: &Limit, capacity: u64) -> (u64, Option<u64>) {
     }
 }
 
-/// Units per window where the bucket has room for `capacity`: an override, a shard and a node's share change both alike.
-fn requests_at(limit: &Limit, capacity: u64) -> u64 {
-    match (limit.requests(), limit.capacity()) {
-        (requests, whole) if whole == capacity => requests,
-        (_, 0) => capacity,
-        (requests, whole) => scaled(requests, capacity, whole),
+/// Units per window where the bucket has room for `capacity`. An override, a shard and a node's share change both
+/// alike; what a soft rule admits above its limit comes at the same rate.
+fn requests_at(rule: &Rule, limit: &Limit, capacity: u64) -> u64 {
+    let (requests, whole) = (limit.requests(), limit.capacity());
+    let excess = rule.spec.soft.map_or(0, |soft| scaled(whole, soft.percent.into(), 100).saturating_add(1));
+    match limit {
+        Limit::Gcra(_) | Limit::Queue(_) => match capacity.checked_sub(whole) {
+            Some(above) if above <= excess => requests,
+            _ if whole == 0 => capacity,
+            _ => scaled(requests, capacity, whole),
+        },
+        _ => capacity,
     }
 }
 

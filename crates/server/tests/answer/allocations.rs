@@ -1,0 +1,30 @@
+//! Once its buffers have grown, an answer allocates nothing.
+
+use tollgate_server::Reply;
+use tollgate_server::answer::{AnswerConfig, Asking, answer};
+
+use crate::{by_status, engine, user};
+
+#[test]
+fn an_answer_allocates_nothing() {
+    let mut yaml = String::from("rules:\n");
+    for number in 0..20 {
+        let limit = "limit: { requests: 2, window: 1m, burst: 3 }";
+        yaml += &format!("  - {{ name: 'r \u{7e} {number}', key_by: user_id, {limit} }}\n");
+    }
+    let (engine, _) = engine(&yaml);
+    let decisions =
+        [engine.decide_now(&user("1").cost(3)), engine.decide_now(&user("1")), engine.decide_now(&user("1").cost(9))];
+    let headers = "x-ratelimit,draft-11,twitter,kong".parse().unwrap();
+    let config = AnswerConfig { headers, ..AnswerConfig::default() };
+    let mut reply = Reply::default();
+    let mut render = || {
+        for decision in &decisions {
+            answer(decision, &Asking::default(), &config, &mut reply);
+            answer(decision, &by_status(), &config, &mut reply);
+        }
+    };
+    render();
+    let measured = allocation_counter::measure(render);
+    assert_eq!(measured.count_total, 0, "{measured:?}");
+}
