@@ -15,7 +15,7 @@ use crate::Fields;
 const INTEGER_MAX: u64 = 999_999_999_999_999;
 
 /// Adds the fields of all `styles`. Without a deciding policy there is nothing to say, and no field.
-pub fn write<'a>(
+pub(super) fn write<'a>(
     styles: Styles,
     now: Time,
     deciding: Option<&Policy<'_>>,

@@ -59,13 +59,17 @@ fn rendered(decision: &Decision, asking: &Asking, config: &AnswerConfig) -> Repl
     reply
 }
 
+fn ascii(bytes: &[u8]) -> &str {
+    str::from_utf8(bytes).expect("text")
+}
+
 /// The reply as one text: status, fields, a blank line, the body.
 fn text(reply: &Reply) -> String {
     let mut text = format!("{}\n", reply.status);
     for (name, value) in reply.fields.iter() {
-        text += &format!("{name}: {}\n", str::from_utf8(value).unwrap());
+        text += &format!("{name}: {}\n", ascii(value));
     }
-    text + "\n" + str::from_utf8(&reply.body).unwrap()
+    text + "\n" + ascii(&reply.body)
 }
 
 /// The answer to a decision in all defaults, as one text.
@@ -79,6 +83,6 @@ fn object(decision: &Decision) -> String {
     let mut alone = Vec::new();
     tollgate_server::answer::body(decision, &Asking::default(), &AnswerConfig::default(), &mut alone);
     assert_eq!(alone, reply.body);
-    let _: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&reply.body).unwrap();
-    String::from_utf8(reply.body).unwrap()
+    let _: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&reply.body).expect("an object");
+    ascii(&reply.body).to_owned()
 }
