@@ -8,10 +8,10 @@ pub const HEADER_STYLES: &[&str] = &[
     "github",
     "twitter",
     "envoy",
+    "kong",
     "draft-11",
     "draft-07",
     "draft-06",
-    "draft-03",
 ];
 
 /// Settings of answers.

@@ -20,7 +20,7 @@ pub fn parse(text: &str) -> Result<u64, Fault> {
         "" | "B" => 1,
         _ => match UNITS.iter().find(|(name, _)| *name == unit) {
             Some((_, size)) => *size,
-            None => return refuse("has no unit of size", help(digits, unit)),
+            None => return refuse("has an unknown unit", help(digits, unit)),
         },
     };
     match digits.parse::<u64>().ok().and_then(|number| number.checked_mul(size)) {

@@ -41,7 +41,7 @@ impl Config {
         }
         let help = "set token_file (--token-file FILE) to serve only callers with a token, or allow_anonymous \
                     (--allow-anonymous) to serve everyone";
-        let fault = Fault::new("other machines can reach it, and no token is asked for", help);
+        let fault = Fault::new("reachable from other machines without a token", help);
         Err(Mistake { place: exposed.join(" and "), fault })
     }
 

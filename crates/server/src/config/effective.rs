@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use tollgate_rules::yaml::is_blank;
 
-use super::{Config, Origin, SETTINGS, Setting};
+use super::{Config, Origin, SETTINGS, Section, Setting};
 
 /// A configuration, and where each value came from.
 #[derive(Clone, Debug, Default)]
@@ -45,20 +45,7 @@ impl Resolved {
 
     /// A configuration file that says the same, with the source of each value as a comment.
     pub fn to_yaml(&self) -> String {
-        let lines: Vec<(&Setting, String)> = SETTINGS.iter().map(|setting| (setting, self.line(setting))).collect();
-        let width = lines.iter().map(|(_, line)| line.chars().count()).filter(|width| *width <= WIDTH).max();
-        let width = width.unwrap_or(0);
-        let mut page = String::new();
-        let mut section = None;
-        for (setting, line) in lines {
-            if section != Some(setting.section) {
-                let gap = if section.is_some() { "\n" } else { "" };
-                page.push_str(&format!("{gap}# {}\n", setting.section.title()));
-                section = Some(setting.section);
-            }
-            page.push_str(&format!("{line:width$}  # {}\n", self.remark(setting)));
-        }
-        page
+        layout("#", |setting| (self.line(setting), self.remark(setting)))
     }
 
     /// Every setting with its value and its source.
@@ -68,11 +55,9 @@ impl Resolved {
     }
 
     fn line(&self, setting: &Setting) -> String {
-        let texts: Vec<String> = setting.show(&self.config).iter().map(|text| scalar(text)).collect();
-        match texts.as_slice() {
-            [] => format!("# {}:", setting.name),
-            [text] => format!("{}: {text}", setting.name),
-            many => format!("{}: [{}]", setting.name, many.join(", ")),
+        match value(setting, &self.config) {
+            Some(value) => format!("{}: {value}", setting.name),
+            None => format!("# {}:", setting.name),
         }
     }
 
@@ -103,6 +88,45 @@ impl Resolved {
             Origin::Environment(variable) => json!({ "value": value, "source": "environment", "variable": variable }),
             Origin::Flag(flag) => json!({ "value": value, "source": "flag", "flag": flag }),
         }
+    }
+}
+
+/// A configuration file to begin with: every setting with its default and its help, and none of them set.
+///
+/// Defaults that were written down would stay when a later version has better ones.
+pub fn template() -> String {
+    layout("###", |setting| {
+        let value = value(setting, &Config::default()).unwrap_or_else(|| setting.value_name.to_owned());
+        (format!("# {}: {value}", setting.name), setting.help.to_owned())
+    })
+}
+
+/// All settings under the headings of their sections, with remarks that line up.
+fn layout(heading: &str, line: impl Fn(&Setting) -> (String, String)) -> String {
+    let lines: Vec<(Section, (String, String))> =
+        SETTINGS.iter().map(|setting| (setting.section, line(setting))).collect();
+    let widths = lines.iter().map(|(_, (line, _))| line.chars().count());
+    let width = widths.filter(|width| *width <= WIDTH).max().unwrap_or(0);
+    let mut page = String::new();
+    let mut last = None;
+    for (section, (line, remark)) in lines {
+        if last != Some(section) {
+            let gap = if last.is_some() { "\n" } else { "" };
+            page.push_str(&format!("{gap}{heading} {}\n", section.title()));
+            last = Some(section);
+        }
+        page.push_str(&format!("{line:width$}  # {remark}\n"));
+    }
+    page
+}
+
+/// The value of a setting as YAML.
+fn value(setting: &Setting, config: &Config) -> Option<String> {
+    let texts: Vec<String> = setting.show(config).iter().map(|text| scalar(text)).collect();
+    match texts.as_slice() {
+        [] => None,
+        [text] => Some(text.clone()),
+        many => Some(format!("[{}]", many.join(", "))),
     }
 }
 

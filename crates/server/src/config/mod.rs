@@ -26,7 +26,7 @@ use std::time::Duration;
 
 pub use answer::{AnswerSettings, HEADER_STYLES};
 pub use choice::{Choice, LogFormat, LogLevel};
-pub use effective::{Resolved, UnknownVariable};
+pub use effective::{Resolved, UnknownVariable, template};
 pub use error::{ConfigError, Mistake};
 pub use file::FILE_BYTES_MAX;
 pub use reference::reference;

@@ -185,8 +185,8 @@ impl Setting {
             Kind::Status(at, words) => *at(config) = parse::word(text, words)?.parse().unwrap_or_default(),
             Kind::Choice(at) => {
                 let choice = at(config);
-                let word = parse::word(text, choice.names())?;
-                assert!(choice.choose(word), "a choice takes the names it lists");
+                let is_one = choice.choose(parse::word(text, choice.names())?);
+                assert!(is_one, "a choice takes the names it lists");
             }
             Kind::Words(at, words) => *at(config) = parse::words(texts, words)?,
             Kind::Jitter(at) => *at(config) = parse::jitter(text)?,

@@ -1,7 +1,7 @@
 //! `tollgate config`: what is in effect, and where it comes from.
 
 use anyhow::Result;
-use tollgate_server::config::{Resolved, reference};
+use tollgate_server::config::{Resolved, reference, template};
 
 use crate::exit::Exit;
 use crate::output::Output;
@@ -14,7 +14,7 @@ pub struct Args {
     /// Print JSON: an object per setting with value, source and place
     #[arg(long, conflicts_with = "reference")]
     json: bool,
-    /// Print the defaults, whatever is set: a file to begin with
+    /// Print all settings with their defaults, whatever is set: a file to begin with
     #[arg(long)]
     default: bool,
     /// Print the reference page of all settings, in Markdown
@@ -44,11 +44,17 @@ Exit codes:
 
 /// Prints one of the three.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    if args.reference {
-        out.text(&reference())?;
-        return Ok(Exit::Ok);
+    match (args.reference, args.default, args.json) {
+        (true, _, _) => out.text(&reference())?,
+        (_, true, true) => out.json(&Resolved::default().to_json())?,
+        (_, true, false) => out.text(&template())?,
+        _ => return effective(args, out),
     }
-    let resolved = if args.default { Resolved::default() } else { args.settings.resolve(out)? };
+    Ok(Exit::Ok)
+}
+
+fn effective(args: &Args, out: &mut Output) -> Result<Exit> {
+    let resolved = args.settings.resolve(out)?;
     match args.json {
         true => out.json(&resolved.to_json())?,
         false => out.text(&resolved.to_yaml())?,
