@@ -150,7 +150,7 @@ impl std::fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 /// User text fit for a message: short, in backquotes.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     format!("`{}`", short(text))
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, completions, man, rules};
+use crate::commands::{check, completions, config, man, rules, serve};
 
 /// Decides, for every request of an API, whether it may pass.
 #[derive(Debug, Parser)]
@@ -16,6 +16,10 @@ pub struct Cli {
 /// All commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Serve decisions over HTTP
+    Serve(Box<serve::Args>),
+    /// Print the configuration in effect, and where each value comes from
+    Config(Box<config::Args>),
     /// Decide requests against a rules file, in this process
     Check(Box<check::Args>),
     /// Work on rules files: lint, explain, test, fmt

@@ -10,6 +10,7 @@ mod load;
 mod output;
 mod render;
 mod request;
+mod settings;
 mod suite;
 
 use std::process::ExitCode;

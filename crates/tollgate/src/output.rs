@@ -85,6 +85,12 @@ impl Output {
         }
     }
 
+    /// Says on standard error what is probably not as meant.
+    pub fn warning(&mut self, text: &str) {
+        let _ = self.keep(BufWriter::flush); // reported when the command ends
+        self.complain(&format!("{}: {}\n", self.err_palette.warn("warning"), visible(text)));
+    }
+
     /// Writes what is still buffered; output that is lost makes any answer unusable.
     pub fn finish(mut self) -> Exit {
         match self.keep(BufWriter::flush) {

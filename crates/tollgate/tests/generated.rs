@@ -14,7 +14,7 @@ fn every_shell_has_a_script_that_knows_the_commands() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = dir.tollgate().args(["completions", shell]).output().unwrap();
         let script = String::from_utf8(output.stdout).unwrap();
-        for word in ["check", "explain", "client-key", "deny-warnings"] {
+        for word in ["check", "explain", "client-key", "deny-warnings", "max-connections"] {
             assert!(script.contains(word), "{shell} does not know {word}");
         }
     }
@@ -31,12 +31,14 @@ fn every_command_has_a_page() {
     let expected = [
         "tollgate-check.1",
         "tollgate-completions.1",
+        "tollgate-config.1",
         "tollgate-man.1",
         "tollgate-rules-explain.1",
         "tollgate-rules-fmt.1",
         "tollgate-rules-lint.1",
         "tollgate-rules-test.1",
         "tollgate-rules.1",
+        "tollgate-serve.1",
         "tollgate.1",
     ];
     assert_eq!(names, expected);

@@ -1,1 +1,116 @@
-//! config
+//! One configuration for the server, from flags, environment, file and defaults, in this order.
+//!
+//! Every setting is one entry of [`SETTINGS`]: its name, what it takes, its bounds, its help. From this table come the
+//! flags of the command line, the environment variables, the keys of the file, what `tollgate config` prints and the
+//! reference page; the default is whatever [`Config::default`] holds. [`Sources::resolve`] is the only way from text to
+//! [`Config`], and it remembers where each value came from.
+//!
+//! A struct read by serde would have been shorter, and would know neither the place of a mistake nor the source of a
+//! value; nested sections were left out because they have no spelling as a flag.
+
+mod answer;
+mod bytes;
+mod check;
+mod choice;
+mod effective;
+mod error;
+mod file;
+mod parse;
+mod reference;
+mod setting;
+mod settings;
+mod sources;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use answer::{AnswerSettings, HEADER_STYLES};
+pub use choice::{Choice, LogFormat, LogLevel};
+pub use effective::{Resolved, UnknownVariable, template};
+pub use error::{ConfigError, Mistake};
+pub use file::FILE_BYTES_MAX;
+pub use reference::reference;
+pub use setting::{Kind, Section, Setting};
+pub use settings::SETTINGS;
+pub use sources::{Origin, Sources};
+
+use crate::net::{Address, NetLimits};
+
+/// Everything that can be set. Read and checked: nobody has to ask again whether a value makes sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where the data API listens.
+    pub http: Vec<Address>,
+    /// Where the admin API and `/metrics` listen; nowhere if none.
+    pub admin: Option<Address>,
+    /// Where `/metrics` listens by itself.
+    pub metrics: Option<Address>,
+    /// The rules file; without one everything is allowed.
+    pub rules: Option<PathBuf>,
+    /// How often the rules file is looked at.
+    pub reload_interval: Duration,
+    /// The tokens that callers must present.
+    pub token_file: Option<PathBuf>,
+    /// Whether callers without a token are served on addresses that other machines reach.
+    pub allow_anonymous: bool,
+    /// Certificate chain, PEM; set together with `tls_key`.
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key, PEM.
+    pub tls_key: Option<PathBuf>,
+    /// Bounds on connections.
+    pub net: NetLimits,
+    /// How decisions are answered.
+    pub answer: AnswerSettings,
+    /// Bytes that buckets may take.
+    pub max_memory: u64,
+    /// Threads that serve; one per core if none.
+    pub threads: Option<usize>,
+    /// How log lines are written.
+    pub log_format: LogFormat,
+    /// Which log lines are written.
+    pub log_level: LogLevel,
+    /// Where every decision is logged: a path, or `-` for standard output.
+    pub decision_log: Option<String>,
+    /// Whether logs show keys as they are beside their digests.
+    pub debug_keys: bool,
+    /// Name of this node in logs; the host name if none.
+    pub node: Option<String>,
+    /// The secret behind receipts and key digests; one of this process if none.
+    pub secret_file: Option<PathBuf>,
+}
+
+impl Config {
+    /// The defaults, but every port is chosen by the system.
+    pub fn for_test() -> Self {
+        Self { http: vec![Address::loopback(0)], admin: Some(Address::loopback(0)), ..Self::default() }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            http: vec![Address::loopback(8080)],
+            admin: Some(Address::loopback(8090)),
+            metrics: None,
+            rules: None,
+            reload_interval: Duration::from_millis(500),
+            token_file: None,
+            allow_anonymous: false,
+            tls_cert: None,
+            tls_key: None,
+            net: NetLimits::default(),
+            answer: AnswerSettings::default(),
+            max_memory: 1 << 30,
+            threads: None,
+            log_format: LogFormat::People,
+            log_level: LogLevel::Info,
+            decision_log: None,
+            debug_keys: false,
+            node: None,
+            secret_file: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,7 @@
 //! net
+
+pub mod address;
+pub mod limits;
+
+pub use address::Address;
+pub use limits::NetLimits;

@@ -2,8 +2,10 @@
 
 pub mod check;
 pub mod completions;
+pub mod config;
 pub mod man;
 pub mod rules;
+pub mod serve;
 
 use anyhow::Result;
 use clap::CommandFactory;
@@ -15,6 +17,8 @@ use crate::output::Output;
 /// Runs a command. An error means that it could not do its work: exit code 2.
 pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
     match cli.command {
+        Some(Command::Serve(args)) => serve::run(&args, out),
+        Some(Command::Config(args)) => config::run(&args, out),
         Some(Command::Check(args)) => check::run(&args, out),
         Some(Command::Rules(command)) => rules::run(&command, out),
         Some(Command::Completions(args)) => completions::run(&args, out),

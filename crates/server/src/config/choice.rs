@@ -1,0 +1,64 @@
+//! Settings that are one word of a few.
+
+/// A value with a name, changed by name.
+///
+/// Implementors promise that [`Choice::choose`] accepts exactly [`Choice::names`], and that [`Choice::name`] is one of
+/// them.
+pub trait Choice {
+    /// All names.
+    fn names(&self) -> &'static [&'static str];
+    /// The name of this one.
+    fn name(&self) -> &'static str;
+    /// Becomes the one of this name; false if there is none.
+    fn choose(&mut self, name: &str) -> bool;
+}
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $type:ident { $($(#[$help:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $type { $($(#[$help])* $variant,)* }
+
+        impl Choice for $type {
+            fn names(&self) -> &'static [&'static str] {
+                &[$($name),*]
+            }
+
+            fn name(&self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            fn choose(&mut self, name: &str) -> bool {
+                match name {
+                    $($name => *self = Self::$variant,)*
+                    _ => return false,
+                }
+                true
+            }
+        }
+    };
+}
+
+choice! {
+    /// How log lines are written.
+    LogFormat {
+        /// For eyes: time, level, message, fields.
+        People = "people",
+        /// For programs: one JSON object per line.
+        Json = "json",
+    }
+}
+
+choice! {
+    /// Which log lines are written: this level and those before it.
+    LogLevel {
+        /// What needs somebody.
+        Error = "error",
+        /// What may need somebody.
+        Warn = "warn",
+        /// What happened.
+        Info = "info",
+        /// What happened inside.
+        Debug = "debug",
+    }
+}

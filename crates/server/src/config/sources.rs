@@ -1,0 +1,182 @@
+//! Where values come from, and which one wins: flag, environment, file, default.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use tollgate_rules::problem::{Fault, Problem, Problems};
+use tollgate_rules::{Place, Report, nearest};
+
+use super::file::{self, ConfigFile, Unreadable};
+use super::{Config, ConfigError, Mistake, Resolved, SETTINGS, Setting, UnknownVariable};
+
+/// The variable that names the file.
+const FILE_VARIABLE: &str = "TOLLGATE_CONFIG";
+/// What every variable of ours begins with.
+const PREFIX: &str = "TOLLGATE_";
+/// What Kubernetes sets in every container next to a service named `tollgate`; nobody wrote these.
+const OF_KUBERNETES: [&str; 2] = ["TOLLGATE_SERVICE_", "TOLLGATE_PORT"];
+
+/// Everything from which a configuration is made, handed in, so that a test needs no process of its own.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The file, as `--config` names it; without it `TOLLGATE_CONFIG` does.
+    pub file: Option<PathBuf>,
+    /// Values of flags, by the name of the setting.
+    pub flags: BTreeMap<&'static str, Vec<String>>,
+    /// The variables that begin with `TOLLGATE_`. One that is empty counts as not set.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody set it.
+    #[default]
+    Default,
+    /// The file.
+    File {
+        /// Its name as it was given.
+        file: String,
+        /// Where in it.
+        place: Place,
+    },
+    /// This variable.
+    Environment(String),
+    /// This flag, with its dashes.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { file, place } => write!(f, "file {file}:{}:{}", place.line, place.column),
+            Self::Environment(variable) => write!(f, "environment {variable}"),
+            Self::Flag(flag) => write!(f, "flag {flag}"),
+        }
+    }
+}
+
+impl Sources {
+    /// The variables of this process that are ours to read.
+    pub fn environment_of_process() -> BTreeMap<String, String> {
+        let text = |value: std::ffi::OsString| value.to_string_lossy().into_owned();
+        std::env::vars_os()
+            .map(|(name, value)| (text(name), text(value)))
+            .filter(|(name, _)| name.starts_with(PREFIX))
+            .collect()
+    }
+
+    /// Reads every source, the weakest first, and tells everything that is wrong with any of them.
+    pub fn resolve(&self) -> Result<Resolved, ConfigError> {
+        let mut draft = Draft::default();
+        if let Some((origin, path)) = self.file() {
+            draft.file = file::read(&path).map_err(|error| unreadable(origin, error))?;
+            draft.apply_file();
+        }
+        for setting in SETTINGS {
+            let variable = setting.variable();
+            if let Some(value) = self.variable(&variable) {
+                draft.apply(setting, std::slice::from_ref(value), Origin::Environment(variable));
+            }
+            if let Some(values) = self.flags.get(setting.name).filter(|values| !values.is_empty()) {
+                draft.apply(setting, values, Origin::Flag(format!("--{}", setting.flag())));
+            }
+        }
+        draft.finish(self.unknown_environment())
+    }
+
+    fn file(&self) -> Option<(&'static str, PathBuf)> {
+        let flag = self.file.clone().map(|path| ("--config", path));
+        flag.or_else(|| self.variable(FILE_VARIABLE).map(|path| (FILE_VARIABLE, PathBuf::from(path))))
+    }
+
+    fn variable(&self, name: &str) -> Option<&String> {
+        self.environment.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// Variables that look like ours and are not: typos, most likely.
+    fn unknown_environment(&self) -> Vec<UnknownVariable> {
+        let known: Vec<String> = SETTINGS.iter().map(Setting::variable).chain([FILE_VARIABLE.to_owned()]).collect();
+        let unknown = self.environment.keys().filter(|name| {
+            let of_kubernetes = OF_KUBERNETES.iter().any(|prefix| name.starts_with(prefix));
+            name.starts_with(PREFIX) && !of_kubernetes && !known.contains(name)
+        });
+        let meant = |name: &str| {
+            let word = name.strip_prefix(PREFIX).unwrap_or(name);
+            let words = known.iter().filter_map(|known| known.strip_prefix(PREFIX));
+            nearest(word, words).map(|meant| format!("{PREFIX}{meant}"))
+        };
+        unknown.map(|name| UnknownVariable { name: name.clone(), meant: meant(name) }).collect()
+    }
+}
+
+fn unreadable(place: &str, error: Unreadable) -> ConfigError {
+    match error {
+        Unreadable::File(fault) => Mistake { place: place.to_owned(), fault }.into(),
+        Unreadable::Text(report) => ConfigError { report: Some(report), mistakes: Vec::new() },
+    }
+}
+
+/// A configuration in the making.
+#[derive(Default)]
+struct Draft {
+    config: Config,
+    origins: BTreeMap<&'static str, Origin>,
+    file: ConfigFile,
+    mistakes: Vec<Mistake>,
+}
+
+impl Draft {
+    fn apply_file(&mut self) {
+        for entry in std::mem::take(&mut self.file.entries) {
+            let origin = Origin::File { file: self.file.name.clone(), place: entry.place };
+            self.apply(entry.setting, &entry.texts, origin);
+        }
+    }
+
+    fn apply(&mut self, setting: &'static Setting, values: &[String], origin: Origin) {
+        let texts: Vec<&str> = values.iter().map(String::as_str).collect();
+        match setting.set(&mut self.config, &texts) {
+            Ok(()) => drop(self.origins.insert(setting.name, origin)),
+            Err(fault) => self.complain(setting, fault, &origin, setting.code()),
+        }
+    }
+
+    /// Keeps a fault where its reader will look for it.
+    fn complain(&mut self, setting: &Setting, fault: Fault, origin: &Origin, code: &'static str) {
+        let place = match origin {
+            Origin::File { place, .. } => {
+                let message = format!("{}: {}", setting.name, fault.message);
+                return self.file.problems.push(Problem::error(code, *place, setting.name, message).help(fault.help));
+            }
+            Origin::Environment(variable) => variable,
+            Origin::Flag(flag) => flag,
+            Origin::Default => setting.name,
+        };
+        self.mistakes.push(Mistake { place: place.to_owned(), fault });
+    }
+
+    fn finish(mut self, unknown_environment: Vec<UnknownVariable>) -> Result<Resolved, ConfigError> {
+        // A value that could not be read is missing for a reason that has been told.
+        if self.mistakes.is_empty() && self.file.problems.is_empty() {
+            for (name, fault) in self.config.conflicts() {
+                let origin = self.origins.get(name).cloned().unwrap_or_default();
+                if let Some(setting) = Setting::named(name) {
+                    self.complain(setting, fault, &origin, "conflict");
+                }
+            }
+        }
+        let ConfigFile { name, text, problems, .. } = self.file;
+        let report = report(&name, &text, problems);
+        match report.is_none() && self.mistakes.is_empty() {
+            true => Ok(Resolved { config: self.config, origins: self.origins, unknown_environment }),
+            false => Err(ConfigError { report, mistakes: self.mistakes }),
+        }
+    }
+}
+
+fn report(name: &str, text: &str, problems: Problems) -> Option<Report> {
+    (!problems.is_empty()).then(|| Report::new(name, text, problems))
+}
