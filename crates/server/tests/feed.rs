@@ -8,17 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tollgate_core::{Attribute, ManualClock, Request, Time};
+use tollgate_core::{ManualClock, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_server::feed::{Apply, BYTES_MAX, FeedError, FeedState, Following, Pace, Reloader, Source, Unreadable};
 use tollgate_store::Memory;
 
-const PACE: Pace = Pace {
-    poll: Duration::from_millis(5),
-    settle: Duration::from_millis(20),
-    settle_max: Duration::from_millis(200),
-};
+const PACE: Pace =
+    Pace { poll: Duration::from_millis(5), settle: Duration::from_millis(20), settle_max: Duration::from_millis(200) };
 
 /// Rules whose only limit is `requests`.
 fn rules(requests: u64) -> String {
@@ -262,13 +259,14 @@ async fn sighup_reloads_at_once_and_says_when_nothing_changed() {
     assert_eq!(state.reloads, 2);
 }
 
+/// P22: a list that lost its rules must not become "everything is allowed".
 #[tokio::test]
-async fn empty_rules_load() {
+async fn p22_an_empty_list_of_rules_keeps_the_old_ones() {
     let rig = Rig::new();
     fs::write(&rig.path, "rules: []\n").unwrap();
-    let state = rig.until(|state| state.reloads == 2).await;
-    assert_eq!(state.rules, 0);
-    assert!(rig.engine.decide_now(&Request::new().with(Attribute::UserId, "42")).is_allowed());
+    let state = rig.until(|state| state.failures == 1).await;
+    assert!(state.error.unwrap().contains(":1:8: rules: the list of rules is empty"));
+    assert_eq!(rig.limit(), 1);
 }
 
 #[tokio::test]

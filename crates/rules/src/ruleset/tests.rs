@@ -499,7 +499,11 @@ clients:
 "#);
     assert_eq!(set.tiers(), ["bulk", "free", "paid", "trial"]);
     assert_eq!(set.tier_of(&user("42")), Some("paid"));
-    assert_eq!(set.tier_of(&user("42").with(Attribute::Tier, "sent")), Some("sent"), "what the caller says comes first");
+    assert_eq!(
+        set.tier_of(&user("42").with(Attribute::Tier, "sent")),
+        Some("sent"),
+        "what the caller says comes first"
+    );
     assert_eq!(set.tier_of(&user("43")), None);
     assert_eq!(set.tier_of(&user("42").in_namespace("elsewhere")), None);
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tollgate_core::Clock;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 use super::file::{Fingerprint, Stamp};
 use super::{Apply, FeedError, FeedState, Following, Mark, Source, Unreadable};
@@ -198,10 +198,7 @@ impl Follower {
         self.tried = Some(mark.fingerprint);
         self.in_force = Some(mark.fingerprint);
         let (file, rules) = (self.source.path.display(), mark.rules);
-        match rules {
-            0 => warn!(%file, generation, "rules loaded: there are none, everything is allowed"),
-            _ => info!(%file, generation, rules, "rules loaded"),
-        }
+        info!(%file, generation, rules, "rules loaded");
         let loaded_at = Some(self.clock.now());
         self.state.send_modify(|state| {
             let (attempts, reloads) = (state.attempts + 1, state.reloads + 1);
