@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tollgate_core::{Purpose, Request, Span};
-use tollgate_engine::{Decision, Generation, Verdict};
+use tollgate_engine::{Decision, Generation, Ruling, Verdict};
 use tollgate_rules::ruleset::RuleSet;
 
 use super::counter::Counter;
 use super::latency::Latency;
-use super::series::{Book, Kind, OTHER, Table};
+use super::series::{Book, Kind, OTHER, Slot, Table};
 
 /// The counts of one server.
 #[derive(Debug)]
@@ -130,8 +130,7 @@ impl Metrics {
         self.panics.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts the requests of one decision, each once: at the rule that decided. Requests that only ask are left out;
-    /// they charge nothing and stop nobody.
+    /// Counts the requests of one decision, each once: at the rule that decided. Requests that only ask are left out.
     #[inline]
     pub(super) fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
         let kind = match decision.verdict {
@@ -148,12 +147,12 @@ impl Metrics {
             return self.decided_elsewhere(&table, kind, requests, decision);
         }
         let deciding = decision.deciding().and_then(|ruling| table.rule(ruling.rule));
-        for request in requests.iter().filter(|request| request.purpose != Purpose::Peek) {
+        for request in requests.iter().filter(|request| is_counted(request)) {
             let slot = deciding.unwrap_or_else(|| table.undecided(request.namespace));
             let tier = table.tier(decision.rules().tier_of(request));
             table.count(&self.book, slot, kind, tier, decision.mode);
         }
-        for ruling in decision.rulings().iter().filter(|ruling| !ruling.enforced && ruling.refused()) {
+        for ruling in refused_in_shadow(requests, decision) {
             if let Some(slot) = table.rule(ruling.rule) {
                 slot.count_shadow(&self.book);
             }
@@ -163,11 +162,16 @@ impl Metrics {
     /// A decision of a generation that is no longer the present one, or not yet.
     #[cold]
     fn decided_elsewhere(&self, table: &Table, kind: Kind, requests: &[Request<'_>], decision: &Decision) {
-        let rule = decision.deciding_rule().map(|(rule, _)| rule);
-        for request in requests.iter().filter(|request| request.purpose != Purpose::Peek) {
-            let tier = decision.rules().tier_of(request);
-            table.count_foreign(&self.book, rule, kind, tier, decision.mode);
+        let (book, mode) = (&self.book, decision.mode);
+        for request in requests.iter().filter(|request| is_counted(request)) {
+            let tier = table.tier(decision.rules().tier_of(request));
+            match decision.deciding_rule() {
+                Some((rule, _)) => table.count_foreign(book, rule, kind, tier, mode),
+                None => table.count(book, table.undecided(request.namespace), kind, tier, mode),
+            }
         }
+        let shadows = refused_in_shadow(requests, decision).filter_map(|ruling| decision.rule(ruling));
+        shadows.for_each(|rule| Slot::of(rule).count_shadow(book));
     }
 
     #[cold]
@@ -195,4 +199,15 @@ impl Metrics {
         });
         named.collect()
     }
+}
+
+/// Requests that only ask charge nothing and stop nobody.
+fn is_counted(request: &Request<'_>) -> bool {
+    request.purpose != Purpose::Peek
+}
+
+/// What shadow rules would have refused, of requests that count.
+fn refused_in_shadow<'a>(requests: &'a [Request<'_>], decision: &'a Decision) -> impl Iterator<Item = &'a Ruling> {
+    let refused = decision.rulings().iter().filter(|ruling| !ruling.enforced && ruling.refused());
+    refused.filter(|ruling| requests.get(usize::from(ruling.request)).is_some_and(is_counted))
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -109,8 +109,8 @@ impl ScrapeConfig {
     fn store(&self, page: &mut Page<'_>) -> fmt::Result {
         if let Some(memory) = &self.memory {
             let stats = memory();
-            page.gauge("tollgate_keys", "Buckets in memory", stats.buckets as f64)?;
-            page.gauge("tollgate_memory_bytes", "Memory of the buckets", stats.bytes as f64)?;
+            page.gauge("tollgate_keys", "Buckets in memory", stats.buckets)?;
+            page.gauge("tollgate_memory_bytes", "Memory of the buckets", stats.bytes)?;
             page.counter("tollgate_keys_dropped", "Buckets dropped because they equalled unused ones", stats.dropped)?;
             page.counter("tollgate_overflow", "Charges to an overflow bucket for want of memory", stats.overflowed)?;
         }
@@ -119,8 +119,8 @@ impl ScrapeConfig {
 
     fn rules(&self, page: &mut Page<'_>) -> fmt::Result {
         let table = self.metrics.table.load();
-        page.gauge("tollgate_generation", "Generation of the rules in force", table.generation as f64)?;
-        page.gauge("tollgate_rules", "Rules in force", table.rules.len() as f64)?;
+        page.gauge("tollgate_generation", "Generation of the rules in force", table.generation)?;
+        page.gauge("tollgate_rules", "Rules in force", table.rules.len())?;
         let Some(feed) = &self.feed else { return Ok(()) };
         let state = feed.borrow().clone();
         page.counter("tollgate_reloads", "Times new rules came into force", state.reloads)?;
@@ -157,10 +157,10 @@ impl ScrapeConfig {
         page.0.encode_descriptor("tollgate_build", help, None, MetricType::Info)?.encode_info(&version)?;
         page.gauge("process_start_time_seconds", "When the server started", seconds(self.started))?;
         if let Some(bytes) = process::resident_bytes() {
-            page.gauge("process_resident_memory_bytes", "Resident memory", bytes as f64)?;
+            page.gauge("process_resident_memory_bytes", "Resident memory", bytes)?;
         }
         match process::open_fds() {
-            Some(count) => page.gauge("process_open_fds", "Open file descriptors", count as f64),
+            Some(count) => page.gauge("process_open_fds", "Open file descriptors", count),
             None => Ok(()),
         }
     }
@@ -192,7 +192,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
+    fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
         self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
     }
 

@@ -169,22 +169,21 @@ impl Table {
         Labels { kind, namespace: slot.namespace.clone(), rule: slot.rule.clone(), tier, mode: Some(mode) }
     }
 
-    /// Whether a tier is one of those with a name.
-    fn label_of(&self, tier: Option<&str>) -> Arc<str> {
-        self.tiers.get(self.tier(tier).0).cloned().unwrap_or_else(|| Arc::from(OTHER))
-    }
-
     /// Counts for a rule of another generation, by its name; slower.
-    pub(super) fn count_foreign(&self, book: &Book, rule: Option<&Rule>, kind: Kind, tier: Option<&str>, mode: Mode) {
-        let (namespace, name) = rule.map_or((OTHER, ""), |rule| (&*rule.namespace, &*rule.name));
-        let (namespace, rule) = (Arc::from(namespace), Arc::from(name));
-        book.counter(Labels { kind, namespace, rule, tier: self.label_of(tier), mode: Some(mode) }).add_one();
+    pub(super) fn count_foreign(&self, book: &Book, rule: &Rule, kind: Kind, tier: Tier, mode: Mode) {
+        let slot = Slot::of(rule);
+        book.counter(self.labels(&slot, kind, tier, mode)).add_one();
     }
 }
 
 impl Slot {
     fn new(namespace: Arc<str>, rule: Arc<str>) -> Slot {
         Slot { namespace, rule, rows: OnceLock::new(), shadow: OnceLock::new() }
+    }
+
+    /// One for a rule that is in no table.
+    pub(super) fn of(rule: &Rule) -> Slot {
+        Slot::new(Arc::from(&*rule.namespace), Arc::from(&*rule.name))
     }
 
     /// A shadow rule would have refused.
