@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Outcome, Span, Time, Wait};
-use tollgate_rules::ruleset::{RequestError, Rule, RuleId};
+use tollgate_rules::ruleset::{RequestError, Rule, RuleId, RuleSet};
 
 use crate::{Generation, Pinned};
 
@@ -122,6 +122,11 @@ impl Decision {
     /// The generation of rules that decided.
     pub fn generation(&self) -> u64 {
         self.generation.number
+    }
+
+    /// The rules that decided.
+    pub fn rules(&self) -> &RuleSet {
+        &self.generation.rules
     }
 
     /// What every rule that applied said, in the order of the rules.

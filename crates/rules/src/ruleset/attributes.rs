@@ -14,6 +14,7 @@ impl AttrId {
     pub(super) const USER_ID: AttrId = AttrId::known(Attribute::UserId);
     pub(super) const IP: AttrId = AttrId::known(Attribute::Ip);
     pub(super) const ORG: AttrId = AttrId::known(Attribute::Org);
+    pub(super) const TIER: AttrId = AttrId::known(Attribute::Tier);
     pub(super) const ENDPOINT: AttrId = AttrId::known(Attribute::Endpoint);
     /// The method of the endpoint.
     pub(super) const METHOD: AttrId = AttrId(Attribute::ALL.len() as u16);

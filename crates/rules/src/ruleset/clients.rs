@@ -16,6 +16,8 @@ pub(super) struct Clients {
     overrides: Vec<Override>,
     /// Kinds of identities that have any entry: others need not be hashed.
     kinds: u8,
+    /// Some client has a tier: without any, nobody's need be looked up.
+    tiers: bool,
 }
 
 /// Where a client's attributes and overrides stand in the two lists.
@@ -106,6 +108,7 @@ impl Clients {
         for client in clients {
             built.kinds |= client.kind;
             let start = built.attributes.len() as u32;
+            built.tiers |= client.entry.iter().any(|(id, _)| *id == AttrId::TIER);
             built.attributes.extend(client.entry);
             built.entries.entry(client.digest).or_default().attributes = (start, built.attributes.len() as u32);
         }
@@ -143,6 +146,16 @@ impl Clients {
             }
         }
         known
+    }
+
+    /// Every value that some client has of one attribute.
+    pub(super) fn values_of(&self, wanted: AttrId) -> impl Iterator<Item = &str> {
+        self.attributes.iter().filter(move |(id, _)| *id == wanted).map(|(_, value)| value.as_str())
+    }
+
+    /// Some client has a tier.
+    pub(super) fn has_tiers(&self) -> bool {
+        self.tiers
     }
 
     /// Overrides of one rule, for `explain` and `lint`.

@@ -98,6 +98,11 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// The value of an attribute that is not computed, for as long as the request and the rules live.
+    pub(super) fn sent_or_known(&self, id: AttrId) -> Option<&'a str> {
+        self.values.get(id.place()).copied().flatten()
+    }
+
     pub(super) fn has(&self, id: AttrId) -> bool {
         self.value(id).is_some()
     }

@@ -17,7 +17,7 @@ mod quick;
 mod routes;
 mod rule;
 
-use tollgate_core::{Request, Secret, Time};
+use tollgate_core::{Attribute, Request, Secret, Time};
 
 pub use self::charges::{Applied, Charges};
 pub use self::compile::CompileOptions;
@@ -25,7 +25,7 @@ pub use self::explain::{Explanation, KeyPart, Standing};
 pub use self::facts::RequestError;
 pub use self::rule::{Rule, RuleId};
 
-use self::attributes::Attributes;
+use self::attributes::{AttrId, Attributes};
 use self::clients::Clients;
 use self::facts::Facts;
 use self::index::Index;
@@ -82,6 +82,29 @@ impl RuleSet {
     /// True if the wall clock matters: some override begins or ends.
     pub fn is_dated(&self) -> bool {
         self.dated
+    }
+
+    /// Every tier that a rule or a client of any namespace names, sorted: the tiers that may become a label.
+    pub fn tiers(&self) -> Vec<&str> {
+        let of_clients = self.namespaces.values().flat_map(|namespace| namespace.clients.values_of(AttrId::TIER));
+        let mut tiers: Vec<&str> = self.rules.iter().flat_map(Rule::tiers).chain(of_clients).collect();
+        tiers.sort_unstable();
+        tiers.dedup();
+        tiers
+    }
+
+    /// The tier of a request: as it was sent, or as the tables of clients say.
+    pub fn tier_of<'a>(&'a self, request: &Request<'a>) -> Option<&'a str> {
+        if let sent @ Some(_) = request.get(Attribute::Tier) {
+            return sent;
+        }
+        let namespace = self.namespaces.get(request.namespace)?;
+        if !namespace.clients.has_tiers() {
+            return None;
+        }
+        let mut facts = Facts::new(namespace);
+        facts.gather(namespace, request, self.secret).ok()?;
+        facts.sent_or_known(AttrId::TIER)
     }
 
     /// Adds the charges of one request to `charges`. Pure: the same request, time and lot give the same charges.

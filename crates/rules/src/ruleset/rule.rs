@@ -94,6 +94,16 @@ impl Rule {
         if self.is_enforced() { Enforcement::Enforce } else { Enforcement::Shadow }
     }
 
+    /// The tiers that its conditions or those of its costs name in full.
+    pub(super) fn tiers(&self) -> impl Iterator<Item = &str> {
+        let conditions = std::iter::once(&self.conditions).chain(self.costs.iter().map(|(conditions, _)| conditions));
+        let matchers = conditions.flat_map(|conditions| &conditions.attributes).filter(|(id, _)| *id == AttrId::TIER);
+        matchers.flat_map(|(_, matcher)| matcher.any.iter().chain(&matcher.none)).filter_map(|pattern| match pattern {
+            Pattern::Exact(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+
     /// What one request costs here: its own cost times the rule's.
     pub(super) fn cost(&self, request: &Request<'_>, facts: &Facts<'_>) -> u64 {
         let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));

@@ -483,3 +483,27 @@ fn a_window_of_a_rule_reaches_its_limit() {
         (LimitKind::Queue, Span::from_secs(60), 3)
     );
 }
+
+#[test]
+fn tiers_come_from_rules_costs_and_clients_and_never_from_requests() {
+    let set = set(r#"
+rules:
+  - { name: a, match: { tier: [free, '!trial'] }, limit: { requests: 1, window: 1s } }
+  - { name: b, match: { tier: 'gold*' }, limit: { requests: 1, window: 1s } }
+  - name: c
+    limit: { requests: 1, window: 1s }
+    cost: [ { match: { tier: bulk }, cost: 2 }, { cost: 1 } ]
+clients:
+  - { client_key: 'user:42', tier: paid }
+  - { client_key: 'user:43', org: acme }
+"#);
+    assert_eq!(set.tiers(), ["bulk", "free", "paid", "trial"]);
+    assert_eq!(set.tier_of(&user("42")), Some("paid"));
+    assert_eq!(
+        set.tier_of(&user("42").with(Attribute::Tier, "sent")),
+        Some("sent"),
+        "what the caller says comes first"
+    );
+    assert_eq!(set.tier_of(&user("43")), None);
+    assert_eq!(set.tier_of(&user("42").in_namespace("elsewhere")), None);
+}

@@ -1,1 +1,26 @@
-//! telemetry
+//! What the server tells about itself: its log, the log of decisions, and metrics.
+//!
+//! Nothing here may hold up a decision. Lines go into a bounded buffer that a thread empties ([`Lines`]); counts go into
+//! atomics that only a scrape adds up ([`Metrics`]). What does not fit is dropped and counted.
+
+mod counter;
+mod decisions;
+mod escape;
+mod latency;
+mod lines;
+mod log;
+mod metrics;
+mod observer;
+mod process;
+mod quiet;
+mod scrape;
+mod series;
+mod stamp;
+
+pub use decisions::{DecisionLog, DecisionLogConfig, Keys};
+pub use lines::{Lines, Sink};
+pub use log::{Colours, Format, LogConfig};
+pub use metrics::{Metrics, Refusal};
+pub use observer::Telemetry;
+pub use quiet::{All, Quiet};
+pub use scrape::{CONTENT_TYPE, Scrape, ScrapeConfig};

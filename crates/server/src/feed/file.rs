@@ -1,0 +1,217 @@
+//! One rules file, from its name to a compiled rule set. Nothing here trusts a name, a size or a kind.
+//!
+//! A name may turn into a pipe, a device or a directory between two looks, so the file is opened without waiting and
+//! judged by its open handle. Its stamp is taken before and after reading: a file that changed meanwhile is reported as
+//! [`Unreadable::Changing`], because half of a rules file can be a valid one.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
+
+use rustix::fs::OFlags;
+use tollgate_core::{Digest, KeyHasher, Secret};
+use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_rules::{Report, yaml};
+
+/// Longest file accepted: as much as the reader of rules takes, 16 MiB.
+pub const BYTES_MAX: u64 = yaml::TEXT_BYTES_MAX as u64;
+
+/// A rules file, and what compiling it needs. The options stay the same for as long as the server runs: another secret
+/// would move every bucket.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The file; symbolic links are followed anew at every look.
+    pub path: PathBuf,
+    /// The secret and the seed.
+    pub options: CompileOptions,
+}
+
+/// What tells a file from the one that was there before, without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// A digest of a file's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fingerprint(Digest);
+
+/// A rule set, fresh from its file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The rules.
+    pub rules: RuleSet,
+    /// The content they came from.
+    pub mark: Mark,
+}
+
+/// Tells one content of the file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub(super) fingerprint: Fingerprint,
+    pub(super) stamp: Stamp,
+    pub(super) rules: usize,
+}
+
+/// A file's bytes, whole.
+#[derive(Debug)]
+pub(super) struct Content {
+    bytes: Vec<u8>,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) stamp: Stamp,
+}
+
+impl Source {
+    /// Reads and compiles the file.
+    pub fn load(&self) -> Result<Loaded, FeedError> {
+        let content = self.read()?;
+        let rules = self.compile(&content).map_err(|report| FeedError::Invalid(Box::new(report)))?;
+        let mark = Mark { fingerprint: content.fingerprint, stamp: content.stamp, rules: rules.rules().len() };
+        Ok(Loaded { rules, mark })
+    }
+
+    /// The stamp of what the name leads to at this moment, or why it cannot be a rules file.
+    pub(super) fn look(&self) -> Result<Stamp, Unreadable> {
+        stamp(&fs::metadata(&self.path)?)
+    }
+
+    pub(super) fn read(&self) -> Result<Content, Unreadable> {
+        let file = open(&self.path)?;
+        let before = stamp(&file.metadata()?)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0));
+        (&file).take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > BYTES_MAX {
+            return Err(Unreadable::TooLarge);
+        }
+        let after = stamp(&file.metadata()?)?;
+        if before != after || bytes.len() as u64 != after.size {
+            return Err(Unreadable::Changing);
+        }
+        Ok(Content { fingerprint: Fingerprint::of(&bytes), bytes, stamp: after })
+    }
+
+    pub(super) fn compile(&self, content: &Content) -> Result<RuleSet, Report> {
+        let name = self.path.to_string_lossy();
+        let text = tollgate_rules::read::decode(&name, &content.bytes)?;
+        let file = tollgate_rules::read(&name, text)?;
+        RuleSet::compile(&[file], &self.options).map_err(|problems| Report::new(&name, text, problems))
+    }
+}
+
+/// Opens for reading without waiting: a pipe without a writer would hold whoever opens it.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+fn stamp(facts: &Metadata) -> Result<Stamp, Unreadable> {
+    if facts.is_dir() {
+        return Err(Unreadable::Directory);
+    }
+    if !facts.is_file() {
+        return Err(Unreadable::NotRegular);
+    }
+    if facts.size() > BYTES_MAX {
+        return Err(Unreadable::TooLarge);
+    }
+    Ok(Stamp {
+        device: facts.dev(),
+        inode: facts.ino(),
+        size: facts.size(),
+        modified: (facts.mtime(), facts.mtime_nsec()),
+        changed: (facts.ctime(), facts.ctime_nsec()),
+    })
+}
+
+impl Fingerprint {
+    fn of(bytes: &[u8]) -> Fingerprint {
+        let mut hasher = KeyHasher::new(Secret::new(*b"rules as written"));
+        hasher.part(bytes);
+        Fingerprint(hasher.finish())
+    }
+}
+
+/// Why a name leads to no rules file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// There is nothing of that name.
+    Missing,
+    /// A directory.
+    Directory,
+    /// A pipe, a socket or a device.
+    NotRegular,
+    /// More than [`BYTES_MAX`].
+    TooLarge,
+    /// Someone wrote to it while it was read.
+    Changing,
+    /// The system refused.
+    Refused(String),
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Unreadable {
+        match error.kind() {
+            ErrorKind::NotFound => Unreadable::Missing,
+            ErrorKind::PermissionDenied => Unreadable::Refused("permission denied".to_owned()),
+            _ => Unreadable::Refused(error.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unreadable::Missing => f.write_str("there is no such file"),
+            Unreadable::Directory => f.write_str("it is a directory: name a file in it"),
+            Unreadable::NotRegular => f.write_str("it is not a regular file"),
+            Unreadable::TooLarge => write!(f, "it is too large: at most {BYTES_MAX} bytes are read"),
+            Unreadable::Changing => f.write_str("it changed while it was read"),
+            Unreadable::Refused(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// Why there are no new rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FeedError {
+    /// The file cannot be read.
+    Unreadable(Unreadable),
+    /// It can be read and says nothing valid. Prints its first problem with its place; the report has them all.
+    Invalid(Box<Report>),
+    /// Reading or compiling it panicked, which is a bug of ours; the old rules stay.
+    Panicked,
+}
+
+impl From<Unreadable> for FeedError {
+    fn from(reason: Unreadable) -> FeedError {
+        FeedError::Unreadable(reason)
+    }
+}
+
+impl fmt::Display for FeedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FeedError::Unreadable(reason) => reason.fmt(f),
+            FeedError::Invalid(report) => first_problem(report, f),
+            FeedError::Panicked => f.write_str("reading the rules panicked; this is a bug in Tollgate"),
+        }
+    }
+}
+
+impl std::error::Error for FeedError {}
+
+fn first_problem(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Some(problem) = report.problems.first() else { return write!(f, "{}: not valid", report.file) };
+    write!(f, "{}:{}:{}: {} [{}]", report.file, problem.line, problem.column, problem.message, problem.code)?;
+    match report.problems.len() - 1 + report.more {
+        0 => Ok(()),
+        1 => f.write_str(", and 1 more problem"),
+        more => write!(f, ", and {more} more problems"),
+    }
+}

@@ -1,0 +1,231 @@
+//! The decision log: one JSON line per request, by option.
+//!
+//! It says who (as a digest), under which rule and generation, and what came of it; never which endpoint, because paths
+//! hold identifiers, and never a key, unless an operator asked for it. The digest is keyed, so that nobody without
+//! the secret can try out keys, and it is not that of any bucket.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use tollgate_core::{Attribute, Digest, KeyHasher, Request, Secret};
+use tollgate_engine::Decision;
+
+use super::escape::json_string;
+use super::lines::Lines;
+use super::stamp::rfc3339;
+
+/// What the decision log is made with.
+#[derive(Clone, Debug)]
+pub struct DecisionLogConfig {
+    /// The name of this node.
+    pub node: String,
+    /// How callers are shown.
+    pub keys: Keys,
+    /// The key of their digests; nodes that share it give a caller the same one.
+    pub secret: Secret,
+}
+
+/// How callers are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keys {
+    /// As a digest.
+    #[default]
+    Digest,
+    /// As they name themselves. For debugging: the log then holds what identifies people.
+    Raw,
+}
+
+/// Writes a line for every request decided.
+pub struct DecisionLog {
+    lines: Lines,
+    /// `,"node":"a"`, as it stands in every line.
+    node: String,
+    keys: Keys,
+    /// Has absorbed what sets these digests apart from those of buckets.
+    hasher: KeyHasher,
+}
+
+/// Longest piece of a caller's text that a line repeats.
+const TEXT_BYTES_MAX: usize = 512;
+
+impl DecisionLog {
+    /// A log that goes to `lines`.
+    pub fn new(config: DecisionLogConfig, lines: Lines) -> DecisionLog {
+        let mut node = String::from(",\"node\":");
+        json_string(&mut node, &config.node);
+        let mut hasher = KeyHasher::new(config.secret);
+        hasher.part(b"decision log");
+        DecisionLog { lines, node, keys: config.keys, hasher }
+    }
+
+    /// Where the lines go.
+    pub fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    /// Writes down one decision: a line for each request it was about.
+    pub fn record(&self, requests: &[Request<'_>], decision: &Decision) {
+        thread_local! { static LINE: RefCell<String> = const { RefCell::new(String::new()) }; }
+        LINE.with_borrow_mut(|line| {
+            for request in requests {
+                line.clear();
+                self.write(line, request, decision);
+                self.lines.push(line.as_bytes());
+            }
+        });
+    }
+
+    fn write(&self, line: &mut String, request: &Request<'_>, decision: &Decision) {
+        line.push_str("{\"time\":\"");
+        rfc3339(line, decision.now);
+        line.push('"');
+        line.push_str(&self.node);
+        line.push_str(",\"namespace\":");
+        json_string(line, shortened(request.namespace));
+        line.push_str(",\"rule\":");
+        match decision.deciding_rule() {
+            Some((rule, _)) => json_string(line, &rule.name),
+            None => line.push_str("null"),
+        }
+        line.push_str(",\"key\":");
+        self.write_key(line, request);
+        number(line, ",\"cost\":", request.cost);
+        line.push_str(if decision.is_allowed() { ",\"allowed\":true" } else { ",\"allowed\":false" });
+        line.push_str(",\"mode\":\"");
+        line.push_str(decision.mode.name());
+        number(line, "\",\"generation\":", decision.generation());
+        match decision.retry_after().span() {
+            Some(span) => number(line, ",\"retry_after_ms\":", span.millis_ceil()),
+            None => line.push_str(",\"retry_after_ms\":null"),
+        }
+        line.push_str("}\n");
+    }
+
+    fn write_key(&self, line: &mut String, request: &Request<'_>) {
+        let Some((kind, value)) = caller(request) else { return line.push_str("null") };
+        match self.keys {
+            Keys::Raw => json_string(line, shortened(value)),
+            Keys::Digest => {
+                let mut hasher = self.hasher;
+                hasher.part(kind.name().as_bytes());
+                hasher.part(value.as_bytes());
+                hex(line, hasher.finish());
+            }
+        }
+    }
+}
+
+impl fmt::Debug for DecisionLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecisionLog").field("lines", &self.lines).field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+/// Who asks: the most particular of what the request says, so that a caller has one digest wherever it asks from.
+/// `client_key: "user:42"` and `user_id: "42"` are the same one.
+fn caller<'a>(request: &Request<'a>) -> Option<(Attribute, &'a str)> {
+    if let Some(client_key) = request.get(Attribute::ClientKey) {
+        return Some(match client_key.split_once(':') {
+            Some(("key", value)) => (Attribute::ApiKey, value),
+            Some(("user", value)) => (Attribute::UserId, value),
+            Some(("ip", value)) => (Attribute::Ip, value),
+            Some(("org", value)) => (Attribute::Org, value),
+            _ => (Attribute::ClientKey, client_key),
+        });
+    }
+    let others = [Attribute::ApiKey, Attribute::UserId, Attribute::Ip, Attribute::Org];
+    others.into_iter().find_map(|kind| Some((kind, request.get(kind)?)))
+}
+
+fn shortened(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(TEXT_BYTES_MAX)).unwrap_or(text)
+}
+
+fn number(line: &mut String, before: &str, number: u64) {
+    line.push_str(before);
+    line.push_str(itoa::Buffer::new().format(number));
+}
+
+fn hex(line: &mut String, digest: Digest) {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    line.push('"');
+    for word in digest.0 {
+        for shift in (0..64).step_by(4).rev() {
+            line.extend(DIGITS.get((word >> shift) as usize & 15));
+        }
+    }
+    line.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tollgate_core::{ManualClock, Time};
+    use tollgate_engine::Engine;
+
+    use super::super::Telemetry;
+    use super::super::lines::Sink;
+    use super::*;
+
+    const RULES: &str = "rules:\n  - { name: only, key_by: client_key, limit: { requests: 1, window: 1s } }\n";
+
+    fn logged(keys: Keys, requests: &[Request<'_>]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("decisions");
+        let lines = Lines::start(Sink::File(path.clone())).unwrap();
+        let config = DecisionLogConfig { node: "a\"b".to_owned(), keys, secret: Secret::new([7; 16]) };
+        let log = DecisionLog::new(config, lines.clone());
+        let rules = tollgate_engine::rules_from_yaml(RULES).unwrap();
+        let clock = ManualClock::at(Time::from_nanos(1_800_000_000_123_456_789));
+        let telemetry = Telemetry::new(Default::default(), Some(log));
+        let engine = Engine::on_clock(rules, clock).with_observer(telemetry);
+        requests.iter().for_each(|request| drop(engine.decide_now(request)));
+        assert!(lines.flush(Duration::from_secs(10)));
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn tells_all_but_who_and_where() {
+        let named = Request::new().with(Attribute::ClientKey, "user:42").with(Attribute::Endpoint, "/users/42");
+        let typed = Request::new().with(Attribute::UserId, "42").cost(3).in_namespace("b");
+        let wrong = Request::new().with(Attribute::Ip, "nonsense");
+        let shown = logged(Keys::Digest, &[named, named, typed, Request::new(), wrong]);
+        let lines: Vec<&str> = shown.lines().collect();
+        let digest = serde_json::from_str::<serde_json::Value>(lines[0]).unwrap()["key"].as_str().unwrap().to_owned();
+        assert!(digest.len() == 32 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()), "{digest}");
+        let line = |namespace, rule, key, cost, rest| {
+            format!(
+                r#"{{"time":"2027-01-15T08:00:00.123Z","node":"a\"b","namespace":"{namespace}","rule":{rule},"key":{key},"cost":{cost},{rest}}}"#
+            )
+        };
+        let key = format!("\"{digest}\"");
+        let allowed = r#""allowed":true,"mode":"store","generation":1,"retry_after_ms":0"#;
+        let denied = r#""allowed":false,"mode":"store","generation":1,"retry_after_ms":1000"#;
+        assert_eq!(lines[0], line("default", "\"only\"", &*key, 1, allowed));
+        assert_eq!(lines[1], line("default", "\"only\"", &*key, 1, denied));
+        assert_eq!(lines[2], line("b", "null", &*key, 3, allowed), "the same caller, the same digest");
+        assert_eq!(lines[3], line("default", "null", "null", 1, allowed));
+        assert!(lines[4].ends_with(r#""allowed":false,"mode":"store","generation":1,"retry_after_ms":null}"#));
+        assert_eq!(lines.len(), 5);
+    }
+
+    #[test]
+    fn raw_keys_are_shown_on_demand_escaped_and_cut() {
+        let long = format!("{}é", "x".repeat(511));
+        let nasty = Request::new().with(Attribute::ApiKey, "a\"\u{1b}\r\n\0");
+        let shown = logged(Keys::Raw, &[nasty, Request::new().with(Attribute::ApiKey, &long)]);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines[0].contains(r#""key":"a\"\u001b\r\n\u0000","#), "{}", lines[0]);
+        assert!(lines[1].contains(&format!("\"key\":\"{}\",", "x".repeat(511))), "{}", lines[1]);
+    }
+
+    #[test]
+    fn p30_debug_shows_no_secret() {
+        let lines = Lines::start(Sink::Other(Box::new(std::io::sink()))).unwrap();
+        let config =
+            DecisionLogConfig { node: String::new(), keys: Keys::Digest, secret: Secret::new(*b"0123456789abcdef") };
+        let text = format!("{config:?} {:?}", DecisionLog::new(config.clone(), lines));
+        assert!(text.contains("Secret(…)") && !text.contains("0123"), "{text}");
+    }
+}

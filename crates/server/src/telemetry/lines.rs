@@ -1,0 +1,265 @@
+//! Lines on their way out: a bounded buffer, and a thread that empties it.
+//!
+//! Whoever logs appends to the buffer and goes on; only the thread ever waits for the pipe, terminal or disk. When the
+//! buffer is full, lines are dropped whole and counted. One shared buffer rather than a queue of lines: its bound is
+//! in bytes, appending allocates nothing, and everything that gathered while the sink was busy leaves in one write.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use std::{fmt, fs, thread};
+
+use parking_lot::{Condvar, Mutex};
+
+/// Where lines go.
+pub enum Sink {
+    /// Standard error.
+    Stderr,
+    /// Standard output.
+    Stdout,
+    /// The end of a file, which [`Lines::reopen`] opens anew.
+    File(PathBuf),
+    /// Anything else.
+    Other(Box<dyn Write + Send>),
+}
+
+/// The handle of whoever writes lines. Clones share one buffer and one thread.
+#[derive(Clone)]
+pub struct Lines(Arc<Shared>);
+
+struct Shared {
+    buffer: Mutex<Buffer>,
+    /// Something to do for the thread.
+    filled: Condvar,
+    /// Something was written.
+    emptied: Condvar,
+    bytes_max: usize,
+    dropped: AtomicU64,
+}
+
+#[derive(Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    lines: u64,
+    /// The thread is writing what it took out before.
+    busy: bool,
+    reopen: bool,
+}
+
+impl Lines {
+    /// How much may wait at once, unless told otherwise: 1 MiB.
+    pub const BYTES_MAX: usize = 1 << 20;
+
+    /// Opens the sink and starts its thread.
+    pub fn start(sink: Sink) -> io::Result<Lines> {
+        Lines::with_bytes_max(sink, Lines::BYTES_MAX)
+    }
+
+    /// [`start`](Lines::start) with another bound.
+    pub fn with_bytes_max(sink: Sink, bytes_max: usize) -> io::Result<Lines> {
+        let sink = Open::new(sink)?;
+        let shared = Arc::new(Shared {
+            buffer: Mutex::default(),
+            filled: Condvar::new(),
+            emptied: Condvar::new(),
+            bytes_max,
+            dropped: AtomicU64::new(0),
+        });
+        let theirs = shared.clone();
+        thread::Builder::new().name("tollgate-lines".to_owned()).spawn(move || theirs.empty_into(sink))?;
+        Ok(Lines(shared))
+    }
+
+    /// Hands over whole lines, each with its end. Never waits for the sink.
+    pub fn push(&self, lines: &[u8]) {
+        let mut buffer = self.0.buffer.lock();
+        if buffer.bytes.len() + lines.len() > self.0.bytes_max {
+            drop(buffer);
+            self.0.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let was_empty = buffer.bytes.is_empty();
+        buffer.bytes.extend_from_slice(lines);
+        buffer.lines += 1;
+        drop(buffer);
+        if was_empty {
+            self.0.filled.notify_one();
+        }
+    }
+
+    /// How many lines were lost: there was no room, or the sink failed.
+    pub fn dropped(&self) -> u64 {
+        self.0.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Opens the file anew, after what is waiting: its name may lead elsewhere since it was rotated. For SIGHUP; other
+    /// sinks stay as they are.
+    pub fn reopen(&self) {
+        self.0.buffer.lock().reopen = true;
+        self.0.filled.notify_one();
+    }
+
+    /// Waits until everything is written, but not for longer than `within`. False if something is left.
+    pub fn flush(&self, within: Duration) -> bool {
+        let mut buffer = self.0.buffer.lock();
+        let waiting = |buffer: &mut Buffer| buffer.busy || buffer.reopen || !buffer.bytes.is_empty();
+        !self.0.emptied.wait_while_for(&mut buffer, waiting, within).timed_out()
+    }
+}
+
+impl Shared {
+    fn empty_into(&self, mut sink: Open) {
+        let mut spare = Vec::new();
+        loop {
+            let mut buffer = self.buffer.lock();
+            buffer.busy = false;
+            self.emptied.notify_all();
+            self.filled.wait_while(&mut buffer, |buffer| buffer.bytes.is_empty() && !buffer.reopen);
+            std::mem::swap(&mut buffer.bytes, &mut spare);
+            let lines = std::mem::take(&mut buffer.lines);
+            let reopen = std::mem::take(&mut buffer.reopen);
+            buffer.busy = true;
+            drop(buffer);
+            if !spare.is_empty() && sink.write(&spare).is_err() {
+                self.dropped.fetch_add(lines, Ordering::Relaxed);
+            }
+            spare.clear();
+            if reopen {
+                sink.reopen();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lines").field("dropped", &self.dropped()).finish_non_exhaustive()
+    }
+}
+
+/// A sink that is ready to be written to.
+struct Open {
+    writer: Box<dyn Write + Send>,
+    path: Option<PathBuf>,
+}
+
+impl Open {
+    fn new(sink: Sink) -> io::Result<Open> {
+        Ok(match sink {
+            Sink::Stderr => Open { writer: Box::new(io::stderr()), path: None },
+            Sink::Stdout => Open { writer: Box::new(io::stdout()), path: None },
+            Sink::File(path) => Open { writer: Box::new(open(&path)?), path: Some(path) },
+            Sink::Other(writer) => Open { writer, path: None },
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer.write_all(bytes)?;
+        self.writer.flush()
+    }
+
+    /// A file that cannot be opened anew is written to where it was: better there than nowhere.
+    fn reopen(&mut self) {
+        let Some(path) = &self.path else { return };
+        match open(path) {
+            Ok(file) => self.writer = Box::new(file),
+            Err(error) => tracing::error!(file = %path.display(), %error, "the log cannot be opened anew"),
+        }
+    }
+}
+
+/// For appending, and for nobody else to read: a decision log tells who did what.
+fn open(path: &Path) -> io::Result<File> {
+    // Opening a pipe waits for its reader.
+    if fs::metadata(path).is_ok_and(|facts| facts.file_type().is_fifo()) {
+        return Err(io::Error::other("it is a pipe; use standard output to write to one"));
+    }
+    OpenOptions::new().append(true).create(true).mode(0o640).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn writes_lines_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let lines = Lines::start(Sink::File(path.clone())).unwrap();
+        (0..1000).for_each(|n| lines.push(format!("{n}\n").as_bytes()));
+        assert!(lines.flush(SOON));
+        let expected: String = (0..1000).map(|n| format!("{n}\n")).collect();
+        assert_eq!(fs::read_to_string(path).unwrap(), expected);
+        assert_eq!(lines.dropped(), 0);
+    }
+
+    #[test]
+    fn f64_a_pipe_that_nobody_reads_holds_nobody_up() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let lines = Lines::with_bytes_max(Sink::Other(Box::new(writer)), 10_000).unwrap();
+        let line = [b'x'; 99].into_iter().chain([b'\n']).collect::<Vec<u8>>();
+        let push = |count| (0..count).for_each(|_| lines.push(&line));
+        let stuck = (0..1000).any(|_| {
+            push(50);
+            !lines.flush(Duration::from_millis(50))
+        });
+        assert!(stuck, "the pipe is full");
+        let before = lines.dropped();
+        push(1000);
+        let lost = lines.dropped();
+        assert!(lost - before >= 900, "{before} and then {lost} dropped");
+        let reading = thread::spawn(move || {
+            let mut all = Vec::new();
+            reader.read_to_end(&mut all).unwrap();
+            all
+        });
+        assert!(lines.flush(SOON), "a reader frees it");
+        lines.push(b"end\n");
+        assert!(lines.flush(SOON));
+        assert_eq!(lines.dropped(), lost);
+        drop(reading); // the thread holds the pipe for as long as the process lives
+    }
+
+    #[test]
+    fn lines_lost_to_a_broken_sink_are_counted() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let lines = Lines::start(Sink::Other(Box::new(writer))).unwrap();
+        lines.push(b"one\n");
+        assert!(lines.flush(SOON));
+        assert_eq!(lines.dropped(), 1);
+    }
+
+    #[test]
+    fn a_rotated_file_is_opened_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, old) = (dir.path().join("log"), dir.path().join("log.1"));
+        let lines = Lines::start(Sink::File(path.clone())).unwrap();
+        lines.push(b"one\n");
+        assert!(lines.flush(SOON));
+        fs::rename(&path, &old).unwrap();
+        lines.push(b"two\n");
+        lines.reopen();
+        assert!(lines.flush(SOON));
+        lines.push(b"three\n");
+        assert!(lines.flush(SOON));
+        assert_eq!(fs::read_to_string(old).unwrap(), "one\ntwo\n");
+        assert_eq!(fs::read_to_string(path).unwrap(), "three\n");
+    }
+
+    #[test]
+    fn a_pipe_is_no_log_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert!(Lines::start(Sink::File(path)).is_err());
+    }
+}

@@ -1,0 +1,213 @@
+//! Everything that is counted, and how to count it. Reading it is the business of a [`Scrape`](super::Scrape).
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tollgate_core::{Purpose, Request, Span};
+use tollgate_engine::{Decision, Generation, Ruling, Verdict};
+use tollgate_rules::ruleset::RuleSet;
+
+use super::counter::Counter;
+use super::latency::Latency;
+use super::series::{Book, Kind, OTHER, Slot, Table};
+
+/// The counts of one server.
+#[derive(Debug)]
+pub struct Metrics {
+    pub(super) book: Book,
+    pub(super) table: ArcSwap<Table>,
+    /// Held by whoever makes the next table; others do not wait for it.
+    adopting: Mutex<()>,
+    pub(super) invalid: Counter,
+    pub(super) store_failures: Counter,
+    pub(super) latency: Latency,
+    opened: Counter,
+    closed: Counter,
+    pub(super) refused: [Counter; Refusal::ALL.len()],
+    paths: &'static [&'static str],
+    http: Vec<OnceLock<Counter>>,
+    pub(super) panics: AtomicU64,
+}
+
+/// Why a connection was not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There are too many.
+    Full,
+    /// Its address has too many.
+    PerAddress,
+    /// The handshake failed.
+    Handshake,
+    /// The server is going down.
+    Draining,
+}
+
+impl Refusal {
+    pub(super) const ALL: [Refusal; 4] = [Refusal::Full, Refusal::PerAddress, Refusal::Handshake, Refusal::Draining];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Refusal::Full => "full",
+            Refusal::PerAddress => "per_address",
+            Refusal::Handshake => "handshake",
+            Refusal::Draining => "draining",
+        }
+    }
+}
+
+/// The statuses that are told apart.
+const STATUSES: [u16; 19] =
+    [200, 204, 304, 400, 401, 403, 404, 405, 406, 408, 411, 413, 414, 415, 422, 429, 431, 500, 503];
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics::new(&[])
+    }
+}
+
+impl Metrics {
+    /// Nothing counted yet. HTTP requests are told apart by `paths`; every other path is one of its own.
+    pub fn new(paths: &'static [&'static str]) -> Metrics {
+        let book = Book::default();
+        let table = Table::new(0, &RuleSet::empty(), &book);
+        Metrics {
+            book,
+            table: ArcSwap::from_pointee(table),
+            adopting: Mutex::default(),
+            invalid: Counter::default(),
+            store_failures: Counter::default(),
+            latency: Latency::default(),
+            opened: Counter::default(),
+            closed: Counter::default(),
+            refused: Refusal::ALL.map(|_| Counter::default()),
+            paths,
+            http: (0..(paths.len() + 1) * (STATUSES.len() + 1)).map(|_| OnceLock::new()).collect(),
+            panics: AtomicU64::new(0),
+        }
+    }
+
+    /// Gets ready to count for a generation. Worth calling after every swap; otherwise its first decision does it.
+    pub fn adopt(&self, generation: &Generation) {
+        self.make_table(generation.number, &generation.rules);
+    }
+
+    /// Notes how long it took to answer.
+    #[inline]
+    pub fn observe_latency(&self, span: Span) {
+        self.latency.observe(span);
+    }
+
+    /// A connection was accepted.
+    pub fn connection_opened(&self) {
+        self.opened.add_one();
+    }
+
+    /// A connection that was accepted is no more.
+    pub fn connection_closed(&self) {
+        self.closed.add_one();
+    }
+
+    /// A connection was refused.
+    pub fn connection_refused(&self, reason: Refusal) {
+        if let Some(counter) = self.refused.get(reason as usize) {
+            counter.add_one();
+        }
+    }
+
+    /// An HTTP request was answered.
+    pub fn http_answered(&self, path: &str, status: u16) {
+        let path = self.paths.iter().position(|known| *known == path).unwrap_or(self.paths.len());
+        let status = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
+        if let Some(counter) = self.http.get(path * (STATUSES.len() + 1) + status) {
+            counter.get_or_init(Counter::default).add_one();
+        }
+    }
+
+    /// Something panicked and was caught.
+    pub fn panicked(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts the requests of one decision, each once: at the rule that decided. Requests that only ask are left out.
+    #[inline]
+    pub(super) fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
+        let kind = match decision.verdict {
+            Verdict::Allow => Kind::Allowed,
+            Verdict::Deny => Kind::Denied,
+            Verdict::Invalid(_) => return requests.iter().for_each(|_| self.invalid.add_one()),
+        };
+        let mut table = self.table.load();
+        if table.generation < decision.generation() {
+            self.make_table(decision.generation(), decision.rules());
+            table = self.table.load();
+        }
+        if table.generation != decision.generation() {
+            return self.decided_elsewhere(&table, kind, requests, decision);
+        }
+        let deciding = decision.deciding().and_then(|ruling| table.rule(ruling.rule));
+        for request in requests.iter().filter(|request| is_counted(request)) {
+            let slot = deciding.unwrap_or_else(|| table.undecided(request.namespace));
+            let tier = table.tier(decision.rules().tier_of(request));
+            table.count(&self.book, slot, kind, tier, decision.mode);
+        }
+        for ruling in refused_in_shadow(requests, decision) {
+            if let Some(slot) = table.rule(ruling.rule) {
+                slot.count_shadow(&self.book);
+            }
+        }
+    }
+
+    /// A decision of a generation that is no longer the present one, or not yet.
+    #[cold]
+    fn decided_elsewhere(&self, table: &Table, kind: Kind, requests: &[Request<'_>], decision: &Decision) {
+        let (book, mode) = (&self.book, decision.mode);
+        for request in requests.iter().filter(|request| is_counted(request)) {
+            let tier = table.tier(decision.rules().tier_of(request));
+            match decision.deciding_rule() {
+                Some((rule, _)) => table.count_foreign(book, rule, kind, tier, mode),
+                None => table.count(book, table.undecided(request.namespace), kind, tier, mode),
+            }
+        }
+        let shadows = refused_in_shadow(requests, decision).filter_map(|ruling| decision.rule(ruling));
+        shadows.for_each(|rule| Slot::of(rule).count_shadow(book));
+    }
+
+    #[cold]
+    fn make_table(&self, number: u64, rules: &RuleSet) {
+        let Some(_guard) = self.adopting.try_lock() else { return };
+        if self.table.load().generation < number {
+            self.table.store(Table::new(number, rules, &self.book).into());
+        }
+    }
+
+    /// Connections accepted and not yet closed.
+    pub(super) fn connections(&self) -> u64 {
+        let closed = self.closed.sum(); // first: what is opened meanwhile must not look closed before
+        self.opened.sum().saturating_sub(closed)
+    }
+
+    /// Path, status and count of every HTTP answer given so far.
+    pub(super) fn http(&self) -> Vec<(&'static str, String, u64)> {
+        let width = STATUSES.len() + 1;
+        let counted = self.http.iter().enumerate().filter_map(|(place, counter)| Some((place, counter.get()?.sum())));
+        let named = counted.map(|(place, count)| {
+            let path = self.paths.get(place / width).copied().unwrap_or(OTHER);
+            let status = STATUSES.get(place % width).map_or(OTHER.to_owned(), u16::to_string);
+            (path, status, count)
+        });
+        named.collect()
+    }
+}
+
+/// Requests that only ask charge nothing and stop nobody.
+fn is_counted(request: &Request<'_>) -> bool {
+    request.purpose != Purpose::Peek
+}
+
+/// What shadow rules would have refused, of requests that count.
+fn refused_in_shadow<'a>(requests: &'a [Request<'_>], decision: &'a Decision) -> impl Iterator<Item = &'a Ruling> {
+    let refused = decision.rulings().iter().filter(|ruling| !ruling.enforced && ruling.refused());
+    refused.filter(|ruling| requests.get(usize::from(ruling.request)).is_some_and(is_counted))
+}

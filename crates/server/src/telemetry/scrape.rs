@@ -1,0 +1,225 @@
+//! All metrics as text, in the OpenMetrics format, which Prometheus and whatever reads its format understand.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use tokio::sync::watch;
+use tollgate_core::Time;
+use tollgate_engine::Mode;
+use tollgate_store::MemoryStats;
+
+use super::lines::Lines;
+use super::metrics::{Metrics, Refusal};
+use super::process;
+use super::series::{Kind, Labels};
+use crate::feed::FeedState;
+
+/// What the text is.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Where a scrape looks.
+pub struct ScrapeConfig {
+    /// The counts.
+    pub metrics: Arc<Metrics>,
+    /// What the store holds, if it is in memory.
+    pub memory: Option<Box<dyn Fn() -> MemoryStats + Send + Sync>>,
+    /// How the rules stand, if they come from a file.
+    pub feed: Option<watch::Receiver<FeedState>>,
+    /// The logs, by name.
+    pub logs: Vec<(&'static str, Lines)>,
+    /// When the server started.
+    pub started: Time,
+}
+
+/// Writes all metrics down.
+#[derive(Debug)]
+pub struct Scrape(Registry);
+
+impl Scrape {
+    /// A scrape of these.
+    pub fn new(config: ScrapeConfig) -> Scrape {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(config));
+        Scrape(registry)
+    }
+
+    /// The metrics as they are now.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.0).unwrap_or_default(); // a String takes everything
+        text
+    }
+}
+
+impl fmt::Debug for ScrapeConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScrapeConfig").field("started", &self.started).finish_non_exhaustive()
+    }
+}
+
+impl Collector for ScrapeConfig {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut page = Page(encoder);
+        self.requests(&mut page)?;
+        self.store(&mut page)?;
+        self.rules(&mut page)?;
+        self.traffic(&mut page)?;
+        self.own(&mut page)
+    }
+}
+
+impl ScrapeConfig {
+    fn requests(&self, page: &mut Page<'_>) -> fmt::Result {
+        let metrics = &*self.metrics;
+        let series = metrics.book.read();
+        let of = |kind| series.iter().filter(move |(labels, _)| labels.kind == kind);
+        let ruled = |(labels, count): &(Labels, u64)| (RuleLabels(labels.clone()), *count);
+        page.counters(
+            "tollgate_requests_allowed",
+            "Requests allowed, at the rule that decided",
+            of(Kind::Allowed).map(ruled),
+        )?;
+        page.counters(
+            "tollgate_requests_denied",
+            "Requests denied, at the rule that decided",
+            of(Kind::Denied).map(ruled),
+        )?;
+        page.counter("tollgate_requests_invalid", "Requests that could not be read", metrics.invalid.sum())?;
+        page.counters(
+            "tollgate_shadow_denied",
+            "Requests that a shadow rule would have denied",
+            of(Kind::ShadowDenied).map(ruled),
+        )?;
+        let latency = metrics.latency.snapshot();
+        let mut encoder = page.0.encode_descriptor(
+            "tollgate_decision_seconds",
+            "Time from a request to its decision",
+            None,
+            MetricType::Histogram,
+        )?;
+        encoder.encode_histogram::<NoLabelSet>(latency.sum, latency.count, &latency.buckets, None)
+    }
+
+    fn store(&self, page: &mut Page<'_>) -> fmt::Result {
+        if let Some(memory) = &self.memory {
+            let stats = memory();
+            page.gauge("tollgate_keys", "Buckets in memory", stats.buckets)?;
+            page.gauge("tollgate_memory_bytes", "Memory of the buckets", stats.bytes)?;
+            page.counter("tollgate_keys_dropped", "Buckets dropped because they equalled unused ones", stats.dropped)?;
+            page.counter("tollgate_overflow", "Charges to an overflow bucket for want of memory", stats.overflowed)?;
+        }
+        page.counter("tollgate_store_failures", "Times the store did not answer", self.metrics.store_failures.sum())
+    }
+
+    fn rules(&self, page: &mut Page<'_>) -> fmt::Result {
+        let table = self.metrics.table.load();
+        page.gauge("tollgate_generation", "Generation of the rules in force", table.generation)?;
+        page.gauge("tollgate_rules", "Rules in force", table.rules.len())?;
+        let Some(feed) = &self.feed else { return Ok(()) };
+        let state = feed.borrow().clone();
+        page.counter("tollgate_reloads", "Times new rules came into force", state.reloads)?;
+        page.counter("tollgate_reload_failures", "Times new rules could not be loaded", state.failures)?;
+        match state.loaded_at {
+            Some(at) => {
+                page.gauge("tollgate_last_reload_timestamp_seconds", "When rules were last loaded", seconds(at))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn traffic(&self, page: &mut Page<'_>) -> fmt::Result {
+        let metrics = &*self.metrics;
+        let open = std::iter::once(([("state", "open")], metrics.connections()));
+        page.gauges("tollgate_connections", "Connections", open)?;
+        let refused = Refusal::ALL.iter().zip(&metrics.refused);
+        let refused = refused.map(|(reason, counter)| ([("reason", reason.name())], counter.sum()));
+        page.counters("tollgate_connections_refused", "Connections refused", refused)?;
+        let http = metrics.http();
+        let answered =
+            http.iter().map(|(path, status, count)| ([("path", *path), ("status", status.as_str())], *count));
+        page.counters("tollgate_http_requests", "HTTP requests answered", answered)
+    }
+
+    fn own(&self, page: &mut Page<'_>) -> fmt::Result {
+        let dropped = self.logs.iter().map(|(name, lines)| ([("log", *name)], lines.dropped()));
+        page.counters("tollgate_log_lines_dropped", "Log lines lost to a full buffer or a broken sink", dropped)?;
+        let of_feed = self.feed.as_ref().map_or(0, |feed| feed.borrow().panics);
+        let panics = self.metrics.panics.load(Ordering::Relaxed) + of_feed;
+        page.counter("tollgate_panics", "Panics that were caught", panics)?;
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
+        let help = "The version that is running";
+        page.0.encode_descriptor("tollgate_build", help, None, MetricType::Info)?.encode_info(&version)?;
+        page.gauge("process_start_time_seconds", "When the server started", seconds(self.started))?;
+        if let Some(bytes) = process::resident_bytes() {
+            page.gauge("process_resident_memory_bytes", "Resident memory", bytes)?;
+        }
+        match process::open_fds() {
+            Some(count) => page.gauge("process_open_fds", "Open file descriptors", count),
+            None => Ok(()),
+        }
+    }
+}
+
+fn seconds(time: Time) -> f64 {
+    time.nanos() as f64 / 1e9
+}
+
+/// The text while it is written, one family after the other.
+struct Page<'a>(DescriptorEncoder<'a>);
+
+impl Page<'_> {
+    fn counter(&mut self, name: &str, help: &str, count: u64) -> fmt::Result {
+        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        encoder.encode_counter::<NoLabelSet, _, f64>(&count, None)
+    }
+
+    fn counters<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        series: impl Iterator<Item = (L, u64)>,
+    ) -> fmt::Result {
+        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (labels, count) in series {
+            encoder.encode_family(&labels)?.encode_counter::<NoLabelSet, _, f64>(&count, None)?;
+        }
+        Ok(())
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
+        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
+    }
+
+    fn gauges<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        series: impl Iterator<Item = (L, u64)>,
+    ) -> fmt::Result {
+        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (labels, value) in series {
+            encoder.encode_family(&labels)?.encode_gauge(&value)?;
+        }
+        Ok(())
+    }
+}
+
+/// The labels of a count by rule.
+struct RuleLabels(Labels);
+
+impl EncodeLabelSet for RuleLabels {
+    fn encode(&self, encoder: &mut prometheus_client::encoding::LabelSetEncoder<'_>) -> fmt::Result {
+        let Labels { namespace, rule, tier, mode, .. } = &self.0;
+        [("namespace", &**namespace), ("rule", &**rule)].encode(encoder)?;
+        match mode.map(Mode::name) {
+            Some(mode) => [("tier", &**tier), ("mode", mode)].encode(encoder),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Instants as RFC 3339 text in UTC, to the millisecond.
+
+use std::fmt::Write;
+
+use tollgate_core::Time;
+
+/// Appends `2026-01-31T23:59:59.999Z`.
+pub(super) fn rfc3339(line: &mut String, time: Time) {
+    let millis = time.nanos() / 1_000_000;
+    let seconds = millis / 1000;
+    let (year, month, day) = date(seconds / 86_400);
+    let (hour, minute, second, fraction) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60, millis % 1000);
+    write!(line, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z").unwrap_or_default();
+}
+
+/// Year, month and day of a day since 1970. Years are taken to begin in March, so that a leap day ends one; 400 of them
+/// always have 146,097 days.
+fn date(day: u64) -> (u64, u64, u64) {
+    let since = day + 719_468; // 0000-03-01
+    let (era, of_era) = (since / 146_097, since % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(time: Time) -> String {
+        let mut line = String::new();
+        rfc3339(&mut line, time);
+        line
+    }
+
+    #[test]
+    fn known_instants() {
+        assert_eq!(text(Time::ZERO), "1970-01-01T00:00:00.000Z");
+        assert_eq!(text(Time::from_nanos(951_827_696_789_999_999)), "2000-02-29T12:34:56.789Z");
+        assert_eq!(text(Time::from_secs(4_107_542_399)), "2100-02-28T23:59:59.000Z");
+    }
+
+    #[test]
+    fn the_reader_of_rules_agrees_on_every_day() {
+        for day in 0..213_000 {
+            let time = Time::from_secs(day * 86_400 + 86_399);
+            assert_eq!(tollgate_rules::datetime::parse(&text(time)).ok(), Some(time.nanos()), "{}", text(time));
+        }
+    }
+}

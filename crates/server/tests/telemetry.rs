@@ -1,0 +1,313 @@
+//! What a scrape says, read the way a strict scraper reads it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tollgate_core::{Attribute, ManualClock, Request, Span, Time};
+use tollgate_engine::Engine;
+use tollgate_rules::ruleset::RuleSet;
+use tollgate_server::telemetry::{Lines, Metrics, Refusal, Scrape, ScrapeConfig, Sink, Telemetry};
+use tollgate_store::Memory;
+
+const NOW: Time = Time::from_secs(1_800_000_000);
+
+struct Rig {
+    metrics: Arc<Metrics>,
+    engine: Arc<Engine<Memory>>,
+    scrape: Scrape,
+}
+
+fn rules(yaml: &str) -> RuleSet {
+    tollgate_engine::rules_from_yaml(yaml).unwrap_or_else(|report| panic!("{report}"))
+}
+
+fn rig(yaml: &str) -> Rig {
+    let metrics = Arc::new(Metrics::new(&["/v1/check"]));
+    let telemetry = Telemetry::new(metrics.clone(), None);
+    let engine = Arc::new(Engine::on_clock(rules(yaml), ManualClock::at(NOW)).with_observer(telemetry));
+    metrics.adopt(&engine.rules());
+    let held = engine.clone();
+    let logs = vec![("server", Lines::start(Sink::Other(Box::new(std::io::sink()))).unwrap())];
+    let scrape = Scrape::new(ScrapeConfig {
+        metrics: metrics.clone(),
+        memory: Some(Box::new(move || held.store().stats())),
+        feed: None,
+        logs,
+        started: NOW,
+    });
+    Rig { metrics, engine, scrape }
+}
+
+impl Rig {
+    fn decide(&self, request: Request<'_>) -> bool {
+        self.engine.decide_now(&request).is_allowed()
+    }
+
+    fn samples(&self) -> BTreeMap<String, f64> {
+        parse(&self.scrape.text())
+    }
+}
+
+/// Reads OpenMetrics text, and panics on whatever is not: families apart and described, samples of their family, labels
+/// quoted and escaped, no sample twice, the end marked.
+fn parse(text: &str) -> BTreeMap<String, f64> {
+    let body = text.strip_suffix("# EOF\n").expect("the end is marked");
+    let (mut samples, mut families) = (BTreeMap::new(), BTreeSet::new());
+    let (mut family, mut kind) = (String::new(), String::new());
+    for line in body.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').expect("a help text");
+            assert!(!help.is_empty() && families.insert(name.to_owned()), "{name} comes twice or unexplained");
+            family = name.to_owned();
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, type_) = rest.split_once(' ').expect("a type");
+            assert_eq!(name, family);
+            kind = type_.to_owned();
+        } else {
+            let (series, value) = sample(line);
+            let name = series.split('{').next().unwrap();
+            let suffix = name.strip_prefix(&*family).expect("a sample of its family");
+            let allowed: &[&str] = match &*kind {
+                "counter" => &["_total"],
+                "gauge" => &[""],
+                "info" => &["_info"],
+                "histogram" => &["_sum", "_count", "_bucket"],
+                other => panic!("no such type: {other}"),
+            };
+            assert!(allowed.contains(&suffix), "{line}");
+            assert!(samples.insert(series, value).is_none(), "twice: {line}");
+        }
+    }
+    samples
+}
+
+/// `name{label="value",…} 1.5`
+fn sample(line: &str) -> (String, f64) {
+    let is_name = |text: &str| {
+        let mut letters = text.chars();
+        letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    };
+    let (series, value) = line.rsplit_once(' ').expect("a value");
+    let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
+    assert!(is_name(name), "{line}");
+    let mut rest = labels;
+    while rest != "}" {
+        let (label, after) = rest.split_once("=\"").expect("a quoted value");
+        assert!(is_name(label), "{line}");
+        let mut letters = after.char_indices();
+        let end = loop {
+            match letters.next().expect("a closing quote") {
+                (_, '\\') => assert!(matches!(letters.next(), Some((_, '\\' | '"' | 'n'))), "{line}"),
+                (at, '"') => break at,
+                (_, letter) => assert!(letter != '\n'),
+            }
+        };
+        rest = &after[end + 1..];
+        rest = rest.strip_prefix(',').unwrap_or(rest);
+    }
+    (series.to_owned(), value.parse().expect("a number"))
+}
+
+const SMALL: &str = r#"
+rules:
+  - { name: posts, match: { tier: [free, 'go"ld\'] }, key_by: user_id, limit: { requests: 1, window: 1h } }
+  - { name: trial, mode: shadow, key_by: user_id, limit: { requests: 1, window: 1h } }
+"#;
+
+#[test]
+fn a_small_scrape_as_a_whole() {
+    let rig = rig(SMALL);
+    let free = Request::new().with(Attribute::UserId, "42").with(Attribute::Tier, "free");
+    assert!(rig.decide(free) && !rig.decide(free));
+    assert!(rig.decide(Request::new().with(Attribute::UserId, "43").with(Attribute::Tier, "go\"ld\\")));
+    assert!(rig.decide(Request::new().with(Attribute::UserId, "44").with(Attribute::Tier, "invented")));
+    assert!(rig.decide(Request::new().in_namespace("invented")));
+    assert!(!rig.decide(Request::new().with(Attribute::Ip, "nonsense")));
+    assert!(!rig.decide(free.peek()), "asking is not counted");
+    rig.metrics.observe_latency(Span::from_nanos(1500));
+    rig.metrics.connection_opened();
+    rig.metrics.connection_opened();
+    rig.metrics.connection_closed();
+    rig.metrics.connection_refused(Refusal::Full);
+    rig.metrics.http_answered("/v1/check", 200);
+    rig.metrics.http_answered("/etc/passwd", 418);
+    rig.metrics.panicked();
+    let text = rig.scrape.text();
+    parse(&text);
+    let own = |line: &&str| !line.contains("process_") && !line.contains("_bytes") && !line.contains("_bucket{");
+    let shown: Vec<&str> = text.lines().filter(own).collect();
+    assert_eq!(shown.join("\n"), WHOLE.trim());
+    let buckets: Vec<&str> = text.lines().filter(|line| line.contains("_bucket{")).collect();
+    assert_eq!((buckets.len(), buckets[0]), (20, "tollgate_decision_seconds_bucket{le=\"0.000001\"} 0"));
+    assert_eq!(buckets[1], "tollgate_decision_seconds_bucket{le=\"0.000002\"} 1");
+    assert_eq!(buckets[19], "tollgate_decision_seconds_bucket{le=\"+Inf\"} 1");
+}
+
+const WHOLE: &str = r##"
+# HELP tollgate_requests_allowed Requests allowed, at the rule that decided
+# TYPE tollgate_requests_allowed counter
+tollgate_requests_allowed_total{namespace="__other__",rule="",tier="",mode="store"} 1
+tollgate_requests_allowed_total{namespace="default",rule="",tier="__other__",mode="store"} 1
+tollgate_requests_allowed_total{namespace="default",rule="posts",tier="free",mode="store"} 1
+tollgate_requests_allowed_total{namespace="default",rule="posts",tier="go\"ld\\",mode="store"} 1
+# HELP tollgate_requests_denied Requests denied, at the rule that decided
+# TYPE tollgate_requests_denied counter
+tollgate_requests_denied_total{namespace="default",rule="posts",tier="free",mode="store"} 1
+# HELP tollgate_requests_invalid Requests that could not be read
+# TYPE tollgate_requests_invalid counter
+tollgate_requests_invalid_total 1
+# HELP tollgate_shadow_denied Requests that a shadow rule would have denied
+# TYPE tollgate_shadow_denied counter
+tollgate_shadow_denied_total{namespace="default",rule="trial"} 1
+# HELP tollgate_decision_seconds Time from a request to its decision
+# TYPE tollgate_decision_seconds histogram
+tollgate_decision_seconds_sum 0.0000015
+tollgate_decision_seconds_count 1
+# HELP tollgate_keys Buckets in memory
+# TYPE tollgate_keys gauge
+tollgate_keys 5
+# HELP tollgate_keys_dropped Buckets dropped because they equalled unused ones
+# TYPE tollgate_keys_dropped counter
+tollgate_keys_dropped_total 0
+# HELP tollgate_overflow Charges to an overflow bucket for want of memory
+# TYPE tollgate_overflow counter
+tollgate_overflow_total 0
+# HELP tollgate_store_failures Times the store did not answer
+# TYPE tollgate_store_failures counter
+tollgate_store_failures_total 0
+# HELP tollgate_generation Generation of the rules in force
+# TYPE tollgate_generation gauge
+tollgate_generation 1
+# HELP tollgate_rules Rules in force
+# TYPE tollgate_rules gauge
+tollgate_rules 2
+# HELP tollgate_connections Connections
+# TYPE tollgate_connections gauge
+tollgate_connections{state="open"} 1
+# HELP tollgate_connections_refused Connections refused
+# TYPE tollgate_connections_refused counter
+tollgate_connections_refused_total{reason="full"} 1
+tollgate_connections_refused_total{reason="per_address"} 0
+tollgate_connections_refused_total{reason="handshake"} 0
+tollgate_connections_refused_total{reason="draining"} 0
+# HELP tollgate_http_requests HTTP requests answered
+# TYPE tollgate_http_requests counter
+tollgate_http_requests_total{path="/v1/check",status="200"} 1
+tollgate_http_requests_total{path="__other__",status="__other__"} 1
+# HELP tollgate_log_lines_dropped Log lines lost to a full buffer or a broken sink
+# TYPE tollgate_log_lines_dropped counter
+tollgate_log_lines_dropped_total{log="server"} 0
+# HELP tollgate_panics Panics that were caught
+# TYPE tollgate_panics counter
+tollgate_panics_total 1
+# HELP tollgate_build The version that is running
+# TYPE tollgate_build info
+tollgate_build_info{version="0.1.0"} 1
+# EOF
+"##;
+
+#[test]
+fn the_tier_that_a_client_is_known_to_have_is_counted() {
+    let rig = rig("
+rules:
+  - { name: all, key_by: user_id, limit: { requests: 9, window: 1h } }
+clients:
+  - { client_key: 'user:42', tier: paid }
+");
+    assert!(rig.decide(Request::new().with(Attribute::UserId, "42")));
+    assert!(rig.decide(Request::new().with(Attribute::UserId, "43")));
+    let samples = rig.samples();
+    let count = |tier: &str| {
+        samples[&*format!(
+            "tollgate_requests_allowed_total{{namespace=\"default\",rule=\"all\",tier=\"{tier}\",mode=\"store\"}}"
+        )]
+    };
+    assert_eq!((count("paid"), count("")), (1.0, 1.0));
+}
+
+fn many_rules(from: usize, count: usize) -> String {
+    let mut yaml = String::from("rules:\n");
+    for number in from..from + count {
+        yaml += &format!(
+            "  - {{ name: r{number}, match: {{ user_id: u{number} }}, key_by: user_id, limit: {{ requests: 1, window: 1h }} }}\n"
+        );
+    }
+    yaml
+}
+
+fn sum(samples: &BTreeMap<String, f64>, part: &str) -> f64 {
+    samples.iter().filter(|(series, _)| series.contains(part)).map(|(_, value)| value).sum()
+}
+
+#[test]
+fn p29_series_are_bounded_and_nothing_goes_uncounted() {
+    let rig = rig(&many_rules(0, 6000));
+    let hit = |from: usize| {
+        for number in from..from + 6000 {
+            let user = format!("u{number}");
+            let request = Request::new().with(Attribute::UserId, &user).with(Attribute::Tier, &user);
+            let _ = rig.decide(request) || rig.decide(request);
+            let _ = rig.decide(request);
+        }
+    };
+    hit(0);
+    let samples = rig.samples();
+    assert!(samples.len() <= 10_000, "{} series", samples.len());
+    assert_eq!(sum(&samples, "tollgate_requests_"), 12_000.0);
+    assert!(sum(&samples, "rule=\"__other__\"") > 0.0);
+    assert_eq!(sum(&samples, "tier=\"u1\""), 0.0, "a tier that only callers name");
+    rig.engine.swap_rules(rules(&many_rules(6000, 6000)));
+    hit(6000);
+    let samples = rig.samples();
+    assert!(samples.len() <= 10_000, "{} series", samples.len());
+    assert!(sum(&samples, "rule=\"r6000\"") > 0.0, "rules that are gone make room");
+    assert_eq!(samples["tollgate_generation"], 2.0);
+}
+
+#[test]
+fn counts_never_go_back_over_generations() {
+    let (one, two) =
+        (rules(SMALL), "rules:\n  - { name: late, key_by: user_id, limit: { requests: 1, window: 1h } }\n");
+    let rig = rig(SMALL);
+    let free = Request::new().with(Attribute::UserId, "42").with(Attribute::Tier, "free");
+    let _ = (rig.decide(free), rig.decide(free));
+    rig.engine.swap_rules(rules(two));
+    let _ = rig.decide(free);
+    let during = rig.samples();
+    rig.engine.swap_rules(one);
+    let _ = (rig.decide(free), rig.decide(free));
+    let after = rig.samples();
+    for (series, before) in during.iter().filter(|(series, _)| series.contains("_total")) {
+        assert!(after[series] >= *before, "{series} went back");
+    }
+    let posts = "namespace=\"default\",rule=\"posts\"";
+    assert_eq!((sum(&during, posts), sum(&after, posts)), (2.0, 4.0));
+    assert_eq!((sum(&during, "rule=\"late\""), sum(&after, "rule=\"late\"")), (1.0, 1.0));
+}
+
+#[test]
+fn nothing_is_lost_between_threads_and_generations() {
+    let rig = rig(SMALL);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let rig = &rig;
+            scope.spawn(move || {
+                let user = thread.to_string();
+                let request = Request::new().with(Attribute::UserId, &user).with(Attribute::Tier, "free");
+                (0..5000).for_each(|_| {
+                    rig.decide(request);
+                });
+            });
+        }
+        scope.spawn(|| {
+            for _ in 0..50 {
+                rig.engine.swap_rules(rules(SMALL));
+            }
+        });
+    });
+    let samples = rig.samples();
+    let counted = sum(&samples, "tollgate_requests_allowed") + sum(&samples, "tollgate_requests_denied");
+    assert_eq!(counted, 20_000.0);
+    assert_eq!(sum(&samples, "rule=\"posts\""), 20_000.0, "at the rule that decided");
+}
