@@ -91,7 +91,8 @@ impl<S: Store> Engine<S> {
         Engine::with_clock(store, rules, Arc::new(MonotonicClock::new()))
     }
 
-    fn with_clock(store: S, rules: RuleSet, clock: Arc<dyn Clock>) -> Engine<S> {
+    /// The same on a given clock: the store's own, so that both tell one time.
+    pub fn with_clock(store: S, rules: RuleSet, clock: Arc<dyn Clock>) -> Engine<S> {
         let config = EngineConfig::default();
         Engine {
             store,
@@ -137,6 +138,20 @@ impl<S: Store> Engine<S> {
         };
         self.observe(requests, &decision);
         decision
+    }
+
+    /// What [`decide`](Engine::decide) would say, for somebody who only looks: nothing is charged, nobody is told.
+    pub async fn look(&self, request: &Request<'_>) -> Decision {
+        let mut charges = Charges::default();
+        let pinned = self.generations.pin();
+        let mut outcomes = Outcomes::new();
+        match self.charges(&pinned, &[request.peek()], &mut charges) {
+            Err(error) => self.refuse(pinned, error),
+            Ok(()) => match self.take(&charges, &mut outcomes).await {
+                Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
+                Err(error) => self.fall_back(pinned, &charges, &error).decision,
+            },
+        }
     }
 
     /// Swaps new rules in. Requests under way finish under the old ones; buckets keep their usage where window and

@@ -36,6 +36,7 @@ mod failure;
 mod generation;
 mod lot;
 mod observer;
+mod parcel;
 mod reservation;
 mod wait;
 
@@ -46,7 +47,7 @@ pub use observer::Observer;
 pub use reservation::{Reservation, Settled};
 pub use wait::{AcquireError, Limiter, RealTime, Sleep};
 
-pub use lot::random_slot;
+pub use lot::{random_slot, spread as lot};
 
 use tollgate_rules::Report;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};

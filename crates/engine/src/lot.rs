@@ -27,7 +27,7 @@ fn random_128() -> u128 {
 /// Evenly spread, not unforeseeable, and nearly free: a generator per thread (SplitMix64). A plain counter would give
 /// keys that take turns the same sub-bucket every time.
 #[inline]
-pub(crate) fn spread() -> u64 {
+pub fn spread() -> u64 {
     thread_local!(static NEXT: Cell<u64> = Cell::new(random()));
     let x = NEXT.with(|next| next.replace(next.get().wrapping_add(0x9e37_79b9_7f4a_7c15)));
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,7 +1,7 @@
 //! Charge an estimate now, settle the real cost later; hold slots meanwhile.
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Charge, Digest, Receipt, Request, SlotId};
+use tollgate_core::{Ask, Charge, Digest, Receipt, Request, SlotId, Span};
 use tollgate_rules::ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
@@ -13,18 +13,18 @@ use crate::{Decision, Engine};
 #[must_use = "settle or release it, or its estimate stays charged"]
 #[derive(Debug)]
 pub struct Reservation {
-    cost: u64,
-    entries: SmallVec<[Reserved; 4]>,
+    pub(crate) cost: u64,
+    pub(crate) entries: SmallVec<[Reserved; 4]>,
     /// Made while the store was away: its buckets are this node's own.
-    local: bool,
+    pub(crate) local: bool,
 }
 
 /// One charge of a reservation.
 #[derive(Debug)]
-struct Reserved {
-    receipt: Receipt,
+pub(crate) struct Reserved {
+    pub(crate) receipt: Receipt,
     /// Units that this rule charges per unit of cost.
-    price: u64,
+    pub(crate) price: u64,
 }
 
 /// What settling changed.
@@ -45,6 +45,12 @@ impl Reservation {
     /// The slot it holds, if any rule counts slots.
     pub fn slot(&self) -> Option<SlotId> {
         self.entries.iter().find_map(|entry| entry.receipt.slot)
+    }
+
+    /// How long its slots last without a heartbeat: the shortest of them.
+    pub fn slot_ttl(&self) -> Option<Span> {
+        let receipts = self.entries.iter().map(|entry| &entry.receipt);
+        receipts.filter(|receipt| receipt.slot.is_some()).map(|receipt| receipt.limit.window()).min()
     }
 }
 

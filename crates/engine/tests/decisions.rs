@@ -123,7 +123,7 @@ fn no_rule_applied_is_said_as_such() {
 fn an_unreadable_request_is_refused_and_charges_nothing() {
     let (engine, _) = engine("rules: [{ key_by: global, limit: { requests: 1, window: 1m } }]");
     let decision = engine.decide_now(&Request::new().with(Attribute::Ip, "not an address"));
-    assert!(matches!(&decision.verdict, Verdict::Invalid(error) if error.code == "bad-address"));
+    assert!(matches!(&decision.verdict, Verdict::Invalid(error) if error.code == "bad_address"));
     assert_eq!(decision.retry_after(), Wait::Never);
     assert!(engine.decide_now(&Request::new()).is_allowed());
 }

@@ -122,7 +122,7 @@ fn requests_that_ask_different_things_of_one_bucket_are_not_decided_together() {
     let (rate, _) = engine("rules: [{ key_by: user_id, limit: { requests: 10, window: 1h } }]");
     for other in [user("1").cost(5).peek(), user("1").report()] {
         let decision = rate.decide_all_now(&[user("1"), other]);
-        assert!(matches!(&decision.verdict, Verdict::Invalid(error) if error.code == "mixed-purposes"));
+        assert!(matches!(&decision.verdict, Verdict::Invalid(error) if error.code == "mixed_purposes"));
     }
     assert_eq!(rate.decide_now(&user("1").cost(0)).remaining(), Some(10), "nothing was charged");
     let (slots, _) = engine("rules: [{ key_by: global, limit: { algorithm: concurrency, slots: 1, slot_ttl: 10s } }]");

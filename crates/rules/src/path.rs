@@ -52,14 +52,14 @@ impl PathError {
     /// Stable name, for machines.
     pub fn code(self) -> &'static str {
         match self {
-            Self::TooLong => "path-too-long",
-            Self::NotAbsolute => "path-not-absolute",
-            Self::EscapedSlash => "path-escaped-slash",
-            Self::BadEscape => "path-bad-escape",
-            Self::Control => "path-control-character",
-            Self::NotUtf8 => "path-not-utf8",
-            Self::AboveRoot => "path-above-root",
-            Self::BadMethod => "bad-method",
+            Self::TooLong => "path_too_long",
+            Self::NotAbsolute => "path_not_absolute",
+            Self::EscapedSlash => "path_escaped_slash",
+            Self::BadEscape => "path_bad_escape",
+            Self::Control => "path_control_character",
+            Self::NotUtf8 => "path_not_utf8",
+            Self::AboveRoot => "path_above_root",
+            Self::BadMethod => "bad_method",
         }
     }
 }

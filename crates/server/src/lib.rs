@@ -1,15 +1,22 @@
 //! Everything of Tollgate that listens.
 //!
-//! Bytes come in through [`net`], become a call in a transport, are answered by the API, and leave as a
+//! Bytes come in through [`net`], become a head and a body in [`http`], are answered by the [`api`], and leave as a
 //! [`Reply`]. The transports know framing and nothing about limits; the API knows JSON and nothing about sockets.
 
 pub mod answer;
+pub mod api;
 pub mod config;
+pub mod explain;
 pub mod feed;
 pub mod http;
 pub mod net;
 pub mod telemetry;
 
+mod door;
+mod keys;
 mod reply;
+pub mod run;
+mod signals;
+mod upkeep;
 
 pub use reply::{Fields, Reply};

@@ -22,6 +22,10 @@ use crate::cli::Cli;
 use crate::exit::Exit;
 use crate::output::Output;
 
+/// Small allocations from many threads, some freed by others: what a server does all day.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let mut out = Output::of_process();
     let exit = match Cli::try_parse() {

@@ -63,6 +63,11 @@ impl Output {
         self.keep(|out| out.write_all(bytes))
     }
 
+    /// Writes what is buffered.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.keep(BufWriter::flush)
+    }
+
     /// Writes a JSON document over several lines.
     pub fn json(&mut self, value: &Value) -> io::Result<()> {
         self.line(&format!("{value:#}"))

@@ -55,7 +55,7 @@ impl<'a> Facts<'a> {
             }
         }
         if request.custom.len() > CUSTOM_MAX {
-            return Err(RequestError::new("too-many-attributes", "attributes", format!("use at most {CUSTOM_MAX}")));
+            return Err(RequestError::new("too_many_attributes", "attributes", format!("use at most {CUSTOM_MAX}")));
         }
         for (name, value) in request.custom {
             if let Some(id) = namespace.attributes.find(name) {
@@ -133,7 +133,7 @@ impl<'a> Facts<'a> {
     fn offer(&mut self, id: AttrId, name: &str, value: &'a str) -> Result<(), RequestError> {
         let most = if id == AttrId::ENDPOINT { PATH_BYTES_MAX + 64 } else { VALUE_BYTES_MAX };
         if value.len() > most {
-            return Err(RequestError::new("value-too-long", name, format!("use at most {most} bytes")));
+            return Err(RequestError::new("value_too_long", name, format!("use at most {most} bytes")));
         }
         if let Some(place @ None) = self.values.get_mut(id.place()) {
             *place = Some(value);
@@ -178,7 +178,7 @@ impl<'a> Facts<'a> {
     fn read_ip(&mut self) -> Result<(), RequestError> {
         let Some(Some(text)) = self.values.get(AttrId::IP.place()).copied() else { return Ok(()) };
         let bits = parse_ip(text).ok_or_else(|| {
-            RequestError::new("bad-address", "ip", "not an address; write 192.0.2.1 or 2001:db8::1".to_owned())
+            RequestError::new("bad_address", "ip", "not an address; write 192.0.2.1 or 2001:db8::1".to_owned())
         })?;
         self.ip = Some(bits);
         Ok(())
@@ -199,13 +199,13 @@ pub struct RequestError {
 impl RequestError {
     /// More requests at once than are decided together.
     pub fn too_many(most: usize) -> RequestError {
-        RequestError::new("too-many-requests", "requests", format!("decide at most {most} together"))
+        RequestError::new("too_many_requests", "requests", format!("decide at most {most} together"))
     }
 
     /// Two requests decided together ask different things of one bucket.
     pub(super) fn mixed(rule: &str) -> RequestError {
         let message = format!("requests decided together ask different things of one bucket of the rule `{rule}`");
-        RequestError::new("mixed-purposes", "requests", message)
+        RequestError::new("mixed_purposes", "requests", message)
     }
 
     fn new(code: &'static str, field: &str, message: String) -> RequestError {

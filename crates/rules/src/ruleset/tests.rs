@@ -159,11 +159,11 @@ fn unreadable_requests_are_errors_with_a_code_and_a_field() {
     let set = set("rules: [{ key_by: ip, limit: { requests: 1, window: 1s } }]");
     let long = "x".repeat(5000);
     let cases: [(Request<'_>, &str, &str); 5] = [
-        (Request::new().with(Attribute::Ip, "010.0.0.1"), "bad-address", "ip"),
-        (Request::new().with(Attribute::Endpoint, "/a%2Fb"), "path-escaped-slash", "endpoint"),
-        (Request::new().with(Attribute::Endpoint, "get /a"), "bad-method", "endpoint"),
-        (Request::new().with(Attribute::Endpoint, "nonsense"), "path-not-absolute", "endpoint"),
-        (Request::new().with(Attribute::ApiKey, &long), "value-too-long", "api_key"),
+        (Request::new().with(Attribute::Ip, "010.0.0.1"), "bad_address", "ip"),
+        (Request::new().with(Attribute::Endpoint, "/a%2Fb"), "path_escaped_slash", "endpoint"),
+        (Request::new().with(Attribute::Endpoint, "get /a"), "bad_method", "endpoint"),
+        (Request::new().with(Attribute::Endpoint, "nonsense"), "path_not_absolute", "endpoint"),
+        (Request::new().with(Attribute::ApiKey, &long), "value_too_long", "api_key"),
     ];
     for (request, code, field) in cases {
         let mut charges = Charges::default();

@@ -272,7 +272,7 @@ impl FromStr for Styles {
 
     /// Reads names with commas between them: `x-ratelimit,draft-11`; or `none`.
     fn from_str(text: &str) -> Result<Styles, Fault> {
-        if text.trim() == "none" {
+        if matches!(text.trim(), "none" | "off") {
             return Ok(Styles::NONE);
         }
         text.split(',').map(str::trim).try_fold(Styles::NONE, Styles::with)

@@ -1,5 +1,9 @@
 //! How decisions are answered, as it was configured: names that are known to be right, not yet the types that render.
 
+use tollgate_rules::problem::Fault;
+
+use crate::answer::{AnswerConfig, RefusedStatus};
+
 /// Header styles that may be listed in `headers`; `off` stands alone.
 pub const HEADER_STYLES: &[&str] = &[
     "off",
@@ -25,6 +29,21 @@ pub struct AnswerSettings {
     pub refused_status: u16,
     /// Status of a refusal that no waiting will turn: 429, 403 or 413.
     pub never_status: u16,
+}
+
+impl AnswerSettings {
+    /// The same as what renders answers.
+    pub fn config(&self) -> Result<AnswerConfig, Fault> {
+        Ok(AnswerConfig {
+            headers: self.headers.parse()?,
+            retry_jitter: self.retry_jitter.parse()?,
+            refused_status: match self.refused_status {
+                429 => RefusedStatus::TooManyRequests,
+                _ => RefusedStatus::Ok,
+            },
+            never_status: self.never_status,
+        })
+    }
 }
 
 impl Default for AnswerSettings {

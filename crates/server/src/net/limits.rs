@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 /// Bounds on connections and on what they send.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetLimits {
     /// Connections open at once, over all listeners.
     pub max_connections: usize,

@@ -1,7 +1,23 @@
-//! net
+//! Sockets: where we listen, who may come in, how long anything may take, and how it all ends.
+//!
+//! The accept loop is our own because its duties are: caps before anything is read, survival of a full descriptor
+//! table, and a drain that answers what was accepted. What is said over a connection is the business of [`crate::http`].
 
-pub mod address;
-pub mod limits;
+mod accept;
+mod address;
+mod deadline;
+pub(crate) mod drain;
+mod guests;
+mod limits;
+mod listener;
+mod stream;
+pub mod tls;
 
+pub use accept::{Accept, accept};
 pub use address::Address;
+pub(crate) use deadline::Deadline;
+pub use drain::Drain;
+pub use guests::{Guest, Guests, Refusal};
 pub use limits::NetLimits;
+pub use listener::Listener;
+pub use stream::{Rewound, Stream};

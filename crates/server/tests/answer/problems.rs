@@ -33,7 +33,7 @@ fn a_request_that_cannot_be_read_is_a_problem() {
     let decision = engine.decide_now(&Request::new().with(Attribute::Ip, "not an address"));
     let reply = told(&decision);
     assert!(reply.starts_with("400\nContent-Type: application/problem+json\nCache-Control: no-store\n\n{"), "{reply}");
-    assert!(reply.contains(r#""code":"bad-address","field":"ip""#), "{reply}");
+    assert!(reply.contains(r#""code":"bad_address","field":"ip""#), "{reply}");
     assert!(reply.ends_with(&object(&decision)));
     let _ = engine.decide_now(&user("1"));
 }

@@ -6,12 +6,13 @@ use anyhow::{Result, bail};
 use tollgate_core::{Clock, ManualClock, SlotId, Span, Time};
 use tollgate_engine::{Decision, Engine, Verdict};
 use tollgate_rules::{datetime, duration};
+use tollgate_server::explain::decision_json;
 use tollgate_store::{Memory, MonotonicClock};
 
 use crate::exit::Exit;
 use crate::load;
 use crate::output::Output;
-use crate::render::{Palette, decision_json, decision_text, for_people, headline};
+use crate::render::{Palette, decision_text, for_people, headline};
 use crate::request::{OwnedRequest, RequestArgs};
 
 /// What to decide, under which rules, when and how often.

@@ -1,7 +1,13 @@
 //! `tollgate serve`: from the command line to a configuration; the server does the rest.
 
-use anyhow::{Result, bail};
-use tollgate_server::config::Config;
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+
+use anyhow::Result;
+use tollgate_server::config::{Config, LogFormat, LogLevel};
+use tollgate_server::telemetry::{Colours, Format, Lines, LogConfig, Sink};
+use tollgate_store::MonotonicClock;
+use tracing::Level;
 
 use crate::exit::Exit;
 use crate::output::Output;
@@ -37,11 +43,30 @@ Exit codes:
 /// Serves until a signal ends it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let config = args.settings.resolve(out)?.config;
-    config.check_exposure()?;
-    start(config)
+    let lines = Lines::start(Sink::Stderr)?;
+    let log =
+        LogConfig { format: format(&config), level: level(config.log_level), clock: Arc::new(MonotonicClock::new()) };
+    log.install(lines.clone())?;
+    tollgate_server::run::serve(config, Some(lines), |text| {
+        out.text(text)?;
+        Ok(out.flush()?)
+    })?;
+    Ok(Exit::Ok)
 }
 
-/// The one line that waits for the listener: `tollgate_server::run::serve(config)`.
-fn start(_config: Config) -> Result<Exit> {
-    bail!("serving is not built yet")
+fn format(config: &Config) -> Format {
+    match config.log_format {
+        LogFormat::Json => Format::Json,
+        LogFormat::People if io::stderr().is_terminal() => Format::People(Colours::On),
+        LogFormat::People => Format::People(Colours::Off),
+    }
+}
+
+fn level(level: LogLevel) -> Level {
+    match level {
+        LogLevel::Error => Level::ERROR,
+        LogLevel::Warn => Level::WARN,
+        LogLevel::Info => Level::INFO,
+        LogLevel::Debug => Level::DEBUG,
+    }
 }

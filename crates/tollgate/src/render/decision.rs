@@ -1,6 +1,5 @@
 //! A decision for people and for programs.
 
-use serde_json::{Value, json};
 use tollgate_core::{Outcome, Span, Wait};
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::Rule;
@@ -104,63 +103,5 @@ fn label(rule: &Rule) -> String {
     match rule.spec.name {
         Some(_) => rule.name.clone(),
         None => format!("{} (line {})", rule.name, rule.spec.at.line),
-    }
-}
-
-/// The decision with the fields of the HTTP interface.
-pub fn decision_json(decision: &Decision) -> Value {
-    let deciding = decision.deciding_rule();
-    let reset_after = deciding.and_then(|(_, outcome)| outcome).map(|outcome| outcome.reset_after);
-    let wait = Waiting::of(decision.retry_after());
-    let rules: Vec<Value> = decision.rulings().iter().map(|ruling| ruling_json(decision, ruling)).collect();
-    json!({
-        "allowed": decision.is_allowed(),
-        "limit": decision.limit(),
-        "remaining": decision.remaining(),
-        "reset_at": reset_after.map(|span| decision.now.after(span).secs_ceil()),
-        "retry_after": wait.secs,
-        "retry_after_ms": wait.millis,
-        "never": wait.never,
-        "delay_ms": decision.delay().millis_ceil(),
-        "rule": deciding.map(|(rule, _)| &rule.name),
-        "mode": decision.mode.name(),
-        "generation": decision.generation(),
-        "reason": decision.reason().map(|reason| reason.text()),
-        "rules": rules,
-    })
-}
-
-fn ruling_json(decision: &Decision, ruling: &Ruling) -> Value {
-    let rule = decision.rule(ruling);
-    let outcome = ruling.outcome.as_ref();
-    let wait = Waiting::of(outcome.map_or(Wait::None, |outcome| outcome.wait));
-    json!({
-        "rule": rule.map(|rule| &rule.name),
-        "resource": rule.map(|rule| &rule.resource),
-        "enforced": ruling.enforced,
-        "mode": ruling.mode.name(),
-        "allowed": !ruling.refused(),
-        "limit": outcome.map(|outcome| outcome.limit),
-        "remaining": outcome.map(|outcome| outcome.remaining),
-        "used": outcome.map(|outcome| outcome.used),
-        "reset_at": outcome.map(|outcome| decision.now.after(outcome.reset_after).secs_ceil()),
-        "retry_after": wait.secs,
-        "retry_after_ms": wait.millis,
-        "never": wait.never,
-        "delay_ms": outcome.map(|outcome| outcome.delay.millis_ceil()),
-    })
-}
-
-/// A wait in the units of the interface: null when there is none, and when none would help.
-struct Waiting {
-    secs: Option<u64>,
-    millis: Option<u64>,
-    never: bool,
-}
-
-impl Waiting {
-    fn of(wait: Wait) -> Waiting {
-        let span = if let Wait::For(span) = wait { Some(span) } else { None };
-        Waiting { secs: span.map(Span::secs_ceil), millis: span.map(Span::millis_ceil), never: wait == Wait::Never }
     }
 }

@@ -1,14 +1,12 @@
 //! Values as people and programs read them. Text from files and arguments goes through [`visible`] on its way out.
 
 mod decision;
-mod effective;
 mod palette;
 mod report;
 mod span;
 mod table;
 
-pub use decision::{decision_json, decision_text, headline, ruling_text};
-pub use effective::{effective_json, effective_text, limit_json, limit_text};
+pub use decision::{decision_text, headline, ruling_text};
 pub use palette::Palette;
 pub use report::{colour_report, problem_json};
 pub use span::for_people;

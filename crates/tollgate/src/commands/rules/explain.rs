@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
-use serde_json::{Map, Value, json};
-use tollgate_core::{Clock, ManualClock, Request, SlotId, Time};
-use tollgate_engine::{Decision, Engine, Ruling};
+use serde_json::json;
+use tollgate_core::{Clock, ManualClock, SlotId, Time};
+use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{Explanation, Rule, RuleId, Standing};
-use tollgate_store::{Memory, MonotonicClock};
+use tollgate_server::explain::{Case, effective_json, effective_text, limit_text, ruling, why_not};
+use tollgate_store::MonotonicClock;
 
 use crate::commands::check::{decide, time};
 use crate::exit::Exit;
 use crate::load;
 use crate::output::Output;
-use crate::render::{
-    Palette, decision_json, effective_json, effective_text, for_people, headline, limit_json, limit_text, visible,
-};
+use crate::render::{Palette, for_people, headline, visible};
 use crate::request::{OwnedRequest, RequestArgs};
 
 /// Which rules, which request.
@@ -82,13 +81,13 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         let _ = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot(number)))?;
     }
     let asked = request.ask(&loaded.file.namespace, &custom, slot(args.after));
-    let case = Case::of(&engine, &asked)?;
+    let case = Case { before: decide(&engine, &asked.peek())?, decision: decide(&engine, &asked)? };
     let pinned = engine.rules();
     let explanations =
         pinned.rules.explain(&asked, clock.now()).map_err(|error| anyhow!("the request cannot be read: {error}"))?;
     match args.json {
         true => out.json(&case.json(&explanations))?,
-        false => out.text(&case.text(&request, &explanations, out.palette()))?,
+        false => out.text(&Told(&case).text(&request, &explanations, out.palette()))?,
     }
     Ok(Exit::Ok)
 }
@@ -108,25 +107,17 @@ fn labelled(label: &str, value: &str, palette: Palette) -> String {
     format!("  {}  {value}\n", palette.faint(&format!("{label:<8}")))
 }
 
-/// One request at one moment: how its buckets stood, and what was decided.
-struct Case {
-    before: Decision,
-    decision: Decision,
-}
+/// The case, for people.
+struct Told<'a>(&'a Case);
 
-impl Case {
-    fn of(engine: &Engine<Memory>, request: &Request<'_>) -> Result<Case> {
-        let before = decide(engine, &request.peek())?;
-        Ok(Case { before, decision: decide(engine, request)? })
-    }
-
+impl Told<'_> {
     fn text(&self, request: &OwnedRequest, explanations: &[Explanation<'_>], palette: Palette) -> String {
         let mut text = format!("{}  {}\n\n", palette.faint("request "), visible(&request.summary()));
         for explanation in explanations {
             text.push_str(&self.rule_text(explanation, palette));
             text.push('\n');
         }
-        text + &format!("{}  {}\n", palette.faint("decision"), headline(&self.decision, palette))
+        text + &format!("{}  {}\n", palette.faint("decision"), headline(&self.0.decision, palette))
     }
 
     fn rule_text(&self, explanation: &Explanation<'_>, palette: Palette) -> String {
@@ -156,7 +147,7 @@ impl Case {
 
     /// How full the bucket was before this request.
     fn state(&self, rule: RuleId) -> String {
-        match ruling(&self.before, rule).and_then(|ruling| ruling.outcome) {
+        match ruling(&self.0.before, rule).and_then(|ruling| ruling.outcome) {
             Some(outcome) if outcome.used == 0 => format!("unused, {} left", outcome.remaining),
             Some(outcome) => format!("{} of {} used", outcome.used, outcome.limit),
             None => "keeps none".to_owned(),
@@ -164,7 +155,7 @@ impl Case {
     }
 
     fn outcome(&self, rule: RuleId) -> String {
-        let Some(outcome) = ruling(&self.decision, rule).and_then(|ruling| ruling.outcome) else {
+        let Some(outcome) = ruling(&self.0.decision, rule).and_then(|ruling| ruling.outcome) else {
             return "allowed without limit".to_owned();
         };
         let verdict = match (outcome.allowed, outcome.wait.span()) {
@@ -174,36 +165,6 @@ impl Case {
         };
         format!("{verdict}, {} left, as new after {}", outcome.remaining, for_people(outcome.reset_after))
     }
-
-    fn json(&self, explanations: &[Explanation<'_>]) -> Value {
-        let rules: Vec<Value> = explanations.iter().map(|explanation| self.rule_json(explanation).into()).collect();
-        json!({ "decision": decision_json(&self.decision), "rules": rules })
-    }
-
-    fn rule_json(&self, explanation: &Explanation<'_>) -> Map<String, Value> {
-        let rule = explanation.rule;
-        let mut fields = effective_json(rule);
-        let key = explanation.key.iter().map(|part| json!({ "attribute": part.attribute, "value": part.value }));
-        fields.insert("key".to_owned(), key.collect());
-        fields.insert("overrides".to_owned(), explanation.overrides.into());
-        let applies = matches!(explanation.standing, Standing::Applies { .. } | Standing::Unlimited);
-        fields.insert("applies".to_owned(), applies.into());
-        fields.insert("because".to_owned(), why_not(&explanation.standing).into());
-        if let Standing::Applies { charge, overridden } = &explanation.standing {
-            fields.insert("bucket".to_owned(), charge.bucket.to_string().into());
-            fields.insert("overridden".to_owned(), (*overridden).into());
-            fields.insert("charged".to_owned(), charge.ask.cost().into());
-            let limit = rule.spec.limit.as_ref().map(|spec| limit_json(spec, &charge.limit));
-            fields.insert("limit".to_owned(), limit.into());
-            let used = ruling(&self.before, rule.id).and_then(|ruling| ruling.outcome).map(|outcome| outcome.used);
-            fields.insert("used_before".to_owned(), used.into());
-        }
-        fields
-    }
-}
-
-fn ruling(decision: &Decision, rule: RuleId) -> Option<&Ruling> {
-    decision.rulings().iter().find(|ruling| ruling.rule == rule)
 }
 
 fn key_text(explanation: &Explanation<'_>) -> String {
@@ -215,21 +176,4 @@ fn key_text(explanation: &Explanation<'_>) -> String {
         true => "global".to_owned(),
         false => explanation.key.iter().map(part).collect::<Vec<_>>().join(", "),
     }
-}
-
-/// Why a rule does not apply.
-fn why_not(standing: &Standing<'_>) -> Option<String> {
-    Some(match standing {
-        Standing::Applies { .. } | Standing::Unlimited => return None,
-        Standing::Off => "its mode is off".to_owned(),
-        Standing::NoMatch { attribute, wanted, found: Some(found) } => {
-            format!("{attribute} should be {wanted}, is {found}")
-        }
-        Standing::NoMatch { attribute, wanted, found: None } => {
-            format!("{attribute} should be {wanted}, the request has none")
-        }
-        Standing::Exempted { by } => format!("{} exempts the request from it", by.name),
-        Standing::MissingKey { part } => format!("it counts by {part}, the request has none"),
-        Standing::NoSlot => "it counts requests in flight, and this one holds no slot (see --in-flight)".to_owned(),
-    })
 }

@@ -1,0 +1,165 @@
+//! A reservation that leaves the process: as bytes, and back.
+//!
+//! Whoever hands the bytes out signs them, and reads back only what carries its signature: what is decoded here is
+//! trusted to be what was encoded. Every receipt gets a number on its way out, by which the store honours it once.
+
+use smallvec::SmallVec;
+use tollgate_core::{
+    Concurrency, Digest, FixedWindow, Gcra, Limit, Owner, Queue, Receipt, SlidingCounter, SlidingLog, SlotId, Span,
+    Time,
+};
+
+use crate::lot;
+use crate::reservation::{Reservation, Reserved};
+
+/// Changes with the layout, so that no parcel is ever read by another's rules.
+const VERSION: u8 = 1;
+
+impl Reservation {
+    /// Appends the reservation to `out`. It is then settled by whoever brings the bytes back.
+    pub fn pack(self, out: &mut Vec<u8>) {
+        let Reservation { cost, entries, local } = self;
+        out.extend([VERSION, u8::from(local)]);
+        put(out, cost);
+        for Reserved { receipt, price } in entries {
+            let Receipt { bucket: Digest([a, b]), limit, owner, units, stamp, slot, .. } = receipt;
+            let (kind, numbers) = limit_numbers(&limit);
+            out.extend([kind, owner.share, u8::from(slot.is_some())]);
+            let SlotId(slot) = slot.unwrap_or(SlotId(0));
+            let words = [a, b, u64::from(owner.id), units, stamp.nanos(), slot as u64, (slot >> 64) as u64, price];
+            words.into_iter().chain(numbers).chain([lot::random()]).for_each(|word| put(out, word));
+        }
+    }
+
+    /// Reads a reservation back; `None` if the bytes are none.
+    pub fn unpack(bytes: &[u8]) -> Option<Reservation> {
+        let mut bytes = Bytes(bytes);
+        let (version, local) = (bytes.byte()?, bytes.byte()?);
+        let cost = bytes.word()?;
+        let mut entries: SmallVec<[Reserved; 4]> = SmallVec::new();
+        while !bytes.0.is_empty() {
+            entries.push(bytes.reserved()?);
+        }
+        (version == VERSION).then_some(Reservation { cost, entries, local: local == 1 })
+    }
+
+    /// A number that no other reservation has, once it has been packed.
+    pub fn number(&self) -> Option<u64> {
+        self.entries.iter().find_map(|entry| entry.receipt.number)
+    }
+}
+
+/// A limit as a kind and four numbers.
+fn limit_numbers(limit: &Limit) -> (u8, [u64; 4]) {
+    match limit {
+        Limit::Gcra(g) => (0, [g.requests(), g.period().nanos(), g.burst(), g.max_debt()]),
+        Limit::Queue(q) => (1, [q.requests(), q.period().nanos(), q.max_delay().nanos(), 0]),
+        Limit::FixedWindow(w) => (2, [w.limit(), w.window().nanos(), w.offset().nanos(), 0]),
+        Limit::SlidingLog(l) => (3, [l.limit(), l.window().nanos(), 0, 0]),
+        Limit::SlidingCounter(c) => (4, [c.limit(), c.window().nanos(), c.offset().nanos(), 0]),
+        Limit::Concurrency(c) => (5, [c.slots(), c.ttl().nanos(), 0, 0]),
+    }
+}
+
+fn limit_of(kind: u8, [a, b, c, d]: [u64; 4]) -> Option<Limit> {
+    let (window, third) = (Span::from_nanos(b), Span::from_nanos(c));
+    Some(match kind {
+        0 => Limit::Gcra(Gcra::new(a, window, c).ok()?.with_max_debt(d).ok()?),
+        1 => Limit::Queue(Queue::new(a, window, third).ok()?),
+        2 => Limit::FixedWindow(FixedWindow::new(a, window).ok()?.with_offset(third)),
+        3 => Limit::SlidingLog(SlidingLog::new(a, window).ok()?),
+        4 => Limit::SlidingCounter(SlidingCounter::new(a, window).ok()?.with_offset(third)),
+        5 => Limit::Concurrency(Concurrency::new(a, window).ok()?),
+        _ => return None,
+    })
+}
+
+fn put(out: &mut Vec<u8>, word: u64) {
+    out.extend(word.to_le_bytes());
+}
+
+/// What is left to read.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn word(&mut self) -> Option<u64> {
+        let (word, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*word))
+    }
+
+    fn reserved(&mut self) -> Option<Reserved> {
+        let (kind, share, holds) = (self.byte()?, self.byte()?, self.byte()?);
+        let mut word = || self.word();
+        let bucket = Digest([word()?, word()?]);
+        let owner = Owner { id: u32::try_from(word()?).ok()?, share };
+        let (units, stamp) = (word()?, Time::from_nanos(word()?));
+        let slot = u128::from(word()?) | u128::from(word()?) << 64;
+        let price = word()?;
+        let limit = limit_of(kind, [word()?, word()?, word()?, word()?])?;
+        let slot = (holds == 1).then_some(SlotId(slot));
+        let receipt = Receipt { bucket, limit, owner, units, stamp, slot, number: Some(word()?) };
+        Some(Reserved { receipt, price })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reservation() -> Reservation {
+        let span = Span::from_secs(60);
+        let limits = [
+            Limit::Gcra(Gcra::new(10, span, 20).unwrap().with_max_debt(7).unwrap()),
+            Limit::Queue(Queue::new(10, span, Span::from_secs(9)).unwrap()),
+            Limit::FixedWindow(FixedWindow::new(10, span).unwrap().with_offset(Span::SECOND)),
+            Limit::SlidingLog(SlidingLog::new(10, span).unwrap()),
+            Limit::SlidingCounter(SlidingCounter::new(10, span).unwrap().with_offset(Span::SECOND)),
+            Limit::Concurrency(Concurrency::new(10, span).unwrap()),
+        ];
+        let entries = limits.into_iter().enumerate().map(|(number, limit)| {
+            let slot = matches!(limit, Limit::Concurrency(_)).then_some(SlotId(u128::MAX - 5));
+            let (bucket, owner) = (Digest([number as u64, u64::MAX]), Owner { id: number as u32, share: 40 });
+            let (stamp, number) = (Time::from_secs(1_700_000_000), None);
+            Reserved { receipt: Receipt { bucket, limit, owner, units: 3, stamp, slot, number }, price: 2 }
+        });
+        Reservation { cost: 3, entries: entries.collect(), local: true }
+    }
+
+    fn packed() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        reservation().pack(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn comes_back_as_it_left_but_for_the_numbers() {
+        let (back, original) = (Reservation::unpack(&packed()).unwrap(), reservation());
+        assert_eq!((back.cost, back.local, back.entries.len()), (original.cost, true, original.entries.len()));
+        for (back, original) in back.entries.iter().zip(&original.entries) {
+            assert!(back.receipt.number.is_some());
+            assert_eq!(back.price, original.price);
+            let back = format!("{:?}", back.receipt).replace(&format!("{:?}", back.receipt.number), "None");
+            assert_eq!(back, format!("{:?}", original.receipt));
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_none_are_refused_not_trusted() {
+        let bytes = packed();
+        let whole = bytes.len();
+        let entry = (whole - 10) / reservation().entries.len();
+        for length in (0..whole).filter(|length| *length < 10 || (length - 10) % entry != 0) {
+            assert!(Reservation::unpack(&bytes[..length]).is_none(), "{length} of {whole} bytes");
+        }
+        let mut other = bytes.clone();
+        other[0] = VERSION + 1;
+        assert!(Reservation::unpack(&other).is_none());
+    }
+}

@@ -1,0 +1,178 @@
+//! The data API: a head and a body in, a reply out. Knows JSON and decisions, nothing of sockets.
+
+mod check;
+mod explain;
+pub mod read;
+mod refuse;
+mod reserve;
+mod route;
+pub mod seal;
+pub mod tokens;
+
+pub use reserve::Settlements;
+pub use route::{Route, Surface};
+
+use std::sync::Arc;
+
+use tollgate_core::Clock;
+use tollgate_engine::Engine;
+use tollgate_store::Memory;
+
+use crate::Reply;
+use crate::answer::{AnswerConfig, Asking, Dialect, Media};
+use crate::http::{Answer, Fault, Head};
+use crate::net::{Drain, NetLimits};
+use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
+
+use self::refuse::refuse;
+use self::seal::Sealer;
+use self::tokens::Tokens;
+
+/// What every call is answered with.
+pub struct Shared {
+    /// Decides.
+    pub engine: Arc<Engine<Memory>>,
+    /// The clock of the engine's store.
+    pub clock: Arc<dyn Clock>,
+    /// How answers look.
+    pub answer: AnswerConfig,
+    /// Caps on bodies.
+    pub limits: NetLimits,
+    /// Who may ask; anybody if `None`.
+    pub tokens: Option<Arc<Tokens>>,
+    /// Signs what callers bring back.
+    pub sealer: Sealer,
+    /// Figures.
+    pub metrics: Arc<Metrics>,
+    /// Writes them down.
+    pub scrape: Scrape,
+    /// The end, once it has begun.
+    pub drain: Drain,
+    /// What was settled above its estimate.
+    pub settlements: Settlements,
+}
+
+/// The API as one listener offers it.
+#[derive(Clone)]
+pub struct Api {
+    surface: Surface,
+    shared: Arc<Shared>,
+}
+
+/// What is remembered of a head while its body is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    route: Route,
+    refuse_by_status: bool,
+    media: Media,
+}
+
+impl Api {
+    /// The API of a surface.
+    pub fn new(surface: Surface, shared: Arc<Shared>) -> Api {
+        Api { surface, shared }
+    }
+
+    /// What every call is answered with.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// How a call wants its decision answered.
+    fn asking(plan: Plan) -> Asking {
+        let dialect = if let Route::Check(dialect) = plan.route { dialect } else { Dialect::V1 };
+        let Plan { refuse_by_status, media, .. } = plan;
+        Asking { dialect, refuse_by_status, media, lot: tollgate_engine::lot() }
+    }
+
+    /// Everything that can be said about a call before its body: the path, the method, the token, the kind of body.
+    fn plan(&self, head: &Head<'_>) -> Result<Plan, refuse::Refused> {
+        let route = Route::find(self.surface, head.path).ok_or(refuse::NO_SUCH_PATH)?;
+        match (route.only_reads(), head.method) {
+            (true, "GET" | "HEAD") | (false, "POST") => {}
+            (true, _) => return Err(refuse::ONLY_GET),
+            (false, _) => return Err(refuse::ONLY_POST),
+        }
+        let known = |tokens: &Arc<Tokens>| tokens.open_to(head.authorization);
+        if self.surface == Surface::Data && !route.is_public() && !self.shared.tokens.as_ref().is_none_or(known) {
+            return Err(refuse::NO_TOKEN);
+        }
+        if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
+            return Err(refuse::ENCODED);
+        }
+        if !route.only_reads() && !is_json(head) {
+            return Err(refuse::NOT_JSON);
+        }
+        let refuse_by_status = match head.query {
+            None | Some("") => false,
+            Some("status=429") => true,
+            Some("status=200") => false,
+            Some(_) => return Err(refuse::UNKNOWN_PARAMETER),
+        };
+        Ok(Plan { route, refuse_by_status, media: head.accept.map_or(Media::Problem, Media::accepted) })
+    }
+}
+
+/// JSON by its name, or by none. What curl says when it is told nothing counts too, unless a browser sent it for a
+/// page: a page may send forms anywhere, and must not be able to spend other people's limits.
+fn is_json(head: &Head<'_>) -> bool {
+    let Some(value) = head.content_type else { return !head.from_page };
+    let media = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    media.eq_ignore_ascii_case(b"application/json")
+        || (media.to_ascii_lowercase().starts_with(b"application/") && media.to_ascii_lowercase().ends_with(b"+json"))
+        || (media.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") && !head.from_page)
+}
+
+impl Answer for Api {
+    type Plan = Plan;
+
+    fn open(&self, head: &Head<'_>, reply: &mut Reply) -> Option<(Plan, usize)> {
+        match self.plan(head) {
+            Ok(plan) => {
+                let NetLimits { max_body, max_batch_body, .. } = self.shared.limits;
+                let most = match plan.route {
+                    Route::Batch => max_batch_body,
+                    route if route.only_reads() => 0,
+                    _ => max_body,
+                };
+                Some((plan, most))
+            }
+            Err(refused) => {
+                refuse(&refused, reply);
+                None
+            }
+        }
+    }
+
+    async fn answer(&self, plan: Plan, body: &[u8], reply: &mut Reply) {
+        let shared = &*self.shared;
+        match plan.route {
+            Route::Check(_) => check::check(shared, plan, body, reply).await,
+            Route::Batch => check::batch(shared, plan, body, reply).await,
+            Route::Reserve => reserve::reserve(shared, plan, body, reply).await,
+            Route::Settle => reserve::settle(shared, body, reply).await,
+            Route::Acquire => reserve::acquire(shared, plan, body, reply).await,
+            Route::Renew => reserve::renew(shared, body, reply).await,
+            Route::Release => reserve::release(shared, body, reply).await,
+            Route::Explain => explain::explain(shared, body, reply).await,
+            Route::Live => refuse::say(200, "{\"live\":true}", reply),
+            Route::Ready if shared.drain.has_begun() => {
+                refuse::say(503, "{\"ready\":false,\"reason\":\"draining\"}", reply);
+            }
+            Route::Ready => refuse::say(200, "{\"ready\":true}", reply),
+            Route::Metrics => {
+                reply.fields.push("Content-Type", CONTENT_TYPE);
+                reply.fields.push("Cache-Control", "no-store");
+                reply.body.extend_from_slice(shared.scrape.text().as_bytes());
+            }
+        }
+    }
+
+    fn refuse(&self, fault: Fault, reply: &mut Reply) {
+        refuse(&refuse::of_fault(fault), reply);
+    }
+
+    fn answered(&self, plan: Option<Plan>, status: u16) {
+        self.shared.metrics.http_answered(plan.map_or("", |plan| plan.route.name()), status);
+    }
+}

@@ -1,0 +1,271 @@
+//! One request, field by field.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use smallvec::SmallVec;
+use tollgate_core::{Attribute, Request};
+use tollgate_rules::key::is_attribute;
+use tollgate_rules::nearest;
+
+use super::COST_MAX;
+use super::fault::{Code, fault, within};
+
+/// A request as it was sent.
+#[derive(Debug, Default)]
+pub struct Asked<'a> {
+    known: [Option<Cow<'a, str>>; Attribute::ALL.len()],
+    namespace: Option<Cow<'a, str>>,
+    custom: SmallVec<[(Cow<'a, str>, Cow<'a, str>); 2]>,
+    cost: Option<u64>,
+    peek: Option<bool>,
+}
+
+/// Custom attributes as the engine takes them.
+pub type Custom<'a> = SmallVec<[(&'a str, &'a str); 2]>;
+
+impl Asked<'_> {
+    /// Custom attributes, for [`Asked::request`].
+    pub fn custom(&self) -> Custom<'_> {
+        self.custom.iter().map(|(name, value)| (&**name, &**value)).collect()
+    }
+
+    /// The request as the engine takes it.
+    pub fn request<'a>(&'a self, custom: &'a [(&'a str, &'a str)]) -> Request<'a> {
+        let mut request = Request::new().with_custom(custom).cost(self.cost.unwrap_or(1));
+        for (attribute, value) in Attribute::ALL.into_iter().zip(&self.known) {
+            if let Some(value) = value {
+                request.set(attribute, value);
+            }
+        }
+        if let Some(namespace) = &self.namespace {
+            request.namespace = namespace;
+        }
+        if self.peek == Some(true) { request.peek() } else { request }
+    }
+
+    fn is_about_nobody(&self) -> bool {
+        self.known.iter().all(Option::is_none) && self.custom.is_empty()
+    }
+}
+
+pub(super) struct AskedSeed<'a>(pub(super) PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for AskedSeed<'a> {
+    type Value = Asked<'a>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Asked<'a>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for AskedSeed<'a> {
+    type Value = Asked<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a request")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Asked<'a>, M::Error> {
+        let mut asked = Asked::default();
+        while let Some(field) = map.next_key_seed(FieldSeed)? {
+            match field {
+                Field::Known(attribute) => {
+                    let value = text(&mut map, attribute.name())?;
+                    put(asked.known.get_mut(attribute as usize), value, attribute.name())?;
+                }
+                Field::Namespace => {
+                    let value = text(&mut map, "namespace")?;
+                    put(Some(&mut asked.namespace), value, "namespace")?;
+                }
+                Field::Cost => {
+                    let value = map.next_value_seed(CostSeed).map_err(|error| in_cost(&error))?;
+                    put(Some(&mut asked.cost), value, "cost")?;
+                }
+                Field::Peek => {
+                    let value = map.next_value().map_err(|error| within(&error, "peek", "should be true or false"))?;
+                    put(Some(&mut asked.peek), value, "peek")?;
+                }
+                Field::Attributes => {
+                    let seed = CustomSeed(&mut asked.custom);
+                    map.next_value_seed(seed)
+                        .map_err(|error| within(&error, "attributes", "should be an object with text values"))?;
+                }
+            }
+        }
+        match asked.is_about_nobody() {
+            true => Err(fault(Code::MissingField, "client_key", "say who asks: client_key, api_key, user_id, ip, …")),
+            false => Ok(asked),
+        }
+    }
+}
+
+/// One field of a request.
+enum Field {
+    Known(Attribute),
+    Namespace,
+    Cost,
+    Peek,
+    Attributes,
+}
+
+struct FieldSeed;
+
+impl<'de> DeserializeSeed<'de> for FieldSeed {
+    type Value = Field;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Field, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for FieldSeed {
+    type Value = Field;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Field, E> {
+        Ok(match name {
+            "cost" => Field::Cost,
+            "peek" => Field::Peek,
+            "namespace" => Field::Namespace,
+            "attributes" => Field::Attributes,
+            _ => match Attribute::from_name(name) {
+                Some(attribute) => Field::Known(attribute),
+                None => return Err(unknown(name)),
+            },
+        })
+    }
+}
+
+fn unknown<E: Error>(name: &str) -> E {
+    let own = ["cost", "peek", "namespace", "attributes"].into_iter();
+    let known = Attribute::ALL.into_iter().map(Attribute::name).chain(own);
+    let hint = match nearest(name, known) {
+        Some(meant) => format!("there is no such field; did you mean `{meant}`?"),
+        None => "there is no such field; put attributes of your own under `attributes`".to_owned(),
+    };
+    fault(Code::UnknownField, &shown(name), hint)
+}
+
+/// A name that somebody sent, as it may be shown: short, and nothing but visible ASCII.
+pub(super) fn shown(name: &str) -> String {
+    name.chars().take(64).map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect()
+}
+
+pub(super) fn put<T, E: Error>(place: Option<&mut Option<T>>, value: T, name: &str) -> Result<(), E> {
+    match place {
+        Some(place @ None) => *place = Some(value),
+        _ => return Err(fault(Code::DuplicateField, name, "is there twice")),
+    }
+    Ok(())
+}
+
+pub(super) fn text<'de: 'a, 'a, M: MapAccess<'de>>(map: &mut M, name: &str) -> Result<Cow<'a, str>, M::Error> {
+    map.next_value_seed(TextSeed(PhantomData)).map_err(|error| within(&error, name, "should be text"))
+}
+
+pub(super) fn in_cost<E: Error>(error: &E) -> E {
+    let error: E = within(error, "cost", COST_WANTED);
+    let text = error.to_string();
+    match text.strip_prefix(Code::WrongType.name()) {
+        Some(rest) => E::custom(format_args!("{}{rest}", Code::BadCost.name())),
+        None => error,
+    }
+}
+
+const COST_WANTED: &str = "should be a whole number from 0 to 9007199254740991";
+
+pub(super) struct CostSeed;
+
+impl<'de> DeserializeSeed<'de> for CostSeed {
+    type Value = u64;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<u64, D::Error> {
+        deserializer.deserialize_u64(self)
+    }
+}
+
+impl Visitor<'_> for CostSeed {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(COST_WANTED)
+    }
+
+    fn visit_u64<E: Error>(self, cost: u64) -> Result<u64, E> {
+        if cost <= COST_MAX { Ok(cost) } else { Err(fault(Code::BadCost, "", COST_WANTED)) }
+    }
+}
+
+/// Text without NUL, which no key may hold.
+pub(super) struct TextSeed<'a>(pub(super) PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for TextSeed<'a> {
+    type Value = Cow<'a, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cow<'a, str>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for TextSeed<'a> {
+    type Value = Cow<'a, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+
+    /// Text in which nothing was escaped: JSON allows no control characters there, so no NUL either.
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Cow<'a, str>, E> {
+        match text.contains('\0') {
+            true => Err(fault(Code::BadText, "", "should not hold NUL")),
+            false => Ok(Cow::Owned(text.to_owned())),
+        }
+    }
+}
+
+/// Attributes of the caller's own.
+struct CustomSeed<'s, 'a>(&'s mut SmallVec<[(Cow<'a, str>, Cow<'a, str>); 2]>);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for CustomSeed<'_, 'a> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for CustomSeed<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("attributes")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+        while let Some(name) = map.next_key_seed(TextSeed(PhantomData))? {
+            let value = text(&mut map, &shown(&name))?;
+            let problem = match &*name {
+                "method" | "path" => "comes from `endpoint`: write \"GET /path\" there",
+                name if Attribute::from_name(name).is_some() || name == "namespace" => "has a field of its own",
+                name if !is_attribute(name) => "should be a lower-case letter, then up to 63 of a-z, 0-9, _, ., -",
+                name if self.0.iter().any(|(other, _)| other == name) => "is there twice",
+                _ => {
+                    self.0.push((name, value));
+                    continue;
+                }
+            };
+            return Err(fault(Code::BadName, &shown(&name), problem));
+        }
+        Ok(())
+    }
+}

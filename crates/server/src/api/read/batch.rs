@@ -1,0 +1,79 @@
+//! `{"requests":[…]}`
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::asked::{AskedSeed, TextSeed, put, shown};
+use super::fault::{Code, fault, within};
+use super::{Asked, BATCH_MAX};
+
+pub(super) struct BatchSeed<'a>(pub(super) PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for BatchSeed<'a> {
+    type Value = Vec<Asked<'a>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Asked<'a>>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+const BATCH_WANTED: &str = "should be a list of requests";
+
+impl<'de: 'a, 'a> Visitor<'de> for BatchSeed<'a> {
+    type Value = Vec<Asked<'a>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a batch")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Vec<Asked<'a>>, M::Error> {
+        let mut requests = None;
+        while let Some(name) = map.next_key_seed(TextSeed(PhantomData))? {
+            if name != "requests" {
+                return Err(fault(Code::UnknownField, &shown(&name), "a batch is {\"requests\":[…]}"));
+            }
+            let list = map.next_value_seed(ListSeed(PhantomData));
+            let list = list.map_err(|error| within(&error, "requests", BATCH_WANTED))?;
+            put(Some(&mut requests), list, "requests")?;
+        }
+        requests.ok_or_else(|| fault(Code::MissingField, "requests", BATCH_WANTED))
+    }
+}
+
+struct ListSeed<'a>(PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for ListSeed<'a> {
+    type Value = Vec<Asked<'a>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Asked<'a>>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for ListSeed<'a> {
+    type Value = Vec<Asked<'a>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(BATCH_WANTED)
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Vec<Asked<'a>>, S::Error> {
+        let mut requests = Vec::new();
+        loop {
+            let place = requests.len();
+            if place == BATCH_MAX {
+                return match list.next_element::<IgnoredAny>()? {
+                    Some(_) => Err(fault(Code::TooMany, "", format_args!("holds more than {BATCH_MAX} requests"))),
+                    None => Ok(requests),
+                };
+            }
+            let request = list.next_element_seed(AskedSeed(PhantomData));
+            match request.map_err(|error| within(&error, &format!("[{place}]"), "should be a request"))? {
+                Some(request) => requests.push(request),
+                None => return Ok(requests),
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What stands between a listener and the API: the handshake, the counting, and what is logged about it.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use tracing::{debug, warn};
+
+use crate::api::Api;
+use crate::http;
+use crate::net::tls::Tls;
+use crate::net::{Accept, Guest, NetLimits, Refusal, Stream};
+use crate::telemetry::{self, Metrics, Quiet};
+
+/// Lines of one kind that may be written in ten seconds: whoever knocks often does not fill the disk.
+const LINES_MAX: u32 = 5;
+
+/// One listener's door.
+#[derive(Clone)]
+pub(crate) struct Door(Arc<Inner>);
+
+struct Inner {
+    api: Arc<Api>,
+    tls: Option<Arc<Tls>>,
+    limits: NetLimits,
+    quiet: Quiet,
+}
+
+impl Door {
+    pub(crate) fn new(api: Api, tls: Option<Arc<Tls>>, limits: NetLimits) -> Door {
+        Door(Arc::new(Inner { api: Arc::new(api), tls, limits, quiet: Quiet::new(LINES_MAX) }))
+    }
+}
+
+impl Accept for Door {
+    async fn serve(self, stream: Stream, guest: Guest) {
+        let Inner { api, tls, limits, .. } = &*self.0;
+        let shared = api.shared();
+        let _open = Open::new(shared.metrics.clone());
+        let stream = match tls {
+            None => stream,
+            Some(tls) => match tls.accept(stream, limits.tls_timeout).await {
+                Some(stream) => stream,
+                None => return shared.metrics.connection_refused(telemetry::Refusal::Handshake),
+            },
+        };
+        http::serve(stream, limits, &shared.drain, &*shared.clock, api).await;
+        drop(guest);
+    }
+
+    fn refused(&self, refusal: Refusal, address: Option<IpAddr>) {
+        let metrics = &self.0.api.shared().metrics;
+        metrics.connection_refused(match refusal {
+            Refusal::Full => telemetry::Refusal::Full,
+            Refusal::Crowd => telemetry::Refusal::PerAddress,
+        });
+        if let Some(more) = self.0.quiet.admit(refusal.name()) {
+            // Addresses are people's: the network is enough to find the culprit.
+            warn!(reason = refusal.name(), network = %network(address), unsaid = more, "connection refused");
+        }
+    }
+
+    fn failed(&self, error: &io::Error) {
+        if let Some(more) = self.0.quiet.admit("accept") {
+            warn!(error = %error, unsaid = more, "cannot accept connections; trying again");
+        }
+    }
+}
+
+/// Counts a connection as open while it lives.
+struct Open(Arc<Metrics>);
+
+impl Open {
+    fn new(metrics: Arc<Metrics>) -> Open {
+        metrics.connection_opened();
+        Open(metrics)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.connection_closed();
+        debug!("connection closed");
+    }
+}
+
+fn network(address: Option<IpAddr>) -> String {
+    match address {
+        Some(IpAddr::V4(address)) => {
+            let [a, b, c, _] = address.octets();
+            format!("{a}.{b}.{c}.0/24")
+        }
+        Some(IpAddr::V6(address)) => {
+            let [a, b, c, ..] = address.segments();
+            format!("{a:x}:{b:x}:{c:x}::/48")
+        }
+        None => "unix".to_owned(),
+    }
+}

@@ -1,0 +1,81 @@
+//! Why a request would pass: every rule, whether it applies and if not why, its key, its limit with all defaults filled
+//! in, how its bucket stands. For people and for programs; slow and complete.
+
+mod effective;
+
+pub use effective::{effective_json, effective_text, limit_json, limit_text};
+
+use serde_json::{Map, Value, json};
+use tollgate_engine::{Decision, Ruling};
+use tollgate_rules::ruleset::{Explanation, RuleId, Standing};
+
+use crate::answer::{self, AnswerConfig, Asking};
+
+/// One request at one moment: how its buckets stood, and what was decided.
+#[derive(Debug)]
+pub struct Case {
+    /// What a look at the buckets showed.
+    pub before: Decision,
+    /// What was, or would be, decided.
+    pub decision: Decision,
+}
+
+impl Case {
+    /// Decision and rules.
+    pub fn json(&self, explanations: &[Explanation<'_>]) -> Value {
+        let rules: Vec<Value> = explanations.iter().map(|explanation| self.rule_json(explanation).into()).collect();
+        json!({ "decision": decision_json(&self.decision), "rules": rules })
+    }
+
+    fn rule_json(&self, explanation: &Explanation<'_>) -> Map<String, Value> {
+        let rule = explanation.rule;
+        let mut fields = effective_json(rule);
+        let key = explanation.key.iter().map(|part| json!({ "attribute": part.attribute, "value": part.value }));
+        fields.insert("key".to_owned(), key.collect());
+        fields.insert("overrides".to_owned(), explanation.overrides.into());
+        let applies = matches!(explanation.standing, Standing::Applies { .. } | Standing::Unlimited);
+        fields.insert("applies".to_owned(), applies.into());
+        fields.insert("because".to_owned(), why_not(&explanation.standing).into());
+        if let Standing::Applies { charge, overridden } = &explanation.standing {
+            fields.insert("bucket".to_owned(), charge.bucket.to_string().into());
+            fields.insert("overridden".to_owned(), (*overridden).into());
+            fields.insert("charged".to_owned(), charge.ask.cost().into());
+            let limit = rule.spec.limit.as_ref().map(|spec| limit_json(spec, &charge.limit));
+            fields.insert("limit".to_owned(), limit.into());
+            let used = ruling(&self.before, rule.id).and_then(|ruling| ruling.outcome).map(|outcome| outcome.used);
+            fields.insert("used_before".to_owned(), used.into());
+            let outcome = ruling(&self.decision, rule.id).map(|ruling| !ruling.refused());
+            fields.insert("allowed".to_owned(), outcome.into());
+        }
+        fields
+    }
+}
+
+/// A decision as `/v1/check` answers it.
+pub fn decision_json(decision: &Decision) -> Value {
+    let mut text = Vec::new();
+    answer::body(decision, &Asking::default(), &AnswerConfig::default(), &mut text);
+    serde_json::from_slice(&text).unwrap_or_default() // what we write is JSON
+}
+
+/// What a rule said in a decision.
+pub fn ruling(decision: &Decision, rule: RuleId) -> Option<&Ruling> {
+    decision.rulings().iter().find(|ruling| ruling.rule == rule)
+}
+
+/// Why a rule does not apply.
+pub fn why_not(standing: &Standing<'_>) -> Option<String> {
+    Some(match standing {
+        Standing::Applies { .. } | Standing::Unlimited => return None,
+        Standing::Off => "its mode is off".to_owned(),
+        Standing::NoMatch { attribute, wanted, found: Some(found) } => {
+            format!("{attribute} should be {wanted}, is {found}")
+        }
+        Standing::NoMatch { attribute, wanted, found: None } => {
+            format!("{attribute} should be {wanted}, the request has none")
+        }
+        Standing::Exempted { by } => format!("{} exempts the request from it", by.name),
+        Standing::MissingKey { part } => format!("it counts by {part}, the request has none"),
+        Standing::NoSlot => "it counts requests in flight, and this one holds no slot".to_owned(),
+    })
+}

@@ -1,0 +1,392 @@
+//! One HTTP/1 connection: reads what has come, answers all of it, writes once, waits for more.
+//!
+//! Pipelined requests are answered in order, one at a time, and leave together: a batch costs one write. At most one
+//! body is in memory, whole, and never more than it may have. Whatever waits for the caller has a deadline.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::WaitForCancellationFuture;
+use tollgate_core::Clock;
+
+use super::Answer;
+use super::chunked::{BadChunk, Chunked};
+use super::head::{Fault, Length, Parsed, parse};
+use super::render::{self, After};
+use crate::Reply;
+use crate::net::drain::LAST_CALL;
+use crate::net::{Deadline, Drain, NetLimits, Stream};
+
+/// Read at once. A check is a quarter of it.
+const READ_BYTES: usize = 2 << 10;
+/// Answers that leave together: more are written first. A caller that does not read them stops the reading of others.
+const WRITE_BYTES: usize = 64 << 10;
+/// Buffers larger than this are given back before waiting for the next request.
+const KEEP_BYTES: usize = 16 << 10;
+/// How long, and how much, is read after a last answer so that closing does not reset it away.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 64 << 10;
+/// How an HTTP/2 caller that knows it speaks to HTTP/2 begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A connection and what it holds between two waits.
+pub(super) struct Connection<'a> {
+    stream: Stream,
+    limits: &'a NetLimits,
+    drain: &'a Drain,
+    clock: &'a dyn Clock,
+    deadline: Deadline,
+    input: Vec<u8>,
+    /// How much of the input has been answered.
+    start: usize,
+    output: Vec<u8>,
+    body: Vec<u8>,
+    reply: Reply,
+    /// Wakes the connection when the drain begins. Polled once: whoever it wakes then asks [`Drain::has_begun`].
+    begun: Pin<Box<WaitForCancellationFuture<'a>>>,
+    hears_drain: bool,
+    /// No request was answered yet: it may still turn out to be HTTP/2.
+    is_new: bool,
+}
+
+/// How a connection ended.
+pub(super) enum Ending {
+    /// It is over.
+    Over,
+    /// It is HTTP/2: these bytes were read, and begin with its preface.
+    Preface(Vec<u8>, Stream),
+}
+
+/// Why no more requests are read.
+enum Stop {
+    /// The caller is gone, or as good as gone.
+    Gone,
+    /// What it sent cannot be read: it is told, and the connection ends.
+    Fault(Fault),
+    /// HTTP/2 begins.
+    Preface,
+    /// The last answer has been made.
+    Close,
+}
+
+impl From<io::Error> for Stop {
+    fn from(_: io::Error) -> Stop {
+        Stop::Gone // a caller that breaks a connection wants to hear nothing about it
+    }
+}
+
+impl<'a> Connection<'a> {
+    pub(super) fn new(stream: Stream, limits: &'a NetLimits, drain: &'a Drain, clock: &'a dyn Clock) -> Connection<'a> {
+        Connection {
+            stream,
+            limits,
+            drain,
+            clock,
+            deadline: Deadline::new(Instant::now() + limits.idle_timeout),
+            input: Vec::new(),
+            start: 0,
+            output: Vec::new(),
+            body: Vec::new(),
+            reply: Reply::default(),
+            begun: Box::pin(drain.begun()),
+            hears_drain: false,
+            is_new: true,
+        }
+    }
+
+    pub(super) async fn serve<A: Answer>(mut self, answer: &A) -> Ending {
+        loop {
+            let stop = match self.request(answer).await {
+                Ok(()) => continue,
+                Err(stop) => stop,
+            };
+            match stop {
+                Stop::Gone => return Ending::Over,
+                Stop::Preface => return Ending::Preface(self.input, self.stream),
+                Stop::Close => {}
+                Stop::Fault(fault) => {
+                    self.reply.clear();
+                    answer.refuse(fault, &mut self.reply);
+                    answer.answered(None, self.reply.status);
+                    render::reply(&self.reply, After::Close, false, self.clock.now(), &mut self.output);
+                }
+            }
+            if self.flush().await.is_ok() {
+                self.linger().await;
+            }
+            return Ending::Over;
+        }
+    }
+
+    /// Reads and answers one request.
+    async fn request<A: Answer>(&mut self, answer: &A) -> Result<(), Stop> {
+        let (call, plan) = loop {
+            match self.open(answer)? {
+                Some(opened) => break opened,
+                None => self.await_head().await?,
+            }
+        };
+        if let Some((plan, max_body)) = plan {
+            self.read_body(&call, max_body).await?;
+            let body = match call.length {
+                Length::Known(length) => self.input.get(self.start..).and_then(|rest| rest.get(..length as usize)),
+                Length::Chunked => Some(self.body.as_slice()),
+            };
+            answer.answer(plan, body.unwrap_or_default(), &mut self.reply).await;
+            if let Length::Known(length) = call.length {
+                self.start += length as usize; // read whole, so it fits
+            }
+        } else if call.length != Length::Known(0) {
+            self.reply.close = true; // refused by its head: its body is not waited for
+        }
+        answer.answered(plan.map(|(plan, _)| plan), self.reply.status);
+        self.respond(&call).await
+    }
+
+    /// Looks at the head that comes next, if it is all there.
+    #[allow(clippy::type_complexity, reason = "one place, read once")]
+    fn open<A: Answer>(&mut self, answer: &A) -> Result<Option<(Call, Option<(A::Plan, usize)>)>, Stop> {
+        let rest = self.input.get(self.start..).unwrap_or_default();
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        if self.is_new && (rest.starts_with(PREFACE) || PREFACE.starts_with(rest)) {
+            return if rest.len() < PREFACE.len() { Ok(None) } else { Err(Stop::Preface) };
+        }
+        let parsed = parse(rest, self.limits.max_head, self.limits.max_headers).map_err(Stop::Fault)?;
+        let Some(Parsed { head, bytes, length, keep_alive, expects_continue, is_old }) = parsed else {
+            return Ok(None);
+        };
+        self.reply.clear();
+        let plan = answer.open(&head, &mut self.reply);
+        let head_only = head.method == "HEAD";
+        self.start += bytes;
+        self.is_new = false;
+        Ok(Some((Call { length, keep_alive, expects_continue, is_old, head_only }, plan)))
+    }
+
+    /// Writes what was answered so far, and waits for more of a head.
+    async fn await_head(&mut self) -> Result<(), Stop> {
+        self.flush().await?;
+        self.make_room();
+        let now = Instant::now();
+        if self.start == self.input.len() {
+            let patience = if self.drain.has_begun() { LAST_CALL } else { self.limits.idle_timeout };
+            self.deadline.set(now + patience);
+            self.read(true).await?;
+        } else {
+            // Absolute: a byte now and then buys no time.
+            self.deadline.set(now + self.limits.head_timeout);
+            let begun = self.start;
+            loop {
+                let known = self.input.len();
+                self.read(false).await?;
+                let rest = self.input.get(begun..).unwrap_or_default();
+                if ends_head(rest, known - begun) || rest.len() > self.limits.max_head {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the body is there.
+    async fn read_body(&mut self, call: &Call, max_body: usize) -> Result<(), Stop> {
+        match call.length {
+            Length::Known(length) if length > max_body as u64 => Err(Stop::Fault(Fault::BodyTooLarge)),
+            Length::Known(length) => {
+                let wanted = length as usize;
+                if self.input.len() - self.start >= wanted {
+                    return Ok(());
+                }
+                self.begin_body(call).await?;
+                self.input.reserve((self.start + wanted).saturating_sub(self.input.len()));
+                while self.input.len() - self.start < wanted {
+                    self.read_more_body().await?;
+                }
+                Ok(())
+            }
+            Length::Chunked => {
+                self.body.clear();
+                let mut chunked = Chunked::default();
+                let mut begun = false;
+                loop {
+                    let rest = self.input.get(self.start..).unwrap_or_default();
+                    self.start += chunked.decode(rest, &mut self.body, max_body).map_err(|bad| {
+                        Stop::Fault(match bad {
+                            BadChunk::Malformed => Fault::Malformed("the body is not made of chunks"),
+                            BadChunk::TooLarge => Fault::BodyTooLarge,
+                        })
+                    })?;
+                    if chunked.is_done() {
+                        return Ok(());
+                    }
+                    if !begun {
+                        self.begin_body(call).await?;
+                        begun = true;
+                    }
+                    self.make_room();
+                    self.read_more_body().await?;
+                }
+            }
+        }
+    }
+
+    /// The body is not there yet: its time begins, and the caller may wait to be asked for it.
+    async fn begin_body(&mut self, call: &Call) -> Result<(), Stop> {
+        if call.expects_continue {
+            self.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        self.flush().await?;
+        self.make_room();
+        self.deadline.set(Instant::now() + self.limits.body_timeout);
+        Ok(())
+    }
+
+    async fn read_more_body(&mut self) -> Result<(), Stop> {
+        match self.read(false).await {
+            Err(Stop::Close) => Err(Stop::Fault(Fault::TooSlow)), // late with a body is worth an answer
+            other => other,
+        }
+    }
+
+    /// Appends the reply to what leaves next.
+    async fn respond(&mut self, call: &Call) -> Result<(), Stop> {
+        let closes = self.reply.close || !call.keep_alive || self.drain.has_begun();
+        let after = match (closes, call.is_old) {
+            (true, _) => After::Close,
+            (false, true) => After::OpenSaidSo,
+            (false, false) => After::Open,
+        };
+        render::reply(&self.reply, after, call.head_only, self.clock.now(), &mut self.output);
+        if closes {
+            return Err(Stop::Close);
+        }
+        if self.output.len() > WRITE_BYTES {
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// Moves what is unread to the front, and makes room behind it.
+    fn make_room(&mut self) {
+        if self.start == self.input.len() {
+            self.input.clear();
+        } else if self.start > 0 {
+            self.input.drain(..self.start);
+        }
+        self.start = 0;
+        if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
+            (self.input, self.body, self.reply.body) = Default::default();
+        }
+        if self.input.capacity() - self.input.len() < READ_BYTES / 2 {
+            self.input.reserve(READ_BYTES);
+        }
+    }
+
+    /// Reads some bytes before the deadline. Between requests a drain that begins cuts the wait short.
+    async fn read(&mut self, between: bool) -> Result<(), Stop> {
+        if self.input.capacity() == self.input.len() {
+            self.input.reserve(READ_BYTES);
+        }
+        let Connection { stream, input, deadline, drain, begun, hears_drain, .. } = self;
+        let mut read = pin!(stream.read_buf(input));
+        let mut last_call = drain.has_begun();
+        let read = poll_fn(|cx| {
+            if let Poll::Ready(read) = read.as_mut().poll(cx) {
+                return Poll::Ready(Ok(read));
+            }
+            if !*hears_drain {
+                *hears_drain = true;
+                let _ = begun.as_mut().poll(cx); // only to be woken
+            }
+            if between && !last_call && drain.has_begun() {
+                last_call = true;
+                deadline.set(Instant::now() + LAST_CALL);
+            }
+            deadline.poll(cx).map(|()| Err(Stop::Close))
+        });
+        match read.await?? {
+            0 => Err(Stop::Gone),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes what has been answered, before the deadline.
+    async fn flush(&mut self) -> Result<(), Stop> {
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        let Connection { stream, output, deadline, limits, .. } = self;
+        let mut written = 0;
+        let mut is_late = false;
+        poll_fn(|cx| {
+            while let Some(rest) = output.get(written..).filter(|rest| !rest.is_empty()) {
+                match pin!(&mut *stream).poll_write(cx, rest) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(Stop::Gone)),
+                    Poll::Ready(Ok(some)) => written += some,
+                    Poll::Ready(Err(_)) => return Poll::Ready(Err(Stop::Gone)),
+                    Poll::Pending => {
+                        if !is_late {
+                            is_late = true;
+                            deadline.set(Instant::now() + limits.write_timeout);
+                        }
+                        return deadline.poll(cx).map(|()| Err(Stop::Gone));
+                    }
+                }
+            }
+            Poll::Ready(Ok(()))
+        })
+        .await?;
+        output.clear();
+        if output.capacity() > WRITE_BYTES {
+            output.shrink_to(READ_BYTES);
+        }
+        if matches!(stream, Stream::Tls(_)) {
+            timeout(limits.write_timeout, stream.flush()).await.map_err(|_| Stop::Gone)??;
+        }
+        Ok(())
+    }
+
+    /// Ends politely: says that nothing more comes, and reads for a moment what is still on its way, because closing
+    /// with unread bytes resets the connection and takes the last answer with it.
+    async fn linger(mut self) {
+        let Connection { stream, .. } = &mut self;
+        let polite = async {
+            stream.shutdown().await?;
+            let mut rest = [0; 4096];
+            let mut read = 0;
+            while read < LINGER_BYTES {
+                match stream.read(&mut rest).await? {
+                    0 => break,
+                    some => read += some,
+                }
+            }
+            io::Result::Ok(())
+        };
+        let _ = timeout(LINGER, polite).await; // the caller had its chance
+    }
+}
+
+/// What is remembered of a head once its bytes are gone.
+#[derive(Clone, Copy)]
+struct Call {
+    length: Length,
+    keep_alive: bool,
+    expects_continue: bool,
+    is_old: bool,
+    head_only: bool,
+}
+
+/// True if the empty line that ends a head may lie in what was added after `known` bytes: only then is it worth
+/// reading the head again from its start.
+fn ends_head(bytes: &[u8], known: usize) -> bool {
+    let fresh = bytes.get(known.saturating_sub(3)..).unwrap_or_default();
+    fresh.windows(2).any(|pair| pair == b"\n\n")
+        || fresh.windows(4).any(|four| four == b"\r\n\r\n" || four == b"\n\r\n")
+}

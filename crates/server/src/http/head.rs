@@ -1,0 +1,237 @@
+//! The head of an HTTP/1 request as we accept it: what `httparse` takes, minus everything that two readers could
+//! understand in two ways.
+
+use httparse::{EMPTY_HEADER, Error, Status};
+
+/// Of a head, what the API looks at. The rest is read over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head<'a> {
+    /// The method as it was sent.
+    pub method: &'a str,
+    /// The path, without query and, of an absolute target, without scheme and authority.
+    pub path: &'a str,
+    /// What follows the question mark.
+    pub query: Option<&'a str>,
+    /// The field `Authorization`.
+    pub authorization: Option<&'a [u8]>,
+    /// The field `Accept`.
+    pub accept: Option<&'a [u8]>,
+    /// The field `Content-Type`.
+    pub content_type: Option<&'a [u8]>,
+    /// The field `Content-Encoding`.
+    pub content_encoding: Option<&'a [u8]>,
+    /// A browser sent it on behalf of a page: there is an `Origin` or a `Sec-Fetch-Site`.
+    pub from_page: bool,
+}
+
+/// A head that was read, and how its message goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parsed<'a> {
+    /// What the API looks at.
+    pub head: Head<'a>,
+    /// Bytes of the head, the empty line included.
+    pub bytes: usize,
+    /// How long the body is.
+    pub length: Length,
+    /// The connection stays open after the answer.
+    pub keep_alive: bool,
+    /// The caller waits to be told that its body is wanted.
+    pub expects_continue: bool,
+    /// HTTP/1.0.
+    pub is_old: bool,
+}
+
+/// How long a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// So many bytes.
+    Known(u64),
+    /// In chunks, until the last one.
+    Chunked,
+}
+
+/// Why a message cannot be read. Its connection ends with the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Not HTTP, or HTTP that could be understood in two ways.
+    Malformed(&'static str),
+    /// A version other than 1.0 and 1.1.
+    Version,
+    /// A request line without end.
+    TargetTooLong,
+    /// Too many bytes or fields in the head.
+    HeadTooLarge,
+    /// An expectation other than `100-continue`.
+    Expectation,
+    /// A body longer than this call may have.
+    BodyTooLarge,
+    /// The body did not come in time.
+    TooSlow,
+}
+
+/// Reads the head at the start of `bytes`; `None` if more bytes are needed.
+pub fn parse(bytes: &[u8], max_head: usize, max_headers: usize) -> Result<Option<Parsed<'_>>, Fault> {
+    const INLINE: usize = 32;
+    let bytes = bytes.get(..=max_head).unwrap_or(bytes); // what follows may be the next hundred requests
+    let mut few = [EMPTY_HEADER; INLINE];
+    let few = few.get_mut(..max_headers.min(INLINE)).unwrap_or_default();
+    match parse_into(few, bytes, max_head) {
+        // More fields than room on the stack, though perhaps not more than allowed: rare, and worth an allocation.
+        Err(Fault::HeadTooLarge) if max_headers > INLINE => {
+            parse_into(&mut vec![EMPTY_HEADER; max_headers], bytes, max_head)
+        }
+        other => other,
+    }
+}
+
+fn parse_into<'b>(
+    fields: &mut [httparse::Header<'b>],
+    bytes: &'b [u8],
+    max_head: usize,
+) -> Result<Option<Parsed<'b>>, Fault> {
+    let mut request = httparse::Request::new(fields);
+    let length = match request.parse(bytes) {
+        Ok(Status::Complete(length)) if length <= max_head => length,
+        Ok(Status::Partial) if bytes.len() <= max_head => return Ok(None),
+        Ok(_) => return Err(too_large(bytes, max_head)),
+        Err(Error::TooManyHeaders) => return Err(Fault::HeadTooLarge),
+        Err(Error::Version) => return Err(Fault::Version),
+        Err(Error::Token) => return Err(Fault::Malformed("the request line is not one")),
+        Err(Error::NewLine | Error::HeaderName) => return Err(Fault::Malformed("a header field is not one")),
+        Err(Error::HeaderValue) => return Err(Fault::Malformed("a header field has forbidden bytes in its value")),
+        Err(Error::Status) => return Err(Fault::Malformed("the request line is not one")),
+    };
+    let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
+    let is_old = request.version == Some(0);
+    let mut reader = Reader { is_old, keep_alive: !is_old, ..Reader::default() };
+    for field in request.headers.iter() {
+        reader.field(field, bytes)?;
+    }
+    let length_of_body = reader.length()?;
+    let (path, query) = split_target(target);
+    let Reader { head, keep_alive, expects_continue, .. } = reader;
+    let head = Head { method, path, query, ..head };
+    Ok(Some(Parsed { head, bytes: length, length: length_of_body, keep_alive, expects_continue, is_old }))
+}
+
+/// Gathers what matters from the fields.
+#[derive(Default)]
+struct Reader<'a> {
+    head: Head<'a>,
+    is_old: bool,
+    keep_alive: bool,
+    expects_continue: bool,
+    hosts: usize,
+    content_length: Option<u64>,
+    chunked: bool,
+    closes: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn field(&mut self, field: &httparse::Header<'a>, bytes: &[u8]) -> Result<(), Fault> {
+        let (name, value) = (field.name, field.value);
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        // By length first: most fields are none of ours, and are then told from them by one comparison.
+        match name.len() {
+            4 if is("host") => self.hosts += 1,
+            6 if is("accept") => self.head.accept = Some(value),
+            6 if is("expect") => self.expect(value)?,
+            6 if is("origin") => self.head.from_page = true,
+            10 if is("connection") => self.connection(value),
+            12 if is("content-type") => once(&mut self.head.content_type, value, "Content-Type")?,
+            13 if is("authorization") => once(&mut self.head.authorization, value, "Authorization")?,
+            14 if is("content-length") => self.content_length(value)?,
+            14 if is("sec-fetch-site") => self.head.from_page = true,
+            16 if is("content-encoding") => once(&mut self.head.content_encoding, value, "Content-Encoding")?,
+            17 if is("transfer-encoding") => self.transfer_encoding(value, bytes)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, value: &[u8]) -> Result<(), Fault> {
+        self.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
+        if self.expects_continue { Ok(()) } else { Err(Fault::Expectation) }
+    }
+
+    /// Once any of them asks to close, none can undo it.
+    fn connection(&mut self, value: &[u8]) {
+        for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            self.closes |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+        self.keep_alive &= !self.closes;
+    }
+
+    /// Digits and nothing else, once.
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Fault> {
+        let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+        let number = digits.then(|| str::from_utf8(value).ok()?.parse().ok()).flatten();
+        match (number, self.content_length) {
+            (Some(number), None) => self.content_length = Some(number),
+            (Some(_), Some(_)) => return Err(Fault::Malformed("there is more than one Content-Length")),
+            (None, _) => return Err(Fault::Malformed("Content-Length is not a number")),
+        }
+        Ok(())
+    }
+
+    /// Exactly `chunked`, once, and without white space that a reader less careful might take for part of it.
+    fn transfer_encoding(&mut self, value: &[u8], bytes: &[u8]) -> Result<(), Fault> {
+        let end = (value.as_ptr() as usize + value.len()).wrapping_sub(bytes.as_ptr() as usize);
+        let start = (value.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
+        let tight = bytes.get(end) == Some(&b'\r')
+            && bytes.get(..start).is_some_and(|before| {
+                before.ends_with(b":")
+                    || (before.ends_with(b" ") && !before.ends_with(b"  ") && !before.ends_with(b"\t "))
+            });
+        match value.eq_ignore_ascii_case(b"chunked") && tight && !self.chunked {
+            true => self.chunked = true,
+            false => return Err(Fault::Malformed("Transfer-Encoding is not exactly `chunked`")),
+        }
+        Ok(())
+    }
+
+    fn length(&self) -> Result<Length, Fault> {
+        match (self.content_length, self.chunked) {
+            _ if self.hosts > 1 || (self.hosts == 0 && !self.is_old) => Err(Fault::Malformed("there must be one Host")),
+            (Some(_), true) => Err(Fault::Malformed("Content-Length and Transfer-Encoding exclude each other")),
+            (None, true) if self.is_old => Err(Fault::Malformed("HTTP/1.0 has no Transfer-Encoding")),
+            (None, true) => Ok(Length::Chunked),
+            (length, false) => Ok(Length::Known(length.unwrap_or(0))),
+        }
+    }
+}
+
+fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], name: &'static str) -> Result<(), Fault> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Fault::Malformed(match name {
+            "Authorization" => "there is more than one Authorization",
+            "Content-Type" => "there is more than one Content-Type",
+            _ => "there is more than one Content-Encoding",
+        })),
+    }
+}
+
+/// A head that does not end: the target's fault if not even the request line does.
+fn too_large(bytes: &[u8], max_head: usize) -> Fault {
+    match bytes.iter().take(max_head).any(|byte| *byte == b'\n') {
+        true => Fault::HeadTooLarge,
+        false => Fault::TargetTooLong,
+    }
+}
+
+fn split_target(target: &str) -> (&str, Option<&str>) {
+    let absolute = ["http://", "https://"].into_iter().find_map(|scheme| target.strip_prefix(scheme));
+    let target = match absolute {
+        Some(rest) => rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or("/"),
+        None => target,
+    };
+    match target.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (target, None),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! The accept loop: lets connections in while there is room, and outlives every error.
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{sleep, timeout};
+
+use super::{Drain, Guest, Guests, Listener, Refusal, Stream};
+
+/// A pause when the process is out of descriptors or memory: without one the loop would spin until somebody leaves.
+const BREATH: Duration = Duration::from_millis(50);
+
+/// How long a refused caller is told so.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Refused callers that are told so at the same time; more are just closed.
+const FAREWELLS_MAX: usize = 64;
+
+/// What is sent to a caller there is no room for, before a byte of it was read.
+const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n\
+    Cache-Control: no-store\r\nRetry-After: 1\r\nContent-Length: 118\r\nConnection: close\r\n\r\n\
+    {\"type\":\"about:blank\",\"title\":\"Too many connections\",\"status\":503,\"code\":\"too_many_connections\",\"detail\":\"Try again.\"}";
+
+/// Who is told about what happens at the door.
+pub trait Accept: Clone + Send + Sync + 'static {
+    /// Serves a connection until it ends. The guest is kept as long.
+    fn serve(self, stream: Stream, guest: Guest) -> impl Future<Output = ()> + Send;
+    /// A connection was not let in.
+    fn refused(&self, refusal: Refusal, address: Option<IpAddr>);
+    /// Accepting failed.
+    fn failed(&self, error: &io::Error);
+}
+
+/// Accepts until the drain begins, and then whatever had connected before.
+pub async fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl Accept) {
+    let farewells = Guests::new(FAREWELLS_MAX, FAREWELLS_MAX);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            accepted = listener.accept() => accepted,
+            () = drain.begun() => break,
+        };
+        match accepted {
+            Ok((stream, address)) => match guests.enter(address) {
+                Ok(guest) => drain.host(host.clone().serve(stream, guest)),
+                Err(refusal) => {
+                    host.refused(refusal, address);
+                    if let Ok(place) = farewells.enter(None) {
+                        tokio::spawn(say_no(stream, place));
+                    }
+                }
+            },
+            // A connection that was gone before we took it is not our trouble, and costs no pause.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                host.failed(&error);
+                sleep(BREATH).await;
+            }
+        }
+    }
+}
+
+async fn say_no(mut stream: Stream, _place: Guest) {
+    if matches!(stream, Stream::Tls(_)) {
+        return;
+    }
+    let talk = async {
+        stream.write_all(NO_ROOM).await?;
+        stream.shutdown().await?;
+        // Closing with unread bytes would reset the connection, and the answer with it.
+        let mut rest = [0; 1024];
+        while stream.read(&mut rest).await? > 0 {}
+        io::Result::Ok(())
+    };
+    let _ = timeout(FAREWELL, talk).await; // told or not: it is closed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refusal_says_how_long_it_is() {
+        let text = str::from_utf8(NO_ROOM).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+        assert!(serde_json::from_str::<serde_json::Value>(body).unwrap()["code"] == "too_many_connections");
+    }
+}

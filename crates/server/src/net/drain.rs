@@ -1,0 +1,54 @@
+//! The end of a server, begun once: what was accepted is answered, nothing new is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+use tokio_util::task::TaskTracker;
+
+/// How long a connection that is merely open may still send a request after the drain began: closing it at once would
+/// cut off a request that is already on its way.
+pub(crate) const LAST_CALL: Duration = Duration::from_secs(1);
+
+/// Tells everyone that the end has begun, and knows who is still there. Clones are the same drain.
+#[derive(Clone, Debug, Default)]
+pub struct Drain(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    begun: AtomicBool,
+    token: CancellationToken,
+    connections: TaskTracker,
+}
+
+impl Drain {
+    /// Begins it; a second time changes nothing.
+    pub fn begin(&self) {
+        self.0.begun.store(true, Ordering::Release);
+        self.0.token.cancel();
+        self.0.connections.close();
+    }
+
+    /// True once it has begun. Cheap: asked for every answer.
+    pub fn has_begun(&self) -> bool {
+        self.0.begun.load(Ordering::Acquire)
+    }
+
+    /// Ready when it begins.
+    pub fn begun(&self) -> WaitForCancellationFuture<'_> {
+        self.0.token.cancelled()
+    }
+
+    /// Runs a connection that the end waits for.
+    pub fn host(&self, connection: impl Future<Output = ()> + Send + 'static) {
+        self.0.connections.spawn(connection);
+    }
+
+    /// Waits for the last connection, at most `patience`; answers how many were left.
+    pub async fn ended(&self, patience: Duration) -> usize {
+        let _ = timeout(patience, self.0.connections.wait()).await;
+        self.0.connections.len()
+    }
+}

@@ -1,0 +1,115 @@
+//! Who is connected: at most so many in all, and so many from one address.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+/// Counts connections. Clones are the same count.
+#[derive(Clone, Debug)]
+pub struct Guests(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    most: usize,
+    most_per_address: usize,
+    present: AtomicUsize,
+    /// Only addresses with connections: as large as `most`, never larger.
+    by_address: Mutex<HashMap<IpAddr, usize>>,
+}
+
+/// One connection that was let in; leaves by being dropped.
+#[derive(Debug)]
+pub struct Guest {
+    guests: Guests,
+    address: Option<IpAddr>,
+}
+
+/// Why a connection was not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The server is full.
+    Full,
+    /// The address has as many as it may.
+    Crowd,
+}
+
+impl Refusal {
+    /// The name in metrics and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Refusal::Full => "max_connections",
+            Refusal::Crowd => "max_connections_per_address",
+        }
+    }
+}
+
+impl Guests {
+    /// Room for `most` connections, `most_per_address` from each address.
+    pub fn new(most: usize, most_per_address: usize) -> Guests {
+        let (present, by_address) = (AtomicUsize::new(0), Mutex::default());
+        Guests(Arc::new(Inner { most, most_per_address, present, by_address }))
+    }
+
+    /// Lets a connection in. One without an address (a Unix socket) counts only towards the whole.
+    pub fn enter(&self, address: Option<IpAddr>) -> Result<Guest, Refusal> {
+        let Inner { most, most_per_address, present, by_address } = &*self.0;
+        let room = |count: usize| (count < *most).then_some(count + 1);
+        present.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).map_err(|_| Refusal::Full)?;
+        let mut guest = Guest { guests: self.clone(), address: None };
+        if let Some(address) = address {
+            let mut by_address = by_address.lock();
+            let count = by_address.entry(address).or_insert(0);
+            if *count >= *most_per_address {
+                return Err(Refusal::Crowd); // dropping the guest gives its place in the whole back
+            }
+            *count += 1;
+            guest.address = Some(address);
+        }
+        Ok(guest)
+    }
+
+    /// Connections at this moment.
+    pub fn present(&self) -> usize {
+        self.0.present.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let Inner { present, by_address, .. } = &*self.guests.0;
+        present.fetch_sub(1, Ordering::Relaxed);
+        if let Some(address) = self.address
+            && let Entry::Occupied(mut entry) = by_address.lock().entry(address)
+        {
+            match entry.get() {
+                0 | 1 => drop(entry.remove()),
+                _ => *entry.get_mut() -= 1,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caps_the_whole_and_each_address_and_forgets_who_left() {
+        let guests = Guests::new(3, 2);
+        let (home, away): (IpAddr, IpAddr) = ("127.0.0.1".parse().unwrap(), "192.0.2.1".parse().unwrap());
+        let first = guests.enter(Some(home)).unwrap();
+        let _second = guests.enter(Some(home)).unwrap();
+        assert_eq!(guests.enter(Some(home)).unwrap_err(), Refusal::Crowd);
+        let third = guests.enter(Some(away)).unwrap();
+        assert_eq!(guests.enter(None).unwrap_err(), Refusal::Full);
+        assert_eq!(guests.present(), 3);
+        drop((first, third));
+        assert_eq!(guests.present(), 1);
+        let _again = guests.enter(Some(home)).unwrap();
+        assert_eq!(guests.0.by_address.lock().len(), 1, "addresses without connections are not kept");
+    }
+}

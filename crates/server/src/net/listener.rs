@@ -1,0 +1,95 @@
+//! Where connections come from: a TCP address or a Unix domain socket.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::{TcpListener, UnixListener};
+
+use super::{Address, Stream};
+
+/// Connections that may wait to be accepted. The kernel caps it.
+const BACKLOG: i32 = 4096;
+
+/// A bound address.
+#[derive(Debug)]
+pub enum Listener {
+    /// TCP.
+    Tcp(TcpListener),
+    /// A Unix domain socket, and its file, which is removed with it.
+    Unix(UnixListener, SocketFile),
+}
+
+impl Listener {
+    /// Binds. The error says what to do about it.
+    pub fn bind(address: &Address) -> Result<Listener> {
+        match address {
+            Address::Tcp(address) => {
+                let bind = || -> io::Result<TcpListener> {
+                    let socket = Socket::new(Domain::for_address(*address), Type::STREAM, Some(Protocol::TCP))?;
+                    socket.set_reuse_address(true)?; // or a restart waits for connections that are long gone
+                    socket.set_nonblocking(true)?;
+                    socket.bind(&(*address).into())?;
+                    socket.listen(BACKLOG)?;
+                    TcpListener::from_std(socket.into())
+                };
+                bind().map(Listener::Tcp).with_context(|| format!("cannot listen on {address}"))
+            }
+            Address::Unix(path) => {
+                remove_stale(path)?;
+                let listener =
+                    UnixListener::bind(path).with_context(|| format!("cannot listen on unix:{}", path.display()))?;
+                Ok(Listener::Unix(listener, SocketFile(path.clone())))
+            }
+        }
+    }
+
+    /// What was bound: with the port that was picked, where none was named.
+    pub fn address(&self) -> io::Result<Address> {
+        match self {
+            Listener::Tcp(listener) => Ok(Address::Tcp(listener.local_addr()?)),
+            Listener::Unix(_, file) => Ok(Address::Unix(file.0.clone())),
+        }
+    }
+
+    /// The next connection, and where it comes from.
+    pub async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
+        match self {
+            Listener::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok((Stream::Tcp(stream), Some(peer.ip().to_canonical())))
+            }
+            Listener::Unix(listener, _) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Stream::Unix(stream), None))
+            }
+        }
+    }
+}
+
+/// The file of a Unix domain socket; goes when the listener does.
+#[derive(Debug)]
+pub struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0); // somebody else's problem from here on
+    }
+}
+
+/// A socket that a killed process left behind is removed; one that somebody listens on, or another file, is not.
+fn remove_stale(path: &Path) -> Result<()> {
+    let Ok(facts) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !facts.file_type().is_socket() {
+        bail!("cannot listen on unix:{}: there is a file of that name that is no socket", path.display());
+    }
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        bail!("cannot listen on unix:{}: another process listens there", path.display());
+    }
+    fs::remove_file(path).with_context(|| format!("cannot remove the stale socket {}", path.display()))
+}

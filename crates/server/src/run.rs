@@ -1,0 +1,263 @@
+//! Wiring: a configuration becomes a server, signals become its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tokio::sync::Notify;
+use tollgate_core::Clock;
+use tollgate_engine::Engine;
+use tollgate_rules::ruleset::RuleSet;
+use tollgate_store::{Memory, MemoryConfig, MonotonicClock};
+use tracing::{info, warn};
+
+use crate::api::seal::Sealer;
+use crate::api::tokens::Tokens;
+use crate::api::{Api, Route, Settlements, Shared, Surface};
+use crate::config::Config;
+use crate::door::Door;
+use crate::feed::{Apply, FeedError, Following, Mark, Pace, Reloader, Source};
+use crate::keys::Keys;
+use crate::net::tls::Tls;
+use crate::net::{Address, Drain, Guests, Listener, accept};
+use crate::signals::Signals;
+use crate::telemetry::{self, DecisionLog, DecisionLogConfig, Lines, Metrics, Scrape, ScrapeConfig, Sink, Telemetry};
+use crate::upkeep::Upkeep;
+
+/// A server that is bound and about to serve.
+pub struct Server {
+    config: Config,
+    shared: Arc<Shared>,
+    listeners: Vec<(Surface, Listener)>,
+    tls: Option<Arc<Tls>>,
+    reloader: Option<Reloader>,
+    decisions: Option<Lines>,
+    log: Option<Lines>,
+    /// Rung to read everything again.
+    hang_up: Arc<Notify>,
+}
+
+impl Server {
+    /// Reads everything that the configuration names and binds every address. Needs a runtime; serves nobody yet.
+    /// `log` is where this process logs, if anywhere: it is counted and flushed with the rest.
+    pub fn bind(config: Config, log: Option<Lines>) -> Result<Server> {
+        config.check_exposure()?;
+        let keys = Keys::read(config.secret_file.as_deref())?;
+        let decisions = decision_log(&config, &keys)?;
+        let lines = decisions.as_ref().map(|log| log.lines().clone());
+        let logs = log.clone().map(|log| ("log", log)).into_iter().chain(lines.clone().map(|log| ("decisions", log)));
+        let (shared, reloader) = shared(&config, &keys, decisions, logs.collect())?;
+        let tls = match (&config.tls_cert, &config.tls_key) {
+            (Some(certificate), Some(key)) => Some(Arc::new(Tls::read(certificate, key)?)),
+            _ => None,
+        };
+        let listeners = bind(&config)?;
+        let shared = Arc::new(shared);
+        Ok(Server { config, shared, listeners, tls, reloader, decisions: lines, log, hang_up: Arc::default() })
+    }
+
+    /// What was bound: with the ports that were picked, where none were named.
+    pub fn addresses(&self) -> Vec<(Surface, Address)> {
+        self.listeners.iter().filter_map(|(surface, listener)| Some((*surface, listener.address().ok()?))).collect()
+    }
+
+    /// What somebody who just started it wants to read.
+    pub fn announcement(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let mut text = String::new();
+        let mut curl = None;
+        for (surface, address) in self.addresses() {
+            let (url, call) = match &address {
+                Address::Tcp(at) => (format!("{scheme}://{at}"), format!("{scheme}://{at}")),
+                Address::Unix(path) => (
+                    format!("unix:{}", path.display()),
+                    format!("--unix-socket {} {scheme}://localhost", path.display()),
+                ),
+            };
+            match surface {
+                Surface::Data => {
+                    text += &format!("listening on {url}\n");
+                    curl.get_or_insert(call);
+                }
+                Surface::Admin => text += &format!("admin on {url}, metrics at /metrics\n"),
+            }
+        }
+        let count = self.shared.engine.rules().rules.rules().len();
+        text += &match &self.config.rules {
+            Some(file) => format!("{count} rules from {}, read again when it changes\n", file.display()),
+            None => "no rules: everything is allowed; add some with --rules FILE\n".to_owned(),
+        };
+        let secret = match (&self.shared.tokens, self.tls.is_some()) {
+            (Some(_), true) => " --insecure -H 'Authorization: Bearer TOKEN'",
+            (Some(_), false) => " -H 'Authorization: Bearer TOKEN'",
+            (None, true) => " --insecure",
+            (None, false) => "",
+        };
+        let body = r#"{"client_key":"user:42","endpoint":"/api/orders","tier":"free"}"#;
+        if let Some(call) = curl {
+            text += &format!("try: curl -s{secret} {call}/v1/check -d '{body}'\n");
+        }
+        text
+    }
+
+    /// A handle on the server's end: it serves until the drain begins.
+    pub fn drain(&self) -> Drain {
+        self.shared.drain.clone()
+    }
+
+    /// Reads rules, certificate and tokens again, as SIGHUP does.
+    pub fn hang_up(&self) -> Arc<Notify> {
+        self.hang_up.clone()
+    }
+
+    /// Serves until the drain begins, then answers what was accepted. Answers how many connections had to be cut.
+    pub async fn run(self) -> usize {
+        let Server { config, shared, listeners, tls, reloader, decisions, log, hang_up } = self;
+        let drain = shared.drain.clone();
+        let guests = Guests::new(config.net.max_connections, config.net.max_connections_per_address);
+        for (surface, listener) in listeners {
+            let tls = tls.clone().filter(|_| surface == Surface::Data);
+            let door = Door::new(Api::new(surface, shared.clone()), tls, config.net);
+            tokio::spawn(accept(listener, guests.clone(), drain.clone(), door));
+        }
+        let patience = config.net.drain_timeout;
+        let upkeep = Upkeep { config, shared, tls, reloader, decisions: decisions.clone(), hang_up };
+        let upkeep = tokio::spawn(upkeep.run());
+        drain.begun().await;
+        info!(connections = guests.present(), "draining");
+        let left = drain.ended(patience).await;
+        upkeep.abort();
+        if left > 0 {
+            warn!(connections = left, "connections were cut off");
+        }
+        info!("stopped");
+        let flush = move || decisions.iter().chain(&log).all(|lines| lines.flush(FLUSH_WITHIN));
+        tokio::task::spawn_blocking(flush).await.unwrap_or_default();
+        left
+    }
+}
+
+/// How long the logs may take to be written at the end.
+const FLUSH_WITHIN: Duration = Duration::from_secs(1);
+
+/// Everything that calls are answered with, and what keeps its rules fresh.
+fn shared(
+    config: &Config,
+    keys: &Keys,
+    decisions: Option<DecisionLog>,
+    logs: Vec<(&'static str, Lines)>,
+) -> Result<(Shared, Option<Reloader>)> {
+    let clock: Arc<dyn Clock> = Arc::new(MonotonicClock::new());
+    let (rules, source) = load(config, keys)?;
+    let metrics = Arc::new(Metrics::new(Route::NAMES));
+    let memory = usize::try_from(config.max_memory).unwrap_or(usize::MAX);
+    let memory = Memory::with_clock(MemoryConfig { max_memory: memory, ..MemoryConfig::default() }, clock.clone());
+    let engine = Engine::with_clock(memory, rules, clock.clone());
+    let engine = Arc::new(engine.with_observer(Telemetry::new(metrics.clone(), decisions)));
+    metrics.adopt(&engine.rules());
+    let reloader = source.map(|(source, mark)| {
+        let pace = Pace { poll: config.reload_interval, ..Pace::default() };
+        let apply = apply(engine.clone(), metrics.clone());
+        let in_force = Some((mark, engine.rules().number));
+        Reloader::start(Following { source, pace, clock: clock.clone(), apply, in_force })
+    });
+    let stats = engine.clone();
+    let scrape = Scrape::new(ScrapeConfig {
+        metrics: metrics.clone(),
+        memory: Some(Box::new(move || stats.store().stats())),
+        feed: reloader.as_ref().map(Reloader::state),
+        logs,
+        started: clock.now(),
+    });
+    let shared = Shared {
+        engine,
+        clock,
+        answer: config.answer.config()?,
+        limits: config.net,
+        tokens: config.token_file.as_deref().map(Tokens::read).transpose()?.map(Arc::new),
+        sealer: Sealer::new(keys.receipts()),
+        metrics,
+        scrape,
+        drain: Drain::default(),
+        settlements: Settlements::default(),
+    };
+    Ok((shared, reloader))
+}
+
+/// The rules to begin with. A file that cannot be used ends the start: a server without its rules would allow all.
+fn load(config: &Config, keys: &Keys) -> Result<(RuleSet, Option<(Source, Mark)>)> {
+    let Some(path) = config.rules.clone() else { return Ok((RuleSet::empty(), None)) };
+    let name = path.display().to_string();
+    let source = Source { path, options: keys.compile_options() };
+    match source.load() {
+        Ok(loaded) => Ok((loaded.rules, Some((source, loaded.mark)))),
+        Err(FeedError::Invalid(report)) => Err(anyhow::Error::new(*report)),
+        Err(error) => bail!("cannot read {name}: {error}"),
+    }
+}
+
+/// What becomes of rules that are read anew.
+fn apply(engine: Arc<Engine<Memory>>, metrics: Arc<Metrics>) -> Apply {
+    Arc::new(move |rules: RuleSet| {
+        let generation = engine.swap_rules(rules);
+        metrics.adopt(&engine.rules());
+        generation
+    })
+}
+
+fn decision_log(config: &Config, keys: &Keys) -> Result<Option<DecisionLog>> {
+    let Some(place) = &config.decision_log else { return Ok(None) };
+    let sink = if place == "-" { Sink::Stdout } else { Sink::File(place.into()) };
+    let lines = Lines::start(sink).with_context(|| format!("cannot write the decision log {place}"))?;
+    let keys = DecisionLogConfig {
+        node: config.node.clone().unwrap_or_else(host_name),
+        keys: if config.debug_keys { telemetry::Keys::Raw } else { telemetry::Keys::Digest },
+        secret: keys.decision_log(),
+    };
+    Ok(Some(DecisionLog::new(keys, lines)))
+}
+
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "tollgate".to_owned() } else { name.trim().to_owned() }
+}
+
+/// Serves until a signal ends it. `announce` is told once everything is bound.
+pub fn serve(config: Config, log: Option<Lines>, announce: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if let Some(threads) = config.threads {
+        builder.worker_threads(threads);
+    }
+    let runtime = builder.enable_all().build().context("cannot start threads")?;
+    runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let server = Server::bind(config, log)?;
+        announce(&server.announcement())?;
+        let (drain, hang_up) = (server.drain(), server.hang_up.clone());
+        let hang_up = move || hang_up.notify_one();
+        let signals = async {
+            signals.end(&hang_up).await;
+            drain.begin();
+            signals.end(&hang_up).await;
+        };
+        tokio::select! {
+            _ = server.run() => Ok(()),
+            () = signals => bail!("stopped at once by a second signal"),
+        }
+    })
+}
+
+fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {
+    let data = config.http.iter().map(|address| (Surface::Data, address));
+    let admin = config.admin.iter().chain(&config.metrics).map(|address| (Surface::Admin, address));
+    data.chain(admin)
+        .map(|(surface, address)| Ok((surface, Listener::bind(address).with_context(|| hint(surface))?)))
+        .collect()
+}
+
+fn hint(surface: Surface) -> &'static str {
+    match surface {
+        Surface::Data => "choose another address with --http HOST:PORT (port 0 picks a free one)",
+        Surface::Admin => "choose another address with --admin HOST:PORT, or none with --admin off",
+    }
+}

@@ -1,0 +1,34 @@
+//! Signals: the first to end begins the drain, the second ends at once, SIGHUP reads everything again.
+
+use anyhow::{Context, Result};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The signals that a server listens to.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    /// Listens from now on: none that comes later is missed.
+    pub(crate) fn listen() -> Result<Signals> {
+        let listen = |kind| signal(kind).context("cannot listen to signals");
+        Ok(Signals {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    /// Ready at the next signal to end; calls `hang_up` for every SIGHUP before.
+    pub(crate) async fn end(&mut self, hang_up: &(dyn Fn() + Sync)) {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hang_up.recv() => hang_up(),
+            }
+        }
+    }
+}

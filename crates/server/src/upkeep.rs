@@ -1,0 +1,87 @@
+//! What a server does beside serving: looks whether its files changed, and tidies its memory.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval};
+use tracing::{error, info};
+
+use crate::api::Shared;
+use crate::config::Config;
+use crate::feed::Reloader;
+use crate::net::tls::Tls;
+use crate::telemetry::Lines;
+
+/// How often certificates and tokens are looked at, and a few buckets swept.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The chores of one server.
+pub(crate) struct Upkeep {
+    pub(crate) config: Config,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) reloader: Option<Reloader>,
+    pub(crate) decisions: Option<Lines>,
+    /// Rung by SIGHUP.
+    pub(crate) hang_up: Arc<Notify>,
+}
+
+impl Upkeep {
+    pub(crate) async fn run(self) {
+        let mut ticks = interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut stamps = self.stamps();
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {
+                    self.shared.engine.store().sweep();
+                    let now = self.stamps();
+                    if now != stamps {
+                        self.reread();
+                        stamps = now;
+                    }
+                }
+                () = self.hang_up.notified() => {
+                    info!("reading everything again");
+                    self.reloader.iter().for_each(Reloader::trigger);
+                    self.decisions.iter().for_each(Lines::reopen);
+                    self.reread();
+                }
+            }
+        }
+    }
+
+    /// Reads certificate and tokens again. What cannot be used leaves the old ones in place.
+    fn reread(&self) {
+        let Config { tls_cert, tls_key, token_file, .. } = &self.config;
+        if let (Some(tls), Some(certificate), Some(key)) = (&self.tls, tls_cert, tls_key) {
+            tell("certificate", tls.reload(certificate, key));
+        }
+        if let (Some(tokens), Some(file)) = (&self.shared.tokens, token_file) {
+            tell("tokens", tokens.reload(file));
+        }
+    }
+
+    fn stamps(&self) -> Vec<Option<[i64; 4]>> {
+        let Config { tls_cert, tls_key, token_file, .. } = &self.config;
+        [tls_cert, tls_key, token_file].into_iter().flatten().map(|path| stamp(path)).collect()
+    }
+}
+
+/// What changes when a file is written or replaced.
+fn stamp(path: &Path) -> Option<[i64; 4]> {
+    let facts = fs::metadata(path).ok()?;
+    Some([facts.ino().cast_signed(), facts.size().cast_signed(), facts.mtime(), facts.mtime_nsec()])
+}
+
+fn tell(what: &str, reread: Result<()>) {
+    match reread {
+        Ok(()) => info!(what, "read again"),
+        Err(error) => error!(what, error = format!("{error:#}"), "cannot be used; the old ones stay"),
+    }
+}
