@@ -27,7 +27,7 @@ fn rig(yaml: &str) -> Rig {
     let engine = Arc::new(Engine::on_clock(rules(yaml), ManualClock::at(NOW)).with_observer(telemetry));
     metrics.adopt(&engine.rules());
     let held = engine.clone();
-    let logs = vec![("server", Lines::start(Sink::Other(Box::new(std::io::sink()))).unwrap())];
+    let logs = vec![("server", Lines::start(Sink::Other(Box::new(std::io::sink()))).expect("a thread"))];
     let scrape = Scrape::new(ScrapeConfig {
         metrics: metrics.clone(),
         memory: Some(Box::new(move || held.store().stats())),
@@ -65,7 +65,7 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
             kind = type_.to_owned();
         } else {
             let (series, value) = sample(line);
-            let name = series.split('{').next().unwrap();
+            let name = series.split('{').next().unwrap_or_default();
             let suffix = name.strip_prefix(&*family).expect("a sample of its family");
             let allowed: &[&str] = match &*kind {
                 "counter" => &["_total"],
@@ -103,7 +103,7 @@ fn sample(line: &str) -> (String, f64) {
                 (_, letter) => assert!(letter != '\n'),
             }
         };
-        rest = &after[end + 1..];
+        rest = after.get(end + 1..).expect("a closing brace");
         rest = rest.strip_prefix(',').unwrap_or(rest);
     }
     (series.to_owned(), value.parse().expect("a number"))
