@@ -32,9 +32,9 @@ struct Rig {
 impl Rig {
     /// Follows a file that says `rules(1)`, in force as generation 1.
     fn new() -> Rig {
-        Rig::over(tempfile::tempdir().unwrap(), |dir| {
+        Rig::over(tempfile::tempdir().expect("a folder"), |dir| {
             let path = dir.join("rules.yaml");
-            fs::write(&path, rules(1)).unwrap();
+            fs::write(&path, rules(1)).expect("a folder to write to");
             path
         })
     }
@@ -42,7 +42,7 @@ impl Rig {
     fn over(dir: TempDir, place: impl FnOnce(&Path) -> PathBuf) -> Rig {
         let path = place(dir.path());
         let source = Source { path: path.clone(), options: CompileOptions::for_test() };
-        let loaded = source.load().unwrap();
+        let loaded = source.load().expect("the rules load");
         let engine = Arc::new(Engine::in_memory(loaded.rules));
         let swapped = engine.clone();
         let apply: Apply = Arc::new(move |rules| swapped.swap_rules(rules));
@@ -55,7 +55,7 @@ impl Rig {
         let mut state = self.reloader.state();
         let found = tokio::time::timeout(Duration::from_secs(20), state.wait_for(|state| wanted(state))).await;
         match found {
-            Ok(found) => found.unwrap().clone(),
+            Ok(found) => found.expect("the feed lives").clone(),
             Err(_) => panic!("waited in vain; the feed is at {:?}", self.reloader.state().borrow()),
         }
     }
@@ -69,12 +69,18 @@ impl Rig {
     }
 
     fn limit(&self) -> u64 {
-        self.engine.rules().rules.rules()[0].limit.unwrap().requests()
+        limit(&self.engine)
     }
 }
 
 fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::at(Time::from_secs(1_800_000_000)))
+}
+
+fn limit(engine: &Engine<Memory>) -> u64 {
+    let pinned = engine.rules();
+    let first = pinned.rules.rules().first().and_then(|rule| rule.limit);
+    first.expect("a rule with a limit").requests()
 }
 
 #[tokio::test]
@@ -228,7 +234,7 @@ async fn f46_a_thousand_rewrites_are_few_reloads_and_end_with_the_last() {
     });
     writer.await.unwrap();
     let engine = rig.engine.clone();
-    rig.until(move |_| engine.rules().rules.rules()[0].limit.unwrap().requests() == 1001).await;
+    rig.until(move |_| limit(&engine) == 1001).await;
     let state = rig.quiet().await;
     assert!(state.reloads <= 20, "{} reloads", state.reloads);
     assert_eq!((rig.limit(), state.failures), (1001, 0));

@@ -62,7 +62,7 @@ struct Rig {
 impl Rig {
     fn new(path: &Path, witness: &'static Witness) -> Rig {
         let source = Source { path: path.to_owned(), options: CompileOptions::for_test() };
-        let loaded = source.load().unwrap();
+        let loaded = source.load().expect("the rules load");
         let clock = ManualClock::at(Time::from_secs(1_800_000_000));
         let engine = Arc::new(Engine::on_clock(loaded.rules, clock.clone()).with_observer(witness));
         let swapped = engine.clone();
@@ -80,11 +80,11 @@ impl Rig {
         let mut state = self.reloader.state();
         let reloads = state.borrow().reloads;
         let new = path.with_extension("new");
-        fs::write(&new, text).unwrap();
-        fs::rename(&new, path).unwrap();
+        fs::write(&new, text).expect("a folder to write to");
+        fs::rename(&new, path).expect("a file to replace");
         let found =
             tokio::time::timeout(Duration::from_secs(20), state.wait_for(|state| state.reloads > reloads)).await;
-        found.expect("a reload").unwrap();
+        found.expect("a reload").expect("the feed lives");
     }
 
     /// What a user has used of the first rule.

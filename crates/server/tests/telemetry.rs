@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tollgate_core::{Attribute, ManualClock, Request, Span, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::RuleSet;
+use tollgate_server::feed::FeedState;
 use tollgate_server::telemetry::{Lines, Metrics, Refusal, Scrape, ScrapeConfig, Sink, Telemetry};
 use tollgate_store::Memory;
 
@@ -27,7 +28,7 @@ fn rig(yaml: &str) -> Rig {
     let engine = Arc::new(Engine::on_clock(rules(yaml), ManualClock::at(NOW)).with_observer(telemetry));
     metrics.adopt(&engine.rules());
     let held = engine.clone();
-    let logs = vec![("server", Lines::start(Sink::Other(Box::new(std::io::sink()))).unwrap())];
+    let logs = vec![("server", Lines::start(Sink::Other(Box::new(std::io::sink()))).expect("a thread"))];
     let scrape = Scrape::new(ScrapeConfig {
         metrics: metrics.clone(),
         memory: Some(Box::new(move || held.store().stats())),
@@ -65,7 +66,7 @@ fn parse(text: &str) -> BTreeMap<String, f64> {
             kind = type_.to_owned();
         } else {
             let (series, value) = sample(line);
-            let name = series.split('{').next().unwrap();
+            let name = series.split('{').next().unwrap_or_default();
             let suffix = name.strip_prefix(&*family).expect("a sample of its family");
             let allowed: &[&str] = match &*kind {
                 "counter" => &["_total"],
@@ -103,7 +104,7 @@ fn sample(line: &str) -> (String, f64) {
                 (_, letter) => assert!(letter != '\n'),
             }
         };
-        rest = &after[end + 1..];
+        rest = after.get(end + 1..).expect("a closing brace");
         rest = rest.strip_prefix(',').unwrap_or(rest);
     }
     (series.to_owned(), value.parse().expect("a number"))
@@ -310,4 +311,19 @@ fn nothing_is_lost_between_threads_and_generations() {
     let counted = sum(&samples, "tollgate_requests_allowed") + sum(&samples, "tollgate_requests_denied");
     assert_eq!(counted, 20_000.0);
     assert_eq!(sum(&samples, "rule=\"posts\""), 20_000.0, "at the rule that decided");
+}
+
+#[test]
+fn a_scrape_tells_how_the_rules_file_stands() {
+    let state = FeedState { reloads: 3, failures: 2, panics: 1, loaded_at: Some(NOW), ..FeedState::default() };
+    let (_sender, feed) = tokio::sync::watch::channel(state);
+    let metrics = Arc::new(Metrics::default());
+    metrics.panicked();
+    let config = ScrapeConfig { metrics, memory: None, feed: Some(feed), logs: Vec::new(), started: NOW };
+    let samples = parse(&Scrape::new(config).text());
+    assert_eq!((samples["tollgate_reloads_total"], samples["tollgate_reload_failures_total"]), (3.0, 2.0));
+    assert_eq!(samples["tollgate_last_reload_timestamp_seconds"], 1_800_000_000.0);
+    assert_eq!(samples["tollgate_panics_total"], 2.0, "those of the feed included");
+    assert_eq!(samples["process_start_time_seconds"], 1_800_000_000.0);
+    assert!(samples["process_resident_memory_bytes"] > 1e6 && samples["process_open_fds"] > 0.0);
 }

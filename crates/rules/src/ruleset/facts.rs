@@ -48,6 +48,19 @@ impl<'a> Facts<'a> {
         request: &Request<'a>,
         secret: Secret,
     ) -> Result<(), RequestError> {
+        self.identify(namespace, request, secret)?;
+        self.read_endpoint(namespace)?;
+        self.read_ip()
+    }
+
+    /// Reads who asks and what is known of them; endpoint and address stay unread.
+    #[inline]
+    pub(super) fn identify(
+        &mut self,
+        namespace: &'a Namespace,
+        request: &Request<'a>,
+        secret: Secret,
+    ) -> Result<(), RequestError> {
         self.offer(AttrId::NAMESPACE, "namespace", request.namespace)?; // first: no attribute can pose as another
         for attribute in Attribute::ALL {
             if let Some(value) = request.get(attribute) {
@@ -66,8 +79,6 @@ impl<'a> Facts<'a> {
         if !namespace.clients.is_empty() {
             self.know(namespace, secret)?;
         }
-        self.read_endpoint(namespace)?;
-        self.read_ip()?;
         Ok(())
     }
 

@@ -103,7 +103,7 @@ impl RuleSet {
             return None;
         }
         let mut facts = Facts::new(namespace);
-        facts.gather(namespace, request, self.secret).ok()?;
+        facts.identify(namespace, request, self.secret).ok()?;
         facts.sent_or_known(AttrId::TIER)
     }
 

@@ -26,6 +26,11 @@ impl<W: Write> Write for Visible<W> {
 /// Appends a JSON string, in its quotes.
 pub(super) fn json_string(line: &mut String, text: &str) {
     line.push('"');
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
+        line.push_str(text); // nearly always
+        line.push('"');
+        return;
+    }
     for letter in text.chars() {
         match letter {
             '"' => line.push_str("\\\""),

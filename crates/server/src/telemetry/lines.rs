@@ -51,8 +51,8 @@ struct Buffer {
 }
 
 impl Lines {
-    /// How much may wait at once, unless told otherwise: 1 MiB.
-    pub const BYTES_MAX: usize = 1 << 20;
+    /// How much may wait at once, unless told otherwise: 4 MiB.
+    pub const BYTES_MAX: usize = 4 << 20;
 
     /// Opens the sink and starts its thread.
     pub fn start(sink: Sink) -> io::Result<Lines> {
