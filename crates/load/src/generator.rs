@@ -61,6 +61,7 @@ pub fn run(
         tally: Tally::new(now),
         buffer: vec![0; BUFFER],
         is_sending: true,
+        due_until: u64::MAX,
         next_round: now,
     };
     generator.run(now, on_second)
@@ -79,7 +80,10 @@ struct Generator<'a> {
     schedule: Option<Schedule>,
     tally: Tally,
     buffer: Vec<u8>,
+    /// The measured time is not over yet.
     is_sending: bool,
+    /// Open loop: what falls due later is none of this run.
+    due_until: u64,
     next_round: u64,
 }
 
@@ -120,19 +124,18 @@ impl Generator<'_> {
         }
     }
 
-    /// The measured time is over: sends no more.
+    /// The measured time is over: nothing new falls due, and only what was due before may still go out.
     fn stop(&mut self, on_second: &mut dyn FnMut(&Second)) -> Closed {
         let now = clock::now();
         self.is_sending = false;
+        self.due_until = now;
         self.tally.turn(now).map(&mut *on_second);
-        if let Some(schedule) = &self.schedule {
-            self.tally.unsent += schedule.due(now);
-        }
         self.tally.close(now)
     }
 
     fn is_done(&self) -> bool {
-        self.connections.iter().all(|connection| connection.under_way() == 0)
+        let is_sent = self.schedule.as_ref().is_none_or(|schedule| schedule.due(self.due_until) == 0);
+        is_sent && self.connections.iter().all(|connection| connection.under_way() == 0)
     }
 
     /// How long to wait for an event at most.
@@ -141,7 +144,7 @@ impl Generator<'_> {
             return Duration::ZERO;
         }
         let mut wake = self.next_round.min(end);
-        if let Some(schedule) = self.schedule.as_ref().filter(|_| self.is_sending && !self.with_room.is_empty()) {
+        if let Some(schedule) = self.schedule.as_ref().filter(|_| !self.with_room.is_empty()) {
             wake = wake.min(schedule.next_at());
         }
         // The kernel rounds up to milliseconds; whatever is due sooner is spun for.
@@ -188,8 +191,9 @@ impl Generator<'_> {
         })?;
         let room = connection.room(self.plan.pipeline);
         match &self.schedule {
-            _ if room == 0 || !self.is_sending => Ok(()),
-            None => self.send(index, room),
+            _ if room == 0 => Ok(()),
+            None if self.is_sending => self.send(index, room),
+            None => Ok(()),
             Some(_) => {
                 self.list(index);
                 Ok(())
@@ -209,9 +213,10 @@ impl Generator<'_> {
     /// Open loop: everything that is due, as far as connections have room.
     #[inline]
     fn send_due(&mut self, now: u64) {
-        let Some(schedule) = self.schedule.as_mut().filter(|_| self.is_sending) else { return };
-        self.tally.unsent += schedule.give_up_before(now.saturating_sub(nanos(self.plan.patience)));
-        let mut due = schedule.due(now) as usize;
+        let Some(schedule) = self.schedule.as_mut() else { return };
+        let limit = now.saturating_sub(nanos(self.plan.patience)).min(self.due_until);
+        self.tally.unsent += schedule.give_up_before(limit);
+        let mut due = schedule.due(now.min(self.due_until)) as usize;
         while due > 0 {
             let Some(index) = self.with_room.pop_front() else { return };
             let Some((connection, schedule)) = self.connections.get_mut(index).zip(self.schedule.as_mut()) else {

@@ -13,14 +13,19 @@ pub struct Request {
 }
 
 impl Request {
-    /// A POST of JSON, without a body so far.
+    /// A request without headers and body so far.
+    pub fn new(method: &str, path: &str) -> Request {
+        Request { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), body: String::new() }
+    }
+
+    /// A POST; its body counts as JSON unless a header says otherwise.
     pub fn post(path: &str) -> Request {
-        Request { method: "POST".to_owned(), path: path.to_owned(), headers: Vec::new(), body: String::new() }
+        Request::new("POST", path)
     }
 
     /// A GET.
     pub fn get(path: &str) -> Request {
-        Request { method: "GET".to_owned(), ..Request::post(path) }
+        Request::new("GET", path)
     }
 
     /// With this body.

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, completions, man, rules};
+use crate::commands::{bench, check, completions, man, rules};
 
 /// Decides, for every request of an API, whether it may pass.
 #[derive(Debug, Parser)]
@@ -21,6 +21,8 @@ pub enum Command {
     /// Work on rules files: lint, explain, test, fmt
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Send load to a server and tell how it answers
+    Bench(Box<bench::Args>),
     /// Print the completion script of a shell
     Completions(completions::Args),
     /// Print the manual page, or write those of all commands
