@@ -20,6 +20,9 @@ Questions (all of them, if none is named):
   rules    From request to charges, without a store: 10, 1,000 and 10,000 rules, 1,000,000 overrides.
   engine   Engine::decide: 1,000 rules of which one matches, three matching rules, 1,000,000 overrides.
   growth   Time per check by number of keys, rules and threads; writes docs/img/growth-*.csv and .svg.
+  http     Servers over loopback: a bare hyper echo, Tollgate, throttlecrab-server (installed into target/peers
+           if missing: minutes, once), and limitador-server and nginx limit_req if they are on PATH. Checks per
+           second, CPU per check, latency, denials, batches, many rules, half of the peak, overload, memory.
 
 Options:
   --quick       Fewer rounds and no 10 M keys: minutes instead of a quarter of an hour.
@@ -61,14 +64,17 @@ pub enum Question {
     Engine,
     /// How it all grows.
     Growth,
+    /// Servers over loopback.
+    Http,
 }
 
-const QUESTIONS: [(&str, Question); 5] = [
+const QUESTIONS: [(&str, Question); 6] = [
     ("store", Question::Store),
     ("memory", Question::Memory),
     ("rules", Question::Rules),
     ("engine", Question::Engine),
     ("growth", Question::Growth),
+    ("http", Question::Http),
 ];
 
 /// What to measure, and how thoroughly.
