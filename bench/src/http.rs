@@ -17,7 +17,7 @@ use tollgate_load::{Pace, Plan, Wait};
 
 use self::cores::Cores;
 use self::field::{BATCH, Candidate, DENIED, ECHO, Field, LARGE, LIMITADOR, SMALL, THROTTLECRAB, TOLLGATE};
-use self::round::{HEADS, Order, Standings};
+use self::round::{HEADS, Order, Runner, Standings};
 use crate::options::Options;
 use crate::report::{Bound, Report, progress};
 
@@ -53,7 +53,7 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let times = Times::of(options);
     let cores = Cores::take();
     progress("# HTTP: servers");
-    let field = Field::start(&cores)?;
+    let field = Field::start(&cores, options.tollgate.as_deref())?;
     report.section("HTTP over loopback", &introduction(&cores, &field));
     fill(&field, times.fill);
     let peak = peak(&field, &times, report);
@@ -97,13 +97,22 @@ fn fill(field: &Field, time: Duration) {
     }
 }
 
+/// As fast as each of them can.
+fn at_peak(times: &Times) -> Order {
+    Order { connections: CONNECTIONS, pace: Pace::Closed, warm_up: times.warm_up, duration: times.round }
+}
+
 fn peak(field: &Field, times: &Times, report: &mut Report) -> Standings {
-    let order = Order { connections: CONNECTIONS, pace: Pace::Closed, warm_up: times.warm_up, duration: times.round };
-    let all: Vec<&Candidate> = field.candidates.iter().collect();
-    let standings = Standings::race(&all, |_| order, times.rounds);
+    let runner = |candidate| Runner::new(candidate, at_peak(times));
+    let standings = Standings::race(&field.candidates.iter().map(runner).collect::<Vec<_>>(), times.rounds);
     report.table(&HEADS, &standings.rows(ECHO));
     tell_noise(&standings, report);
     standings
+}
+
+/// The floor and ourselves.
+fn both(field: &Field) -> impl Iterator<Item = &Candidate> {
+    [ECHO, TOLLGATE].into_iter().filter_map(|name| field.of(name))
 }
 
 /// Both at the same rate, half of what Tollgate can (of what the echo can, if it is alone).
@@ -117,14 +126,9 @@ fn half(field: &Field, times: &Times, peak: &Standings, report: &mut Report) -> 
             per_second / 1e3
         ),
     );
-    let order = Order {
-        connections: CONNECTIONS,
-        pace: Pace::Open { per_second },
-        warm_up: times.warm_up,
-        duration: times.round,
-    };
-    let both: Vec<&Candidate> = [ECHO, TOLLGATE].into_iter().filter_map(|name| field.of(name)).collect();
-    let standings = Standings::race(&both, |_| order, times.rounds);
+    let order = Order { pace: Pace::Open { per_second }, ..at_peak(times) };
+    let runners: Vec<Runner<'_>> = both(field).map(|candidate| Runner::new(candidate, order)).collect();
+    let standings = Standings::race(&runners, times.rounds);
     report.table(&HEADS, &standings.rows(ECHO));
     tell_noise(&standings, report);
     standings
@@ -136,26 +140,35 @@ fn overload(field: &Field, times: &Times, peak: &Standings, report: &mut Report)
         &format!(
             "{OVERLOAD} times the peak of each is due, on {CONNECTIONS_OVERLOAD} connections. What no connection has \
              room for within a second is given up by the generator, and counted as unsent. Goodput is decisions per \
-             second. Latency counts from when a request was due, the wait for a connection included."
+             second, the peak is that of the run before it, on {CONNECTIONS} connections. Latency counts from when a \
+             request was due, the wait for a connection included."
         ),
     );
-    let peak_of = |name: &str| peak.sample(name, |round| round.rate).median().max(1.0);
-    let order = |candidate: &Candidate| Order {
-        connections: CONNECTIONS_OVERLOAD,
-        pace: Pace::Open { per_second: peak_of(candidate.name) * OVERLOAD },
-        warm_up: times.round / 2,
-        duration: times.round,
+    let offered = |name: &str| peak.sample(name, |round| round.rate).median().max(1.0) * OVERLOAD;
+    let calm_name = |name: &str| format!("{name}, peak");
+    let pair = |candidate| {
+        let calm = Runner::new(candidate, at_peak(times));
+        let order = Order {
+            connections: CONNECTIONS_OVERLOAD,
+            pace: Pace::Open { per_second: offered(&calm.name) },
+            warm_up: times.round / 2,
+            ..calm.order
+        };
+        [Runner { name: calm_name(&calm.name), ..calm }, Runner::new(candidate, order)]
     };
-    let both: Vec<&Candidate> = [ECHO, TOLLGATE].into_iter().filter_map(|name| field.of(name)).collect();
-    let standings = Standings::race(&both, order, times.rounds.min(3));
-    let row = |candidate: &&Candidate| {
-        let name = candidate.name;
-        let median = |figure: fn(&round::Round) -> f64| standings.sample(name, figure).median();
+    let standings = Standings::race(&both(field).flat_map(pair).collect::<Vec<_>>(), times.rounds.min(3));
+    let kept = |name: &str| {
+        let rate = |name: &str| standings.sample(name, |round| round.rate);
+        (rate(&calm_name(name)).median(), rate(name).median(), rate(name).over(&rate(&calm_name(name))))
+    };
+    let row = |candidate: &Candidate| {
+        let median = |figure: fn(&round::Round) -> f64| standings.sample(candidate.name, figure).median();
+        let (calm, rate, kept) = kept(candidate.name);
         vec![
-            name.to_owned(),
-            format!("{:.1}", peak_of(name) / 1e3),
-            format!("{:.1}", median(|round| round.rate) / 1e3),
-            format!("{:.2}", median(|round| round.rate) / peak_of(name)),
+            candidate.name.to_owned(),
+            format!("{:.1}", calm / 1e3),
+            format!("{:.1}", rate / 1e3),
+            format!("{:.2}", kept.median()),
             format!("{:.0}", median(|round| round.p99) / 1e3),
             format!("{:.0}", median(|round| round.unsent as f64) / 1e3),
             format!("{:.0}", median(|round| round.errors as f64)),
@@ -163,10 +176,10 @@ fn overload(field: &Field, times: &Times, peak: &Standings, report: &mut Report)
         ]
     };
     let heads = ["candidate", "peak, k/s", "goodput, k/s", "of peak", "p99 ms", "unsent, k", "errors", "resident MB"];
-    report.table(&heads, &both.iter().map(row).collect::<Vec<_>>());
+    report.table(&heads, &both(field).map(row).collect::<Vec<_>>());
     tell_noise(&standings, report);
     if standings.has(TOLLGATE) {
-        let kept = standings.sample(TOLLGATE, |round| round.rate / peak_of(TOLLGATE));
+        let (_, _, kept) = kept(TOLLGATE);
         report.ratio("goodput at ten times the peak, of the peak", Bound::AtLeast(0.9), &kept);
     }
 }
@@ -204,6 +217,10 @@ fn targets(peak: &Standings, half: &Standings, report: &mut Report) {
             report.ratio(&format!("throughput, of {peer}"), Bound::AtLeast(least), &rate(TOLLGATE).over(&rate(peer)));
         }
     }
+    // Or all of the above compares other things than it says.
+    let denied = peak.sample(DENIED, |round| round.denied);
+    report.ratio("denied, where everything should be", Bound::AtLeast(0.99), &denied);
+    report.number("errors at the peak, all candidates", Bound::AtMost(0.0), peak.errors() as f64);
     let p99 = |name: &str| half.sample(name, |round| round.p99);
     report.ratio("p99 at half of the peak, µs", Bound::AtMost(1_000.0), &p99(TOLLGATE));
     report.ratio("p99 at half of the peak, of the hyper echo", Bound::AtMost(1.5), &p99(TOLLGATE).over(&p99(ECHO)));

@@ -29,6 +29,7 @@ Options:
   --rounds N    Timed rounds per candidate and heat (default 5). Each heat builds all stores anew,
                 because two stores with the same content may lie in memory differently well.
   --heats N     Heats (default 3; one at 10 M keys).
+  --tollgate FILE  For http: measure this program instead of building one, an older one for example.
   --save        Keep the report as bench/results/DATE-QUESTIONS.md.
   --out FILE    Keep the report as FILE.
   --help        Print this.
@@ -88,13 +89,16 @@ pub struct Options {
     pub rounds: usize,
     /// How often all stores are built anew.
     pub heats: usize,
+    /// The server to be measured, instead of the one built from here.
+    pub tollgate: Option<PathBuf>,
     save: bool,
     out: Option<PathBuf>,
 }
 
 /// Reads the arguments after the program's name.
 pub fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Command> {
-    let mut options = Options { questions: Vec::new(), quick: false, rounds: 0, heats: 0, save: false, out: None };
+    let mut options =
+        Options { questions: Vec::new(), quick: false, rounds: 0, heats: 0, tollgate: None, save: false, out: None };
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value; see --help"));
@@ -105,6 +109,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Command>
             "--save" => options.save = true,
             "--rounds" => options.rounds = number(&value()?)?,
             "--heats" => options.heats = number(&value()?)?,
+            "--tollgate" => options.tollgate = Some(PathBuf::from(value()?)),
             "--out" => options.out = Some(PathBuf::from(value()?)),
             "all" => options.questions.extend(QUESTIONS.map(|(_, question)| question)),
             name => match QUESTIONS.iter().find(|(known, _)| *known == name) {

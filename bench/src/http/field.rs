@@ -61,14 +61,18 @@ pub struct Field {
 }
 
 impl Field {
-    /// Starts everybody who is to be had.
-    pub fn start(cores: &Cores) -> anyhow::Result<Field> {
+    /// Starts everybody who is to be had; of Tollgate, this program if one is given.
+    pub fn start(cores: &Cores, tollgate: Option<&Path>) -> anyhow::Result<Field> {
         let programs = Programs::new()?;
         let mut field = Field { candidates: Vec::new(), absent: Vec::new(), folder: tempfile::tempdir()? };
         let echo = programs.build("tollgate-bench", "hyper_echo")?;
         let server = field.server(ECHO, Command::new(echo), Ready::Says, cores)?;
         field.join(ECHO, &server, Request::post("/v1/check").body(rules::CHECK))?;
-        let ours = field.tollgate(&programs, cores);
+        let ours = match tollgate {
+            Some(program) => Ok(program.to_owned()),
+            None => programs.build("tollgate", "tollgate"),
+        };
+        let ours = ours.and_then(|program| field.tollgate(&program, cores));
         field.excuse("Tollgate", ours);
         let theirs = field.throttlecrab(&programs, cores);
         field.excuse(THROTTLECRAB, theirs);
@@ -84,8 +88,7 @@ impl Field {
         self.candidates.iter().find(|candidate| candidate.name == name)
     }
 
-    fn tollgate(&mut self, programs: &Programs, cores: &Cores) -> anyhow::Result<()> {
-        let program = programs.build("tollgate", "tollgate")?;
+    fn tollgate(&mut self, program: &Path, cores: &Cores) -> anyhow::Result<()> {
         let scenarios = [
             (TOLLGATE, 1, Limit::Ample, KEYS),
             (DENIED, 1, Limit::One, KEYS),
@@ -94,7 +97,7 @@ impl Field {
         ];
         for (name, number, limit, keys) in scenarios {
             let rules = self.write(&format!("{number}-{limit:?}.yaml"), &rules::file(number, limit))?;
-            let mut command = Command::new(&program);
+            let mut command = Command::new(program);
             command.arg("serve").arg("--rules").arg(rules).args(["--http", "127.0.0.1:0", "--admin", "off"]);
             let server = self.server(name, command, Ready::Says, cores)?;
             self.join(name, &server, Request::post("/v1/check").body(rules::CHECK))?.keys = keys;

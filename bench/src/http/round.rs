@@ -8,6 +8,7 @@ use super::field::Candidate;
 use crate::machine::Ticks;
 use crate::report::progress;
 use crate::statistics::Sample;
+use crate::stopwatch::{Elapsed, Stopwatch};
 
 /// From which part of a core on, taken by others or by the hypervisor, a round counts as noisy.
 const NOISE: f64 = 0.1;
@@ -56,26 +57,26 @@ impl Round {
         };
         let load = |plan: &Plan| tollgate_load::run(&candidate.target, &candidate.request, plan, &mut |_| {});
         load(&plan)?;
-        let (cpu, ticks) = (candidate.server.cpu(), Ticks::now());
+        let (server, ticks, watch) = (candidate.server.cpu(), Ticks::now(), Stopwatch::start());
         let outcome = load(&Plan { duration: order.duration, seed: plan.seed + 1, ..plan })?;
-        let (cpu, ticks) = (candidate.server.cpu().saturating_sub(cpu), (ticks, Ticks::now()));
-        Ok(Round::of(candidate.checks as f64, &outcome, cpu as f64 / 1e9, ticks))
+        let (own, ticks) = (watch.stop(), (ticks, Ticks::now()));
+        let server = candidate.server.cpu().saturating_sub(server) as f64;
+        Ok(Round::of(candidate.checks as f64, &outcome, server, own, ticks))
     }
 
-    fn of(checks: f64, outcome: &Outcome, server: f64, (before, after): (Ticks, Ticks)) -> Round {
+    fn of(checks: f64, outcome: &Outcome, server: f64, own: Elapsed, (before, after): (Ticks, Ticks)) -> Round {
         let decided = (outcome.allowed + outcome.denied) as f64;
-        let seconds = outcome.duration.as_secs_f64();
-        let own = outcome.cpu.as_secs_f64() + server;
+        let seconds = own.wall / 1e9;
         let micros = |part: f64| outcome.latency.quantile(part).as_secs_f64() * 1e6;
         Round {
             rate: outcome.rate * decided / outcome.answered.max(1) as f64 * checks,
-            cpu: server * 1e6 / (decided * checks),
+            cpu: server / 1e3 / (decided * checks),
             p50: micros(0.5),
             p99: micros(0.99),
             denied: outcome.denied as f64 / decided.max(1.0),
             errors: outcome.errors.total(),
             unsent: outcome.unsent,
-            foreign: (after.busy_since(before) - own).max(0.0) / seconds,
+            foreign: (after.busy_since(before) - (own.cpu + server) / 1e9).max(0.0) / seconds,
             stolen: after.stolen_since(before) / seconds,
         }
     }
@@ -85,33 +86,48 @@ impl Round {
     }
 }
 
-/// The rounds of every candidate, by name, in the order they were run.
+/// One runner of a race: who, how, and under which name it is told.
+#[derive(Clone, Debug)]
+pub struct Runner<'a> {
+    pub name: String,
+    pub candidate: &'a Candidate,
+    pub order: Order,
+}
+
+impl<'a> Runner<'a> {
+    /// Under the candidate's own name.
+    pub fn new(candidate: &'a Candidate, order: Order) -> Runner<'a> {
+        Runner { name: candidate.name.to_owned(), candidate, order }
+    }
+}
+
+/// The rounds of every runner, by name, in the order they were run.
 #[derive(Debug, Default)]
-pub struct Standings(Vec<(&'static str, Vec<Round>)>);
+pub struct Standings(Vec<(String, Vec<Round>)>);
 
 impl Standings {
-    /// Runs every candidate in turn, so many rounds: A B C A B C …
-    pub fn race(candidates: &[&Candidate], order: impl Fn(&Candidate) -> Order, rounds: usize) -> Standings {
-        let mut standings = Standings(candidates.iter().map(|candidate| (candidate.name, Vec::new())).collect());
+    /// Lets all of them run in turn, so many rounds: A B C A B C …
+    pub fn race(runners: &[Runner<'_>], rounds: usize) -> Standings {
+        let mut standings = Standings(runners.iter().map(|runner| (runner.name.clone(), Vec::new())).collect());
         for number in 1..=rounds {
             progress(&format!("  round {number} of {rounds}"));
-            for (candidate, (_, done)) in candidates.iter().zip(&mut standings.0) {
-                match Round::run(candidate, &order(candidate), number as u64) {
+            for (runner, (name, done)) in runners.iter().zip(&mut standings.0) {
+                match Round::run(runner.candidate, &runner.order, number as u64) {
                     Ok(round) => done.push(round),
-                    Err(error) => progress(&format!("  {}: {error}", candidate.name)),
+                    Err(error) => progress(&format!("  {name}: {error}")),
                 }
             }
         }
         standings
     }
 
-    /// One figure of one candidate, over all rounds.
+    /// One figure of one runner, over all rounds.
     pub fn sample(&self, name: &str, figure: impl Fn(&Round) -> f64) -> Sample {
         let rounds = self.0.iter().find(|(known, _)| *known == name);
         rounds.iter().flat_map(|(_, rounds)| rounds.iter().map(&figure)).collect()
     }
 
-    /// Whether there is anything of this candidate.
+    /// Whether there is anything of this runner.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(known, rounds)| *known == name && !rounds.is_empty())
     }
@@ -119,11 +135,11 @@ impl Standings {
     /// Rows for a table, CPU as a ratio to that of `floor`.
     pub fn rows(&self, floor: &str) -> Vec<Vec<String>> {
         let floor = self.sample(floor, |round| round.cpu);
-        let row = |(name, rounds): &(&'static str, Vec<Round>)| {
+        let row = |(name, rounds): &(String, Vec<Round>)| {
             let sample = |figure: fn(&Round) -> f64| rounds.iter().map(figure).collect::<Sample>();
             let (rate, cpu) = (sample(|round| round.rate), sample(|round| round.cpu));
             vec![
-                (*name).to_owned(),
+                name.clone(),
                 format!("{:.1}", rate.median() / 1e3),
                 format!("{:.0} %", rate.spread_percent()),
                 format!("{:.2}", cpu.median()),
@@ -137,6 +153,11 @@ impl Standings {
             ]
         };
         self.0.iter().map(row).collect()
+    }
+
+    /// Everything that went wrong.
+    pub fn errors(&self) -> u64 {
+        self.0.iter().flat_map(|(_, rounds)| rounds).map(|round| round.errors).sum()
     }
 
     /// What others took of the machine at the worst, in cores.
