@@ -11,10 +11,11 @@ pub struct Watch {
     ticks: Ticks,
 }
 
-/// Ticks of all cores since boot.
+/// Ticks of all cores since boot, a hundredth of a second each.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ticks {
+pub struct Ticks {
     all: u64,
+    busy: u64,
     stolen: u64,
 }
 
@@ -42,11 +43,25 @@ impl Watch {
 }
 
 impl Ticks {
-    fn now() -> Ticks {
+    /// Of this moment.
+    pub fn now() -> Ticks {
         let text = read_to_string("/proc/stat").unwrap_or_default();
         let numbers: Vec<u64> =
             text.lines().next().unwrap_or_default().split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        Ticks { all: numbers.iter().sum(), stolen: numbers.get(7).copied().unwrap_or(0) }
+        let at = |place: usize| numbers.get(place).copied().unwrap_or(0);
+        // user, nice, system, irq, softirq; idle and waiting for a disk are not work.
+        let busy = [0, 1, 2, 5, 6].map(at).iter().sum();
+        Ticks { all: numbers.iter().sum(), busy, stolen: at(7) }
+    }
+
+    /// Core-seconds of work since then.
+    pub fn busy_since(self, then: Ticks) -> f64 {
+        self.busy.saturating_sub(then.busy) as f64 / 100.0
+    }
+
+    /// Core-seconds that the hypervisor took since then.
+    pub fn stolen_since(self, then: Ticks) -> f64 {
+        self.stolen.saturating_sub(then.stolen) as f64 / 100.0
     }
 }
 

@@ -6,6 +6,7 @@
 mod engine;
 mod field;
 mod growth;
+mod http;
 mod keys;
 mod machine;
 mod memory;
@@ -49,6 +50,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
             Question::Rules => rules::run(options, &mut report)?,
             Question::Engine => engine::run(options, &mut report)?,
             Question::Growth => growth::run(options, &mut report)?,
+            Question::Http => http::run(options, &mut report)?,
         }
     }
     let text = report.finish(&watched.describe());

@@ -20,12 +20,16 @@ Questions (all of them, if none is named):
   rules    From request to charges, without a store: 10, 1,000 and 10,000 rules, 1,000,000 overrides.
   engine   Engine::decide: 1,000 rules of which one matches, three matching rules, 1,000,000 overrides.
   growth   Time per check by number of keys, rules and threads; writes docs/img/growth-*.csv and .svg.
+  http     Servers over loopback: a bare hyper echo, Tollgate, throttlecrab-server (installed into target/peers
+           if missing: minutes, once), and limitador-server and nginx limit_req if they are on PATH. Checks per
+           second, CPU per check, latency, denials, batches, many rules, half of the peak, overload, memory.
 
 Options:
   --quick       Fewer rounds and no 10 M keys: minutes instead of a quarter of an hour.
   --rounds N    Timed rounds per candidate and heat (default 5). Each heat builds all stores anew,
                 because two stores with the same content may lie in memory differently well.
   --heats N     Heats (default 3; one at 10 M keys).
+  --tollgate FILE  For http: measure this program instead of building one, an older one for example.
   --save        Keep the report as bench/results/DATE-QUESTIONS.md.
   --out FILE    Keep the report as FILE.
   --help        Print this.
@@ -61,14 +65,17 @@ pub enum Question {
     Engine,
     /// How it all grows.
     Growth,
+    /// Servers over loopback.
+    Http,
 }
 
-const QUESTIONS: [(&str, Question); 5] = [
+const QUESTIONS: [(&str, Question); 6] = [
     ("store", Question::Store),
     ("memory", Question::Memory),
     ("rules", Question::Rules),
     ("engine", Question::Engine),
     ("growth", Question::Growth),
+    ("http", Question::Http),
 ];
 
 /// What to measure, and how thoroughly.
@@ -82,13 +89,16 @@ pub struct Options {
     pub rounds: usize,
     /// How often all stores are built anew.
     pub heats: usize,
+    /// The server to be measured, instead of the one built from here.
+    pub tollgate: Option<PathBuf>,
     save: bool,
     out: Option<PathBuf>,
 }
 
 /// Reads the arguments after the program's name.
 pub fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Command> {
-    let mut options = Options { questions: Vec::new(), quick: false, rounds: 0, heats: 0, save: false, out: None };
+    let mut options =
+        Options { questions: Vec::new(), quick: false, rounds: 0, heats: 0, tollgate: None, save: false, out: None };
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value; see --help"));
@@ -99,6 +109,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Command>
             "--save" => options.save = true,
             "--rounds" => options.rounds = number(&value()?)?,
             "--heats" => options.heats = number(&value()?)?,
+            "--tollgate" => options.tollgate = Some(PathBuf::from(value()?)),
             "--out" => options.out = Some(PathBuf::from(value()?)),
             "all" => options.questions.extend(QUESTIONS.map(|(_, question)| question)),
             name => match QUESTIONS.iter().find(|(known, _)| *known == name) {

@@ -42,6 +42,11 @@ impl Report {
         progress(&format!("# {heading}"));
     }
 
+    /// A paragraph below a table.
+    pub fn note(&mut self, text: &str) {
+        let _ = write!(self.body, "\n{text}\n");
+    }
+
     /// A table; the first column is text, the others are numbers.
     pub fn table(&mut self, heads: &[&str], rows: &[Vec<String>]) {
         let mut lines = vec![heads.iter().map(|head| (*head).to_owned()).collect::<Vec<_>>()];

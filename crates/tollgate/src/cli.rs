@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{check, completions, config, man, rules, serve};
+use crate::commands::{bench, check, completions, config, man, rules, serve};
 
 /// Decides, for every request of an API, whether it may pass.
 #[derive(Debug, Parser)]
@@ -25,6 +25,8 @@ pub enum Command {
     /// Work on rules files: lint, explain, test, fmt
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Send load to a server and tell how it answers
+    Bench(Box<bench::Args>),
     /// Print the completion script of a shell
     Completions(completions::Args),
     /// Print the manual page, or write those of all commands

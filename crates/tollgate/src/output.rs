@@ -41,6 +41,11 @@ impl Output {
         self.out_palette
     }
 
+    /// True if a person watches: progress is worth telling.
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
     /// True once nobody reads: long work for the eyes only may stop.
     pub fn is_closed(&self) -> bool {
         self.closed

@@ -29,6 +29,7 @@ fn every_command_has_a_page() {
     let mut names: Vec<String> = pages.map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     let expected = [
+        "tollgate-bench.1",
         "tollgate-check.1",
         "tollgate-completions.1",
         "tollgate-config.1",

@@ -1,5 +1,6 @@
 //! One file per command: its flags, its help, what it does.
 
+pub mod bench;
 pub mod check;
 pub mod completions;
 pub mod config;
@@ -21,6 +22,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Config(args)) => config::run(&args, out),
         Some(Command::Check(args)) => check::run(&args, out),
         Some(Command::Rules(command)) => rules::run(&command, out),
+        Some(Command::Bench(args)) => bench::run(&args, out),
         Some(Command::Completions(args)) => completions::run(&args, out),
         Some(Command::Man(args)) => man::run(&args, out),
         None => {

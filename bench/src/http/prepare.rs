@@ -1,0 +1,82 @@
+//! The programs that are measured: ours built, the peers found or installed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::report::progress;
+
+/// Where things are.
+#[derive(Debug)]
+pub struct Programs {
+    /// The folder of this program, where ours are built to.
+    release: PathBuf,
+    /// The target folder around it.
+    target: PathBuf,
+}
+
+impl Programs {
+    /// Looks where this program lies.
+    pub fn new() -> anyhow::Result<Programs> {
+        let this = std::env::current_exe().context("this program has a path")?;
+        let release = this.parent().context("and lies in a folder")?.to_owned();
+        let target = release.parent().context("which lies in the target folder")?.to_owned();
+        Ok(Programs { release, target })
+    }
+
+    /// One of our own programs, built as this one was.
+    pub fn build(&self, package: &str, program: &str) -> anyhow::Result<PathBuf> {
+        progress(&format!("  building {program}"));
+        let mut cargo = cargo();
+        cargo.args(["build", "--release", "--locked", "--quiet", "--package", package, "--bin", program]);
+        cargo.arg("--target-dir").arg(&self.target);
+        succeed(&mut cargo)?;
+        Ok(self.release.join(program))
+    }
+
+    /// throttlecrab-server: from PATH, or installed into target/peers.
+    pub fn throttlecrab(&self) -> anyhow::Result<PathBuf> {
+        let (name, root) = ("throttlecrab-server", self.target.join("peers"));
+        let installed = root.join("bin").join(name);
+        if let Some(found) = on_path(name).or_else(|| installed.is_file().then(|| installed.clone())) {
+            return Ok(found);
+        }
+        progress("  installing throttlecrab-server into target/peers: three to five minutes, once");
+        succeed(Command::new("script/setup").arg("--peers").current_dir(repository()))?;
+        let mut cargo = cargo();
+        cargo.args(["install", name, "--locked", "--quiet", "--root"]).arg(&root);
+        succeed(cargo.arg("--target-dir").arg(root.join("build")))?;
+        Ok(installed)
+    }
+}
+
+/// A program by its name, if it is to be had.
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    // Servers of the system lie where only root looks.
+    let system = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
+    std::env::split_paths(&folders).chain(system).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+fn repository() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(repository());
+    command
+}
+
+fn succeed(command: &mut Command) -> anyhow::Result<()> {
+    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let error = said.lines().find(|line| line.starts_with("error")).or_else(|| said.lines().last());
+    match error {
+        Some(error) if !output.status.success() => bail!("{command:?}: {error}"),
+        _ => ensure!(output.status.success(), "{command:?} ended with {}", output.status),
+    }
+    Ok(())
+}

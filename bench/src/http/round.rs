@@ -1,0 +1,184 @@
+//! One candidate, one round of load; and all rounds of all candidates.
+
+use std::time::Duration;
+
+use tollgate_load::{Outcome, Pace, Plan, Wait};
+
+use super::field::Candidate;
+use crate::machine::Ticks;
+use crate::report::progress;
+use crate::statistics::Sample;
+use crate::stopwatch::{Elapsed, Stopwatch};
+
+/// From which part of a core on, taken by others or by the hypervisor, a round counts as noisy.
+const NOISE: f64 = 0.1;
+
+/// How a round is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    pub connections: usize,
+    pub pace: Pace,
+    pub warm_up: Duration,
+    pub duration: Duration,
+}
+
+/// What came of one round.
+#[derive(Clone, Copy, Debug)]
+pub struct Round {
+    /// Checks that were decided, per second.
+    pub rate: f64,
+    /// CPU of the server per check, in microseconds.
+    pub cpu: f64,
+    /// In microseconds, from request or from when it was due.
+    pub p50: f64,
+    pub p99: f64,
+    /// Of the decisions.
+    pub denied: f64,
+    pub errors: u64,
+    /// Requests that were due and never sent.
+    pub unsent: u64,
+    /// Cores that others took meanwhile, and the hypervisor.
+    pub foreign: f64,
+    pub stolen: f64,
+}
+
+impl Round {
+    /// Warms up, then measures.
+    pub fn run(candidate: &Candidate, order: &Order, seed: u64) -> anyhow::Result<Round> {
+        let plan = Plan {
+            connections: order.connections,
+            pace: order.pace,
+            keys: candidate.keys,
+            duration: order.warm_up,
+            warm_up: Duration::ZERO,
+            wait: Wait::Spin,
+            seed: seed.wrapping_mul(0x9e37_79b9),
+            ..Plan::default()
+        };
+        let load = |plan: &Plan| tollgate_load::run(&candidate.target, &candidate.request, plan, &mut |_| {});
+        load(&plan)?;
+        let (server, ticks, watch) = (candidate.server.cpu(), Ticks::now(), Stopwatch::start());
+        let outcome = load(&Plan { duration: order.duration, seed: plan.seed + 1, ..plan })?;
+        let (own, ticks) = (watch.stop(), (ticks, Ticks::now()));
+        let server = candidate.server.cpu().saturating_sub(server) as f64;
+        Ok(Round::of(candidate.checks as f64, &outcome, server, own, ticks))
+    }
+
+    fn of(checks: f64, outcome: &Outcome, server: f64, own: Elapsed, (before, after): (Ticks, Ticks)) -> Round {
+        let decided = (outcome.allowed + outcome.denied) as f64;
+        let seconds = own.wall / 1e9;
+        let micros = |part: f64| outcome.latency.quantile(part).as_secs_f64() * 1e6;
+        Round {
+            rate: outcome.rate * decided / outcome.answered.max(1) as f64 * checks,
+            cpu: server / 1e3 / (decided * checks),
+            p50: micros(0.5),
+            p99: micros(0.99),
+            denied: outcome.denied as f64 / decided.max(1.0),
+            errors: outcome.errors.total(),
+            unsent: outcome.unsent,
+            foreign: (after.busy_since(before) - (own.cpu + server) / 1e9).max(0.0) / seconds,
+            stolen: after.stolen_since(before) / seconds,
+        }
+    }
+
+    fn is_noisy(&self) -> bool {
+        self.foreign + self.stolen > NOISE
+    }
+}
+
+/// One runner of a race: who, how, and under which name it is told.
+#[derive(Clone, Debug)]
+pub struct Runner<'a> {
+    pub name: String,
+    pub candidate: &'a Candidate,
+    pub order: Order,
+}
+
+impl<'a> Runner<'a> {
+    /// Under the candidate's own name.
+    pub fn new(candidate: &'a Candidate, order: Order) -> Runner<'a> {
+        Runner { name: candidate.name.to_owned(), candidate, order }
+    }
+}
+
+/// The rounds of every runner, by name, in the order they were run.
+#[derive(Debug, Default)]
+pub struct Standings(Vec<(String, Vec<Round>)>);
+
+impl Standings {
+    /// Lets all of them run in turn, so many rounds: A B C A B C …
+    pub fn race(runners: &[Runner<'_>], rounds: usize) -> Standings {
+        let mut standings = Standings(runners.iter().map(|runner| (runner.name.clone(), Vec::new())).collect());
+        for number in 1..=rounds {
+            progress(&format!("  round {number} of {rounds}"));
+            for (runner, (name, done)) in runners.iter().zip(&mut standings.0) {
+                match Round::run(runner.candidate, &runner.order, number as u64) {
+                    Ok(round) => done.push(round),
+                    Err(error) => progress(&format!("  {name}: {error}")),
+                }
+            }
+        }
+        standings
+    }
+
+    /// One figure of one runner, over all rounds.
+    pub fn sample(&self, name: &str, figure: impl Fn(&Round) -> f64) -> Sample {
+        let rounds = self.0.iter().find(|(known, _)| *known == name);
+        rounds.iter().flat_map(|(_, rounds)| rounds.iter().map(&figure)).collect()
+    }
+
+    /// Whether there is anything of this runner.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, rounds)| *known == name && !rounds.is_empty())
+    }
+
+    /// Rows for a table, CPU as a ratio to that of `floor`.
+    pub fn rows(&self, floor: &str) -> Vec<Vec<String>> {
+        let floor = self.sample(floor, |round| round.cpu);
+        let row = |(name, rounds): &(String, Vec<Round>)| {
+            let sample = |figure: fn(&Round) -> f64| rounds.iter().map(figure).collect::<Sample>();
+            let (rate, cpu) = (sample(|round| round.rate), sample(|round| round.cpu));
+            vec![
+                name.clone(),
+                format!("{:.1}", rate.median() / 1e3),
+                format!("{:.0} %", rate.spread_percent()),
+                format!("{:.2}", cpu.median()),
+                format!("{:.0} %", cpu.spread_percent()),
+                format!("{:.2}", cpu.over(&floor).median()),
+                format!("{:.0}", sample(|round| round.p50).median()),
+                format!("{:.0}", sample(|round| round.p99).median()),
+                format!("{:.1} %", sample(|round| round.denied * 100.0).median()),
+                rounds.iter().map(|round| round.errors).sum::<u64>().to_string(),
+                format!("{}/{}", rounds.iter().filter(|round| round.is_noisy()).count(), rounds.len()),
+            ]
+        };
+        self.0.iter().map(row).collect()
+    }
+
+    /// Everything that went wrong.
+    pub fn errors(&self) -> u64 {
+        self.0.iter().flat_map(|(_, rounds)| rounds).map(|round| round.errors).sum()
+    }
+
+    /// What others took of the machine at the worst, in cores.
+    pub fn worst_noise(&self) -> (f64, f64) {
+        let all = || self.0.iter().flat_map(|(_, rounds)| rounds);
+        let most = |figure: fn(&Round) -> f64| all().map(figure).fold(0.0, f64::max);
+        (most(|round| round.foreign), most(|round| round.stolen))
+    }
+}
+
+/// Headings of [`Standings::rows`].
+pub const HEADS: [&str; 11] = [
+    "candidate",
+    "k checks/s",
+    "±",
+    "CPU µs per check",
+    "±",
+    "of echo",
+    "p50 µs",
+    "p99 µs",
+    "denied",
+    "errors",
+    "noisy",
+];

@@ -1,0 +1,63 @@
+//! Rules files of the scenarios, and the request they are about.
+
+use std::fmt::Write as _;
+
+/// What everybody who asks Tollgate sends.
+pub const CHECK: &str = r#"{"client_key":"{key}","endpoint":"/api/orders","tier":"free"}"#;
+
+/// One rule that matches, and what it lets pass.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// More than any run asks for.
+    Ample,
+    /// One request a day for each key: all that follow are denied.
+    One,
+}
+
+/// A file of `number` rules, of which one matches; the others are about paths and tiers that nobody asks for.
+pub fn file(number: usize, limit: Limit) -> String {
+    let limit = match limit {
+        Limit::Ample => "{ requests: 1000000000, window: 1s, burst: 1000000000 }",
+        Limit::One => "{ requests: 1, window: 1d, burst: 1 }",
+    };
+    let mut text = "rules:\n".to_owned();
+    for other in 1..number {
+        let conditions = match other % 2 {
+            0 => format!("endpoint: 'GET /service{other}/items/*'"),
+            _ => format!("tier: plan{other}, endpoint: '/api/part{other}'"),
+        };
+        // A String takes everything.
+        let _ = writeln!(text, "  - {{ name: r{other}, match: {{ {conditions} }}, limit: {limit} }}");
+    }
+    let _ = writeln!(text, "  - {{ name: orders, match: {{ endpoint: '/api/orders', tier: free }}, limit: {limit} }}");
+    text
+}
+
+/// A hundred checks at once, a key each.
+pub fn batch(checks: usize) -> String {
+    let check = CHECK.replace("{key}", "{keys}");
+    format!("{{\"requests\":[{}]}}", vec![check; checks].join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::{Attribute, Request, Time};
+    use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
+
+    use super::*;
+
+    #[test]
+    fn one_rule_of_a_file_matches() {
+        for (number, limit) in [(1, Limit::Ample), (10, Limit::One), (1_000, Limit::Ample)] {
+            let file = tollgate_rules::read("bench", &file(number, limit)).unwrap();
+            let set = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap();
+            let request = Request::new()
+                .with(Attribute::ClientKey, "key:000000000001")
+                .with(Attribute::Endpoint, "/api/orders")
+                .with(Attribute::Tier, "free");
+            let mut charges = Charges::default();
+            set.charges(&request, Time::ZERO, &mut charges).unwrap();
+            assert_eq!((set.rules().len(), charges.charges.len()), (number, 1));
+        }
+    }
+}

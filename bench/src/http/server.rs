@@ -1,0 +1,145 @@
+//! A server as a process of its own: started, waited for, watched, stopped.
+
+use std::fs::{File, read_to_string};
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use super::cores::Cores;
+
+/// How long a server may take to listen; ten thousand rules have to be read in it.
+const START: Duration = Duration::from_secs(20);
+/// How often it is looked whether it does.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How one learns that a server listens, and where.
+#[derive(Clone, Copy, Debug)]
+pub enum Ready {
+    /// It prints a line with `http://ADDRESS`.
+    Says,
+    /// It was told where, and connections succeed.
+    Listens(SocketAddr),
+}
+
+/// A running server; stopped when dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    address: String,
+    /// Resident bytes just after it began to listen.
+    pub resident_at_start: u64,
+}
+
+impl Server {
+    /// Starts it on the server's core and waits until it listens. What it says on standard error goes to `log`.
+    pub fn start(mut command: Command, ready: Ready, cores: &Cores, log: &Path) -> anyhow::Result<Server> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(log)?);
+        let mut child = cores.on_server(|| command.spawn())?;
+        let lines = child.stdout.take().map(follow).context("standard output is a pipe")?;
+        let mut server = Server { child, address: String::new(), resident_at_start: 0 };
+        server.address = match server.wait(ready, &lines) {
+            Ok(address) => address,
+            Err(error) => bail!("{error}: {}", first_line(log)),
+        };
+        server.resident_at_start = server.resident();
+        Ok(server)
+    }
+
+    /// `127.0.0.1:8080`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// CPU nanoseconds of all its threads so far.
+    pub fn cpu(&self) -> u64 {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let threads = tasks.into_iter().flatten().flatten();
+        threads.filter_map(|thread| first_number(&read_to_string(thread.path().join("schedstat")).ok()?)).sum()
+    }
+
+    /// Resident bytes now.
+    pub fn resident(&self) -> u64 {
+        let status = read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(first_number).unwrap_or(0) << 10
+    }
+
+    fn wait(&mut self, ready: Ready, lines: &Receiver<String>) -> anyhow::Result<String> {
+        for _ in 0..START.as_millis() / LOOK.as_millis() {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("ended with {status}");
+            }
+            match (lines.recv_timeout(LOOK), ready) {
+                (Ok(line), Ready::Says) => {
+                    if let Some(address) = address_in(&line) {
+                        return Ok(address);
+                    }
+                }
+                (_, Ready::Listens(address)) if TcpStream::connect_timeout(&address, LOOK).is_ok() => {
+                    return Ok(address.to_string());
+                }
+                // Nobody writes any more, so nobody waits for us either: do not spin.
+                (Err(RecvTimeoutError::Disconnected), _) => std::thread::park_timeout(LOOK),
+                _ => {}
+            }
+        }
+        bail!("does not listen after {} s", START.as_secs())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it may have ended by itself
+        let _ = self.child.wait();
+    }
+}
+
+/// The lines of a pipe, read to its end so that the writer never blocks.
+fn follow(pipe: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            let _ = sender.send(line); // nobody listens once the server stands
+        }
+    });
+    receiver
+}
+
+/// A port that was free a moment ago, for those who cannot choose one themselves.
+pub fn free_address() -> anyhow::Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+fn address_in(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("http://")?;
+    let end = rest.find(|letter: char| letter.is_whitespace() || letter == '/').unwrap_or(rest.len());
+    rest.get(..end).filter(|address| address.parse::<SocketAddr>().is_ok()).map(str::to_owned)
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+fn first_line(log: &Path) -> String {
+    let text = read_to_string(log).unwrap_or_default();
+    text.lines().next().unwrap_or("it said nothing").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_found_in_what_a_server_says() {
+        let found = |line: &str| address_in(line);
+        assert_eq!(found("listening on http://127.0.0.1:8080").as_deref(), Some("127.0.0.1:8080"));
+        assert_eq!(found("try: curl http://127.0.0.1:80/v1/check -d x").as_deref(), Some("127.0.0.1:80"));
+        assert_eq!(found("see http://example.com/"), None);
+        assert_eq!(found("starting"), None);
+    }
+}

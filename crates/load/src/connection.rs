@@ -1,0 +1,236 @@
+//! One connection: what was sent on it, what is under way, what has come of the next reply.
+//!
+//! Reading goes through a buffer that all connections share, and a request is written straight from the template: a
+//! connection keeps bytes of its own only when a reply or a request was cut in two, which is rare.
+
+use std::collections::VecDeque;
+use std::io;
+
+use mio::{Registry, Token};
+
+use crate::clock;
+use crate::protocol::{Malformed, Protocol, Reply};
+use crate::stream::Stream;
+use crate::target::Address;
+
+/// One connection and its requests under way.
+#[derive(Debug, Default)]
+pub struct Connection {
+    state: State,
+    /// The beginning of a reply.
+    partial: Vec<u8>,
+    /// The end of a request that did not fit into the socket.
+    unsent: Vec<u8>,
+    /// When the requests under way began, oldest first.
+    under_way: VecDeque<u64>,
+    /// Stands in the line of connections with room.
+    pub is_listed: bool,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// Not before this moment is it opened again.
+    Shut {
+        until: u64,
+    },
+    /// Begun at this moment.
+    Opening {
+        since: u64,
+        stream: Stream,
+    },
+    Open {
+        stream: Stream,
+    },
+    #[default]
+    New,
+}
+
+/// Why a connection is of no more use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// It never stood.
+    Unopened(String),
+    /// The server ended it.
+    Closed,
+    /// A reply took too long.
+    Late,
+    /// What came was no reply.
+    Malformed(&'static str),
+}
+
+impl From<Malformed> for Lost {
+    fn from(Malformed(why): Malformed) -> Lost {
+        Lost::Malformed(why)
+    }
+}
+
+impl Connection {
+    /// Whether it may be opened by now.
+    pub fn wants_opening(&self, now: u64) -> bool {
+        match self.state {
+            State::New => true,
+            State::Shut { until } => until <= now,
+            _ => false,
+        }
+    }
+
+    /// Begins to connect.
+    pub fn open(&mut self, address: &Address, registry: &Registry, token: Token, now: u64) -> Result<(), Lost> {
+        let stream = Stream::open(address, registry, token).map_err(|error| Lost::Unopened(error.to_string()))?;
+        self.state = State::Opening { since: now, stream };
+        Ok(())
+    }
+
+    /// True if the connection stands: it did before, or does now.
+    #[inline]
+    pub fn is_open(&mut self) -> Result<bool, Lost> {
+        if let State::Opening { stream, .. } = &self.state {
+            if !stream.is_connected().map_err(|error| Lost::Unopened(error.to_string()))? {
+                return Ok(false);
+            }
+            self.state = match std::mem::take(&mut self.state) {
+                State::Opening { stream, .. } => State::Open { stream },
+                other => other,
+            };
+        }
+        Ok(matches!(self.state, State::Open { .. }))
+    }
+
+    /// Whether it is of no more use because nothing has come of it since `limit`.
+    pub fn overdue(&self, limit: u64) -> Option<Lost> {
+        match &self.state {
+            State::Opening { since, .. } if *since < limit => Some(Lost::Unopened("it took too long".to_owned())),
+            State::Open { .. } if self.under_way.front().is_some_and(|start| *start < limit) => Some(Lost::Late),
+            _ => None,
+        }
+    }
+
+    /// Hangs up, and tells how many requests are lost with it.
+    pub fn shut(&mut self, until: u64) -> u64 {
+        let lost = self.under_way.len() as u64;
+        self.state = State::Shut { until };
+        self.partial.clear();
+        self.unsent.clear();
+        self.under_way.clear();
+        lost
+    }
+
+    /// Requests under way.
+    pub fn under_way(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// How many more requests may go out.
+    #[inline]
+    pub fn room(&self, pipeline: usize) -> usize {
+        match self.state {
+            State::Open { .. } if self.unsent.is_empty() => pipeline.saturating_sub(self.under_way.len()),
+            _ => 0,
+        }
+    }
+
+    /// Sends requests, begun at these moments.
+    #[inline]
+    pub fn send(&mut self, bytes: &[u8], starts: impl Iterator<Item = u64>) -> Result<(), Lost> {
+        let State::Open { stream } = &mut self.state else { return Err(Lost::Closed) };
+        self.under_way.extend(starts);
+        let written = write(stream, bytes)?;
+        self.unsent.extend_from_slice(bytes.get(written..).unwrap_or_default());
+        Ok(())
+    }
+
+    /// Sends what did not fit before.
+    pub fn flush(&mut self) -> Result<(), Lost> {
+        if self.unsent.is_empty() {
+            return Ok(());
+        }
+        let State::Open { stream } = &mut self.state else { return Ok(()) };
+        let written = write(stream, &self.unsent)?;
+        self.unsent.drain(..written);
+        Ok(())
+    }
+
+    /// Reads all that is there. `on_reply` gets how long the request took, the reply, and its bytes.
+    pub fn receive(
+        &mut self,
+        buffer: &mut [u8],
+        protocol: Protocol,
+        is_closing: bool,
+        mut on_reply: impl FnMut(u64, &Reply, &[u8]),
+    ) -> Result<(), Lost> {
+        loop {
+            let State::Open { stream } = &mut self.state else { return Ok(()) };
+            let read = match stream.read(buffer) {
+                Ok(0) => return Err(Lost::Closed),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return Err(Lost::Closed),
+            };
+            let now = clock::now();
+            self.take_in(buffer.get(..read).unwrap_or_default(), protocol, |start, reply, bytes| {
+                on_reply(now.saturating_sub(start), reply, bytes);
+            })?;
+            // A read that leaves room has emptied the socket, and more would bring another event; but for the end of
+            // the connection, which may have been reported along with the data.
+            if read < buffer.len() && !is_closing {
+                return Ok(());
+            }
+        }
+    }
+
+    #[inline]
+    fn take_in(
+        &mut self,
+        fresh: &[u8],
+        protocol: Protocol,
+        on_reply: impl FnMut(u64, &Reply, &[u8]),
+    ) -> Result<(), Lost> {
+        if self.partial.is_empty() {
+            let used = take_replies(fresh, &mut self.under_way, protocol, on_reply)?;
+            self.partial.extend_from_slice(fresh.get(used..).unwrap_or_default());
+        } else {
+            self.partial.extend_from_slice(fresh);
+            let used = take_replies(&self.partial, &mut self.under_way, protocol, on_reply)?;
+            self.partial.drain(..used);
+        }
+        Ok(())
+    }
+}
+
+/// Takes whole replies off the front, and tells how many bytes those were.
+#[inline]
+fn take_replies(
+    bytes: &[u8],
+    under_way: &mut VecDeque<u64>,
+    protocol: Protocol,
+    mut on_reply: impl FnMut(u64, &Reply, &[u8]),
+) -> Result<usize, Lost> {
+    let mut used = 0;
+    while used < bytes.len() {
+        let rest = bytes.get(used..).unwrap_or_default();
+        let Some(reply) = protocol.find(rest)? else { break };
+        let start = under_way.pop_front().ok_or(Lost::Malformed("a reply that nobody asked for"))?;
+        on_reply(start, &reply, rest.get(..reply.length).unwrap_or_default());
+        used += reply.length;
+        if reply.is_last {
+            return Err(Lost::Closed);
+        }
+    }
+    Ok(used)
+}
+
+#[inline]
+fn write(stream: &mut Stream, bytes: &[u8]) -> Result<usize, Lost> {
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+        match stream.write(rest) {
+            Ok(0) => return Err(Lost::Closed),
+            Ok(count) => written += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Err(Lost::Closed),
+        }
+    }
+    Ok(written)
+}

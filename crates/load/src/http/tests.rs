@@ -1,0 +1,117 @@
+//! Replies whole, in pieces, and such as nobody should send.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::template::PLACE;
+
+fn reply(bytes: &str) -> Option<Reply> {
+    find(bytes.as_bytes()).unwrap()
+}
+
+fn ok(length: usize, verdict: Verdict) -> Option<Reply> {
+    Some(Reply { length, verdict, is_last: false })
+}
+
+const ALLOWED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 16\r\n\r\n{\"allowed\":true}";
+const CHUNKED: &str =
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\n{\"all\r\nD\r\nowed\": false}\r\n0\r\na: b\r\n\r\n";
+
+#[test]
+fn a_request_is_framed_with_its_length() {
+    let request = Request::post("/v1/check").header("X-Key", "{key}").body("{\"client_key\":\"{key}\"}");
+    let [head, body] = frame(&request, "localhost:8080");
+    let expected = format!(
+        "POST /v1/check HTTP/1.1\r\nhost: localhost:8080\r\ncontent-type: application/json\r\nX-Key: {PLACE}\r\n\
+         content-length: 33\r\n\r\n"
+    );
+    assert_eq!((head.text, body.text), (expected, format!("{{\"client_key\":\"{PLACE}\"}}")));
+    let [head, _] = frame(&Request::get("/{key}").header("Host", "a"), "b");
+    assert_eq!(head.text, format!("GET /{PLACE} HTTP/1.1\r\nHost: a\r\n\r\n"));
+}
+
+#[test]
+fn the_end_of_a_reply_is_found() {
+    assert_eq!(reply(ALLOWED), ok(ALLOWED.len(), Verdict::Allowed));
+    assert_eq!(reply(&format!("{ALLOWED}{ALLOWED}")), ok(ALLOWED.len(), Verdict::Allowed));
+    assert_eq!(reply("HTTP/1.1 204 No Content\r\n\r\nHTTP"), ok(27, Verdict::Allowed));
+    let interim = format!("HTTP/1.1 100 Continue\r\n\r\n{ALLOWED}");
+    assert_eq!(reply(&interim), ok(interim.len(), Verdict::Allowed));
+    assert_eq!(reply(CHUNKED).map(|reply| reply.length), Some(CHUNKED.len()));
+}
+
+#[test]
+fn the_verdict_is_the_status_and_the_first_mark() {
+    let with = |status: &str, body: &str| {
+        let text = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        reply(&text).map(|reply| reply.verdict)
+    };
+    assert_eq!(with("200 OK", "{\"allowed\":false}"), Some(Verdict::Denied));
+    assert_eq!(with("200 OK", "{\"rule\":\"allowed\",\"allowed\": false}"), Some(Verdict::Denied));
+    assert_eq!(with("200 OK", "{\"x\":{\"allowed\":true},\"allowed\":false}"), Some(Verdict::Allowed));
+    assert_eq!(with("200 OK", ""), Some(Verdict::Allowed));
+    assert_eq!(with("429 Too Many Requests", ""), Some(Verdict::Denied));
+    assert_eq!(with("404 Not Found", "{\"allowed\":true}"), Some(Verdict::Failed(404)));
+    assert_eq!(with("503 Busy", "\""), Some(Verdict::Failed(503)));
+}
+
+#[test]
+fn a_server_that_closes_is_understood() {
+    let last = |text: &str| reply(text).map(|reply| reply.is_last);
+    assert_eq!(last("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"), Some(true));
+    assert_eq!(last("HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n"), Some(true));
+    assert_eq!(last("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\ncontent-length: 0\r\n\r\n"), Some(false));
+}
+
+#[test]
+fn no_beginning_of_a_reply_is_one() {
+    for text in [ALLOWED, CHUNKED] {
+        for end in 0..text.len() {
+            assert_eq!(find(&text.as_bytes()[..end]), Ok(None), "{:?}", &text[..end]);
+        }
+    }
+}
+
+#[test]
+fn hostile_replies_are_refused() {
+    let head = "HTTP/1.1 200 OK\r\n";
+    let cases = [
+        "SSH-2.0-OpenSSH_9.2\r\n".to_owned(),
+        "\0\0\0\0".to_owned(),
+        format!("{head}\r\n"),
+        format!("{head}content-length: -1\r\n\r\n"),
+        format!("{head}content-length: +1\r\n\r\n"),
+        format!("{head}content-length: 99999999999999999999999\r\n\r\n"),
+        format!("{head}content-length: 18446744073709551615\r\n\r\n"),
+        format!("{head}content-length: 1\r\ncontent-length: 2\r\n\r\nab"),
+        format!("{head}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"),
+        format!("{head}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
+        format!("{head}transfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n"),
+        format!("{head}transfer-encoding: chunked\r\n\r\nfffffffffffffffff\r\n"),
+        format!("{head}transfer-encoding: chunked\r\n\r\n2\r\nabcd"),
+        format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n"),
+        format!("{head}{}\r\n", "a: b\r\n".repeat(HEADERS_MAX + 1)),
+        "HTTP/1.1 101 Switching Protocols\r\n\r\n".to_owned(),
+    ];
+    for case in cases {
+        assert!(find(case.as_bytes()).is_err(), "{case:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = find(&bytes);
+        let _ = find(&[b"HTTP/1.1 200 OK\r\n", bytes.as_slice()].concat());
+        let _ = find(&[b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", bytes.as_slice()].concat());
+    }
+
+    #[test]
+    fn a_reply_never_reaches_beyond_what_was_read(at in 0..CHUNKED.len(), byte: u8) {
+        let mut bytes = CHUNKED.as_bytes().to_vec();
+        bytes[at] = byte;
+        if let Ok(Some(reply)) = find(&bytes) {
+            prop_assert!(reply.length <= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What is asked, before it is framed for the wire.
+
+use crate::error::Error;
+
+/// One request, with places for keys: `{key}` is the key of the request, the same wherever it stands; `{keys}` is a
+/// fresh key at every place, as a batch wants them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Request {
+    /// A request without headers and body so far.
+    pub fn new(method: &str, path: &str) -> Request {
+        Request { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), body: String::new() }
+    }
+
+    /// A POST; its body counts as JSON unless a header says otherwise.
+    pub fn post(path: &str) -> Request {
+        Request::new("POST", path)
+    }
+
+    /// A GET.
+    pub fn get(path: &str) -> Request {
+        Request::new("GET", path)
+    }
+
+    /// With this body.
+    pub fn body(self, body: &str) -> Request {
+        Request { body: body.to_owned(), ..self }
+    }
+
+    /// With one more header.
+    pub fn header(mut self, name: &str, value: &str) -> Request {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Refuses what would not arrive as it is meant.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let is_token = |text: &str| {
+            !text.is_empty()
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+        };
+        if !is_token(&self.method) || matches!(self.method.as_str(), "HEAD" | "CONNECT") {
+            return Err(Error::order(format!("the method {:?} cannot be measured", self.method)));
+        }
+        if !self.path.starts_with('/') || !self.path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Error::order(format!("the path {:?} is not one: write it like /v1/check", self.path)));
+        }
+        for (name, value) in &self.headers {
+            let is_set_here = ["content-length", "transfer-encoding", "connection"];
+            if !is_token(name) || is_set_here.iter().any(|taken| name.eq_ignore_ascii_case(taken)) {
+                return Err(Error::order(format!("the header {name:?} cannot be sent")));
+            }
+            if value.chars().any(char::is_control) {
+                return Err(Error::order(format!("the value of the header {name} holds a control character")));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! Counting while the load runs: one second at a time, so that progress can be told.
+
+use std::time::Duration;
+
+use crate::clock::{self, SECOND};
+use crate::outcome::{Errors, Latency, Outcome, Second};
+use crate::protocol::{Reply, Verdict};
+
+/// How much of a bad reply is kept to be shown.
+const SHOWN_MAX: usize = 300;
+
+/// Counts since the measuring began.
+#[derive(Debug)]
+pub struct Tally {
+    start: u64,
+    second_start: u64,
+    cpu: u64,
+    /// Of the present second.
+    fresh: Latency,
+    all: Latency,
+    pub sent: u64,
+    pub unsent: u64,
+    pub reconnects: u64,
+    pub errors: Errors,
+    allowed: u64,
+    denied: u64,
+    /// Counts at the last turn of a second.
+    before: Counts,
+    seconds: Vec<Second>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    allowed: u64,
+    denied: u64,
+    errors: u64,
+}
+
+impl Tally {
+    /// Begins.
+    pub fn new(now: u64) -> Tally {
+        Tally {
+            start: now,
+            second_start: now,
+            cpu: clock::cpu(),
+            fresh: Latency::new(),
+            all: Latency::new(),
+            sent: 0,
+            unsent: 0,
+            reconnects: 0,
+            errors: Errors::default(),
+            allowed: 0,
+            denied: 0,
+            before: Counts::default(),
+            seconds: Vec::new(),
+        }
+    }
+
+    /// A reply to what was asked at `start` has come.
+    #[inline]
+    pub fn reply(&mut self, latency: u64, reply: &Reply, bytes: &[u8]) {
+        self.fresh.record(latency);
+        match reply.verdict {
+            Verdict::Allowed => self.allowed += 1,
+            Verdict::Denied => self.denied += 1,
+            Verdict::Failed(status) => {
+                *self.errors.statuses.entry(status).or_default() += 1;
+                self.note(|| String::from_utf8_lossy(bytes.get(..SHOWN_MAX).unwrap_or(bytes)).into_owned());
+            }
+        }
+    }
+
+    /// Keeps what the first error said.
+    pub fn note(&mut self, what: impl FnOnce() -> String) {
+        self.errors.first.get_or_insert_with(what);
+    }
+
+    /// When the present second ends.
+    pub fn second_ends(&self) -> u64 {
+        self.second_start + SECOND
+    }
+
+    /// Closes the present second, unless it is too short to tell anything.
+    pub fn turn(&mut self, now: u64) -> Option<&Second> {
+        let length = now.saturating_sub(self.second_start) as f64 / SECOND as f64;
+        if length < 0.05 && !self.seconds.is_empty() {
+            return None;
+        }
+        let counts = Counts { allowed: self.allowed, denied: self.denied, errors: self.errors.total() };
+        self.seconds.push(Second {
+            at: now.saturating_sub(self.start) as f64 / SECOND as f64,
+            rate: self.fresh.len() as f64 / length.max(f64::MIN_POSITIVE),
+            allowed: counts.allowed - self.before.allowed,
+            denied: counts.denied - self.before.denied,
+            errors: counts.errors - self.before.errors,
+            p50: self.fresh.quantile(0.5),
+            p99: self.fresh.quantile(0.99),
+        });
+        (self.before, self.second_start) = (counts, now);
+        self.gather();
+        self.seconds.last()
+    }
+
+    /// The measured time is over; what still comes is late, and counts as answered all the same.
+    pub fn close(&mut self, now: u64) -> Closed {
+        self.gather();
+        Closed { duration: now - self.start, in_time: self.all.len(), cpu: clock::cpu() - self.cpu }
+    }
+
+    /// The sum of it.
+    pub fn finish(mut self, closed: Closed) -> Outcome {
+        self.gather();
+        Outcome {
+            duration: Duration::from_nanos(closed.duration),
+            sent: self.sent,
+            answered: self.all.len(),
+            allowed: self.allowed,
+            denied: self.denied,
+            unsent: self.unsent,
+            reconnects: self.reconnects,
+            errors: self.errors,
+            rate: closed.in_time as f64 * SECOND as f64 / closed.duration.max(1) as f64,
+            latency: self.all,
+            cpu: Duration::from_nanos(closed.cpu),
+            seconds: self.seconds,
+        }
+    }
+
+    fn gather(&mut self) {
+        self.all.add(&self.fresh);
+        self.fresh.clear();
+    }
+}
+
+/// The measured time at its end.
+#[derive(Clone, Copy, Debug)]
+pub struct Closed {
+    duration: u64,
+    in_time: u64,
+    cpu: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(verdict: Verdict) -> Reply {
+        Reply { length: 0, verdict, is_last: false }
+    }
+
+    #[test]
+    fn late_replies_count_but_not_towards_the_rate() {
+        let mut tally = Tally::new(0);
+        tally.reply(1_000, &reply(Verdict::Allowed), b"");
+        tally.reply(3_000, &reply(Verdict::Denied), b"");
+        let second = tally.turn(SECOND).cloned().unwrap();
+        assert_eq!((second.at, second.rate, second.allowed, second.denied), (1.0, 2.0, 1, 1));
+        let closed = tally.close(SECOND);
+        tally.reply(2 * SECOND, &reply(Verdict::Failed(503)), b"busy");
+        let outcome = tally.finish(closed);
+        assert_eq!((outcome.answered, outcome.rate, outcome.errors.total()), (3, 2.0, 1));
+        assert_eq!(outcome.errors.first.as_deref(), Some("busy"));
+        assert!(outcome.latency.max() >= Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_sliver_at_the_end_is_no_second() {
+        let mut tally = Tally::new(0);
+        assert!(tally.turn(SECOND).is_some());
+        assert!(tally.turn(SECOND + 1_000).is_none());
+    }
+}

@@ -1,0 +1,134 @@
+//! Where the load goes.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use crate::error::Error;
+
+/// An address and what to ask for there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    address: Address,
+    host: String,
+    path: String,
+}
+
+/// What a connection is opened to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// An address and a port.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+impl Target {
+    /// Reads `http://host:port/path`, or `http://unix:/run/tollgate.sock:/path` for a socket in the file system. A name
+    /// is looked up here, once, and its first address taken.
+    pub fn parse(url: &str) -> Result<Target, Error> {
+        let refuse =
+            |why: &str| Err(Error::order(format!("{url:?} {why}; write it like http://127.0.0.1:8080/v1/check")));
+        let Some(rest) = url.strip_prefix("http://") else {
+            return match url.starts_with("https://") {
+                true => refuse("wants TLS, which is not measured here"),
+                false => refuse("does not begin with http://"),
+            };
+        };
+        if !rest.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return refuse("holds a character that a URL cannot");
+        }
+        if let Some(socket) = rest.strip_prefix("unix:") {
+            let (file, path) = socket.split_once(':').unwrap_or((socket, "/"));
+            if !file.starts_with('/') || !path.starts_with('/') {
+                return refuse("names no socket: it is http://unix:/run/tollgate.sock:/v1/check");
+            }
+            let address = Address::Unix(PathBuf::from(file));
+            return Ok(Target { address, host: "localhost".to_owned(), path: path.to_owned() });
+        }
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (host, path) = rest.split_at(end);
+        if host.is_empty() || host.contains('@') {
+            return refuse(if host.is_empty() { "names no host" } else { "holds a password: use a header instead" });
+        }
+        let path = path.split('#').next().unwrap_or_default();
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let address = resolve(host)?;
+        Ok(Target { address: Address::Tcp(address), host: host.to_owned(), path })
+    }
+
+    /// What a connection is opened to.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// As the Host header has it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The path with its query.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+/// `host`, `host:port`, `[::1]:port`.
+fn resolve(host: &str) -> Result<SocketAddr, Error> {
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+    let full = if has_port { host.to_owned() } else { format!("{host}:80") };
+    let found = full.to_socket_addrs().map_err(|error| Error::order(format!("{host}: {error}")))?.next();
+    found.ok_or_else(|| Error::order(format!("{host} has no address")))
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(url: &str) -> (String, String, String) {
+        let target = Target::parse(url).unwrap();
+        (target.address().to_string(), target.host().to_owned(), target.path().to_owned())
+    }
+
+    fn parts(address: &str, host: &str, path: &str) -> (String, String, String) {
+        (address.to_owned(), host.to_owned(), path.to_owned())
+    }
+
+    #[test]
+    fn addresses_are_read() {
+        assert_eq!(parsed("http://127.0.0.1:8080/v1/check"), parts("127.0.0.1:8080", "127.0.0.1:8080", "/v1/check"));
+        assert_eq!(parsed("http://127.0.0.1"), parts("127.0.0.1:80", "127.0.0.1", "/"));
+        assert_eq!(parsed("http://[::1]:9/?a=b#c"), parts("[::1]:9", "[::1]:9", "/?a=b"));
+        assert_eq!(parsed("http://[::1]?a"), parts("[::1]:80", "[::1]", "/?a"));
+        assert_eq!(parsed("http://unix:/run/t.sock:/v1/check"), parts("/run/t.sock", "localhost", "/v1/check"));
+        assert_eq!(parsed("http://unix:/run/t.sock"), parts("/run/t.sock", "localhost", "/"));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        let cases = [
+            "",
+            "127.0.0.1:8080",
+            "https://a/",
+            "http://",
+            "http:///x",
+            "http://a b/",
+            "http://u:p@a/",
+            "http://unix:run",
+            "http://127.0.0.1:x/",
+            "http://127.0.0.1:99999/",
+            "http://a\r\nb/",
+        ];
+        for url in cases {
+            assert!(Target::parse(url).is_err(), "{url:?}");
+        }
+    }
+}
