@@ -76,6 +76,8 @@ pub struct Ruling {
     pub mode: Mode,
     /// Its bucket's answer; `None` if the rule set no limit for this request, or could not be asked.
     pub outcome: Option<Outcome>,
+    /// Units per window of the limit that was asked: the client's own, or a share, where the rule's is not the one.
+    pub requests: u64,
 }
 
 impl Ruling {

@@ -240,11 +240,13 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
     let mut mode = Mode::Store;
     let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
     for applied in &charges.applied {
-        let outcome = applied.charge.and_then(|place| outcomes.get(usize::from(place)).copied());
+        let place = applied.charge.map(usize::from);
+        let outcome = place.and_then(|place| outcomes.get(place).copied());
+        let requests = place.and_then(|place| charges.charges.get(place)).map_or(0, |charge| charge.limit.requests());
         let own = if outcome.is_some_and(|outcome| outcome.overflow) { Mode::Overflow } else { Mode::Store };
         let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| rule.is_enforced());
         mode = mode.max(own);
-        rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode: own, outcome });
+        rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode: own, outcome, requests });
     }
     Decision {
         verdict: if taken.allowed { Verdict::Allow } else { Verdict::Deny },

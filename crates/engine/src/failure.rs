@@ -44,7 +44,9 @@ impl<S: Store> Engine<S> {
             let bucket = applied.charge.and_then(|place| charges.charges.get(usize::from(place)));
             let place = bucket.and_then(|own| local.iter().position(|charge| charge.bucket == own.bucket));
             let outcome = place.and_then(|place| outcomes.get(place).copied());
-            rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode, outcome });
+            let asked = place.and_then(|place| local.get(place)).or(bucket);
+            let requests = asked.map_or(0, |charge| charge.limit.requests());
+            rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode, outcome, requests });
         }
         let enforced = rulings.iter().filter(|ruling| ruling.enforced).map(|ruling| ruling.mode);
         let decision = Decision {

@@ -51,7 +51,7 @@ impl<'a> Policy<'a> {
             None => return None,
         };
         let Seen { limit: capacity, remaining, used, next, reset } = seen;
-        let (quota, window) = quota_and_window(rule, limit, capacity);
+        let (quota, window) = quota_and_window(limit, ruling.requests);
         let unit = (limit.kind() == LimitKind::Concurrency).then_some("concurrent-requests");
         let (name, resource) = (rule.name.as_str(), rule.resource.as_str());
         Some(Policy {
@@ -88,29 +88,13 @@ impl Seen {
 
 /// The rate in whole seconds. A window below one second is scaled to one; of any other fraction only the quota is said.
 #[inline]
-fn quota_and_window(rule: &Rule, limit: &Limit, capacity: u64) -> (u64, Option<u64>) {
-    let (quota, window) = (requests_at(rule, limit, capacity), limit.window().nanos());
-    let second = Span::SECOND.nanos();
+fn quota_and_window(limit: &Limit, quota: u64) -> (u64, Option<u64>) {
+    let (window, second) = (limit.window().nanos(), Span::SECOND.nanos());
     match (window / second, window % second) {
         _ if limit.kind() == LimitKind::Concurrency => (quota, None),
         (secs, 0) => (quota, Some(secs)),
         (0, part) => (scaled(quota, second, part), Some(1)),
         _ => (quota, None),
-    }
-}
-
-/// Units per window where the bucket has room for `capacity`. An override, a shard and a node's share change both
-/// alike; what a soft rule admits above its limit comes at the same rate.
-fn requests_at(rule: &Rule, limit: &Limit, capacity: u64) -> u64 {
-    let (requests, whole) = (limit.requests(), limit.capacity());
-    let excess = rule.spec.soft.map_or(0, |soft| scaled(whole, soft.percent.into(), 100).saturating_add(1));
-    match limit {
-        Limit::Gcra(_) | Limit::Queue(_) => match capacity.checked_sub(whole) {
-            Some(above) if above <= excess => requests,
-            _ if whole == 0 => capacity,
-            _ => scaled(requests, capacity, whole),
-        },
-        _ => capacity,
     }
 }
 

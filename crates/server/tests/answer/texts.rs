@@ -256,6 +256,8 @@ fn an_override_changes_the_numbers() {
 overrides:
   - { client_key: 'user:vip', rule: bucket, requests: 100, burst: 200 }
   - { client_key: 'user:vip', rule: window, requests: 1000 }
+  - { client_key: 'user:fast', rule: bucket, requests: 100 }
+  - { client_key: 'user:wide', rule: bucket, burst: 200 }
 ",
     );
     let policy = |user_id, tier| {
@@ -267,6 +269,8 @@ overrides:
     let pair = |policy: &str, limit: &str| (policy.to_owned(), limit.to_owned());
     assert_eq!(policy("1", "a"), pair("\"bucket\";q=10;w=60;tollgate-burst=20", "20"));
     assert_eq!(policy("vip", "a"), pair("\"bucket\";q=100;w=60;tollgate-burst=200", "200"));
+    assert_eq!(policy("fast", "a"), pair("\"bucket\";q=100;w=60;tollgate-burst=20", "20"));
+    assert_eq!(policy("wide", "a"), pair("\"bucket\";q=10;w=60;tollgate-burst=200", "200"));
     assert_eq!(policy("1", "b"), pair("\"window\";q=10;w=60", "10"));
     assert_eq!(policy("vip", "b"), pair("\"window\";q=1000;w=60", "1000"));
 }

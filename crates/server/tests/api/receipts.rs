@@ -1,0 +1,61 @@
+//! Reservations and slots: receipts that leave, come back, and are good once.
+
+use serde_json::json;
+
+use crate::rig::Rig;
+
+const RULES: &str = "
+key_by: client_key
+rules:
+  - { name: units, match: { endpoint: '/units' }, limit: { requests: 100, window: 1h, algorithm: fixed_window }, max_debt: 1000 }
+  - { name: flight, match: { endpoint: '/flight' }, limit: { algorithm: concurrency, slots: 2, slot_ttl: 30s } }
+";
+
+async fn left(rig: &Rig) -> u64 {
+    let json = rig.post("/v1/check", r#"{"client_key":"a","endpoint":"/units","cost":0}"#).await.json();
+    json["remaining"].as_u64().expect("a number")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reservation_settles_once_below_and_above_its_estimate() {
+    let rig = Rig::start(RULES);
+    for (real, expected) in [(4, 96), (10, 86), (25, 61)] {
+        let json = rig.post("/v1/reserve", r#"{"client_key":"a","endpoint":"/units","cost":10}"#).await.json();
+        let receipt = json["reservation"].as_str().expect("a receipt").to_owned();
+        for _ in 0..3 {
+            let body = json!({ "reservation": receipt, "cost": real }).to_string();
+            assert_eq!(rig.post("/v1/settle", &body).await.status, 200);
+            assert_eq!(left(&rig).await, expected, "settled at {real}, again and again");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_what_was_handed_out_is_taken_back() {
+    let rig = Rig::start(RULES);
+    let refused = rig.post("/v1/settle", r#"{"reservation":"tgr_AAAA","cost":1}"#).await;
+    assert_eq!((refused.status, &refused.json()["code"]), (400, &json!("unknown_receipt")));
+    let other = Rig::start(RULES);
+    let json = other.post("/v1/reserve", r#"{"client_key":"a","endpoint":"/units","cost":10}"#).await.json();
+    let body = json!({ "reservation": json["reservation"], "cost": 0 }).to_string();
+    assert_eq!(rig.post("/v1/settle", &body).await.status, 400, "another server's secret");
+    let json = other.post("/v1/reserve", r#"{"client_key":"a","endpoint":"/units","cost":1000}"#).await.json();
+    assert_eq!((&json["allowed"], &json["reservation"]), (&json!(false), &json!(null)), "nothing to settle");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slots_are_held_renewed_and_released_once() {
+    let rig = Rig::start(RULES);
+    let body = r#"{"client_key":"a","endpoint":"/flight"}"#;
+    let first = rig.post("/v1/slots/acquire", body).await.json();
+    let second = rig.post("/v1/slots/acquire", body).await.json();
+    assert_eq!((&first["remaining"], &second["remaining"], &first["ttl_ms"]), (&json!(1), &json!(0), &json!(30_000)));
+    assert_eq!(rig.post("/v1/slots/acquire", body).await.json()["allowed"], false);
+    let slot = json!({ "slot": first["slot"] }).to_string();
+    assert_eq!(rig.post("/v1/slots/renew", &slot).await.json(), json!({ "renewed": true, "ttl_ms": 30_000 }));
+    assert_eq!(rig.post("/v1/slots/release", &slot).await.json()["released"], true);
+    assert_eq!(rig.post("/v1/slots/release", &slot).await.json()["released"], false, "twice frees nobody else's");
+    assert_eq!(rig.post("/v1/slots/renew", &slot).await.json()["renewed"], false);
+    assert_eq!(rig.post("/v1/slots/acquire", body).await.json()["remaining"], 0, "the second still holds its own");
+    assert_eq!(rig.post("/v1/check", body).await.json()["rule"], json!(null), "a check holds no slot");
+}

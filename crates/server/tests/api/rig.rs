@@ -1,0 +1,109 @@
+//! A server on a port of its own, and somebody who calls it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use tollgate_server::api::Surface;
+use tollgate_server::config::Config;
+use tollgate_server::net::Address;
+use tollgate_server::run::Server;
+
+/// A server that ends with the test.
+pub struct Rig {
+    pub data: Vec<Address>,
+    pub admin: Address,
+    pub dir: TempDir,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Rig {
+    /// Serves these rules.
+    pub fn start(rules: &str) -> Rig {
+        Rig::with(rules, |_, _| {})
+    }
+
+    /// The same with other settings.
+    pub fn with(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("rules.yaml");
+        std::fs::write(&path, rules).expect("a file");
+        let mut config = Config { rules: Some(path), ..Config::for_test() };
+        change(&mut config, dir.path().to_owned());
+        let server = Server::bind(config, None).expect("a server");
+        let (admin, data): (Vec<_>, Vec<_>) =
+            server.addresses().into_iter().partition(|(surface, _)| *surface == Surface::Admin);
+        let data = data.into_iter().map(|(_, address)| address).collect();
+        let admin = admin.into_iter().map(|(_, address)| address).next().expect("an admin address");
+
+        tokio::spawn(server.run());
+        Rig { data, admin, dir }
+    }
+
+    /// Posts JSON to the data API.
+    pub async fn post(&self, path: &str, body: &str) -> Answer {
+        self.call("POST", path, "Content-Type: application/json\r\n", body).await
+    }
+
+    /// Calls the data API.
+    pub async fn call(&self, method: &str, path: &str, fields: &str, body: &str) -> Answer {
+        call(self.data.first().expect("an address"), method, path, fields, body).await
+    }
+}
+
+/// One call on a connection of its own.
+pub async fn call(address: &Address, method: &str, path: &str, fields: &str, body: &str) -> Answer {
+    let length = body.len();
+    let text = format!(
+        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n{fields}\r\n{body}"
+    );
+    let mut bytes = Vec::new();
+    let talk = async {
+        match address {
+            Address::Tcp(address) => {
+                let mut stream = TcpStream::connect(address).await?;
+                stream.write_all(text.as_bytes()).await?;
+                stream.read_to_end(&mut bytes).await
+            }
+            Address::Unix(path) => {
+                let mut stream = UnixStream::connect(path).await?;
+                stream.write_all(text.as_bytes()).await?;
+                stream.read_to_end(&mut bytes).await
+            }
+        }
+    };
+    timeout(Duration::from_secs(20), talk).await.expect("an answer in time").expect("an answer");
+    Answer::read(&bytes)
+}
+
+impl Answer {
+    fn read(bytes: &[u8]) -> Answer {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        let (head, body) = bytes.split_at(end + 4);
+        let head = String::from_utf8(head.to_vec()).expect("ASCII");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        Answer { status, head, body: body.to_vec() }
+    }
+
+    /// The body.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+
+    /// A header field.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let mut fields = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
+        fields.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+}
