@@ -169,13 +169,26 @@ fn overload(field: &Field, times: &Times, peak: &Standings, report: &mut Report)
             format!("{:.1}", calm / 1e3),
             format!("{:.1}", rate / 1e3),
             format!("{:.2}", kept.median()),
+            format!("{:.2}", median(|round| round.cpu)),
+            format!("{:.0} %", median(|round| round.busy) * 100.0),
             format!("{:.0}", median(|round| round.p99) / 1e3),
             format!("{:.0}", median(|round| round.unsent as f64) / 1e3),
             format!("{:.0}", median(|round| round.errors as f64)),
             megabytes(candidate.server.resident()),
         ]
     };
-    let heads = ["candidate", "peak, k/s", "goodput, k/s", "of peak", "p99 ms", "unsent, k", "errors", "resident MB"];
+    let heads = [
+        "candidate",
+        "peak, k/s",
+        "goodput, k/s",
+        "of peak",
+        "CPU µs per check",
+        "core used",
+        "p99 ms",
+        "unsent, k",
+        "errors",
+        "resident MB",
+    ];
     report.table(&heads, &both(field).map(row).collect::<Vec<_>>());
     tell_noise(&standings, report);
     if standings.has(TOLLGATE) {

@@ -29,6 +29,8 @@ pub struct Round {
     pub rate: f64,
     /// CPU of the server per check, in microseconds.
     pub cpu: f64,
+    /// Part of a core that the server used: well below 1 at a peak, something else was the bottleneck.
+    pub busy: f64,
     /// In microseconds, from request or from when it was due.
     pub p50: f64,
     pub p99: f64,
@@ -71,6 +73,7 @@ impl Round {
         Round {
             rate: outcome.rate * decided / outcome.answered.max(1) as f64 * checks,
             cpu: server / 1e3 / (decided * checks),
+            busy: server / own.wall,
             p50: micros(0.5),
             p99: micros(0.99),
             denied: outcome.denied as f64 / decided.max(1.0),
@@ -145,6 +148,7 @@ impl Standings {
                 format!("{:.2}", cpu.median()),
                 format!("{:.0} %", cpu.spread_percent()),
                 format!("{:.2}", cpu.over(&floor).median()),
+                format!("{:.0} %", sample(|round| round.busy * 100.0).median()),
                 format!("{:.0}", sample(|round| round.p50).median()),
                 format!("{:.0}", sample(|round| round.p99).median()),
                 format!("{:.1} %", sample(|round| round.denied * 100.0).median()),
@@ -169,13 +173,14 @@ impl Standings {
 }
 
 /// Headings of [`Standings::rows`].
-pub const HEADS: [&str; 11] = [
+pub const HEADS: [&str; 12] = [
     "candidate",
     "k checks/s",
     "±",
     "CPU µs per check",
     "±",
     "of echo",
+    "core used",
     "p50 µs",
     "p99 µs",
     "denied",

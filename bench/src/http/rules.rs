@@ -8,7 +8,7 @@ pub const CHECK: &str = r#"{"client_key":"{key}","endpoint":"/api/orders","tier"
 /// One rule that matches, and what it lets pass.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// More than any run asks for.
+    /// More than any run asks for, and the same that throttlecrab is asked with.
     Ample,
     /// One request a day for each key: all that follow are denied.
     One,
@@ -17,7 +17,7 @@ pub enum Limit {
 /// A file of `number` rules, of which one matches; the others are about paths and tiers that nobody asks for.
 pub fn file(number: usize, limit: Limit) -> String {
     let limit = match limit {
-        Limit::Ample => "{ requests: 1000000000, window: 1s, burst: 1000000000 }",
+        Limit::Ample => "{ requests: 1000000, window: 60s, burst: 1000000 }",
         Limit::One => "{ requests: 1, window: 1d, burst: 1 }",
     };
     let mut text = "rules:\n".to_owned();
