@@ -9,7 +9,7 @@ use tollgate_core::Clock;
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::api::seal::Sealer;
 use crate::api::tokens::Tokens;
@@ -233,6 +233,7 @@ pub fn serve(config: Config, log: Option<Lines>, announce: impl FnOnce(&str) -> 
         let mut signals = Signals::listen()?;
         let server = Server::bind(config, log)?;
         announce(&server.announcement())?;
+        count_panics(server.shared.metrics.clone());
         let (drain, hang_up) = (server.drain(), server.hang_up.clone());
         let hang_up = move || hang_up.notify_one();
         let signals = async {
@@ -245,6 +246,15 @@ pub fn serve(config: Config, log: Option<Lines>, announce: impl FnOnce(&str) -> 
             () = signals => bail!("stopped at once by a second signal"),
         }
     })
+}
+
+/// Panics are counted and logged as one line; what they were about may be somebody's key, and is left out.
+fn count_panics(metrics: Arc<Metrics>) {
+    std::panic::set_hook(Box::new(move |panic| {
+        metrics.panicked();
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        error!(place, "panicked; this is a bug in Tollgate");
+    }));
 }
 
 fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {

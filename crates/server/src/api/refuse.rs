@@ -64,6 +64,9 @@ pub(super) fn of_fault(fault: Fault) -> Refused {
         Fault::Expectation => refused(417, "expectation", "Expectation failed", "Only 100-continue can be expected."),
         Fault::BodyTooLarge => refused(413, "body_too_large", "Content too large", "Send less at once."),
         Fault::TooSlow => refused(408, "too_slow", "Request timeout", "The body did not arrive in time."),
+        Fault::Panicked => {
+            refused(500, "internal_error", "Internal server error", "A bug in Tollgate; its log says more.")
+        }
     };
     Refused { closes: true, ..refused }
 }

@@ -14,10 +14,10 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::WaitForCancellationFuture;
 use tollgate_core::Clock;
 
-use super::Answer;
 use super::chunked::{BadChunk, Chunked};
 use super::head::{Fault, Length, Parsed, parse};
 use super::render::{self, After};
+use super::{Answer, answer_or_fail};
 use crate::Reply;
 use crate::net::drain::LAST_CALL;
 use crate::net::{Deadline, Drain, NetLimits, Stream};
@@ -137,7 +137,7 @@ impl<'a> Connection<'a> {
                 Length::Known(length) => self.input.get(self.start..).and_then(|rest| rest.get(..length as usize)),
                 Length::Chunked => Some(self.body.as_slice()),
             };
-            answer.answer(plan, body.unwrap_or_default(), &mut self.reply).await;
+            answer_or_fail(answer, plan, body.unwrap_or_default(), &mut self.reply).await;
             if let Length::Known(length) = call.length {
                 self.start += length as usize; // read whole, so it fits
             }

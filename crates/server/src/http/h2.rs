@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Answer, Fault, Head};
+use super::{Answer, Fault, Head, answer_or_fail};
 use crate::Reply;
 use crate::net::{Drain, NetLimits, Rewound, Stream};
 
@@ -117,7 +117,7 @@ async fn respond<A: Answer>(request: Request<Incoming>, limits: &NetLimits, answ
     let plan = opened.map(|(plan, _)| plan);
     if let Some((plan, max_body)) = opened {
         match timeout(limits.body_timeout, Limited::new(body, max_body).collect()).await {
-            Ok(Ok(body)) => answer.answer(plan, &body.to_bytes(), &mut reply).await,
+            Ok(Ok(body)) => answer_or_fail(answer, plan, &body.to_bytes(), &mut reply).await,
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
                 answer.refuse(Fault::BodyTooLarge, &mut reply);
             }

@@ -67,6 +67,8 @@ pub enum Fault {
     BodyTooLarge,
     /// The body did not come in time.
     TooSlow,
+    /// Answering it panicked: a bug of ours.
+    Panicked,
 }
 
 /// Reads the head at the start of `bytes`; `None` if more bytes are needed.

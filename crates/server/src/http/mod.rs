@@ -15,7 +15,11 @@ mod status;
 
 pub use head::{Fault, Head, Length, Parsed, parse};
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tollgate_core::Clock;
 
@@ -40,6 +44,22 @@ pub trait Answer: Send + Sync + 'static {
     fn answered(&self, plan: Option<Self::Plan>, status: u16);
 }
 
+/// Answers a call. One that panics is a bug, and is answered as such; it takes nothing else down.
+async fn answer_or_fail<A: Answer>(answer: &A, plan: A::Plan, body: &[u8], reply: &mut Reply) {
+    let panicked = {
+        let mut answering = pin!(answer.answer(plan, body, reply));
+        poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(|()| false),
+            Err(_) => Poll::Ready(true), // the hook has told what happened
+        })
+        .await
+    };
+    if panicked {
+        reply.clear();
+        answer.refuse(Fault::Panicked, reply);
+    }
+}
+
 /// Serves one connection until it ends.
 pub async fn serve(stream: Stream, limits: &NetLimits, drain: &Drain, clock: &dyn Clock, answer: &Arc<impl Answer>) {
     if speaks_h2(&stream) {
@@ -54,4 +74,43 @@ pub async fn serve(stream: Stream, limits: &NetLimits, drain: &Drain, clock: &dy
 /// True if the handshake agreed on HTTP/2.
 fn speaks_h2(stream: &Stream) -> bool {
     matches!(stream, Stream::Tls(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Panics when it is asked to.
+    struct Clumsy;
+
+    impl Answer for Clumsy {
+        type Plan = bool;
+
+        fn open(&self, _: &Head<'_>, _: &mut Reply) -> Option<(bool, usize)> {
+            None
+        }
+
+        async fn answer(&self, panics: bool, _: &[u8], reply: &mut Reply) {
+            reply.body.push(b'x');
+            assert!(!panics, "as it was asked to");
+            reply.status = 200;
+        }
+
+        fn refuse(&self, fault: Fault, reply: &mut Reply) {
+            assert_eq!(fault, Fault::Panicked);
+            (reply.status, reply.close) = (500, true);
+        }
+
+        fn answered(&self, _: Option<bool>, _: u16) {}
+    }
+
+    #[tokio::test]
+    async fn a_call_that_panics_is_answered_with_500_and_nothing_half_done() {
+        let mut reply = Reply::default();
+        answer_or_fail(&Clumsy, true, b"", &mut reply).await;
+        assert_eq!((reply.status, reply.body.len(), reply.close), (500, 0, true));
+        reply.clear();
+        answer_or_fail(&Clumsy, false, b"", &mut reply).await;
+        assert_eq!((reply.status, reply.body.as_slice()), (200, &b"x"[..]));
+    }
 }

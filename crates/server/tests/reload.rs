@@ -1,0 +1,129 @@
+//! Rules that change while they are asked: nothing is dropped, nothing is mixed, and the decision log proves it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tollgate_server::api::Surface;
+use tollgate_server::config::Config;
+use tollgate_server::net::Address;
+use tollgate_server::run::Server;
+
+const CLIENTS: usize = 4;
+const RELOADS: u64 = 12;
+
+/// Two rules whose numbers belong together: a decision that mixed two generations would show two different ones.
+fn write_rules(path: &Path, number: u64) {
+    let rule = |name: &str| {
+        format!(
+            "  - {{ name: {name}, key_by: client_key, limit: {{ requests: {number}, window: 1h, algorithm: fixed_window }} }}\n"
+        )
+    };
+    let text = format!("rules:\n{}{}", rule("one"), rule("two"));
+    let fresh = path.with_extension("new");
+    fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, path)).expect("a file");
+}
+
+async fn check(stream: &mut TcpStream, key: usize) -> Value {
+    let body = format!("{{\"client_key\":\"user:{key}\"}}");
+    let text = format!("POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(text.as_bytes()).await.expect("a connection that stays");
+    let mut bytes = Vec::new();
+    loop {
+        assert!(stream.read_buf(&mut bytes).await.expect("an answer") > 0, "closed without an answer");
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+            if body.len() == length.parse::<usize>().expect("a number") {
+                return serde_json::from_str(body).expect("JSON");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_is_answered_under_exactly_one_generation() {
+    let dir = tempfile::tempdir().unwrap();
+    let (rules, log) = (dir.path().join("rules.yaml"), dir.path().join("decisions.log"));
+    write_rules(&rules, 1_000_000);
+    let config = Config {
+        rules: Some(rules.clone()),
+        reload_interval: Duration::from_millis(10),
+        decision_log: Some(log.to_string_lossy().into_owned()),
+        ..Config::for_test()
+    };
+    let server = Server::bind(config, None).unwrap();
+    let address = server.addresses().into_iter().find(|(surface, _)| *surface == Surface::Data).unwrap().1;
+    let Address::Tcp(address) = address else { panic!("a TCP address") };
+    let drain = server.drain();
+    let running = tokio::spawn(server.run());
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|key| {
+            let stop = stop.clone();
+            tokio::spawn(async move {
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                let (mut answered, mut last) = (0_u64, 0);
+                let mut limits: BTreeMap<u64, u64> = BTreeMap::new();
+                while !stop.load(Ordering::Relaxed) {
+                    let answer = check(&mut stream, key).await;
+                    let generation = answer["generation"].as_u64().unwrap();
+                    assert!(generation >= last, "generations never go back");
+                    last = generation;
+                    answered += 1;
+                    for rule in answer["rules"].as_array().unwrap() {
+                        let limit = rule["limit"].as_u64().unwrap();
+                        assert_eq!(*limits.entry(generation).or_insert(limit), limit, "one generation, one limit");
+                    }
+                }
+                (answered, last, limits)
+            })
+        })
+        .collect();
+    for number in 1..=RELOADS {
+        sleep(Duration::from_millis(300)).await; // longer than it takes to be sure that a file has settled
+        if number % 3 == 0 {
+            fs::write(&rules, "rules: [{ limit: { requests: oops").unwrap(); // half of a file: changes nothing
+            sleep(Duration::from_millis(300)).await;
+        }
+        write_rules(&rules, 1_000_000 + number);
+    }
+    sleep(Duration::from_secs(2)).await;
+    stop.store(true, Ordering::Relaxed);
+
+    let mut answered = 0;
+    let mut limits: BTreeMap<u64, u64> = BTreeMap::new();
+    for client in clients {
+        let (count, last, seen) = client.await.unwrap();
+        answered += count;
+        assert!(last <= 1 + RELOADS, "invalid rules are no generation");
+        assert_eq!(seen.get(&last), Some(&(1_000_000 + RELOADS)), "everybody ends under the last rules");
+        for (generation, limit) in seen {
+            assert_eq!(*limits.entry(generation).or_insert(limit), limit, "clients agree");
+        }
+    }
+    drain.begin();
+    assert_eq!(timeout(Duration::from_secs(20), running).await.unwrap().unwrap(), 0);
+
+    let lines: Vec<Value> =
+        fs::read_to_string(&log).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len() as u64, answered, "one line per answer, none lost");
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["allowed"] == true && line["key"].as_str().is_some_and(|key| !key.contains("user")))
+    );
+    let logged: BTreeMap<u64, usize> = lines.iter().fold(BTreeMap::new(), |mut counts, line| {
+        *counts.entry(line["generation"].as_u64().unwrap()).or_default() += 1;
+        counts
+    });
+    assert!(limits.keys().all(|generation| logged.contains_key(generation)), "what was answered is what was logged");
+}
