@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tokio::sync::Notify;
 use tollgate_core::Clock;
 use tollgate_engine::Engine;
@@ -261,7 +261,9 @@ fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {
     let data = config.http.iter().map(|address| (Surface::Data, address));
     let admin = config.admin.iter().chain(&config.metrics).map(|address| (Surface::Admin, address));
     data.chain(admin)
-        .map(|(surface, address)| Ok((surface, Listener::bind(address).with_context(|| hint(surface))?)))
+        .map(|(surface, address)| {
+            Ok((surface, Listener::bind(address).map_err(|error| anyhow!("{error:#}; {}", hint(surface)))?))
+        })
         .collect()
 }
 

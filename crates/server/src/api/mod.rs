@@ -147,8 +147,8 @@ impl Answer for Api {
     async fn answer(&self, plan: Plan, body: &[u8], reply: &mut Reply) {
         let shared = &*self.shared;
         match plan.route {
-            Route::Check(_) => check::check(shared, plan, body, reply).await,
-            Route::Batch => check::batch(shared, plan, body, reply).await,
+            Route::Check(_) => check::check(shared, plan, body, reply),
+            Route::Batch => check::batch(shared, plan, body, reply),
             Route::Reserve => reserve::reserve(shared, plan, body, reply).await,
             Route::Settle => reserve::settle(shared, body, reply).await,
             Route::Acquire => reserve::acquire(shared, plan, body, reply).await,

@@ -18,7 +18,7 @@ use super::fault::{Code, fault, within};
 pub struct Asked<'a> {
     known: [Option<Cow<'a, str>>; Attribute::ALL.len()],
     namespace: Option<Cow<'a, str>>,
-    custom: SmallVec<[(Cow<'a, str>, Cow<'a, str>); 2]>,
+    custom: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     cost: Option<u64>,
     peek: Option<bool>,
 }
@@ -234,7 +234,7 @@ impl<'de: 'a, 'a> Visitor<'de> for TextSeed<'a> {
 }
 
 /// Attributes of the caller's own.
-struct CustomSeed<'s, 'a>(&'s mut SmallVec<[(Cow<'a, str>, Cow<'a, str>); 2]>);
+struct CustomSeed<'s, 'a>(&'s mut Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for CustomSeed<'_, 'a> {
     type Value = ();
