@@ -130,7 +130,7 @@ fn requests_that_ask_different_things_of_one_bucket_are_not_decided_together() {
     assert!(!together.is_allowed(), "two holders in one slot");
     let many = vec![user("1"); 1025];
     assert!(
-        matches!(&rate.decide_all_now(&many).verdict, Verdict::Invalid(error) if error.code == "too-many-requests")
+        matches!(&rate.decide_all_now(&many).verdict, Verdict::Invalid(error) if error.code == "too_many_requests")
     );
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, check, completions, config, man, rules, serve};
+use crate::commands::{bench, check, completions, config, explain, man, rules, serve};
 
 /// Decides, for every request of an API, whether it may pass.
 #[derive(Debug, Parser)]
@@ -20,8 +20,10 @@ pub enum Command {
     Serve(Box<serve::Args>),
     /// Print the configuration in effect, and where each value comes from
     Config(Box<config::Args>),
-    /// Decide requests against a rules file, in this process
+    /// Decide requests: by a rules file in this process, or by a running server
     Check(Box<check::Args>),
+    /// Tell of every rule what it makes of a request, here or on a running server
+    Explain(Box<explain::Args>),
     /// Work on rules files: lint, explain, test, fmt
     #[command(subcommand)]
     Rules(rules::Command),
@@ -47,10 +49,15 @@ const FIRST_MINUTE: &str = r#"The first minute:
        tollgate check --rules rules.yaml --api-key abc --tier free \
          --endpoint "POST /api/orders"
   4. Why? Which rules apply?
-       tollgate rules explain --rules rules.yaml --api-key abc --tier free \
+       tollgate explain --rules rules.yaml --api-key abc --tier free \
          --endpoint "POST /api/orders"
   5. Keep it so, in CI (see tollgate rules test --help):
        tollgate rules test rules.test.yaml
+  6. Serve it; a changed file is read again:
+       tollgate serve --rules rules.yaml
+  7. Ask the server, from here or with the curl line that it printed:
+       tollgate check --url http://127.0.0.1:8080 --api-key abc --tier free \
+         --endpoint "POST /api/orders"
 
 Every command takes --help with examples, and --json where it has something to
 tell. Colours appear on a terminal only; NO_COLOR=1 turns them off.

@@ -1,11 +1,13 @@
-//! `tollgate`, the one binary: commands that need no server, and the place where later ones hang in.
+//! `tollgate`, the one binary: the server, those who ask it, and what works on rules without one.
 //!
 //! This file only wires: arguments to a command, its answer to an exit code. See [`cli`] for what can be asked.
 
 mod cli;
+mod client;
 mod commands;
 mod exit;
 mod input;
+mod judge;
 mod load;
 mod output;
 mod render;

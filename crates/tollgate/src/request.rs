@@ -1,7 +1,8 @@
 //! A request as flags, as JSON, or as a step of a table: owned, until it is asked.
 
+use anyhow::{Result, bail};
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tollgate_core::{Attribute, Request, SlotId};
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::nearest;
@@ -110,6 +111,27 @@ impl OwnedRequest {
         }
         (request.custom, request.slot) = (custom, slot);
         if self.peek { request.peek() } else { request }
+    }
+
+    /// The request as the HTTP interface takes it.
+    pub fn to_json(&self) -> Result<Value> {
+        if self.in_flight {
+            bail!("--in-flight needs --rules: a check holds no slot on a server, /v1/slots/acquire does");
+        }
+        let mut fields = Map::new();
+        let known = self.attributes.iter().filter(|(name, _)| Attribute::from_name(name).is_some());
+        fields.extend(known.map(|(name, value)| (name.clone(), value.as_str().into())));
+        fields.extend(self.namespace.iter().map(|name| ("namespace".to_owned(), name.as_str().into())));
+        fields.insert("cost".to_owned(), self.cost.into());
+        if self.peek {
+            fields.insert("peek".to_owned(), true.into());
+        }
+        let custom: Map<String, Value> =
+            self.custom().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        if !custom.is_empty() {
+            fields.insert("attributes".to_owned(), custom.into());
+        }
+        Ok(fields.into())
     }
 
     /// In one line: `api_key=abc endpoint="GET /x" cost=2`.
@@ -233,6 +255,21 @@ mod tests {
         let request = OwnedRequest::from_json(text).unwrap();
         assert_eq!(request.summary(), "region=eu client_key=user:42 endpoint=\"POST /x\" cost=3");
         assert_eq!(request.custom(), [("region", "eu")]);
+    }
+
+    #[test]
+    fn writes_what_it_reads() {
+        let request = OwnedRequest {
+            namespace: Some("shop".to_owned()),
+            attributes: [("region", "eu"), ("user_id", "42")].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec(),
+            cost: 3,
+            peek: true,
+            in_flight: false,
+        };
+        let text = request.to_json().unwrap().to_string();
+        assert_eq!(OwnedRequest::from_json(&text), Ok(request));
+        let held = OwnedRequest { in_flight: true, ..OwnedRequest::default() };
+        assert!(held.to_json().unwrap_err().to_string().contains("/v1/slots/acquire"));
     }
 
     #[test]

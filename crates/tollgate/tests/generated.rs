@@ -33,6 +33,7 @@ fn every_command_has_a_page() {
         "tollgate-check.1",
         "tollgate-completions.1",
         "tollgate-config.1",
+        "tollgate-explain.1",
         "tollgate-man.1",
         "tollgate-rules-explain.1",
         "tollgate-rules-fmt.1",

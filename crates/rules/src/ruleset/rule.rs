@@ -114,7 +114,7 @@ impl Rule {
     pub(super) fn ask(&self, limit: &Limit, request: &Request<'_>, cost: u64) -> Option<Ask> {
         match (limit, request.purpose) {
             (Limit::Concurrency(_), Purpose::Consume) => request.slot.map(Ask::Hold),
-            (Limit::Concurrency(_), Purpose::Peek) => Some(Ask::Peek(1)),
+            (Limit::Concurrency(_), Purpose::Peek) => request.slot.map(|_| Ask::Peek(1)),
             (Limit::Concurrency(_), Purpose::Report) => None,
             (_, Purpose::Consume) => Some(Ask::Consume(cost)),
             (_, Purpose::Peek) => Some(Ask::Peek(cost)),

@@ -73,8 +73,8 @@ pub enum RefusedStatus {
 pub struct Asking {
     /// By which of its names the API was called.
     pub dialect: Dialect,
-    /// The call asked for 429 (`?status=429`).
-    pub refuse_by_status: bool,
+    /// Whether a denial is a status of its own (`?status=429`); `None` leaves it to the configuration.
+    pub refuse_by_status: Option<bool>,
     /// The media type of a refusal by status.
     pub media: Media,
     /// A random number, drawn for this answer: where in the jitter its wait falls.
@@ -126,7 +126,7 @@ pub fn answer(decision: &Decision, asking: &Asking, config: &AnswerConfig, reply
         return problem(&Problem::from(&**error), reply);
     }
     let case = Case::of(decision, asking, config);
-    let by_status = asking.refuse_by_status || config.refused_status == RefusedStatus::TooManyRequests;
+    let by_status = asking.refuse_by_status.unwrap_or(config.refused_status == RefusedStatus::TooManyRequests);
     let refused = by_status && decision.verdict == Verdict::Deny;
     let (status, media) = match case.retry {
         _ if !refused => (200, Media::Json),

@@ -48,7 +48,7 @@ pub struct Shared {
     pub scrape: Scrape,
     /// The end, once it has begun.
     pub drain: Drain,
-    /// What was settled above its estimate.
+    /// What was settled.
     pub settlements: Settlements,
 }
 
@@ -63,7 +63,7 @@ pub struct Api {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     route: Route,
-    refuse_by_status: bool,
+    refuse_by_status: Option<bool>,
     media: Media,
 }
 
@@ -104,9 +104,10 @@ impl Api {
             return Err(refuse::NOT_JSON);
         }
         let refuse_by_status = match head.query {
-            None | Some("") => false,
-            Some("status=429") => true,
-            Some("status=200") => false,
+            Some("status=429") => Some(true),
+            Some("status=200") => Some(false),
+            None | Some("") => None,
+            Some(_) if route.only_reads() => None,
             Some(_) => return Err(refuse::UNKNOWN_PARAMETER),
         };
         Ok(Plan { route, refuse_by_status, media: head.accept.map_or(Media::Problem, Media::accepted) })

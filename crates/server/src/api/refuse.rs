@@ -21,8 +21,7 @@ const fn refused(status: u16, code: &'static str, title: &'static str, detail: &
     Refused { status, code, title, detail, field: None, closes: false }
 }
 
-pub(super) const NO_SUCH_PATH: Refused =
-    refused(404, "no_such_path", "Not found", "There is no such path; POST /v1/check decides a request.");
+pub(super) const NO_SUCH_PATH: Refused = refused(404, "no_such_path", "Not found", "There is no such path here.");
 pub(super) const ONLY_POST: Refused = Refused {
     field: Some(("Allow", "POST")),
     ..refused(405, "method_not_allowed", "Method not allowed", "Use POST: a check changes what is left.")

@@ -1,7 +1,7 @@
 //! `/v1/reserve`, `/v1/settle` and `/v1/slots/…`: requests that are not over with their decision.
 //!
 //! Nothing is kept for them here: what a caller holds is a signed receipt. That a receipt refunds once is the store's
-//! promise; that it charges once is kept here, in a bounded memory of what was settled above its estimate.
+//! promise; that it charges once is kept here, in a bounded memory of what was settled.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -71,8 +71,7 @@ pub(super) async fn settle(shared: &Shared, body: &[u8], reply: &mut Reply) {
     if shared.clock.now().since(made) > SETTLE_WITHIN {
         return refuse(&refuse::EXPIRED_RECEIPT, reply);
     }
-    let above = cost > reservation.cost();
-    if above && !reservation.number().is_none_or(|number| shared.settlements.first(number)) {
+    if !reservation.number().is_none_or(|number| shared.settlements.first(number)) {
         return say(200, "{\"settled\":false,\"refunded\":0,\"extended\":0}", reply);
     }
     match shared.engine.settle(reservation, cost).await {
@@ -119,7 +118,7 @@ fn slot(shared: &Shared, body: &[u8], reply: &mut Reply) -> Option<Reservation> 
     opened.map(|opened| opened.reservation)
 }
 
-/// Reservations that were settled above their estimate, so that doing it twice charges once.
+/// Reservations that were settled, so that doing it twice changes nothing.
 #[derive(Debug, Default)]
 pub struct Settlements(Mutex<(HashSet<u64>, VecDeque<u64>)>);
 

@@ -14,6 +14,8 @@ use super::{Config, ConfigError, Mistake, Resolved, SETTINGS, Setting, UnknownVa
 const FILE_VARIABLE: &str = "TOLLGATE_CONFIG";
 /// What every variable of ours begins with.
 const PREFIX: &str = "TOLLGATE_";
+/// What those commands read that ask a server; on a machine that does both, the server has nothing to say about them.
+const OF_CLIENTS: [&str; 2] = ["TOLLGATE_URL", "TOLLGATE_TOKEN"];
 /// What Kubernetes sets in every container next to a service named `tollgate`; nobody wrote these.
 const OF_KUBERNETES: [&str; 2] = ["TOLLGATE_SERVICE_", "TOLLGATE_PORT"];
 
@@ -101,7 +103,8 @@ impl Sources {
         let known: Vec<String> = SETTINGS.iter().map(Setting::variable).chain([FILE_VARIABLE.to_owned()]).collect();
         let unknown = self.environment.keys().filter(|name| {
             let of_kubernetes = OF_KUBERNETES.iter().any(|prefix| name.starts_with(prefix));
-            name.starts_with(PREFIX) && !of_kubernetes && !known.contains(name)
+            let of_others = of_kubernetes || OF_CLIENTS.contains(&name.as_str());
+            name.starts_with(PREFIX) && !of_others && !known.contains(name)
         });
         let meant = |name: &str| {
             let word = name.strip_prefix(PREFIX).unwrap_or(name);

@@ -300,6 +300,7 @@ fn unknown_variables_are_told_with_what_was_meant() {
         ("TOLLGATE_MAXCONNECTIONS", "x"),
         ("TOLLGATE_ZZZZZZZZ", "x"),
         ("TOLLGATE_SERVICE_HOST", "10.0.0.1"),
+        ("TOLLGATE_URL", "http://127.0.0.1:8080"),
         ("TOLLGATE_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
     ]);
     let resolved = Sources { environment, ..Sources::default() }.resolve().unwrap();

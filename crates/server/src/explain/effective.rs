@@ -6,89 +6,11 @@ use tollgate_rules::ruleset::Rule;
 use tollgate_rules::spec::{Align, Cost, Lease, LimitSpec, MatchSpec, Missing, Mode, OnFail};
 use tollgate_rules::{Case, duration};
 
-/// Label and text of every effective value, in the order in which people ask for them.
-pub fn effective_text(rule: &Rule) -> Vec<(&'static str, String)> {
-    let spec = &rule.spec;
-    let mut lines = vec![
-        ("match", matches_text(&spec.matches)),
-        ("key_by", spec.key_by.as_ref().map(ToString::to_string).unwrap_or_default()),
-        ("limit", rule.limit.map_or_else(|| "unlimited".to_owned(), |limit| limit_text(rule, &limit))),
-        ("cost", cost_text(&spec.cost)),
-        ("policy", policy_text(rule)),
-    ];
-    if !spec.replaces.is_empty() {
-        lines.push(("replaces", spec.replaces.join(", ")));
-    }
-    if let Some(description) = &spec.description {
-        lines.insert(0, ("about", description.trim_end().to_owned()));
-    }
-    lines
-}
-
-/// The limit that applies, which an override may have changed.
-pub fn limit_text(rule: &Rule, limit: &Limit) -> String {
-    let name = rule.spec.limit.as_ref().map_or_else(|| limit.kind().name(), |spec| spec.algorithm.name());
-    let window = duration::display(limit.window().nanos());
-    let align = match rule.spec.limit.as_ref().map(|spec| spec.align) {
-        Some(Align::Key) => ", windows offset by key",
-        _ => "",
-    };
-    if limit.capacity() == 0 {
-        return format!("{name}, lets nothing pass");
-    }
-    match limit {
-        Limit::Gcra(gcra) => format!(
-            "{name}, {} per {window}, burst {}, one every {}",
-            gcra.requests(),
-            gcra.burst(),
-            duration::display(interval(limit).unwrap_or(0)),
-        ),
-        Limit::Queue(queue) => format!(
-            "{name} as queue, {} per {window}, waits up to {}, {} at most",
-            queue.requests(),
-            duration::display(queue.max_delay().nanos()),
-            queue.capacity(),
-        ),
-        Limit::Concurrency(slots) => format!("{name}, {} slots of {window} each", slots.slots()),
-        other => format!("{name}, {} per {window}{align}", other.requests()),
-    }
-}
-
 /// Nanoseconds in which one unit comes back.
 fn interval(limit: &Limit) -> Option<u64> {
     match limit {
         Limit::Gcra(_) | Limit::Queue(_) => limit.window().nanos().checked_div(limit.requests()),
         _ => None,
-    }
-}
-
-fn policy_text(rule: &Rule) -> String {
-    let spec = &rule.spec;
-    let mut words = vec![
-        mode_name(spec.mode).to_owned(),
-        format!("on_fail {}", on_fail_name(rule.on_fail)),
-        format!("consistency {}", spec.consistency.name()),
-        format!("missing {}", missing_name(spec.missing)),
-    ];
-    words.extend(spec.count_denied.then(|| "count_denied".to_owned()));
-    words.extend(spec.soft.map(|soft| format!("soft {}%", soft.percent)));
-    words.extend(spec.max_debt.map(|debt| format!("max_debt {debt}")));
-    words.extend((spec.shards > 1).then(|| format!("{} shards", spec.shards)));
-    words.extend(spec.max_memory.map(|percent| format!("max_memory {percent}%")));
-    words.extend(spec.lease.map(lease_text).map(|lease| format!("lease {lease}")));
-    words.extend((rule.resource != rule.name).then(|| format!("told as {}", rule.resource)));
-    words.join(", ")
-}
-
-fn matches_text(matches: &MatchSpec) -> String {
-    let conditions = conditions(matches);
-    match conditions.is_empty() {
-        true => "every request".to_owned(),
-        false => conditions
-            .iter()
-            .map(|(name, patterns)| format!("{name}: {}", patterns.join(", ")))
-            .collect::<Vec<_>>()
-            .join("; "),
     }
 }
 
@@ -104,16 +26,6 @@ fn conditions(matches: &MatchSpec) -> Vec<(&str, Vec<String>)> {
         ("endpoint", matcher.any.iter().map(ToString::to_string).chain(none).collect())
     });
     attributes.chain(endpoint).collect()
-}
-
-fn cost_text(cost: &Cost) -> String {
-    match cost {
-        Cost::Fixed(cost) => cost.to_string(),
-        Cost::ByMatch(cases) => {
-            let cases = cases.iter().map(|case| format!("{} for {}", case.cost, matches_text(&case.matches)));
-            cases.collect::<Vec<_>>().join("; ")
-        }
-    }
 }
 
 fn lease_text(lease: Lease) -> String {

@@ -1,11 +1,12 @@
 //! Why a request would pass: every rule, whether it applies and if not why, its key, its limit with all defaults filled
-//! in, how its bucket stands. For people and for programs; slow and complete.
+//! in, how its bucket stands. As JSON, from which the command line makes text; slow and complete.
 
 mod effective;
 
-pub use effective::{effective_json, effective_text, limit_json, limit_text};
+pub use effective::{effective_json, limit_json};
 
 use serde_json::{Map, Value, json};
+use tollgate_core::Wait;
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::{Explanation, RuleId, Standing};
 
@@ -42,13 +43,30 @@ impl Case {
             fields.insert("charged".to_owned(), charge.ask.cost().into());
             let limit = rule.spec.limit.as_ref().map(|spec| limit_json(spec, &charge.limit));
             fields.insert("limit".to_owned(), limit.into());
-            let used = ruling(&self.before, rule.id).and_then(|ruling| ruling.outcome).map(|outcome| outcome.used);
-            fields.insert("used_before".to_owned(), used.into());
-            let outcome = ruling(&self.decision, rule.id).map(|ruling| !ruling.refused());
-            fields.insert("allowed".to_owned(), outcome.into());
+            if let Some(before) = ruling(&self.before, rule.id).and_then(|ruling| ruling.outcome) {
+                fields.insert("used_before".to_owned(), before.used.into());
+                fields.insert("remaining_before".to_owned(), before.remaining.into());
+            }
+            fields.extend(ruling(&self.decision, rule.id).map(outcome_json).unwrap_or_default());
         }
         fields
     }
+}
+
+/// What a rule made of the request; without numbers where nobody counted.
+fn outcome_json(ruling: &Ruling) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("allowed".to_owned(), (!ruling.refused()).into());
+    if let Some(outcome) = &ruling.outcome {
+        fields.insert("remaining".to_owned(), outcome.remaining.into());
+        fields.insert("reset_after_ms".to_owned(), outcome.reset_after.millis_ceil().into());
+        match outcome.wait {
+            Wait::None => {}
+            Wait::For(wait) => drop(fields.insert("retry_after_ms".to_owned(), wait.millis_ceil().into())),
+            Wait::Never => drop(fields.insert("never".to_owned(), true.into())),
+        }
+    }
+    fields
 }
 
 /// A decision as `/v1/check` answers it.
@@ -59,12 +77,12 @@ pub fn decision_json(decision: &Decision) -> Value {
 }
 
 /// What a rule said in a decision.
-pub fn ruling(decision: &Decision, rule: RuleId) -> Option<&Ruling> {
+fn ruling(decision: &Decision, rule: RuleId) -> Option<&Ruling> {
     decision.rulings().iter().find(|ruling| ruling.rule == rule)
 }
 
 /// Why a rule does not apply.
-pub fn why_not(standing: &Standing<'_>) -> Option<String> {
+fn why_not(standing: &Standing<'_>) -> Option<String> {
     Some(match standing {
         Standing::Applies { .. } | Standing::Unlimited => return None,
         Standing::Off => "its mode is off".to_owned(),

@@ -20,13 +20,13 @@ pub(super) enum After {
 pub(super) fn reply(reply: &Reply, after: After, head_only: bool, now: Time, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     match reply.status {
-        200 => put(out, b"HTTP/1.1 200 OK\r\ndate: "),
+        200 => put(out, b"HTTP/1.1 200 OK\r\nDate: "),
         code => {
             put(out, b"HTTP/1.1 ");
             put(out, digits.format(code).as_bytes());
             put(out, b" ");
             put(out, status::reason(code).as_bytes());
-            put(out, b"\r\ndate: ");
+            put(out, b"\r\nDate: ");
         }
     }
     put(out, &date::at(now));
@@ -36,14 +36,14 @@ pub(super) fn reply(reply: &Reply, after: After, head_only: bool, now: Time, out
         put(out, b": ");
         put(out, value);
     }
-    put(out, b"\r\ncontent-length: ");
+    put(out, b"\r\nContent-Length: ");
     put(out, digits.format(reply.body.len()).as_bytes());
     put(
         out,
         match after {
             After::Open => b"\r\n\r\n",
-            After::OpenSaidSo => b"\r\nconnection: keep-alive\r\n\r\n",
-            After::Close => b"\r\nconnection: close\r\n\r\n",
+            After::OpenSaidSo => b"\r\nConnection: keep-alive\r\n\r\n",
+            After::Close => b"\r\nConnection: close\r\n\r\n",
         },
     );
     if !head_only {

@@ -50,7 +50,7 @@ fn user(id: &str) -> Request<'_> {
 }
 
 fn by_status() -> Asking {
-    Asking { refuse_by_status: true, ..Asking::default() }
+    Asking { refuse_by_status: Some(true), ..Asking::default() }
 }
 
 fn rendered(decision: &Decision, asking: &Asking, config: &AnswerConfig) -> Reply {

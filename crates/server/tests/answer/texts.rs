@@ -94,6 +94,8 @@ fn the_status_of_a_refusal_is_the_calls_choice_or_the_settings() {
     assert_eq!(status(&denied, Asking::default(), &refuse), 429);
     assert_eq!(status(&denied, by_status(), &plain), 429);
     assert_eq!(status(&allowed, by_status(), &refuse), 200);
+    let by_body = Asking { refuse_by_status: Some(false), ..Asking::default() };
+    assert_eq!(status(&denied, by_body, &refuse), 200, "the call has the last word");
 }
 
 #[test]

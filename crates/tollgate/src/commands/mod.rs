@@ -4,6 +4,7 @@ pub mod bench;
 pub mod check;
 pub mod completions;
 pub mod config;
+pub mod explain;
 pub mod man;
 pub mod rules;
 pub mod serve;
@@ -21,6 +22,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Serve(args)) => serve::run(&args, out),
         Some(Command::Config(args)) => config::run(&args, out),
         Some(Command::Check(args)) => check::run(&args, out),
+        Some(Command::Explain(args)) => explain::run(&args, out),
         Some(Command::Rules(command)) => rules::run(&command, out),
         Some(Command::Bench(args)) => bench::run(&args, out),
         Some(Command::Completions(args)) => completions::run(&args, out),

@@ -1,12 +1,14 @@
 //! Values as people and programs read them. Text from files and arguments goes through [`visible`] on its way out.
 
 mod decision;
+mod explained;
 mod palette;
 mod report;
 mod span;
 mod table;
 
-pub use decision::{decision_text, headline, ruling_text};
+pub use decision::{Shown, ruling_text};
+pub use explained::{effective_text, explained_text};
 pub use palette::Palette;
 pub use report::{colour_report, problem_json};
 pub use span::for_people;

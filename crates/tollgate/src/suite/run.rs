@@ -13,7 +13,7 @@ use tollgate_store::Memory;
 use super::Table;
 use super::expect::{Expected, Mismatch};
 use super::step::{Action, Ask, Step};
-use crate::render::{Palette, headline, ruling_text};
+use crate::render::{Palette, Shown, ruling_text};
 
 /// How a table went.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub fn run(table: Table) -> Verdict {
 fn decision_line(decision: &Decision) -> String {
     match &decision.verdict {
         Answer::Invalid(error) => format!("invalid: {error}"),
-        _ => headline(decision, Palette { colour: false }),
+        _ => Shown::from(decision).headline(Palette { colour: false }),
     }
 }
 

@@ -1,0 +1,137 @@
+//! Where a server is: `http://HOST:PORT`, `https://HOST:PORT`, `unix:/path`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use hyper::Uri;
+
+/// A server's address, read and checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    place: Place,
+    /// What stands before every path; empty, or begins with `/` and does not end with it.
+    prefix: String,
+    text: String,
+}
+
+/// How to get there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Over TCP.
+    Tcp {
+        /// The name or address, without brackets.
+        host: String,
+        /// The port.
+        port: u16,
+        /// Whether TLS is spoken there.
+        tls: bool,
+    },
+    /// A Unix domain socket.
+    Unix(PathBuf),
+}
+
+impl Target {
+    /// How to get there.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// What stands before every path of the API.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Whether TLS is spoken there.
+    pub fn is_tls(&self) -> bool {
+        matches!(self.place, Place::Tcp { tls: true, .. })
+    }
+
+    /// What the `Host` field says.
+    pub fn authority(&self) -> String {
+        match &self.place {
+            Place::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
+            Place::Tcp { host, port, .. } => format!("{host}:{port}"),
+            Place::Unix(_) => "localhost".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+const WANTED: &str = "write http://HOST:PORT, https://HOST:PORT or unix:/path";
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Target, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            return match Path::new(path).is_absolute() {
+                true => Ok(Target { place: Place::Unix(path.into()), prefix: String::new(), text: text.to_owned() }),
+                false => Err("the path of a socket begins with /: write unix:/path".to_owned()),
+            };
+        }
+        let uri: Uri = text.parse().map_err(|_| format!("not a URL; {WANTED}"))?;
+        let tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(WANTED.to_owned()),
+        };
+        let authority = uri.authority().ok_or(WANTED)?;
+        if authority.as_str().contains('@') {
+            return Err("a URL is no place for secrets: use --token-file FILE or TOLLGATE_TOKEN".to_owned());
+        }
+        if uri.query().is_some() || text.contains('#') {
+            return Err(format!("leave out what follows ? or #; {WANTED}"));
+        }
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            return Err(WANTED.to_owned());
+        }
+        let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        let prefix = uri.path().trim_end_matches('/').to_owned();
+        Ok(Target { place: Place::Tcp { host, port, tls }, prefix, text: text.trim_end_matches('/').to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_addresses() {
+        let cases = [
+            ("http://127.0.0.1:8080", "127.0.0.1:8080", "", false),
+            ("http://localhost:8080/", "localhost:8080", "", false),
+            ("https://limits.example", "limits.example:443", "", true),
+            ("http://[::1]:8080/inner/", "[::1]:8080", "/inner", false),
+            ("unix:/run/tollgate.sock", "localhost", "", false),
+            ("unix:///run/tollgate.sock", "localhost", "", false),
+        ];
+        for (text, authority, prefix, tls) in cases {
+            let target: Target = text.parse().expect(text);
+            assert_eq!((target.authority().as_str(), target.prefix(), target.is_tls()), (authority, prefix, tls));
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_address_of_a_server() {
+        for (text, said) in [
+            ("", "not a URL"),
+            ("localhost:8080", "write http://"),
+            ("ftp://a", "write http://"),
+            ("http://a?b", "leave out"),
+            ("http://me:secret@a", "--token-file"),
+            ("unix:tollgate.sock", "begins with /"),
+            ("http://a b", "not a URL"),
+        ] {
+            let error = text.parse::<Target>().expect_err(text);
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

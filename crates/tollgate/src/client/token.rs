@@ -1,0 +1,57 @@
+//! The token that opens a server. It comes from a file or the environment, never from the command line, which every
+//! user of a machine can read.
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use hyper::header::HeaderValue;
+
+use crate::input;
+
+/// The variable that holds a token.
+const VARIABLE: &str = "TOLLGATE_TOKEN";
+
+/// A secret, as the header field has it.
+pub struct Token(HeaderValue);
+
+impl Token {
+    /// The first token of the file, or that of the environment, if either is there.
+    pub fn find(file: Option<&Path>) -> Result<Option<Token>> {
+        if let Some(path) = file {
+            return Token::read(path).map(Some);
+        }
+        match std::env::var(VARIABLE) {
+            Ok(text) if !text.trim().is_empty() => Token::new(text.trim(), VARIABLE).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Reads a file as the server does: one token per line, of which the first is taken.
+    fn read(path: &Path) -> Result<Token> {
+        let source = input::read(path)?;
+        let mut lines = source.text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        Token::new(lines.next().with_context(|| format!("{} holds no token", source.name))?, &source.name)
+    }
+
+    fn new(text: &str, place: &str) -> Result<Token> {
+        let header =
+            text.bytes().all(|byte| byte.is_ascii_graphic()).then(|| HeaderValue::try_from(format!("Bearer {text}")));
+        let Some(Ok(mut header)) = header else {
+            bail!("{place} holds no token: those are visible characters without spaces");
+        };
+        header.set_sensitive(true);
+        Ok(Token(header))
+    }
+
+    /// The value of the `Authorization` field.
+    pub fn header(&self) -> HeaderValue {
+        self.0.clone()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}

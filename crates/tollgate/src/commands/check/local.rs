@@ -1,0 +1,64 @@
+//! Decisions in this process, on the real clock or on one that is told the time.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use tollgate_core::{Clock, ManualClock, SlotId};
+use tollgate_engine::{Decision, Engine, Verdict};
+use tollgate_server::explain::decision_json;
+use tollgate_store::{Memory, MonotonicClock};
+
+use super::{Args, Tally};
+use crate::load;
+use crate::output::Output;
+use crate::render::Shown;
+use crate::request::OwnedRequest;
+
+pub(super) fn run(args: &Args, file: &Path, request: &OwnedRequest, out: &mut Output) -> Result<Tally> {
+    let loaded = load::rules(file)?;
+    let custom = request.custom();
+    let clock = clock(args);
+    let engine = match &clock {
+        Some(clock) => Engine::on_clock(loaded.set, clock.clone()),
+        None => Engine::in_memory(loaded.set),
+    };
+    let mut tally = Tally::default();
+    for number in 1..=args.repeat {
+        if number > 1
+            && let Some((clock, every)) = clock.as_ref().zip(args.every)
+        {
+            clock.advance(every);
+        }
+        let slot = request.in_flight.then_some(SlotId(u128::from(number)));
+        let decision = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot))?;
+        tally.count(decision.is_allowed());
+        if out.is_closed() {
+            continue;
+        }
+        match (args.json, args.repeat) {
+            (true, 1) => out.json(&decision_json(&decision))?,
+            (true, _) => out.json_line(&decision_json(&decision))?,
+            (false, 1) => out.text(&Shown::from(&decision).text(out.palette()))?,
+            (false, _) => out.line(&tally.line(&Shown::from(&decision), decision.now, out.palette()))?,
+        }
+    }
+    Ok(tally)
+}
+
+/// A decision; a request that cannot be read is no decision but a mistake on the command line.
+pub fn decide(engine: &Engine<Memory>, request: &tollgate_core::Request<'_>) -> Result<Decision> {
+    let decision = engine.decide_now(request);
+    match &decision.verdict {
+        Verdict::Invalid(error) => bail!("the request cannot be read: {error}"),
+        _ => Ok(decision),
+    }
+}
+
+/// A clock that stands still, if time is told rather than taken.
+fn clock(args: &Args) -> Option<ManualClock> {
+    match (args.at, args.every) {
+        (None, None) => None,
+        (Some(at), _) => Some(ManualClock::at(at)),
+        (None, Some(_)) => Some(ManualClock::at(MonotonicClock::new().now())),
+    }
+}

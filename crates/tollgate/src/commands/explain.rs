@@ -1,0 +1,141 @@
+//! `tollgate explain`: every rule, and what it makes of a request; in this process or as a server tells.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use serde_json::{Value, json};
+use tollgate_core::{Clock, ManualClock, SlotId, Time};
+use tollgate_engine::Engine;
+use tollgate_server::explain::{Case, effective_json};
+use tollgate_store::MonotonicClock;
+
+use crate::commands::check::{decide, time};
+use crate::exit::Exit;
+use crate::judge::{Judge, JudgeArgs, Server};
+use crate::load;
+use crate::output::Output;
+use crate::render::{effective_text, explained_text};
+use crate::request::{OwnedRequest, RequestArgs};
+
+/// Whose rules, which request.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    judge: JudgeArgs,
+    #[command(flatten)]
+    question: Question,
+}
+
+/// What is to be explained.
+#[derive(Debug, clap::Args)]
+pub struct Question {
+    /// The request as JSON, as the HTTP interface takes it; flags win over it
+    #[arg(value_name = "REQUEST")]
+    json_request: Option<String>,
+    /// As if so many of the same requests had come just before
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    after: u64,
+    /// Decide at this time instead of now: RFC 3339, or seconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    at: Option<Time>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    request: RequestArgs,
+}
+
+const HELP: &str = r#"Tells of every rule whether it applies or which condition fails, its key and
+bucket, its limit with all defaults filled in, the state of the bucket and the
+outcome; then the decision. Nothing is charged. A server explains what it has
+counted until now, so --at and --after go with --rules only.
+
+Examples:
+  Why does the server refuse this?
+    tollgate explain --url http://127.0.0.1:8080 --api-key abc --tier free
+  The same by a rules file, where every bucket is unused:
+    tollgate explain --rules rules.yaml --api-key abc --tier free
+  A request as callers send it:
+    tollgate explain --url http://127.0.0.1:8080 \
+      '{"client_key":"user:42","endpoint":"POST /api/x","cost":1}'
+
+Exit codes:
+  0  explained, whatever the decision
+  2  wrong usage, rules or a request that cannot be read, a server that does not
+     answer"#;
+
+/// Explains the request, or the rules themselves.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    match &args.judge.judge()? {
+        Judge::Rules(file) => by_rules(file, &args.question, out),
+        Judge::Server(server) => by_server(server, &args.question, out),
+    }
+}
+
+impl Question {
+    fn is_empty(&self) -> bool {
+        self.json_request.is_none() && self.request.is_empty()
+    }
+
+    fn request(&self) -> Result<OwnedRequest> {
+        let request = match &self.json_request {
+            Some(text) => OwnedRequest::from_json(text).map_err(|error| unreadable(&error))?,
+            None => OwnedRequest::default(),
+        };
+        Ok(self.request.over(request))
+    }
+}
+
+fn unreadable(error: &dyn std::fmt::Display) -> anyhow::Error {
+    anyhow!("the request cannot be read: {error}")
+}
+
+/// Explains by a rules file; without a request, the rules themselves.
+pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Exit> {
+    let loaded = load::rules(file)?;
+    if question.is_empty() {
+        let rules: Vec<Value> = loaded.set.rules().iter().map(|rule| effective_json(rule).into()).collect();
+        match question.json {
+            true => out.json(&json!({ "rules": rules }))?,
+            false => rules.iter().try_for_each(|rule| out.text(&effective_text(rule, out.palette())))?,
+        }
+        return Ok(Exit::Ok);
+    }
+    let request = question.request()?;
+    // Time stands still: the state that is shown is the one that was decided on.
+    let clock = ManualClock::at(question.at.unwrap_or_else(|| MonotonicClock::new().now()));
+    let engine = Engine::on_clock(loaded.set, clock.clone());
+    let custom = request.custom();
+    let slot = |number: u64| request.in_flight.then_some(SlotId(u128::from(number)));
+    for number in 0..question.after {
+        let _ = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot(number)))?;
+    }
+    let asked = request.ask(&loaded.file.namespace, &custom, slot(question.after));
+    let case = Case { before: decide(&engine, &asked.peek())?, decision: decide(&engine, &asked)? };
+    let pinned = engine.rules();
+    let explanations = pinned.rules.explain(&asked, clock.now()).map_err(|error| unreadable(&error))?;
+    let explained = case.json(&explanations);
+    match question.json {
+        true => out.json(&explained)?,
+        false => out.text(&explained_text(&request.summary(), &explained, out.palette()))?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn by_server(server: &Server, question: &Question, out: &mut Output) -> Result<Exit> {
+    if question.at.is_some() || question.after > 0 {
+        bail!("--at and --after need --rules: a server explains what it has counted, now");
+    }
+    if question.is_empty() {
+        bail!("say which request: --client-key user:42, or the JSON that callers send");
+    }
+    let request = question.request()?;
+    let answer = server.client()?.post("/v1/explain", request.to_json()?.to_string())?;
+    let explained = answer.object("decision")?;
+    match question.json {
+        true => out.line(&answer.text())?,
+        false => out.text(&explained_text(&request.summary(), &explained, out.palette()))?,
+    }
+    Ok(Exit::Ok)
+}

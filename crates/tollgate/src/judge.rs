@@ -1,0 +1,110 @@
+//! Who decides: a rules file in this process, or a server that runs.
+//!
+//! A flag beats the environment, also across the two: `--url` is meant although `TOLLGATE_RULES` is set. clap's own
+//! conflicts cannot tell, so the choice is made here, from where each value came.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow, bail};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+
+use crate::client::{Client, Target, Token};
+
+/// Whose decision is asked for.
+#[derive(Clone, Debug)]
+pub enum Judge {
+    /// That of this process, under the rules of this file.
+    Rules(PathBuf),
+    /// That of a server.
+    Server(Server),
+}
+
+/// A server, and how it is spoken to.
+#[derive(Clone, Debug)]
+pub struct Server {
+    target: Target,
+    token_file: Option<PathBuf>,
+    ca: Option<PathBuf>,
+}
+
+impl Server {
+    /// A client that has not connected yet.
+    pub fn client(&self) -> Result<Client> {
+        Client::new(self.target.clone(), Token::find(self.token_file.as_deref())?, self.ca.as_deref())
+    }
+}
+
+/// What the command line and the environment say about it.
+#[derive(Debug)]
+pub struct JudgeArgs {
+    flags: Flags,
+    /// Which of the two were flags, not variables.
+    by_flag: ByFlag,
+}
+
+#[derive(Debug)]
+struct ByFlag {
+    rules: bool,
+    url: bool,
+}
+
+/// The flags as clap sees them.
+#[derive(Args, Debug)]
+struct Flags {
+    /// Decide in this process by this rules file; - reads standard input
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_RULES", hide_env_values = true)]
+    rules: Option<PathBuf>,
+    /// Ask a running server: http://HOST:PORT, https://HOST:PORT, unix:/path
+    #[arg(long, value_name = "URL", env = "TOLLGATE_URL", hide_env_values = true)]
+    url: Option<String>,
+    /// Present the first token in this file to the server [or env: TOLLGATE_TOKEN]
+    #[arg(long, value_name = "FILE", requires = "url", help_heading = "Server")]
+    token_file: Option<PathBuf>,
+    /// Trust the authorities in this file (PEM) instead of this machine's
+    #[arg(long, value_name = "FILE", requires = "url", help_heading = "Server")]
+    ca: Option<PathBuf>,
+}
+
+impl JudgeArgs {
+    /// The one that was named.
+    pub fn judge(&self) -> Result<Judge> {
+        let JudgeArgs { flags: Flags { rules, url, token_file, ca }, by_flag } = self;
+        // A variable that is set to nothing counts as not set, as for every setting.
+        let url = url.as_ref().filter(|url| by_flag.url || !url.is_empty());
+        match (rules, url) {
+            (Some(_), Some(_)) if by_flag.rules == by_flag.url => {
+                bail!("--rules and --url exclude each other: decide in this process, or ask a server")
+            }
+            (Some(rules), url) if url.is_none() || by_flag.rules => Ok(Judge::Rules(rules.clone())),
+            (_, Some(url)) => {
+                let target = url.parse().map_err(|fault| anyhow!("--url: {fault}"))?;
+                Ok(Judge::Server(Server { target, token_file: token_file.clone(), ca: ca.clone() }))
+            }
+            _ => bail!("say who decides: --rules FILE in this process, or --url URL, a running server"),
+        }
+    }
+}
+
+impl Args for JudgeArgs {
+    fn augment_args(command: Command) -> Command {
+        Flags::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Flags::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for JudgeArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<JudgeArgs, Error> {
+        let by_flag = |name: &str| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let by_flag = ByFlag { rules: by_flag("rules"), url: by_flag("url") };
+        Ok(JudgeArgs { flags: Flags::from_arg_matches(matches)?, by_flag })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = JudgeArgs::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

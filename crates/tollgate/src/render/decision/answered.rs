@@ -1,0 +1,107 @@
+//! Decisions as `/v1/check` answers them. Members that are missing are shown as unknown, not refused: a newer server
+//! may say more, an older one less.
+
+use serde_json::Value;
+use tollgate_core::{Span, Wait};
+
+use super::{Row, Said, Shown};
+
+impl From<&Value> for Shown {
+    fn from(answer: &Value) -> Shown {
+        let rule = text(answer, "rule");
+        let rows = match answer.get("rules").and_then(Value::as_array) {
+            Some(rules) => rules.iter().map(|said| row(said, rule.as_deref())).collect(),
+            // One rule alone is not listed: the answer is about it.
+            None if rule.is_some() => vec![row(answer, rule.as_deref())],
+            None => Vec::new(),
+        };
+        Shown {
+            allowed: flag(answer, "allowed"),
+            room: number(answer, "remaining").zip(number(answer, "limit")),
+            reason: text(answer, "reason"),
+            wait: wait(answer),
+            delay: millis(answer, "delay_ms").unwrap_or(Span::ZERO),
+            mode: text(answer, "mode").unwrap_or_else(|| "unknown".to_owned()),
+            generation: number(answer, "generation").unwrap_or(0),
+            rule,
+            rows,
+        }
+    }
+}
+
+fn row(said: &Value, deciding: Option<&str>) -> Row {
+    let name = text(said, "rule").unwrap_or_else(|| "?".to_owned());
+    let (limit, remaining) = (number(said, "limit"), number(said, "remaining"));
+    Row {
+        decides: deciding == Some(&name),
+        name,
+        said: match flag(said, "allowed") {
+            false => Said::Denied,
+            true if limit.is_none() => Said::Unlimited,
+            true => Said::Allowed,
+        },
+        limit,
+        remaining,
+        wait: wait(said),
+        reset: None,
+        delay: millis(said, "delay_ms").unwrap_or(Span::ZERO),
+        shadow: flag(said, "shadow"),
+    }
+}
+
+fn wait(said: &Value) -> Wait {
+    match millis(said, "retry_after_ms") {
+        _ if flag(said, "never") => Wait::Never,
+        Some(span) => Wait::For(span),
+        None => Wait::None,
+    }
+}
+
+fn text(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn number(value: &Value, name: &str) -> Option<u64> {
+    value.get(name).and_then(Value::as_u64)
+}
+
+fn flag(value: &Value, name: &str) -> bool {
+    value.get(name).and_then(Value::as_bool).unwrap_or(false)
+}
+
+fn millis(value: &Value, name: &str) -> Option<Span> {
+    number(value, name).map(|millis| Span::from_nanos(millis.saturating_mul(1_000_000)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::{Attribute, ManualClock, Request, Time};
+    use tollgate_engine::{Engine, rules_from_yaml};
+    use tollgate_server::explain::decision_json;
+
+    use super::*;
+
+    const RULES: &str = r#"
+rules:
+  - { name: second, match: { tier: free }, limit: { requests: 2, window: 1s } }
+  - { name: day, match: { tier: free }, limit: { requests: 9, window: 1d, algorithm: fixed_window } }
+  - { name: trial, match: { tier: free }, limit: { requests: 1, window: 1h }, mode: shadow }
+  - { name: alone, match: { tier: paid }, limit: { requests: 2, window: 1s } }
+key_by: api_key
+"#;
+
+    /// What a server answers shows the same as what was decided, but for what an answer does not carry.
+    #[test]
+    fn shows_what_the_decision_itself_shows() {
+        for (tier, cost) in [("free", 1), ("free", 2), ("free", 3), ("paid", 1), ("paid", 7), ("none", 1)] {
+            let engine = Engine::on_clock(rules_from_yaml(RULES).unwrap(), ManualClock::at(Time::from_secs(86_400)));
+            let request = Request::new().with(Attribute::ApiKey, "a").with(Attribute::Tier, tier).cost(cost);
+            for _ in 0..3 {
+                let decision = engine.decide_now(&request);
+                let mut made = Shown::from(&decision);
+                made.rows.iter_mut().for_each(|row| row.reset = None);
+                assert_eq!(Shown::from(&decision_json(&decision)), made, "{tier} {cost}");
+            }
+        }
+    }
+}

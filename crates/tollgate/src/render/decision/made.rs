@@ -1,0 +1,65 @@
+//! Decisions that were made in this process.
+
+use tollgate_core::{Outcome, Span, Wait};
+use tollgate_engine::{Decision, Ruling};
+use tollgate_rules::ruleset::Rule;
+
+use super::{Row, Said, Shown, room_text, wait_text};
+use crate::render::visible;
+
+impl From<&Decision> for Shown {
+    fn from(decision: &Decision) -> Shown {
+        let deciding = decision.deciding_rule();
+        Shown {
+            allowed: decision.is_allowed(),
+            rule: deciding.map(|(rule, _)| rule.name.clone()),
+            reason: decision.reason().map(|reason| reason.text().to_owned()),
+            room: deciding.and_then(|(_, outcome)| outcome).map(|outcome| (outcome.remaining, outcome.limit)),
+            wait: decision.retry_after(),
+            delay: decision.delay(),
+            mode: decision.mode.name().to_owned(),
+            generation: decision.generation(),
+            rows: decision.rulings().iter().map(|ruling| row(decision, ruling)).collect(),
+        }
+    }
+}
+
+fn row(decision: &Decision, ruling: &Ruling) -> Row {
+    let outcome = ruling.outcome.as_ref();
+    Row {
+        decides: decision.deciding().is_some_and(|deciding| deciding.rule == ruling.rule),
+        name: decision.rule(ruling).map(label).unwrap_or_default(),
+        said: match outcome {
+            _ if ruling.refused() => Said::Denied,
+            None => Said::Unlimited,
+            Some(_) => Said::Allowed,
+        },
+        limit: outcome.map(|outcome| outcome.limit),
+        remaining: outcome.map(|outcome| outcome.remaining),
+        wait: outcome.map_or(Wait::None, |outcome| outcome.wait),
+        reset: outcome.map(|outcome| outcome.reset_after),
+        delay: outcome.map_or(Span::ZERO, |outcome| outcome.delay),
+        shadow: !ruling.enforced,
+    }
+}
+
+/// A rule's name; one that was made up for it is no help without the place of the rule.
+fn label(rule: &Rule) -> String {
+    match rule.spec.name {
+        Some(_) => rule.name.clone(),
+        None => format!("{} (line {})", rule.name, rule.spec.at.line),
+    }
+}
+
+/// What one rule said, in one line: `per-key allowed (4 of 5 left)`.
+pub fn ruling_text(decision: &Decision, ruling: &Ruling) -> String {
+    let name = decision.rule(ruling).map_or("?", |rule| rule.name.as_str());
+    let room = |outcome: &Outcome| room_text(outcome.remaining, outcome.limit);
+    let said = match &ruling.outcome {
+        None => "sets no limit".to_owned(),
+        Some(outcome) if outcome.allowed => format!("allowed ({})", room(outcome)),
+        Some(outcome) => format!("denied ({}; {})", room(outcome), wait_text(outcome.wait)),
+    };
+    let shadow = if ruling.enforced { "" } else { ", only in shadow" };
+    visible(&format!("{name} {said}{shadow}"))
+}

@@ -1,0 +1,198 @@
+//! Explanations for people, from the JSON that `/v1/explain` answers and that `tollgate explain` makes in this process:
+//! one shape, so that both look alike. Every value is shown through [`visible`], because a server may say anything.
+
+use serde_json::Value;
+use tollgate_core::Span;
+use tollgate_rules::duration;
+
+use super::{Palette, Shown, for_people, visible};
+
+/// Every rule and what it makes of the request, then the decision.
+pub fn explained_text(request: &str, explained: &Value, palette: Palette) -> String {
+    let mut text = format!("{}  {}\n\n", palette.faint("request "), visible(request));
+    for rule in list(explained, "rules") {
+        text.push_str(&rule_text(rule, palette));
+        text.push('\n');
+    }
+    let decision = explained.get("decision").unwrap_or(&Value::Null);
+    text + &format!("{}  {}\n", palette.faint("decision"), Shown::from(decision).headline(palette))
+}
+
+/// The effective values of one rule.
+pub fn effective_text(rule: &Value, palette: Palette) -> String {
+    let mut text = format!("{}\n", heading(rule, palette));
+    let mut add = |label: &str, value: &str| text.push_str(&labelled(label, value, palette));
+    if let Some(description) = string(rule, "description") {
+        add("about", description.trim_end());
+    }
+    add("match", &matches_text(rule));
+    add("key_by", string(rule, "key_by").unwrap_or_default());
+    add("limit", &limit_text(rule));
+    add("cost", &cost_text(rule));
+    add("policy", &policy_text(rule));
+    let replaces = replaces_text(rule);
+    if !replaces.is_empty() {
+        add("replaces", &replaces);
+    }
+    text + "\n"
+}
+
+fn rule_text(rule: &Value, palette: Palette) -> String {
+    let applies = flag(rule, "applies");
+    let verdict = if applies { palette.good("applies") } else { palette.faint("does not apply") };
+    let mut text = format!("{}: {verdict}\n", heading(rule, palette));
+    let mut add = |label: &str, value: &str| text.push_str(&labelled(label, value, palette));
+    if !applies {
+        add("because", string(rule, "because").unwrap_or("it did not say why"));
+        return text;
+    }
+    if let Some(bucket) = string(rule, "bucket") {
+        let own = if flag(rule, "overridden") { " (this client's own)" } else { "" };
+        add("key", &key_text(rule));
+        add("bucket", bucket);
+        add("limit", &format!("{}{own}", limit_text(rule)));
+        add("cost", &number(rule, "charged").unwrap_or(0).to_string());
+    }
+    add("policy", &policy_text(rule));
+    let replaces = replaces_text(rule);
+    if !replaces.is_empty() {
+        add("replaces", &replaces);
+    }
+    add("state", &state_text(rule));
+    add("outcome", &outcome_text(rule));
+    text
+}
+
+fn heading(rule: &Value, palette: Palette) -> String {
+    let line = format!("(line {})", number(rule, "line").unwrap_or(0));
+    format!("{} {}", palette.strong(string(rule, "name").unwrap_or("?")), palette.faint(&line))
+}
+
+fn labelled(label: &str, value: &str, palette: Palette) -> String {
+    let value = value.lines().map(visible).collect::<Vec<_>>().join("\n            ");
+    format!("  {}  {value}\n", palette.faint(&format!("{label:<8}")))
+}
+
+/// Patterns by attribute; unwanted ones begin with `!`.
+fn matches_text(of: &Value) -> String {
+    let conditions = of.get("match").and_then(Value::as_object).into_iter().flatten();
+    // JSON objects are sorted by name here; what is matched last is the endpoint, as in most rules files.
+    let (endpoint, others): (Vec<_>, Vec<_>) = conditions.partition(|(name, _)| *name == "endpoint");
+    let said = others.into_iter().chain(endpoint).map(|(name, patterns)| format!("{name}: {}", strings(patterns)));
+    match said.collect::<Vec<_>>().join("; ") {
+        text if text.is_empty() => "every request".to_owned(),
+        text => text,
+    }
+}
+
+fn limit_text(rule: &Value) -> String {
+    let Some(limit) = rule.get("limit").filter(|limit| limit.is_object()) else { return "unlimited".to_owned() };
+    let name = string(limit, "algorithm").unwrap_or("?");
+    let count = |name: &str| number(limit, name).unwrap_or(0);
+    let time = |name: &str| string(limit, name).unwrap_or("?");
+    let rate = format!("{} per {}", count("requests"), time("window"));
+    let has = |name: &str| limit.get(name).is_some();
+    match count("capacity") {
+        0 => format!("{name}, lets nothing pass"),
+        _ if has("slots") => format!("{name}, {} slots of {} each", count("slots"), time("slot_ttl")),
+        most if has("max_delay") => {
+            format!("{name} as queue, {rate}, waits up to {}, {most} at most", time("max_delay"))
+        }
+        _ if has("burst") => {
+            let interval = duration::display(count("interval_ns"));
+            format!("{name}, {rate}, burst {}, one every {interval}", count("burst"))
+        }
+        _ if string(limit, "align") == Some("key") => format!("{name}, {rate}, windows offset by key"),
+        _ => format!("{name}, {rate}"),
+    }
+}
+
+fn cost_text(rule: &Value) -> String {
+    match rule.get("cost") {
+        Some(Value::Array(cases)) => {
+            let case = |case: &Value| format!("{} for {}", number(case, "cost").unwrap_or(0), matches_text(case));
+            cases.iter().map(case).collect::<Vec<_>>().join("; ")
+        }
+        cost => cost.and_then(Value::as_u64).unwrap_or(1).to_string(),
+    }
+}
+
+fn policy_text(rule: &Value) -> String {
+    let word = |name: &str| string(rule, name).unwrap_or("?");
+    let mut words = vec![
+        word("mode").to_owned(),
+        format!("on_fail {}", word("on_fail")),
+        format!("consistency {}", word("consistency")),
+        format!("missing {}", word("missing")),
+    ];
+    words.extend(flag(rule, "count_denied").then(|| "count_denied".to_owned()));
+    words.extend(string(rule, "soft").map(|soft| format!("soft {soft}")));
+    words.extend(number(rule, "max_debt").map(|debt| format!("max_debt {debt}")));
+    words.extend(number(rule, "shards").filter(|shards| *shards > 1).map(|shards| format!("{shards} shards")));
+    words.extend(string(rule, "max_memory").map(|share| format!("max_memory {share}")));
+    words.extend(string(rule, "lease").map(|lease| format!("lease {lease}")));
+    let resource = string(rule, "resource").filter(|resource| Some(*resource) != string(rule, "name"));
+    words.extend(resource.map(|resource| format!("told as {resource}")));
+    words.join(", ")
+}
+
+fn replaces_text(rule: &Value) -> String {
+    rule.get("replaces").map(strings).unwrap_or_default()
+}
+
+fn key_text(rule: &Value) -> String {
+    let part = |part: &Value| {
+        let attribute = string(part, "attribute").unwrap_or("?").to_owned();
+        match string(part, "value") {
+            Some(value) => format!("{attribute}={value}"),
+            None => format!("{attribute} (absent, shared)"),
+        }
+    };
+    match list(rule, "key").map(part).collect::<Vec<_>>().join(", ") {
+        text if text.is_empty() => "global".to_owned(),
+        text => text,
+    }
+}
+
+/// How full the bucket was before this request.
+fn state_text(rule: &Value) -> String {
+    let limit = rule.get("limit").and_then(|limit| number(limit, "capacity")).unwrap_or(0);
+    match number(rule, "used_before") {
+        Some(0) => format!("unused, {} left", number(rule, "remaining_before").unwrap_or(limit)),
+        Some(used) => format!("{used} of {limit} used"),
+        None => "keeps none".to_owned(),
+    }
+}
+
+fn outcome_text(rule: &Value) -> String {
+    let Some(remaining) = number(rule, "remaining") else { return "allowed without limit".to_owned() };
+    let millis = |name: &str| number(rule, name).map(|millis| Span::from_nanos(millis.saturating_mul(1_000_000)));
+    let verdict = match (flag(rule, "allowed"), millis("retry_after_ms")) {
+        (true, _) => "allowed".to_owned(),
+        (false, Some(wait)) => format!("denied, retry after {}", for_people(wait)),
+        (false, None) => "denied, can never pass".to_owned(),
+    };
+    let reset = millis("reset_after_ms").map(|reset| format!(", as new after {}", for_people(reset)));
+    format!("{verdict}, {remaining} left{}", reset.unwrap_or_default())
+}
+
+fn string<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name).and_then(Value::as_str)
+}
+
+fn strings(value: &Value) -> String {
+    let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn number(value: &Value, name: &str) -> Option<u64> {
+    value.get(name).and_then(Value::as_u64)
+}
+
+fn flag(value: &Value, name: &str) -> bool {
+    value.get(name).and_then(Value::as_bool).unwrap_or(false)
+}

@@ -1,0 +1,89 @@
+//! The systemd unit names flags that exist, bounds that fit the defaults, and everything that hardens it.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use tollgate_server::config::{Config, Setting};
+
+fn unit() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/tollgate.service")).unwrap()
+}
+
+/// The values of a key of `[Service]`, in order.
+fn values<'a>(unit: &'a str, key: &str) -> Vec<&'a str> {
+    let service = unit.split("[Service]").nth(1).unwrap().split("\n[").next().unwrap();
+    let lines = service.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='));
+    lines.filter(|(name, _)| *name == key).map(|(_, value)| value).collect()
+}
+
+#[test]
+fn starts_the_server_with_flags_that_exist() {
+    let unit = unit();
+    let [start] = values(&unit, "ExecStart")[..] else { panic!("one ExecStart") };
+    let mut words = start.split(' ');
+    assert_eq!((words.next(), words.next()), (Some("/usr/local/bin/tollgate"), Some("serve")));
+    for flag in words.clone().filter_map(|word| word.strip_prefix("--")) {
+        let flag = flag.split('=').next().unwrap();
+        assert!(flag == "config" || Setting::named(&flag.replace('-', "_")).is_some(), "--{flag} is no setting");
+    }
+    let files: Vec<&str> = words.filter(|word| word.starts_with('/')).collect();
+    assert!(!files.is_empty() && files.iter().all(|file| file.starts_with("/etc/tollgate/")), "{files:?}");
+    assert_eq!(values(&unit, "ExecReload"), ["/bin/kill -HUP $MAINPID"]);
+    assert_eq!(values(&unit, "EnvironmentFile"), ["-/etc/default/tollgate"]);
+}
+
+#[test]
+fn leaves_the_server_what_its_defaults_need() {
+    let (unit, config) = (unit(), Config::default());
+    let number =
+        |key: &str, unit_of: &str| -> u64 { values(&unit, key)[0].strip_suffix(unit_of).unwrap().parse().unwrap() };
+    assert!(Duration::from_secs(number("TimeoutStopSec", "s")) > config.net.drain_timeout + Duration::from_secs(1));
+    assert!(number("LimitNOFILE", "") > 2 * config.net.max_connections as u64);
+    assert!(number("MemoryMax", "M") << 20 > config.max_memory + (256 << 20));
+}
+
+#[test]
+fn is_hardened() {
+    let unit = unit();
+    let wanted = [
+        ("DynamicUser", "yes"),
+        ("NoNewPrivileges", "yes"),
+        ("CapabilityBoundingSet", ""),
+        ("ProtectSystem", "strict"),
+        ("ProtectHome", "yes"),
+        ("PrivateTmp", "yes"),
+        ("PrivateDevices", "yes"),
+        ("ProtectKernelTunables", "yes"),
+        ("MemoryDenyWriteExecute", "yes"),
+        ("RestrictAddressFamilies", "AF_INET AF_INET6 AF_UNIX"),
+        ("RestrictNamespaces", "yes"),
+        ("SystemCallArchitectures", "native"),
+        ("SystemCallFilter", "@system-service"),
+        ("LimitCORE", "0"),
+        ("Restart", "on-failure"),
+    ];
+    for (key, value) in wanted {
+        assert_eq!(values(&unit, key).first(), Some(&value), "{key}");
+    }
+}
+
+/// Where there is systemd, it has the last word about spelling.
+#[test]
+fn systemd_understands_it() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("unit-{}", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let path = dir.join("tollgate.service");
+    // It also looks whether the program is there.
+    fs::write(&path, unit().replace("/usr/local/bin/tollgate", env!("CARGO_BIN_EXE_tollgate"))).unwrap();
+    let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output();
+    fs::remove_dir_all(&dir).unwrap();
+    let Ok(output) = output else { return };
+    // Of other units on the machine, and of machines without a running systemd, it may say what it likes.
+    let told = String::from_utf8_lossy(&output.stderr);
+    let about_ours: Vec<&str> = told.lines().filter(|line| line.contains("tollgate.service")).collect();
+    assert!(about_ours.is_empty(), "{about_ours:#?}");
+}

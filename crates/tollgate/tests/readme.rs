@@ -1,0 +1,215 @@
+//! What the pages show is what happens: every `$ curl` and `$ tollgate … --url` of a console block is run against a
+//! server with the example rules, in order, and must print what the page says, but for numbers, dates, receipts and
+//! digests. To write the pages anew: `UPDATE_PAGES=1 cargo test -p tollgate --test readme`.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+#[path = "support/server.rs"]
+mod running;
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+use running::Server;
+use support::Dir;
+
+/// Where the pages say that the server is.
+const DATA: &str = "127.0.0.1:8080";
+const ADMIN: &str = "127.0.0.1:8090";
+
+#[test]
+fn readme() {
+    replay("README.md");
+}
+
+#[test]
+fn guide_to_the_http_api() {
+    replay("docs/guide/http-api.md");
+}
+
+fn replay(page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let expected = fs::read_to_string(&path).unwrap();
+    let dir = Dir::new(&format!("page-{}", page.replace('/', "-")));
+    let server = Server::start(dir.tollgate(), &["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0"]);
+    let mut session = Session { dir, server, receipt: String::new() };
+    let mut actual = String::new();
+    let mut commands = 0;
+    for (index, block) in expected.split("```").enumerate() {
+        let replayed = match index % 2 == 1 && block.starts_with("console\n") {
+            true => session.block(block, &mut commands),
+            false => block.to_owned(),
+        };
+        actual.push_str(if index == 0 { "" } else { "```" });
+        actual.push_str(&replayed);
+    }
+    assert!(commands >= 4, "{page} shows hardly anything");
+    if std::env::var_os("UPDATE_PAGES").is_some() {
+        return fs::write(&path, &actual).unwrap();
+    }
+    for (old, new) in expected.lines().zip(actual.lines()) {
+        assert_eq!(masked(old), masked(new), "in {page}");
+    }
+    assert_eq!(expected.lines().count(), actual.lines().count(), "{page}");
+}
+
+struct Session {
+    dir: Dir,
+    server: Server,
+    /// The last one that was handed out; pages show only its beginning.
+    receipt: String,
+}
+
+impl Session {
+    /// The block, with what its commands print now. Commands that need no server stay as they are.
+    fn block(&mut self, block: &str, commands: &mut usize) -> String {
+        let mut text = String::new();
+        let mut lines = block.lines().peekable();
+        while let Some(line) = lines.next() {
+            text.push_str(&format!("{line}\n"));
+            let Some(start) = line.strip_prefix("$ ") else { continue };
+            let mut command = start.to_owned();
+            while command.ends_with('\\') {
+                command.pop();
+                let more = lines.next().unwrap();
+                text.push_str(&format!("{more}\n"));
+                command.push_str(more.trim_start());
+            }
+            let Some(output) = self.run(&command) else { continue };
+            *commands += 1;
+            text.push_str(&output);
+            while lines.next_if(|line| !line.starts_with("$ ")).is_some() {}
+        }
+        text
+    }
+
+    fn run(&mut self, command: &str) -> Option<String> {
+        let (command, wanted) = match command.split_once(" | grep ") {
+            Some((command, wanted)) => (command, wanted),
+            None => (command, ""),
+        };
+        let output = match command.split_once(' ')? {
+            ("curl", rest) => self.curl(&words(rest)),
+            ("tollgate", rest) if rest.contains("--url") => self.tollgate(&words(rest)),
+            _ => return None,
+        };
+        Some(output.lines().filter(|line| line.contains(wanted)).map(|line| format!("{line}\n")).collect())
+    }
+
+    fn tollgate(&self, words: &[String]) -> String {
+        let words = words.iter().map(|word| self.there(word));
+        let output = self.dir.tollgate().args(words).output().unwrap();
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// As much of curl as the pages use, so that the test needs none.
+    fn curl(&mut self, words: &[String]) -> String {
+        let (mut body, mut url, mut with_head) = (None, "", false);
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-s" => {}
+                "-si" => with_head = true,
+                "-d" => body = words.next().map(|body| self.with_receipt(body)),
+                other => url = other,
+            }
+        }
+        let (host, path) = url.strip_prefix("http://").unwrap_or(url).split_once('/').unwrap();
+        let (head, body) = exchange(&self.there(host), path, body.as_deref());
+        let body = self.shorten(&body);
+        if with_head { format!("{head}\n{body}") } else { body }
+    }
+
+    fn there(&self, text: &str) -> String {
+        let address = |url: &str| url.strip_prefix("http://").unwrap().to_owned();
+        text.replace(DATA, &address(self.server.url())).replace(ADMIN, &address(&self.server.admin))
+    }
+
+    fn with_receipt(&self, body: &str) -> String {
+        match (body.find("tgr_"), body.find('…')) {
+            (Some(start), Some(end)) => {
+                format!("{}{}{}", &body[..start], self.receipt, &body[end + '…'.len_utf8()..])
+            }
+            _ => body.to_owned(),
+        }
+    }
+
+    fn shorten(&mut self, body: &str) -> String {
+        let Some(start) = body.find("tgr_") else { return body.to_owned() };
+        let length = body[start..].find('"').unwrap();
+        body[start..start + length].clone_into(&mut self.receipt);
+        format!("{}…{}", &body[..start + 12], &body[start + length..])
+    }
+}
+
+/// One call as curl makes it: head without its last line, body.
+fn exchange(address: &str, path: &str, body: Option<&str>) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let rest = match body {
+        None => format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\n\r\n"),
+        Some(body) => format!(
+            "POST /{path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ),
+    };
+    stream.write_all(rest.as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    reader.read_exact(&mut body).unwrap();
+    (head.trim_end().replace("\r\n", "\n") + "\n", String::from_utf8(body).unwrap())
+}
+
+/// Words as a shell splits them: quotes group, nothing else is special.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quote, mut word) = (Vec::new(), None, None::<String>);
+    for letter in line.chars() {
+        match (quote, letter) {
+            (None, ' ') => words.extend(word.take()),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (Some(open), letter) if open == letter => quote = None,
+            (_, letter) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// A line without what differs from run to run; a status is kept.
+fn masked(line: &str) -> String {
+    if line.starts_with("date: ") {
+        return "date".to_owned();
+    }
+    if line.starts_with("HTTP/") {
+        return line.to_owned();
+    }
+    let word = |word: &str| match word.len() == 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => "digest".to_owned(),
+        false => word.to_owned(),
+    };
+    let mut text = line.split_whitespace().map(word).collect::<Vec<_>>().join(" ");
+    if let (Some(start), Some(end)) = (text.find("tgr_"), text.find('…')) {
+        text.replace_range(start..end, "receipt");
+    }
+    let mut shown = String::new();
+    for letter in text.chars() {
+        match letter.is_ascii_digit() {
+            true if shown.ends_with('#') => {}
+            true => shown.push('#'),
+            false => shown.push(letter),
+        }
+    }
+    shown
+}

@@ -1,0 +1,154 @@
+//! `tollgate check` and `tollgate explain` against a server: every way to reach one, and what may stand there instead.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+#[path = "support/server.rs"]
+mod running;
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Output;
+use std::thread;
+
+use running::Server;
+use support::Dir;
+
+const ORDER: [&str; 6] = ["--client-key", "user:42", "--endpoint", "POST /api/orders", "--tier", "free"];
+
+fn check(dir: &Dir, args: &[&str]) -> (i32, String, String) {
+    said(&dir.tollgate().arg("check").args(ORDER).args(args).output().unwrap())
+}
+
+fn said(output: &Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn shows_the_decision_of_a_server_over_tcp_and_unix_sockets() {
+    let dir = Dir::new("client");
+    let socket = format!("unix:{}", dir.path("s").display());
+    let server =
+        Server::start(dir.tollgate(), &["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0", "--http", &socket]);
+    assert!(server.announced.contains("9 rules from examples/rules.yaml"), "{}", server.announced);
+    let (code, text, _) = check(&dir, &["--url", server.url()]);
+    let expected = "allowed by free-writes: 19 of 20 left
+
+   RULE         OUTCOME  LIMIT  REMAINING  RETRY AFTER
+>  free-writes  allowed  20     19         -
+   free-hourly  allowed  1000   999        -
+   daily-trial  allowed  5000   4999       -            shadow: does not deny
+
+mode store, rules generation 1
+";
+    assert_eq!((code, text.as_str()), (0, expected));
+    let (code, text, _) = check(&dir, &["--url", &server.urls[1], "--repeat", "1000"]);
+    assert_eq!(code, 1, "most of them are too many");
+    assert!(text.contains("denied by free-writes: retry after "), "{text}");
+    assert!(text.contains("\n1000 requests: "), "{text}");
+    let (_, text, _) = check(&dir, &["--url", server.url(), "--json", "--peek"]);
+    assert!(text.starts_with("{\"allowed\":") && text.ends_with("}\n") && text.lines().count() == 1, "{text}");
+    let (code, _, error) = check(&dir, &["--url", server.url(), "--ip", "nowhere"]);
+    let expected =
+        "refused the request: ip: not an address; write 192.0.2.1 or 2001:db8::1 (bad_address, status 400)\n";
+    assert!(code == 2 && error.ends_with(expected), "{error}");
+    let explained = dir.tollgate().args(["explain", "--url", server.url()]).args(ORDER).output().unwrap();
+    let (code, text, _) = said(&explained);
+    assert_eq!(code, 0);
+    assert!(text.contains("\npaid (line 22): does not apply\n  because   tier should be paid, is free\n"), "{text}");
+}
+
+#[test]
+fn a_server_may_refuse_by_status() {
+    let dir = Dir::new("by-status");
+    let args = ["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0", "--refused-status", "429"];
+    let server = Server::start(dir.tollgate(), &args);
+    let (code, text, _) = check(&dir, &["--url", server.url(), "--cost", "21"]);
+    assert_eq!(code, 1);
+    assert!(text.starts_with("denied by free-writes: can never pass, the cost exceeds the limit\n"), "{text}");
+}
+
+#[test]
+fn presents_a_token_from_a_file_or_the_environment() {
+    let dir = Dir::new("token");
+    dir.write("tokens", "# ours\n0123456789abcdef0123\n");
+    dir.write("wrong", "ffffffffffffffffffff\n");
+    let server = Server::start(dir.tollgate(), &["--http", "127.0.0.1:0", "--token-file", "tokens"]);
+    let asked = |args: &[&str]| check(&dir, &[&["--url", server.url()], args].concat());
+    assert_eq!(asked(&["--token-file", "tokens"]).0, 0);
+    let told = format!(
+        "error: {} wants a token that it knows: use --token-file FILE or TOLLGATE_TOKEN (no_token)\n",
+        server.url()
+    );
+    for args in [&[][..], &["--token-file", "wrong"]] {
+        assert_eq!(asked(args), (2, String::new(), told.clone()));
+    }
+    let mut command = dir.tollgate();
+    command.env("TOLLGATE_TOKEN", "0123456789abcdef0123").env("TOLLGATE_URL", server.url());
+    assert_eq!(said(&command.arg("check").args(ORDER).output().unwrap()).0, 0);
+}
+
+#[test]
+fn trusts_the_authority_that_is_named_and_no_other() {
+    let dir = Dir::new("tls");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    dir.write("cert.pem", made.cert.pem());
+    dir.write("key.pem", made.signing_key.serialize_pem());
+    let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    dir.write("other.pem", other.cert.pem());
+    let args = ["--http", "127.0.0.1:0", "--tls-cert", "cert.pem", "--tls-key", "key.pem"];
+    let server = Server::start(dir.tollgate(), &args);
+    assert!(server.url().starts_with("https://127.0.0.1:"));
+    let (code, text, error) = check(&dir, &["--url", server.url(), "--ca", "cert.pem", "--repeat", "3"]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert!(text.ends_with("3 requests: 3 allowed, 0 denied\n"), "{text}");
+    let (code, _, error) = check(&dir, &["--url", server.url(), "--ca", "other.pem"]);
+    assert!(code == 2 && error.contains("is not trusted") && error.contains("--ca FILE"), "{error}");
+    let plain = server.url().replace("https", "http");
+    let (code, _, error) = check(&dir, &["--url", &plain]);
+    assert!(code == 2 && !error.is_empty(), "{error}");
+}
+
+#[test]
+fn knows_strangers() {
+    let dir = Dir::new("strangers");
+    let html = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>";
+    let moved = "HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
+    let huge = format!("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n{}", " ".repeat(5 << 20));
+    for (answer, told) in [
+        (html, "is no Tollgate server: it answered status 200 with text/html\n"),
+        (moved, "is no Tollgate server: it answered status 301 with no media type\n"),
+        (&huge, "cannot be read: length limit exceeded\n"),
+        ("220 mail ESMTP\r\n", "does not answer in HTTP; does it speak TLS? then write https://\n"),
+        ("", "closed the connection without an answer: connection closed before message completed\n"),
+    ] {
+        let (url, stranger) = stranger(answer.to_owned());
+        let (code, _, error) = check(&dir, &["--url", &url]);
+        assert!(code == 2 && error.ends_with(told), "{error}");
+        stranger.join().unwrap();
+    }
+}
+
+/// Waits for as long as the client does, on purpose: what is tested is that it ends.
+#[test]
+fn gives_up_on_a_server_that_says_nothing() {
+    let dir = Dir::new("silent");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap(); // accepts by itself, and answers nobody
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (code, _, error) = check(&dir, &["--url", &url]);
+    assert_eq!((code, error), (2, format!("error: {url} did not answer within 5 s\n")));
+}
+
+/// Somebody who says one thing to one caller.
+fn stranger(answer: String) -> (String, thread::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let talk = move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 4096];
+        let _ = stream.read(&mut head).unwrap();
+        let _ = stream.write_all(answer.as_bytes()); // the caller may have heard enough
+    };
+    (url, thread::spawn(talk))
+}
