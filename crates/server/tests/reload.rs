@@ -40,7 +40,7 @@ async fn check(stream: &mut TcpStream, key: usize) -> Value {
         assert!(stream.read_buf(&mut bytes).await.expect("an answer") > 0, "closed without an answer");
         let text = String::from_utf8_lossy(&bytes);
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).expect("a length");
             if body.len() == length.parse::<usize>().expect("a number") {
                 return serde_json::from_str(body).expect("JSON");
             }

@@ -163,7 +163,7 @@ fn exchange(address: &str, path: &str, body: Option<&str>) -> (String, String) {
     while !head.ends_with("\r\n\r\n") {
         assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{head}");
     }
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
     let mut body = vec![0; length.parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
     (head.trim_end().replace("\r\n", "\n") + "\n", String::from_utf8(body).unwrap())
