@@ -220,7 +220,8 @@ fn purposes_become_asks() {
     let id = SlotId(7);
     assert_eq!(asks(Request::new()), [Ask::Consume(1)], "without a slot nobody could release it");
     assert_eq!(asks(Request::new().holding(id)), [Ask::Consume(1), Ask::Hold(id)]);
-    assert_eq!(asks(Request::new().peek().cost(4)), [Ask::Peek(4), Ask::Peek(1)]);
+    assert_eq!(asks(Request::new().peek().cost(4)), [Ask::Peek(4)], "a look sees what a check would");
+    assert_eq!(asks(Request::new().peek().cost(4).holding(id)), [Ask::Peek(4), Ask::Peek(1)]);
     assert_eq!(asks(Request::new().report().holding(id)), [Ask::Force(1)]);
 }
 
