@@ -13,7 +13,7 @@ mod server;
 
 use std::time::Duration;
 
-use tollgate_load::{Pace, Plan, Wait};
+use tollgate_load::{Pace, Plan, Request, Wait};
 
 use self::cores::Cores;
 use self::field::{BATCH, Candidate, DENIED, ECHO, Field, LARGE, LIMITADOR, SMALL, THROTTLECRAB, TOLLGATE};
@@ -25,6 +25,8 @@ use crate::report::{Bound, Report, progress};
 const CONNECTIONS: usize = 50;
 /// Connections of the overload: sixteen times as many, all of them always waiting for a reply.
 const CONNECTIONS_OVERLOAD: usize = 800;
+/// Checks at once while tables are filled.
+const FILL_CHECKS: usize = 100;
 /// How many times the peak is offered then.
 const OVERLOAD: f64 = 10.0;
 
@@ -83,7 +85,6 @@ fn fill(field: &Field, time: Duration) {
         progress(&format!("  filling: {}", candidate.name));
         let plan = Plan {
             connections: CONNECTIONS,
-            pipeline: 16,
             keys: candidate.keys,
             duration: time,
             warm_up: Duration::ZERO,
@@ -91,7 +92,8 @@ fn fill(field: &Field, time: Duration) {
             seed: 77,
             ..Plan::default()
         };
-        if let Err(error) = tollgate_load::run(&candidate.target, &candidate.request, &plan, &mut |_| {}) {
+        let batch = Request::post("/v1/check/batch").body(&rules::batch(FILL_CHECKS)); // drawn at random: many are needed
+        if let Err(error) = tollgate_load::run(&candidate.target, &batch, &plan, &mut |_| {}) {
             progress(&format!("  {}: {error}", candidate.name));
         }
     }
