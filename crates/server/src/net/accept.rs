@@ -27,6 +27,8 @@ const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: appli
 pub trait Accept: Clone + Send + Sync + 'static {
     /// Serves a connection until it ends. The guest is kept as long.
     fn serve(self, stream: Stream, guest: Guest) -> impl Future<Output = ()> + Send;
+    /// True if callers understand plain HTTP; over TLS there is nothing that could be said before a handshake.
+    fn speaks_plainly(&self) -> bool;
     /// A connection was not let in.
     fn refused(&self, refusal: Refusal, address: Option<IpAddr>);
     /// Accepting failed.
@@ -36,6 +38,7 @@ pub trait Accept: Clone + Send + Sync + 'static {
 /// Accepts until the drain begins, and then whatever had connected before.
 pub async fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl Accept) {
     let farewells = Guests::new(FAREWELLS_MAX, FAREWELLS_MAX);
+    let _stay = drain.stay(); // or the end could come between the last connection and its task
     loop {
         let accepted = tokio::select! {
             biased;
@@ -47,7 +50,9 @@ pub async fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl
                 Ok(guest) => drain.host(host.clone().serve(stream, guest)),
                 Err(refusal) => {
                     host.refused(refusal, address);
-                    if let Ok(place) = farewells.enter(None) {
+                    if host.speaks_plainly()
+                        && let Ok(place) = farewells.enter(None)
+                    {
                         tokio::spawn(say_no(stream, place));
                     }
                 }
@@ -63,9 +68,6 @@ pub async fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl
 }
 
 async fn say_no(mut stream: Stream, _place: Guest) {
-    if matches!(stream, Stream::Tls(_)) {
-        return;
-    }
     let talk = async {
         stream.write_all(NO_ROOM).await?;
         stream.shutdown().await?;

@@ -61,7 +61,7 @@ impl Listener {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                stream.set_nodelay(true)?;
+                let _ = stream.set_nodelay(true); // fails for who is gone already, and is no trouble of the listener
                 Ok((Stream::Tcp(stream), Some(peer.ip().to_canonical())))
             }
             Listener::Unix(listener, _) => {
