@@ -196,8 +196,12 @@ impl<'a> Connection<'a> {
             loop {
                 let known = self.input.len();
                 self.read(false).await?;
-                let rest = self.input.get(begun..).unwrap_or_default();
-                if ends_head(rest, known - begun) || rest.len() > self.limits.max_head {
+                let (rest, fresh) = (self.input.get(begun..), self.input.get(known..));
+                let (rest, fresh) = (rest.unwrap_or_default(), fresh.unwrap_or_default());
+                // A line is worth looking at the head again: it may be the last one, or no line of a head. Without one
+                // it only is for whoever may still be about to speak HTTP/2.
+                let is_line = fresh.contains(&b'\n') || (self.is_new && rest.len() <= PREFACE.len());
+                if is_line || rest.len() > self.limits.max_head {
                     break;
                 }
             }
@@ -399,12 +403,4 @@ struct Call {
     expects_continue: bool,
     is_old: bool,
     head_only: bool,
-}
-
-/// True if the empty line that ends a head may lie in what was added after `known` bytes: only then is it worth
-/// reading the head again from its start.
-fn ends_head(bytes: &[u8], known: usize) -> bool {
-    let fresh = bytes.get(known.saturating_sub(3)..).unwrap_or_default();
-    // Lines that end without a carriage return are refused: the sooner the better.
-    fresh.windows(2).any(|pair| pair == b"\n\n") || fresh.windows(3).any(|three| three == b"\n\r\n")
 }

@@ -1,9 +1,11 @@
 //! The accept loop: lets connections in while there is room, and outlives every error.
 
+use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
@@ -17,6 +19,9 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Refused callers that are told so at the same time; more are just closed.
 const FAREWELLS_MAX: usize = 64;
+
+/// What a spare descriptor is open on.
+const NOTHING: &str = "/dev/null";
 
 /// What is sent to a caller there is no room for, before a byte of it was read.
 const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n\
@@ -37,6 +42,7 @@ pub trait Accept: Clone + Send + Sync + 'static {
 
 /// Accepts until the drain begins, and then whatever had connected before.
 pub async fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl Accept) {
+    let mut spare = File::open(NOTHING).ok();
     let farewells = Guests::new(FAREWELLS_MAX, FAREWELLS_MAX);
     let _stay = drain.stay(); // or the end could come between the last connection and its task
     loop {
@@ -61,10 +67,35 @@ pub async fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 host.failed(&error);
-                sleep(BREATH).await;
+                if !(is_out_of_descriptors(&error) && turn_away(&listener, &mut spare, &host).await) {
+                    sleep(BREATH).await;
+                }
             }
         }
     }
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Gives up the spare descriptor to take the next connection, only to close it: whoever knocks while there are none
+/// left would otherwise wait until somebody leaves. True if there was one.
+async fn turn_away(listener: &Listener, spare: &mut Option<File>, host: &impl Accept) -> bool {
+    *spare = None;
+    let taken = timeout(Duration::ZERO, listener.accept()).await;
+    if let Ok(Ok((stream, address))) = &taken {
+        host.refused(Refusal::Full, *address);
+        if let Stream::Tcp(stream) = stream
+            && host.speaks_plainly()
+        {
+            let _ = stream.try_write(NO_ROOM); // told if it can be told at once
+        }
+    }
+    let closed = matches!(taken, Ok(Ok(_)));
+    drop(taken);
+    *spare = File::open(NOTHING).ok();
+    closed
 }
 
 async fn say_no(mut stream: Stream, _place: Guest) {

@@ -74,6 +74,7 @@ async fn who_connected_just_before_is_answered() {
         caller.send(GOOD).await.unwrap();
         house.drain.begin();
         assert_eq!(caller.rest().await, [200]);
+        drop(caller);
         assert_eq!(house.served.await.unwrap(), 0);
     }
 }
