@@ -43,10 +43,7 @@ impl Served {
     /// Starts it, and reads from its first line where it listens.
     fn run(command: &mut Command) -> Served {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut first = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
-        let at = first.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("it said {first:?}"));
-        let at = at.strip_prefix("http://").map_or(SocketAddr::from(([0; 4], 0)), |at| at.parse().unwrap());
+        let at = where_it_listens(&mut BufReader::new(child.stdout.take().unwrap()));
         Served { child, at }
     }
 
@@ -79,6 +76,14 @@ impl Drop for Served {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What the first line says; nowhere, of a Unix domain socket.
+fn where_it_listens(stdout: &mut impl BufRead) -> SocketAddr {
+    let mut first = String::new();
+    stdout.read_line(&mut first).unwrap();
+    let at = first.trim_end().strip_prefix("listening on ").unwrap_or_else(|| panic!("it said {first:?}"));
+    at.strip_prefix("http://").map_or(SocketAddr::from(([0; 4], 0)), |at| at.parse().unwrap())
 }
 
 /// One of the addresses of this machine.
@@ -269,6 +274,27 @@ async fn what_it_cannot_start_with_is_said_clearly() {
     let (code, said) = refused(&dir, &["--http", "0.0.0.0:0"]);
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("token"), "{said}");
+}
+
+/// F64: a decision log that nobody reads is full soon. Lines are dropped, callers are not kept waiting, and the end comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_is_stuck_holds_nobody_up() {
+    let dir = Dir::new("serve-stuck");
+    dir.write("rules.yaml", RULES);
+    let mut command = dir.tollgate();
+    command.args(["serve", "--admin", "off", "--http", "127.0.0.1:0", "--rules", "rules.yaml", "--decision-log", "-"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap()); // open until the end, and not read
+    let at = where_it_listens(&mut stdout);
+    let mut served = Served { child, at };
+    let mut stream = connect(at.ip(), at).await.unwrap();
+    for _ in 0..5000 {
+        let answer = ask(&mut stream, CHECK).await.unwrap();
+        assert!(answer.starts_with("http/1.1 200 "), "{answer}");
+    }
+    drop(stream);
+    served.signal(Signal::TERM);
+    assert_eq!(served.ended().await.code(), Some(0));
 }
 
 /// F41: no descriptors left. Who is in is served, who knocks is turned away, and when somebody leaves there is room again.
