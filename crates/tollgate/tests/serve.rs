@@ -158,7 +158,7 @@ async fn ask_until_told(at: SocketAddr, answered: Arc<AtomicUsize>) -> io::Resul
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_connected_before_the_signal_is_answered() {
     let dir = Dir::new("serve-last");
-    for _ in 0..10 {
+    for _ in 0..30 {
         let mut served = Served::start(&dir, &["--http", "127.0.0.1:0"]);
         let mut stream = connect(served.at.ip(), served.at).await.unwrap();
         stream.write_all(CHECK.as_bytes()).await.unwrap();

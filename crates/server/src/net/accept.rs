@@ -41,10 +41,28 @@ pub trait Accept: Clone + Send + Sync + 'static {
 }
 
 /// Accepts until the drain begins, and then whatever had connected before.
-pub async fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl Accept) {
+pub fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl Accept) -> impl Future<Output = ()> + Send {
+    let stay = drain.stay(); // from now on, not from when the loop first runs: an end that comes at once waits for it too
+    async move {
+        accept_until(listener, guests, drain, host).await;
+        drop(stay);
+    }
+}
+
+async fn accept_until(listener: Listener, guests: Guests, drain: Drain, host: impl Accept) {
     let mut spare = File::open(NOTHING).ok();
     let farewells = Guests::new(FAREWELLS_MAX, FAREWELLS_MAX);
-    let _stay = drain.stay(); // or the end could come between the last connection and its task
+    let let_in = |stream: Stream, address: Option<IpAddr>| match guests.enter(address) {
+        Ok(guest) => drain.host(host.clone().serve(stream, guest)),
+        Err(refusal) => {
+            host.refused(refusal, address);
+            if host.speaks_plainly()
+                && let Ok(place) = farewells.enter(None)
+            {
+                tokio::spawn(say_no(stream, place));
+            }
+        }
+    };
     loop {
         let accepted = tokio::select! {
             biased;
@@ -52,17 +70,7 @@ pub async fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl
             () = drain.begun() => break,
         };
         match accepted {
-            Ok((stream, address)) => match guests.enter(address) {
-                Ok(guest) => drain.host(host.clone().serve(stream, guest)),
-                Err(refusal) => {
-                    host.refused(refusal, address);
-                    if host.speaks_plainly()
-                        && let Ok(place) = farewells.enter(None)
-                    {
-                        tokio::spawn(say_no(stream, place));
-                    }
-                }
-            },
+            Ok((stream, address)) => let_in(stream, address),
             // A connection that was gone before we took it is not our trouble, and costs no pause.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
@@ -72,6 +80,9 @@ pub async fn accept(listener: Listener, guests: Guests, drain: Drain, host: impl
                 }
             }
         }
+    }
+    for (stream, address) in listener.close() {
+        let_in(stream, address);
     }
 }
 
