@@ -48,6 +48,10 @@ impl Accept for Door {
         drop(guest);
     }
 
+    fn speaks_plainly(&self) -> bool {
+        self.0.tls.is_none()
+    }
+
     fn refused(&self, refusal: Refusal, address: Option<IpAddr>) {
         let metrics = &self.0.api.shared().metrics;
         metrics.connection_refused(match refusal {

@@ -8,6 +8,8 @@ pub mod api;
 pub mod config;
 pub mod explain;
 pub mod feed;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod http;
 pub mod net;
 pub mod telemetry;

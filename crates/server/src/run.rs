@@ -19,7 +19,7 @@ use crate::door::Door;
 use crate::feed::{Apply, FeedError, Following, Mark, Pace, Reloader, Source};
 use crate::keys::Keys;
 use crate::net::tls::Tls;
-use crate::net::{Address, Drain, Guests, Listener, accept};
+use crate::net::{Address, Drain, Guests, Listener, accept, descriptors};
 use crate::signals::Signals;
 use crate::telemetry::{self, DecisionLog, DecisionLogConfig, Lines, Metrics, Scrape, ScrapeConfig, Sink, Telemetry};
 use crate::upkeep::Upkeep;
@@ -224,6 +224,7 @@ fn host_name() -> String {
 
 /// Serves until a signal ends it. `announce` is told once everything is bound.
 pub fn serve(config: Config, log: Option<Lines>, announce: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+    descriptors::make_room(config.net.max_connections);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = config.threads {
         builder.worker_threads(threads);

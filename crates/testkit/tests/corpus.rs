@@ -24,6 +24,16 @@ fn durations() {
 }
 
 #[test]
+fn http_head() {
+    replay("http_head", tollgate_server::fuzzing::http_head);
+}
+
+#[test]
+fn json_check() {
+    replay("json_check", tollgate_server::fuzzing::json_check);
+}
+
+#[test]
 fn key_builder() {
     replay("key_builder", fuzzing::key_builder);
 }

@@ -26,8 +26,9 @@ use crate::net::{Deadline, Drain, NetLimits, Stream};
 const READ_BYTES: usize = 2 << 10;
 /// Answers that leave together: more are written first. A caller that does not read them stops the reading of others.
 const WRITE_BYTES: usize = 64 << 10;
-/// Buffers larger than this are given back before waiting for the next request.
-const KEEP_BYTES: usize = 16 << 10;
+/// Buffers larger than this are given back before waiting for the next request. There are four of them, and a
+/// connection that waits must not take more than 32 KiB.
+const KEEP_BYTES: usize = 6 << 10;
 /// How long, and how much, is read after a last answer so that closing does not reset it away.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 64 << 10;
@@ -52,6 +53,8 @@ pub(super) struct Connection<'a> {
     hears_drain: bool,
     /// No request was answered yet: it may still turn out to be HTTP/2.
     is_new: bool,
+    /// A head has begun, and its time is running.
+    in_head: bool,
 }
 
 /// How a connection ended.
@@ -96,6 +99,7 @@ impl<'a> Connection<'a> {
             begun: Box::pin(drain.begun()),
             hears_drain: false,
             is_new: true,
+            in_head: false,
         }
     }
 
@@ -166,7 +170,7 @@ impl<'a> Connection<'a> {
         let plan = answer.open(&head, &mut self.reply);
         let head_only = head.method == "HEAD";
         self.start += bytes;
-        self.is_new = false;
+        (self.is_new, self.in_head) = (false, false);
         Ok(Some((Call { length, keep_alive, expects_continue, is_old, head_only }, plan)))
     }
 
@@ -174,20 +178,30 @@ impl<'a> Connection<'a> {
     async fn await_head(&mut self) -> Result<(), Stop> {
         self.flush().await?;
         self.make_room();
+        if self.input.is_empty() {
+            self.give_back();
+        }
         let now = Instant::now();
         if self.start == self.input.len() {
             let patience = if self.drain.has_begun() { LAST_CALL } else { self.limits.idle_timeout };
             self.deadline.set(now + patience);
             self.read(true).await?;
         } else {
-            // Absolute: a byte now and then buys no time.
-            self.deadline.set(now + self.limits.head_timeout);
+            // Absolute: neither a byte now and then nor an empty line before the head buys time.
+            if !self.in_head {
+                self.deadline.set(now + self.limits.head_timeout);
+                self.in_head = true;
+            }
             let begun = self.start;
             loop {
                 let known = self.input.len();
                 self.read(false).await?;
-                let rest = self.input.get(begun..).unwrap_or_default();
-                if ends_head(rest, known - begun) || rest.len() > self.limits.max_head {
+                let (rest, fresh) = (self.input.get(begun..), self.input.get(known..));
+                let (rest, fresh) = (rest.unwrap_or_default(), fresh.unwrap_or_default());
+                // A line is worth looking at the head again: it may be the last one, or no line of a head. Without one
+                // it only is for whoever may still be about to speak HTTP/2.
+                let is_line = fresh.contains(&b'\n') || (self.is_new && rest.len() <= PREFACE.len());
+                if is_line || rest.len() > self.limits.max_head {
                     break;
                 }
             }
@@ -257,7 +271,9 @@ impl<'a> Connection<'a> {
 
     /// Appends the reply to what leaves next.
     async fn respond(&mut self, call: &Call) -> Result<(), Stop> {
-        let closes = self.reply.close || !call.keep_alive || self.drain.has_begun();
+        // At the end of a server, what was read already is still answered.
+        let is_last = self.drain.has_begun() && self.start == self.input.len();
+        let closes = self.reply.close || !call.keep_alive || is_last;
         let after = match (closes, call.is_old) {
             (true, _) => After::Close,
             (false, true) => After::OpenSaidSo,
@@ -281,11 +297,17 @@ impl<'a> Connection<'a> {
             self.input.drain(..self.start);
         }
         self.start = 0;
-        if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
-            (self.input, self.body, self.reply.body) = Default::default();
-        }
         if self.input.capacity() - self.input.len() < READ_BYTES / 2 {
             self.input.reserve(READ_BYTES);
+        }
+    }
+
+    /// Gives back what large requests and answers made grow. Only between requests: a body may be half read.
+    fn give_back(&mut self) {
+        for buffer in [&mut self.input, &mut self.output, &mut self.body, &mut self.reply.body] {
+            if buffer.capacity() > KEEP_BYTES {
+                *buffer = Vec::new();
+            }
         }
     }
 
@@ -381,12 +403,4 @@ struct Call {
     expects_continue: bool,
     is_old: bool,
     head_only: bool,
-}
-
-/// True if the empty line that ends a head may lie in what was added after `known` bytes: only then is it worth
-/// reading the head again from its start.
-fn ends_head(bytes: &[u8], known: usize) -> bool {
-    let fresh = bytes.get(known.saturating_sub(3)..).unwrap_or_default();
-    fresh.windows(2).any(|pair| pair == b"\n\n")
-        || fresh.windows(4).any(|four| four == b"\r\n\r\n" || four == b"\n\r\n")
 }

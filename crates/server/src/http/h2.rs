@@ -25,6 +25,9 @@ const STREAMS_MAX: u32 = 100;
 const PING_EVERY: Duration = Duration::from_secs(20);
 const PING_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long a caller that was told to go may take to do so, once all of its requests have been answered.
+const GOODBYE: Duration = Duration::from_secs(2);
+
 /// Serves an HTTP/2 connection until it ends.
 pub(super) async fn serve<A: Answer>(
     read: Vec<u8>,
@@ -56,11 +59,13 @@ pub(super) async fn serve<A: Answer>(
     let mut idle_since = Instant::now();
     let mut ending = false;
     loop {
-        let look = idle_since + limits.idle_timeout;
+        // A caller that was told to go and does not even answer pings is not waited for.
+        let look = idle_since + if ending { GOODBYE } else { limits.idle_timeout };
         tokio::select! {
             _ = connection.as_mut() => return, // however it ended, only the caller could mind
             () = drain.begun(), if !ending => {
                 ending = true;
+                idle_since = Instant::now();
                 connection.as_mut().graceful_shutdown();
             }
             () = sleep_until(look) => {

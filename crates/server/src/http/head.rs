@@ -103,6 +103,9 @@ fn parse_into<'b>(
         Err(Error::HeaderValue) => return Err(Fault::Malformed("a header field has forbidden bytes in its value")),
         Err(Error::Status) => return Err(Fault::Malformed("the request line is not one")),
     };
+    if has_bare_line_feed(bytes.get(..length).unwrap_or_default()) {
+        return Err(Fault::Malformed("a line does not end in CR LF"));
+    }
     let (method, target) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
     let is_old = request.version == Some(0);
     let mut reader = Reader { is_old, keep_alive: !is_old, ..Reader::default() };
@@ -110,7 +113,7 @@ fn parse_into<'b>(
         reader.field(field, bytes)?;
     }
     let length_of_body = reader.length()?;
-    let (path, query) = split_target(target);
+    let (path, query) = split_target(target).ok_or(Fault::Malformed("the target is not a path"))?;
     let Reader { head, keep_alive, expects_continue, .. } = reader;
     let head = Head { method, path, query, ..head };
     Ok(Some(Parsed { head, bytes: length, length: length_of_body, keep_alive, expects_continue, is_old }))
@@ -152,8 +155,11 @@ impl<'a> Reader<'a> {
     }
 
     fn expect(&mut self, value: &[u8]) -> Result<(), Fault> {
-        self.expects_continue = value.eq_ignore_ascii_case(b"100-continue");
-        if self.expects_continue { Ok(()) } else { Err(Fault::Expectation) }
+        match value.eq_ignore_ascii_case(b"100-continue") {
+            true => self.expects_continue = !self.is_old, // HTTP/1.0 knows no interim answers
+            false => return Err(Fault::Expectation),
+        }
+        Ok(())
     }
 
     /// Once any of them asks to close, none can undo it.
@@ -223,16 +229,25 @@ fn too_large(bytes: &[u8], max_head: usize) -> Fault {
     }
 }
 
-fn split_target(target: &str) -> (&str, Option<&str>) {
+/// True if some line ends in LF alone, which `httparse` takes for an end and other readers take for part of the line.
+fn has_bare_line_feed(head: &[u8]) -> bool {
+    // To the end in any case: a loop without a way out is one that the compiler turns into a few wide instructions.
+    let pairs = head.iter().zip(head.get(1..).unwrap_or_default());
+    let inside = pairs.fold(false, |found, (before, byte)| found | ((*byte == b'\n') & (*before != b'\r')));
+    inside || head.first() == Some(&b'\n')
+}
+
+/// Path and query of a target; `None` if it has no path, as that of CONNECT.
+fn split_target(target: &str) -> Option<(&str, Option<&str>)> {
     let absolute = ["http://", "https://"].into_iter().find_map(|scheme| target.strip_prefix(scheme));
     let target = match absolute {
         Some(rest) => rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or("/"),
-        None => target,
+        None => Some(target).filter(|target| target.starts_with('/') || *target == "*")?,
     };
-    match target.split_once('?') {
+    Some(match target.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (target, None),
-    }
+    })
 }
 
 #[cfg(test)]

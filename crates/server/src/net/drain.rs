@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 /// How long a connection that is merely open may still send a request after the drain began: closing it at once would
 /// cut off a request that is already on its way.
@@ -39,6 +40,11 @@ impl Drain {
     /// Ready when it begins.
     pub fn begun(&self) -> WaitForCancellationFuture<'_> {
         self.0.token.cancelled()
+    }
+
+    /// The end waits for whoever holds this.
+    pub(crate) fn stay(&self) -> TaskTrackerToken {
+        self.0.connections.token()
     }
 
     /// Runs a connection that the end waits for.

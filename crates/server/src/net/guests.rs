@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -60,7 +60,7 @@ impl Guests {
         let room = |count: usize| (count < *most).then_some(count + 1);
         present.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).map_err(|_| Refusal::Full)?;
         let mut guest = Guest { guests: self.clone(), address: None };
-        if let Some(address) = address {
+        if let Some(address) = address.map(household) {
             let mut by_address = by_address.lock();
             let count = by_address.entry(address).or_insert(0);
             if *count >= *most_per_address {
@@ -93,6 +93,14 @@ impl Drop for Guest {
     }
 }
 
+/// What counts as one address: of IPv6, the /64 that every household and every rented machine has to itself.
+fn household(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,5 +119,14 @@ mod tests {
         assert_eq!(guests.present(), 1);
         let _again = guests.enter(Some(home)).unwrap();
         assert_eq!(guests.0.by_address.lock().len(), 1, "addresses without connections are not kept");
+    }
+
+    #[test]
+    fn a_network_full_of_ipv6_addresses_is_one_address() {
+        let guests = Guests::new(9, 2);
+        let enter = |address: &str| guests.enter(Some(address.parse().unwrap()));
+        let _some = [enter("2001:db8::1").unwrap(), enter("2001:db8::ffff:1").unwrap()];
+        assert_eq!(enter("2001:db8::2").unwrap_err(), Refusal::Crowd);
+        assert!(enter("2001:db8:0:1::1").is_ok(), "the next network is another one");
     }
 }

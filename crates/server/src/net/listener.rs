@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::{Address, Stream};
 
@@ -61,8 +61,7 @@ impl Listener {
         match self {
             Listener::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
-                stream.set_nodelay(true)?;
-                Ok((Stream::Tcp(stream), Some(peer.ip().to_canonical())))
+                Ok(tcp(stream, peer))
             }
             Listener::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
@@ -70,6 +69,37 @@ impl Listener {
             }
         }
     }
+
+    /// Stops listening. Answers who had connected before: the kernel knows of connections that the runtime, which asks it
+    /// now and then, does not know of yet, and would reset them.
+    pub fn close(self) -> Vec<(Stream, Option<IpAddr>)> {
+        let waiting = |next: &mut dyn FnMut() -> io::Result<(Stream, Option<IpAddr>)>| {
+            (0..BACKLOG).map_while(|_| next().ok()).collect()
+        };
+        match self {
+            Listener::Tcp(listener) => {
+                let Ok(listener) = listener.into_std() else { return Vec::new() };
+                waiting(&mut || {
+                    let (stream, peer) = listener.accept()?;
+                    stream.set_nonblocking(true)?;
+                    Ok(tcp(TcpStream::from_std(stream)?, peer))
+                })
+            }
+            Listener::Unix(listener, _file) => {
+                let Ok(listener) = listener.into_std() else { return Vec::new() };
+                waiting(&mut || {
+                    let (stream, _) = listener.accept()?;
+                    stream.set_nonblocking(true)?;
+                    Ok((Stream::Unix(UnixStream::from_std(stream)?), None))
+                })
+            }
+        }
+    }
+}
+
+fn tcp(stream: TcpStream, peer: SocketAddr) -> (Stream, Option<IpAddr>) {
+    let _ = stream.set_nodelay(true); // fails for who is gone already, and is no trouble of the listener
+    (Stream::Tcp(stream), Some(peer.ip().to_canonical()))
 }
 
 /// The file of a Unix domain socket; goes when the listener does.

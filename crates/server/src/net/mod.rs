@@ -6,6 +6,7 @@
 mod accept;
 mod address;
 mod deadline;
+pub(crate) mod descriptors;
 pub(crate) mod drain;
 mod guests;
 mod limits;

@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -150,8 +151,13 @@ struct Open {
 impl Open {
     fn new(sink: Sink) -> io::Result<Open> {
         Ok(match sink {
-            Sink::Stderr => Open { writer: Box::new(io::stderr()), path: None },
-            Sink::Stdout => Open { writer: Box::new(io::stdout()), path: None },
+            // By descriptors of our own: a write that is stuck must not hold the lock that the end of the process needs.
+            Sink::Stderr => {
+                Open { writer: Box::new(File::from(io::stderr().as_fd().try_clone_to_owned()?)), path: None }
+            }
+            Sink::Stdout => {
+                Open { writer: Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)), path: None }
+            }
             Sink::File(path) => Open { writer: Box::new(open(&path)?), path: Some(path) },
             Sink::Other(writer) => Open { writer, path: None },
         })

@@ -70,6 +70,7 @@ impl<'de: 'a, 'a> Visitor<'de> for AskedSeed<'a> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Asked<'a>, M::Error> {
         let mut asked = Asked::default();
+        let mut attributes = None;
         while let Some(field) = map.next_key_seed(FieldSeed)? {
             match field {
                 Field::Known(attribute) => {
@@ -89,6 +90,7 @@ impl<'de: 'a, 'a> Visitor<'de> for AskedSeed<'a> {
                     put(Some(&mut asked.peek), value, "peek")?;
                 }
                 Field::Attributes => {
+                    put(Some(&mut attributes), (), "attributes")?;
                     let seed = CustomSeed(&mut asked.custom);
                     map.next_value_seed(seed)
                         .map_err(|error| within(&error, "attributes", "should be an object with text values"))?;

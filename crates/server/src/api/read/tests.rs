@@ -49,6 +49,7 @@ fn what_is_no_request_is_refused_with_its_path() {
         (r#"{"client_key":"x","a\u001b[31m\u0000":5}"#, "unknown_field", "a?[31m?"),
         (r#"{"client_key":"x","client_key":"y"}"#, "duplicate_field", "client_key"),
         (r#"{"client_key":"x","cost":1,"cost":1}"#, "duplicate_field", "cost"),
+        (r#"{"attributes":{"a":"1"},"attributes":{"b":"2"}}"#, "duplicate_field", "attributes"),
         (r#"{"client_key":7}"#, "wrong_type", "client_key"),
         (r#"{"client_key":null}"#, "wrong_type", "client_key"),
         (r#"{"client_key":"x","peek":1}"#, "wrong_type", "peek"),

@@ -1,0 +1,75 @@
+//! Heads: what is accepted means the same to a reader that takes lines apart naively, and however the bytes arrive.
+
+use crate::http::{Fault, Length, Parsed, parse};
+
+const MAX_HEAD: usize = 4 << 10;
+const MAX_HEADERS: usize = 40;
+/// Inputs up to this length are cut at every place, longer ones near their ends.
+const CUT_EVERYWHERE: usize = 512;
+
+/// Any bytes as the beginning of a connection.
+pub fn http_head(data: &[u8]) {
+    let whole = read(data);
+    if let Ok(Some(parsed)) = &whole {
+        means_what_it_says(data, parsed);
+    }
+    let cuts = (0..data.len()).filter(|cut| *cut < CUT_EVERYWHERE || data.len() - cut < CUT_EVERYWHERE);
+    for cut in cuts {
+        arrives_in_pieces(data.get(..cut).unwrap_or_default(), &whole);
+    }
+}
+
+fn read(data: &[u8]) -> Result<Option<Parsed<'_>>, Fault> {
+    parse(data, MAX_HEAD, MAX_HEADERS)
+}
+
+/// A piece that is understood is understood as the whole is; one that is not accepted never becomes acceptable.
+fn arrives_in_pieces(piece: &[u8], whole: &Result<Option<Parsed<'_>>, Fault>) {
+    match (read(piece), whole) {
+        (Ok(None), _) => {
+            let is_over = whole.as_ref().is_ok_and(|whole| whole.is_some_and(|whole| whole.bytes <= piece.len()));
+            assert!(!is_over, "a whole head of {} bytes is not seen", piece.len());
+        }
+        (Ok(Some(part)), Ok(Some(whole))) => assert_eq!(part, *whole, "more bytes change the meaning"),
+        (Ok(Some(_)), other) => panic!("more bytes make of a request {other:?}"),
+        (Err(fault), Ok(whole)) => panic!("{fault:?} of what becomes {whole:?}"),
+        (Err(_), Err(_)) => {}
+    }
+}
+
+fn means_what_it_says(data: &[u8], parsed: &Parsed<'_>) {
+    assert!(parsed.bytes <= MAX_HEAD);
+    let head = data.get(..parsed.bytes).unwrap_or_default();
+    let head = head.strip_suffix(b"\r\n\r\n").unwrap_or_else(|| panic!("a head ends in an empty line"));
+    assert!(head.iter().all(|byte| *byte >= b' ' && *byte != 0x7f || b"\t\r\n".contains(byte)), "control characters");
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.split("\r\n").skip_while(|line| line.is_empty());
+    assert!(!text.replace("\r\n", "").contains(['\r', '\n']), "an end of line that is half of one");
+
+    let request: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
+    assert_eq!(request.len(), 3, "{request:?}");
+    assert_eq!(request.first().copied(), Some(parsed.head.method));
+    assert_eq!(request.get(2).copied(), Some(if parsed.is_old { "HTTP/1.0" } else { "HTTP/1.1" }));
+    assert!(parsed.head.path.starts_with('/') || parsed.head.path == "*" || parsed.head.path.is_empty());
+    assert!(!parsed.head.path.contains(['?', ' ', '\r', '\n']));
+
+    let fields: Vec<(&str, &str)> = lines.map(|line| line.split_once(':').expect("a field has a colon")).collect();
+    assert!(fields.len() <= MAX_HEADERS);
+    assert!(fields.iter().all(|(name, _)| !name.is_empty() && !name.contains([' ', '\t'])), "{fields:?}");
+    let values = |wanted: &str| -> Vec<&str> {
+        let wanted = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        wanted.map(|(_, value)| value.trim_matches([' ', '\t'])).collect()
+    };
+    assert!(values("host").len() == 1 || (parsed.is_old && values("host").is_empty()));
+    match (values("content-length").as_slice(), values("transfer-encoding").as_slice()) {
+        ([], []) => assert_eq!(parsed.length, Length::Known(0)),
+        ([length], []) => assert_eq!(Length::Known(length.parse().expect("digits")), parsed.length),
+        ([], [coding]) => {
+            assert!(coding.eq_ignore_ascii_case("chunked") && !parsed.is_old, "{coding}");
+            assert_eq!(parsed.length, Length::Chunked);
+        }
+        both => panic!("the length is given by {both:?}"),
+    }
+    assert!(!(parsed.keep_alive && values("connection").iter().any(|value| value.eq_ignore_ascii_case("close"))));
+    assert!(!(parsed.expects_continue && parsed.is_old));
+}

@@ -1,0 +1,9 @@
+//! What fuzz targets call and what the replay of their corpus calls: bytes in, a panic if a promise is broken.
+//!
+//! Here and not in the testkit, because the testkit is below this crate: its own tests use it.
+
+mod head;
+mod json;
+
+pub use head::http_head;
+pub use json::json_check;

@@ -1,0 +1,17 @@
+//! Clients that nobody asked for, over real sockets: malformed, slow, greedy, many, and those of a server that ends.
+//! What they send ends nothing but their own connection, costs nobody anything, and others are answered meanwhile.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+mod caller;
+mod corpus;
+mod crowd;
+mod drain;
+mod floods;
+mod frames;
+mod greedy;
+mod house;
+mod pipeline;
+mod slow;
+mod storm;
+mod tls;

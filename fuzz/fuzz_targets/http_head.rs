@@ -1,0 +1,5 @@
+//! Heads of HTTP/1: accepted ones mean one thing, however they arrive.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_server::fuzzing::http_head(data));
