@@ -26,7 +26,7 @@ pub struct Answer {
 impl Answer {
     /// The connection ends with it.
     pub fn closes(&self) -> bool {
-        self.head.contains("\r\nconnection: close")
+        self.head.contains("\r\nConnection: close")
     }
 }
 
