@@ -4,7 +4,7 @@ use tokio::io::AsyncWriteExt;
 use tollgate_server::net::NetLimits;
 
 use crate::caller::Caller;
-use crate::house::{GOOD, House, post};
+use crate::house::{GOOD, House, ms, post};
 
 /// H24: all of them, in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,21 +40,19 @@ async fn who_stops_sending_is_still_answered() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chunks_behind_a_large_request_arrive_whole() {
     let house = House::open(NetLimits::default());
-    let large = post("/v1/check", &format!("{{\"client_key\":\"payer\"{}}}", " ".repeat(20 << 10)));
-    let chunked = "POST /v1/check HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let head = format!("{chunked}0a\r\n{{\"client_k\r\n");
-    for before in [large.as_str(), ""] {
+    let large = |kib: usize| post("/v1/check", &format!("{{\"client_key\":\"payer\"{}}}", " ".repeat(kib << 10)));
+    let chunked = "POST /v1/check HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0a\r\n{\"client_k\r\n";
+    for (first, second) in [(0, 0), (9, 10), (20, 20), (9, 20), (3, 10)] {
         let mut caller = Caller::connect(house.data).await;
-        caller.send(format!("{before}{head}")).await.unwrap();
-        if !before.is_empty() {
-            assert_eq!(caller.answer().await.unwrap().unwrap().status, 200);
-        }
+        // The first makes the buffer grow, the second more so, until it holds the beginning of the third as well.
+        assert_eq!(caller.ask(large(first)).await.status, 200);
+        assert_eq!(caller.ask(format!("{}{chunked}", large(second))).await.status, 200);
         for piece in ["0", "8\r", "\ney\":\"", "pay\r\n5\r\ner\"", "} \r\n", "0\r\n\r\n"] {
-            tokio::time::sleep(crate::house::ms(2)).await;
+            tokio::time::sleep(ms(2)).await;
             caller.send(piece).await.unwrap();
         }
         let answer = caller.answer().await.unwrap().unwrap();
-        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.status, 200, "behind {first} and {second} KiB: {answer:?}");
     }
 }
 
