@@ -106,6 +106,8 @@ impl<S: Store> Engine<S> {
                 back.push(receipt);
             } else if cost > estimate {
                 extra.push(receipt.charge(Ask::Force((cost - estimate).saturating_mul(price))));
+                // Gives nothing back, but is spent: settled high, it must not be settled low afterwards.
+                back.extend(receipt.number.map(|_| Receipt { units: 0, ..receipt }));
             } else if cost < estimate {
                 let units = receipt.units.min((estimate - cost).saturating_mul(price));
                 back.push(Receipt { units, ..receipt });

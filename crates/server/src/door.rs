@@ -7,9 +7,9 @@ use std::sync::Arc;
 use tracing::{debug, warn};
 
 use crate::api::Api;
-use crate::http;
+use crate::http::{self, Ground};
 use crate::net::tls::Tls;
-use crate::net::{Accept, Guest, NetLimits, Refusal, Stream};
+use crate::net::{Accept, Guest, Refusal, Stream};
 use crate::telemetry::{self, Metrics, Quiet};
 
 /// Lines of one kind that may be written in ten seconds: whoever knocks often does not fill the disk.
@@ -22,29 +22,29 @@ pub(crate) struct Door(Arc<Inner>);
 struct Inner {
     api: Arc<Api>,
     tls: Option<Arc<Tls>>,
-    limits: NetLimits,
+    ground: Ground,
     quiet: Quiet,
 }
 
 impl Door {
-    pub(crate) fn new(api: Api, tls: Option<Arc<Tls>>, limits: NetLimits) -> Door {
-        Door(Arc::new(Inner { api: Arc::new(api), tls, limits, quiet: Quiet::new(LINES_MAX) }))
+    pub(crate) fn new(api: Api, tls: Option<Arc<Tls>>, ground: Ground) -> Door {
+        Door(Arc::new(Inner { api: Arc::new(api), tls, ground, quiet: Quiet::new(LINES_MAX) }))
     }
 }
 
 impl Accept for Door {
     async fn serve(self, stream: Stream, guest: Guest) {
-        let Inner { api, tls, limits, .. } = &*self.0;
+        let Inner { api, tls, ground, .. } = &*self.0;
         let shared = api.shared();
         let _open = Open::new(shared.metrics.clone());
         let stream = match tls {
             None => stream,
-            Some(tls) => match tls.accept(stream, limits.tls_timeout).await {
+            Some(tls) => match tls.accept(stream, ground.limits.tls_timeout).await {
                 Some(stream) => stream,
                 None => return shared.metrics.connection_refused(telemetry::Refusal::Handshake),
             },
         };
-        http::serve(stream, limits, &shared.drain, &*shared.clock, api).await;
+        http::serve(stream, ground, api).await;
         drop(guest);
     }
 

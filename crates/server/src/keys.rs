@@ -16,6 +16,13 @@ const BYTES_MIN: usize = 16;
 /// Longest secret that is read.
 const BYTES_MAX: u64 = 4096;
 
+/// A number nobody can foresee.
+pub(crate) fn random() -> Result<u64> {
+    let mut bytes = [0; 8];
+    rand::fill(&mut bytes).context("the system gives no random numbers")?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
 /// The secret; never printed.
 pub(crate) struct Keys {
     secret: Vec<u8>,
@@ -25,9 +32,7 @@ impl Keys {
     /// Reads the secret, or makes one that lasts as long as this process.
     pub(crate) fn read(path: Option<&Path>) -> Result<Keys> {
         let Some(path) = path else {
-            let mut secret = vec![0; 32];
-            rand::fill(&mut secret).context("the system gives no random numbers")?;
-            return Ok(Keys { secret });
+            return Ok(Keys { secret: [random()?, random()?, random()?, random()?].map(u64::to_le_bytes).concat() });
         };
         let name = path.display();
         let unreadable = || format!("cannot read secret_file {name}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tollgate_core::Clock;
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::RuleSet;
@@ -17,9 +17,10 @@ use crate::api::{Api, Route, Settlements, Shared, Surface};
 use crate::config::Config;
 use crate::door::Door;
 use crate::feed::{Apply, FeedError, Following, Mark, Pace, Reloader, Source};
-use crate::keys::Keys;
+use crate::http::Ground;
+use crate::keys::{self, Keys};
 use crate::net::tls::Tls;
-use crate::net::{Address, Drain, Guests, Listener, accept, descriptors};
+use crate::net::{Address, Drain, Guests, Listener, Transit, accept, descriptors};
 use crate::signals::Signals;
 use crate::telemetry::{self, DecisionLog, DecisionLogConfig, Lines, Metrics, Scrape, ScrapeConfig, Sink, Telemetry};
 use crate::upkeep::Upkeep;
@@ -67,6 +68,7 @@ impl Server {
         let mut text = String::new();
         let mut curl = None;
         for (surface, address) in self.addresses() {
+            let scheme = if surface == Surface::Admin { "http" } else { scheme };
             let (url, call) = match &address {
                 Address::Tcp(at) => (format!("{scheme}://{at}"), format!("{scheme}://{at}")),
                 Address::Unix(path) => (
@@ -114,11 +116,20 @@ impl Server {
     pub async fn run(self) -> usize {
         let Server { config, shared, listeners, tls, reloader, decisions, log, hang_up } = self;
         let drain = shared.drain.clone();
-        let guests = Guests::new(config.net.max_connections, config.net.max_connections_per_address);
+        // Operators have places of their own, and are the last to go: they want to see how it ends.
+        let (guests, last) =
+            (Guests::new(config.net.max_connections, config.net.max_connections_per_address), Drain::default());
+        let operators = Guests::new(OPERATORS_MAX, OPERATORS_MAX);
+        let transit = Transit::new(config.net.max_in_transit);
         for (surface, listener) in listeners {
-            let tls = tls.clone().filter(|_| surface == Surface::Data);
-            let door = Door::new(Api::new(surface, shared.clone()), tls, config.net);
-            tokio::spawn(accept(listener, guests.clone(), drain.clone(), door));
+            let (tls, guests, drain) = match surface {
+                Surface::Data => (tls.clone(), guests.clone(), drain.clone()),
+                Surface::Admin => (None, operators.clone(), last.clone()),
+            };
+            let (limits, clock) = (config.net, shared.clock.clone());
+            let ground = Ground { limits, drain: drain.clone(), clock, transit: transit.clone() };
+            let door = Door::new(Api::new(surface, shared.clone()), tls, ground);
+            tokio::spawn(accept(listener, guests, drain, door));
         }
         let patience = config.net.drain_timeout;
         let upkeep = Upkeep { config, shared, tls, reloader, decisions: decisions.clone(), hang_up };
@@ -126,6 +137,8 @@ impl Server {
         drain.begun().await;
         info!(connections = guests.present(), "draining");
         let left = drain.ended(patience).await;
+        last.begin();
+        last.ended(OPERATORS_PATIENCE).await;
         upkeep.abort();
         if left > 0 {
             warn!(connections = left, "connections were cut off");
@@ -136,6 +149,11 @@ impl Server {
         left
     }
 }
+
+/// Connections of operators and probes, beside those of callers.
+const OPERATORS_MAX: usize = 64;
+/// How long they may take to go once everybody else has gone.
+const OPERATORS_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How long the logs may take to be written at the end.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
@@ -175,11 +193,12 @@ fn shared(
         answer: config.answer.config()?,
         limits: config.net,
         tokens: config.token_file.as_deref().map(Tokens::read).transpose()?.map(Arc::new),
-        sealer: Sealer::new(keys.receipts()),
+        sealer: Sealer::new(keys.receipts(), keys::random()?),
         metrics,
         scrape,
         drain: Drain::default(),
         settlements: Settlements::default(),
+        explains: Semaphore::new(1),
     };
     Ok((shared, reloader))
 }

@@ -72,7 +72,7 @@ fn a_server_may_refuse_by_status() {
 #[test]
 fn presents_a_token_from_a_file_or_the_environment() {
     let dir = Dir::new("token");
-    dir.write("tokens", "# ours\n0123456789abcdef0123\n");
+    dir.write("tokens", "# ours\n0123456789abcdef0123456789abcdef\n");
     dir.write("wrong", "ffffffffffffffffffff\n");
     let server = Server::start(dir.tollgate(), &["--http", "127.0.0.1:0", "--token-file", "tokens"]);
     let asked = |args: &[&str]| check(&dir, &[&["--url", server.url()], args].concat());
@@ -85,7 +85,7 @@ fn presents_a_token_from_a_file_or_the_environment() {
         assert_eq!(asked(args), (2, String::new(), told.clone()));
     }
     let mut command = dir.tollgate();
-    command.env("TOLLGATE_TOKEN", "0123456789abcdef0123").env("TOLLGATE_URL", server.url());
+    command.env("TOLLGATE_TOKEN", "0123456789abcdef0123456789abcdef").env("TOLLGATE_URL", server.url());
     assert_eq!(said(&command.arg("check").args(ORDER).output().unwrap()).0, 0);
 }
 

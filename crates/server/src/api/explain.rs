@@ -1,10 +1,15 @@
 //! `/v1/explain`: what every rule makes of a request. Nothing is charged.
 
-use super::refuse::{refuse_body, say};
+use super::refuse::{self, refuse, refuse_body, say};
 use super::{Shared, read};
 use crate::Reply;
 use crate::answer::{Problem, problem};
 use crate::explain::Case;
+
+/// Rules that do not apply and are told about all the same; the others are counted.
+const STRANGERS_MAX: usize = 100;
+/// How often an explanation is begun anew because the rules changed under it.
+const TRIES: usize = 3;
 
 /// Explains a request.
 pub(super) async fn explain(shared: &Shared, body: &[u8], reply: &mut Reply) {
@@ -14,12 +19,19 @@ pub(super) async fn explain(shared: &Shared, body: &[u8], reply: &mut Reply) {
     };
     let custom = asked.custom();
     let request = asked.request(&custom).peek();
-    let pinned = shared.engine.rules();
-    let explanations = match pinned.rules.explain(&request, shared.clock.now()) {
-        Ok(explanations) => explanations,
-        Err(error) => return problem(&Problem::from(&error), reply),
-    };
-    let case =
-        Case { before: shared.engine.look(&request.cost(0)).await, decision: shared.engine.look(&request).await };
-    say(200, &case.json(&explanations).to_string(), reply);
+    // One at a time: with many rules an explanation is work for a thousand checks.
+    let Ok(_turn) = shared.explains.try_acquire() else { return refuse(&refuse::BUSY_EXPLAINING, reply) };
+    for _ in 0..TRIES {
+        let pinned = shared.engine.rules();
+        let explanations = match pinned.rules.explain(&request, shared.clock.now()) {
+            Ok(explanations) => explanations,
+            Err(error) => return problem(&Problem::from(&error), reply),
+        };
+        let before = shared.engine.look(&request.cost(0)).await;
+        let case = Case { before, decision: shared.engine.look(&request).await };
+        say(200, &case.json(&explanations, STRANGERS_MAX).to_string(), reply);
+        if [&case.before, &case.decision].iter().all(|decision| decision.generation() == pinned.number) {
+            return;
+        }
+    }
 }

@@ -14,6 +14,7 @@ pub use route::{Route, Surface};
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
 use tollgate_core::Clock;
 use tollgate_engine::Engine;
 use tollgate_store::Memory;
@@ -50,6 +51,8 @@ pub struct Shared {
     pub drain: Drain,
     /// What was settled.
     pub settlements: Settlements,
+    /// Explanations that may be made at the same time.
+    pub explains: Semaphore,
 }
 
 /// The API as one listener offers it.
@@ -97,6 +100,9 @@ impl Api {
         if self.surface == Surface::Data && !route.is_public() && !self.shared.tokens.as_ref().is_none_or(known) {
             return Err(refuse::NO_TOKEN);
         }
+        if head.from_page && self.shared.tokens.is_none() && !route.only_reads() {
+            return Err(refuse::FROM_A_PAGE);
+        }
         if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
             return Err(refuse::ENCODED);
         }
@@ -115,7 +121,7 @@ impl Api {
 }
 
 /// JSON by its name, or by none. What curl says when it is told nothing counts too, unless a browser sent it for a
-/// page: a page may send forms anywhere, and must not be able to spend other people's limits.
+/// page: a page may send forms anywhere.
 fn is_json(head: &Head<'_>) -> bool {
     let Some(value) = head.content_type else { return !head.from_page };
     let media = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();

@@ -5,6 +5,7 @@ use crate::answer::{Problem, problem};
 use crate::http::Fault;
 
 use super::read;
+use super::seal::Rejected;
 
 /// A refusal that is known before anything is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,14 +35,26 @@ pub(super) const NO_TOKEN: Refused = Refused {
     field: Some(("WWW-Authenticate", "Bearer")),
     ..refused(401, "no_token", "Unauthorized", "Send a token that this server knows: Authorization: Bearer TOKEN.")
 };
+pub(super) const FROM_A_PAGE: Refused = refused(
+    403,
+    "from_a_page",
+    "Forbidden",
+    "Web pages may not spend limits: let your own server ask, or configure tokens.",
+);
 pub(super) const ENCODED: Refused =
     refused(415, "encoded_body", "Unsupported media type", "Send the body as it is, without Content-Encoding.");
 pub(super) const NOT_JSON: Refused =
     refused(415, "not_json_media_type", "Unsupported media type", "Send JSON, with Content-Type: application/json.");
 pub(super) const UNKNOWN_PARAMETER: Refused =
     refused(400, "unknown_parameter", "Bad request", "The only parameter is status: ?status=429 answers denials so.");
-pub(super) const UNKNOWN_RECEIPT: Refused =
+const UNKNOWN_RECEIPT: Refused =
     refused(400, "unknown_receipt", "Bad request", "This server did not make that receipt, or it was changed.");
+const FOREIGN_RECEIPT: Refused = refused(
+    409,
+    "foreign_receipt",
+    "Conflict",
+    "Another process made that receipt, or this one before it was restarted: its buckets are not here.",
+);
 pub(super) const EXPIRED_RECEIPT: Refused =
     refused(409, "expired_receipt", "Conflict", "The receipt is more than a day old: its estimate stays charged.");
 pub(super) const STORE_AWAY: Refused = refused(
@@ -50,6 +63,19 @@ pub(super) const STORE_AWAY: Refused = refused(
     "Service unavailable",
     "The store did not answer; try again with the same receipt.",
 );
+
+pub(super) const BUSY_EXPLAINING: Refused = Refused {
+    field: Some(("Retry-After", "1")),
+    ..refused(503, "busy_explaining", "Service unavailable", "Another explanation is being made; try again.")
+};
+
+/// A receipt that is not taken.
+pub(super) fn of_receipt(rejected: Rejected) -> Refused {
+    match rejected {
+        Rejected::Unknown => UNKNOWN_RECEIPT,
+        Rejected::Foreign => FOREIGN_RECEIPT,
+    }
+}
 
 /// What could not be read as HTTP.
 pub(super) fn of_fault(fault: Fault) -> Refused {
@@ -63,6 +89,10 @@ pub(super) fn of_fault(fault: Fault) -> Refused {
         Fault::Expectation => refused(417, "expectation", "Expectation failed", "Only 100-continue can be expected."),
         Fault::BodyTooLarge => refused(413, "body_too_large", "Content too large", "Send less at once."),
         Fault::TooSlow => refused(408, "too_slow", "Request timeout", "The body did not arrive in time."),
+        Fault::NoRoom => Refused {
+            field: Some(("Retry-After", "1")),
+            ..refused(503, "no_room", "Service unavailable", "Too many bodies are on their way; try again.")
+        },
         Fault::Panicked => {
             refused(500, "internal_error", "Internal server error", "A bug in Tollgate; its log says more.")
         }

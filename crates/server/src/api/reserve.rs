@@ -10,7 +10,7 @@ use tollgate_core::Span;
 use tollgate_engine::{Decision, Reservation, random_slot};
 
 use super::refuse::{self, refuse, refuse_body, say};
-use super::seal::{Opened, SETTLE_WITHIN};
+use super::seal::{Kind, Opened, SETTLE_WITHIN};
 use super::{Api, Plan, Shared, read};
 use crate::Reply;
 use crate::answer;
@@ -23,7 +23,7 @@ pub(super) async fn reserve(shared: &Shared, plan: Plan, body: &[u8], reply: &mu
     };
     let custom = asked.custom();
     let (decision, reservation) = shared.engine.reserve(&asked.request(&custom)).await;
-    answer_with(shared, plan, &decision, reservation, "reservation", reply);
+    answer_with(shared, plan, &decision, reservation, Kind::Reservation, reply);
 }
 
 /// Decides a request that holds slots until it is released.
@@ -34,7 +34,7 @@ pub(super) async fn acquire(shared: &Shared, plan: Plan, body: &[u8], reply: &mu
     };
     let custom = asked.custom();
     let (decision, reservation) = shared.engine.reserve(&asked.request(&custom).holding(random_slot())).await;
-    answer_with(shared, plan, &decision, reservation, "slot", reply);
+    answer_with(shared, plan, &decision, reservation, Kind::Slot, reply);
 }
 
 /// The answer, with the receipt as its last member.
@@ -43,13 +43,14 @@ fn answer_with(
     plan: Plan,
     decision: &Decision,
     reservation: Option<Reservation>,
-    name: &str,
+    kind: Kind,
     reply: &mut Reply,
 ) {
     answer::answer(decision, &Api::asking(plan), &shared.answer, reply);
     if let Some(reservation) = reservation {
         let ttl = reservation.slot_ttl();
-        let receipt = shared.sealer.seal(reservation, shared.clock.now());
+        let name = if kind == Kind::Slot { "slot" } else { "reservation" };
+        let receipt = shared.sealer.seal(kind, reservation, shared.clock.now());
         reply.body.pop(); // the closing brace: an allowed answer is an object with members
         reply.body.extend_from_slice(format!(",\"{name}\":\"{receipt}\"{}}}", ttl_member(ttl)).as_bytes());
     }
@@ -65,13 +66,15 @@ pub(super) async fn settle(shared: &Shared, body: &[u8], reply: &mut Reply) {
         Ok(read) => read,
         Err(fault) => return refuse_body(&fault, reply),
     };
-    let Some(Opened { reservation, made }) = shared.sealer.open(&receipt) else {
-        return refuse(&refuse::UNKNOWN_RECEIPT, reply);
+    let Opened { reservation, made } = match shared.sealer.open(Kind::Reservation, &receipt) {
+        Ok(opened) => opened,
+        Err(rejected) => return refuse(&refuse::of_receipt(rejected), reply),
     };
     if shared.clock.now().since(made) > SETTLE_WITHIN {
         return refuse(&refuse::EXPIRED_RECEIPT, reply);
     }
-    if !reservation.number().is_none_or(|number| shared.settlements.first(number)) {
+    let number = reservation.number().unwrap_or_default();
+    if !shared.settlements.first(number) {
         return say(200, "{\"settled\":false,\"refunded\":0,\"extended\":0}", reply);
     }
     match shared.engine.settle(reservation, cost).await {
@@ -79,7 +82,10 @@ pub(super) async fn settle(shared: &Shared, body: &[u8], reply: &mut Reply) {
             let tollgate_engine::Settled { refunded, extended } = settled;
             say(200, &format!("{{\"settled\":true,\"refunded\":{refunded},\"extended\":{extended}}}"), reply);
         }
-        Err(_) => refuse(&refuse::STORE_AWAY, reply),
+        Err(_) => {
+            shared.settlements.forget(number);
+            refuse(&refuse::STORE_AWAY, reply);
+        }
     }
 }
 
@@ -111,11 +117,13 @@ fn slot(shared: &Shared, body: &[u8], reply: &mut Reply) -> Option<Reservation> 
             return None;
         }
     };
-    let opened = shared.sealer.open(&receipt);
-    if opened.is_none() {
-        refuse(&refuse::UNKNOWN_RECEIPT, reply);
+    match shared.sealer.open(Kind::Slot, &receipt) {
+        Ok(opened) => Some(opened.reservation),
+        Err(rejected) => {
+            refuse(&refuse::of_receipt(rejected), reply);
+            None
+        }
     }
-    opened.map(|opened| opened.reservation)
 }
 
 /// Reservations that were settled, so that doing it twice changes nothing.
@@ -123,8 +131,9 @@ fn slot(shared: &Shared, body: &[u8], reply: &mut Reply) -> Option<Reservation> 
 pub struct Settlements(Mutex<(HashSet<u64>, VecDeque<u64>)>);
 
 impl Settlements {
-    /// How many are remembered. Whoever settles more of them within the same day may be charged twice for one.
-    const MOST: usize = 1 << 16;
+    /// How many are remembered, in a few megabytes. Whoever settles more of them within a day, and then one of the first
+    /// again, may be charged twice for it; refunded twice is nobody, that is the store's to remember.
+    const MOST: usize = 1 << 18;
 
     /// True the first time.
     fn first(&self, number: u64) -> bool {
@@ -139,6 +148,11 @@ impl Settlements {
             known.remove(&oldest);
         }
         true
+    }
+
+    /// It did not happen after all.
+    fn forget(&self, number: u64) {
+        self.0.lock().0.remove(&number);
     }
 }
 

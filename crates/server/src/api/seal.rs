@@ -8,8 +8,6 @@ use tollgate_engine::Reservation;
 
 /// What every receipt begins with: people find it in logs and know what it is.
 const PREFIX: &str = "tgr_";
-/// Longest receipt that is looked at: sixteen rules' worth, generously.
-const TEXT_BYTES_MAX: usize = 8 << 10;
 const SIGNATURE_BYTES: usize = 32;
 /// How long a reservation may be settled. After that its estimate stays.
 pub const SETTLE_WITHIN: Span = Span::from_secs(24 * 3600);
@@ -18,6 +16,27 @@ pub const SETTLE_WITHIN: Span = Span::from_secs(24 * 3600);
 #[derive(Debug)]
 pub struct Sealer {
     key: Key,
+    /// Whose buckets receipts are about: those of one process, while buckets live in memory. A receipt that another
+    /// process with the same secret made would give back here what was charged there.
+    home: u64,
+}
+
+/// What a receipt is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// To be settled.
+    Reservation = 1,
+    /// To be renewed and released.
+    Slot = 2,
+}
+
+/// Why a receipt is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// Nobody who knows the secret made it, or it is for something else.
+    Unknown,
+    /// It is about the buckets of another process.
+    Foreign,
 }
 
 /// A receipt that came back.
@@ -30,15 +49,15 @@ pub struct Opened {
 }
 
 impl Sealer {
-    /// A sealer under `secret`. Whoever knows the same secret can open what it sealed.
-    pub fn new(secret: &[u8]) -> Sealer {
+    /// A sealer under `secret`, for buckets that live at `home`.
+    pub fn new(secret: &[u8], home: u64) -> Sealer {
         let own = sign(&Key::new(HMAC_SHA256, secret), b"tollgate receipts"); // no other use of the secret shares it
-        Sealer { key: Key::new(HMAC_SHA256, own.as_ref()) }
+        Sealer { key: Key::new(HMAC_SHA256, own.as_ref()), home }
     }
 
     /// A reservation as text.
-    pub fn seal(&self, reservation: Reservation, made: Time) -> String {
-        let mut bytes = made.nanos().to_le_bytes().to_vec();
+    pub fn seal(&self, kind: Kind, reservation: Reservation, made: Time) -> String {
+        let mut bytes = [made.nanos(), self.home, kind as u64].map(u64::to_le_bytes).concat();
         reservation.pack(&mut bytes);
         let signature = sign(&self.key, &bytes);
         bytes.extend_from_slice(signature.as_ref());
@@ -47,15 +66,25 @@ impl Sealer {
         text
     }
 
-    /// What was sealed; `None` for anything that this sealer did not seal.
-    pub fn open(&self, text: &str) -> Option<Opened> {
-        let text = text.strip_prefix(PREFIX).filter(|text| text.len() <= TEXT_BYTES_MAX)?;
+    /// What was sealed.
+    pub fn open(&self, kind: Kind, text: &str) -> Result<Opened, Rejected> {
+        let (opened, home) = self.read(kind, text).ok_or(Rejected::Unknown)?;
+        if home == self.home { Ok(opened) } else { Err(Rejected::Foreign) }
+    }
+
+    fn read(&self, kind: Kind, text: &str) -> Option<(Opened, u64)> {
+        let text = text.strip_prefix(PREFIX)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (signed, signature) = bytes.split_at_checked(bytes.len().checked_sub(SIGNATURE_BYTES)?)?;
         verify(&self.key, signed, signature).ok()?;
-        let (made, packed) = signed.split_first_chunk()?;
+        let (made, rest) = signed.split_first_chunk()?;
+        let (home, rest) = rest.split_first_chunk()?;
+        let (own, packed) = rest.split_first_chunk()?;
+        if u64::from_le_bytes(*own) != kind as u64 {
+            return None;
+        }
         let made = Time::from_nanos(u64::from_le_bytes(*made));
-        Some(Opened { reservation: Reservation::unpack(packed)?, made })
+        Some((Opened { reservation: Reservation::unpack(packed)?, made }, u64::from_le_bytes(*home)))
     }
 }
 
@@ -70,26 +99,31 @@ mod tests {
         let engine = Engine::on_clock(rules, ManualClock::at(Time::from_secs(1_700_000_000)));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (_, reservation) = runtime.block_on(engine.reserve(&Request::new().with(Attribute::UserId, "1").cost(3)));
-        sealer.seal(reservation.unwrap(), Time::from_secs(7))
+        sealer.seal(Kind::Reservation, reservation.unwrap(), Time::from_secs(7))
     }
 
     #[test]
     fn opens_what_it_sealed_and_nothing_else() {
-        let sealer = Sealer::new(b"a secret of some length");
+        let sealer = Sealer::new(b"a secret of some length", 1);
         let text = sealed(&sealer);
-        let opened = sealer.open(&text).unwrap();
+        let open = |text: &str| sealer.open(Kind::Reservation, text);
+        let opened = open(&text).unwrap();
         assert_eq!((opened.made, opened.reservation.cost()), (Time::from_secs(7), 3));
-        assert!(Sealer::new(b"another secret entirely").open(&text).is_none());
+        assert_eq!(sealer.open(Kind::Slot, &text).unwrap_err(), Rejected::Unknown, "a slot is no reservation");
+        let elsewhere = Sealer::new(b"a secret of some length", 2).open(Kind::Reservation, &text);
+        assert_eq!(elsewhere.unwrap_err(), Rejected::Foreign, "another process has other buckets");
+        let other = Sealer::new(b"another secret entirely", 1).open(Kind::Reservation, &text);
+        assert_eq!(other.unwrap_err(), Rejected::Unknown);
         for place in 0..text.len() {
             let mut changed = text.clone().into_bytes();
             changed[place] = if changed[place] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
             // The last character carries spare bits, which decoding refuses when they are set.
-            assert!(sealer.open(&changed).is_none(), "changed at {place}");
-            assert!(sealer.open(&text[..place]).is_none(), "cut at {place}");
+            assert!(open(&changed).is_err(), "changed at {place}");
+            assert!(open(&text[..place]).is_err(), "cut at {place}");
         }
         for other in ["", "tgr_", "tgr_AAAA", &"A".repeat(100_000), &format!("{text}AAAA")] {
-            assert!(sealer.open(other).is_none());
+            assert!(open(other).is_err());
         }
     }
 }

@@ -9,8 +9,8 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Digest, SHA256, digest};
 
-/// Shortest token that is accepted: 128 bits, in hex or better.
-const TOKEN_BYTES_MIN: usize = 16;
+/// Shortest token that is accepted: 128 bits in hex.
+const TOKEN_BYTES_MIN: usize = 32;
 /// Longest token; longer ones are not even hashed.
 const TOKEN_BYTES_MAX: usize = 512;
 /// Longest token file.
@@ -90,8 +90,9 @@ mod tests {
 
     #[test]
     fn open_to_whoever_presents_one() {
-        let tokens = tokens("# ours\n\n  0123456789abcdef0123  \nfedcba98765432100123\n").unwrap();
-        for good in ["Bearer 0123456789abcdef0123", "bearer fedcba98765432100123"] {
+        let tokens =
+            tokens("# ours\n\n  0123456789abcdef0123456789abcdef  \nfedcba9876543210fedcba9876543210\n").unwrap();
+        for good in ["Bearer 0123456789abcdef0123456789abcdef", "bearer fedcba9876543210fedcba9876543210"] {
             assert!(tokens.open_to(Some(good.as_bytes())), "{good}");
         }
         let long = format!("Bearer {}", "x".repeat(10_000));
@@ -99,8 +100,8 @@ mod tests {
             "",
             "Bearer",
             "Bearer ",
-            "Basic 0123456789abcdef0123",
-            "Bearer 0123456789abcdef012",
+            "Basic 0123456789abcdef0123456789abcdef",
+            "Bearer 0123456789abcdef0123456789abcde",
             "Bearer # ours",
             &long,
         ] {

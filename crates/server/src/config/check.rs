@@ -31,16 +31,17 @@ impl Config {
     ///
     /// Any address that other machines reach needs tokens, or the explicit word that it needs none.
     pub fn check_exposure(&self) -> Result<(), Mistake> {
-        if self.token_file.is_some() || self.allow_anonymous {
+        if self.allow_anonymous {
             return Ok(());
         }
-        let exposed = self.addresses().filter(|(_, address)| !address.is_loopback());
+        let asks = |name: &str| name == "http" && self.token_file.is_some(); // tokens are for callers, not for operators
+        let exposed = self.addresses().filter(|(name, address)| !address.is_loopback() && !asks(name));
         let exposed: Vec<String> = exposed.map(|(name, address)| format!("{name} {address}")).collect();
         if exposed.is_empty() {
             return Ok(());
         }
-        let help = "set token_file (--token-file FILE) to serve only callers with a token, or allow_anonymous \
-                    (--allow-anonymous) to serve everyone";
+        let help = "set token_file (--token-file FILE) to serve only callers with a token (http alone: admin and metrics \
+                    ask for none), or allow_anonymous (--allow-anonymous) to serve everyone";
         let fault = Fault::new("reachable from other machines without a token", help);
         Err(Mistake { place: exposed.join(" and "), fault })
     }

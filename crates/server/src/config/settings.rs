@@ -177,6 +177,14 @@ pub static SETTINGS: &[Setting] = &[
         kind: Kind::Size(|config| &mut config.net.max_batch_body, BODIES),
     },
     Setting {
+        name: "max_in_transit",
+        value_name: "SIZE",
+        section: Section::Connections,
+        help: "Most bytes of bodies and answers on their way, over all connections",
+        absent: "",
+        kind: Kind::Size(|config| &mut config.net.max_in_transit, IN_TRANSIT),
+    },
+    Setting {
         name: "headers",
         value_name: "STYLES",
         section: Section::Answers,
@@ -278,3 +286,4 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// Zero would refuse everybody, and a timeout of days is none.
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=HOUR;
 const BODIES: RangeInclusive<u64> = 1 << 10..=64 << 20;
+const IN_TRANSIT: RangeInclusive<u64> = 8 << 10..=64 << 30;

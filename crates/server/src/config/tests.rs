@@ -279,13 +279,14 @@ fn exposure_needs_a_word() {
     for (config, place) in exposed.into_iter().zip(["http 0.0.0.0:8080", "admin 0.0.0.0:8080", "metrics [::]:9"]) {
         let expected = format!(
             "{place}: reachable from other machines without a token; set token_file (--token-file FILE) to serve \
-             only callers with a token, or allow_anonymous (--allow-anonymous) to serve everyone"
+             only callers with a token (http alone: admin and metrics ask for none), or allow_anonymous \
+             (--allow-anonymous) to serve everyone"
         );
         assert_eq!(config.check_exposure().unwrap_err().to_string(), expected);
         let told = Config { allow_anonymous: true, ..config.clone() };
         assert_eq!(told.check_exposure(), Ok(()));
         let guarded = Config { token_file: Some("tokens".into()), ..config };
-        assert_eq!(guarded.check_exposure(), Ok(()));
+        assert_eq!(guarded.check_exposure().is_ok(), place.starts_with("http"), "tokens are for callers");
     }
     let both = Config { http: vec![open.clone()], metrics: Some(open), ..Config::default() };
     assert_eq!(both.check_exposure().unwrap_err().place, "http 0.0.0.0:8080 and metrics 0.0.0.0:8080");

@@ -22,10 +22,18 @@ pub struct Case {
 }
 
 impl Case {
-    /// Decision and rules.
-    pub fn json(&self, explanations: &[Explanation<'_>]) -> Value {
-        let rules: Vec<Value> = explanations.iter().map(|explanation| self.rule_json(explanation).into()).collect();
-        json!({ "decision": decision_json(&self.decision), "rules": rules })
+    /// Decision and rules; of the rules that do not apply at most `strangers`, and how many more there are.
+    pub fn json(&self, explanations: &[Explanation<'_>], strangers: usize) -> Value {
+        let mut room = strangers;
+        let is_told = |explanation: &&Explanation<'_>| {
+            let told = applies(explanation) || room > 0;
+            room -= usize::from(told && !applies(explanation));
+            told
+        };
+        let told = explanations.iter().filter(is_told);
+        let rules: Vec<Value> = told.map(|explanation| self.rule_json(explanation).into()).collect();
+        let omitted = explanations.len() - rules.len();
+        json!({ "decision": decision_json(&self.decision), "rules": rules, "omitted": omitted })
     }
 
     fn rule_json(&self, explanation: &Explanation<'_>) -> Map<String, Value> {
@@ -34,8 +42,7 @@ impl Case {
         let key = explanation.key.iter().map(|part| json!({ "attribute": part.attribute, "value": part.value }));
         fields.insert("key".to_owned(), key.collect());
         fields.insert("overrides".to_owned(), explanation.overrides.into());
-        let applies = matches!(explanation.standing, Standing::Applies { .. } | Standing::Unlimited);
-        fields.insert("applies".to_owned(), applies.into());
+        fields.insert("applies".to_owned(), applies(explanation).into());
         fields.insert("because".to_owned(), why_not(&explanation.standing).into());
         if let Standing::Applies { charge, overridden } = &explanation.standing {
             fields.insert("bucket".to_owned(), charge.bucket.to_string().into());
@@ -51,6 +58,10 @@ impl Case {
         }
         fields
     }
+}
+
+fn applies(explanation: &Explanation<'_>) -> bool {
+    matches!(explanation.standing, Standing::Applies { .. } | Standing::Unlimited)
 }
 
 /// What a rule made of the request; without numbers where nobody counted.

@@ -12,15 +12,14 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::WaitForCancellationFuture;
-use tollgate_core::Clock;
 
 use super::chunked::{BadChunk, Chunked};
 use super::head::{Fault, Length, Parsed, parse};
 use super::render::{self, After};
-use super::{Answer, answer_or_fail};
+use super::{Answer, Ground, answer_or_fail};
 use crate::Reply;
 use crate::net::drain::LAST_CALL;
-use crate::net::{Deadline, Drain, NetLimits, Stream};
+use crate::net::{Deadline, Room, Stream};
 
 /// Read at once. A check is a quarter of it.
 const READ_BYTES: usize = 2 << 10;
@@ -38,9 +37,9 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A connection and what it holds between two waits.
 pub(super) struct Connection<'a> {
     stream: Stream,
-    limits: &'a NetLimits,
-    drain: &'a Drain,
-    clock: &'a dyn Clock,
+    ground: &'a Ground,
+    /// What a body on its way was given; until its request is answered.
+    room: Room,
     deadline: Deadline,
     input: Vec<u8>,
     /// How much of the input has been answered.
@@ -55,6 +54,8 @@ pub(super) struct Connection<'a> {
     is_new: bool,
     /// A head has begun, and its time is running.
     in_head: bool,
+    /// The request being answered is a HEAD: whatever is said, it is said without a body.
+    head_only: bool,
 }
 
 /// How a connection ended.
@@ -84,22 +85,22 @@ impl From<io::Error> for Stop {
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn new(stream: Stream, limits: &'a NetLimits, drain: &'a Drain, clock: &'a dyn Clock) -> Connection<'a> {
+    pub(super) fn new(stream: Stream, ground: &'a Ground) -> Connection<'a> {
         Connection {
             stream,
-            limits,
-            drain,
-            clock,
-            deadline: Deadline::new(Instant::now() + limits.idle_timeout),
+            ground,
+            room: Room::default(),
+            deadline: Deadline::new(Instant::now() + ground.limits.idle_timeout),
             input: Vec::new(),
             start: 0,
             output: Vec::new(),
             body: Vec::new(),
             reply: Reply::default(),
-            begun: Box::pin(drain.begun()),
+            begun: Box::pin(ground.drain.begun()),
             hears_drain: false,
             is_new: true,
             in_head: false,
+            head_only: false,
         }
     }
 
@@ -117,7 +118,7 @@ impl<'a> Connection<'a> {
                     self.reply.clear();
                     answer.refuse(fault, &mut self.reply);
                     answer.answered(None, self.reply.status);
-                    render::reply(&self.reply, After::Close, false, self.clock.now(), &mut self.output);
+                    render::reply(&self.reply, After::Close, self.head_only, self.ground.clock.now(), &mut self.output);
                 }
             }
             if self.flush().await.is_ok() {
@@ -162,16 +163,16 @@ impl<'a> Connection<'a> {
         if self.is_new && (rest.starts_with(PREFACE) || PREFACE.starts_with(rest)) {
             return if rest.len() < PREFACE.len() { Ok(None) } else { Err(Stop::Preface) };
         }
-        let parsed = parse(rest, self.limits.max_head, self.limits.max_headers).map_err(Stop::Fault)?;
+        let parsed = parse(rest, self.ground.limits.max_head, self.ground.limits.max_headers).map_err(Stop::Fault)?;
         let Some(Parsed { head, bytes, length, keep_alive, expects_continue, is_old }) = parsed else {
             return Ok(None);
         };
         self.reply.clear();
         let plan = answer.open(&head, &mut self.reply);
-        let head_only = head.method == "HEAD";
+        self.head_only = head.method == "HEAD";
         self.start += bytes;
         (self.is_new, self.in_head) = (false, false);
-        Ok(Some((Call { length, keep_alive, expects_continue, is_old, head_only }, plan)))
+        Ok(Some((Call { length, keep_alive, expects_continue, is_old }, plan)))
     }
 
     /// Writes what was answered so far, and waits for more of a head.
@@ -183,25 +184,26 @@ impl<'a> Connection<'a> {
         }
         let now = Instant::now();
         if self.start == self.input.len() {
-            let patience = if self.drain.has_begun() { LAST_CALL } else { self.limits.idle_timeout };
+            let last_call = self.ground.drain.has_begun();
+            let patience = if last_call { LAST_CALL } else { self.ground.limits.idle_timeout };
             self.deadline.set(now + patience);
-            self.read(true).await?;
+            self.read(if last_call { Wait::Within } else { Wait::Between }).await?;
         } else {
             // Absolute: neither a byte now and then nor an empty line before the head buys time.
             if !self.in_head {
-                self.deadline.set(now + self.limits.head_timeout);
+                self.deadline.set(now + self.ground.limits.head_timeout);
                 self.in_head = true;
             }
             let begun = self.start;
             loop {
                 let known = self.input.len();
-                self.read(false).await?;
+                self.read(Wait::Within).await?;
                 let (rest, fresh) = (self.input.get(begun..), self.input.get(known..));
                 let (rest, fresh) = (rest.unwrap_or_default(), fresh.unwrap_or_default());
                 // A line is worth looking at the head again: it may be the last one, or no line of a head. Without one
                 // it only is for whoever may still be about to speak HTTP/2.
                 let is_line = fresh.contains(&b'\n') || (self.is_new && rest.len() <= PREFACE.len());
-                if is_line || rest.len() > self.limits.max_head {
+                if is_line || rest.len() > self.ground.limits.max_head {
                     break;
                 }
             }
@@ -218,7 +220,7 @@ impl<'a> Connection<'a> {
                 if self.input.len() - self.start >= wanted {
                     return Ok(());
                 }
-                self.begin_body(call).await?;
+                self.begin_body(call, length).await?;
                 self.input.reserve((self.start + wanted).saturating_sub(self.input.len()));
                 while self.input.len() - self.start < wanted {
                     self.read_more_body().await?;
@@ -241,7 +243,7 @@ impl<'a> Connection<'a> {
                         return Ok(());
                     }
                     if !begun {
-                        self.begin_body(call).await?;
+                        self.begin_body(call, max_body as u64).await?;
                         begun = true;
                     }
                     self.make_room();
@@ -252,18 +254,19 @@ impl<'a> Connection<'a> {
     }
 
     /// The body is not there yet: its time begins, and the caller may wait to be asked for it.
-    async fn begin_body(&mut self, call: &Call) -> Result<(), Stop> {
+    async fn begin_body(&mut self, call: &Call, bytes: u64) -> Result<(), Stop> {
+        self.room = self.ground.transit.room(bytes).ok_or(Stop::Fault(Fault::NoRoom))?;
         if call.expects_continue {
             self.output.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         self.flush().await?;
         self.make_room();
-        self.deadline.set(Instant::now() + self.limits.body_timeout);
+        self.deadline.set(Instant::now() + self.ground.limits.body_timeout);
         Ok(())
     }
 
     async fn read_more_body(&mut self) -> Result<(), Stop> {
-        match self.read(false).await {
+        match self.read(Wait::Within).await {
             Err(Stop::Close) => Err(Stop::Fault(Fault::TooSlow)), // late with a body is worth an answer
             other => other,
         }
@@ -272,14 +275,15 @@ impl<'a> Connection<'a> {
     /// Appends the reply to what leaves next.
     async fn respond(&mut self, call: &Call) -> Result<(), Stop> {
         // At the end of a server, what was read already is still answered.
-        let is_last = self.drain.has_begun() && self.start == self.input.len();
+        let is_last = self.ground.drain.has_begun() && self.start == self.input.len();
         let closes = self.reply.close || !call.keep_alive || is_last;
         let after = match (closes, call.is_old) {
             (true, _) => After::Close,
             (false, true) => After::OpenSaidSo,
             (false, false) => After::Open,
         };
-        render::reply(&self.reply, after, call.head_only, self.clock.now(), &mut self.output);
+        render::reply(&self.reply, after, self.head_only, self.ground.clock.now(), &mut self.output);
+        (self.head_only, self.room) = (false, Room::default());
         if closes {
             return Err(Stop::Close);
         }
@@ -312,13 +316,13 @@ impl<'a> Connection<'a> {
     }
 
     /// Reads some bytes before the deadline. Between requests a drain that begins cuts the wait short.
-    async fn read(&mut self, between: bool) -> Result<(), Stop> {
+    async fn read(&mut self, wait: Wait) -> Result<(), Stop> {
         if self.input.capacity() == self.input.len() {
             self.input.reserve(READ_BYTES);
         }
-        let Connection { stream, input, deadline, drain, begun, hears_drain, .. } = self;
+        let Connection { stream, input, deadline, ground: Ground { drain, .. }, begun, hears_drain, .. } = self;
         let mut read = pin!(stream.read_buf(input));
-        let mut last_call = drain.has_begun();
+        let mut last_call = false;
         let read = poll_fn(|cx| {
             if let Poll::Ready(read) = read.as_mut().poll(cx) {
                 return Poll::Ready(Ok(read));
@@ -327,7 +331,7 @@ impl<'a> Connection<'a> {
                 *hears_drain = true;
                 let _ = begun.as_mut().poll(cx); // only to be woken
             }
-            if between && !last_call && drain.has_begun() {
+            if wait == Wait::Between && !last_call && drain.has_begun() {
                 last_call = true;
                 deadline.set(Instant::now() + LAST_CALL);
             }
@@ -344,9 +348,9 @@ impl<'a> Connection<'a> {
         if self.output.is_empty() {
             return Ok(());
         }
-        let Connection { stream, output, deadline, limits, .. } = self;
+        let Connection { stream, output, deadline, ground: Ground { limits, transit, .. }, .. } = self;
         let mut written = 0;
-        let mut is_late = false;
+        let mut waits = None;
         poll_fn(|cx| {
             while let Some(rest) = output.get(written..).filter(|rest| !rest.is_empty()) {
                 match pin!(&mut *stream).poll_write(cx, rest) {
@@ -354,8 +358,12 @@ impl<'a> Connection<'a> {
                     Poll::Ready(Ok(some)) => written += some,
                     Poll::Ready(Err(_)) => return Poll::Ready(Err(Stop::Gone)),
                     Poll::Pending => {
-                        if !is_late {
-                            is_late = true;
+                        if waits.is_none() {
+                            // Nobody may leave more unread than there is room for.
+                            waits = transit.room(rest.len() as u64);
+                            if waits.is_none() {
+                                return Poll::Ready(Err(Stop::Gone));
+                            }
                             deadline.set(Instant::now() + limits.write_timeout);
                         }
                         return deadline.poll(cx).map(|()| Err(Stop::Gone));
@@ -395,6 +403,15 @@ impl<'a> Connection<'a> {
     }
 }
 
+/// What is waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// The next request: a drain that begins cuts it short.
+    Between,
+    /// The rest of something, or the last call.
+    Within,
+}
+
 /// What is remembered of a head once its bytes are gone.
 #[derive(Clone, Copy)]
 struct Call {
@@ -402,5 +419,4 @@ struct Call {
     keep_alive: bool,
     expects_continue: bool,
     is_old: bool,
-    head_only: bool,
 }

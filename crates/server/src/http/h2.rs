@@ -1,23 +1,24 @@
 //! HTTP/2, by hyper: framing, flow control and its many floods are its business; ours are caps, deadlines and the end.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Answer, Fault, Head, answer_or_fail};
+use super::{Answer, Fault, Ground, Head, answer_or_fail};
 use crate::Reply;
-use crate::net::{Drain, NetLimits, Rewound, Stream};
+use crate::net::{Rewound, Room, Stream};
 
 /// Streams of one connection at the same time.
 const STREAMS_MAX: u32 = 100;
@@ -29,20 +30,12 @@ const PING_WITHIN: Duration = Duration::from_secs(10);
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Serves an HTTP/2 connection until it ends.
-pub(super) async fn serve<A: Answer>(
-    read: Vec<u8>,
-    stream: Stream,
-    limits: &NetLimits,
-    drain: &Drain,
-    answer: &Arc<A>,
-) {
-    let active = Arc::new(AtomicUsize::new(0));
+pub(super) async fn serve<A: Answer>(read: Vec<u8>, stream: Stream, ground: &Ground, answer: &Arc<A>) {
+    let Ground { limits, drain, .. } = ground;
+    let activity = Arc::new(Activity::new());
     let service = service_fn(|request: Request<Incoming>| {
-        let (answer, active, limits) = (answer.clone(), Active::enter(&active), *limits);
-        async move {
-            let _active = active;
-            Ok::<_, Infallible>(respond(request, &limits, &*answer).await)
-        }
+        let (answer, ground, active) = (answer.clone(), ground.clone(), Active::enter(&activity));
+        async move { Ok::<_, Infallible>(respond(request, &ground, &*answer, active).await) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder
@@ -51,54 +44,119 @@ pub(super) async fn serve<A: Answer>(
         .max_header_list_size(u32::try_from(limits.max_head).unwrap_or(u32::MAX))
         .max_send_buf_size(64 << 10)
         .initial_stream_window_size(64 << 10)
-        .initial_connection_window_size(1 << 20)
+        .initial_connection_window_size(256 << 10)
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_WITHIN);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(Rewound::new(read, stream)), service));
-    // Asked now and then rather than told: a connection counts as idle between one and two of its idle times.
-    let mut idle_since = Instant::now();
-    let mut ending = false;
+    let mut ending = None;
     loop {
-        // A caller that was told to go and does not even answer pings is not waited for.
-        let look = idle_since + if ending { GOODBYE } else { limits.idle_timeout };
+        let is_active = activity.count.load(Ordering::Relaxed) > 0;
+        let patience = match ending {
+            _ if is_active => limits.body_timeout.max(limits.write_timeout),
+            // A caller that was told to go and does not even answer pings is not waited for.
+            Some(_) => GOODBYE,
+            None => limits.idle_timeout,
+        };
+        let since = activity.last().max(ending.unwrap_or(activity.start));
         tokio::select! {
             _ = connection.as_mut() => return, // however it ended, only the caller could mind
-            () = drain.begun(), if !ending => {
-                ending = true;
-                idle_since = Instant::now();
+            () = drain.begun(), if ending.is_none() => {
+                ending = Some(Instant::now());
                 connection.as_mut().graceful_shutdown();
             }
-            () = sleep_until(look) => {
-                if active.load(Ordering::Relaxed) == 0 {
-                    if ending {
-                        return;
+            () = sleep_until(since + patience) => {
+                match ending {
+                    _ if activity.last() > since => {} // something happened meanwhile
+                    _ if is_active => return, // nobody takes the answers
+                    Some(_) => return,
+                    None => {
+                        ending = Some(Instant::now());
+                        connection.as_mut().graceful_shutdown();
                     }
-                    ending = true;
-                    connection.as_mut().graceful_shutdown();
                 }
-                idle_since = Instant::now();
             }
         }
     }
 }
 
-/// Counts a stream as active while it lives.
-struct Active(Arc<AtomicUsize>);
+/// What happens on a connection: how many requests are not over, and when one last moved.
+struct Activity {
+    start: Instant,
+    count: AtomicUsize,
+    /// Milliseconds after the start.
+    last: AtomicU64,
+}
+
+impl Activity {
+    fn new() -> Activity {
+        Activity { start: Instant::now(), count: AtomicUsize::new(0), last: AtomicU64::new(0) }
+    }
+
+    fn last(&self) -> Instant {
+        self.start + Duration::from_millis(self.last.load(Ordering::Relaxed))
+    }
+
+    fn move_on(&self) {
+        let elapsed = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.fetch_max(elapsed, Ordering::Relaxed);
+    }
+}
+
+/// Counts a stream as active until its answer was handed over to the last byte.
+struct Active(Arc<Activity>);
 
 impl Active {
-    fn enter(count: &Arc<AtomicUsize>) -> Active {
-        count.fetch_add(1, Ordering::Relaxed);
-        Active(count.clone())
+    fn enter(activity: &Arc<Activity>) -> Active {
+        activity.count.fetch_add(1, Ordering::Relaxed);
+        activity.move_on();
+        Active(activity.clone())
     }
 }
 
 impl Drop for Active {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.move_on();
+        self.0.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-async fn respond<A: Answer>(request: Request<Incoming>, limits: &NetLimits, answer: &A) -> Response<Full<Bytes>> {
+/// The body of an answer, and what is held until it is taken. Piece by piece: the next is only asked for when there is
+/// room for it, which is how we know that the caller reads.
+struct Taken {
+    body: Bytes,
+    active: Active,
+    _room: Room,
+}
+
+/// What is handed over at a time.
+const PIECE_BYTES: usize = 16 << 10;
+
+impl Body for Taken {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.active.0.move_on();
+        let some = self.body.len().min(PIECE_BYTES);
+        Poll::Ready((some > 0).then(|| Ok(Frame::data(self.body.split_to(some)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.body.len() as u64)
+    }
+}
+
+async fn respond<A: Answer>(
+    request: Request<Incoming>,
+    ground: &Ground,
+    answer: &A,
+    active: Active,
+) -> Response<Taken> {
+    let limits = &ground.limits;
     let (parts, body) = request.into_parts();
     let mut reply = Reply::default();
     reply.clear();
@@ -120,9 +178,17 @@ async fn respond<A: Answer>(request: Request<Incoming>, limits: &NetLimits, answ
         answer.open(&head, &mut reply)
     };
     let plan = opened.map(|(plan, _)| plan);
+    let mut room = Some(Room::default());
     if let Some((plan, max_body)) = opened {
-        match timeout(limits.body_timeout, Limited::new(body, max_body).collect()).await {
-            Ok(Ok(body)) => answer_or_fail(answer, plan, &body.to_bytes(), &mut reply).await,
+        let bytes = body.size_hint().exact().unwrap_or(max_body as u64).min(max_body as u64);
+        room = ground.transit.room(bytes);
+        let body = match room {
+            Some(_) => timeout(limits.body_timeout, Limited::new(body, max_body).collect()).await.map(Some),
+            None => Ok(None),
+        };
+        match body.map(Option::transpose) {
+            Ok(Ok(None)) => answer.refuse(Fault::NoRoom, &mut reply),
+            Ok(Ok(Some(body))) => answer_or_fail(answer, plan, &body.to_bytes(), &mut reply).await,
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
                 answer.refuse(Fault::BodyTooLarge, &mut reply);
             }
@@ -131,12 +197,13 @@ async fn respond<A: Answer>(request: Request<Incoming>, limits: &NetLimits, answ
         }
     }
     answer.answered(plan, reply.status);
-    response(&reply, parts.method == http::Method::HEAD)
+    let body = if parts.method == http::Method::HEAD { Vec::new() } else { std::mem::take(&mut reply.body) };
+    let room = ground.transit.room(body.len() as u64).or(room).unwrap_or_default();
+    response(&reply, Taken { body: Bytes::from(body), active, _room: room })
 }
 
-fn response(reply: &Reply, head_only: bool) -> Response<Full<Bytes>> {
-    let body = if head_only { Bytes::new() } else { Bytes::copy_from_slice(&reply.body) };
-    let mut response = Response::new(Full::new(body));
+fn response(reply: &Reply, body: Taken) -> Response<Taken> {
+    let mut response = Response::new(body);
     *response.status_mut() =
         http::StatusCode::from_u16(reply.status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in reply.fields.iter() {

@@ -67,6 +67,8 @@ pub enum Fault {
     BodyTooLarge,
     /// The body did not come in time.
     TooSlow,
+    /// There is no memory for its body at the moment.
+    NoRoom,
     /// Answering it panicked: a bug of ours.
     Panicked,
 }

@@ -24,7 +24,7 @@ use std::task::Poll;
 use tollgate_core::Clock;
 
 use crate::Reply;
-use crate::net::{Drain, NetLimits, Stream};
+use crate::net::{Drain, NetLimits, Stream, Transit};
 
 /// Whoever answers calls. Two steps, because a body is only read for a call that may have one.
 pub trait Answer: Send + Sync + 'static {
@@ -60,14 +60,26 @@ async fn answer_or_fail<A: Answer>(answer: &A, plan: A::Plan, body: &[u8], reply
     }
 }
 
+/// What all connections of a server share.
+#[derive(Clone)]
+pub struct Ground {
+    /// Caps and deadlines.
+    pub limits: NetLimits,
+    /// The end, once it has begun.
+    pub drain: Drain,
+    /// Tells the date of answers.
+    pub clock: Arc<dyn Clock>,
+    /// Memory for bytes on their way.
+    pub transit: Transit,
+}
+
 /// Serves one connection until it ends.
-pub async fn serve(stream: Stream, limits: &NetLimits, drain: &Drain, clock: &dyn Clock, answer: &Arc<impl Answer>) {
+pub async fn serve(stream: Stream, ground: &Ground, answer: &Arc<impl Answer>) {
     if speaks_h2(&stream) {
-        return h2::serve(Vec::new(), stream, limits, drain, answer).await;
+        return h2::serve(Vec::new(), stream, ground, answer).await;
     }
-    let connection = h1::Connection::new(stream, limits, drain, clock);
-    if let h1::Ending::Preface(read, stream) = connection.serve(&**answer).await {
-        h2::serve(read, stream, limits, drain, answer).await;
+    if let h1::Ending::Preface(read, stream) = h1::Connection::new(stream, ground).serve(&**answer).await {
+        h2::serve(read, stream, ground, answer).await;
     }
 }
 

@@ -29,6 +29,8 @@ pub struct NetLimits {
     pub max_body: usize,
     /// Longest body of a batch, in bytes.
     pub max_batch_body: usize,
+    /// Bytes of bodies and answers on their way, over all connections.
+    pub max_in_transit: usize,
     /// How long requests in flight may take to end after the signal to stop.
     pub drain_timeout: Duration,
 }
@@ -47,6 +49,7 @@ impl Default for NetLimits {
             max_headers: 100,
             max_body: 64 << 10,
             max_batch_body: 1 << 20,
+            max_in_transit: 64 << 20,
             drain_timeout: Duration::from_secs(10),
         }
     }

@@ -13,6 +13,7 @@ mod limits;
 mod listener;
 mod stream;
 pub mod tls;
+mod transit;
 
 pub use accept::{Accept, accept};
 pub use address::Address;
@@ -22,3 +23,4 @@ pub use guests::{Guest, Guests, Refusal};
 pub use limits::NetLimits;
 pub use listener::Listener;
 pub use stream::{Rewound, Stream};
+pub use transit::{Room, Transit};

@@ -59,3 +59,51 @@ async fn slots_are_held_renewed_and_released_once() {
     assert_eq!(rig.post("/v1/slots/acquire", body).await.json()["remaining"], 0, "the second still holds its own");
     assert_eq!(rig.post("/v1/check", body).await.json()["rule"], json!(null), "a check holds no slot");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receipt_is_good_for_what_and_where_it_was_made() {
+    let secret = |config: &mut tollgate_server::config::Config, dir: std::path::PathBuf| {
+        let file = dir.join("secret");
+        std::fs::write(&file, "the same secret for both of them").expect("a file");
+        config.secret_file = Some(file);
+    };
+    let (one, other) = (Rig::with(RULES, secret), Rig::with(RULES, secret));
+    let json = one.post("/v1/reserve", r#"{"client_key":"a","endpoint":"/units","cost":100}"#).await.json();
+    let body = json!({ "reservation": json["reservation"], "cost": 0 }).to_string();
+    assert_eq!(one.post("/v1/settle", &body).await.json()["refunded"], 1);
+    let all = r#"{"client_key":"a","endpoint":"/units","cost":100}"#;
+    assert_eq!(other.post("/v1/check", all).await.json()["allowed"], true);
+    let foreign = other.post("/v1/settle", &body).await;
+    assert_eq!(
+        (foreign.status, &foreign.json()["code"]),
+        (409, &json!("foreign_receipt")),
+        "or one receipt refunds twice"
+    );
+
+    let slot = one.post("/v1/slots/acquire", r#"{"client_key":"a","endpoint":"/flight"}"#).await.json();
+    let body = json!({ "reservation": slot["slot"], "cost": 0 }).to_string();
+    assert_eq!(one.post("/v1/settle", &body).await.json()["code"], "unknown_receipt", "a slot is no reservation");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settled_high_is_not_settled_low_afterwards() {
+    let rules = "rules: [{ name: units, key_by: client_key, limit: { requests: 100, window: 1h, algorithm: fixed_window }, max_debt: 1000 }]";
+    let rig = Rig::start(rules);
+    let json = rig.post("/v1/reserve", r#"{"client_key":"a","cost":10}"#).await.json();
+    for (cost, settled) in [(30, true), (0, false), (30, false)] {
+        let body = json!({ "reservation": json["reservation"], "cost": cost }).to_string();
+        assert_eq!(rig.post("/v1/settle", &body).await.json()["settled"], settled);
+        assert_eq!(rig.post("/v1/check", r#"{"client_key":"a","cost":0}"#).await.json()["remaining"], 70);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receipts_of_many_rules_come_back_too() {
+    let rule = |number: usize| {
+        format!("  - {{ name: r{number}, key_by: client_key, limit: {{ requests: 9, window: 1h }} }}\n")
+    };
+    let rig = Rig::start(&format!("rules:\n{}", (0..100).map(rule).collect::<String>()));
+    let json = rig.post("/v1/reserve", r#"{"client_key":"a","cost":4}"#).await.json();
+    let body = json!({ "reservation": json["reservation"], "cost": 1 }).to_string();
+    assert_eq!(rig.post("/v1/settle", &body).await.json(), json!({ "settled": true, "refunded": 100, "extended": 0 }));
+}

@@ -28,7 +28,15 @@ async fn paths_and_methods_that_are_none_are_told_so() {
         ("POST", "/v1/check?staus=429", "", BODY, 400, "unknown_parameter"),
         ("POST", "/v1/check", "Content-Encoding: gzip\r\n", BODY, 415, "encoded_body"),
         ("POST", "/v1/check", "Content-Type: text/plain\r\n", BODY, 415, "not_json_media_type"),
-        ("POST", "/v1/check", "Origin: https://evil.example\r\n", BODY, 415, "not_json_media_type"),
+        ("POST", "/v1/check", "Origin: https://evil.example\r\n", BODY, 403, "from_a_page"),
+        (
+            "POST",
+            "/v1/check",
+            "Sec-Fetch-Site: cross-site\r\nContent-Type: application/json\r\n",
+            BODY,
+            403,
+            "from_a_page",
+        ),
         ("POST", "/v1/check", "", "", 400, "empty_body"),
         ("POST", "/v1/settle", "", "{}", 400, "missing_field"),
         ("GET", "/metrics", "", "", 404, "no_such_path"),
@@ -53,6 +61,8 @@ async fn operators_see_life_readiness_and_figures() {
     }
     let head = rig.call("HEAD", "/live", "", "").await;
     assert_eq!((head.status, head.field("content-length"), head.body.len()), (200, Some("13"), 0));
+    let fault = rig.call("HEAD", "/live", "", "a body").await;
+    assert_eq!((fault.status, fault.body.len()), (413, 0), "whatever is said to HEAD is said without a body");
     let metrics = call(&rig.admin, "GET", "/metrics", "", "").await;
     let text = String::from_utf8(metrics.body).unwrap();
     for line in [
@@ -71,22 +81,22 @@ async fn operators_see_life_readiness_and_figures() {
 async fn a_token_is_asked_for_where_one_is_configured() {
     let rig = Rig::with(RULES, |config, dir| {
         let file = dir.join("tokens");
-        std::fs::write(&file, "0123456789abcdef\n").expect("a file");
+        std::fs::write(&file, "0123456789abcdef0123456789abcdef\n").expect("a file");
         config.token_file = Some(file);
     });
     let none = rig.post("/v1/check", BODY).await;
     assert_eq!((none.status, none.field("www-authenticate")), (401, Some("Bearer")));
     let with = |token: &'static str| rig.call("POST", "/v1/check", token, BODY);
-    assert_eq!(with("Authorization: Bearer 0123456789abcdee\r\n").await.status, 401);
-    assert_eq!(with("Authorization: Bearer 0123456789abcdef\r\n").await.status, 200);
+    assert_eq!(with("Authorization: Bearer 0123456789abcdef0123456789abcdee\r\n").await.status, 401);
+    assert_eq!(with("Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n").await.status, 200);
     assert_eq!(rig.call("GET", "/ready", "", "").await.status, 200, "health needs none");
 
-    let changed = std::fs::write(rig.dir.path().join("tokens"), "another-token-of-size\n");
+    let changed = std::fs::write(rig.dir.path().join("tokens"), "another-token-of-a-decent-length-now\n");
     changed.expect("a file");
-    let fresh = "Authorization: Bearer another-token-of-size\r\n";
+    let fresh = "Authorization: Bearer another-token-of-a-decent-length-now\r\n";
     let known = async { while with(fresh).await.status != 200 {} };
     tokio::time::timeout(Duration::from_secs(20), known).await.expect("read again when it changes");
-    assert_eq!(with("Authorization: Bearer 0123456789abcdef\r\n").await.status, 401);
+    assert_eq!(with("Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n").await.status, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,3 +15,4 @@ mod pipeline;
 mod slow;
 mod storm;
 mod tls;
+mod transit;

@@ -115,7 +115,7 @@ pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Ex
     let case = Case { before: decide(&engine, &asked.peek())?, decision: decide(&engine, &asked)? };
     let pinned = engine.rules();
     let explanations = pinned.rules.explain(&asked, clock.now()).map_err(|error| unreadable(&error))?;
-    let explained = case.json(&explanations);
+    let explained = case.json(&explanations, usize::MAX);
     match question.json {
         true => out.json(&explained)?,
         false => out.text(&explained_text(&request.summary(), &explained, out.palette()))?,

@@ -10,8 +10,8 @@ use tollgate_core::{Attribute, Request};
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::nearest;
 
-use super::COST_MAX;
 use super::fault::{Code, fault, within};
+use super::{COST_MAX, CUSTOM_MAX};
 
 /// A request as it was sent.
 #[derive(Debug, Default)]
@@ -256,6 +256,9 @@ impl<'de: 'a, 'a> Visitor<'de> for CustomSeed<'_, 'a> {
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
         while let Some(name) = map.next_key_seed(TextSeed(PhantomData))? {
             let value = text(&mut map, &shown(&name))?;
+            if self.0.len() == CUSTOM_MAX {
+                return Err(fault(Code::TooMany, "", format_args!("holds more than {CUSTOM_MAX} attributes")));
+            }
             let problem = match &*name {
                 "method" | "path" => "comes from `endpoint`: write \"GET /path\" there",
                 name if Attribute::from_name(name).is_some() || name == "namespace" => "has a field of its own",

@@ -77,7 +77,7 @@ impl Code {
             Code::BadCost => "bad_cost",
             Code::BadText => "bad_text",
             Code::BadName => "bad_attribute_name",
-            Code::TooMany => "too_many_requests_in_batch",
+            Code::TooMany => "too_many",
         }
     }
 }

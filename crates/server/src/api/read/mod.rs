@@ -20,6 +20,8 @@ use self::receipt::ReceiptSeed;
 
 /// The largest cost: what every JSON reader can represent exactly.
 pub const COST_MAX: u64 = (1 << 53) - 1;
+/// Most attributes of a caller's own: as many as the rules look at.
+const CUSTOM_MAX: usize = 64;
 /// Most requests of a batch.
 pub const BATCH_MAX: usize = 1000;
 

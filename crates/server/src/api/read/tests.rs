@@ -76,6 +76,21 @@ fn what_is_no_request_is_refused_with_its_path() {
 }
 
 #[test]
+fn attributes_are_few() {
+    let body = |count: usize| {
+        let names: Vec<String> = (0..count).map(|number| format!("\"a{number}\":\"\"")).collect();
+        format!("{{\"attributes\":{{{}}}}}", names.join(","))
+    };
+    assert!(asked(body(64).as_bytes()).is_ok());
+    assert_eq!(fault(&body(65)), ("too_many", "attributes".to_owned()));
+    assert_eq!(
+        fault(&body(100_000)),
+        ("too_many", "attributes".to_owned()),
+        "and at once: not after comparing them all"
+    );
+}
+
+#[test]
 fn costs_are_whole_numbers_that_everybody_can_represent() {
     let bad = ["-1", "-0", "0.5", "1e3", "1e400", "\"1\"", "9007199254740993", "18446744073709551616", "true", "null"];
     for cost in bad {
@@ -113,7 +128,7 @@ fn batches_name_the_place_of_what_is_wrong() {
     assert_eq!(batch(br#"{"requests":[]}"#).unwrap().len(), 0);
     let more = whole.replace("]}", r#",{"client_key":"x"}]}"#);
     let cases = [
-        (more.as_str(), "too_many_requests_in_batch", "requests"),
+        (more.as_str(), "too_many", "requests"),
         (r#"{}"#, "missing_field", "requests"),
         (r#"[]"#, "wrong_type", ""),
         (r#"{"requests":{}}"#, "wrong_type", "requests"),
