@@ -56,6 +56,10 @@ pub(crate) fn rule(rule: &RuleSpec, index: usize, allow_block_all: bool) -> Vec<
         let help = "write an address such as https://example.com/limits, in printable ASCII, at most 2048 bytes";
         found.add("bad-url", "doc_url", format!("{} is not a web address", quote(url)), help);
     }
+    if let Some(code) = rule.error_code.as_ref().filter(|code| !is_code(code)) {
+        let help = "use 1 to 64 of a-z, 0-9, `_`, `.` and `-`, such as `search.too_many`";
+        found.add("bad-name", "error_code", format!("{} cannot be an error_code", quote(code)), help);
+    }
     match &rule.limit {
         Some(_) if rule.unlimited => {
             let help = "remove one of them: an unlimited rule exempts, it does not count";
@@ -163,6 +167,12 @@ fn is_url(url: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty())
         && url.len() <= 2048
         && url.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\'))
+}
+
+/// Callers compare codes: one spelling each.
+fn is_code(code: &str) -> bool {
+    (1..=64).contains(&code.len())
+        && code.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
 }
 
 /// Problems of one rule or override.

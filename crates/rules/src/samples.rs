@@ -83,6 +83,7 @@ rules:
     shards: 2
     max_memory: 25%
     doc_url: https://example.com/limits
+    error_code: orders.too_many-writes
 
   - name: queue
     limit: { requests: 10, window: 1s, algorithm: leaky_bucket, max_delay: 2s }

@@ -114,6 +114,8 @@ pub struct RuleSpec {
     pub case: Option<Case>,
     /// A page about this limit, for refused callers.
     pub doc_url: Option<String>,
+    /// A stable code for refused callers, instead of `rate_limited`.
+    pub error_code: Option<String>,
 }
 
 impl Default for RuleSpec {
@@ -141,6 +143,7 @@ impl Default for RuleSpec {
             lease: None,
             case: None,
             doc_url: None,
+            error_code: None,
         }
     }
 }

@@ -174,6 +174,35 @@ async fn a_vanished_file_is_mentioned_once_and_may_come_back() {
     rig.until(|state| state.reloads == 2).await;
 }
 
+/// Nobody may read this one, not even root, and looking at it does not tell.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_mentioned_once_and_tried_on() {
+    let rig = Rig::new();
+    let next = rig.dir.path().join("next");
+    symlink("/proc/self/clear_refs", &next).unwrap();
+    fs::rename(&next, &rig.path).unwrap();
+    let state = rig.until(|state| state.failures == 1).await;
+    assert_ne!(state.error.as_deref(), Some("there is no such file"));
+    tokio::time::sleep(PACE.settle * 10).await;
+    assert_eq!(rig.reloader.state().borrow().failures, 1, "said once");
+    rig.reloader.trigger(); // whoever asks is told again
+    rig.until(|state| state.failures == 2).await;
+    tokio::time::sleep(PACE.settle * 6).await;
+    assert_eq!(rig.reloader.state().borrow().failures, 2, "and once");
+    fs::write(&next, rules(1)).unwrap();
+    fs::rename(&next, &rig.path).unwrap();
+    let state = rig.until(|state| state.error.is_none()).await;
+    assert_eq!((state.reloads, state.failures), (1, 2), "the same content is no reload");
+    symlink("/proc/self/clear_refs", &next).unwrap();
+    fs::rename(&next, &rig.path).unwrap();
+    rig.until(|state| state.failures == 3).await;
+    fs::write(&next, rules(2)).unwrap();
+    fs::rename(&next, &rig.path).unwrap();
+    let state = rig.until(|state| state.reloads == 2).await;
+    assert_eq!((state.failures, state.error, rig.limit()), (3, None, 2));
+}
+
 #[tokio::test]
 async fn f45_invalid_content_is_reported_once_with_its_line() {
     let rig = Rig::new();

@@ -191,7 +191,6 @@ tollgate_connections{state="open"} 1
 tollgate_connections_refused_total{reason="full"} 1
 tollgate_connections_refused_total{reason="per_address"} 0
 tollgate_connections_refused_total{reason="handshake"} 0
-tollgate_connections_refused_total{reason="draining"} 0
 # HELP tollgate_http_requests HTTP requests answered
 # TYPE tollgate_http_requests counter
 tollgate_http_requests_total{path="/v1/check",status="200"} 1
@@ -207,6 +206,20 @@ tollgate_panics_total 1
 tollgate_build_info{version="0.1.0"} 1
 # EOF
 "##;
+
+#[test]
+fn every_status_that_is_answered_is_told_apart() {
+    let rig = rig(SMALL);
+    let answered =
+        [200, 400, 401, 403, 404, 405, 408, 409, 413, 414, 415, 417, 429, 431, 500, 503, 505].map(|status: u16| {
+            rig.metrics.http_answered("/v1/check", status);
+            format!("tollgate_http_requests_total{{path=\"/v1/check\",status=\"{status}\"}}")
+        });
+    let samples = rig.samples();
+    for series in answered {
+        assert_eq!(samples.get(&series), Some(&1.0), "{series}");
+    }
+}
 
 #[test]
 fn the_tier_that_a_client_is_known_to_have_is_counted() {

@@ -97,6 +97,17 @@ fn names_are_safe_unique_and_known() {
 }
 
 #[test]
+fn error_codes_have_one_spelling() {
+    let coded = |code: &str| RuleSpec { error_code: Some(code.to_owned()), ..limited(per_second(10)) };
+    for code in ["", "Too_Many", "too many", "too/many", "zu_häufig", "a\n", "a\"b", &"x".repeat(65)] {
+        assert_eq!(rules(vec![coded(code)]), [("bad-name", "rules[0].error_code".to_owned())], "{code:?}");
+    }
+    for code in ["a", "429", "search.too_many-1", &"x".repeat(64)] {
+        assert_eq!(rules(vec![coded(code)]), [], "{code:?}");
+    }
+}
+
+#[test]
 fn overrides_fit_their_rule() {
     let plain =
         || OverrideSpec { client_key: "user:1".into(), rule: "a".into(), requests: Some(5), ..OverrideSpec::default() };

@@ -33,6 +33,7 @@ pub(crate) const RULE_FIELDS: &[&str] = &[
     "shards",
     "max_memory",
     "doc_url",
+    "error_code",
 ];
 
 /// Fields of a cost case, in canonical order.
@@ -85,6 +86,7 @@ fn read_texts(fields: &Fields<'_>, rule: &mut RuleSpec, problems: &mut Problems)
     rule.description = text("description");
     rule.resource = text("resource");
     rule.doc_url = text("doc_url");
+    rule.error_code = text("error_code");
     if let Some(value) = fields.get("replaces") {
         rule.replaces = value.one_or_more().iter().filter_map(|item| item.text(problems)).map(str::to_owned).collect();
     }

@@ -74,6 +74,8 @@ fn every_field_is_read() {
     assert_eq!((rule.lease, rule.soft), (Some(Lease::Tokens(5)), Some(Soft { percent: 20 })));
     assert_eq!((rule.shards, rule.max_memory, rule.max_debt), (2, Some(25), Some(100)));
     assert_eq!((rule.on_fail, rule.count_denied), (Some(OnFail::Allow), true));
+    assert_eq!(rule.doc_url.as_deref(), Some("https://example.com/limits"));
+    assert_eq!(rule.error_code.as_deref(), Some("orders.too_many-writes"));
     let endpoint = rule.matches.endpoint.as_ref().unwrap();
     assert!(endpoint.matches(Some("PUT"), "/orders/7/x") && !endpoint.matches(Some("PUT"), "/orders/7/preview"));
     assert!(matches!(&rule.cost, Cost::ByMatch(cases) if cases.len() == 2 && cases[1].cost == 2));

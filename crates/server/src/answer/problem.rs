@@ -1,7 +1,7 @@
 //! Problem details (RFC 9457): what is said where the status is not 200.
 
 use tollgate_engine::{Decision, Mode, Ruling};
-use tollgate_rules::ruleset::RequestError;
+use tollgate_rules::ruleset::{RequestError, Rule};
 
 use super::body::write_members;
 use super::case::Case;
@@ -63,9 +63,8 @@ pub(super) fn write_refusal(case: &Case<'_>, status: u16, out: &mut Vec<u8>) {
     write_violated(case.decision, out);
     out.extend_from_slice(b"],\"error\":\"rate_limited\",\"message\":\"");
     write_message(cause, case.retry, out);
-    out.extend_from_slice(b"\",\"error_code\":\"");
-    out.extend_from_slice(cause.code().as_bytes());
-    out.push(b'"');
+    out.extend_from_slice(b"\",\"error_code\":");
+    string(out, cause.code(case.rule));
     if let Some(url) = case.rule.and_then(|rule| rule.spec.doc_url.as_ref()) {
         out.extend_from_slice(b",\"doc_url\":");
         string(out, url);
@@ -92,10 +91,10 @@ impl Cause {
         }
     }
 
-    /// Stable, for machines.
-    const fn code(self) -> &'static str {
+    /// Stable, for machines. A rule's own code says that its limit is reached; the other causes are not of its making.
+    fn code(self, rule: Option<&Rule>) -> &str {
         match self {
-            Cause::Spent => "rate_limited",
+            Cause::Spent => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("rate_limited"),
             Cause::TooCostly => "cost_too_high",
             Cause::StoreAway => "store_unavailable",
         }

@@ -43,7 +43,7 @@ pub(super) fn batch(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply)
 }
 
 /// Notes how long a decision took; answers when it was made.
-fn lap(shared: &Shared, start: Time) -> Time {
+pub(super) fn lap(shared: &Shared, start: Time) -> Time {
     let now = shared.clock.now();
     shared.metrics.observe_latency(now.since(start));
     now

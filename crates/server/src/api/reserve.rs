@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tollgate_core::Span;
 use tollgate_engine::{Decision, Reservation, random_slot};
 
+use super::check::lap;
 use super::refuse::{self, refuse, refuse_body, say};
 use super::seal::{Kind, Opened, SETTLE_WITHIN};
 use super::{Api, Plan, Shared, read};
@@ -22,7 +23,9 @@ pub(super) async fn reserve(shared: &Shared, plan: Plan, body: &[u8], reply: &mu
         Err(fault) => return refuse_body(&fault, reply),
     };
     let custom = asked.custom();
+    let start = shared.clock.now();
     let (decision, reservation) = shared.engine.reserve(&asked.request(&custom)).await;
+    lap(shared, start);
     answer_with(shared, plan, &decision, reservation, Kind::Reservation, reply);
 }
 
@@ -33,7 +36,9 @@ pub(super) async fn acquire(shared: &Shared, plan: Plan, body: &[u8], reply: &mu
         Err(fault) => return refuse_body(&fault, reply),
     };
     let custom = asked.custom();
+    let start = shared.clock.now();
     let (decision, reservation) = shared.engine.reserve(&asked.request(&custom).holding(random_slot())).await;
+    lap(shared, start);
     answer_with(shared, plan, &decision, reservation, Kind::Slot, reply);
 }
 

@@ -62,6 +62,7 @@ pub fn effective_json(rule: &Rule) -> Map<String, Value> {
         "lease": spec.lease.map(lease_text),
         "case": spec.case.map(case),
         "doc_url": spec.doc_url,
+        "error_code": spec.error_code,
     });
     if let Value::Object(fields) = fields { fields } else { Map::new() }
 }

@@ -60,6 +60,8 @@ pub(super) struct Follower {
     state: watch::Sender<FeedState>,
     /// What the last look that was acted upon saw; `None` to look closer next time.
     seen: Option<Look>,
+    /// What could be looked at and not be read, and why.
+    unread: Option<(Stamp, Unreadable)>,
     /// The content last tried, valid or not.
     tried: Option<Fingerprint>,
     /// The content in force.
@@ -92,6 +94,7 @@ impl Follower {
             trigger,
             state,
             seen: mark.map(|mark| Ok(mark.stamp)),
+            unread: None,
             tried: mark.map(|mark| mark.fingerprint),
             in_force: mark.map(|mark| mark.fingerprint),
         };
@@ -156,10 +159,14 @@ impl Follower {
         let known = [self.in_force, tried];
         let attempt = tokio::task::spawn_blocking(move || attempt(&source, &apply, known)).await;
         self.seen = Some(Ok(stamp)); // what panicked is not tried again before it changes
-        self.conclude(attempt.unwrap_or(Attempt::Failed(FeedError::Panicked)), cause);
+        match attempt.unwrap_or(Attempt::Failed(FeedError::Panicked)) {
+            Attempt::Failed(FeedError::Unreadable(reason)) => self.leave(stamp, reason, cause),
+            attempt => self.conclude(attempt, cause),
+        }
     }
 
     fn conclude(&mut self, attempt: Attempt, cause: Cause) {
+        self.unread = None;
         match attempt {
             Attempt::Same(stamp, fingerprint) => self.stay(stamp, fingerprint, cause),
             Attempt::Loaded(mark, generation) => self.loaded(mark, generation),
@@ -168,8 +175,6 @@ impl Follower {
                 self.tried = Some(fingerprint);
                 self.fail(&error);
             }
-            Attempt::Failed(FeedError::Unreadable(Unreadable::Changing)) => self.seen = None,
-            Attempt::Failed(FeedError::Unreadable(reason)) => self.lose(reason, cause),
             Attempt::Failed(error) => self.fail(&error),
         }
     }
@@ -208,6 +213,22 @@ impl Follower {
         });
     }
 
+    /// The file is there and cannot be read. Said once while both stay as they are, and tried again at every look: a
+    /// stamp does not tell when reading it begins to work.
+    fn leave(&mut self, stamp: Stamp, reason: Unreadable, cause: Cause) {
+        if reason == Unreadable::Changing {
+            self.seen = None;
+            return;
+        }
+        let unread = Some((stamp, reason.clone()));
+        if self.unread == unread && cause == Cause::Changed {
+            self.seen = Some(Err(reason));
+        } else {
+            self.lose(reason, cause);
+            self.unread = unread;
+        }
+    }
+
     /// The file is gone, or became something else. Said once; what was tried before is tried anew when it comes back.
     fn lose(&mut self, reason: Unreadable, cause: Cause) {
         let look = Some(Err(reason.clone()));
@@ -215,6 +236,7 @@ impl Follower {
             return;
         }
         self.seen = look;
+        self.unread = None;
         self.tried = self.in_force;
         self.fail(&FeedError::Unreadable(reason));
     }

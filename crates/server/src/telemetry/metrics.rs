@@ -40,26 +40,23 @@ pub enum Refusal {
     PerAddress,
     /// The handshake failed.
     Handshake,
-    /// The server is going down.
-    Draining,
 }
 
 impl Refusal {
-    pub(super) const ALL: [Refusal; 4] = [Refusal::Full, Refusal::PerAddress, Refusal::Handshake, Refusal::Draining];
+    pub(super) const ALL: [Refusal; 3] = [Refusal::Full, Refusal::PerAddress, Refusal::Handshake];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Refusal::Full => "full",
             Refusal::PerAddress => "per_address",
             Refusal::Handshake => "handshake",
-            Refusal::Draining => "draining",
         }
     }
 }
 
 /// The statuses that are told apart.
-const STATUSES: [u16; 19] =
-    [200, 204, 304, 400, 401, 403, 404, 405, 406, 408, 411, 413, 414, 415, 422, 429, 431, 500, 503];
+const STATUSES: [u16; 22] =
+    [200, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 411, 413, 414, 415, 417, 422, 429, 431, 500, 503, 505];
 
 impl Default for Metrics {
     fn default() -> Metrics {

@@ -1,7 +1,7 @@
 //! What callers are told, whole.
 
 use tollgate_core::{Attribute, Request, Span};
-use tollgate_engine::{Engine, random_slot};
+use tollgate_engine::{Decision, Engine, random_slot};
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_server::answer::{AnswerConfig, Asking, Dialect, Media, RefusedStatus};
 
@@ -80,6 +80,23 @@ RateLimit: "per_user";r=2
 
 {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":413,"detail":"The request costs more than the rule 'per_user' ever allows at once.","violated-policies":["per_user"],"error":"rate_limited","message":"This request can never pass: its cost exceeds the limit.","error_code":"cost_too_high","doc_url":"https://example.com/limits","allowed":false,"limit":2,"remaining":2,"reset_at":1700000000,"retry_after":null,"retry_after_ms":null,"never":true,"rule":"per_user","mode":"store","generation":1,"violated_rule":{"name":"per_user","scope":"user_id","limit":2,"window_seconds":60}}"#
     );
+}
+
+#[tokio::test]
+async fn a_rules_own_code_stands_for_its_limit_alone() {
+    let yaml = "rules: [{ name: own, key_by: user_id, on_fail: deny, error_code: search.too_many, limit: { requests: 2, window: 1m } }]";
+    let (engine, _) = engine(yaml);
+    let code = |decision: Decision| {
+        let reply = rendered(&decision, &by_status(), &AnswerConfig::default());
+        let problem: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+        (problem["error"].clone(), problem["error_code"].clone())
+    };
+    let pair = |code: &str| ("rate_limited".into(), code.into());
+    assert_eq!(code(engine.decide_now(&user("1").cost(3))), pair("cost_too_high"));
+    let _ = engine.decide_now(&user("1").cost(2));
+    assert_eq!(code(engine.decide_now(&user("1"))), pair("search.too_many"));
+    let away = Engine::new(Unreachable, rules(yaml)).decide(&user("1")).await;
+    assert_eq!(code(away), pair("store_unavailable"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::rig::Rig;
+use crate::rig::{Rig, call};
 
 const RULES: &str = "
 key_by: client_key
@@ -28,6 +28,16 @@ async fn a_reservation_settles_once_below_and_above_its_estimate() {
             assert_eq!(left(&rig).await, expected, "settled at {real}, again and again");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deciding_takes_time_here_too() {
+    let rig = Rig::start(RULES);
+    rig.post("/v1/reserve", r#"{"client_key":"a","endpoint":"/units","cost":10}"#).await;
+    rig.post("/v1/slots/acquire", r#"{"client_key":"a","endpoint":"/flight"}"#).await;
+    let metrics = call(&rig.admin, "GET", "/metrics", "", "").await;
+    let text = String::from_utf8(metrics.body).unwrap();
+    assert!(text.contains("\ntollgate_decision_seconds_count 2\n"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

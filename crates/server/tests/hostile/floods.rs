@@ -15,7 +15,8 @@ use crate::storm::resident_kib;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
 fn house() -> House {
-    House::open(NetLimits { idle_timeout: ms(500), body_timeout: ms(500), ..NetLimits::default() })
+    let (idle_timeout, body_timeout, write_timeout) = (ms(500), ms(500), ms(500));
+    House::open(NetLimits { idle_timeout, body_timeout, write_timeout, ..NetLimits::default() })
 }
 
 /// How a flooded connection ended.
