@@ -28,6 +28,8 @@ const WRITE_BYTES: usize = 64 << 10;
 /// Buffers larger than this are given back before waiting for the next request. There are four of them, and a
 /// connection that waits must not take more than 32 KiB.
 const KEEP_BYTES: usize = 6 << 10;
+/// How long a connection may keep large buffers while nothing comes.
+const BREATH: Duration = Duration::from_secs(1);
 /// How long, and how much, is read after a last answer so that closing does not reset it away.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 64 << 10;
@@ -179,8 +181,13 @@ impl<'a> Connection<'a> {
     async fn await_head(&mut self) -> Result<(), Stop> {
         self.flush().await?;
         self.make_room();
-        if self.input.is_empty() {
-            self.give_back();
+        if self.input.is_empty() && self.holds_much() {
+            // Whoever sends large requests one after the other keeps what they made grow; who pauses does not.
+            self.deadline.set(Instant::now() + BREATH);
+            match self.read(Wait::Between).await {
+                Err(Stop::Close) if !self.ground.drain.has_begun() => self.give_back(),
+                other => return other,
+            }
         }
         let now = Instant::now();
         if self.start == self.input.len() {
@@ -308,11 +315,17 @@ impl<'a> Connection<'a> {
 
     /// Gives back what large requests and answers made grow. Only between requests: a body may be half read.
     fn give_back(&mut self) {
-        for buffer in [&mut self.input, &mut self.output, &mut self.body, &mut self.reply.body] {
-            if buffer.capacity() > KEEP_BYTES {
-                *buffer = Vec::new();
-            }
+        for buffer in self.buffers().into_iter().filter(|buffer| buffer.capacity() > KEEP_BYTES) {
+            *buffer = Vec::new();
         }
+    }
+
+    fn holds_much(&mut self) -> bool {
+        self.buffers().into_iter().any(|buffer| buffer.capacity() > KEEP_BYTES)
+    }
+
+    fn buffers(&mut self) -> [&mut Vec<u8>; 4] {
+        [&mut self.input, &mut self.output, &mut self.body, &mut self.reply.body]
     }
 
     /// Reads some bytes before the deadline. Between requests a drain that begins cuts the wait short.
@@ -374,9 +387,6 @@ impl<'a> Connection<'a> {
         })
         .await?;
         output.clear();
-        if output.capacity() > WRITE_BYTES {
-            output.shrink_to(READ_BYTES);
-        }
         if matches!(stream, Stream::Tls(_)) {
             timeout(limits.write_timeout, stream.flush()).await.map_err(|_| Stop::Gone)??;
         }

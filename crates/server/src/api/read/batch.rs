@@ -9,7 +9,8 @@ use super::asked::{AskedSeed, TextSeed, put, shown};
 use super::fault::{Code, fault, within};
 use super::{Asked, BATCH_MAX};
 
-pub(super) struct BatchSeed<'a>(pub(super) PhantomData<&'a ()>);
+/// A batch in a body of so many bytes.
+pub(super) struct BatchSeed<'a>(pub(super) usize, pub(super) PhantomData<&'a ()>);
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for BatchSeed<'a> {
     type Value = Vec<Asked<'a>>;
@@ -34,7 +35,7 @@ impl<'de: 'a, 'a> Visitor<'de> for BatchSeed<'a> {
             if name != "requests" {
                 return Err(fault(Code::UnknownField, &shown(&name), "a batch is {\"requests\":[…]}"));
             }
-            let list = map.next_value_seed(ListSeed(PhantomData));
+            let list = map.next_value_seed(ListSeed(self.0, PhantomData));
             let list = list.map_err(|error| within(&error, "requests", BATCH_WANTED))?;
             put(Some(&mut requests), list, "requests")?;
         }
@@ -42,7 +43,10 @@ impl<'de: 'a, 'a> Visitor<'de> for BatchSeed<'a> {
     }
 }
 
-struct ListSeed<'a>(PhantomData<&'a ()>);
+struct ListSeed<'a>(usize, PhantomData<&'a ()>);
+
+/// About what a request takes: room is made for as many as fit, once.
+const REQUEST_BYTES: usize = 64;
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for ListSeed<'a> {
     type Value = Vec<Asked<'a>>;
@@ -60,7 +64,7 @@ impl<'de: 'a, 'a> Visitor<'de> for ListSeed<'a> {
     }
 
     fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Vec<Asked<'a>>, S::Error> {
-        let mut requests = Vec::new();
+        let mut requests = Vec::with_capacity((self.0 / REQUEST_BYTES).min(BATCH_MAX));
         loop {
             let place = requests.len();
             if place == BATCH_MAX {

@@ -32,7 +32,7 @@ pub fn asked(body: &[u8]) -> Result<Asked<'_>, Fault> {
 
 /// Reads `{"requests":[…]}`.
 pub fn batch(body: &[u8]) -> Result<Vec<Asked<'_>>, Fault> {
-    read(body, BatchSeed(PhantomData))
+    read(body, BatchSeed(body.len(), PhantomData))
 }
 
 /// Reads `{"<field>":"…","cost":n}`: a receipt that comes back. The cost only where `with_cost` says so.
