@@ -276,7 +276,7 @@ pub static SETTINGS: &[Setting] = &[
         name: "secret_file",
         value_name: "FILE",
         section: Section::Node,
-        help: "A file of 16 bytes or more that sign receipts and hide keys; share it between nodes",
+        help: "A file of 16 bytes or more that sign receipts and hide keys in logs",
         absent: "a secret of this process",
         kind: Kind::Path(|config| &mut config.secret_file),
     },
