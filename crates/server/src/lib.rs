@@ -14,6 +14,7 @@ pub mod http;
 pub mod net;
 pub mod telemetry;
 
+mod calendar;
 mod door;
 mod keys;
 mod reply;

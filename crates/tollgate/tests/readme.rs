@@ -92,8 +92,8 @@ impl Session {
             None => (command, ""),
         };
         let output = match command.split_once(' ')? {
-            ("curl", rest) => self.curl(&words(rest)),
-            ("tollgate", rest) if rest.contains("--url") => self.tollgate(&words(rest)),
+            ("curl", rest) => self.curl(&support::words(rest)),
+            ("tollgate", rest) if rest.contains("--url") => self.tollgate(&support::words(rest)),
             _ => return None,
         };
         Some(output.lines().filter(|line| line.contains(wanted)).map(|line| format!("{line}\n")).collect())
@@ -167,24 +167,6 @@ fn exchange(address: &str, path: &str, body: Option<&str>) -> (String, String) {
     let mut body = vec![0; length.parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
     (head.trim_end().replace("\r\n", "\n") + "\n", String::from_utf8(body).unwrap())
-}
-
-/// Words as a shell splits them: quotes group, nothing else is special.
-fn words(line: &str) -> Vec<String> {
-    let (mut words, mut quote, mut word) = (Vec::new(), None, None::<String>);
-    for letter in line.chars() {
-        match (quote, letter) {
-            (None, ' ') => words.extend(word.take()),
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (Some(open), letter) if open == letter => quote = None,
-            (_, letter) => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
 }
 
 /// A line without what differs from run to run; a status is kept.

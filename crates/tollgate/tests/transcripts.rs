@@ -53,7 +53,7 @@ fn replay(name: &str) {
 }
 
 fn run(dir: &Dir, line: &str) -> String {
-    let mut words = split(line);
+    let mut words = support::words(line);
     let mut command = dir.tollgate();
     if let Some(place) = words.iter().position(|word| word == "<") {
         let file = words.drain(place..).nth(1).unwrap();
@@ -78,24 +78,6 @@ fn run(dir: &Dir, line: &str) -> String {
         Some(code) => format!("{text}? {code}\n"),
         None => format!("{text}? killed\n"),
     }
-}
-
-/// Words as a shell splits them: quotes group, nothing else is special.
-fn split(line: &str) -> Vec<String> {
-    let (mut words, mut quote, mut word) = (Vec::new(), None, None::<String>);
-    for letter in line.chars() {
-        match (quote, letter) {
-            (None, ' ') => words.extend(word.take()),
-            (None, '\'' | '"') => {
-                quote = Some(letter);
-                word.get_or_insert_default();
-            }
-            (Some(open), letter) if open == letter => quote = None,
-            (_, letter) => word.get_or_insert_default().push(letter),
-        }
-    }
-    words.extend(word);
-    words
 }
 
 fn difference(expected: &str, actual: &str) -> String {

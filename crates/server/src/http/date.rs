@@ -4,6 +4,8 @@ use std::cell::Cell;
 
 use tollgate_core::Time;
 
+use crate::calendar;
+
 /// `Sun, 06 Nov 1994 08:49:37 GMT`
 pub(super) type Text = [u8; 29];
 
@@ -27,7 +29,7 @@ fn write(second: u64) -> Text {
     const MONTHS: [&[u8]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
     let (days, rest) = (second / 86_400, second % 86_400);
-    let (year, month, day) = civil(days);
+    let (year, month, day) = calendar::date(days);
     let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";
     let mut put = |at: usize, with: &[u8]| {
         if let Some(place) = text.get_mut(at..at + with.len()) {
@@ -43,19 +45,6 @@ fn write(second: u64) -> Text {
     put(20, &two(rest / 60 % 60));
     put(23, &two(rest % 60));
     text
-}
-
-/// Year, month and day of a day since the epoch, in the Gregorian calendar: eras of 400 years that begin in March, so
-/// that the leap day is the last of its year.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! HTTP as a transport: bytes become a [`Head`] and a body, a [`Reply`](crate::Reply) becomes bytes.
+//! HTTP as a transport: bytes become a [`Head`] and a body, a [`Reply`] becomes bytes.
 //!
 //! HTTP/1.1 is framed here, on top of `httparse`; HTTP/2 is hyper's. Framing HTTP/1.1 ourselves is what makes the
 //! strictness, the deadlines and the price possible that the data API needs: hyper hides a `Content-Length` beside

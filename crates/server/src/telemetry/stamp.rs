@@ -2,11 +2,13 @@
 
 use tollgate_core::Time;
 
+use crate::calendar;
+
 /// Appends `2026-01-31T23:59:59.999Z`.
 pub(super) fn rfc3339(line: &mut String, time: Time) {
     let millis = time.nanos() / 1_000_000;
     let seconds = millis / 1000;
-    let (year, month, day) = date(seconds / 86_400);
+    let (year, month, day) = calendar::date(seconds / 86_400);
     let (hour, minute, second, fraction) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60, millis % 1000);
     digits(line, year, 1000);
     for (before, number) in [('-', month), ('-', day), ('T', hour), (':', minute), (':', second)] {
@@ -26,19 +28,6 @@ fn digits(line: &mut String, number: u64, first: u64) {
         line.push(char::from(b'0' + (number / worth % 10) as u8));
         worth /= 10;
     }
-}
-
-/// Year, month and day of a day since 1970. Years are taken to begin in March, so that a leap day ends one; 400 of them
-/// always have 146,097 days.
-fn date(day: u64) -> (u64, u64, u64) {
-    let since = day + 719_468; // 0000-03-01
-    let (era, of_era) = (since / 146_097, since % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

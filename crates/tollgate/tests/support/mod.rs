@@ -48,3 +48,22 @@ fn copy_files(from: &Path, to: &Path) {
         fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
     }
 }
+
+/// Words as a shell splits them: quotes group, nothing else is special.
+#[allow(dead_code, reason = "not every test binary splits lines")]
+pub fn words(line: &str) -> Vec<String> {
+    let (mut words, mut quote, mut word) = (Vec::new(), None, None::<String>);
+    for letter in line.chars() {
+        match (quote, letter) {
+            (None, ' ') => words.extend(word.take()),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default();
+            }
+            (Some(open), letter) if open == letter => quote = None,
+            (_, letter) => word.get_or_insert_default().push(letter),
+        }
+    }
+    words.extend(word);
+    words
+}
