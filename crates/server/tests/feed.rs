@@ -12,7 +12,9 @@ use tollgate_core::{ManualClock, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_server::feed::{Apply, BYTES_MAX, FeedError, FeedState, Following, Pace, Reloader, Source, Unreadable};
+use tollgate_server::telemetry::{Colours, Format, Lines, LogConfig, Sink};
 use tollgate_store::Memory;
+use tracing::Level;
 
 const PACE: Pace =
     Pace { poll: Duration::from_millis(5), settle: Duration::from_millis(20), settle_max: Duration::from_millis(200) };
@@ -324,4 +326,22 @@ async fn f68_a_panic_costs_one_reload_and_not_the_feed() {
     fs::write(&path, rules(14)).unwrap();
     let loaded = tokio::time::timeout(Duration::from_secs(20), state.wait_for(|state| state.reloads == 1)).await;
     assert_eq!(loaded.unwrap().unwrap().generation, Some(14));
+}
+
+#[test]
+fn what_lint_would_say_is_said_when_rules_are_loaded() {
+    let dir = tempfile::tempdir().unwrap();
+    let (rules, log) = (dir.path().join("rules.yaml"), dir.path().join("log"));
+    fs::write(&rules, "rules:\n  - { name: paid, match: { tire: paid }, limit: { requests: 1, window: 1s } }\n")
+        .unwrap();
+    let lines = Lines::start(Sink::File(log.clone())).unwrap();
+    let clock = Arc::new(ManualClock::at(Time::from_secs(1_800_000_000)));
+    let config = LogConfig { format: Format::People(Colours::Off), level: Level::INFO, clock };
+    tracing::subscriber::with_default(config.subscriber(lines.clone()), || {
+        Source { path: rules, options: CompileOptions::for_test() }.load().unwrap();
+    });
+    assert!(lines.flush(Duration::from_secs(10)));
+    let said = fs::read_to_string(log).unwrap();
+    assert!(said.contains("WARN a rule may not do what it was written for") && said.contains("line=2"), "{said}");
+    assert!(said.contains("tire") && said.contains("tollgate rules lint"), "{said}");
 }

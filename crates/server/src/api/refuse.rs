@@ -22,7 +22,12 @@ const fn refused(status: u16, code: &'static str, title: &'static str, detail: &
     Refused { status, code, title, detail, field: None, closes: false }
 }
 
-pub(super) const NO_SUCH_PATH: Refused = refused(404, "no_such_path", "Not found", "There is no such path here.");
+pub(super) const NO_SUCH_PATH: Refused = refused(
+    404,
+    "no_such_path",
+    "Not found",
+    "There is no such path here. POST /v1/check decides a request; /metrics is on the admin port.",
+);
 pub(super) const ONLY_POST: Refused = Refused {
     field: Some(("Allow", "POST")),
     ..refused(405, "method_not_allowed", "Method not allowed", "Use POST: a check changes what is left.")
@@ -47,8 +52,12 @@ pub(super) const NOT_JSON: Refused =
     refused(415, "not_json_media_type", "Unsupported media type", "Send JSON, with Content-Type: application/json.");
 pub(super) const UNKNOWN_PARAMETER: Refused =
     refused(400, "unknown_parameter", "Bad request", "The only parameter is status: ?status=429 answers denials so.");
-const UNKNOWN_RECEIPT: Refused =
-    refused(400, "unknown_receipt", "Bad request", "This server did not make that receipt, or it was changed.");
+const UNKNOWN_RECEIPT: Refused = refused(
+    400,
+    "unknown_receipt",
+    "Bad request",
+    "This server did not make that receipt for this, or it was changed.",
+);
 const FOREIGN_RECEIPT: Refused = refused(
     409,
     "foreign_receipt",
@@ -87,7 +96,12 @@ pub(super) fn of_fault(fault: Fault) -> Refused {
             refused(431, "head_too_large", "Request header fields too large", "Send fewer or shorter header fields.")
         }
         Fault::Expectation => refused(417, "expectation", "Expectation failed", "Only 100-continue can be expected."),
-        Fault::BodyTooLarge => refused(413, "body_too_large", "Content too large", "Send less at once."),
+        Fault::BodyTooLarge => refused(
+            413,
+            "body_too_large",
+            "Content too large",
+            "Send less at once: the settings max_body and max_batch_body say how much.",
+        ),
         Fault::TooSlow => refused(408, "too_slow", "Request timeout", "The body did not arrive in time."),
         Fault::NoRoom => Refused {
             field: Some(("Retry-After", "1")),

@@ -40,8 +40,16 @@ impl Config {
         if exposed.is_empty() {
             return Ok(());
         }
-        let help = "set token_file (--token-file FILE) to serve only callers with a token (http alone: admin and metrics \
-                    ask for none), or allow_anonymous (--allow-anonymous) to serve everyone";
+        let help = match self.token_file {
+            None => {
+                "set token_file (--token-file FILE) to serve only callers with a token (http alone: admin and \
+                     metrics ask for none), or allow_anonymous (--allow-anonymous) to serve everyone"
+            }
+            Some(_) => {
+                "admin and metrics ask for no token: keep them on this machine, behind a proxy that asks, or set \
+                        allow_anonymous (--allow-anonymous); callers of http still need theirs"
+            }
+        };
         let fault = Fault::new("reachable from other machines without a token", help);
         Err(Mistake { place: exposed.join(" and "), fault })
     }

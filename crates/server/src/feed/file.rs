@@ -14,6 +14,7 @@ use rustix::fs::OFlags;
 use tollgate_core::{Digest, KeyHasher, Secret};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{Report, yaml};
+use tracing::warn;
 
 /// Longest file accepted: as much as the reader of rules takes, 16 MiB.
 pub const BYTES_MAX: u64 = yaml::TEXT_BYTES_MAX as u64;
@@ -100,9 +101,21 @@ impl Source {
         let name = self.path.to_string_lossy();
         let text = tollgate_rules::read::decode(&name, &content.bytes)?;
         let file = tollgate_rules::read(&name, text)?;
-        RuleSet::compile(&[file], &self.options).map_err(|problems| Report::new(&name, text, problems))
+        let warnings = Report::new(&name, text, tollgate_rules::lint_text(&file, text));
+        let rules = RuleSet::compile(&[file], &self.options).map_err(|problems| Report::new(&name, text, problems))?;
+        for warning in warnings.problems.iter().take(WARNINGS_MAX) {
+            let (line, column) = (warning.line, warning.column);
+            warn!(file = %name, line, column, warning = %warning.message, "a rule may not do what it was written for");
+        }
+        if !warnings.problems.is_empty() {
+            warn!(warnings = warnings.problems.len() + warnings.more, "tollgate rules lint {name} tells more");
+        }
+        Ok(rules)
     }
 }
+
+/// Warnings about one file that are logged; the command line tells all of them.
+const WARNINGS_MAX: usize = 5;
 
 /// Opens for reading without waiting: a pipe without a writer would hold whoever opens it.
 fn open(path: &Path) -> io::Result<File> {
@@ -209,6 +222,9 @@ impl std::error::Error for FeedError {}
 fn first_problem(report: &Report, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(problem) = report.problems.first() else { return write!(f, "{}: not valid", report.file) };
     write!(f, "{}:{}:{}: {} [{}]", report.file, problem.line, problem.column, problem.message, problem.code)?;
+    if let Some(help) = &problem.help {
+        write!(f, "; {help}")?;
+    }
     match report.problems.len() - 1 + report.more {
         0 => Ok(()),
         1 => f.write_str(", and 1 more problem"),

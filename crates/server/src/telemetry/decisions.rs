@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use tollgate_core::{Attribute, Digest, KeyHasher, Request, Secret};
+use tollgate_core::{Attribute, Digest, KeyHasher, Purpose, Request, Secret};
 use tollgate_engine::Decision;
 
 use super::escape::json_string;
@@ -90,6 +90,9 @@ impl DecisionLog {
         line.push_str(",\"key\":");
         self.write_key(line, request);
         number(line, ",\"cost\":", request.cost);
+        if request.purpose == Purpose::Peek {
+            line.push_str(",\"peek\":true"); // nothing was charged
+        }
         line.push_str(if decision.is_allowed() { ",\"allowed\":true" } else { ",\"allowed\":false" });
         line.push_str(",\"mode\":\"");
         line.push_str(decision.mode.name());
@@ -190,7 +193,7 @@ mod tests {
         let named = Request::new().with(Attribute::ClientKey, "user:42").with(Attribute::Endpoint, "/users/42");
         let typed = Request::new().with(Attribute::UserId, "42").cost(3).in_namespace("b");
         let wrong = Request::new().with(Attribute::Ip, "nonsense");
-        let shown = logged(Keys::Digest, &[named, named, typed, Request::new(), wrong]);
+        let shown = logged(Keys::Digest, &[named, named, typed, Request::new(), wrong, named.peek()]);
         let lines: Vec<&str> = shown.lines().collect();
         let digest = serde_json::from_str::<serde_json::Value>(lines[0]).unwrap()["key"].as_str().unwrap().to_owned();
         assert!(digest.len() == 32 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()), "{digest}");
@@ -207,7 +210,12 @@ mod tests {
         assert_eq!(lines[2], line("b", "null", &*key, 3, allowed), "the same caller, the same digest");
         assert_eq!(lines[3], line("default", "null", "null", 1, allowed));
         assert!(lines[4].ends_with(r#""allowed":false,"mode":"store","generation":1,"retry_after_ms":null}"#));
-        assert_eq!(lines.len(), 5);
+        assert!(
+            lines[5].contains(r#""cost":1,"peek":true,"allowed":false"#),
+            "who only asks was not charged: {}",
+            lines[5]
+        );
+        assert_eq!(lines.len(), 6);
     }
 
     #[test]

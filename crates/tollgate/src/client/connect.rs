@@ -75,6 +75,12 @@ impl Connector {
     fn untrusted(&self, error: &Error) -> anyhow::Error {
         let target = &self.target;
         match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            Some(rustls::Error::InvalidCertificate(why)) if format!("{why:?}").contains("CaUsedAsEndEntity") => {
+                anyhow!(
+                    "the certificate of {target} is that of an authority (CA:TRUE) and cannot be a server's: make an authority \
+                 and a certificate signed by it, and name the authority with --ca FILE"
+                )
+            }
             Some(rustls::Error::InvalidCertificate(why)) => {
                 anyhow!("the certificate of {target} is not trusted ({why}): name its authority with --ca FILE")
             }

@@ -53,7 +53,7 @@ fn read<'a, S: DeserializeSeed<'a>>(body: &'a [u8], seed: S) -> Result<S::Value,
     value.map_err(|error| Fault::of(&error.to_string()))
 }
 
-const EXAMPLE: &str = "send a JSON object such as {\"client_key\":\"user:42\",\"endpoint\":\"/api/orders\"}";
+const EXAMPLE: &str = "send a JSON object such as {\"client_key\":\"user:42\",\"endpoint\":\"/api/orders\"}; a batch is {\"requests\":[…]}";
 
 #[cfg(test)]
 mod tests;

@@ -111,7 +111,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 
 /// Sends the load and prints.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let target = Target::parse(&args.url)?;
+    let target = Target::parse(&with_path(&args.url))?;
     let plan = args.plan();
     let tells = out.is_terminal() && !args.json;
     if tells {
@@ -172,6 +172,32 @@ impl Args {
         match &self.token {
             Some(token) => request.header("authorization", &format!("Bearer {token}")),
             None => request,
+        }
+    }
+}
+
+/// The address of a server alone means its checks, as it does for `check` and `explain`.
+fn with_path(url: &str) -> String {
+    let authority = url.strip_prefix("http://").unwrap_or_default();
+    match !authority.is_empty() && !authority.contains('/') {
+        true => format!("{url}/v1/check"),
+        false => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_alone_means_its_checks() {
+        for (url, whole) in [
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080/v1/check"),
+            ("http://127.0.0.1:8080/", "http://127.0.0.1:8080/"),
+            ("http://unix:/run/x.sock:/v1/check", "http://unix:/run/x.sock:/v1/check"),
+            ("https://x", "https://x"),
+        ] {
+            assert_eq!(with_path(url), whole);
         }
     }
 }
