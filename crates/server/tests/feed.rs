@@ -62,9 +62,14 @@ impl Rig {
         }
     }
 
+    /// The feed has looked often enough to see what is there, to be sure of it, and to act upon it again if it would.
+    async fn looked(&self) -> FeedState {
+        looked(&self.reloader).await
+    }
+
     /// Everything that changed so far has been acted upon once this returns.
     async fn quiet(&self) -> FeedState {
-        tokio::time::sleep(PACE.poll * 4 + PACE.settle * 4).await;
+        self.looked().await;
         let attempts = self.reloader.state().borrow().attempts;
         self.reloader.trigger();
         self.until(|state| state.attempts > attempts).await
@@ -73,6 +78,16 @@ impl Rig {
     fn limit(&self) -> u64 {
         limit(&self.engine)
     }
+}
+
+/// One look that may have begun before, one that sees a change, two until it has settled; and all that once more.
+const LOOKS: u64 = 8;
+
+async fn looked(reloader: &Reloader) -> FeedState {
+    let mut state = reloader.state();
+    let enough = state.borrow().looks + LOOKS;
+    let found = tokio::time::timeout(Duration::from_secs(20), state.wait_for(|state| state.looks >= enough)).await;
+    found.expect("the feed goes on looking").expect("the feed lives").clone()
 }
 
 fn clock() -> Arc<ManualClock> {
@@ -167,8 +182,7 @@ async fn a_vanished_file_is_mentioned_once_and_may_come_back() {
     fs::remove_file(&rig.path).unwrap();
     let state = rig.until(|state| state.failures == 1).await;
     assert_eq!(state.error.as_deref(), Some("there is no such file"));
-    tokio::time::sleep(PACE.settle * 6).await;
-    assert_eq!(rig.reloader.state().borrow().failures, 1, "said once");
+    assert_eq!(rig.looked().await.failures, 1, "said once");
     fs::write(&rig.path, rules(1)).unwrap();
     let state = rig.until(|state| state.error.is_none()).await;
     assert_eq!((state.reloads, state.generation), (1, Some(1)), "the same content is no reload");
@@ -186,12 +200,10 @@ async fn a_file_that_cannot_be_read_is_mentioned_once_and_tried_on() {
     fs::rename(&next, &rig.path).unwrap();
     let state = rig.until(|state| state.failures == 1).await;
     assert_ne!(state.error.as_deref(), Some("there is no such file"));
-    tokio::time::sleep(PACE.settle * 10).await;
-    assert_eq!(rig.reloader.state().borrow().failures, 1, "said once");
+    assert_eq!(rig.looked().await.failures, 1, "said once");
     rig.reloader.trigger(); // whoever asks is told again
     rig.until(|state| state.failures == 2).await;
-    tokio::time::sleep(PACE.settle * 6).await;
-    assert_eq!(rig.reloader.state().borrow().failures, 2, "and once");
+    assert_eq!(rig.looked().await.failures, 2, "and once");
     fs::write(&next, rules(1)).unwrap();
     fs::rename(&next, &rig.path).unwrap();
     let state = rig.until(|state| state.error.is_none()).await;
@@ -324,8 +336,7 @@ async fn f68_a_panic_costs_one_reload_and_not_the_feed() {
     let mut state = reloader.state();
     let panicked = tokio::time::timeout(Duration::from_secs(20), state.wait_for(|state| state.panics == 1)).await;
     assert_eq!(panicked.unwrap().unwrap().failures, 1);
-    tokio::time::sleep(PACE.settle * 4).await;
-    assert_eq!(reloader.state().borrow().panics, 1, "not tried again before it changes");
+    assert_eq!(looked(&reloader).await.panics, 1, "not tried again before it changes");
     fs::write(&path, rules(14)).unwrap();
     let loaded = tokio::time::timeout(Duration::from_secs(20), state.wait_for(|state| state.reloads == 1)).await;
     assert_eq!(loaded.unwrap().unwrap().generation, Some(14));

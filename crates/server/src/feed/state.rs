@@ -14,6 +14,8 @@ pub struct FeedState {
     pub loaded_at: Option<Time>,
     /// What is wrong with the file as it is now; `None` if it is what is loaded.
     pub error: Option<String>,
+    /// How often the file was looked at, whether anything came of it or not.
+    pub looks: u64,
     /// How often the file's content was looked at, changed or not.
     pub attempts: u64,
     /// How often new rules came into force, the first time included.

@@ -148,6 +148,7 @@ impl Follower {
     async fn look(&self) -> Look {
         let source = self.source.clone();
         let look = tokio::task::spawn_blocking(move || source.look()).await;
+        self.state.send_modify(|state| state.looks += 1);
         look.unwrap_or_else(|error| Err(Unreadable::Refused(error.to_string())))
     }
 
@@ -206,10 +207,8 @@ impl Follower {
         info!(%file, generation, rules, "rules loaded");
         let loaded_at = Some(self.clock.now());
         self.state.send_modify(|state| {
-            let (attempts, reloads) = (state.attempts + 1, state.reloads + 1);
-            let (failures, panics) = (state.failures, state.panics);
-            let generation = Some(generation);
-            *state = FeedState { generation, rules, loaded_at, error: None, attempts, reloads, failures, panics };
+            (state.generation, state.rules, state.loaded_at, state.error) = (Some(generation), rules, loaded_at, None);
+            (state.attempts, state.reloads) = (state.attempts + 1, state.reloads + 1);
         });
     }
 
