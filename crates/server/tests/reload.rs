@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::sync::watch;
+use tokio::time::timeout;
 use tollgate_server::api::Surface;
 use tollgate_server::config::Config;
 use tollgate_server::net::Address;
@@ -48,6 +50,23 @@ async fn check(stream: &mut TcpStream, key: usize) -> Value {
     }
 }
 
+/// Waits until the admin port tells this line.
+async fn until_told(admin: SocketAddr, line: &str) {
+    let told = async {
+        loop {
+            let mut stream = TcpStream::connect(admin).await.expect("an admin port");
+            let get = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+            stream.write_all(get.as_bytes()).await.expect("somebody who listens");
+            let mut text = String::new();
+            stream.read_to_string(&mut text).await.expect("an answer");
+            if text.contains(line) {
+                return;
+            }
+        }
+    };
+    timeout(Duration::from_secs(20), told).await.unwrap_or_else(|_| panic!("waited in vain for {line}"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_request_is_answered_under_exactly_one_generation() {
     let dir = tempfile::tempdir().unwrap();
@@ -60,15 +79,22 @@ async fn every_request_is_answered_under_exactly_one_generation() {
         ..Config::for_test()
     };
     let server = Server::bind(config, None).unwrap();
-    let address = server.addresses().into_iter().find(|(surface, _)| *surface == Surface::Data).unwrap().1;
-    let Address::Tcp(address) = address else { panic!("a TCP address") };
+    let at = |wanted: Surface| {
+        let tcp = |(surface, address)| match address {
+            Address::Tcp(at) if surface == wanted => Some(at),
+            _ => None,
+        };
+        server.addresses().into_iter().find_map(tcp).unwrap()
+    };
+    let (address, admin) = (at(Surface::Data), at(Surface::Admin));
     let drain = server.drain();
     let running = tokio::spawn(server.run());
 
     let stop = Arc::new(AtomicBool::new(false));
+    let (seen, mut last_seen) = watch::channel([0; CLIENTS]);
     let clients: Vec<_> = (0..CLIENTS)
         .map(|key| {
-            let stop = stop.clone();
+            let (stop, seen) = (stop.clone(), seen.clone());
             tokio::spawn(async move {
                 let mut stream = TcpStream::connect(address).await.unwrap();
                 let (mut answered, mut last) = (0_u64, 0);
@@ -77,7 +103,10 @@ async fn every_request_is_answered_under_exactly_one_generation() {
                     let answer = check(&mut stream, key).await;
                     let generation = answer["generation"].as_u64().unwrap();
                     assert!(generation >= last, "generations never go back");
-                    last = generation;
+                    if last != generation {
+                        last = generation;
+                        seen.send_modify(|seen| seen[key] = generation);
+                    }
                     answered += 1;
                     for rule in answer["rules"].as_array().unwrap() {
                         let limit = rule["limit"].as_u64().unwrap();
@@ -89,14 +118,15 @@ async fn every_request_is_answered_under_exactly_one_generation() {
         })
         .collect();
     for number in 1..=RELOADS {
-        sleep(Duration::from_millis(300)).await; // longer than it takes to be sure that a file has settled
         if number % 3 == 0 {
             fs::write(&rules, "rules: [{ limit: { requests: oops").unwrap(); // half of a file: changes nothing
-            sleep(Duration::from_millis(300)).await;
+            until_told(admin, &format!("tollgate_reload_failures_total {}\n", number / 3)).await;
         }
         write_rules(&rules, 1_000_000 + number);
+        until_told(admin, &format!("tollgate_generation {}\n", 1 + number)).await;
     }
-    sleep(Duration::from_secs(2)).await;
+    let reached = timeout(Duration::from_secs(20), last_seen.wait_for(|seen| seen.iter().all(|at| *at == 1 + RELOADS)));
+    reached.await.expect("everybody is answered under the last rules").unwrap();
     stop.store(true, Ordering::Relaxed);
 
     let mut answered = 0;
@@ -104,7 +134,7 @@ async fn every_request_is_answered_under_exactly_one_generation() {
     for client in clients {
         let (count, last, seen) = client.await.unwrap();
         answered += count;
-        assert!(last <= 1 + RELOADS, "invalid rules are no generation");
+        assert_eq!(last, 1 + RELOADS, "invalid rules are no generation");
         assert_eq!(seen.get(&last), Some(&(1_000_000 + RELOADS)), "everybody ends under the last rules");
         for (generation, limit) in seen {
             assert_eq!(*limits.entry(generation).or_insert(limit), limit, "clients agree");
