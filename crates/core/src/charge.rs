@@ -1,6 +1,6 @@
 //! One limit applied to one bucket for one request, and the receipt of having done so.
 
-use crate::{Ask, Digest, Effect, Limit, Outcome, SlotId, Time};
+use crate::{Ask, Digest, Effect, KeyHasher, Limit, Outcome, Secret, Sharing, SlotId, Source, Time};
 
 /// What a store is asked to do with one bucket. The algorithm travels inside; the store knows nothing of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,11 @@ pub struct Charge {
     pub soft: Option<Soft>,
     /// Whose memory the bucket takes.
     pub owner: Owner,
+    /// Names whom the bucket is about: a store of many machines keeps the buckets of one identity together. Zero where
+    /// nobody needs it.
+    pub identity: u32,
+    /// How nodes share the bucket.
+    pub sharing: Sharing,
 }
 
 /// Whether a refusal by this charge refuses the request.
@@ -69,6 +74,8 @@ pub struct Owner {
     pub id: u32,
     /// Percent of the store's memory that this owner may fill; [`Owner::OVERFLOW`] asks for its overflow bucket.
     pub share: u8,
+    /// Names the namespace of the rule.
+    pub namespace: u32,
 }
 
 impl Owner {
@@ -78,7 +85,7 @@ impl Owner {
 
     /// An owner that may fill all of the store.
     pub const fn new(id: u32) -> Owner {
-        Owner { id, share: 100 }
+        Owner { id, share: 100, namespace: 0 }
     }
 
     /// The same owner, asking for its overflow bucket.
@@ -103,6 +110,8 @@ impl Charge {
             count_denied: false,
             soft: None,
             owner: Owner::new(0),
+            identity: 0,
+            sharing: Sharing::Exact,
         }
     }
 
@@ -126,6 +135,17 @@ impl Charge {
         }
     }
 
+    /// The same charge on its owner's overflow bucket, which holds `factor` times the limit.
+    pub fn overflowing(&self, factor: u64) -> Charge {
+        // Spread like any other digest: they share tables with those, and a table with a favourite place degenerates.
+        let mut hasher = KeyHasher::new(Secret::new(*b"overflow buckets"));
+        hasher.word(u64::from(self.owner.id));
+        let bucket = hasher.finish();
+        let [identity, _] = bucket.0;
+        let (limit, owner) = (self.limit.times(factor), self.owner.overflowing());
+        Charge { bucket, limit, owner, identity: identity as u32, sharing: Sharing::Exact, ..*self }
+    }
+
     /// True if a refusal refuses the request.
     pub fn is_enforced(&self) -> bool {
         self.enforcement == Enforcement::Enforce
@@ -141,6 +161,8 @@ pub struct Receipt {
     pub limit: Limit,
     /// Whose bucket it was; [overflowing](Owner::overflowing) if the overflow bucket was charged.
     pub owner: Owner,
+    /// Whom the bucket is about, as the charge said.
+    pub identity: u32,
     /// Units recorded.
     pub units: u64,
     /// What the charge left behind.
@@ -155,13 +177,13 @@ impl Receipt {
     /// The receipt of `charge` after `outcome`, for somebody in this process.
     pub fn of(charge: &Charge, outcome: &Outcome) -> Receipt {
         let slot = if let Ask::Hold(id) = charge.ask { Some(id) } else { None };
-        let owner = if outcome.overflow { charge.owner.overflowing() } else { charge.owner };
-        let Charge { bucket, limit, .. } = *charge;
-        Receipt { bucket, limit, owner, units: outcome.granted, stamp: outcome.stamp, slot, number: None }
+        let owner = if outcome.source == Source::Overflow { charge.owner.overflowing() } else { charge.owner };
+        let Charge { bucket, limit, identity, .. } = *charge;
+        Receipt { bucket, limit, owner, identity, units: outcome.granted, stamp: outcome.stamp, slot, number: None }
     }
 
     /// A charge on the same bucket.
     pub fn charge(&self, ask: Ask) -> Charge {
-        Charge { ask, owner: self.owner, ..Charge::new(self.bucket, self.limit, 0) }
+        Charge { ask, owner: self.owner, identity: self.identity, ..Charge::new(self.bucket, self.limit, 0) }
     }
 }

@@ -1,6 +1,6 @@
 //! The answer of one bucket to one ask.
 
-use crate::{Span, Time};
+use crate::{Source, Span, Time};
 
 /// How long until the same cost would pass, if nothing else happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,8 +29,8 @@ impl Wait {
 pub struct Outcome {
     /// This bucket would let the request pass.
     pub allowed: bool,
-    /// The bucket is the rule's overflow bucket: the store had no room for one of the caller's own.
-    pub overflow: bool,
+    /// Who answered.
+    pub source: Source,
     /// Capacity in cost units.
     pub limit: u64,
     /// The largest cost that would pass at this instant. A queue counts the requests that may still join.
@@ -56,7 +56,7 @@ impl Outcome {
     pub(crate) const fn new(allowed: bool, limit: u64) -> Outcome {
         Outcome {
             allowed,
-            overflow: false,
+            source: Source::Bucket,
             limit,
             remaining: 0,
             used: 0,

@@ -1,7 +1,7 @@
 //! The answer to a request: the verdict, who gave it, and what every rule said.
 
 use smallvec::SmallVec;
-use tollgate_core::{Outcome, Span, Time, Wait};
+use tollgate_core::{Outcome, Source, Span, Time, Wait};
 use tollgate_rules::ruleset::{RequestError, Rule, RuleId, RuleSet};
 
 use crate::{Generation, Pinned};
@@ -39,6 +39,10 @@ pub enum Mode {
     Store,
     /// Tokens taken in advance decided.
     Lease,
+    /// What this node knew of a bucket that others charge too decided.
+    Async,
+    /// This node's static share decided.
+    Local,
     /// The store had no room for a bucket of the caller's own: the rule's overflow bucket decided.
     Overflow,
     /// The store was away: let pass by policy.
@@ -55,10 +59,24 @@ impl Mode {
         match self {
             Mode::Store => "store",
             Mode::Lease => "lease",
+            Mode::Async => "async",
+            Mode::Local => "local",
             Mode::Overflow => "overflow",
             Mode::Open => "open",
             Mode::Fallback => "fallback",
             Mode::Closed => "closed",
+        }
+    }
+}
+
+impl From<Source> for Mode {
+    fn from(source: Source) -> Mode {
+        match source {
+            Source::Bucket => Mode::Store,
+            Source::Overflow => Mode::Overflow,
+            Source::Lease => Mode::Lease,
+            Source::Async => Mode::Async,
+            Source::Local => Mode::Local,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_core::{Clock, Digest, LimitKind, ManualClock, Outcome, Request, Span, Time};
+use tollgate_core::{Charge, Clock, ManualClock, Outcome, Request, Span, Time};
 use tollgate_rules::ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, Taken};
 
@@ -180,17 +180,18 @@ impl<S: Store> Engine<S> {
     pub async fn forget(&self, request: &Request<'_>) -> Result<(), StoreError> {
         let pinned = self.generations.pin();
         let shards = pinned.rules.rules().iter().map(|rule| u64::from(rule.spec.shards)).max().unwrap_or(1);
-        let mut buckets: Vec<(Digest, LimitKind)> = Vec::new();
+        let mut buckets: Vec<Charge> = Vec::new();
         for lot in 0..shards {
             let mut charges = Charges::default();
             charges.lot = lot;
+            charges.identities = self.store.is_shared();
             if pinned.rules.charges(request, self.clock.now(), &mut charges).is_err() {
                 return Ok(());
             }
-            buckets.extend(charges.charges.iter().map(|charge| (charge.bucket, charge.limit.kind())));
+            buckets.extend(&charges.charges);
         }
-        buckets.sort_unstable_by_key(|(bucket, _)| *bucket);
-        buckets.dedup();
+        buckets.sort_unstable_by_key(|charge| charge.bucket);
+        buckets.dedup_by_key(|charge| charge.bucket);
         self.store.forget(&buckets).await
     }
 
@@ -202,6 +203,7 @@ impl<S: Store> Engine<S> {
     ) -> Result<(), RequestError> {
         let wall = if pinned.rules.is_dated() { self.clock.now() } else { Time::ZERO };
         charges.lot = lot::spread();
+        charges.identities = self.store.is_shared();
         if requests.len() > REQUESTS_MAX {
             return Err(RequestError::too_many(REQUESTS_MAX));
         }
@@ -243,7 +245,7 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
         let place = applied.charge.map(usize::from);
         let outcome = place.and_then(|place| outcomes.get(place).copied());
         let requests = place.and_then(|place| charges.charges.get(place)).map_or(0, |charge| charge.limit.requests());
-        let own = if outcome.is_some_and(|outcome| outcome.overflow) { Mode::Overflow } else { Mode::Store };
+        let own = outcome.map_or(Mode::Store, |outcome| Mode::from(outcome.source));
         let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| rule.is_enforced());
         mode = mode.max(own);
         rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode: own, outcome, requests });

@@ -25,7 +25,8 @@ impl<S: Store> Engine<S> {
             observer.store_failed(error);
         }
         let policies = Policies::of(&generation, charges);
-        let mut local: SmallVec<[Charge; 16]> = policies.local(charges, self.config.nodes).collect();
+        let mut local: SmallVec<[Charge; 16]> =
+            policies.local(charges, self.store.nodes().unwrap_or(self.config.nodes)).collect();
         let mut outcomes = Outcomes::new();
         let (admitted, now) = match policies.refuse() {
             true => {

@@ -13,7 +13,7 @@ use crate::lot;
 use crate::reservation::{Reservation, Reserved};
 
 /// Changes with the layout, so that no parcel is ever read by another's rules.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 impl Reservation {
     /// Appends the reservation to `out`. It is then settled by whoever brings the bytes back.
@@ -22,11 +22,22 @@ impl Reservation {
         out.extend([VERSION, u8::from(local)]);
         put(out, cost);
         for Reserved { receipt, price } in entries {
-            let Receipt { bucket: Digest([a, b]), limit, owner, units, stamp, slot, .. } = receipt;
+            let Receipt { bucket: Digest([a, b]), limit, owner, identity, units, stamp, slot, .. } = receipt;
             let (kind, numbers) = limit_numbers(&limit);
             out.extend([kind, owner.share, u8::from(slot.is_some())]);
             let SlotId(slot) = slot.unwrap_or(SlotId(0));
-            let words = [a, b, u64::from(owner.id), units, stamp.nanos(), slot as u64, (slot >> 64) as u64, price];
+            let place = u64::from(identity) << 32 | u64::from(owner.id);
+            let words = [
+                a,
+                b,
+                place,
+                u64::from(owner.namespace),
+                units,
+                stamp.nanos(),
+                slot as u64,
+                (slot >> 64) as u64,
+                price,
+            ];
             words.into_iter().chain(numbers).chain([lot::random()]).for_each(|word| put(out, word));
         }
     }
@@ -98,13 +109,15 @@ impl Bytes<'_> {
         let (kind, share, holds) = (self.byte()?, self.byte()?, self.byte()?);
         let mut word = || self.word();
         let bucket = Digest([word()?, word()?]);
-        let owner = Owner { id: u32::try_from(word()?).ok()?, share };
+        let place = word()?;
+        let owner = Owner { id: place as u32, share, namespace: word()? as u32 };
         let (units, stamp) = (word()?, Time::from_nanos(word()?));
         let slot = u128::from(word()?) | u128::from(word()?) << 64;
         let price = word()?;
         let limit = limit_of(kind, [word()?, word()?, word()?, word()?])?;
         let slot = (holds == 1).then_some(SlotId(slot));
-        let receipt = Receipt { bucket, limit, owner, units, stamp, slot, number: Some(word()?) };
+        let receipt =
+            Receipt { bucket, limit, owner, identity: (place >> 32) as u32, units, stamp, slot, number: Some(word()?) };
         Some(Reserved { receipt, price })
     }
 }
@@ -125,9 +138,11 @@ mod tests {
         ];
         let entries = limits.into_iter().enumerate().map(|(number, limit)| {
             let slot = matches!(limit, Limit::Concurrency(_)).then_some(SlotId(u128::MAX - 5));
-            let (bucket, owner) = (Digest([number as u64, u64::MAX]), Owner { id: number as u32, share: 40 });
+            let (bucket, owner) =
+                (Digest([number as u64, u64::MAX]), Owner { id: number as u32, share: 40, namespace: 8 });
+            let identity = u32::MAX - 3;
             let (stamp, number) = (Time::from_secs(1_700_000_000), None);
-            Reserved { receipt: Receipt { bucket, limit, owner, units: 3, stamp, slot, number }, price: 2 }
+            Reserved { receipt: Receipt { bucket, limit, owner, identity, units: 3, stamp, slot, number }, price: 2 }
         });
         Reservation { cost: 3, entries: entries.collect(), local: true }
     }

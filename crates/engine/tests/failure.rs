@@ -1,6 +1,6 @@
 //! When the store does not answer, each rule's policy decides.
 
-use tollgate_core::{Attribute, Charge, Digest, LimitKind, Receipt, Request, Span, Wait};
+use tollgate_core::{Attribute, Charge, Receipt, Request, Span, Wait};
 use tollgate_engine::{Engine, EngineConfig, Mode, random_slot};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
@@ -23,7 +23,7 @@ impl Store for Unreachable {
         Unreachable::error()
     }
 
-    async fn forget(&self, _: &[(Digest, LimitKind)]) -> Result<(), StoreError> {
+    async fn forget(&self, _: &[Charge]) -> Result<(), StoreError> {
         Unreachable::error()
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Digest, LimitKind, Outcome, Receipt, Span, Time};
+use tollgate_core::{Charge, Outcome, Receipt, Span, Time};
 
 /// One outcome per charge, in order. Room for sixteen without allocating.
 pub type Outcomes = SmallVec<[Outcome; 16]>;
@@ -26,12 +26,28 @@ pub trait Store: Send + Sync {
         outcomes: &mut Outcomes,
     ) -> impl Future<Output = Result<Taken, StoreError>> + Send;
 
+    /// [`take`](Store::take), if that needs no waiting for anyone. `None`: nothing was charged, and `take` must be asked.
+    fn try_take(&self, _charges: &[Charge], _outcomes: &mut Outcomes) -> Option<Taken> {
+        None
+    }
+
     /// Refunds what each receipt's charge still owes, or releases its slot; answers how many of them gave something
     /// back. A receipt that was already given back gives nothing.
     fn give_back(&self, receipts: &[Receipt]) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
-    /// Forgets buckets, as if nobody had used them: for operators, not for the path of a request.
-    fn forget(&self, buckets: &[(Digest, LimitKind)]) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Forgets the buckets that the charges name, as if nobody had used them: for operators, not for the path of a
+    /// request.
+    fn forget(&self, buckets: &[Charge]) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// True if other nodes use the same buckets. Charges must then tell their [`identity`](Charge::identity).
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// How many nodes share the buckets, this one included, as far as the store knows.
+    fn nodes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The verdict over all charges of one call.

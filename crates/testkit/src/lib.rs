@@ -21,6 +21,7 @@ pub mod model;
 pub mod oracle;
 pub mod pictures;
 pub mod plot;
+pub mod redis;
 pub mod reference;
 pub mod subject;
 pub mod suite;

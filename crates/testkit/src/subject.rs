@@ -94,9 +94,9 @@ impl InMemory {
     fn give_back(&mut self, now: Time, charge: &Charge, units: u64, stamp: Time, slot: Option<SlotId>) -> bool {
         self.clock.set(now);
         self.receipts += 1;
-        let Charge { bucket, limit, owner, .. } = *charge;
+        let Charge { bucket, limit, owner, identity, .. } = *charge;
         let number = Some(self.receipts);
-        self.store.give_back_now(&[Receipt { bucket, limit, owner, units, stamp, slot, number }]) == 1
+        self.store.give_back_now(&[Receipt { bucket, limit, owner, identity, units, stamp, slot, number }]) == 1
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Charges {
     pub applied: SmallVec<[Applied; 16]>,
     /// Chooses among the sub-buckets of a rule with shards; any evenly spread number.
     pub lot: u64,
+    /// Tell each charge's identity: for stores that keep the buckets of one identity together.
+    pub identities: bool,
     requests: u16,
 }
 
@@ -45,6 +47,10 @@ impl Charges {
     /// Requests added since the last [`clear`](Charges::clear).
     pub fn requests(&self) -> u16 {
         self.requests
+    }
+
+    fn terms(&self) -> Terms {
+        Terms { lot: self.lot, identities: self.identities }
     }
 
     pub(super) fn next_request(&mut self) -> u16 {
@@ -110,10 +116,10 @@ pub(super) fn collect(
             matched.push(rule);
         }
     }
-    let lot = place.charges.lot;
-    let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, lot).applies());
+    let terms = place.charges.terms();
+    let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
-        match charge_of(rule, request, facts, wall, lot) {
+        match charge_of(rule, request, facts, wall, terms) {
             Answer::Charge(charge) if place.add(rule.id, charge) => {}
             Answer::Charge(_) => return Err(RequestError::mixed(&rule.name)),
             Answer::Unlimited => place.add_unlimited(rule.id),
@@ -121,6 +127,13 @@ pub(super) fn collect(
         }
     }
     Ok(())
+}
+
+/// What does not depend on rule and request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Terms {
+    pub(super) lot: u64,
+    pub(super) identities: bool,
 }
 
 /// What a matching rule makes of a request.
@@ -142,7 +155,7 @@ impl Answer {
 }
 
 #[inline]
-pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, wall: Time, lot: u64) -> Answer {
+pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, wall: Time, terms: Terms) -> Answer {
     let Some(mut limit) = rule.limit else { return Answer::Unlimited };
     let Some(mut hasher) = rule.key(facts) else { return Answer::Missing };
     let other = facts.known.override_of(rule.id, wall);
@@ -152,10 +165,12 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
     if let Some(other) = other {
         limit = other.apply(limit, rule.spec.limit.as_ref().is_some_and(|spec| spec.burst.is_some()));
     }
+    let mut part = None;
     if rule.spec.shards > 1 {
         // A slot must be found again, to be renewed and released: its id chooses instead of the lot.
-        let lot = request.slot.map_or(lot, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
+        let lot = request.slot.map_or(terms.lot, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
         let shard = lot % u64::from(rule.spec.shards);
+        part = Some(shard);
         hasher.word(shard);
         limit = rule.shard(limit, shard);
     }
@@ -176,6 +191,8 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
         count_denied: rule.spec.count_denied,
         soft,
         owner: rule.owner,
+        identity: if terms.identities { rule.identity(facts, part) } else { 0 },
+        sharing: rule.sharing,
     })
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use tollgate_core::{
-    Concurrency, FixedWindow, Gcra, KeyHasher, Limit, LimitError, Owner, Queue, Secret, SlidingCounter, SlidingLog,
-    Span, Time,
+    Concurrency, FixedWindow, Gcra, KeyHasher, LeaseSize, Limit, LimitError, Owner, Queue, Secret, Sharing,
+    SlidingCounter, SlidingLog, Span, Time,
 };
 
 use super::attributes::{AttrId, Attributes};
@@ -14,7 +14,7 @@ use super::rule::{Conditions, Rule, RuleId};
 use super::{Namespace, RuleSet};
 use crate::key::KeyBy;
 use crate::problem::{Problem, Problems};
-use crate::spec::{Algorithm, Cost, LimitSpec, MatchSpec, Mode, OnFail, RuleFile, RuleSpec};
+use crate::spec::{Algorithm, Consistency, Cost, Lease, LimitSpec, MatchSpec, Mode, OnFail, RuleFile, RuleSpec};
 
 /// What compiling needs besides the files.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +96,10 @@ fn compile_rule(
         hasher.word(limit.map_or(0, |limit| limit.window().nanos()));
     }
     let [bits, _] = public.finish().0;
+    let mut identity = KeyHasher::new(options.secret);
+    identity.part(b"identity");
+    identity.part(file.namespace.as_bytes());
+    let [namespace, _] = identity.finish().0;
     Ok(Rule {
         id,
         namespace: file.namespace.clone(),
@@ -107,11 +111,29 @@ fn compile_rule(
         key: key_by.parts.iter().map(|part| part.iter().map(|name| attributes.intern(name)).collect()).collect(),
         costs: costs_of(&spec.cost, attributes),
         hasher,
-        owner: Owner { id: bits as u32, share: spec.max_memory.unwrap_or(100) },
+        owner: Owner { id: bits as u32, share: spec.max_memory.unwrap_or(100), namespace: namespace as u32 },
+        identity,
+        sharing: sharing_of(spec),
         seed: options.seed,
         replaces: Vec::new(),
         spec: RuleSpec { key_by: Some(key_by), ..spec.clone() },
     })
+}
+
+fn sharing_of(spec: &RuleSpec) -> Sharing {
+    let size = match spec.lease {
+        None => LeaseSize::Auto,
+        Some(Lease::Tokens(tokens)) => LeaseSize::Units(u32::try_from(tokens).unwrap_or(u32::MAX)),
+        Some(Lease::Seconds(seconds)) => {
+            LeaseSize::Millis(u32::try_from(seconds.saturating_mul(1000)).unwrap_or(u32::MAX))
+        }
+    };
+    match spec.consistency {
+        Consistency::Exact => Sharing::Exact,
+        Consistency::Leased => Sharing::Leased(size),
+        Consistency::Async => Sharing::Async,
+        Consistency::Local => Sharing::Local,
+    }
 }
 
 /// Rules that name no key count by client.

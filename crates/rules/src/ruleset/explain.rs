@@ -2,7 +2,7 @@
 
 use tollgate_core::{Charge, Request, Time};
 
-use super::charges::{Answer, Exemptions, charge_of};
+use super::charges::{Answer, Exemptions, Terms, charge_of};
 use super::facts::Facts;
 use super::rule::{Rule, attribute_holds, endpoint_holds, part_of};
 use super::{Namespace, RuleSet};
@@ -77,7 +77,9 @@ pub(super) fn explain<'a>(
     let rules = set.rules.iter().filter(|rule| rule.namespace == request.namespace);
     let matched: Vec<&Rule> =
         rules.clone().filter(|rule| rule.spec.mode != Mode::Off && rule.conditions.hold(facts)).collect();
-    let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, 0).applies());
+    let exempt = Exemptions::of(&matched, |rule| {
+        charge_of(rule, request, facts, wall, Terms { lot: 0, identities: true }).applies()
+    });
     rules
         .map(|rule| Explanation {
             rule,
@@ -105,7 +107,7 @@ fn standing<'a>(
     if let Some(by) = exempt.by(rule) {
         return Standing::Exempted { by };
     }
-    match charge_of(rule, request, facts, wall, 0) {
+    match charge_of(rule, request, facts, wall, Terms { lot: 0, identities: true }) {
         Answer::Charge(charge) => {
             let overridden = facts.known.override_of(rule.id, wall).is_some();
             Standing::Applies { charge: Box::new(charge), overridden }

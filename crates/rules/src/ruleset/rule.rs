@@ -1,6 +1,6 @@
 //! One rule, compiled: conditions by number, key by number, limit as a value.
 
-use tollgate_core::{Ask, Digest, Enforcement, KeyHasher, Limit, Owner, Purpose, Request, Soft, Span};
+use tollgate_core::{Ask, Digest, Enforcement, KeyHasher, Limit, Owner, Purpose, Request, Sharing, Soft, Span};
 
 use super::attributes::AttrId;
 use super::facts::Facts;
@@ -36,6 +36,9 @@ pub struct Rule {
     /// Has absorbed who the rule is; a key's parts follow.
     pub(super) hasher: KeyHasher,
     pub(super) owner: Owner,
+    /// Has absorbed the namespace; what names the identity follows.
+    pub(super) identity: KeyHasher,
+    pub(super) sharing: Sharing,
     /// Makes the lots of one deployment differ from those of another.
     pub(super) seed: u64,
     pub(super) replaces: Vec<RuleId>,
@@ -142,6 +145,22 @@ impl Rule {
             }
         }
         Some(hasher)
+    }
+
+    /// Whom the bucket is about: namespace and first part of the key, so that all buckets of one caller live together.
+    /// Rules for everybody have the namespace alone. A hot bucket that was split goes by its shard too: its parts are
+    /// to live apart.
+    pub(super) fn identity(&self, facts: &Facts<'_>, shard: Option<u64>) -> u32 {
+        let mut hasher = self.identity;
+        if let Some((id, _)) = self.key.first().and_then(|part| part_of(part, facts)) {
+            hasher.word(id.place() as u64);
+            self.absorb(&mut hasher, id, facts);
+        }
+        if let Some(shard) = shard {
+            hasher.word(shard);
+        }
+        let [bits, _] = hasher.finish().0;
+        bits as u32
     }
 
     fn absorb(&self, hasher: &mut KeyHasher, id: AttrId, facts: &Facts<'_>) {

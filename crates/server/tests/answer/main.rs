@@ -5,7 +5,7 @@ mod fields;
 mod problems;
 mod texts;
 
-use tollgate_core::{Attribute, Charge, Digest, LimitKind, ManualClock, Receipt, Request, Span, Time};
+use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time};
 use tollgate_engine::{Decision, Engine};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_server::Reply;
@@ -40,7 +40,7 @@ impl Store for Unreachable {
         unreachable()
     }
 
-    async fn forget(&self, _: &[(Digest, LimitKind)]) -> Result<(), StoreError> {
+    async fn forget(&self, _: &[Charge]) -> Result<(), StoreError> {
         unreachable()
     }
 }

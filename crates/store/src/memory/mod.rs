@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Charge, Clock, Digest, KeyHasher, LimitKind, Receipt, Secret, Span, Time};
+use tollgate_core::{Ask, Charge, Clock, Digest, Receipt, Span, Time};
 
 use self::shard::{Look, Shard};
 use crate::sync::{Mutex, MutexGuard};
@@ -139,9 +139,9 @@ impl Memory {
         let give_back = |receipt: &&Receipt| match receipt.owner.is_overflowing() {
             false => self.lock(receipt.bucket).give_back(receipt, self.clock.now()),
             true => {
-                let Charge { bucket, limit, owner, .. } = self.redirect(&receipt.charge(Ask::Peek(0)), true);
+                let Charge { bucket, limit, owner, identity, .. } = self.redirect(&receipt.charge(Ask::Peek(0)), true);
                 let Receipt { units, stamp, slot, number, .. } = **receipt;
-                let receipt = Receipt { bucket, limit, owner, units, stamp, slot, number };
+                let receipt = Receipt { bucket, limit, owner, identity, units, stamp, slot, number };
                 self.lock(bucket).give_back(&receipt, self.clock.now())
             }
         };
@@ -149,9 +149,9 @@ impl Memory {
     }
 
     /// [`Store::forget`], at once.
-    pub fn forget_now(&self, buckets: &[(Digest, LimitKind)]) {
-        for (bucket, kind) in buckets {
-            self.lock(*bucket).forget(*bucket, *kind);
+    pub fn forget_now(&self, buckets: &[Charge]) {
+        for Charge { bucket, limit, .. } in buckets {
+            self.lock(*bucket).forget(*bucket, limit.kind());
         }
     }
 
@@ -252,14 +252,7 @@ impl Memory {
     /// The same charge, if need be on its owner's overflow bucket, for which there always is room: there is one per
     /// rule.
     fn redirect(&self, charge: &Charge, overflows: bool) -> Charge {
-        if !overflows {
-            return *charge;
-        }
-        // Spread like any other digest: they share tables with those, and a table with a favourite place degenerates.
-        let mut hasher = KeyHasher::new(Secret::new(*b"overflow buckets"));
-        hasher.word(u64::from(charge.owner.id));
-        let limit = charge.limit.times(self.config.overflow_factor);
-        Charge { bucket: hasher.finish(), limit, owner: charge.owner.overflowing(), ..*charge }
+        if overflows { charge.overflowing(self.config.overflow_factor) } else { *charge }
     }
 
     #[inline]
@@ -321,11 +314,16 @@ impl Store for Memory {
         Ok(self.take_now(charges, outcomes))
     }
 
+    #[inline]
+    fn try_take(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Option<Taken> {
+        Some(self.take_now(charges, outcomes))
+    }
+
     async fn give_back(&self, receipts: &[Receipt]) -> Result<usize, StoreError> {
         Ok(self.give_back_now(receipts))
     }
 
-    async fn forget(&self, buckets: &[(Digest, LimitKind)]) -> Result<(), StoreError> {
+    async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
         self.forget_now(buckets);
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! One shard: a table per kind of state, a budget, and what to do when it is spent.
 
 use tollgate_core::{
-    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, Span, State, Tat,
-    Time, Window,
+    Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, Source, Span, State,
+    Tat, Time, Window,
 };
 
 use super::books::Books;
@@ -214,7 +214,9 @@ impl Shard {
                 false => outcome,
             }
         });
-        outcome.overflow = charge.owner.is_overflowing();
+        if charge.owner.is_overflowing() {
+            outcome.source = Source::Overflow;
+        }
         outcome
     }
 

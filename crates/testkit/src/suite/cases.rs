@@ -147,7 +147,16 @@ pub(super) async fn slots_are_held_renewed_and_released<F: Fixture>(fixture: &F)
     let [a, b, c] = [SlotId(1), SlotId(2), SlotId(3)];
     let release = |id| {
         let stamp = Time::ZERO;
-        [Receipt { bucket: bucket(1), limit, units: 1, stamp, slot: Some(id), number: None, owner: Owner::new(0) }]
+        [Receipt {
+            bucket: bucket(1),
+            limit,
+            units: 1,
+            stamp,
+            slot: Some(id),
+            number: None,
+            owner: Owner::new(0),
+            identity: 0,
+        }]
     };
     for (id, allowed) in [(a, true), (b, true), (a, true), (c, false)] {
         assert_eq!(take(fixture, &[ask(Ask::Hold(id))]).await.0.allowed, allowed, "{id}");
@@ -167,7 +176,7 @@ pub(super) async fn slots_are_held_renewed_and_released<F: Fixture>(fixture: &F)
 pub(super) async fn forgotten_buckets_are_unused<F: Fixture>(fixture: &F) {
     fixture.set_time(START);
     let (_, _) = take(fixture, &[charge(1, window(5), 5), charge(2, window(5), 5)]).await;
-    fixture.store().forget(&[(bucket(1), window(5).kind())]).await.expect("the store answers");
+    fixture.store().forget(&[charge(1, window(5), 0)]).await.expect("the store answers");
     assert_eq!((used(fixture, 1, window(5)).await, used(fixture, 2, window(5)).await), (0, 5));
 }
 

@@ -85,7 +85,7 @@ pub(super) async fn agree_with_the_reference<F: Fixture>(fixture: &F, seed: u64)
             let number = 1 + step as u64;
             let owner = charge.owner;
             let (bucket, limit, number) = (charge.bucket, charge.limit, Some(number));
-            let receipt = Receipt { bucket, limit, owner, units, stamp, slot: None, number };
+            let receipt = Receipt { bucket, limit, owner, identity: 0, units, stamp, slot: None, number };
             fixture.store().give_back(&[receipt]).await.expect("the store answers");
             reference.refund(now, &charge, units, Some(stamp));
         }

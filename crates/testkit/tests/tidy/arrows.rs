@@ -11,14 +11,29 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tollgate-core", &[]),
     ("tollgate-rules", &["tollgate-core"]),
     ("tollgate-store", &["tollgate-core"]),
+    ("tollgate-store-redis", &["tollgate-core", "tollgate-store"]),
     ("tollgate-engine", &["tollgate-core", "tollgate-rules", "tollgate-store"]),
-    ("tollgate-server", &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-engine"]),
+    (
+        "tollgate-server",
+        &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-store-redis", "tollgate-engine"],
+    ),
     ("tollgate-load", &[]),
     (
         "tollgate",
-        &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-engine", "tollgate-server", "tollgate-load"],
+        &[
+            "tollgate-core",
+            "tollgate-rules",
+            "tollgate-store",
+            "tollgate-store-redis",
+            "tollgate-engine",
+            "tollgate-server",
+            "tollgate-load",
+        ],
     ),
-    ("tollgate-testkit", &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-engine"]),
+    (
+        "tollgate-testkit",
+        &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-store-redis", "tollgate-engine"],
+    ),
 ];
 
 /// The crates without async, I/O or a clock, and everything they may depend on.

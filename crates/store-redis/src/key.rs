@@ -1,0 +1,127 @@
+//! Where a bucket lives: its key, and the slot of that key in a cluster.
+//!
+//! A key is `tg:{tag}digest`: three characters of the identity's digest, which decide the slot, and the bucket's own
+//! 128 bits in 22. Nothing a caller sends is part of it. Thirty bytes are what fits into the smallest allocation of
+//! Redis that a key of ours can have; ten million of them matter.
+
+use std::fmt;
+
+use tollgate_core::{Charge, Digest, Receipt};
+
+/// Slots of a cluster.
+pub const SLOTS: u16 = 16_384;
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The key of a bucket.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key([u8; Key::LEN]);
+
+impl Key {
+    const LEN: usize = 30;
+
+    /// The key of the bucket with this digest, among those of an identity.
+    pub fn new(identity: u32, bucket: Digest) -> Key {
+        let mut text = *b"tg:{...}......................";
+        let [a, b] = bucket.0;
+        let mut bits = u128::from(a) << 64 | u128::from(b);
+        for place in text.iter_mut().skip(8).rev() {
+            *place = letter(bits as usize);
+            bits >>= 6;
+        }
+        for (place, shift) in text.iter_mut().skip(4).zip([0, 6, 12]) {
+            *place = letter((identity >> shift) as usize);
+        }
+        Key(text)
+    }
+
+    /// The key of a charge's bucket.
+    pub fn of(charge: &Charge) -> Key {
+        Key::new(charge.identity, charge.bucket)
+    }
+
+    /// The key of the bucket that a receipt is about.
+    pub fn of_receipt(receipt: &Receipt) -> Key {
+        Key::new(receipt.identity, receipt.bucket)
+    }
+
+    /// The bytes of the key.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// What decides the slot: the part between the braces.
+    pub fn tag(&self) -> [u8; 3] {
+        let [_, _, _, _, a, b, c, ..] = self.0;
+        [a, b, c]
+    }
+
+    /// The slot of the key in a cluster.
+    pub fn slot(&self) -> u16 {
+        slot_of(&self.tag())
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(&self.0).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({self})")
+    }
+}
+
+fn letter(bits: usize) -> u8 {
+    ALPHABET.get(bits & 63).copied().unwrap_or(b'A')
+}
+
+/// The slot of a tag: CRC-16/XMODEM, as Redis Cluster has it.
+pub fn slot_of(tag: &[u8]) -> u16 {
+    let crc = tag.iter().fold(0u16, |crc, byte| {
+        (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| if crc & 0x8000 != 0 { crc << 1 ^ 0x1021 } else { crc << 1 })
+    });
+    crc % SLOTS
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn slots_are_those_of_redis_cluster() {
+        assert_eq!(slot_of(b"123456789"), 0x31c3);
+        assert_eq!(slot_of(b"foo"), 12_182);
+    }
+
+    #[test]
+    fn a_key_shows_identity_and_digest_and_nothing_else() {
+        let key = Key::new(7, Digest([0, 1]));
+        assert_eq!(key.to_string(), "tg:{HAA}AAAAAAAAAAAAAAAAAAAAAB");
+        assert_eq!(Key::new(7, Digest([u64::MAX, u64::MAX])).to_string(), "tg:{HAA}D_____________________");
+        assert_eq!(key.slot(), Key::new(7, Digest([9, 9])).slot());
+    }
+
+    #[test]
+    fn digests_that_differ_anywhere_have_different_keys() {
+        let keys: HashSet<Key> = (0..128)
+            .map(|bit| {
+                Key::new(
+                    0,
+                    Digest([1u64.checked_shl(bit).unwrap_or(0), 1u64.checked_shl(bit.wrapping_sub(64)).unwrap_or(0)]),
+                )
+            })
+            .collect();
+        assert_eq!(keys.len(), 128);
+    }
+
+    #[test]
+    fn identities_spread_over_the_slots() {
+        let slots: HashSet<u16> = (0..1 << 18).map(|identity| Key::new(identity, Digest([0, 0])).slot()).collect();
+        assert!(slots.len() > 16_000, "{} slots", slots.len());
+    }
+}
