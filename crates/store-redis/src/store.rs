@@ -26,8 +26,8 @@ pub struct RedisStore {
     pub(crate) shared: Arc<Shared>,
     pub(crate) topology: Topology,
     pub(crate) figures: Figures,
+    pub(crate) clock: Arc<dyn Clock>,
     budget: Budget,
-    clock: Arc<dyn Clock>,
 }
 
 impl RedisStore {

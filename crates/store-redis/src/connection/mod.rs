@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_store::StoreErrorKind;
 
+pub(crate) use self::handshake::time as told_time;
 use self::stream::Stream;
 use crate::failure::{Refusal, Treatment};
 use crate::resp::{self, Value};

@@ -301,7 +301,7 @@ impl Driver {
     fn refused(&self, refusal: Refusal, findings: &mut Findings) {
         self.core.counters.refused(refusal);
         if refusal == Refusal::ReadOnly {
-            self.core.shared.unsettled.notify_one();
+            self.core.is_a_replica();
         }
         if refusal.is_failure() {
             findings.failed = Some(error(StoreErrorKind::Unavailable, refusal.meaning()));
