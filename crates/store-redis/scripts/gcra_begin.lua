@@ -1,0 +1,1 @@
+-- gcra_begin
