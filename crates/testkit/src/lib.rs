@@ -12,12 +12,14 @@
 //! | [`fuzzing`] | does it hold for any bytes? |
 //! | [`redis`] | and with a real server? Redis and Valkey, alone, under Sentinels, as a cluster, on free ports |
 //! | [`proxy`] | and when the network is bad? Delays, losses and resets between a node and its store |
+//! | [`checker`] | and did it keep its promises? Reads decision logs and what clients noted, and searches for a broken bound |
 //! | [`process`], [`patience`], [`ports`], [`shim`] | what real processes take: an end, time, a port, a clock that steps |
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
 
 pub mod answer;
 pub mod bucket;
+pub mod checker;
 pub mod config;
 pub mod fuzzing;
 pub mod model;

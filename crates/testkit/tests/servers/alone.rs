@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tollgate_testkit::checker;
 use tollgate_testkit::patience::{self, Watch};
 use tollgate_testkit::redis::{Client, Flavour, Plan, Server};
 
@@ -59,4 +60,17 @@ fn keys_expire_by_the_clock_that_steps() {
     });
     server.step_clock(7200);
     patience::until("E13: everything is gone", Duration::from_secs(5), || client.number(&["EXISTS", "a"]) == 0);
+}
+
+#[test]
+fn p19_a_scan_finds_buckets_that_stay() {
+    let server = Server::start();
+    let mut client = server.client();
+    for (key, millis) in [("tg:{abc}good", "1000"), ("tg:{abc}long", "70000"), ("not-a-bucket", "80000")] {
+        client.succeed(&["SET", key, "1", "PX", millis]);
+    }
+    client.succeed(&["SET", "tg:{abc}immortal", "1"]);
+    let (buckets, found) = checker::scan(&mut client, Duration::from_secs(60));
+    assert_eq!((buckets, found.keys().map(String::as_str).collect()), (3, vec!["tg:{abc}immortal", "tg:{abc}long"]));
+    assert_eq!(found["tg:{abc}immortal"], -1);
 }
