@@ -33,9 +33,10 @@ pub(crate) fn groups(charges: &[Charge], split: bool) -> SmallVec<[Group; 2]> {
     groups
 }
 
-/// How many callers share a bucket, judged by what it lets through in a second: nobody gives one user the rate of all.
+/// How many callers share a bucket, judged by its rate: nobody gives one user the rate of all. In 2^-64 units per
+/// nanosecond, so that ten a year and twenty a year differ.
 fn width(charge: &Charge) -> u128 {
-    u128::from(charge.limit.requests()) * 1_000_000_000_000 / u128::from(charge.limit.window().nanos().max(1))
+    (u128::from(charge.limit.requests()) << 64) / u128::from(charge.limit.window().nanos().max(1))
 }
 
 #[cfg(test)]

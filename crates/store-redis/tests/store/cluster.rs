@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate_core::Limit;
 use tollgate_store_redis::key::Key;
-use tollgate_testkit::redis::Cluster;
+use tollgate_testkit::redis::{Cluster, Plan};
 
 use super::*;
 
@@ -18,7 +18,8 @@ fn identity_at(cluster: &Cluster, node: usize) -> u32 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_decides_divides_moves_and_loses_a_primary() {
-    let cluster = Cluster::start();
+    // As we recommend: otherwise all slots stand still while one of them has no server.
+    let cluster = Cluster::start_as(&Plan::default().with(&["--cluster-require-full-coverage", "no"]));
     let store = node(config(&cluster.url())).await;
     identities_spread(&cluster, &store).await;
     a_refused_request_is_charged_nowhere(&cluster, &store).await;
@@ -44,7 +45,7 @@ async fn a_refused_request_is_charged_nowhere(cluster: &Cluster, store: &RedisSt
     let (user, all) = (identity_at(cluster, 0), identity_at(cluster, 1));
     let (narrow, wide) = (charge(user, 7, window(10)), charge(all, 7, window(20)));
     let full = Charge { ask: Ask::Force(20), ..wide };
-    take(store, &[full]).await.expect("the store answers");
+    let _ = take(store, &[full]).await.expect("the store answers");
     let before = store.stats().slots;
     let (taken, outcomes) = take(store, &[wide, narrow]).await.expect("the store answers");
     assert!(!taken.allowed && !outcomes[0].allowed && outcomes[1].allowed);

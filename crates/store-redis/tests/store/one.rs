@@ -79,7 +79,7 @@ async fn forgotten_buckets_are_unused() {
     let server = Server::start();
     let store = node(config(&server.url())).await;
     let charge = charge(1, 1, window(5));
-    take(&store, &[charge]).await.expect("the store answers");
+    let _ = take(&store, &[charge]).await.expect("the store answers");
     store.forget(&[charge]).await.expect("the store answers");
     assert_eq!(used(&store, &charge).await, 0);
 }
