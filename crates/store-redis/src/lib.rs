@@ -2,6 +2,7 @@
 
 mod address;
 pub mod breaker;
+pub mod check;
 mod config;
 mod connection;
 pub mod estimate;
@@ -20,6 +21,7 @@ mod tls;
 pub mod url;
 
 pub use address::HostPort;
+pub use check::{Finding, check};
 pub use config::RedisConfig;
 pub use failure::{Failure, Redirect, Refusal};
 pub use password::Password;
