@@ -3,6 +3,7 @@
 mod address;
 pub mod breaker;
 mod budget;
+pub mod check;
 mod config;
 mod connection;
 pub mod estimate;
@@ -26,6 +27,7 @@ mod topology;
 pub mod url;
 
 pub use address::HostPort;
+pub use check::{Finding, check};
 pub use config::RedisConfig;
 pub use failure::{Failure, Redirect, Refusal};
 pub use figures::SlotFigures;
