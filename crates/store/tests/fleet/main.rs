@@ -1,0 +1,5 @@
+//! A node among others: what each way of sharing promises, over a simulated network with delays, losses and deaths.
+
+mod world;
+
+mod hot;
