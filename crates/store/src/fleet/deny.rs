@@ -107,6 +107,24 @@ impl DenyCache {
         }
     }
 
+    /// Learns from a request that passed: what is remembered of its buckets is no longer all.
+    pub(super) fn refresh(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
+        if self.is_off() {
+            return;
+        }
+        for (charge, outcome) in charges.iter().zip(outcomes) {
+            let entries = &mut self.shards.lock(charge.bucket).entries;
+            let Some(entry) = entries.get_mut(&charge.bucket) else { continue };
+            match Mirror::of(&charge.limit, outcome).filter(|_| outcome.source == Source::Bucket) {
+                Some(state) if entry.seen.sent <= seen.sent => {
+                    *entry = Entry { known: Known::State(state), seen, asked_again: false };
+                }
+                Some(_) => {}
+                None => drop(entries.remove(&charge.bucket)),
+            }
+        }
+    }
+
     /// Somebody gave units back or forgot the bucket.
     pub(super) fn drop_bucket(&self, bucket: Digest) {
         if !self.is_off() {

@@ -199,8 +199,9 @@ impl<S: Store> Fleet<S> {
             return Ok(taken);
         }
         let (taken, seen) = self.ask(charges, within, outcomes).await?;
-        if !taken.allowed {
-            self.deny.remember(charges, outcomes, seen);
+        match taken.allowed {
+            true => self.deny.refresh(charges, outcomes, seen),
+            false => self.deny.remember(charges, outcomes, seen),
         }
         Ok(taken)
     }

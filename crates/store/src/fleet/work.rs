@@ -201,9 +201,6 @@ impl<'a, S: Store> Work<'a, S> {
     }
 
     fn remember(&self, asks: &Asks, answers: &[Outcome], passes: bool, seen: Sighting) {
-        if passes {
-            return;
-        }
         let own = asks.iter().zip(answers).filter(|((place, _), _)| !self.is_refill(*place));
         let (charges, answers): (SmallVec<[Charge; 4]>, Outcomes) = own
             .map(|((_, charge), answer)| match charge.ask {
@@ -211,7 +208,10 @@ impl<'a, S: Store> Work<'a, S> {
                 _ => (*charge, *answer),
             })
             .unzip();
-        self.fleet.deny.remember(&charges, &answers, seen);
+        match passes {
+            true => self.fleet.deny.refresh(&charges, &answers, seen),
+            false => self.fleet.deny.remember(&charges, &answers, seen),
+        }
     }
 
     /// Enters the store's answers; answers whether the request passes.

@@ -2,4 +2,6 @@
 
 mod world;
 
+mod deny;
 mod hot;
+mod mixed;

@@ -31,7 +31,7 @@ impl Clock for Apart {
 /// The shared store as one node sees it.
 pub struct Remote {
     pub memory: Arc<Memory>,
-    clock: ManualClock,
+    pub clock: ManualClock,
     pub delay: Span,
     pub nodes: u64,
     pub link: Arc<Link>,
@@ -128,7 +128,6 @@ impl Store for Remote {
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub time: Time,
-    pub bucket: Digest,
     pub cost: u64,
     pub allowed: bool,
     pub source: Source,
@@ -206,8 +205,8 @@ impl World {
             if let Ok(taken) = fleet.take(&[charge], Span::from_millis(25), &mut outcomes).await {
                 let source = outcomes[0].source;
                 let time = if source == Source::Bucket { taken.now } else { spent };
-                let (bucket, cost) = (charge.bucket, charge.ask.cost());
-                log.borrow_mut().push(Event { time, bucket, cost, allowed: taken.allowed, source });
+                let cost = charge.ask.cost();
+                log.borrow_mut().push(Event { time, cost, allowed: taken.allowed, source });
             }
         });
     }
@@ -317,4 +316,13 @@ pub fn digest(number: u64) -> Digest {
 
 pub fn charge(number: u64, limit: Limit, sharing: Sharing) -> Charge {
     Charge { sharing, ..Charge::new(digest(number), limit, 1) }
+}
+
+/// The answer of something that does not wait.
+pub fn now<T>(future: impl Future<Output = T>) -> T {
+    let mut future = std::pin::pin!(future);
+    match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("it waits for somebody"),
+    }
 }
