@@ -31,6 +31,8 @@ struct Shard {
 struct Entry {
     known: Known,
     seen: Sighting,
+    /// Somebody is asking the store again.
+    asked_again: bool,
 }
 
 /// What is known of a bucket.
@@ -51,16 +53,17 @@ impl DenyCache {
         self.ttl.is_zero() || self.most == 0
     }
 
-    /// Answers a request of which every charge is known and at least one certainly refuses.
+    /// Answers a request of which every charge is known and at least one certainly refuses. Shortly before an entry is
+    /// too old, one request that `may_ask` is not answered, so that the others go on being while it asks.
     #[inline]
-    pub(super) fn check(&self, charges: &[Charge], now: Time, outcomes: &mut Outcomes) -> Option<Taken> {
+    pub(super) fn check(&self, charges: &[Charge], now: Time, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
         if self.is_off() {
             return None;
         }
         let mut refused = None;
         for (place, charge) in charges.iter().enumerate() {
             let mut shard = self.shards.lock(charge.bucket);
-            let Some((outcome, time)) = shard.look(charge, now, self.ttl) else { break };
+            let Some((outcome, time)) = shard.look(charge, now, self.ttl, may_ask) else { break };
             outcomes.push(outcome);
             if !outcome.allowed && charge.is_enforced() {
                 refused = Some(time);
@@ -76,8 +79,11 @@ impl DenyCache {
 
     /// What the bucket of `charge` would say, if that is known, and the store's time of it.
     #[inline]
-    pub(super) fn look(&self, charge: &Charge, now: Time) -> Option<(Outcome, Time)> {
-        if self.is_off() { None } else { self.shards.lock(charge.bucket).look(charge, now, self.ttl) }
+    pub(super) fn look(&self, charge: &Charge, now: Time, may_ask: bool) -> Option<(Outcome, Time)> {
+        match self.is_off() {
+            true => None,
+            false => self.shards.lock(charge.bucket).look(charge, now, self.ttl, may_ask),
+        }
     }
 
     /// Remembers the buckets of a request that was refused.
@@ -95,8 +101,26 @@ impl DenyCache {
             if shard.has_room(charge, seen.came, self.ttl, self.most) {
                 let older = shard.entries.get(&charge.bucket).is_none_or(|entry| entry.seen.sent <= seen.sent);
                 if older {
-                    shard.entries.insert(charge.bucket, Entry { known, seen });
+                    shard.entries.insert(charge.bucket, Entry { known, seen, asked_again: false });
                 }
+            }
+        }
+    }
+
+    /// Learns from a request that passed: what is remembered of its buckets is no longer all.
+    pub(super) fn refresh(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
+        if self.is_off() {
+            return;
+        }
+        for (charge, outcome) in charges.iter().zip(outcomes) {
+            let entries = &mut self.shards.lock(charge.bucket).entries;
+            let Some(entry) = entries.get_mut(&charge.bucket) else { continue };
+            match Mirror::of(&charge.limit, outcome).filter(|_| outcome.source == Source::Bucket) {
+                Some(state) if entry.seen.sent <= seen.sent => {
+                    *entry = Entry { known: Known::State(state), seen, asked_again: false };
+                }
+                Some(_) => {}
+                None => drop(entries.remove(&charge.bucket)),
             }
         }
     }
@@ -121,10 +145,15 @@ impl DenyCache {
 
 impl Shard {
     #[inline]
-    fn look(&mut self, charge: &Charge, now: Time, ttl: Span) -> Option<(Outcome, Time)> {
-        let entry = self.entries.get(&charge.bucket)?;
-        if entry.seen.age(now) > ttl {
+    fn look(&mut self, charge: &Charge, now: Time, ttl: Span, may_ask: bool) -> Option<(Outcome, Time)> {
+        let entry = self.entries.get_mut(&charge.bucket)?;
+        let age = entry.seen.age(now);
+        if age > ttl {
             self.entries.remove(&charge.bucket);
+            return None;
+        }
+        if is_aging(age, ttl) && !entry.asked_again {
+            entry.asked_again = may_ask;
             return None;
         }
         if is_plain(charge) { entry.answer(charge, now) } else { None }
@@ -166,6 +195,12 @@ impl Entry {
         };
         Some((outcome, earliest))
     }
+}
+
+/// True in the last quarter of its time: somebody should ask again.
+#[inline]
+pub(super) fn is_aging(age: Span, ttl: Span) -> bool {
+    age.nanos() > ttl.nanos() / 4 * 3
 }
 
 /// The answer some time later: between `least` and `most` after it was given. `None` once it may have changed.
