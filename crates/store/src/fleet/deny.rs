@@ -90,7 +90,7 @@ impl DenyCache {
     pub(super) fn remember(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
         let known = |(charge, outcome): (&Charge, &Outcome)| is_plain(charge) && outcome.source == Source::Bucket;
         if self.is_off() || !charges.iter().zip(outcomes).all(known) {
-            return;
+            return self.refresh(charges, outcomes, seen);
         }
         for (charge, outcome) in charges.iter().zip(outcomes) {
             let known = match Mirror::of(&charge.limit, outcome) {
@@ -107,7 +107,7 @@ impl DenyCache {
         }
     }
 
-    /// Learns from a request that passed: what is remembered of its buckets is no longer all.
+    /// Learns from a request that passed, or could not be remembered: what was remembered of its buckets is outdated.
     pub(super) fn refresh(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
         if self.is_off() {
             return;
@@ -183,14 +183,21 @@ impl Entry {
         let outcome = match &self.known {
             Known::State(state) => {
                 let allowed = state.admits(&charge.limit, latest, &charge.ask);
-                state.view(&charge.limit, earliest, &charge.ask, allowed, 0)?
+                let outcome = state.view(&charge.limit, earliest, &charge.ask, allowed, 0)?;
+                if state.is_beyond(&outcome, earliest) {
+                    return None;
+                }
+                outcome
             }
             Known::Answer(answer) => {
                 let (outcome, ask, limit) = &**answer;
                 if ask.cost() != charge.ask.cost() || *limit != charge.limit {
                     return None; // a larger cost would be refused as well, but nobody knows for how long
                 }
-                aged(outcome, latest.since(self.seen.store), earliest.since(self.seen.store))?
+                let outcome = aged(outcome, latest.since(self.seen.store), earliest.since(self.seen.store))?;
+                // The stamp of a log is the time of its answer.
+                let stamp = if let Limit::SlidingLog(_) = limit { earliest } else { outcome.stamp };
+                Outcome { stamp, ..outcome }
             }
         };
         Some((outcome, earliest))

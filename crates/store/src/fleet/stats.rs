@@ -27,7 +27,7 @@ pub struct FleetStats {
     pub inner_calls: u64,
     /// Units decided here that the store does not know of yet.
     pub async_pending: u64,
-    /// Units by which buckets were found beyond their limit when the store was told.
+    /// Units that found their bucket beyond its limit when the store was told of them: the error of deciding alone.
     pub async_excess: u64,
     /// Buckets remembered as refused.
     pub deny_entries: usize,

@@ -2,6 +2,7 @@
 
 mod world;
 
+mod behind;
 mod deny;
 mod hot;
 mod mixed;
