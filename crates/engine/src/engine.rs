@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use smallvec::SmallVec;
+use tokio::time::timeout;
 use tollgate_core::{Charge, Clock, ManualClock, Outcome, Request, Span, Time};
 use tollgate_rules::ruleset::{Charges, RequestError, RuleSet};
-use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, Taken};
+use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
 use crate::generation::Generations;
@@ -18,7 +20,11 @@ use crate::{Limiter, Observer, Pinned, lot};
 pub struct EngineConfig {
     /// How long the store may take to decide. Default 25 ms.
     pub within: Span,
-    /// How many nodes share the limits: each takes one part while the store is away. Default 1.
+    /// How long a decision may take, whatever the store does: what has not been answered by then is decided by policy.
+    /// Default 50 ms. Told by Tokio's timer, which a store that answers at once never needs.
+    pub deadline: Span,
+    /// How many nodes share the limits, where the store does not know: each takes one part while the store is away.
+    /// Default 1.
     pub nodes: u64,
     /// Memory for the buckets used while the store is away.
     pub fallback: MemoryConfig,
@@ -27,7 +33,7 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         let fallback = MemoryConfig { max_memory: 64 << 20, ..MemoryConfig::default() };
-        EngineConfig { within: Span::from_millis(25), nodes: 1, fallback }
+        EngineConfig { within: Span::from_millis(25), deadline: Span::from_millis(50), nodes: 1, fallback }
     }
 }
 
@@ -213,8 +219,27 @@ impl<S: Store> Engine<S> {
     pub(crate) async fn take(&self, charges: &Charges, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         match charges.charges.is_empty() {
             true => Ok(Taken { allowed: true, now: self.clock.now() }),
-            false => self.store.take(&charges.charges, self.config.within, outcomes).await,
+            false => self.ask(&charges.charges, outcomes).await,
         }
+    }
+
+    /// Asks the store: at once where it needs nobody for its answer, within the deadline where it does.
+    #[inline]
+    pub(crate) async fn ask(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        match self.store.try_take(charges, outcomes) {
+            Some(taken) => Ok(taken),
+            // Boxed: what waits for a network is large, and those who do not wait should not carry it around.
+            None => Box::pin(self.ask_in_time(charges, outcomes)).await,
+        }
+    }
+
+    async fn ask_in_time(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        let EngineConfig { within, deadline, .. } = self.config;
+        let asked = self.store.take(charges, within.min(deadline), outcomes);
+        timeout(Duration::from(deadline), asked).await.unwrap_or_else(|_| {
+            let detail = "no answer by the deadline of the decision".to_owned();
+            Err(StoreError { kind: StoreErrorKind::Indeterminate, detail })
+        })
     }
 
     pub(crate) fn refuse(&self, generation: Pinned, error: RequestError) -> Decision {

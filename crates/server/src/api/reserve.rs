@@ -84,7 +84,7 @@ pub(super) async fn settle(shared: &Shared, body: &[u8], reply: &mut Reply) {
     }
     match shared.engine.settle(reservation, cost).await {
         Ok(settled) => {
-            let tollgate_engine::Settled { refunded, extended } = settled;
+            let tollgate_engine::Settled { refunded, extended, repeated: _ } = settled;
             say(200, &format!("{{\"settled\":true,\"refunded\":{refunded},\"extended\":{extended}}}"), reply);
         }
         Err(_) => {
