@@ -25,6 +25,17 @@ pub struct Slots {
     confined: bool,
 }
 
+/// As much of the slots as an answer speaks of: what a store that keeps the holders elsewhere looks up there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotsSight {
+    /// Slots in use.
+    pub in_use: u64,
+    /// The expiry that lets the ask pass, if nobody renews or releases. Only of a refusal.
+    pub frees: Option<Time>,
+    /// The last expiry.
+    pub newest: Option<Time>,
+}
+
 impl Concurrency {
     /// `slots` slots with time to live `ttl`. Zero blocks.
     pub fn new(slots: u64, ttl: Span) -> Result<Concurrency, LimitError> {
@@ -49,6 +60,33 @@ impl Concurrency {
     pub fn release(&self, state: &mut Slots, now: Time, id: SlotId) -> bool {
         state.tidy(now, self.ttl);
         state.held.remove(&id).is_some()
+    }
+
+    /// How many holders leave before the one whose leaving lets the ask pass: those beyond the slots must, and one more
+    /// unless the ask only reads.
+    fn leaving_before(&self, in_use: u64, ask: &Ask) -> u64 {
+        (in_use + u64::from(ask.cost() > 0)).saturating_sub(self.slots).saturating_sub(1)
+    }
+
+    /// [`view`](Algorithm::view) from what was seen of the slots.
+    pub fn tell(&self, sight: &SlotsSight, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+        let bound = now.after(self.ttl);
+        let until = |expiry: Time| bound.min(expiry).since(now);
+        let wait = match ask {
+            _ if allowed => Wait::None,
+            Ask::Renew(_) => Wait::Never,
+            _ if self.slots == 0 && ask.cost() > 0 => Wait::Never,
+            _ => sight.frees.map_or(Wait::Never, |expiry| Wait::For(until(expiry))),
+        };
+        Outcome {
+            remaining: self.slots.saturating_sub(sight.in_use),
+            used: sight.in_use,
+            wait,
+            reset_after: sight.newest.map_or(Span::ZERO, until),
+            stamp: bound,
+            granted,
+            ..Outcome::new(allowed, self.slots)
+        }
     }
 
     /// Slots in use at `now`.
@@ -148,28 +186,10 @@ impl Algorithm for Concurrency {
 
     fn view(&self, state: &Slots, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
         let in_use = state.count(now);
-        let bound = now.after(self.ttl);
-        let until = |expiry: Time| bound.min(expiry).since(now);
-        let wait = match ask {
-            _ if allowed => Wait::None,
-            Ask::Renew(_) => Wait::Never,
-            _ if self.slots == 0 && ask.cost() > 0 => Wait::Never,
-            _ => {
-                // Who must leave first: those beyond the slots, and one more unless the ask only reads.
-                let beyond = (in_use + u64::from(ask.cost() > 0)).saturating_sub(self.slots);
-                let frees = state.live(now).nth(beyond.saturating_sub(1) as usize);
-                frees.map_or(Wait::Never, |expiry| Wait::For(until(expiry)))
-            }
-        };
-        Outcome {
-            remaining: self.slots.saturating_sub(in_use),
-            used: in_use,
-            wait,
-            reset_after: state.live(now).next_back().map_or(Span::ZERO, until),
-            stamp: bound,
-            granted,
-            ..Outcome::new(allowed, self.slots)
-        }
+        let frees = || state.live(now).nth(self.leaving_before(in_use, ask) as usize);
+        let newest = state.live(now).next_back();
+        let sight = SlotsSight { in_use, frees: if allowed { None } else { frees() }, newest };
+        self.tell(&sight, now, ask, allowed, granted)
     }
 
     /// Slots are given back by id, not by number: see [`Concurrency::release`].

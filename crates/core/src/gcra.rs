@@ -90,6 +90,21 @@ impl Gcra {
         Span::from_nanos(self.interval)
     }
 
+    /// How far ahead of now the arrival time may run before requests are refused.
+    pub fn tolerance(&self) -> Span {
+        Span::from_nanos(self.tolerance)
+    }
+
+    /// How far ahead of now the arrival time may be found at all, debt included.
+    pub fn bound(&self) -> Span {
+        Span::from_nanos(self.bound)
+    }
+
+    /// True unless [`unclamped`](Gcra::unclamped).
+    pub fn is_clamped(&self) -> bool {
+        self.clamp
+    }
+
     /// Units of debt beyond the capacity that forced usage may run up.
     pub fn max_debt(&self) -> u64 {
         (self.bound - self.tolerance) / self.interval

@@ -62,13 +62,18 @@ impl Queue {
         Span::from_nanos(self.max_delay)
     }
 
+    /// Time between two exits.
+    pub fn interval(&self) -> Span {
+        Span::from_nanos(self.interval)
+    }
+
     /// A state further ahead can only come from a clock that stepped back, or from a slower limit before.
-    fn bound(&self) -> u64 {
-        self.max_delay + self.interval * self.capacity
+    pub fn bound(&self) -> Span {
+        Span::from_nanos(self.max_delay + self.interval * self.capacity)
     }
 
     fn delay(&self, free: &NextFree, now: Time) -> u64 {
-        free.0.since(now).nanos().min(self.bound())
+        free.0.since(now).nanos().min(self.bound().nanos())
     }
 
     /// Requests of cost one that may still join.
@@ -101,7 +106,7 @@ impl Algorithm for Queue {
             _ => ask.cost(),
         };
         let whole = u128::from(delay) + product(self.interval, cost);
-        let after = u64::try_from(whole).unwrap_or(u64::MAX).min(self.bound());
+        let after = u64::try_from(whole).unwrap_or(u64::MAX).min(self.bound().nanos());
         if after > 0 {
             free.0 = now.after(Span::from_nanos(after));
         }

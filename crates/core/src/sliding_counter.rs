@@ -30,6 +30,13 @@ pub struct Counter {
     linger: Linger,
 }
 
+impl Counter {
+    /// The counts of the window that ends at `end` and of the one before, for windows of this length.
+    pub fn new(end: Time, prev: u64, cur: u64, window: Span) -> Counter {
+        Counter { end, prev, cur, linger: Linger::of(window) }
+    }
+}
+
 impl SlidingCounter {
     /// `limit` units per sliding `window`. Zero blocks.
     pub fn new(limit: u64, window: Span) -> Result<SlidingCounter, LimitError> {
@@ -135,7 +142,7 @@ impl Algorithm for SlidingCounter {
         };
         let cur = t.cur.saturating_add(cost);
         if cur > 0 || t.prev > 0 {
-            *state = Counter { end: t.end, prev: t.prev, cur, linger: Linger::of(self.window) };
+            *state = Counter::new(t.end, t.prev, cur, self.window);
         }
         cur - t.cur
     }
@@ -176,7 +183,7 @@ impl Algorithm for SlidingCounter {
         };
         let back = units.min(*count);
         *count -= back;
-        *state = Counter { end: t.end, prev: t.prev, cur: t.cur, linger: Linger::of(self.window) };
+        *state = Counter::new(t.end, t.prev, t.cur, self.window);
         back
     }
 }

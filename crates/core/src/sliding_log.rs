@@ -26,6 +26,21 @@ pub struct Log {
     confined: bool,
 }
 
+/// As much of a log as an answer speaks of: what a store that keeps the entries elsewhere looks up there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogSight {
+    /// Units in the window.
+    pub used: u64,
+    /// Now, or the newest entry if the clock stepped back a little.
+    pub at: Time,
+    /// The first entry whose departure, with all older ones, makes room for the cost. Only of a refusal.
+    pub frees: Option<Time>,
+    /// The first entry whose departure, with all older ones, makes room for one unit more.
+    pub next: Option<Time>,
+    /// The newest entry.
+    pub newest: Option<Time>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     at: Time,
@@ -68,6 +83,36 @@ impl SlidingLog {
         Glance { log, shift, at, gone, used: log.sum - dropped }
     }
 
+    /// The use that leaves room for the ask; `None` if it can never fit.
+    pub fn most_before(&self, ask: &Ask) -> Option<u64> {
+        self.limit.checked_sub(ask.least())
+    }
+
+    /// The use at which one more unit is left than at `used`; `None` if none can be.
+    pub fn most_before_next(&self, used: u64) -> Option<u64> {
+        self.limit.min(used).checked_sub(1)
+    }
+
+    /// [`view`](Algorithm::view) from what was seen of the log.
+    pub fn tell(&self, sight: &LogSight, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+        let leaves_after = |at: Time| at.after(self.window).since(now);
+        let wait = match allowed {
+            true => Wait::None,
+            false if self.most_before(ask).is_none() => Wait::Never,
+            false => sight.frees.map_or(Wait::Never, |at| Wait::For(leaves_after(at))),
+        };
+        Outcome {
+            remaining: self.limit.saturating_sub(sight.used),
+            used: sight.used,
+            wait,
+            reset_after: sight.newest.map_or(Span::ZERO, leaves_after),
+            next_unit_after: sight.next.map(leaves_after),
+            stamp: sight.at,
+            granted,
+            ..Outcome::new(allowed, self.limit)
+        }
+    }
+
     fn tidy(&self, log: &mut Log, now: Time) -> (Time, u64) {
         let Glance { shift, at, gone, used, .. } = self.glance(log, now);
         log.entries.drain(..gone);
@@ -91,6 +136,16 @@ struct Glance<'a> {
 }
 
 impl Glance<'_> {
+    /// The first entry whose departure, with all older ones, brings the use down to `most`.
+    fn down_to(&self, most: u64) -> Option<Time> {
+        let mut used = self.used;
+        let entry = self.live().find(|entry| {
+            used = used.saturating_sub(entry.cost);
+            used <= most
+        });
+        entry.map(|entry| entry.at)
+    }
+
     fn live(&self) -> impl DoubleEndedIterator<Item = Entry> + '_ {
         self.log.entries.iter().skip(self.gone).map(|entry| Entry { at: entry.at.before(self.shift), ..*entry })
     }
@@ -118,35 +173,14 @@ impl Algorithm for SlidingLog {
 
     fn view(&self, log: &Log, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
         let glance = self.glance(log, now);
-        let remaining = self.limit.saturating_sub(glance.used);
-        let leaves_after = |entry: Entry| entry.at.after(self.window).since(now);
-        // The first entry whose departure, with all older ones, brings the use down to `most`.
-        let down_to = |most: u64| {
-            let mut used = glance.used;
-            glance.live().find(|entry| {
-                used = used.saturating_sub(entry.cost);
-                used <= most
-            })
-        };
-        let wait = match allowed {
-            true => Wait::None,
-            false if ask.least() > self.limit => Wait::Never,
-            false => down_to(self.limit - ask.least()).map_or(Wait::Never, |entry| Wait::For(leaves_after(entry))),
-        };
-        let next = match remaining < self.limit {
-            true => down_to(self.limit - remaining - 1).map(leaves_after),
-            false => None,
-        };
-        Outcome {
-            remaining,
+        let sight = LogSight {
             used: glance.used,
-            wait,
-            reset_after: glance.live().next_back().map_or(Span::ZERO, leaves_after),
-            next_unit_after: next,
-            stamp: glance.at,
-            granted,
-            ..Outcome::new(allowed, self.limit)
-        }
+            at: glance.at,
+            frees: if allowed { None } else { self.most_before(ask).and_then(|most| glance.down_to(most)) },
+            next: self.most_before_next(glance.used).and_then(|most| glance.down_to(most)),
+            newest: glance.live().next_back().map(|entry| entry.at),
+        };
+        self.tell(&sight, now, ask, allowed, granted)
     }
 
     fn refund(&self, log: &mut Log, now: Time, units: u64, stamp: Option<Time>) -> u64 {

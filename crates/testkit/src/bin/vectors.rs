@@ -11,7 +11,7 @@ Runs test vectors of rate-limiting algorithms and compares every expected field.
 
 usage: vectors [--store URL] FILE...
 
-  --store URL   what the vectors run on: memory (default), reference
+  --store URL   what the vectors run on: memory (default), reference, redis://127.0.0.1:PORT
   --help        this text
 
 Prints the first differences, at most ten, and ends with `N passed, M failed`, counted in steps.

@@ -1,0 +1,193 @@
+//! When to stop asking a server that does not answer, and how to begin again.
+//!
+//! Closed: everything passes; five failures in a row, or half of twenty calls in a second, open it. Open: nothing
+//! passes, so callers lose no time; one probe at a time asks the real script. Enough good probes and it recovers: the
+//! share of calls that pass grows to all of them within a second, and one failure opens it again.
+//!
+//! Each time it opens again soon, four times as many probes must succeed in a row: a server that answers every third
+//! call in time is no server, and changing between two ways of deciding is worse than either.
+//!
+//! Pure: time and lots are handed in.
+
+use tollgate_core::{Span, Time};
+
+/// Failures in a row that open it.
+const FAILURES_IN_A_ROW: u32 = 5;
+/// Calls within [`WINDOW`] from which on half of them failing opens it.
+const CALLS_MIN: u32 = 20;
+const WINDOW: Span = Span::SECOND;
+const PARTS: usize = 10;
+/// From the first call that passes again to all of them.
+const RECOVERY: Span = Span::SECOND;
+/// Of 64 calls, so many pass when recovery begins.
+const FIRST_SHARE: u64 = 4;
+/// Between probes, on average.
+const PROBE_EVERY: Span = Span::from_millis(250);
+/// Closed for so long, it forgets how often it has opened.
+const CALM: Span = Span::from_secs(30);
+/// Openings in a row that still make it stricter.
+const TRIPS_MAX: u32 = 4;
+
+/// What a breaker lets pass; what is worse is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Everything.
+    Closed,
+    /// A growing share.
+    Recovering,
+    /// Nothing but probes.
+    Open,
+}
+
+/// The breaker of one server.
+#[derive(Clone, Debug)]
+pub struct Breaker {
+    state: State,
+    /// Openings since the last calm.
+    trips: u32,
+    /// Failures since the last success.
+    in_a_row: u32,
+    recent: Recent,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Closed { since: Time },
+    Recovering { since: Time },
+    Open { probe_at: Time, good: u32 },
+}
+
+impl Breaker {
+    /// A closed breaker.
+    pub fn new(now: Time) -> Breaker {
+        Breaker { state: State::Closed { since: now }, trips: 0, in_a_row: 0, recent: Recent::default() }
+    }
+
+    /// What passes at present.
+    pub fn phase(&self) -> Phase {
+        match self.state {
+            State::Closed { .. } => Phase::Closed,
+            State::Recovering { .. } => Phase::Recovering,
+            State::Open { .. } => Phase::Open,
+        }
+    }
+
+    /// Whether a call may pass; `lot` is any number, evenly spread.
+    pub fn admits(&mut self, now: Time, lot: u64) -> bool {
+        match self.state {
+            State::Closed { .. } => true,
+            State::Open { .. } => false,
+            State::Recovering { since } => {
+                let done = now.since(since).nanos().saturating_mul(64) / RECOVERY.nanos();
+                lot % 64 < FIRST_SHARE.max(done)
+            }
+        }
+    }
+
+    /// A call was answered.
+    pub fn succeeded(&mut self, now: Time) {
+        self.in_a_row = 0;
+        self.recent.count(now, false);
+        if let State::Recovering { since } = self.state {
+            if now.since(since) >= RECOVERY {
+                self.state = State::Closed { since: now };
+                self.recent = Recent::default();
+            }
+        }
+    }
+
+    /// A call was not. True if that opened the breaker.
+    pub fn failed(&mut self, now: Time, lot: u64) -> bool {
+        self.in_a_row += 1;
+        self.recent.count(now, true);
+        let enough = match self.state {
+            State::Open { .. } => false,
+            State::Recovering { .. } => true,
+            State::Closed { .. } => self.in_a_row >= FAILURES_IN_A_ROW || self.recent.half_failed(now),
+        };
+        if enough { self.trip(now, lot) } else { false }
+    }
+
+    /// Opens at once: the server cannot be reached at all. True if it was not open already.
+    pub fn trip(&mut self, now: Time, lot: u64) -> bool {
+        match self.state {
+            State::Open { .. } => return false,
+            State::Closed { since } if now.since(since) >= CALM => self.trips = 1,
+            State::Closed { .. } | State::Recovering { .. } => self.trips = (self.trips + 1).min(TRIPS_MAX),
+        }
+        let hold = Span::from_nanos(PROBE_EVERY.nanos().saturating_mul(self.factor()));
+        self.state = State::Open { probe_at: now.after(jittered(hold, lot)), good: 0 };
+        true
+    }
+
+    /// When the next probe is due; `None` unless open.
+    pub fn probe_at(&self) -> Option<Time> {
+        if let State::Open { probe_at, .. } = self.state { Some(probe_at) } else { None }
+    }
+
+    /// A probe came back. True if that ended the open phase.
+    pub fn probed(&mut self, now: Time, good: bool, lot: u64) -> bool {
+        let State::Open { good: so_far, .. } = self.state else { return false };
+        let so_far = if good { so_far + 1 } else { 0 };
+        if u64::from(so_far) >= self.factor() {
+            self.state = State::Recovering { since: now };
+            self.in_a_row = 0;
+            return true;
+        }
+        self.state = State::Open { probe_at: now.after(jittered(PROBE_EVERY, lot)), good: so_far };
+        false
+    }
+
+    /// How much stricter than the first time: 1, 4, 16, 64.
+    fn factor(&self) -> u64 {
+        4u64.pow(self.trips.saturating_sub(1).min(TRIPS_MAX))
+    }
+}
+
+/// A fifth of `span` plus a random part: so long on average, and nobody probes in step with others.
+fn jittered(span: Span, lot: u64) -> Span {
+    let fixed = span.nanos() / 5;
+    let free = (span.nanos() - fixed).saturating_mul(2).max(1);
+    Span::from_nanos(fixed + lot % free)
+}
+
+/// The calls of the last second, by tenths.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recent {
+    parts: [Part; PARTS],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    number: u64,
+    calls: u32,
+    failed: u32,
+}
+
+impl Recent {
+    fn count(&mut self, now: Time, failed: bool) {
+        let number = part_number(now);
+        let Some(part) = self.parts.get_mut(number as usize % PARTS) else { return };
+        if part.number != number {
+            *part = Part { number, calls: 0, failed: 0 };
+        }
+        part.calls = part.calls.saturating_add(1);
+        part.failed = part.failed.saturating_add(u32::from(failed));
+    }
+
+    fn half_failed(&self, now: Time) -> bool {
+        let oldest = part_number(now).saturating_sub(PARTS as u64 - 1);
+        let recent = self.parts.iter().filter(|part| part.number >= oldest);
+        let (calls, failed) = recent.fold((0u32, 0u32), |(calls, failed), part| {
+            (calls.saturating_add(part.calls), failed.saturating_add(part.failed))
+        });
+        calls >= CALLS_MIN && u64::from(failed) * 2 >= u64::from(calls)
+    }
+}
+
+fn part_number(now: Time) -> u64 {
+    now.nanos() / (WINDOW.nanos() / PARTS as u64)
+}
+
+#[cfg(test)]
+mod tests;

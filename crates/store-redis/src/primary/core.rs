@@ -1,0 +1,302 @@
+//! What the tasks of one primary share.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tollgate_core::{Ask, Charge, Digest, Limit, Span, Time};
+use tollgate_store::{StoreError, StoreErrorKind};
+use tracing::{info, warn};
+
+use super::gate::Gate;
+use super::queue::{Commanded, Commands, Full, Job, Queue};
+use super::ticket::{GaveUp, Reply, Setback, Ticket, Waiter};
+use crate::breaker::Phase;
+use crate::connection::{self, ConnectError, Connection, Greeting};
+use crate::estimate::Estimate;
+use crate::failure::error;
+use crate::key::Key;
+use crate::resp::{self, Value};
+use crate::script::{Question, Script};
+use crate::stats::{Counters, one};
+use crate::{HostPort, Shared};
+
+/// One primary, as its callers and its tasks see it.
+pub(crate) struct Core {
+    pub(super) address: HostPort,
+    pub(crate) shared: Arc<Shared>,
+    pub(super) queue: Queue,
+    pub(super) gate: Gate,
+    pub(super) estimate: Mutex<Estimate>,
+    pub(crate) counters: Counters,
+    /// Connections that are open.
+    pub(super) connected: AtomicUsize,
+    /// When a reply came last, in nanoseconds; zero for never.
+    pub(super) last_contact: AtomicU64,
+    /// Whose keys belong to this primary, for keys of its own.
+    identity: AtomicU32,
+    /// How often each script was sent as text: who was not the first to miss it need not send it again.
+    pub(super) reloads: [AtomicU64; Script::ALL.len()],
+    /// Where the host was last; still good when nobody knows names any more.
+    places: Mutex<Vec<SocketAddr>>,
+    /// True once the primary retires.
+    over: watch::Sender<bool>,
+    /// Nodes that share the store; zero if not known.
+    nodes: AtomicU64,
+    /// True once it turned out to be a replica.
+    replica: AtomicBool,
+    /// What it evicts when its memory is full.
+    policy: Mutex<String>,
+}
+
+impl Core {
+    pub(super) fn new(address: HostPort, shared: Arc<Shared>) -> Core {
+        let now = shared.clock.now();
+        Core {
+            address,
+            queue: Queue::new(shared.config.max_waiting),
+            gate: Gate::new(now),
+            estimate: Mutex::new(Estimate::new()),
+            counters: Counters::new(),
+            connected: AtomicUsize::new(0),
+            last_contact: AtomicU64::new(0),
+            identity: AtomicU32::new(0),
+            reloads: [const { AtomicU64::new(0) }; Script::ALL.len()],
+            places: Mutex::new(Vec::new()),
+            over: watch::Sender::new(false),
+            nodes: AtomicU64::new(0),
+            replica: AtomicBool::new(false),
+            policy: Mutex::default(),
+            shared,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.shared.clock.now()
+    }
+
+    pub(crate) fn address(&self) -> &HostPort {
+        &self.address
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.gate.phase() == Phase::Open
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.connected.load(Ordering::Relaxed) > 0
+    }
+
+    /// How long a look may take.
+    pub(crate) fn patience(&self) -> Span {
+        self.shared.config.within
+    }
+
+    /// Nodes that share the store, as last heard.
+    pub(super) fn nodes(&self) -> Option<u64> {
+        Some(self.nodes.load(Ordering::Relaxed)).filter(|nodes| *nodes > 0)
+    }
+
+    pub(crate) fn set_nodes(&self, nodes: u64) {
+        self.nodes.store(nodes, Ordering::Relaxed);
+    }
+
+    pub(super) fn replica(&self) -> bool {
+        self.replica.load(Ordering::Relaxed)
+    }
+
+    /// It turned out to be a replica: whoever knows the topology should look again.
+    pub(crate) fn is_a_replica(&self) {
+        if !self.replica.swap(true, Ordering::Relaxed) {
+            warn!(store = %self.address, "the server is a replica now");
+        }
+        self.shared.unsettled.notify_one();
+    }
+
+    /// It is a primary, or again one.
+    pub(crate) fn is_a_primary(&self) {
+        self.replica.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn policy(&self) -> String {
+        self.policy.lock().clone()
+    }
+
+    /// True if that is new.
+    pub(crate) fn set_policy(&self, policy: &str) -> bool {
+        let mut known = self.policy.lock();
+        let is_new = *known != policy;
+        policy.clone_into(&mut known);
+        is_new
+    }
+
+    /// The store's time, about.
+    pub(crate) fn store_time(&self) -> Option<Time> {
+        let now = self.now();
+        self.estimate.lock().about(now)
+    }
+
+    /// A key of this primary's own, such as `tg:{AAA}epoch`.
+    pub(crate) fn own_key(&self, name: &str) -> String {
+        let tag = Key::new(self.identity.load(Ordering::Relaxed), Digest::default()).tag();
+        format!("tg:{{{}}}{name}", String::from_utf8_lossy(&tag))
+    }
+
+    pub(super) fn set_identity(&self, identity: u32) {
+        self.identity.store(identity, Ordering::Relaxed);
+    }
+
+    /// A question that changes nothing, and its slot: what a probe asks.
+    pub(super) fn probe_question(&self) -> Option<(Question, u16)> {
+        let limit = Limit::per_second(1).ok()?;
+        let identity = self.identity.load(Ordering::Relaxed);
+        let charge = Charge { ask: Ask::Peek(1), identity, ..Charge::new(Digest::default(), limit, 1) };
+        let question = Question { charges: [charge].into_iter().collect(), refused: false, full: false };
+        Some((question, Key::of(&charge).slot()))
+    }
+
+    /// Puts a job into the queue and waits for its answer, no longer than until the ticket's deadline.
+    pub(super) async fn wait<W, A>(&self, ticket: Arc<Ticket<W, A>>, job: Job, within: Span) -> Reply<W, A> {
+        let now = self.now();
+        if let Err(why) = self.gate.pass(now) {
+            one(&self.counters.turned_away);
+            return Err(Setback::Failed(why));
+        }
+        if let Err(full) = self.queue.push(job) {
+            return Err(Setback::Failed(self.not_accepted(full)));
+        }
+        let waiter = Waiter(ticket);
+        let left = waiter.0.deadline.since(now);
+        match timeout(left.into(), waiter.0.answered()).await {
+            Ok(reply) => reply,
+            Err(_) => match waiter.0.give_up() {
+                GaveUp::Answered(reply) => reply,
+                GaveUp::Sent => {
+                    Err(Setback::Failed(error(StoreErrorKind::Indeterminate, format!("no answer within {within}"))))
+                }
+                GaveUp::Unsent => Err(Setback::Failed(self.withdrawn(within))),
+            },
+        }
+    }
+
+    fn not_accepted(&self, full: Full) -> StoreError {
+        match full {
+            Full::Saturated => {
+                one(&self.counters.saturated);
+                error(StoreErrorKind::Saturated, format!("{} questions are waiting", self.shared.config.max_waiting))
+            }
+            Full::Retired => error(StoreErrorKind::Unavailable, "the server is no longer used"),
+        }
+    }
+
+    fn withdrawn(&self, within: Span) -> StoreError {
+        one(&self.counters.withdrawn);
+        let what = if self.is_connected() { "the connection was busy" } else { "there was no connection" };
+        let why = error(StoreErrorKind::Unavailable, format!("{what} for {within}"));
+        // A caller without patience says nothing about the server.
+        if within.nanos() >= self.shared.config.within.nanos() / 2 {
+            self.failed(&why);
+        }
+        why
+    }
+
+    /// Sends commands in one go; one value per command.
+    pub(crate) async fn pipeline(&self, commands: &[&[&[u8]]], within: Span) -> Result<Vec<Value>, StoreError> {
+        let mut bytes = Vec::new();
+        commands.iter().for_each(|parts| resp::command(&mut bytes, parts));
+        let work = Commands { bytes, replies: commands.len() };
+        let ticket: Arc<Commanded> = Ticket::new(work, 0, false, self.now().after(within));
+        match self.wait(ticket.clone(), Job::Command(ticket), within).await {
+            Ok(values) => Ok(values),
+            Err(Setback::Failed(why)) => Err(why),
+            // Nobody gives plain commands back: their replies are the caller's to read.
+            Err(_) => Err(error(StoreErrorKind::Indeterminate, "a reply to something else")),
+        }
+    }
+
+    /// Connects, by the address the host has, or had when it was last known.
+    pub(super) async fn connect(&self) -> Result<(Connection, Greeting), ConnectError> {
+        one(&self.counters.connects);
+        let places = self.places().await?;
+        Connection::open(&self.shared, &self.address, &places).await
+    }
+
+    async fn places(&self) -> Result<Vec<SocketAddr>, ConnectError> {
+        let patience = Duration::from(self.shared.config.connect_timeout);
+        let found = timeout(patience, connection::resolve(&self.address)).await;
+        let known = self.places.lock().clone();
+        match found {
+            Ok(Ok(places)) if !places.is_empty() => {
+                self.places.lock().clone_from(&places);
+                Ok(places)
+            }
+            _ if !known.is_empty() => Ok(known),
+            Ok(Err(error)) => Err(error),
+            _ => Err(ConnectError::Unreachable(format!("{} has no address", self.address.host))),
+        }
+    }
+
+    /// Learns from a reply that tells the store's time.
+    pub(crate) fn observe_time(&self, sent: Time, received: Time, store: Time) {
+        if self.estimate.lock().observe(sent, received, store) {
+            one(&self.counters.clock_steps);
+            warn!(store = %self.address, "the store's clock has been set");
+        }
+    }
+
+    /// Something failed that says something about the server.
+    pub(super) fn failed(&self, why: &StoreError) {
+        if self.gate.failed(self.now(), why) {
+            self.opened(why);
+        }
+    }
+
+    /// The server cannot be reached.
+    pub(super) fn unreachable(&self, why: &StoreError) {
+        if self.gate.trip(self.now(), why) {
+            self.opened(why);
+        } else {
+            self.gate.probed(self.now(), false);
+            self.gate.still(why);
+        }
+    }
+
+    fn opened(&self, why: &StoreError) {
+        one(&self.counters.openings);
+        warn!(store = %self.address, reason = %why.detail, "store not answering: deciding without it");
+        let unsent = error(StoreErrorKind::Unavailable, why.detail.clone());
+        self.queue.fail_all(&unsent);
+        self.queue.call();
+        self.shared.unsettled.notify_one();
+    }
+
+    /// A probe came back.
+    pub(super) fn probed(&self, good: bool) {
+        if self.gate.probed(self.now(), good) {
+            info!(store = %self.address, "store answers again: returning to it");
+        }
+    }
+
+    /// Ends the tasks, and fails what waits.
+    pub(super) fn retire(&self) {
+        self.over.send_replace(true);
+        self.queue.retire(&error(StoreErrorKind::Unavailable, "the server is no longer used"));
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        *self.over.borrow()
+    }
+
+    /// Waits that long, or until the primary retires.
+    pub(crate) async fn pause(&self, span: Span) {
+        if span.is_zero() {
+            return;
+        }
+        let mut over = self.over.subscribe();
+        let _ = timeout(span.into(), over.wait_for(|over| *over)).await;
+    }
+}

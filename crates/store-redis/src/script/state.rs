@@ -1,0 +1,208 @@
+//! A bucket as a script found it, and the steps of the core on it once more.
+
+use tollgate_core::{
+    Algorithm, Ask, Charge, Counter, Effect, Limit, LogSight, NextFree, Outcome, SlotsSight, Source, Tat, Time, Window,
+};
+
+use super::blob::SECOND;
+use super::reply::{BadReply, count, maybe_time, time};
+use crate::resp::Value;
+
+/// What a script told of one bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Held {
+    Gcra(Tat),
+    Queue(NextFree),
+    Window(Window),
+    Counter(Counter),
+    /// The script decided and recorded; this is what it saw afterwards.
+    Log(Told<LogSight>),
+    Slots(Told<SlotsSight>),
+    /// The script had no reason to say anything.
+    Untold,
+}
+
+/// What a script tells of a bucket that it does not hand out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Told<S> {
+    admits: bool,
+    granted: u64,
+    made: bool,
+    sight: S,
+}
+
+/// Calls a method of the algorithm on its own state; a bucket that was only told of has none, and answers `$told`.
+macro_rules! dispatch {
+    ($limit:expr, $held:expr, |$algorithm:ident, $state:ident| $call:expr, $told:expr) => {
+        match ($limit, $held) {
+            (Limit::Gcra($algorithm), Held::Gcra($state)) => $call,
+            (Limit::Queue($algorithm), Held::Queue($state)) => $call,
+            (Limit::FixedWindow($algorithm), Held::Window($state)) => $call,
+            (Limit::SlidingCounter($algorithm), Held::Counter($state)) => $call,
+            _ => $told,
+        }
+    };
+}
+
+impl Held {
+    /// The bucket behind the value of a key; unused if there is none.
+    pub(super) fn read(limit: &Limit, value: &Value) -> Result<Held, BadReply> {
+        let bytes = value.text();
+        Ok(match limit {
+            Limit::Gcra(_) => Held::Gcra(Tat(arrival(bytes)?)),
+            Limit::Queue(_) => Held::Queue(NextFree(arrival(bytes)?)),
+            Limit::FixedWindow(_) => {
+                let (end, [count, _]) = counts(bytes, 1)?;
+                Held::Window(Window { end, count })
+            }
+            Limit::SlidingCounter(_) => {
+                let (end, [prev, cur]) = counts(bytes, 2)?;
+                Held::Counter(Counter::new(end, prev, cur, limit.window()))
+            }
+            Limit::SlidingLog(_) => Held::Log(Told::read_log(value)?),
+            Limit::Concurrency(_) => Held::Slots(Told::read_slots(value)?),
+        })
+    }
+
+    pub(super) fn admits(&self, limit: &Limit, now: Time, ask: &Ask) -> bool {
+        let told = match self {
+            Held::Log(told) => told.admits,
+            Held::Slots(told) => told.admits,
+            _ => false,
+        };
+        dispatch!(limit, self, |algorithm, state| algorithm.admits(state, now, ask), told)
+    }
+
+    fn record(&mut self, limit: &Limit, now: Time, ask: &Ask, effect: Effect) -> u64 {
+        dispatch!(limit, self, |algorithm, state| algorithm.record(state, now, ask, effect), 0)
+    }
+
+    fn view(&self, limit: &Limit, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Option<Outcome> {
+        let told = match (limit, self) {
+            (Limit::SlidingLog(log), Held::Log(told)) => Some(log.tell(&told.sight, now, ask, allowed, granted)),
+            (Limit::Concurrency(slots), Held::Slots(told)) => Some(slots.tell(&told.sight, now, ask, allowed, granted)),
+            _ => None,
+        };
+        dispatch!(limit, self, |algorithm, state| Some(algorithm.view(state, now, ask, allowed, granted)), told)
+    }
+
+    /// Would the ask pass after all that was recorded?
+    fn would_admit(&self, limit: &Limit, now: Time, ask: &Ask) -> bool {
+        match (limit, self) {
+            (Limit::SlidingLog(log), Held::Log(told)) => {
+                log.most_before(ask).is_some_and(|most| told.sight.used <= most)
+            }
+            _ => self.admits(limit, now, ask),
+        }
+    }
+
+    /// True if the script says that it made the bucket.
+    pub(super) fn is_made(&self) -> bool {
+        match self {
+            Held::Log(told) => told.made,
+            Held::Slots(told) => told.made,
+            _ => false,
+        }
+    }
+
+    /// Records what was decided, and tells what the bucket now says: what `tollgate-store` does in memory.
+    pub(super) fn settle(
+        &mut self,
+        charge: &Charge,
+        deciding: &Limit,
+        now: Time,
+        passes: bool,
+        admits: bool,
+    ) -> Option<Outcome> {
+        let ask = &charge.ask;
+        let granted = match self {
+            Held::Log(told) => told.granted,
+            Held::Slots(told) => told.granted,
+            _ => charge.effect(passes, admits).map_or(0, |effect| self.record(deciding, now, ask, effect)),
+        };
+        let mut outcome = self.view(&charge.limit, now, ask, admits, granted)?;
+        // Counted although another charge refused: the next attempt finds this bucket as the count left it.
+        let counted = charge.count_denied && admits && !passes && granted > 0;
+        if counted && !self.would_admit(&charge.limit, now, ask) {
+            outcome.wait = self.view(&charge.limit, now, ask, false, granted)?.wait;
+        }
+        if charge.owner.is_overflowing() {
+            outcome.source = Source::Overflow;
+        }
+        Some(outcome)
+    }
+}
+
+impl<S> Told<S> {
+    /// `{ admits, made, granted high, granted low, what was seen … }`
+    fn read(value: &Value, see: impl FnOnce(&[Value]) -> Result<S, BadReply>) -> Result<Told<S>, BadReply> {
+        let Some([admits, made, high, low, rest @ ..]) = value.array() else {
+            return Err(BadReply::strange("a bucket that was not told of"));
+        };
+        let is_set = |value: &Value| value.integer() == Some(1);
+        Ok(Told { admits: is_set(admits), made: is_set(made), granted: count(high, low)?, sight: see(rest)? })
+    }
+}
+
+impl Told<LogSight> {
+    fn read_log(value: &Value) -> Result<Told<LogSight>, BadReply> {
+        Told::read(value, |seen| {
+            let [high, low, at, at_nanos, frees, frees_nanos, next, next_nanos, newest, newest_nanos] = seen else {
+                return Err(BadReply::strange("a log that was not told of"));
+            };
+            Ok(LogSight {
+                used: count(high, low)?,
+                at: time(at, at_nanos)?,
+                frees: maybe_time(frees, frees_nanos)?,
+                next: maybe_time(next, next_nanos)?,
+                newest: maybe_time(newest, newest_nanos)?,
+            })
+        })
+    }
+}
+
+impl Told<SlotsSight> {
+    fn read_slots(value: &Value) -> Result<Told<SlotsSight>, BadReply> {
+        Told::read(value, |seen| {
+            let [in_use, frees, newest] = seen else {
+                return Err(BadReply::strange("slots that were not told of"));
+            };
+            let number = |value: &Value| value.integer().and_then(|number| u64::try_from(number).ok());
+            let micros = |value: &Value| number(value).map(|micros| Time::from_nanos(micros.saturating_mul(1000)));
+            let in_use = number(in_use).ok_or(BadReply::strange("a number of slots that is none"))?;
+            Ok(SlotsSight { in_use, frees: micros(frees), newest: micros(newest) })
+        })
+    }
+}
+
+/// Decimal nanoseconds.
+fn arrival(bytes: Option<&[u8]>) -> Result<Time, BadReply> {
+    let Some(bytes) = bytes else { return Ok(Time::ZERO) };
+    let nanos = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+    nanos.map(Time::from_nanos).ok_or(BadReply::strange("an arrival time that is none"))
+}
+
+/// The end of a window in nine bytes, and one count or two, in four bytes each or in eight.
+fn counts(bytes: Option<&[u8]>, many: usize) -> Result<(Time, [u64; 2]), BadReply> {
+    let Some(bytes) = bytes else { return Ok((Time::ZERO, [0; 2])) };
+    let strange = BadReply::strange("a window that is none");
+    let (end, rest) = bytes.split_at_checked(9).ok_or(strange)?;
+    let (seconds, nanos) = end.split_at_checked(5).ok_or(strange)?;
+    let end = number(seconds).saturating_mul(SECOND).saturating_add(number(nanos));
+    let mut counts = [0; 2];
+    let width = match rest.len() {
+        length if length == 4 * many => 4,
+        length if length == 8 * many => 8,
+        _ => return Err(strange),
+    };
+    for (count, bytes) in counts.iter_mut().zip(rest.chunks(width)) {
+        let (first, second) = bytes.split_at(bytes.len().min(4));
+        *count = if second.is_empty() { number(first) } else { number(first) << 32 | number(second) };
+    }
+    Ok((Time::from_nanos(end), counts))
+}
+
+/// Little-endian, of at most eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}

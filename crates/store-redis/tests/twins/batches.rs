@@ -1,0 +1,1 @@
+//! Several questions in one call.

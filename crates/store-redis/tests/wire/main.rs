@@ -1,0 +1,4 @@
+//! One primary against real servers, well and unwell.
+
+mod asking;
+mod house;
