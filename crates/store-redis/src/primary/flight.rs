@@ -56,11 +56,6 @@ impl Flight {
         }
     }
 
-    /// The calls without a reply.
-    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
-        self.calls.iter()
-    }
-
     /// So many calls are wholly written.
     pub(super) fn wrote(&mut self, calls: usize) {
         self.written = calls;
