@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::{Concurrency, FixedWindow, Gcra, Queue, SlidingCounter, SlidingLog, Span, Time};
+use crate::{
+    Algorithm, Ask, Concurrency, FixedWindow, Gcra, Outcome, Queue, SlidingCounter, SlidingLog, Span, Time,
+};
 
 /// Any of the algorithms. Known alternatives, hence an enum: stores match on it, and it is copied, not boxed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +151,19 @@ impl Limit {
             Limit::SlidingCounter(c) => Limit::SlidingCounter(c.with_limit(requests)),
             Limit::Concurrency(c) => Limit::Concurrency(Concurrency::new(requests, c.ttl())?),
         })
+    }
+
+    /// What a bucket that nobody has used would say.
+    pub fn unused(&self, now: Time) -> Outcome {
+        let ask = Ask::Peek(0);
+        match self {
+            Limit::Gcra(g) => g.view(&Default::default(), now, &ask, true, 0),
+            Limit::Queue(q) => q.view(&Default::default(), now, &ask, true, 0),
+            Limit::FixedWindow(w) => w.view(&Default::default(), now, &ask, true, 0),
+            Limit::SlidingLog(l) => l.view(&Default::default(), now, &ask, true, 0),
+            Limit::SlidingCounter(c) => c.view(&Default::default(), now, &ask, true, 0),
+            Limit::Concurrency(c) => c.view(&Default::default(), now, &ask, true, 0),
+        }
     }
 
     /// Until when a charge that left `stamp` behind may still be refunded: after that, time has given everything back.

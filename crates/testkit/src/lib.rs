@@ -10,19 +10,31 @@
 //! | [`plot`] | what does it look like? Line charts as SVG, for the documents |
 //! | [`pictures`] | what do the algorithms admit over time? Driven, measured and drawn |
 //! | [`fuzzing`] | does it hold for any bytes? |
+//! | [`redis`] | and with a real server? Redis and Valkey, alone, under Sentinels, as a cluster, on free ports |
+//! | [`proxy`] | and when the network is bad? Delays, losses and resets between a node and its store |
+//! | [`checker`] | and did it keep its promises? Reads decision logs and what clients noted, and searches for a broken bound |
+//! | [`faults`] | and when everything breaks? The fault matrix, done to a fleet of real processes |
+//! | [`process`], [`patience`], [`ports`], [`shim`] | what real processes take: an end, time, a port, a clock that steps |
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
 
 pub mod answer;
 pub mod bucket;
+pub mod checker;
 pub mod config;
+pub mod faults;
 pub mod fuzzing;
 pub mod model;
 pub mod oracle;
+pub mod patience;
 pub mod pictures;
 pub mod plot;
+pub mod ports;
+pub mod process;
+pub mod proxy;
 pub mod redis;
 pub mod reference;
+pub mod shim;
 pub mod subject;
 pub mod suite;
 pub mod vectors;

@@ -22,7 +22,7 @@ pub struct Charges {
     pub lot: u64,
     /// Tell each charge's identity: for stores that keep the buckets of one identity together.
     pub identities: bool,
-    requests: u16,
+    pub(super) requests: u16,
 }
 
 /// One rule that applies to one request.

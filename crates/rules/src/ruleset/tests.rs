@@ -1,6 +1,8 @@
 //! What a compiled set makes of requests, asked through its public face.
 
-use tollgate_core::{Ask, Attribute, Charge, Digest, Enforcement, Limit, LimitKind, Request, SlotId, Span, Time};
+use tollgate_core::{
+    Ask, Attribute, Charge, Digest, Enforcement, LeaseSize, Limit, LimitKind, Request, Sharing, SlotId, Span, Time,
+};
 
 use super::*;
 
@@ -507,4 +509,56 @@ clients:
     );
     assert_eq!(set.tier_of(&user("43")), None);
     assert_eq!(set.tier_of(&user("42").in_namespace("elsewhere")), None);
+}
+
+#[test]
+fn buckets_of_one_identity_live_together_and_those_of_another_elsewhere() {
+    let set = set("rules:
+  - { name: rate, key_by: user_id, limit: { requests: 1, window: 1s } }
+  - { name: export, key_by: [user_id, endpoint], limit: { requests: 1, window: 2s } }
+  - { name: all, key_by: global, limit: { requests: 9, window: 3s } }
+  - { name: day, key_by: global, limit: { requests: 9, window: 4s } }
+");
+    let identities = |id: &str| {
+        let mut charges = Charges { identities: true, ..Charges::default() };
+        let request = user(id).with(Attribute::Endpoint, "/a");
+        set.charges(&request, Time::ZERO, &mut charges).expect("the request can be read");
+        charges.charges.iter().map(|charge| charge.identity).collect::<Vec<u32>>()
+    };
+    let (one, two) = (identities("1"), identities("2"));
+    assert!(one[0] == one[1] && one[2] == one[3] && one[0] != one[2], "{one:?}");
+    assert!(one[0] != two[0] && one[2] == two[2], "{one:?} {two:?}");
+    assert_eq!(only_identity(&set, &user("1")), 0, "nobody asked for it");
+}
+
+fn only_identity(set: &RuleSet, request: &Request<'_>) -> u32 {
+    charges(set, request).charges[0].identity
+}
+
+#[test]
+fn the_shards_of_a_hot_key_live_apart() {
+    let set = set("rules: [{ key_by: global, shards: 3, limit: { requests: 10, window: 1s } }]");
+    let identity = |lot| {
+        let mut charges = Charges { identities: true, lot, ..Charges::default() };
+        set.charges(&Request::new(), Time::ZERO, &mut charges).expect("the request can be read");
+        charges.charges[0].identity
+    };
+    assert!(identity(0) != identity(1) && identity(1) != identity(2));
+    assert_eq!(identity(3), identity(0));
+}
+
+#[test]
+fn how_nodes_share_a_bucket_reaches_the_charge() {
+    let set = set("rules:
+  - { name: a, key_by: global, limit: { requests: 1, window: 1s } }
+  - { name: b, key_by: global, consistency: leased, limit: { requests: 1, window: 2s } }
+  - { name: c, key_by: global, consistency: leased, lease: { tokens: 7 }, limit: { requests: 1, window: 3s } }
+  - { name: d, key_by: global, consistency: leased, lease: { seconds: 2 }, limit: { requests: 1, window: 4s } }
+  - { name: e, key_by: global, consistency: async, limit: { requests: 1, window: 5s } }
+  - { name: f, key_by: global, consistency: local, limit: { requests: 1, window: 6s } }
+");
+    let sharing: Vec<Sharing> = charges(&set, &Request::new()).charges.iter().map(|charge| charge.sharing).collect();
+    let leased = [LeaseSize::Auto, LeaseSize::Units(7), LeaseSize::Millis(2000)].map(Sharing::Leased);
+    let [auto, units, millis] = leased;
+    assert_eq!(sharing, [Sharing::Exact, auto, units, millis, Sharing::Async, Sharing::Local]);
 }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use tollgate_core::{Attribute, Digest, KeyHasher, Purpose, Request, Secret};
-use tollgate_engine::Decision;
+use tollgate_engine::{Decision, Mode};
 
 use super::escape::json_string;
 use super::lines::Lines;
@@ -67,15 +67,15 @@ impl DecisionLog {
     pub fn record(&self, requests: &[Request<'_>], decision: &Decision) {
         thread_local! { static LINE: RefCell<String> = const { RefCell::new(String::new()) }; }
         LINE.with_borrow_mut(|line| {
-            for request in requests {
+            for (place, request) in requests.iter().enumerate() {
                 line.clear();
-                self.write(line, request, decision);
+                self.write(line, request, place, decision);
                 self.lines.push(line.as_bytes());
             }
         });
     }
 
-    fn write(&self, line: &mut String, request: &Request<'_>, decision: &Decision) {
+    fn write(&self, line: &mut String, request: &Request<'_>, place: usize, decision: &Decision) {
         line.push_str("{\"time\":\"");
         rfc3339(line, decision.now);
         line.push('"');
@@ -101,6 +101,8 @@ impl DecisionLog {
             Some(span) => number(line, ",\"retry_after_ms\":", span.millis_ceil()),
             None => line.push_str(",\"retry_after_ms\":null"),
         }
+        number(line, ",\"time_ns\":", decision.now.nanos());
+        write_charged(line, place, decision);
         line.push_str("}\n");
     }
 
@@ -122,6 +124,26 @@ impl fmt::Debug for DecisionLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DecisionLog").field("lines", &self.lines).field("keys", &self.keys).finish_non_exhaustive()
     }
+}
+
+/// What each rule was charged: with the exact time, all that is needed to add up afterwards what every limit admitted.
+/// A rule whose limit nobody could ask is told with what was let pass: nothing was counted.
+fn write_charged(line: &mut String, place: usize, decision: &Decision) {
+    line.push_str(",\"charged\":[");
+    let mut between = "{\"rule\":";
+    for ruling in decision.rulings().iter().filter(|ruling| usize::from(ruling.request) == place) {
+        let units = ruling.outcome.map_or(0, |outcome| outcome.granted);
+        let is_open = ruling.mode == Mode::Open && decision.is_allowed();
+        let Some(rule) = decision.rule(ruling).filter(|_| units > 0 || is_open) else { continue };
+        line.push_str(between);
+        json_string(line, &rule.name);
+        line.push_str(",\"mode\":\"");
+        line.push_str(ruling.mode.name());
+        number(line, "\",\"units\":", units);
+        line.push('}');
+        between = ",{\"rule\":";
+    }
+    line.push(']');
 }
 
 /// Who asks: the most particular of what the request says, so that a caller has one digest wherever it asks from.
@@ -203,13 +225,16 @@ mod tests {
             )
         };
         let key = format!("\"{digest}\"");
-        let allowed = r#""allowed":true,"mode":"store","generation":1,"retry_after_ms":0"#;
-        let denied = r#""allowed":false,"mode":"store","generation":1,"retry_after_ms":1000"#;
-        assert_eq!(lines[0], line("default", "\"only\"", &*key, 1, allowed));
-        assert_eq!(lines[1], line("default", "\"only\"", &*key, 1, denied));
-        assert_eq!(lines[2], line("b", "null", &*key, 3, allowed), "the same caller, the same digest");
-        assert_eq!(lines[3], line("default", "null", "null", 1, allowed));
-        assert!(lines[4].ends_with(r#""allowed":false,"mode":"store","generation":1,"retry_after_ms":null}"#));
+        let time = r#""time_ns":1800000000123456789"#;
+        let free = format!(r#""allowed":true,"mode":"store","generation":1,"retry_after_ms":0,{time},"charged":[]"#);
+        let paid = free.replace("[]", r#"[{"rule":"only","mode":"store","units":1}]"#);
+        let denied = free.replace("true", "false").replace("_ms\":0", "_ms\":1000");
+        assert_eq!(lines[0], line("default", "\"only\"", &*key, 1, &*paid));
+        assert_eq!(lines[1], line("default", "\"only\"", &*key, 1, &*denied));
+        assert_eq!(lines[2], line("b", "null", &*key, 3, &*free), "the same caller, the same digest");
+        assert_eq!(lines[3], line("default", "null", "null", 1, &*free));
+        let invalid = free.replace("true", "false").replace("_ms\":0", "_ms\":null");
+        assert!(lines[4].ends_with(&format!("{invalid}}}")), "{}", lines[4]);
         assert!(
             lines[5].contains(r#""cost":1,"peek":true,"allowed":false"#),
             "who only asks was not charged: {}",

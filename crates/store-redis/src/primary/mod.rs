@@ -92,6 +92,12 @@ impl Primary {
         self.perform(question, slot, true, within, job).await
     }
 
+    /// Asks a question that changes nothing, with the script that decides.
+    pub async fn probe(&self, within: Span) -> Result<(), StoreError> {
+        let Some((question, slot)) = self.core.probe_question() else { return Ok(()) };
+        self.ask(question, slot, within).await.map(|_| ()).map_err(Failure::into_error)
+    }
+
     /// Gives receipts of one slot back; answers how many of them gave something back.
     pub async fn give_back(
         &self,

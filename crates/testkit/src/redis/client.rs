@@ -1,5 +1,6 @@
 //! A blocking connection to a server, for looking at it and for doing things to it behind everybody's back.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -22,12 +23,39 @@ impl Client {
         Ok(Client { stream, buffer: BytesMut::new() })
     }
 
+    /// How long a reply may take; ten seconds unless told.
+    pub fn patience(self, within: Duration) -> Client {
+        self.stream.set_read_timeout(Some(within)).expect("a span above zero");
+        self
+    }
+
     /// Sends a command and waits for its reply.
     pub fn call(&mut self, parts: &[&str]) -> Value {
+        self.try_call(parts).unwrap_or_else(|error| panic!("no reply to {parts:?}: {error}"))
+    }
+
+    /// Sends a command and waits for its reply, which must be no error.
+    pub fn succeed(&mut self, parts: &[&str]) -> Value {
+        match self.call(parts) {
+            Value::Error(error) => panic!("{parts:?}: {}", String::from_utf8_lossy(&error)),
+            value => value,
+        }
+    }
+
+    /// Sends a command and waits for its reply, if there is one.
+    pub fn try_call(&mut self, parts: &[&str]) -> std::io::Result<Value> {
         let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
         let mut out = Vec::new();
         resp::command(&mut out, &parts);
-        self.exchange(&out).expect("the server answers")
+        self.exchange(&out)
+    }
+
+    /// Sends a command and waits for nothing.
+    pub fn send(&mut self, parts: &[&str]) {
+        let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
+        let mut out = Vec::new();
+        resp::command(&mut out, &parts);
+        self.stream.write_all(&out).expect("the server listens");
     }
 
     /// Sends bytes that are one command, and waits for its reply.
@@ -44,5 +72,33 @@ impl Client {
             }
             self.buffer.extend_from_slice(&chunk[..length]);
         }
+    }
+
+    /// A command whose reply is text.
+    pub fn text(&mut self, parts: &[&str]) -> String {
+        match self.succeed(parts) {
+            Value::Text(text) => String::from_utf8_lossy(&text).into_owned(),
+            other => panic!("{parts:?} answers {other:?}"),
+        }
+    }
+
+    /// A command whose reply is a number.
+    pub fn number(&mut self, parts: &[&str]) -> i64 {
+        match self.succeed(parts) {
+            Value::Integer(number) => number,
+            other => panic!("{parts:?} answers {other:?}"),
+        }
+    }
+
+    /// `INFO section`, or any other reply of lines `name:value`.
+    pub fn fields(&mut self, parts: &[&str]) -> BTreeMap<String, String> {
+        let text = self.text(parts);
+        let pairs = text.lines().filter_map(|line| line.trim_end().split_once(':'));
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// One field of `INFO`, as a number; zero if it is not there.
+    pub fn figure(&mut self, section: &str, name: &str) -> u64 {
+        self.fields(&["INFO", section]).get(name).and_then(|value| value.parse().ok()).unwrap_or(0)
     }
 }

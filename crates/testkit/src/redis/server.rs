@@ -1,74 +1,125 @@
 //! One server process.
 
-use std::io::ErrorKind;
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tempfile::TempDir;
+use tollgate_core::Clock;
+use tollgate_store::MonotonicClock;
 use tollgate_store_redis::resp::Value;
 
-use super::Client;
+use super::{Client, Flavour};
+use crate::process::{self, Process};
+use crate::shim::WallClock;
+use crate::{patience, ports};
 
-/// How often a server that is starting is asked whether it is there.
-const PATIENCE: Duration = Duration::from_millis(10);
-const ATTEMPTS: usize = 1000;
+/// How long a server may take until it answers.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How many ports are tried: each is free when it is drawn, but others draw as well.
+const PORTS: usize = 5;
 
-/// A Redis server on a free port, without persistence. Killed when dropped.
+/// What a server is to be, where it differs from an empty Redis without persistence.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Which program.
+    pub flavour: Flavour,
+    /// More arguments, such as `--maxmemory`, `10mb`.
+    pub arguments: Vec<String>,
+    /// Whether its wall clock can be moved: [`Server::step_clock`].
+    pub own_clock: bool,
+    /// Whether it is a member of a cluster.
+    pub in_cluster: bool,
+    /// Whether it is a Sentinel; its configuration is then in this text, but for port and directory.
+    pub sentinel: Option<String>,
+}
+
+/// A server on a free port, without persistence. Killed when dropped, and when the test ends in any other way.
+#[derive(Debug)]
 pub struct Server {
-    child: Child,
+    plan: Plan,
+    process: Process,
     port: u16,
+    bus: u16,
+    clock: Option<WallClock>,
     directory: TempDir,
+}
+
+impl Plan {
+    /// The plan with more arguments.
+    pub fn with(mut self, arguments: &[&str]) -> Plan {
+        self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+        self
+    }
+
+    /// Starts the server.
+    pub fn start(self) -> Server {
+        for _ in 1..PORTS {
+            if let Some(server) = self.clone().try_start() {
+                return server;
+            }
+        }
+        self.clone().try_start().unwrap_or_else(|| panic!("{} does not answer: {self:?}", self.flavour.name()))
+    }
+
+    /// Starts the server on a port that may have been taken in the meantime.
+    fn try_start(self) -> Option<Server> {
+        let directory = process::directory();
+        let clock = self.own_clock.then(|| WallClock::new(directory.path()));
+        let (port, bus) = (ports::free(), if self.in_cluster { ports::free() } else { 0 });
+        let process = launch(&self, port, bus, clock.as_ref(), directory.path());
+        let mut server = Server { plan: self, process, port, bus, clock, directory };
+        server.is_up().then_some(server)
+    }
 }
 
 impl Server {
     /// Starts a server with nothing in it.
     pub fn start() -> Server {
-        Server::start_with(&[])
+        Plan::default().start()
     }
 
     /// Starts a server with more arguments, such as `["--maxmemory", "10mb"]`.
     pub fn start_with(arguments: &[&str]) -> Server {
-        let directory = tempfile::tempdir().expect("a directory for the server");
-        let port = free_port();
-        let child = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-            .arg("--dir")
-            .arg(directory.path())
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let child = match child {
-            Ok(child) => child,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                panic!("redis-server is not on the PATH: script/setup installs it")
-            }
-            Err(error) => panic!("redis-server does not start: {error}"),
-        };
-        let server = Server { child, port, directory };
-        server.wait();
-        server
+        Plan::default().with(arguments).start()
     }
 
-    /// Waits until the server answers.
-    #[expect(clippy::disallowed_methods, reason = "a process that starts tells nobody when it is done")]
-    fn wait(&self) {
-        for _ in 0..ATTEMPTS {
-            if let Ok(mut client) = Client::connect(self.port) {
-                if client.call(&["PING"]) == Value::Text("PONG".into()) {
-                    return;
-                }
-            }
-            std::thread::sleep(PATIENCE);
-        }
-        panic!("redis-server on port {} does not answer", self.port);
+    /// Starts a server of this flavour.
+    pub fn of(flavour: Flavour) -> Server {
+        Plan { flavour, ..Plan::default() }.start()
+    }
+
+    /// Waits until the server answers, and it is this one; false if it ended instead.
+    fn is_up(&mut self) -> bool {
+        let mut answers = false;
+        patience::try_until(PATIENCE, || {
+            answers = self.answers();
+            answers || self.process.ended().is_some()
+        });
+        answers
+    }
+
+    fn answers(&self) -> bool {
+        let Ok(mut client) = Client::connect(self.port) else { return false };
+        let Ok(Value::Text(info)) = client.try_call(&["INFO", "server"]) else { return false };
+        let ours = format!("process_id:{}\r", self.pid());
+        String::from_utf8_lossy(&info).contains(&ours)
     }
 
     /// Its port.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where other members of a cluster talk to it.
+    pub(super) fn bus(&self) -> u16 {
+        self.bus
+    }
+
+    /// Its address.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
     }
 
     /// Its URL.
@@ -78,7 +129,7 @@ impl Server {
 
     /// The process.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// A connection to it.
@@ -87,20 +138,88 @@ impl Server {
     }
 
     /// Where it keeps its files.
-    pub fn directory(&self) -> &std::path::Path {
+    pub fn directory(&self) -> &Path {
         self.directory.path()
     }
-}
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// Sets its wall clock this many seconds ahead of the real time, or behind; of a plan with a clock of its own.
+    /// Returns when the server has noticed: Valkey looks at its clock only now and then.
+    pub fn step_clock(&self, seconds: i64) {
+        self.clock.as_ref().expect("a server with a clock of its own").set(seconds);
+        let real = MonotonicClock::new();
+        patience::until("the server notices that its clock was set", PATIENCE, || {
+            let ahead = self.seconds() - (real.now().nanos() / 1_000_000_000) as i64;
+            (ahead - seconds).abs() <= 1
+        });
+    }
+
+    /// Its time, in seconds since 1970.
+    pub fn seconds(&self) -> i64 {
+        let time = self.client().succeed(&["TIME"]);
+        time.array().and_then(|time| time.first()?.integer()).expect("TIME answers two numbers")
+    }
+
+    /// Halts it: it keeps its connections and says nothing.
+    pub fn stop(&self) {
+        self.process.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn cont(&self) {
+        self.process.signal(Signal::CONT);
+    }
+
+    /// Kills it without a word; [`restart`](Server::restart) brings it back.
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Starts it again on its port, with what its files hold: nothing, unless it was told to save.
+    pub fn restart(&mut self) {
+        self.start_again();
+        assert!(self.is_up(), "{} does not come back on port {}", self.plan.flavour.name(), self.port);
+    }
+
+    /// [`restart`](Server::restart), with other arguments from now on, and without waiting until it answers.
+    pub fn restart_with(&mut self, arguments: &[&str]) {
+        self.plan.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self.start_again();
+    }
+
+    fn start_again(&mut self) {
+        self.kill();
+        self.process = launch(&self.plan, self.port, self.bus, self.clock.as_ref(), self.directory.path());
     }
 }
 
-/// A port that nobody listens on at the moment.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
+fn launch(plan: &Plan, port: u16, bus: u16, clock: Option<&WallClock>, directory: &Path) -> Process {
+    let started = Process::start(&plan.flavour.program(), |command| {
+        match &plan.sentinel {
+            Some(configuration) => {
+                command.arg(sentinel_file(configuration, port, directory)).arg("--sentinel");
+            }
+            None => {
+                command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]);
+                command.arg("--dir").arg(directory);
+            }
+        }
+        if plan.in_cluster {
+            command.args(["--cluster-enabled", "yes", "--cluster-port", &bus.to_string()]);
+        }
+        command.args(&plan.arguments).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some(clock) = clock {
+            clock.apply(command);
+        }
+    });
+    started.unwrap_or_else(|error| panic!("{} does not start: {error}", plan.flavour.name()))
+}
+
+/// A Sentinel keeps what it learns in its configuration: that of its last run is the one it goes on with.
+fn sentinel_file(configuration: &str, port: u16, directory: &Path) -> std::path::PathBuf {
+    let path = directory.join("sentinel.conf");
+    if !path.exists() {
+        let text = format!("port {port}\nbind 127.0.0.1\ndir {}\n{configuration}", directory.display());
+        std::fs::write(&path, text).expect("a file for the sentinel");
+    }
+    path
 }

@@ -1,0 +1,69 @@
+//! Decision logs, as nodes write them.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{Admission, Mode};
+
+/// One line: a request and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The node.
+    pub node: String,
+    /// The digest of who asked.
+    pub key: String,
+    /// The generation of rules.
+    pub generation: u64,
+    /// Whether it passed.
+    pub allowed: bool,
+    /// When, by the clock of whoever decided.
+    pub time_ns: u64,
+    /// What each rule recorded, by its name.
+    pub charged: Vec<(String, Mode, u64)>,
+}
+
+impl Entry {
+    /// What the request was charged, rule by rule. A rule that was not asked admitted what the others did, uncounted.
+    pub fn admissions(&self) -> impl Iterator<Item = Admission> + '_ {
+        self.charged.iter().map(|(rule, mode, units)| Admission {
+            rule: rule.clone(),
+            key: self.key.clone(),
+            node: self.node.clone(),
+            mode: *mode,
+            units: *units,
+            from: self.time_ns,
+            to: self.time_ns,
+        })
+    }
+}
+
+/// All lines of a file, or the first one that is none. A last line without its end was cut off by a crash, and is left
+/// out: who crashed told nobody.
+pub fn read(path: &Path) -> Result<Vec<Entry>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    let lines = whole.lines().enumerate();
+    lines.map(|(number, line)| read_line(line).map_err(|what| format!("line {}: {what}: {line}", number + 1))).collect()
+}
+
+/// One line.
+pub fn read_line(line: &str) -> Result<Entry, String> {
+    let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let number = |name: &str| value.get(name).and_then(Value::as_u64).ok_or_else(|| format!("no {name}"));
+    let charged = value.get("charged").and_then(Value::as_array).ok_or("no charged")?;
+    Ok(Entry {
+        node: text("node").ok_or("no node")?,
+        key: text("key").unwrap_or_default(),
+        generation: number("generation")?,
+        allowed: value.get("allowed").and_then(Value::as_bool).ok_or("no allowed")?,
+        time_ns: number("time_ns")?,
+        charged: charged.iter().map(charge).collect::<Option<_>>().ok_or("a charge that is none")?,
+    })
+}
+
+fn charge(value: &Value) -> Option<(String, Mode, u64)> {
+    let mode = Mode::named(value.get("mode")?.as_str()?)?;
+    Some((value.get("rule")?.as_str()?.to_owned(), mode, value.get("units")?.as_u64()?))
+}

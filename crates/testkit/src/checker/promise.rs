@@ -1,0 +1,84 @@
+//! What a rule promises, in numbers.
+
+use crate::Config;
+
+/// A rule, as far as its bounds depend on it.
+#[derive(Clone, Debug)]
+pub struct Promise {
+    /// Its name.
+    pub rule: String,
+    /// Its limit.
+    pub limit: Config,
+    /// Whose requests share a bucket.
+    pub keyed: Keyed,
+    /// N\*: how many parts a limit has while the store is away.
+    pub nodes: u64,
+    /// N·q: the most that leases add to any interval (P5).
+    pub leased: u64,
+    /// Times when the store lost what it knew, and what each may cost (P17).
+    pub losses: Vec<Loss>,
+}
+
+/// Whose requests share a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyed {
+    /// Those of one caller.
+    Caller,
+    /// All.
+    Everyone,
+}
+
+/// Somewhere in an interval the store forgot up to so many units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The earliest time, in nanoseconds of the clock that the history is timed by.
+    pub from: u64,
+    /// The latest.
+    pub to: u64,
+    /// The most that may be admitted again because of it.
+    pub units: u64,
+}
+
+/// What the overflow bucket of a rule holds, in limits.
+const OVERFLOW: u64 = 10;
+
+impl Promise {
+    /// A rule of one node and exact buckets, one per caller.
+    pub fn new(rule: &str, limit: Config) -> Promise {
+        Promise { rule: rule.to_owned(), limit, keyed: Keyed::Caller, nodes: 1, leased: 0, losses: Vec::new() }
+    }
+
+    /// The bucket of a key.
+    pub(super) fn bucket(&self, key: &str) -> String {
+        match self.keyed {
+            Keyed::Caller => key.to_owned(),
+            Keyed::Everyone => "all".to_owned(),
+        }
+    }
+
+    /// What one node may admit by itself: its part, rounded up (P13).
+    pub fn share(&self) -> Config {
+        let part = |units: u64| units.div_ceil(self.nodes.max(1));
+        scaled(self.limit, part)
+    }
+
+    /// What the rule's overflow bucket may admit.
+    pub(super) fn overflow(&self) -> Config {
+        scaled(self.limit, |units| units.saturating_mul(OVERFLOW))
+    }
+}
+
+fn scaled(config: Config, scale: impl Fn(u64) -> u64) -> Config {
+    match config {
+        Config::Gcra { count, period, burst, max_debt, clamp } => {
+            Config::Gcra { count: scale(count), period, burst: scale(burst), max_debt, clamp }
+        }
+        Config::Queue { count, period, max_delay } => Config::Queue { count: scale(count), period, max_delay },
+        Config::FixedWindow { limit, window, offset } => Config::FixedWindow { limit: scale(limit), window, offset },
+        Config::SlidingLog { limit, window } => Config::SlidingLog { limit: scale(limit), window },
+        Config::SlidingCounter { limit, window, offset } => {
+            Config::SlidingCounter { limit: scale(limit), window, offset }
+        }
+        Config::Concurrency { slots, ttl } => Config::Concurrency { slots: scale(slots), ttl },
+    }
+}

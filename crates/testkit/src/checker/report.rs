@@ -1,0 +1,70 @@
+//! What a check found.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{Admission, Mode, Promise};
+
+/// How much was looked at, and what was wrong with it.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Decisions read, refusals included.
+    pub decisions: u64,
+    /// Units admitted, by mode.
+    pub admitted: BTreeMap<Mode, u64>,
+    /// Every bucket's worst interval above its bound.
+    pub violations: Vec<Violation>,
+}
+
+/// A promise that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule.
+    pub rule: String,
+    /// Which promise.
+    pub promise: String,
+    /// Of which bucket.
+    pub bucket: String,
+    /// What was admitted.
+    pub admitted: u64,
+    /// What might have been.
+    pub bound: u64,
+}
+
+impl Report {
+    /// Everything admitted.
+    pub fn total(&self) -> u64 {
+        self.admitted.values().sum()
+    }
+
+    /// Units admitted in a mode.
+    pub fn in_mode(&self, mode: Mode) -> u64 {
+        self.admitted.get(&mode).copied().unwrap_or(0)
+    }
+
+    /// Both findings.
+    pub fn and(mut self, other: Report) -> Report {
+        self.decisions += other.decisions;
+        for (mode, units) in other.admitted {
+            *self.admitted.entry(mode).or_default() += units;
+        }
+        self.violations.extend(other.violations);
+        self
+    }
+
+    pub(super) fn count(&mut self, admission: &Admission) {
+        *self.admitted.entry(admission.mode).or_default() += admission.units;
+    }
+
+    pub(super) fn violate(&mut self, promise: &Promise, name: &str, bucket: &str, admitted: u64, bound: u64) {
+        let (rule, name, bucket) = (promise.rule.clone(), name.to_owned(), bucket.to_owned());
+        self.violations.push(Violation { rule, promise: name, bucket, admitted, bound });
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Violation { rule, promise, bucket, admitted, bound } = self;
+        write!(f, "rule {rule}, bucket {bucket}: {admitted} admitted, at most {bound} ({promise})")
+    }
+}

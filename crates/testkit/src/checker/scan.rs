@@ -1,0 +1,34 @@
+//! P19: no bucket stays for ever.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tollgate_store_redis::resp::Value;
+
+use crate::redis::Client;
+
+/// What the key of every bucket begins with.
+const BUCKETS: &str = "tg:{*}*";
+
+/// Looks at every bucket of a server, and answers those that stay for ever or longer than `most`, with their time to live
+/// in milliseconds. Empty if all is well; also tells how many buckets there are.
+pub fn scan(client: &mut Client, most: Duration) -> (u64, BTreeMap<String, i64>) {
+    let (mut cursor, mut buckets, mut found) = ("0".to_owned(), 0, BTreeMap::new());
+    loop {
+        let page = client.succeed(&["SCAN", &cursor, "MATCH", BUCKETS, "COUNT", "1000"]);
+        let parts = page.array().expect("a page of keys");
+        cursor = String::from_utf8_lossy(parts[0].text().expect("a cursor")).into_owned();
+        for key in parts[1].array().expect("keys").iter().filter_map(Value::text) {
+            buckets += 1;
+            let key = String::from_utf8_lossy(key).into_owned();
+            let left = client.number(&["PTTL", &key]);
+            let is_gone = left == -2; // between the two commands
+            if !is_gone && (left < 0 || left > i64::try_from(most.as_millis()).unwrap_or(i64::MAX)) {
+                found.insert(key, left);
+            }
+        }
+        if cursor == "0" {
+            return (buckets, found);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Child processes that end with the test, however the test ends.
+//!
+//! A test that is killed runs no destructor, and asking the kernel to kill its children takes unsafe code. So one shell,
+//! the undertaker, reads the numbers of all children from a pipe: when the pipe closes, because the test is over or gone,
+//! it kills who is left and removes the files. A child waits until the undertaker knows it before it becomes its program,
+//! so that there is no moment in which nobody would care.
+
+mod undertaker;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::patience;
+
+/// A running program; killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    is_over: bool,
+}
+
+impl Process {
+    /// Starts a program. `configure` adds arguments, environment and outputs; the input is empty.
+    pub fn start(program: &Path, configure: impl FnOnce(&mut Command)) -> io::Result<Process> {
+        let mut command = Command::new("sh");
+        command.args(["-c", "read -r go && exec \"$@\" </dev/null", "sh"]).arg(program);
+        configure(&mut command);
+        let child = command.stdin(Stdio::piped()).spawn()?;
+        undertaker::expect(child.id());
+        let mut process = Process { child, is_over: false };
+        match process.child.stdin.take() {
+            Some(mut input) => input.write_all(b"go\n")?,
+            None => unreachable!("the input is a pipe"),
+        }
+        Ok(process)
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it prints, if its output is piped; once.
+    pub fn stdout(&mut self) -> Option<ChildStdout> {
+        self.child.stdout.take()
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("a child can be sent signals");
+    }
+
+    /// Kills it, and waits until it is gone.
+    pub fn kill(&mut self) {
+        if !self.is_over {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            self.is_over = true;
+            undertaker::forget(self.child.id());
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        let status = self.child.try_wait().expect("a child can be asked");
+        if status.is_some() && !self.is_over {
+            self.is_over = true;
+            undertaker::forget(self.child.id());
+        }
+        status
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self, within: Duration) -> Option<ExitStatus> {
+        let mut status = None;
+        patience::try_until(within, || {
+            status = self.ended();
+            status.is_some()
+        });
+        status
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A directory that goes when it is dropped, and when the process ends without dropping it.
+pub fn directory() -> TempDir {
+    tempfile::tempdir_in(undertaker::root()).expect("a directory for a test")
+}
+
+/// The directory of this process, for what is made once.
+pub fn root() -> &'static Path {
+    undertaker::root()
+}

@@ -1,0 +1,65 @@
+//! The shell that outlives a test by a moment, to end what the test started.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, OnceLock};
+
+/// Reads `start PID` and `end PID` until the pipe closes. Signals for the whole test must not end it first.
+const SCRIPT: &str = r#"
+trap '' INT TERM HUP
+alive=' '
+while read -r word pid; do
+  case $word in
+    start) alive="$alive$pid " ;;
+    end) alive="${alive%%" $pid "*} ${alive#*" $pid "}" ;;
+  esac
+done
+for pid in $alive; do kill -9 "$pid"; done
+rm -rf "$1"
+"#;
+
+struct Undertaker {
+    child: Mutex<Child>,
+    root: PathBuf,
+}
+
+fn undertaker() -> &'static Undertaker {
+    static UNDERTAKER: OnceLock<Undertaker> = OnceLock::new();
+    UNDERTAKER.get_or_init(|| {
+        let root = tempfile::Builder::new().prefix("tollgate-test-").tempdir().expect("a directory for tests").keep();
+        let child = Command::new("sh")
+            .args(["-c", SCRIPT, "undertaker"])
+            .arg(&root)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .current_dir("/")
+            .process_group(0) // who ends the test by its group does not end this
+            .spawn()
+            .expect("a shell");
+        Undertaker { child: Mutex::new(child), root }
+    })
+}
+
+/// Where files of this process belong.
+pub(super) fn root() -> &'static Path {
+    &undertaker().root
+}
+
+/// This child must not outlive us.
+pub(super) fn expect(pid: u32) {
+    tell(&format!("start {pid}\n"));
+}
+
+/// This child is gone, and its number may become somebody else's.
+pub(super) fn forget(pid: u32) {
+    tell(&format!("end {pid}\n"));
+}
+
+fn tell(line: &str) {
+    let mut child = undertaker().child.lock().expect("nobody panics while telling");
+    let input = child.stdin.as_mut().expect("the input is a pipe");
+    input.write_all(line.as_bytes()).expect("the undertaker listens");
+}
