@@ -1,4 +1,5 @@
-//! What a server does beside serving: looks whether its files changed, and tidies its memory.
+//! What a server does beside serving: looks whether its files changed, tidies its memory, and tends what it shares with
+//! others.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,9 +10,11 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
+use tollgate_store::Store;
 use tracing::{error, info};
 
 use crate::api::Shared;
+use crate::backend::Watch;
 use crate::config::Config;
 use crate::feed::Reloader;
 use crate::net::tls::Tls;
@@ -19,6 +22,9 @@ use crate::telemetry::Lines;
 
 /// How often certificates and tokens are looked at, and a few buckets swept.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// How often a shared store is tended: leases renewed and given back, counts told.
+const TEND_EVERY: Duration = Duration::from_millis(50);
 
 /// The chores of one server.
 pub(crate) struct Upkeep {
@@ -33,6 +39,16 @@ pub(crate) struct Upkeep {
 
 impl Upkeep {
     pub(crate) async fn run(self) {
+        let shared = self.shared.clone();
+        let tend = async {
+            if shared.engine.store().is_shared() {
+                tend(&shared).await;
+            }
+        };
+        tokio::join!(tend, self.look_after());
+    }
+
+    async fn look_after(self) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stamps = self.stamps();
@@ -70,6 +86,21 @@ impl Upkeep {
     fn stamps(&self) -> Vec<Option<[i64; 4]>> {
         let Config { tls_cert, tls_key, token_file, .. } = &self.config;
         [tls_cert, tls_key, token_file].into_iter().flatten().map(|path| stamp(path)).collect()
+    }
+}
+
+/// Tends a shared store, and tells the log how it is.
+async fn tend(shared: &Shared) {
+    let mut ticks = interval(TEND_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut watch = Watch::default();
+    loop {
+        ticks.tick().await;
+        let store = shared.engine.store();
+        store.tend().await;
+        if let Some(figures) = store.figures() {
+            watch.look(&figures, shared.clock.now());
+        }
     }
 }
 

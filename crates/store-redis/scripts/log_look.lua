@@ -12,3 +12,4 @@
       local log = {ws = ws, wn = wn, most = most, shown = shown, mh = mh, ml = ml, ch = ch, cl = cl, up_to = bit16}
       plan[j + 5] = log
       absent = #chunk == 0
+      held[k] = not absent and {}

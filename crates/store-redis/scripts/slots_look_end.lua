@@ -17,6 +17,7 @@
         admits = (code == 2 and holds) or count < slots
       end
       absent = not last[2]
+      held[k] = not absent and {}
       plan[j + 5], plan[j + 6], plan[j + 7], plan[j + 8], plan[j + 9] = code, id, now, bound, newest
       plan[j + 10], plan[j + 11], plan[j + 12], plan[j + 13], plan[j + 14] = after, count, holds, slots, admits
       plan[j + 15] = absent

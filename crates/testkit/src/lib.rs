@@ -13,6 +13,7 @@
 //! | [`redis`] | and with a real server? Redis and Valkey, alone, under Sentinels, as a cluster, on free ports |
 //! | [`proxy`] | and when the network is bad? Delays, losses and resets between a node and its store |
 //! | [`checker`] | and did it keep its promises? Reads decision logs and what clients noted, and searches for a broken bound |
+//! | [`faults`] | and when everything breaks? The fault matrix, done to a fleet of real processes |
 //! | [`process`], [`patience`], [`ports`], [`shim`] | what real processes take: an end, time, a port, a clock that steps |
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
@@ -21,6 +22,7 @@ pub mod answer;
 pub mod bucket;
 pub mod checker;
 pub mod config;
+pub mod faults;
 pub mod fuzzing;
 pub mod model;
 pub mod oracle;

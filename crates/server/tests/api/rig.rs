@@ -36,12 +36,17 @@ impl Rig {
 
     /// The same with other settings.
     pub fn with(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("rules.yaml");
-        std::fs::write(&path, rules).expect("a file");
-        let mut config = Config { rules: Some(path), ..Config::for_test() };
-        change(&mut config, dir.path().to_owned());
-        let server = Server::bind(config, None).expect("a server");
+        let (config, dir) = configured(rules, change);
+        Rig::run(Server::bind(config, None).expect("a server"), dir)
+    }
+
+    /// The same with any store.
+    pub async fn open(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
+        let (config, dir) = configured(rules, change);
+        Rig::run(Server::open(config, None).await.expect("a server"), dir)
+    }
+
+    fn run(server: Server, dir: TempDir) -> Rig {
         let (admin, data): (Vec<_>, Vec<_>) =
             server.addresses().into_iter().partition(|(surface, _)| *surface == Surface::Admin);
         let data = data.into_iter().map(|(_, address)| address).collect();
@@ -60,6 +65,15 @@ impl Rig {
     pub async fn call(&self, method: &str, path: &str, fields: &str, body: &str) -> Answer {
         call(self.data.first().expect("an address"), method, path, fields, body).await
     }
+}
+
+fn configured(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> (Config, TempDir) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("rules.yaml");
+    std::fs::write(&path, rules).expect("a file");
+    let mut config = Config { rules: Some(path), ..Config::for_test() };
+    change(&mut config, dir.path().to_owned());
+    (config, dir)
 }
 
 /// One call on a connection of its own.

@@ -248,6 +248,18 @@ impl Core {
         }
     }
 
+    /// True for one of those who miss a script: one text per script and loss, also among several connections. `before`
+    /// is how often each had been sent as text, `loading` what this caller sends already.
+    pub(super) fn is_first_to_reload(&self, place: usize, before: &[u64], loading: &mut [bool]) -> bool {
+        let (Some(count), Some(before), Some(loading)) =
+            (self.reloads.get(place), before.get(place), loading.get_mut(place))
+        else {
+            return true;
+        };
+        let first = !std::mem::replace(loading, true);
+        first && count.compare_exchange(*before, before + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     /// Something failed that says something about the server.
     pub(super) fn failed(&self, why: &StoreError) {
         if self.gate.failed(self.now(), why) {

@@ -10,6 +10,7 @@ mod backoff;
 mod call;
 pub(crate) mod core;
 mod driver;
+mod flight;
 mod gate;
 mod queue;
 mod ticket;
@@ -24,7 +25,7 @@ use self::core::Core;
 use self::queue::{Asked, Job, Returned};
 use self::ticket::{Setback, Ticket};
 use crate::breaker::Phase;
-use crate::failure::{Elsewhere, Failure, Redirect, Refusal, Treatment, error};
+use crate::failure::{Elsewhere, Failure, Redirect, Refusal, error};
 use crate::resp::Value;
 use crate::script::{Answer, Question};
 use crate::stats::{PrimaryStats, one};
@@ -130,11 +131,7 @@ impl Primary {
         if let Some(redirect) = Redirect::of(refusal, &reply, &self.core.address.host) {
             return Err(Failure::Elsewhere(Box::new(Elsewhere { redirect, work: () })));
         }
-        let kind = match refusal.treatment() {
-            Treatment::GiveUp(kind) => kind,
-            Treatment::Unknown => StoreErrorKind::Indeterminate,
-            _ => StoreErrorKind::Unavailable,
-        };
+        let kind = refusal.treatment().kind().unwrap_or(StoreErrorKind::Unavailable);
         Err(Failure::Store(error(kind, refusal.meaning())))
     }
 

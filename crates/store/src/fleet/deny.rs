@@ -31,6 +31,8 @@ struct Shard {
 struct Entry {
     known: Known,
     seen: Sighting,
+    /// Somebody is asking the store again.
+    asked_again: bool,
 }
 
 /// What is known of a bucket.
@@ -51,16 +53,17 @@ impl DenyCache {
         self.ttl.is_zero() || self.most == 0
     }
 
-    /// Answers a request of which every charge is known and at least one certainly refuses.
+    /// Answers a request of which every charge is known and at least one certainly refuses. Shortly before an entry is
+    /// too old, one request that `may_ask` is not answered, so that the others go on being while it asks.
     #[inline]
-    pub(super) fn check(&self, charges: &[Charge], now: Time, outcomes: &mut Outcomes) -> Option<Taken> {
+    pub(super) fn check(&self, charges: &[Charge], now: Time, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
         if self.is_off() {
             return None;
         }
         let mut refused = None;
         for (place, charge) in charges.iter().enumerate() {
             let mut shard = self.shards.lock(charge.bucket);
-            let Some((outcome, time)) = shard.look(charge, now, self.ttl) else { break };
+            let Some((outcome, time)) = shard.look(charge, now, self.ttl, may_ask) else { break };
             outcomes.push(outcome);
             if !outcome.allowed && charge.is_enforced() {
                 refused = Some(time);
@@ -76,15 +79,18 @@ impl DenyCache {
 
     /// What the bucket of `charge` would say, if that is known, and the store's time of it.
     #[inline]
-    pub(super) fn look(&self, charge: &Charge, now: Time) -> Option<(Outcome, Time)> {
-        if self.is_off() { None } else { self.shards.lock(charge.bucket).look(charge, now, self.ttl) }
+    pub(super) fn look(&self, charge: &Charge, now: Time, may_ask: bool) -> Option<(Outcome, Time)> {
+        match self.is_off() {
+            true => None,
+            false => self.shards.lock(charge.bucket).look(charge, now, self.ttl, may_ask),
+        }
     }
 
     /// Remembers the buckets of a request that was refused.
     pub(super) fn remember(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
         let known = |(charge, outcome): (&Charge, &Outcome)| is_plain(charge) && outcome.source == Source::Bucket;
         if self.is_off() || !charges.iter().zip(outcomes).all(known) {
-            return;
+            return self.refresh(charges, outcomes, seen);
         }
         for (charge, outcome) in charges.iter().zip(outcomes) {
             let known = match Mirror::of(&charge.limit, outcome) {
@@ -95,8 +101,26 @@ impl DenyCache {
             if shard.has_room(charge, seen.came, self.ttl, self.most) {
                 let older = shard.entries.get(&charge.bucket).is_none_or(|entry| entry.seen.sent <= seen.sent);
                 if older {
-                    shard.entries.insert(charge.bucket, Entry { known, seen });
+                    shard.entries.insert(charge.bucket, Entry { known, seen, asked_again: false });
                 }
+            }
+        }
+    }
+
+    /// Learns from a request that passed, or could not be remembered: what was remembered of its buckets is outdated.
+    pub(super) fn refresh(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
+        if self.is_off() {
+            return;
+        }
+        for (charge, outcome) in charges.iter().zip(outcomes) {
+            let entries = &mut self.shards.lock(charge.bucket).entries;
+            let Some(entry) = entries.get_mut(&charge.bucket) else { continue };
+            match Mirror::of(&charge.limit, outcome).filter(|_| outcome.source == Source::Bucket) {
+                Some(state) if entry.seen.sent <= seen.sent => {
+                    *entry = Entry { known: Known::State(state), seen, asked_again: false };
+                }
+                Some(_) => {}
+                None => drop(entries.remove(&charge.bucket)),
             }
         }
     }
@@ -121,10 +145,15 @@ impl DenyCache {
 
 impl Shard {
     #[inline]
-    fn look(&mut self, charge: &Charge, now: Time, ttl: Span) -> Option<(Outcome, Time)> {
-        let entry = self.entries.get(&charge.bucket)?;
-        if entry.seen.age(now) > ttl {
+    fn look(&mut self, charge: &Charge, now: Time, ttl: Span, may_ask: bool) -> Option<(Outcome, Time)> {
+        let entry = self.entries.get_mut(&charge.bucket)?;
+        let age = entry.seen.age(now);
+        if age > ttl {
             self.entries.remove(&charge.bucket);
+            return None;
+        }
+        if is_aging(age, ttl) && !entry.asked_again {
+            entry.asked_again = may_ask;
             return None;
         }
         if is_plain(charge) { entry.answer(charge, now) } else { None }
@@ -154,18 +183,31 @@ impl Entry {
         let outcome = match &self.known {
             Known::State(state) => {
                 let allowed = state.admits(&charge.limit, latest, &charge.ask);
-                state.view(&charge.limit, earliest, &charge.ask, allowed, 0)?
+                let outcome = state.view(&charge.limit, earliest, &charge.ask, allowed, 0)?;
+                if state.is_beyond(&outcome, earliest) {
+                    return None;
+                }
+                outcome
             }
             Known::Answer(answer) => {
                 let (outcome, ask, limit) = &**answer;
                 if ask.cost() != charge.ask.cost() || *limit != charge.limit {
                     return None; // a larger cost would be refused as well, but nobody knows for how long
                 }
-                aged(outcome, latest.since(self.seen.store), earliest.since(self.seen.store))?
+                let outcome = aged(outcome, latest.since(self.seen.store), earliest.since(self.seen.store))?;
+                // The stamp of a log is the time of its answer.
+                let stamp = if let Limit::SlidingLog(_) = limit { earliest } else { outcome.stamp };
+                Outcome { stamp, ..outcome }
             }
         };
         Some((outcome, earliest))
     }
+}
+
+/// True in the last quarter of its time: somebody should ask again.
+#[inline]
+pub(super) fn is_aging(age: Span, ttl: Span) -> bool {
+    age.nanos() > ttl.nanos() / 4 * 3
 }
 
 /// The answer some time later: between `least` and `most` after it was given. `None` once it may have changed.

@@ -69,6 +69,17 @@ impl Mirror {
         with_state!(limit, self, None, |algorithm, state| Some(algorithm.view(state, now, ask, allowed, granted)))
     }
 
+    /// True if the state lies further ahead than its limit can have brought it, and its `view` had to pull it back: the
+    /// limit was lowered, or a clock stepped back. The store must then be asked, because a refusal by it pulls the state
+    /// back for good; a refusal by a copy would have everybody wait for a moment that recedes.
+    #[inline]
+    pub(super) fn is_beyond(&self, view: &Outcome, now: Time) -> bool {
+        match self {
+            Mirror::Gcra(tat) => tat.0.since(now) != view.reset_after,
+            Mirror::Window(window) => window.count > 0 && window.end > now && window.end != view.stamp,
+        }
+    }
+
     /// Records units whether they fit or not.
     pub(super) fn force(&mut self, limit: &Limit, now: Time, units: u64) {
         with_state!(limit, self, (), |algorithm, state| {

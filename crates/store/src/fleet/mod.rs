@@ -114,7 +114,7 @@ impl<S: Store> Fleet<S> {
             lease_held: leases.held,
             lease_granted: leases.granted,
             lease_spent: leases.spent,
-            lease_returned: returned,
+            lease_returned: returned + leases.paid_off,
             lease_stranded: leases.stranded.saturating_sub(returned),
             by_lease: leases.decisions,
             by_deny_cache: hits + self.remembered.load(Ordering::Relaxed),
@@ -134,10 +134,12 @@ impl<S: Store> Fleet<S> {
 
     /// Decides a request of one charge, if that needs nobody. `None` has changed nothing.
     #[inline]
-    fn quick(&self, charge: &Charge, outcomes: &mut Outcomes) -> Option<Taken> {
+    fn quick(&self, charge: &Charge, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
         let (outcome, now) = match Route::of(charge) {
             Route::Leased(_) => self.leases.quick(charge, self.clock.now())?,
-            Route::Shared => return self.deny.check(std::slice::from_ref(charge), self.clock.now(), outcomes),
+            Route::Shared => {
+                return self.deny.check(std::slice::from_ref(charge), self.clock.now(), may_ask, outcomes);
+            }
             Route::Local => return Some(self.take_share(charge, outcomes)),
             Route::Async => {
                 let now = self.store_time(self.clock.now());
@@ -193,12 +195,13 @@ impl<S: Store> Fleet<S> {
         within: Span,
         outcomes: &mut Outcomes,
     ) -> Result<Taken, StoreError> {
-        if let Some(taken) = self.deny.check(charges, self.clock.now(), outcomes) {
+        if let Some(taken) = self.deny.check(charges, self.clock.now(), true, outcomes) {
             return Ok(taken);
         }
         let (taken, seen) = self.ask(charges, within, outcomes).await?;
-        if !taken.allowed {
-            self.deny.remember(charges, outcomes, seen);
+        match taken.allowed {
+            true => self.deny.refresh(charges, outcomes, seen),
+            false => self.deny.remember(charges, outcomes, seen),
         }
         Ok(taken)
     }
@@ -234,7 +237,7 @@ impl<S: Store> Store for Fleet<S> {
             return self.take_shared(charges, within, outcomes).await;
         }
         if let [charge] = charges
-            && let Some(taken) = self.quick(charge, outcomes)
+            && let Some(taken) = self.quick(charge, true, outcomes)
         {
             return Ok(taken);
         }
@@ -245,7 +248,7 @@ impl<S: Store> Store for Fleet<S> {
     fn try_take(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Option<Taken> {
         outcomes.clear();
         match charges {
-            [charge] => self.quick(charge, outcomes),
+            [charge] => self.quick(charge, false, outcomes),
             many => Work::begin(self, many, self.clock.now(), false).finish_alone(outcomes),
         }
     }

@@ -11,9 +11,9 @@ pub struct FleetStats {
     pub lease_granted: u64,
     /// Of those, units spent.
     pub lease_spent: u64,
-    /// Of those, units given back in time.
+    /// Of those, units that came back unspent: given back, or refilled by time before they expired.
     pub lease_returned: u64,
-    /// Of those, units lost: expired when nothing was owed any more, or not taken back by the store.
+    /// Of those, units lost to everybody: their window ended, or the store did not take them back.
     pub lease_stranded: u64,
     /// Charges decided by a lease, refusals included.
     pub by_lease: u64,
@@ -27,7 +27,7 @@ pub struct FleetStats {
     pub inner_calls: u64,
     /// Units decided here that the store does not know of yet.
     pub async_pending: u64,
-    /// Units by which buckets were found beyond their limit when the store was told.
+    /// Units that found their bucket beyond its limit when the store was told of them: the error of deciding alone.
     pub async_excess: u64,
     /// Buckets remembered as refused.
     pub deny_entries: usize,

@@ -22,6 +22,7 @@ pub(super) struct Work<'a, S: Store> {
     parts: SmallVec<[Part; 4]>,
     now: Time,
     nodes: u64,
+    may_ask: bool,
     /// The store did not answer.
     failed: bool,
 }
@@ -58,7 +59,7 @@ impl<'a, S: Store> Work<'a, S> {
     /// Takes from leases what they have. Without `may_ask` nothing that needs the store is begun.
     pub(super) fn begin(fleet: &'a Fleet<S>, charges: &'a [Charge], now: Time, may_ask: bool) -> Work<'a, S> {
         let nodes = fleet.nodes_or_configured();
-        let mut work = Work { fleet, charges, parts: SmallVec::new(), now, nodes, failed: false };
+        let mut work = Work { fleet, charges, parts: SmallVec::new(), now, nodes, may_ask, failed: false };
         let terms = fleet.leases.terms(nodes, may_ask);
         for charge in charges {
             let state = match Route::of(charge) {
@@ -123,7 +124,7 @@ impl<'a, S: Store> Work<'a, S> {
         let mut all_known = true;
         for (place, (charge, part)) in self.charges.iter().zip(&self.parts).enumerate() {
             if part.outcome.is_none() && matches!(part.state, State::Shared | State::Short { .. }) {
-                match self.fleet.deny.look(&part.asked(charge, true), self.now) {
+                match self.fleet.deny.look(&part.asked(charge, true), self.now, self.may_ask) {
                     Some((outcome, time)) => known.push((place, outcome, time)),
                     None => all_known = false,
                 }
@@ -200,9 +201,6 @@ impl<'a, S: Store> Work<'a, S> {
     }
 
     fn remember(&self, asks: &Asks, answers: &[Outcome], passes: bool, seen: Sighting) {
-        if passes {
-            return;
-        }
         let own = asks.iter().zip(answers).filter(|((place, _), _)| !self.is_refill(*place));
         let (charges, answers): (SmallVec<[Charge; 4]>, Outcomes) = own
             .map(|((_, charge), answer)| match charge.ask {
@@ -210,7 +208,10 @@ impl<'a, S: Store> Work<'a, S> {
                 _ => (*charge, *answer),
             })
             .unzip();
-        self.fleet.deny.remember(&charges, &answers, seen);
+        match passes {
+            true => self.fleet.deny.refresh(&charges, &answers, seen),
+            false => self.fleet.deny.remember(&charges, &answers, seen),
+        }
     }
 
     /// Enters the store's answers; answers whether the request passes.
@@ -222,13 +223,13 @@ impl<'a, S: Store> Work<'a, S> {
         let all_enough = asks.iter().zip(answers).all(|((place, _), answer)| {
             !self.is_enforced(*place) || self.parts.get(*place).is_none_or(|part| enough(part, answer))
         });
-        let passes = passes && all_enough;
+        let (passes, nodes) = (passes && all_enough, self.nodes);
         for ((place, asked), answer) in asks.iter().zip(answers) {
             let (Some(charge), Some(part)) = (self.charges.get(*place), self.parts.get_mut(*place)) else { continue };
             let admitted = answer.allowed && enough(part, answer);
             let used = |missing| if passes && admitted && charge.ask.writes() { missing } else { 0 };
             let settle = |spend: &Spend, used: u64| {
-                let answer = Answer { outcome: answer, seen, asked: asked.ask.cost(), used };
+                let answer = Answer { outcome: answer, seen, asked: asked.ask.cost(), used, nodes };
                 self.fleet.leases.settle(charge, spend, &answer, admitted)
             };
             match &mut part.state {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use tollgate_testkit::redis::Client;
 use tollgate_testkit::subject::Store;
 use tollgate_testkit::vectors::{self, File, Report};
 
@@ -64,8 +65,13 @@ impl Arguments {
     }
 }
 
+/// The store behind the URL, if it is there.
 fn store(url: &str) -> Result<Store, String> {
-    Store::from_url(url).map_err(|unknown| unknown.to_string())
+    let store = Store::from_url(url).map_err(|unknown| unknown.to_string())?;
+    if let Store::Redis(port) = store {
+        Client::connect(port).map_err(|error| format!("{url}: {error}"))?;
+    }
+    Ok(store)
 }
 
 fn run(arguments: &Arguments, out: &mut impl Write, err: &mut impl Write) -> io::Result<ExitCode> {

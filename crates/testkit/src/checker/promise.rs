@@ -57,7 +57,7 @@ impl Promise {
     }
 
     /// What one node may admit by itself: its part, rounded up (P13).
-    pub(super) fn share(&self) -> Config {
+    pub fn share(&self) -> Config {
         let part = |units: u64| units.div_ceil(self.nodes.max(1));
         scaled(self.limit, part)
     }

@@ -38,13 +38,14 @@ impl InRedis {
 
     /// Decides several questions in as few calls as they fit into, all at the same moment.
     pub fn ask(&mut self, now: Time, questions: Vec<Question>) -> Vec<Answer> {
+        let estimate = self.estimate(now, &questions);
         let mut answers = Vec::new();
-        let mut batch = self.batch(now, &questions);
+        let mut batch = Batch::new(NEVER, estimate);
         for mut question in questions {
             question.charges.iter_mut().for_each(|charge| *charge = self.own(charge));
             if let Err(question) = batch.try_push(question) {
                 answers.extend(self.send(now, &batch));
-                batch = self.batch(now, std::slice::from_ref(&question));
+                batch = Batch::new(NEVER, estimate);
                 batch.try_push(question).expect("an empty batch takes every question");
             }
         }
@@ -53,18 +54,17 @@ impl InRedis {
     }
 
     /// Callers know the store's time only about, but for tests that draw lots at it.
-    fn batch(&mut self, now: Time, questions: &[Question]) -> Batch {
+    fn estimate(&mut self, now: Time, questions: &[Question]) -> Time {
         self.asked += 1;
         let is_soft = questions.iter().flat_map(|question| &question.charges).any(|charge| charge.soft.is_some());
-        let estimate = match self.asked % 7 {
+        match self.asked % 7 {
             _ if is_soft => now,
             1 => now.after(Span::from_nanos(self.asked)),
             2 => now.before(Span::from_nanos(self.asked)),
             3 => now.after(Span::from_secs(self.asked)),
             4 => now.before(Span::from_secs(self.asked)),
             _ => now,
-        };
-        Batch::new(NEVER, estimate)
+        }
     }
 
     fn send(&mut self, now: Time, batch: &Batch) -> Vec<Answer> {

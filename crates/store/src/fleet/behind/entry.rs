@@ -19,6 +19,8 @@ const MISSED_MAX: u32 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behind {
     limit: Limit,
+    /// The same limit with room for debt: what others use meanwhile may well not fit.
+    roomy: Limit,
     owner: Owner,
     identity: u32,
     /// The bucket as of the last answer, and all that happened here since, for others as well.
@@ -51,6 +53,7 @@ impl Behind {
     pub(super) fn new(charge: &Charge, nodes: u64) -> Option<Behind> {
         Some(Behind {
             limit: charge.limit,
+            roomy: roomy(charge.limit, nodes),
             owner: charge.owner,
             identity: charge.identity,
             state: Mirror::unused(&charge.limit)?,
@@ -65,19 +68,21 @@ impl Behind {
 
     /// Decides one charge; records it if `passes` says that nobody else has refused, or if it is forced.
     pub(super) fn take(&mut self, charge: &Charge, now: Time, passes: bool) -> Option<Outcome> {
-        self.limit = charge.limit;
+        if self.limit != charge.limit {
+            (self.limit, self.roomy) = (charge.limit, roomy(charge.limit, self.factor / PARTS));
+        }
         self.active = true;
-        let allowed = self.state.admits(&charge.limit, now, &charge.ask);
+        let allowed = self.state.admits(&self.roomy, now, &charge.ask);
         let forced = matches!(charge.ask, Ask::Force(_));
         let granted = match charge.ask.writes() && (forced || (passes && allowed)) {
             true => charge.ask.cost(),
             false => 0,
         };
         if granted > 0 {
-            self.state.force(&charge.limit, now, self.weigh(granted));
+            self.state.force(&self.roomy, now, self.weigh(granted));
             self.pending = self.pending.saturating_add(granted);
         }
-        let told = self.state.view(&charge.limit, now, &charge.ask, allowed, granted)?;
+        let told = self.state.view(&self.roomy, now, &charge.ask, allowed, granted)?;
         Some(Outcome { source: Source::Async, ..told })
     }
 
@@ -88,7 +93,7 @@ impl Behind {
 
     /// Undoes a charge that was not to be. Answers how many units the store has been told of already.
     pub(super) fn undo(&mut self, now: Time, units: u64, stamp: Option<Time>) -> u64 {
-        self.state.refund(&self.limit, now, self.weigh(units), stamp);
+        self.state.refund(&self.roomy, now, self.weigh(units), stamp);
         let own = units.min(self.pending);
         self.pending -= own;
         units - own
@@ -109,7 +114,8 @@ impl Behind {
         self.active = false;
         let ask = Ask::Force(std::mem::take(&mut self.pending));
         let Behind { limit, owner, identity, .. } = *self;
-        Some(Charge { ask, owner, identity, ..Charge::new(Digest::default(), limit, 0) })
+        // With debt: what was admitted too much is paid back, instead of being forgiven and admitted again.
+        Some(Charge { ask, owner, identity, ..Charge::new(Digest::default(), roomy(limit, 1), 0) })
     }
 
     /// Learns what became of a telling. Answers by how many units the bucket was found beyond its limit.
@@ -129,7 +135,7 @@ impl Behind {
                 self.factor = if self.told.is_some() { self.factor.midpoint(seen) } else { self.factor.min(even) };
                 self.told = Some((state, time));
                 self.state = state;
-                self.state.force(&self.limit, time, self.weigh(self.pending));
+                self.state.force(&self.roomy, time, self.weigh(self.pending));
                 beyond.saturating_add(outcome.used.saturating_sub(outcome.limit).min(sent))
             }
             Told::Failed | Told::Lost => {
@@ -171,4 +177,8 @@ impl Behind {
     pub(super) fn is_over(&self, now: Time) -> bool {
         self.pending() == 0 && !self.active && self.state.is_fresh(now)
     }
+}
+
+fn roomy(limit: Limit, nodes: u64) -> Limit {
+    limit.with_debt(limit.capacity().saturating_mul(nodes.max(1)))
 }

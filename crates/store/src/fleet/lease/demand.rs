@@ -54,10 +54,16 @@ impl Demand {
         }
     }
 
-    /// How long without a request before a lease counts as idle: two periods, or three times the usual gap.
+    /// Units wanted in that span.
+    pub(super) fn over(&self, span: Span) -> u64 {
+        let units = u128::from(self.rate) * u128::from(span.nanos()) / u128::from(Span::SECOND.nanos());
+        u64::try_from(units).unwrap_or(u64::MAX)
+    }
+
+    /// How long without a request before a lease counts as idle: two periods, or six times the usual gap.
     pub(super) fn patience(&self) -> Span {
         let gap = Span::SECOND.nanos() / self.rate.max(1);
-        Span::from_nanos(gap.saturating_mul(3)).max(PERIOD.plus(PERIOD))
+        Span::from_nanos(gap.saturating_mul(6)).max(PERIOD.plus(PERIOD))
     }
 }
 

@@ -8,7 +8,8 @@
 use tollgate_core::{Charge, Digest, LeaseSize, Limit, Outcome, Owner, Receipt, Source, Span, Time, Wait};
 
 use super::demand::Demand;
-use super::size::{Need, PACE};
+use super::size::{Need, PACE, pace};
+use crate::fleet::deny::is_aging;
 use crate::fleet::mirror::{Mirror, Sighting};
 
 /// After a failed refill the store is left alone for this long, while units last.
@@ -59,7 +60,8 @@ pub(super) struct Lease {
     lots: [Lot; 2],
     known: Option<(Mirror, Sighting)>,
     demand: Demand,
-    /// The size of the last batch, and how many of its units may be left before more are asked for.
+    /// The size of the last batch, and below how many units more are asked for: what is used while the answer travels,
+    /// twice.
     size: u64,
     low: u64,
     /// Batches in a row that were granted in full.
@@ -120,7 +122,7 @@ impl Lease {
         if self.units() > 0 {
             return None;
         }
-        let refused = self.refusal(charge, now, deny_ttl);
+        let refused = if self.should_ask(now, deny_ttl) { None } else { self.refusal(charge, now, deny_ttl) };
         if refused.is_some() && spends {
             self.demand.note(now, cost);
             self.used_at = now;
@@ -132,7 +134,8 @@ impl Lease {
     pub(super) fn begin(&mut self, charge: &Charge, bound: LeaseSize, now: Time, terms: &Terms) -> Step {
         let cost = charge.ask.cost();
         let spends = charge.ask.writes();
-        let refusal = if self.units() < cost { self.refusal(charge, now, terms.deny_ttl) } else { None };
+        let knows = self.units() < cost && !self.should_ask(now, terms.deny_ttl);
+        let refusal = if knows { self.refusal(charge, now, terms.deny_ttl) } else { None };
         let refills = spends && self.may_refill(now) && self.units().saturating_sub(cost) < self.low;
         if !terms.may_ask && refusal.is_none() && (refills || self.units() < cost) {
             return Step::Cold;
@@ -201,6 +204,13 @@ impl Lease {
         Some((Outcome { source: Source::Lease, stamp, ..outcome }, now))
     }
 
+    /// True if what is known is about to be too old: one request asks again while the others go on being answered.
+    #[inline]
+    fn should_ask(&self, now: Time, deny_ttl: Span) -> bool {
+        let aging = |(_, seen): &(Mirror, Sighting)| is_aging(seen.age(now), deny_ttl);
+        !self.asking && now >= self.rests_until && self.known.as_ref().is_some_and(aging)
+    }
+
     /// The refusal, if it is certain: by a state seen a moment ago, or because the bucket was just found empty and is
     /// not asked again before its pace is over.
     #[inline]
@@ -222,35 +232,34 @@ impl Lease {
 
     /// Enters an answer of the store about this bucket: what it now knows, and `grant` units that nobody has spent.
     /// `asked` is the batch, for the request that led; it learns whether the bucket has run dry.
-    pub(super) fn learn(&mut self, outcome: &Outcome, seen: Sighting, grant: u64, asked: Option<u64>, ttl: Span) {
+    pub(super) fn learn(&mut self, outcome: &Outcome, seen: Sighting, grant: u64, asked: Option<u64>, terms: &Terms) {
         let newer = self.known.as_ref().is_none_or(|(_, old)| old.store <= seen.store);
         if let Some(mirror) = Mirror::of(&self.limit, outcome).filter(|_| newer) {
             self.known = Some((mirror, seen));
         }
         if grant > 0 {
-            self.add(Lot { units: grant, expires: self.expiry(outcome, &seen, ttl), stamp: outcome.stamp });
+            self.add(Lot { units: grant, expires: self.expiry(outcome, &seen, terms.ttl), stamp: outcome.stamp });
         }
         if let Some(asked) = asked {
             self.asking = false;
             self.rests_until = Time::ZERO;
             let others_refused = outcome.allowed && outcome.granted == 0;
             if !others_refused {
-                self.learn_batch(asked, outcome.granted < asked, seen.sent);
+                self.learn_batch(asked, outcome.granted < asked, &seen, terms.nodes);
             }
         }
     }
 
-    fn learn_batch(&mut self, asked: u64, dry: bool, sent: Time) {
+    fn learn_batch(&mut self, asked: u64, dry: bool, seen: &Sighting, nodes: u64) {
         self.size = asked;
-        self.low = if asked >= 8 { asked / 4 } else { 0 };
+        self.low = match asked {
+            0..8 => 0, // so few that the request which finds none may as well ask
+            _ => self.demand.over(seen.came.since(seen.sent)).saturating_mul(2).clamp(asked / 4, asked / 2),
+        };
         self.full = if dry { 0 } else { self.full.saturating_add(1) };
-        if dry && self.comes_back_fast() {
-            self.rests_until = sent.after(PACE);
+        if dry {
+            self.rests_until = seen.sent.after(pace(&self.limit, nodes));
         }
-    }
-
-    fn comes_back_fast(&self) -> bool {
-        matches!(self.limit, Limit::Gcra(gcra) if gcra.interval() < PACE)
     }
 
     /// Counted from before the question was sent, so it ends no later than the store would have it. The units of a
@@ -350,7 +359,7 @@ impl Lease {
     }
 
     pub(super) fn empty(&mut self) -> [Lot; 2] {
-        (self.size, self.low, self.full) = (0, 0, 0);
+        (self.low, self.full) = (0, 0);
         std::mem::take(&mut self.lots)
     }
 

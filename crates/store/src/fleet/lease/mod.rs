@@ -8,7 +8,7 @@ mod demand;
 mod entry;
 mod size;
 
-use tollgate_core::{Ask, Charge, Digest, LeaseSize, Outcome, Receipt, Source, Span, Time};
+use tollgate_core::{Ask, Charge, Digest, LeaseSize, Limit, Outcome, Receipt, Source, Span, Time};
 
 use self::demand::Doorkeeper;
 use self::entry::Lease;
@@ -48,6 +48,8 @@ pub(super) struct Counts {
     pub(super) held: u64,
     pub(super) granted: u64,
     pub(super) spent: u64,
+    /// Came back to the bucket by time alone.
+    pub(super) paid_off: u64,
     pub(super) stranded: u64,
     pub(super) decisions: u64,
 }
@@ -70,6 +72,8 @@ pub(super) struct Answer<'a> {
     pub(super) asked: u64,
     /// Units of the grant that the request itself uses.
     pub(super) used: u64,
+    /// Nodes that share the bucket.
+    pub(super) nodes: u64,
 }
 
 impl Leases {
@@ -155,7 +159,7 @@ impl Leases {
     /// Enters an answer of the store; `charge` is what the request wanted, `admitted` whether it got it. Answers what
     /// the caller is told.
     pub(super) fn settle(&self, charge: &Charge, spend: &Spend, answer: &Answer<'_>, admitted: bool) -> Outcome {
-        let Answer { outcome, seen, asked, used } = *answer;
+        let Answer { outcome, seen, asked, used, nodes } = *answer;
         let mut shard = self.shards.lock(charge.bucket);
         let Shard { leases, counts, returns, .. } = &mut *shard;
         let rest = outcome.granted.saturating_sub(used);
@@ -173,7 +177,7 @@ impl Leases {
             }
             return Outcome { granted, allowed: admitted, ..*outcome };
         };
-        lease.learn(outcome, seen, rest, spend.leads.then_some(asked), self.ttl);
+        lease.learn(outcome, seen, rest, spend.leads.then_some(asked), &self.terms(nodes, true));
         lease.view(charge, outcome, seen.store, admitted, granted)
     }
 
@@ -219,6 +223,7 @@ impl Leases {
             held: sum.held + shard.leases.values().map(Lease::units).sum::<u64>(),
             granted: sum.granted + shard.counts.granted,
             spent: sum.spent + shard.counts.spent,
+            paid_off: sum.paid_off + shard.counts.paid_off,
             stranded: sum.stranded + shard.counts.stranded,
             decisions: sum.decisions + shard.counts.decisions,
         })
@@ -240,10 +245,11 @@ impl Shard {
     }
 }
 
-/// Puts units on the list of what to give back, or counts them as lost.
+/// Puts units on the list of what to give back, unless time has done so already; else they are lost.
 fn file(lease: &Lease, bucket: Digest, lot: &Lot, now: Time, returns: &mut Vec<Receipt>, counts: &mut Counts) {
-    match lease.receipt(bucket, lot, now) {
-        Some(receipt) if returns.len() < RETURNS_MAX => returns.push(receipt),
+    match (lease.receipt(bucket, lot, now), lease.limit) {
+        (Some(receipt), _) if returns.len() < RETURNS_MAX => returns.push(receipt),
+        (None, Limit::Gcra(_)) => counts.paid_off += lot.units, // the bucket has been full since
         _ => counts.stranded += lot.units,
     }
 }

@@ -11,9 +11,19 @@ use tollgate_core::{LeaseSize, Limit, Span};
 /// units gather in the bucket meanwhile.
 pub(super) const PACE: Span = Span::from_millis(25);
 
-/// A batch that will be spent within half the lifetime of a lease is worth having up to this size, however slow demand
-/// is.
-const SMALL: u64 = 16;
+/// How long to leave a bucket alone that was found empty: until a unit has come back for each node, but no longer than
+/// two paces. Nobody need be told where units come back slowly; then the state of the bucket says when.
+pub(super) fn pace(limit: &Limit, nodes: u64) -> Span {
+    match limit {
+        Limit::Gcra(gcra) if gcra.interval() < PACE => {
+            Span::from_nanos(gcra.interval().nanos().saturating_mul(nodes)).clamp(PACE, PACE.plus(PACE))
+        }
+        _ => Span::ZERO,
+    }
+}
+
+/// A batch that will be spent within the lifetime of a lease is worth having up to this size, however slow demand is.
+const SMALL: u64 = 32;
 
 /// A batch beyond [`SMALL`] covers this much of the expected need.
 const AHEAD: Span = Span::from_millis(100);
@@ -38,7 +48,7 @@ pub(super) struct Need {
 impl Need {
     /// Units to ask for, the present request's included; zero or one means that no lease is worth it.
     pub(super) fn batch(&self, limit: &Limit, bound: LeaseSize) -> u64 {
-        let soon = self.over(self.ttl) / 2;
+        let soon = self.over(self.ttl);
         let wanted = soon.min(self.over(AHEAD).max(SMALL)).min(self.last.saturating_mul(2).max(2));
         let bounded = match bound {
             LeaseSize::Auto => wanted,
@@ -54,10 +64,10 @@ impl Need {
         let nodes = self.nodes.max(1);
         let left = self.room / nodes.saturating_mul(2);
         let back = match limit {
-            Limit::Gcra(gcra) => (PACE.nanos() / gcra.interval().nanos().max(1) / nodes) << self.full.min(4),
-            _ => 0,
+            Limit::Gcra(gcra) if gcra.interval() < PACE => PACE.nanos() / gcra.interval().nanos().max(1) / nodes,
+            _ => return left.max(1),
         };
-        left.max(back).max(1)
+        left.max(back.max(1) << self.full.min(4))
     }
 
     /// Units wanted in that span.
@@ -82,9 +92,9 @@ mod tests {
         assert_eq!(batch(4_000, 0), 2);
         assert_eq!(batch(4_000, 64), 128);
         assert_eq!(batch(4_000, 1_000), 400, "a tenth of a second");
-        assert_eq!(batch(100, 1_000), 16, "few, but spent soon");
-        assert_eq!(batch(4, 1_000), 2, "half a second of four per second");
-        assert_eq!(batch(1, 1_000), 0, "cold");
+        assert_eq!(batch(100, 1_000), 32, "few, but spent soon");
+        assert_eq!(batch(4, 1_000), 4, "a second of four per second");
+        assert_eq!(batch(1, 1_000), 1, "cold");
     }
 
     #[test]
@@ -93,7 +103,7 @@ mod tests {
         assert_eq!(need(4_000, 1_000, 800).batch(&limit, LeaseSize::Auto), 124, "what comes back in two paces");
         assert_eq!(need(4_000, 1_000, 2_400).batch(&limit, LeaseSize::Auto), 300);
         let slow = Limit::per_minute(60).unwrap();
-        assert_eq!(need(4_000, 1_000, 3).batch(&slow, LeaseSize::Auto), 1);
+        assert_eq!(need(4_000, 1_000, 3).batch(&slow, LeaseSize::Auto), 1, "the rest is for whoever comes");
     }
 
     #[test]

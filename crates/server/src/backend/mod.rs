@@ -1,0 +1,128 @@
+//! Where this server's buckets live: in its own memory, or in servers that all nodes of a fleet share.
+//!
+//! The only place that knows which. Two alternatives that are both known make an enum, not a trait object: the path of a
+//! decision in memory stays free of boxes.
+
+mod figures;
+mod open;
+mod probe;
+mod stand_in;
+mod watch;
+
+use std::sync::Arc;
+
+use tollgate_core::{Charge, Clock, Receipt, Span};
+use tollgate_store::{Memory, MemoryConfig, MemoryStats, Outcomes, Store, StoreError, Taken};
+
+pub use open::redis_config;
+pub(crate) use open::{Opened, open};
+pub use probe::{Probe, Probed};
+pub use stand_in::{Finding, Grade, RedisConfig, StoreUrl, check};
+pub(crate) use watch::Watch;
+
+use crate::telemetry::StoreFigures;
+use stand_in::{Fleet, RedisStore};
+
+/// The store of a server.
+#[derive(Debug)]
+pub enum Backend {
+    /// This process's memory: nobody shares it.
+    Memory(Memory),
+    /// Redis or Valkey, with what this node may decide by itself in front.
+    Shared(Box<Fleet<RedisStore>>),
+}
+
+impl Backend {
+    /// Buckets in this process, in at most so many bytes.
+    pub fn in_memory(max_memory: u64, clock: Arc<dyn Clock>) -> Backend {
+        Backend::Memory(Memory::with_clock(memory_config(max_memory), clock))
+    }
+
+    /// Does a little of what has to be done now and then; worth calling every 50 ms.
+    pub async fn tend(&self) {
+        if let Backend::Shared(fleet) = self {
+            fleet.upkeep().await;
+        }
+    }
+
+    /// Drops a few buckets that equal unused ones; worth calling every second.
+    pub fn sweep(&self) {
+        if let Backend::Memory(memory) = self {
+            memory.sweep();
+        }
+    }
+
+    /// Gives back what this node holds for itself, and says goodbye.
+    pub async fn close(&self) {
+        if let Backend::Shared(fleet) = self {
+            fleet.close().await;
+            fleet.inner().close().await;
+        }
+    }
+
+    /// What the memory holds.
+    pub fn memory(&self) -> Option<MemoryStats> {
+        match self {
+            Backend::Memory(memory) => Some(memory.stats()),
+            Backend::Shared(_) => None,
+        }
+    }
+
+    /// What a shared store tells.
+    pub fn figures(&self) -> Option<StoreFigures> {
+        match self {
+            Backend::Memory(_) => None,
+            Backend::Shared(fleet) => Some(figures::of(fleet)),
+        }
+    }
+}
+
+pub(crate) fn memory_config(max_memory: u64) -> MemoryConfig {
+    MemoryConfig { max_memory: usize::try_from(max_memory).unwrap_or(usize::MAX), ..MemoryConfig::default() }
+}
+
+impl Store for Backend {
+    async fn take(&self, charges: &[Charge], within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        match self {
+            Backend::Memory(memory) => Ok(memory.take_now(charges, outcomes)),
+            Backend::Shared(fleet) => fleet.take(charges, within, outcomes).await,
+        }
+    }
+
+    #[inline]
+    fn try_take(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Option<Taken> {
+        match self {
+            Backend::Memory(memory) => Some(memory.take_now(charges, outcomes)),
+            Backend::Shared(fleet) => fleet.try_take(charges, outcomes),
+        }
+    }
+
+    async fn give_back(&self, receipts: &[Receipt]) -> Result<usize, StoreError> {
+        match self {
+            Backend::Memory(memory) => Ok(memory.give_back_now(receipts)),
+            Backend::Shared(fleet) => fleet.give_back(receipts).await,
+        }
+    }
+
+    async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
+        match self {
+            Backend::Memory(memory) => {
+                memory.forget_now(buckets);
+                Ok(())
+            }
+            Backend::Shared(fleet) => fleet.forget(buckets).await,
+        }
+    }
+
+    #[inline]
+    fn is_shared(&self) -> bool {
+        matches!(self, Backend::Shared(_))
+    }
+
+    fn nodes(&self) -> Option<u64> {
+        match self {
+            Backend::Memory(_) => None,
+            Backend::Shared(fleet) => fleet.nodes(),
+        }
+    }
+}

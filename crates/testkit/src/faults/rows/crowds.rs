@@ -1,0 +1,150 @@
+//! Many callers: each with a new key, or all at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use tollgate_core::Clock;
+use tollgate_store::MonotonicClock;
+
+use crate::Config;
+use crate::checker::{Keyed, Mode, Note};
+use crate::faults::rules::Rule;
+use crate::faults::{Ask, Caller, Lab, Outcome, Plan};
+use crate::patience;
+use crate::redis::Server;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// F57, for CI.
+pub fn flood_shortly(lab: Lab) -> Outcome {
+    flood(lab, 4)
+}
+
+/// F57, for a minute.
+pub fn flood_long(lab: Lab) -> Outcome {
+    flood(lab, 60)
+}
+
+const HOURLY: Rule = Rule {
+    name: "hourly",
+    text: "limit: { requests: 20, window: 1h, algorithm: fixed_window }",
+    limit: Config::FixedWindow { limit: 20, window: 3600 * SECOND, offset: 0 },
+    keyed: Keyed::Caller,
+    lease: 0,
+};
+
+/// New keys as fast as they go, above what a namespace may make: the rest shares an overflow bucket, and a key that was
+/// there before keeps its count.
+fn flood(mut lab: Lab, seconds: u64) -> Outcome {
+    const NEW_PER_SECOND: u64 = 300;
+    let server = Server::start();
+    lab.use_rules(&[HOURLY]);
+    lab.argue(&["--new-keys-per-second", &NEW_PER_SECOND.to_string()]);
+    lab.fleet(&server.url(), 2);
+    let spent = (0..25).filter(|_| is_allowed(&lab.ask(0, "hourly", "victim"))).count();
+    lab.expect(spent == 20, || format!("the victim was admitted {spent} times of 20"));
+    let (number, memory) = (Arc::new(AtomicU64::new(0)), lab.nodes[0].resident_kib());
+    let load = lab.load_as(&Plan {
+        callers: 16,
+        pace: Duration::ZERO,
+        script: Arc::new(move |_, _| Ask::new("hourly", &format!("flood-{}", number.fetch_add(1, Ordering::Relaxed)))),
+    });
+    lab.pause(seconds * 1000);
+    let answered = load.answered();
+    lab.stop(load);
+    let (grown, keys) = (lab.nodes[0].resident_kib().saturating_sub(memory), server.client().number(&["DBSIZE"]));
+    let again = is_allowed(&lab.ask(0, "hourly", "victim")) || is_allowed(&lab.ask(1, "hourly", "victim"));
+    lab.expect(!again, || "the flood has reset the victim's limit".to_owned());
+    lab.expect(grown < 64 << 10, || format!("memory grew by {grown} KiB"));
+    // A second's budget may be there at the start, for each node.
+    let most = NEW_PER_SECOND * (seconds + 2) * lab.nodes.len() as u64;
+    lab.expect(keys.unsigned_abs() <= most, || format!("{keys} keys in the store, at most {most}"));
+    let overflowed = lab.notes.iter().filter(|note| note.mode == Some(Mode::Overflow)).count();
+    lab.expect(overflowed > 0, || "nobody met an overflow bucket".to_owned());
+    lab.expect_figure("tollgate_overflow", 1, Duration::from_secs(1));
+    lab.remark(format!(
+        "{answered} keys in {seconds} s, {keys} in the store, {overflowed} overflowed, {grown} KiB more"
+    ));
+    lab.expect_ttls(&[server.port()]);
+    lab.conclude()
+}
+
+fn is_allowed(answer: &Value) -> bool {
+    answer.get("allowed").and_then(Value::as_bool) == Some(true)
+}
+
+const GATE: Rule = Rule {
+    name: "gate",
+    text: "key_by: global\n    limit: { requests: 1500, window: 2s, algorithm: fixed_window }",
+    limit: Config::FixedWindow { limit: 1500, window: 2 * SECOND, offset: 0 },
+    keyed: Keyed::Everyone,
+    lease: 0,
+};
+
+/// F59. Clients that were refused come back when they are told to.
+pub fn herd(mut lab: Lab) -> Outcome {
+    const CLIENTS: usize = 5000;
+    const CALLERS: usize = 32;
+    let server = Server::start();
+    lab.use_rules(&[GATE]);
+    lab.argue(&["--retry-jitter", "6s"]);
+    lab.fleet(&server.url(), 2);
+    let before = lab.figure("tollgate_redis_breaker_transitions");
+    let from = lab.now();
+    let threads: Vec<_> = (0..CALLERS)
+        .map(|number| {
+            let node = &lab.nodes[number % 2];
+            let herd = Herd { node: node.name.clone(), at: node.at, number, clock: lab.clock };
+            std::thread::spawn(move || herd.run(CLIENTS / CALLERS))
+        })
+        .collect();
+    let notes: Vec<Note> = threads.into_iter().flat_map(|thread| thread.join().expect("a caller")).collect();
+    let trips = lab.figure("tollgate_redis_breaker_transitions") - before;
+    lab.expect(trips == 0, || format!("{trips} changes of breakers"));
+    // The first try of everybody is ours; what follows is when they were told to come.
+    let mut per_second: BTreeMap<u64, u64> = BTreeMap::new();
+    let later = notes.iter().filter_map(|note| (note.asked - from).checked_sub(2 * SECOND));
+    later.for_each(|after| *per_second.entry(after / SECOND).or_default() += 1);
+    let (peak, sum) = (per_second.values().max().copied().unwrap_or(0), per_second.values().sum::<u64>());
+    let mean = sum / per_second.keys().max().map_or(1, |last| last + 1);
+    lab.expect(peak <= 3 * mean.max(1), || format!("peak {peak} per second, mean {mean}"));
+    lab.remark(format!("{} tries, peak {peak} per second, mean {mean}", notes.len()));
+    lab.notes.extend(notes);
+    lab.conclude()
+}
+
+/// Many clients on one connection to one node.
+struct Herd {
+    node: String,
+    at: SocketAddr,
+    number: usize,
+    clock: MonotonicClock,
+}
+
+impl Herd {
+    /// Each client asks until it is admitted, and waits as long as it is told.
+    fn run(&self, clients: usize) -> Vec<Note> {
+        let mut connection = Caller::connect(self.at).expect("a node that runs");
+        let mut waiting: BTreeSet<(u64, usize)> = (0..clients).map(|client| (0, client)).collect();
+        let (mut notes, start) = (Vec::new(), self.now());
+        while let Some((due, client)) = waiting.pop_first().filter(|_| self.now() < start + 30 * SECOND) {
+            patience::pause(Duration::from_nanos(due.saturating_sub(self.now())));
+            let ask = Ask::new(GATE.name, &format!("c{}-{client}", self.number));
+            let (note, answer) = connection.ask(&self.node, &ask, self.clock);
+            if !note.allowed {
+                let seconds = answer.get("retry_after").and_then(Value::as_u64).unwrap_or(1);
+                waiting.insert((self.now() + seconds * SECOND, client));
+            }
+            notes.push(note);
+        }
+        notes
+    }
+
+    fn now(&self) -> u64 {
+        self.clock.now().nanos()
+    }
+}

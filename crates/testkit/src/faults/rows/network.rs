@@ -1,0 +1,187 @@
+//! The network between the nodes and their store.
+
+use std::time::Duration;
+
+use super::processes::charged;
+use crate::faults::rules::{EXACT, TALLY};
+use crate::faults::{Lab, Load, Outcome};
+use crate::proxy::{Direction, Mode, Proxy};
+use crate::redis::Server;
+
+/// A store behind a network that can be broken, and a fleet of two under load.
+struct Scene {
+    server: Server,
+    proxy: Proxy,
+    load: Load,
+}
+
+fn begin(lab: &mut Lab) -> Scene {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    lab.use_rules(&[EXACT, &[TALLY]].concat());
+    lab.fleet(&proxy.url(), 2);
+    let load = lab.load(8);
+    lab.pause(700);
+    Scene { server, proxy, load }
+}
+
+/// Half a second more, then the end; `expect` looks at what callers wrote down.
+fn end(mut lab: Lab, scene: Scene, expect: impl FnOnce(&mut Lab)) -> Outcome {
+    lab.pause(500);
+    lab.stop(scene.load);
+    expect(&mut lab);
+    lab.expect_alive(1);
+    lab.expect_ttls(&[scene.server.port()]);
+    lab.conclude()
+}
+
+/// F4.
+pub fn late(mut lab: Lab) -> Outcome {
+    let scene = begin(&mut lab);
+    let mut spans = Vec::new();
+    for delay in [5, 20, 100, 1000] {
+        let from = lab.now();
+        scene.proxy.set_only(Direction::Replies, Mode::Delay(Duration::from_millis(delay)));
+        lab.pause(1200);
+        spans.push((delay, from, lab.now()));
+        let waiting = lab.figure("tollgate_redis_waiting");
+        lab.expect(waiting <= 2000, || format!("{waiting} checks wait at {delay} ms"));
+        scene.proxy.set(Mode::Pass);
+        lab.expect_return(Duration::from_secs(8));
+        lab.pause(200);
+    }
+    end(lab, scene, |lab| {
+        for (delay, from, to) in spans {
+            let share = lab.store_share(from + 50_000_000, to);
+            lab.remark(format!("{delay} ms: {share} % by the store"));
+            match delay {
+                5 => lab.expect(share >= 95, || format!("only {share} % by the store at 5 ms")),
+                20 => lab.expect(share >= 60, || format!("only {share} % by the store at 20 ms")),
+                _ => lab.expect_outage(from, to),
+            }
+            lab.expect_quick(from, to);
+        }
+    })
+}
+
+/// F5, for CI.
+pub fn jitter_shortly(lab: Lab) -> Outcome {
+    jitter(lab, 8)
+}
+
+/// F5.
+pub fn jitter_long(lab: Lab) -> Outcome {
+    jitter(lab, 60)
+}
+
+fn jitter(mut lab: Lab, seconds: u64) -> Outcome {
+    let scene = begin(&mut lab);
+    let before = lab.figure("tollgate_redis_breaker_transitions");
+    scene.proxy.set_only(Direction::Replies, Mode::Jitter(Duration::from_millis(200)));
+    let from = lab.now();
+    lab.pause(seconds * 1000);
+    let (to, transitions) = (lab.now(), lab.figure("tollgate_redis_breaker_transitions") - before);
+    scene.proxy.set(Mode::Pass);
+    lab.expect_return(Duration::from_secs(8));
+    end(lab, scene, |lab| expect_calm(lab, from, to, transitions))
+}
+
+/// Decisions in time, and breakers that do not flap more than four times a minute.
+fn expect_calm(lab: &mut Lab, from: u64, to: u64, transitions: u64) {
+    lab.expect_quick(from, to);
+    let p999 = lab.latency(from, to, 0.999);
+    lab.expect(p999 <= 75.0, || format!("p99.9 of decisions {p999:.1} ms"));
+    // A breaker that opens, tries and closes again has changed three times.
+    let flaps = transitions / 3 / lab.nodes.len() as u64;
+    let minutes = (to - from).div_ceil(60_000_000_000);
+    lab.expect(flaps <= 4 * minutes, || format!("{flaps} flaps per node in {minutes} minutes"));
+    lab.remark(format!("p99.9 {p999:.1} ms, {transitions} changes of breakers"));
+}
+
+/// F6.
+pub fn replies_lost(mut lab: Lab) -> Outcome {
+    let scene = begin(&mut lab);
+    let from = lab.now();
+    scene.proxy.set_only(Direction::Replies, Mode::Drop);
+    for _ in 0..10 {
+        let _ = lab.ask(0, "tally", "once");
+    }
+    lab.pause(1000);
+    let to = lab.now();
+    scene.proxy.set(Mode::Pass);
+    lab.expect_return(Duration::from_secs(8));
+    let charged = charged(&mut lab, "once");
+    lab.expect(charged <= 10, || format!("E11: 10 requests, {charged} charges"));
+    lab.remark(format!("10 requests without a reply, {charged} of them charged"));
+    end(lab, scene, |lab| lab.expect_outage(from, to))
+}
+
+/// F7.
+pub fn black_hole(mut lab: Lab) -> Outcome {
+    let scene = begin(&mut lab);
+    let descriptors = lab.nodes[0].descriptors();
+    let from = lab.now();
+    scene.proxy.set(Mode::Drop);
+    lab.pause(2500);
+    let to = lab.now();
+    scene.proxy.set(Mode::Pass);
+    lab.expect_return(Duration::from_secs(8));
+    let is_back = |lab: &Lab| lab.nodes[0].descriptors() <= descriptors + 3;
+    let returned = crate::patience::try_until(Duration::from_secs(5), || is_back(&lab));
+    let now = lab.nodes[0].descriptors();
+    lab.expect(returned.is_some(), || format!("{now} descriptors, {descriptors} before"));
+    end(lab, scene, |lab| lab.expect_outage(from, to))
+}
+
+/// F8.
+pub fn reset_mid_reply(mut lab: Lab) -> Outcome {
+    let scene = begin(&mut lab);
+    let from = lab.now();
+    for _ in 0..15 {
+        scene.proxy.set_only(Direction::Replies, Mode::Reset);
+        lab.pause(60);
+        scene.proxy.set(Mode::Pass);
+        lab.pause(100);
+    }
+    let to = lab.now();
+    lab.expect_return(Duration::from_secs(8));
+    lab.remark(format!("{} connections in all", scene.proxy.accepted()));
+    // That every answer is about the rule that was asked, the judge looks at for all of them.
+    end(lab, scene, |lab| lab.expect_quick(from, to))
+}
+
+/// F9.
+pub fn trickle(mut lab: Lab) -> Outcome {
+    let scene = begin(&mut lab);
+    let from = lab.now();
+    scene.proxy.set_only(Direction::Replies, Mode::Trickle(1));
+    lab.pause(2000);
+    let to = lab.now();
+    scene.proxy.set(Mode::Pass);
+    lab.expect_return(Duration::from_secs(8));
+    end(lab, scene, |lab| lab.expect_outage(from, to))
+}
+
+/// F10.
+pub fn refused(mut lab: Lab) -> Outcome {
+    let mut scene = begin(&mut lab);
+    let from = lab.now();
+    scene.proxy.refuse();
+    lab.pause(1500);
+    let to = lab.now();
+    scene.proxy.admit();
+    lab.expect_return(Duration::from_secs(8));
+    // A server that is gone behind a proxy that is not: now attempts can be counted.
+    scene.server.kill();
+    let (before, gone) = (scene.proxy.accepted(), lab.now());
+    lab.pause(3000);
+    let attempts = scene.proxy.accepted() - before;
+    let most = 20 * 3 * lab.nodes.len() as u64;
+    lab.expect(attempts <= most, || format!("{attempts} attempts to connect in 3 s, at most {most}"));
+    lab.remark(format!("{attempts} attempts to connect in 3 s by two nodes"));
+    scene.server.restart();
+    let back = lab.now();
+    lab.lost(gone, back);
+    lab.expect_return(Duration::from_secs(8));
+    end(lab, scene, |lab| lab.expect_outage(from, to))
+}

@@ -1,0 +1,116 @@
+//! The fast rows of the fault matrix, each named after its row; `script/faults` runs all of them.
+//!
+//! Every row has a fleet, servers and a load of its own, and two cores: they take turns, so that one row's load is not
+//! another one's slow store.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use tollgate_testkit::Config;
+use tollgate_testkit::faults::{self, Lab, Outcome};
+
+static TURN: Mutex<()> = Mutex::new(());
+
+fn tollgate() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_tollgate"))
+}
+
+/// Runs a row, and fails with everything that was not as it should be.
+#[track_caller]
+fn holds(id: &str) {
+    let row = faults::find(id).unwrap();
+    let (outcome, took) = {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        faults::run(row, tollgate())
+    };
+    let Outcome { admitted, bound, broken, remarks, .. } = outcome;
+    println!("{id}: {admitted} of {bound} in {took:?}; {}", remarks.join("; "));
+    assert!(broken.is_empty(), "{id}, {}:\n  {}", row.title, broken.join("\n  "));
+}
+
+/// Defines one test per row.
+macro_rules! rows {
+    ($($name:ident $id:literal)*) => {
+        $(#[test]
+        fn $name() {
+            holds($id);
+        })*
+
+        #[test]
+        fn every_fast_row_is_a_test() {
+            let tested = [$($id),*];
+            let fast = faults::ROWS.iter().filter(|row| row.speed == faults::Speed::Fast);
+            let missing: Vec<&str> = fast.map(|row| row.id).filter(|id| !tested.contains(id)).collect();
+            assert_eq!(missing, [""; 0]);
+        }
+    };
+}
+
+rows! {
+    f01_redis_kill "F1"
+    f02_redis_back_empty "F2"
+    f03_redis_sigstop "F3"
+    f04_latency "F4"
+    f05_jitter "F5"
+    f06_reply_lost "F6"
+    f07_black_hole "F7"
+    f08_reset_mid_reply "F8"
+    f09_trickle "F9"
+    f10_connection_refused "F10"
+    f12_node_kill "F12"
+    f21_flushall "F21"
+    f22_script_flush "F22"
+    f23_out_of_memory "F23"
+    f24_evicting_policy "F24"
+    f26_no_replicas "F26"
+    f27_busy "F27"
+    f28_loading "F28"
+    f29_password_changed "F29"
+    f30_too_many_clients "F30"
+    f34_store_clock_ahead "F34"
+    f36_node_clocks "F36"
+    f57_key_flood "F57"
+    f59_herd "F59"
+    f60_rolling_restart "F60"
+    fleet_of_five "fleet-short"
+}
+
+/// A lab with nodes that share nothing.
+fn apart(nodes: usize) -> Lab {
+    let mut lab = Lab::new(tollgate());
+    for number in 1..=nodes {
+        lab.start_node(&format!("n{number}"), "memory");
+    }
+    let load = lab.load(4);
+    lab.pause(1500);
+    lab.stop(load);
+    lab
+}
+
+#[test]
+fn the_lab_finds_nothing_wrong_with_one_node() {
+    let mut lab = apart(1);
+    lab.expect_alive(1);
+    let outcome = lab.conclude();
+    assert_eq!(outcome.broken, [""; 0]);
+    assert!(outcome.admitted > 0 && outcome.admitted <= outcome.bound && outcome.decisions > 500, "{outcome:?}");
+}
+
+#[test]
+fn the_lab_finds_nodes_that_share_nothing() {
+    let outcome = apart(2).conclude();
+    let found = |promise: &str| outcome.broken.iter().any(|broken| broken.contains(promise));
+    assert!(found("P2: ") && found("P3: ") && found("P4: "), "{:?}", outcome.broken);
+}
+
+#[test]
+fn the_lab_finds_one_admission_too_many() {
+    let mut lab = apart(1);
+    let limit = Config::FixedWindow { limit: 49, window: 2_000_000_000, offset: 0 };
+    assert_eq!(lab.promises[0].rule, "window");
+    lab.promises[0].limit = limit;
+    let broken = lab.conclude().broken;
+    assert!(broken.iter().any(|broken| broken.contains("50 admitted, at most 49 (P1: aligned window)")), "{broken:?}");
+}
