@@ -31,4 +31,4 @@ for i = 1, #listed do
   local kind, k, ws, wn, ch, cl, ts, tn = unpack(listed[i])
   if kind == 3 then
     local log = {ws = ws, wn = wn}
-    local chunk, from = call('LRANGE', KEYS[k], 0, 31), 0
+    local chunk, from = call('LRANGE', KEYS[k], 0, 7), 0
