@@ -167,6 +167,26 @@ async fn f04_a_slow_server_that_is_fast_enough_is_still_asked() {
     assert_eq!(used(&primary, 1).await, 10);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f05_jitter_makes_nobody_wait_and_nothing_flap() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let primary = warm(config(proxy.port)).await;
+    proxy.set(Mode::JitterRequests(Duration::from_millis(200)));
+    let (began, mut asked, mut late) = (Instant::now(), 0, 0);
+    while began.elapsed() < Duration::from_secs(8) {
+        let before = Instant::now();
+        let _ = take(&primary, consume(1), WITHIN).await;
+        asked += 1;
+        late += u32::from(before.elapsed() > Duration::from_millis(50));
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert!(late * 1000 <= asked, "{late} of {asked} took more than 50 ms");
+    let openings = primary.stats().openings;
+    assert!((1..=5).contains(&openings), "{openings} openings");
+    proxy.set(Mode::Pass);
+}
+
 #[tokio::test]
 async fn a_caller_without_patience_costs_nobody_the_connection() {
     let server = Server::start();
