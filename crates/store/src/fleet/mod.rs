@@ -7,12 +7,16 @@
 //! | async | this node, by what it knows; the store is told behind | a call per interval | unbounded, measured |
 //! | local | this node, by its share | nothing | nothing, if the nodes are as many as configured |
 //!
-//! Around all of them lies the [deny cache](deny): a key that is refused until a known moment is refused here.
+//! Around all of them lies the deny cache: a key that is refused until a known moment is refused here.
 //!
 //! A lease may be spent without asking because asking came first: the store debited its units when it granted them.
 //! They are spent within the lease's lifetime τ, counted on this node's clock from before the question was sent, so a
 //! unit is never spent later than τ after its debit, and those of a window never after the window. In any span t no more
 //! passes than was debited in it, `B + r·t`, and what was held when it began.
+//!
+//! A leased bucket that was found empty is left alone for 25 to 50 ms while its units gather, where they come back faster
+//! than that: who is refused meanwhile is told to wait until then. So a hot key beyond its limit costs a call per pace
+//! instead of a call per unit, and loses nothing, because the units wait in the bucket.
 //!
 //! [`Fleet`] starts no task and knows no runtime: whoever runs it calls [`Fleet::upkeep`] every 50 ms or so, and
 //! [`Fleet::close`] before the process ends.
@@ -304,7 +308,7 @@ impl<S: Store> Store for Fleet<S> {
     }
 
     fn nodes(&self) -> Option<u64> {
-        Some(self.nodes_or_configured())
+        self.inner.nodes()
     }
 }
 
