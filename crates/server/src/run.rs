@@ -223,7 +223,7 @@ fn shared(
         settlements: Settlements::default(),
         explains: Semaphore::new(1),
         in_batches: Semaphore::new(IN_BATCHES_MAX),
-        probe: Probe::new(engine_config(config).within),
+        probe: Probe::default(),
     };
     Ok((shared, reloader))
 }

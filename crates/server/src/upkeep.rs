@@ -14,11 +14,10 @@ use tollgate_store::Store;
 use tracing::{error, info};
 
 use crate::api::Shared;
-use crate::backend::Watch;
 use crate::config::Config;
 use crate::feed::Reloader;
 use crate::net::tls::Tls;
-use crate::telemetry::Lines;
+use crate::telemetry::{Lines, Quiet};
 
 /// How often certificates and tokens are looked at, and a few buckets swept.
 const EVERY: Duration = Duration::from_secs(1);
@@ -52,10 +51,12 @@ impl Upkeep {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stamps = self.stamps();
+        let quiet = Quiet::new(1);
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
                     self.shared.engine.store().sweep();
+                    self.agree(&quiet).await;
                     let now = self.stamps();
                     if now != stamps {
                         self.reread();
@@ -69,6 +70,19 @@ impl Upkeep {
                     self.reread();
                 }
             }
+        }
+    }
+
+    async fn agree(&self, quiet: &Quiet) {
+        if self.shared.engine.store().agrees().await {
+            return;
+        }
+        if let Some(unsaid) = quiet.admit("secret") {
+            error!(
+                unsaid,
+                "the store has another secret than this node: nodes that started after it lost its data count apart; \
+                 restart this one, and give all nodes the same secret_file so that it does not happen again"
+            );
         }
     }
 
@@ -89,18 +103,13 @@ impl Upkeep {
     }
 }
 
-/// Tends a shared store, and tells the log how it is.
+/// Tends a shared store. That it is away or back is told by whoever notices.
 async fn tend(shared: &Shared) {
     let mut ticks = interval(TEND_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut watch = Watch::default();
     loop {
         ticks.tick().await;
-        let store = shared.engine.store();
-        store.tend().await;
-        if let Some(figures) = store.figures() {
-            watch.look(&figures, shared.clock.now());
-        }
+        shared.engine.store().tend().await;
     }
 }
 

@@ -81,10 +81,17 @@ impl RedisStore {
 
     /// The secret that hides keys and signs receipts: the one in the store, made by whichever node came first.
     pub async fn secret(&self) -> Result<[u8; 16], StoreError> {
+        let fresh = u128::from(lot::random()) << 64 | u128::from(lot::random());
+        self.agree_on(fresh.to_be_bytes()).await
+    }
+
+    /// Puts this secret where nodes look for it, unless there is one; answers the one that is there. A store that lost
+    /// its data lost the secret too: whoever still knows it puts it back before a new node makes another.
+    pub async fn agree_on(&self, secret: [u8; 16]) -> Result<[u8; 16], StoreError> {
         let slot = if self.topology.is_split() { crate::key::slot_of(b"AAA") } else { 0 };
         let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
-        let fresh = format!("{:016x}{:016x}", lot::random(), lot::random());
-        let commands: [&[&[u8]]; 2] = [&[b"SET", SECRET_KEY, fresh.as_bytes(), b"NX"], &[b"GET", SECRET_KEY]];
+        let own = format!("{:032x}", u128::from_be_bytes(secret));
+        let commands: [&[&[u8]]; 2] = [&[b"SET", SECRET_KEY, own.as_bytes(), b"NX"], &[b"GET", SECRET_KEY]];
         let replies = primary.pipeline(&commands, self.shared.config.connect_timeout).await?;
         let text = replies.get(1).and_then(|reply| reply.text()).and_then(|text| std::str::from_utf8(text).ok());
         let secret = text.filter(|text| text.len() == 32).and_then(|text| u128::from_str_radix(text, 16).ok());

@@ -14,21 +14,22 @@ pub(super) async fn ready(shared: &Shared, surface: Surface, reply: &mut Reply) 
     if shared.drain.has_begun() {
         return say(503, "{\"ready\":false,\"reason\":\"draining\"}", reply);
     }
-    let shards = shared.probe.look(shared.engine.store()).await;
-    if shards.is_empty() {
+    let Some(shards) = shared.probe.look(shared.engine.store()).await else {
         return say(200, "{\"ready\":true}", reply);
+    };
+    let degraded = shards.is_empty() || shards.iter().any(|shard| shard.state != ShardState::Up);
+    let told: Vec<String> = shards.iter().enumerate().map(|(number, shard)| told(number, shard, surface)).collect();
+    let store = told.join(",");
+    say(200, &format!("{{\"ready\":true,\"degraded\":{degraded},\"store\":[{store}]}}"), reply);
+}
+
+/// One server. Where it is, and why it does not answer, is for operators.
+fn told(number: usize, shard: &Probed, surface: Surface) -> String {
+    let Probed { address, state, error } = shard;
+    let start = format!("{{\"shard\":{number},\"state\":\"{}\"", state.name());
+    match (surface, error) {
+        (Surface::Data, _) => format!("{start}}}"),
+        (Surface::Admin, None) => format!("{start},\"address\":{}}}", json!(address)),
+        (Surface::Admin, Some(error)) => format!("{start},\"address\":{},\"error\":{}}}", json!(address), json!(error)),
     }
-    let degraded = shards.iter().any(|shard| shard.state != ShardState::Up);
-    let shards = shards.iter().enumerate().map(|(number, shard)| {
-        let Probed { address, state, error } = shard;
-        let mut told = json!({ "shard": number, "state": state.name() });
-        // Where servers are, and what they say, is for operators.
-        if let (Surface::Admin, Some(told)) = (surface, told.as_object_mut()) {
-            told.insert("address".to_owned(), address.as_str().into());
-            told.extend(error.as_ref().map(|error| ("error".to_owned(), error.as_str().into())));
-        }
-        told
-    });
-    let told = json!({ "ready": true, "degraded": degraded, "store": shards.collect::<Vec<_>>() });
-    say(200, &told.to_string(), reply);
 }

@@ -6,30 +6,45 @@
 mod figures;
 mod open;
 mod probe;
-mod stand_in;
-mod watch;
 
+use std::fmt;
 use std::sync::Arc;
 
 use tollgate_core::{Charge, Clock, Receipt, Span};
-use tollgate_store::{Memory, MemoryConfig, MemoryStats, Outcomes, Store, StoreError, Taken};
+use tollgate_store::{Fleet, Memory, MemoryConfig, MemoryStats, Outcomes, Store, StoreError, Taken};
+use tollgate_store_redis::RedisStore;
 
 pub use open::redis_config;
 pub(crate) use open::{Opened, open};
 pub use probe::{Probe, Probed};
-pub use stand_in::{Finding, Grade, RedisConfig, StoreUrl, check};
-pub(crate) use watch::Watch;
 
 use crate::telemetry::StoreFigures;
-use stand_in::{Fleet, RedisStore};
 
 /// The store of a server.
 #[derive(Debug)]
 pub enum Backend {
     /// This process's memory: nobody shares it.
     Memory(Memory),
-    /// Redis or Valkey, with what this node may decide by itself in front.
-    Shared(Box<Fleet<RedisStore>>),
+    /// Redis or Valkey.
+    Shared(Box<Node>),
+}
+
+/// This node of a fleet.
+#[derive(Debug)]
+pub struct Node {
+    /// The servers that all nodes share, with what this one may decide by itself in front.
+    fleet: Fleet<RedisStore>,
+    /// The secret, if it came from the store.
+    secret: Option<Agreed>,
+}
+
+/// A secret that nodes agreed on through their store; never printed.
+struct Agreed([u8; 16]);
+
+impl fmt::Debug for Agreed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Agreed(…)")
+    }
 }
 
 impl Backend {
@@ -40,9 +55,18 @@ impl Backend {
 
     /// Does a little of what has to be done now and then; worth calling every 50 ms.
     pub async fn tend(&self) {
-        if let Backend::Shared(fleet) = self {
-            fleet.upkeep().await;
+        if let Backend::Shared(node) = self {
+            node.fleet.upkeep().await;
         }
+    }
+
+    /// Sees to it that nodes that start later find the secret of this one, although the store may have lost it. False if
+    /// they find another: they and we do not count together.
+    pub async fn agrees(&self) -> bool {
+        let Backend::Shared(node) = self else { return true };
+        let Some(Agreed(own)) = node.secret else { return true };
+        let kept = node.fleet.inner().agree_on(own).await;
+        kept.is_err() || kept == Ok(own) // a store that is away says nothing
     }
 
     /// Drops a few buckets that equal unused ones; worth calling every second.
@@ -54,9 +78,9 @@ impl Backend {
 
     /// Gives back what this node holds for itself, and says goodbye.
     pub async fn close(&self) {
-        if let Backend::Shared(fleet) = self {
-            fleet.close().await;
-            fleet.inner().close().await;
+        if let Backend::Shared(node) = self {
+            node.fleet.close().await;
+            node.fleet.inner().close().await;
         }
     }
 
@@ -72,7 +96,7 @@ impl Backend {
     pub fn figures(&self) -> Option<StoreFigures> {
         match self {
             Backend::Memory(_) => None,
-            Backend::Shared(fleet) => Some(figures::of(fleet)),
+            Backend::Shared(node) => Some(figures::of(&node.fleet)),
         }
     }
 }
@@ -85,7 +109,7 @@ impl Store for Backend {
     async fn take(&self, charges: &[Charge], within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         match self {
             Backend::Memory(memory) => Ok(memory.take_now(charges, outcomes)),
-            Backend::Shared(fleet) => fleet.take(charges, within, outcomes).await,
+            Backend::Shared(node) => node.fleet.take(charges, within, outcomes).await,
         }
     }
 
@@ -93,14 +117,14 @@ impl Store for Backend {
     fn try_take(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Option<Taken> {
         match self {
             Backend::Memory(memory) => Some(memory.take_now(charges, outcomes)),
-            Backend::Shared(fleet) => fleet.try_take(charges, outcomes),
+            Backend::Shared(node) => node.fleet.try_take(charges, outcomes),
         }
     }
 
     async fn give_back(&self, receipts: &[Receipt]) -> Result<usize, StoreError> {
         match self {
             Backend::Memory(memory) => Ok(memory.give_back_now(receipts)),
-            Backend::Shared(fleet) => fleet.give_back(receipts).await,
+            Backend::Shared(node) => node.fleet.give_back(receipts).await,
         }
     }
 
@@ -110,7 +134,7 @@ impl Store for Backend {
                 memory.forget_now(buckets);
                 Ok(())
             }
-            Backend::Shared(fleet) => fleet.forget(buckets).await,
+            Backend::Shared(node) => node.fleet.forget(buckets).await,
         }
     }
 
@@ -122,7 +146,7 @@ impl Store for Backend {
     fn nodes(&self) -> Option<u64> {
         match self {
             Backend::Memory(_) => None,
-            Backend::Shared(fleet) => fleet.nodes(),
+            Backend::Shared(node) => node.fleet.nodes(),
         }
     }
 }

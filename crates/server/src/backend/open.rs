@@ -7,18 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use tokio::time::timeout;
 use tollgate_core::{Clock, Span};
-use tracing::{error, info, warn};
+use tollgate_store::{Fleet, FleetConfig};
+use tollgate_store_redis::check::Level;
+use tollgate_store_redis::{Finding, Login, Password, RedisConfig, RedisStore, StoreUrl, check};
+use tracing::{debug, error, info, warn};
 
-use super::Backend;
-use super::stand_in::{
-    Finding, Fleet, FleetConfig, Grade, Login, Password, RedisConfig, RedisStore, StartError, StoreUrl,
-};
+use super::{Agreed, Backend, Node};
 use crate::config::{Config, StorePlace, StoreSettings};
 use crate::keys::{self, Keys};
 
 /// How long the first contact may take before the start fails, or goes on without the store.
-const FIRST_CONTACT: Span = Span::from_secs(3);
+const FIRST_CONTACT: Span = Span::from_secs(2);
+/// How long it may take to look at the store from all sides.
+const LOOK_WITHIN: Duration = Duration::from_secs(5);
 /// Longest password that is read.
 const PASSWORD_BYTES_MAX: u64 = 4096;
 
@@ -34,35 +37,48 @@ pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Opene
     let StorePlace::Shared(url) = &config.store.place else { return Opened::in_memory(config, clock) };
     let own = config.secret_file.as_deref().map(|path| Keys::read(Some(path))).transpose()?;
     let redis = redis_config(url, &config.store, node_name(config)?)?;
-    let store = RedisStore::start(redis, clock.clone());
-    match store.ready(FIRST_CONTACT).await {
-        Ok(findings) => findings.iter().for_each(tell),
-        Err(StartError::Unsuitable(findings)) => bail!(unsuitable(url, &findings)),
-        Err(StartError::Unreachable(why)) if own.is_some() => {
-            error!(store = %url, why, "the store cannot be reached: started without it, limits are kept by policy");
+    let store = RedisStore::start(redis.clone(), clock.clone());
+    let decides = store.ready(FIRST_CONTACT).await;
+    let findings = timeout(LOOK_WITHIN, check(&redis)).await.unwrap_or_default();
+    let problems = problems(&findings);
+    match decides {
+        Ok(()) if problems.is_empty() => findings.iter().for_each(tell),
+        // There is nothing to wait for: it answers, and is not what it should be.
+        _ if !problems.is_empty() && is_reached(&store) => bail!("the store {url} cannot be used:{problems}"),
+        decides => {
+            let why = decides.err().map(|error| error.to_string()).unwrap_or_default();
+            match own {
+                Some(_) => {
+                    error!(store = %url, "the store cannot be reached: started without it, limits are kept by policy: {why}");
+                }
+                None => bail!(
+                    "cannot reach the store {url}: {why}{problems}\nStart it, or correct `store`. To start without it, give \
+                     all nodes the same secret_file (openssl rand -hex 32 > secret): otherwise their secret comes from the \
+                     store"
+                ),
+            }
         }
-        Err(StartError::Unreachable(why)) => bail!(
-            "cannot reach the store {url}: {why}; start it or correct `store`. To start without it, give all nodes the same \
-             secret_file (openssl rand -hex 32 > secret): otherwise the secret that they share comes from the store"
-        ),
     }
-    let keys = match own {
-        Some(keys) => keys,
+    let (keys, secret) = match own {
+        Some(keys) => (keys, None),
         None => {
             let secret = store.secret().await;
-            Keys::of(
-                &secret.map_err(|error| anyhow!("cannot get the secret of the nodes from the store {url}: {error}"))?,
-            )
+            let secret =
+                secret.map_err(|error| anyhow!("cannot get the secret of the nodes from the store {url}: {error}"))?;
+            (Keys::of(&secret), Some(Agreed(secret)))
         }
     };
-    let StoreSettings { deny_cache_ttl, lease_ttl, async_interval, .. } = config.store;
+    let StoreSettings { deny_cache_ttl, lease_ttl, async_interval, nodes, .. } = config.store;
     let fleet = FleetConfig {
+        nodes: nodes.map_or(1, |nodes| nodes as u64),
         deny_cache_ttl: span(deny_cache_ttl),
         lease_ttl: span(lease_ttl),
         async_interval: span(async_interval),
+        ..FleetConfig::default()
     };
+    info!(store = %url, "buckets are shared");
     let fleet = Fleet::new(store, fleet, clock.clone());
-    Ok(Opened { backend: Backend::Shared(Box::new(fleet)), keys, clock })
+    Ok(Opened { backend: Backend::Shared(Box::new(Node { fleet, secret })), keys, clock })
 }
 
 impl Opened {
@@ -77,7 +93,8 @@ impl Opened {
 pub fn redis_config(url: &StoreUrl, settings: &StoreSettings, node: String) -> Result<RedisConfig> {
     let mut url = url.clone();
     if let Some(path) = &settings.password_file {
-        url.login = Some(Login { user: None, password: password(path)? });
+        let user = url.login.and_then(|login| login.user);
+        url.login = Some(Login { user, password: password(path)? });
     }
     let StoreSettings { connections, ca, insecure_tls, require_noeviction, nodes, .. } = settings.clone();
     Ok(RedisConfig {
@@ -109,18 +126,23 @@ fn password(path: &Path) -> Result<Password> {
     }
 }
 
+/// True if every server was logged in to.
+fn is_reached(store: &RedisStore) -> bool {
+    let primaries = store.stats().primaries;
+    !primaries.is_empty() && primaries.iter().all(|(health, _)| health.connected)
+}
+
 fn tell(finding: &Finding) {
-    let Finding { grade, what, help } = finding;
-    match grade {
-        Grade::Good => info!("store: {what}"),
-        Grade::Note | Grade::Problem => warn!("store: {what}; {help}"),
+    let Finding { level, what, help } = finding;
+    match level {
+        Level::Ok => debug!("store: {what}"),
+        Level::Warning | Level::Problem => warn!("store: {what}; {help}"),
     }
 }
 
-fn unsuitable(url: &StoreUrl, findings: &[Finding]) -> String {
-    let problems = findings.iter().filter(|finding| finding.grade == Grade::Problem);
-    let problems = problems.map(|Finding { what, help, .. }| format!("\n  {what}; {help}"));
-    format!("the store {url} cannot be used:{}", problems.collect::<String>())
+fn problems(findings: &[Finding]) -> String {
+    let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
+    problems.map(|Finding { what, help, .. }| format!("\n  {what}; {help}")).collect()
 }
 
 fn span(duration: Duration) -> Span {

@@ -6,8 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use tollgate_rules::problem::Fault;
-
-use crate::backend::StoreUrl;
+use tollgate_store_redis::{Login, Password, StoreUrl};
 
 /// Settings of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +45,7 @@ impl Default for StoreSettings {
             place: StorePlace::Memory,
             timeout: Duration::from_millis(25),
             decision_deadline: Duration::from_millis(50),
-            connections: 2,
+            connections: 1,
             ca: None,
             insecure_tls: false,
             password_file: None,
@@ -79,15 +78,35 @@ impl FromStr for StorePlace {
         if text == MEMORY {
             return Ok(StorePlace::Memory);
         }
+        let (user, url) = split_user(text);
         // Says where it goes wrong and never what stands there: it may be a password.
-        text.parse().map(StorePlace::Shared).map_err(|error| {
+        let url = url.parse::<StoreUrl>().map_err(|error| {
             let help = match text.contains("://") {
                 true => error.help.to_owned(),
                 false => format!("write `{MEMORY}`, or a URL: {}", error.help),
             };
             Fault::new(format!("not a store: {} (character {})", error.what, error.at), help)
-        })
+        })?;
+        let named = user.map(|user| Login { user: Some(user), password: Password::new(String::new()) });
+        Ok(StorePlace::Shared(StoreUrl { login: named.or(url.login.clone()), ..url }))
     }
+}
+
+/// A user without a password, whose password is in a file, and the URL without them. A name with odd characters is left
+/// to whoever reads URLs.
+fn split_user(text: &str) -> (Option<String>, String) {
+    let is_plain =
+        |user: &str| !user.is_empty() && user.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
+    let split = text.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?)));
+    match split {
+        Some((scheme, (user, rest))) if is_plain(user) => (Some(user.to_owned()), format!("{scheme}://{rest}")),
+        _ => (None, text.to_owned()),
+    }
+}
+
+/// True if there is a password to go with the user.
+fn has_password(login: &Login) -> bool {
+    login.password != Password::new(String::new())
 }
 
 /// Without passwords.
@@ -95,7 +114,10 @@ impl fmt::Display for StorePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StorePlace::Memory => f.write_str(MEMORY),
-            StorePlace::Shared(url) => write!(f, "{url}"),
+            StorePlace::Shared(url) => match &url.login {
+                Some(login) if !has_password(login) => f.write_str(&url.to_string().replacen(":…@", "@", 1)),
+                _ => write!(f, "{url}"),
+            },
         }
     }
 }
@@ -111,7 +133,8 @@ impl StoreSettings {
         let is_odd = |name: &str| match &self.place {
             StorePlace::Memory => Some(("the store is in memory", "name a shared store with `store`")),
             StorePlace::Shared(url) if name == "store_password_file" => {
-                url.login.is_some().then_some(("the store's URL has a password", "leave one of the two out"))
+                let known = url.login.as_ref().is_some_and(has_password);
+                known.then_some(("the store's URL has a password", "leave one of the two out"))
             }
             StorePlace::Shared(url) => {
                 (!url.tls).then_some(("the store's URL asks for no TLS", "write rediss://, with two s"))
@@ -121,7 +144,14 @@ impl StoreSettings {
             let (why, help) = is_odd(name)?;
             Some((name, Fault::new(format!("{name} is set, and {why}"), help)))
         });
-        odd.collect()
+        odd.chain(self.user_without_password()).collect()
+    }
+
+    fn user_without_password(&self) -> Option<(&'static str, Fault)> {
+        let StorePlace::Shared(StoreUrl { login: Some(login), .. }) = &self.place else { return None };
+        let help = "write user:password@ or :password@, or set store_password_file";
+        (!has_password(login) && self.password_file.is_none())
+            .then(|| ("store", Fault::new("the URL names a user and no password", help)))
     }
 }
 

@@ -30,20 +30,24 @@ pub struct StoreFigures {
 pub struct ShardFigures {
     /// Where it is.
     pub address: String,
-    /// One of the slots that it keeps; zero if it keeps all.
-    pub slot: u16,
     /// Whether it is asked.
     pub state: ShardState,
-    /// How often that changed.
-    pub transitions: u64,
-    /// Connections made after the first.
-    pub reconnects: u64,
+    /// How often it was found to be away.
+    pub openings: u64,
+    /// Attempts to connect.
+    pub connects: u64,
+    /// Of those, how many failed.
+    pub connect_failures: u64,
+    /// Connections that were given up.
+    pub broken: u64,
     /// Script calls sent.
     pub calls: u64,
     /// Checks that they decided.
     pub checks: u64,
     /// Calls sent again, because the first was proven not to have been executed.
     pub resent: u64,
+    /// Scripts sent anew, because the server had forgotten them.
+    pub reloads: u64,
     /// Failures by class.
     pub errors: Vec<(&'static str, u64)>,
     /// Times the server was found to have lost its data.
@@ -111,8 +115,12 @@ pub struct OwnFigures {
     pub deny_cache_hits: u64,
     /// Refusals remembered.
     pub deny_cache_entries: u64,
+    /// Units decided here that the store does not know of yet.
+    pub async_pending: u64,
     /// Units that `consistency: async` let pass above the limit.
     pub async_excess: u64,
+    /// Calls of the shared store, for whatever reason.
+    pub calls: u64,
 }
 
 /// A counter that every shard has: its name, its help, and where it stands.
@@ -134,12 +142,13 @@ impl StoreFigures {
         page.histograms("tollgate_redis_latency_seconds", help, latency)?;
         let batches = each().map(|(labels, shard)| (labels, &shard.batches));
         page.histograms("tollgate_redis_checks_per_call", "Checks decided by one script call", batches)?;
-        let counters: [Count; 3] = [
+        let counters: [Count; 4] = [
             ("tollgate_redis_calls", "Script calls sent", |shard| shard.calls),
             ("tollgate_redis_checks", "Checks decided by script calls", |shard| shard.checks),
             ("tollgate_redis_resent", "Script calls sent again, proven not to have been executed", |shard| {
                 shard.resent
             }),
+            ("tollgate_redis_script_reloads", "Scripts sent anew, forgotten by the server", |shard| shard.reloads),
         ];
         for (name, help, of) in counters {
             page.counters(name, help, each().map(|(labels, shard)| (labels, of(shard))))?;
@@ -163,9 +172,11 @@ impl StoreFigures {
             figures.errors.iter().map(move |(class, count)| ([shard, ("error", *class)], *count))
         });
         page.counters("tollgate_redis_errors", "Failures of the store by class", errors)?;
-        let counters: [Count; 4] = [
-            ("tollgate_redis_breaker_transitions", "Changes of the breaker", |shard| shard.transitions),
-            ("tollgate_redis_reconnects", "Connections made after the first", |shard| shard.reconnects),
+        let counters: [Count; 6] = [
+            ("tollgate_redis_breaker_openings", "Times a server was found to be away", |shard| shard.openings),
+            ("tollgate_redis_connects", "Attempts to connect", |shard| shard.connects),
+            ("tollgate_redis_connect_failures", "Attempts to connect that failed", |shard| shard.connect_failures),
+            ("tollgate_redis_connections_broken", "Connections that were given up", |shard| shard.broken),
             ("tollgate_store_epoch_changes", "Times a server lost its data", |shard| shard.epoch_changes),
             ("tollgate_store_clock_steps", "Times the clock of a server stepped", |shard| shard.clock_steps),
         ];
@@ -203,6 +214,12 @@ impl OwnFigures {
         )?;
         page.counter("tollgate_deny_cache_hits", "Checks refused without asking the store", self.deny_cache_hits)?;
         page.gauge("tollgate_deny_cache_entries", "Refusals remembered by this node", self.deny_cache_entries)?;
+        page.gauge(
+            "tollgate_async_pending",
+            "Units decided here that the store does not know of yet",
+            self.async_pending,
+        )?;
+        page.counter("tollgate_store_calls", "Calls of the shared store, for whatever reason", self.calls)?;
         page.counter("tollgate_async_excess", "Units let pass above the limit by consistency: async", self.async_excess)
     }
 }
@@ -220,10 +237,12 @@ mod tests {
     fn every_figure_is_on_the_page_and_labels_are_those_of_servers() {
         let shard = |address: &str, state, first| ShardFigures {
             address: address.to_owned(),
-            slot: 0,
             state,
-            transitions: first,
-            reconnects: first + 1,
+            openings: first,
+            connects: first + 1,
+            connect_failures: 0,
+            broken: 0,
+            reloads: 0,
             calls: first + 2,
             checks: first + 3,
             resent: first + 4,
@@ -262,8 +281,10 @@ mod tests {
             "tollgate_redis_errors_total{shard=\"1\",error=\"timeout\"} 205",
             "tollgate_redis_breaker{shard=\"0\",address=\"a:1\"} 0",
             "tollgate_redis_breaker{shard=\"1\",address=\"b:2\"} 2",
-            "tollgate_redis_breaker_transitions_total{shard=\"0\"} 100",
-            "tollgate_redis_reconnects_total{shard=\"0\"} 101",
+            "tollgate_redis_breaker_openings_total{shard=\"0\"} 100",
+            "tollgate_redis_connects_total{shard=\"0\"} 101",
+            "tollgate_redis_connections_broken_total{shard=\"0\"} 0",
+            "tollgate_redis_script_reloads_total{shard=\"0\"} 0",
             "tollgate_store_epoch_changes_total{shard=\"0\"} 106",
             "tollgate_store_clock_steps_total{shard=\"0\"} 107",
             "tollgate_redis_waiting{shard=\"0\"} 108",
@@ -276,7 +297,9 @@ mod tests {
             "tollgate_lease_units 6",
             "tollgate_lease_units_stranded_total 0",
             "tollgate_deny_cache_hits_total 0",
+            "tollgate_async_pending 0",
             "tollgate_async_excess_total 7",
+            "tollgate_store_calls_total 0",
             "tollgate_fallback_decisions_total{policy=\"local\"} 0",
         ] {
             assert!(text.lines().any(|own| own == line), "{line} is missing in\n{text}");

@@ -3,5 +3,6 @@
 mod away;
 mod checks;
 mod receipts;
+#[allow(dead_code, reason = "shared with the suite of a fleet")]
 mod rig;
 mod surfaces;

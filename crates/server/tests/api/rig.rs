@@ -7,10 +7,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tollgate_server::api::Surface;
 use tollgate_server::config::Config;
-use tollgate_server::net::Address;
+use tollgate_server::net::{Address, Drain};
 use tollgate_server::run::Server;
 
 /// A server that ends with the test.
@@ -18,6 +19,8 @@ pub struct Rig {
     pub data: Vec<Address>,
     pub admin: Address,
     pub dir: TempDir,
+    drain: Drain,
+    served: JoinHandle<usize>,
 }
 
 /// What came back.
@@ -51,9 +54,14 @@ impl Rig {
             server.addresses().into_iter().partition(|(surface, _)| *surface == Surface::Admin);
         let data = data.into_iter().map(|(_, address)| address).collect();
         let admin = admin.into_iter().map(|(_, address)| address).next().expect("an admin address");
+        let drain = server.drain();
+        Rig { data, admin, dir, drain, served: tokio::spawn(server.run()) }
+    }
 
-        tokio::spawn(server.run());
-        Rig { data, admin, dir }
+    /// Ends it as a signal does, and waits until it is over.
+    pub async fn end(self) {
+        self.drain.begin();
+        timeout(Duration::from_secs(20), self.served).await.expect("an end in time").expect("no panic");
     }
 
     /// Posts JSON to the data API.

@@ -188,16 +188,27 @@ impl<S: Store> Fleet<S> {
         Ok((taken, Sighting { store: taken.now, sent, came }))
     }
 
-    /// A request that is the shared store's alone.
+    /// Decides what the shared store has to be asked about.
+    async fn take_slowly(
+        &self,
+        charges: &[Charge],
+        within: Span,
+        outcomes: &mut Outcomes,
+    ) -> Result<Taken, StoreError> {
+        if is_shared(charges) {
+            return self.take_shared(charges, within, outcomes).await;
+        }
+        // In a box, so that those who are answered at once do not carry the room for it.
+        Box::pin(Work::begin(self, charges, self.clock.now(), true).finish(within, outcomes)).await
+    }
+
+    /// A request that is the shared store's alone, and of which too little is remembered.
     async fn take_shared(
         &self,
         charges: &[Charge],
         within: Span,
         outcomes: &mut Outcomes,
     ) -> Result<Taken, StoreError> {
-        if let Some(taken) = self.deny.check(charges, self.clock.now(), true, outcomes) {
-            return Ok(taken);
-        }
         let (taken, seen) = self.ask(charges, within, outcomes).await?;
         match taken.allowed {
             true => self.deny.refresh(charges, outcomes, seen),
@@ -231,17 +242,18 @@ impl<S: Store> Fleet<S> {
 }
 
 impl<S: Store> Store for Fleet<S> {
+    #[inline]
     async fn take(&self, charges: &[Charge], within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         outcomes.clear();
-        if charges.iter().all(|charge| Route::of(charge) == Route::Shared) {
-            return self.take_shared(charges, within, outcomes).await;
-        }
-        if let [charge] = charges
-            && let Some(taken) = self.quick(charge, true, outcomes)
-        {
+        let answered = match charges {
+            [charge] => self.quick(charge, true, outcomes),
+            many if is_shared(many) => self.deny.check(many, self.clock.now(), true, outcomes),
+            _ => None,
+        };
+        if let Some(taken) = answered {
             return Ok(taken);
         }
-        Work::begin(self, charges, self.clock.now(), true).finish(within, outcomes).await
+        self.take_slowly(charges, within, outcomes).await
     }
 
     #[inline]
@@ -294,6 +306,11 @@ impl<S: Store> Store for Fleet<S> {
     fn nodes(&self) -> Option<u64> {
         Some(self.nodes_or_configured())
     }
+}
+
+/// True if all of them are the shared store's.
+fn is_shared(charges: &[Charge]) -> bool {
+    charges.iter().all(|charge| Route::of(charge) == Route::Shared)
 }
 
 /// The same receipt, to be handed on instead of the one it was made from.

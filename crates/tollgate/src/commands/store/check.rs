@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
-use tollgate_server::backend::{Finding, Grade, redis_config};
+use tollgate_server::backend::redis_config;
 use tollgate_server::config::{StorePlace, StoreSettings};
+use tollgate_store_redis::Finding;
+use tollgate_store_redis::check::Level;
 
 use crate::exit::Exit;
 use crate::output::Output;
@@ -30,7 +32,7 @@ pub struct Args {
     /// Count a store that evicts buckets when it is full as a problem, not only as worth a warning
     #[arg(long)]
     require_noeviction: bool,
-    /// Print JSON: a list of findings with grade, what and help
+    /// Print JSON: a list of findings with level, what and help
     #[arg(long)]
     json: bool,
 }
@@ -70,8 +72,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let config = redis_config(&url, &settings, "tollgate-store-check".to_owned())?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
-    let findings = runtime.block_on(tollgate_server::backend::check(&config));
-    let fine = findings.iter().all(|finding| finding.grade != Grade::Problem);
+    let findings = runtime.block_on(tollgate_store_redis::check(&config));
+    let fine = findings.iter().all(|finding| finding.level != Level::Problem);
     match args.json {
         true => out.json(&findings.iter().map(as_json).collect())?,
         false => {
@@ -86,11 +88,11 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
 }
 
 fn text(finding: &Finding, palette: Palette) -> String {
-    let Finding { grade, what, help } = finding;
-    let word = match grade {
-        Grade::Good => palette.good("ok      "),
-        Grade::Note => palette.warn("warning "),
-        Grade::Problem => palette.bad("problem "),
+    let Finding { level, what, help } = finding;
+    let word = match level {
+        Level::Ok => palette.good("ok      "),
+        Level::Warning => palette.warn("warning "),
+        Level::Problem => palette.bad("problem "),
     };
     let mut text = format!("  {word}{}\n", visible(what));
     if !help.is_empty() {
@@ -100,11 +102,11 @@ fn text(finding: &Finding, palette: Palette) -> String {
 }
 
 fn as_json(finding: &Finding) -> Value {
-    let Finding { grade, what, help } = finding;
-    let grade = match grade {
-        Grade::Good => "ok",
-        Grade::Note => "warning",
-        Grade::Problem => "problem",
+    let Finding { level, what, help } = finding;
+    let level = match level {
+        Level::Ok => "ok",
+        Level::Warning => "warning",
+        Level::Problem => "problem",
     };
-    json!({ "grade": grade, "what": what, "help": help })
+    json!({ "level": level, "what": what, "help": help })
 }
