@@ -52,6 +52,9 @@ pub fn run(cores: &Cores, runtime: &Runtime, times: &Times, report: &mut Report)
         tally.errors,
         sum(|of| of.cpu) / 1e3 / tally.checks.max(1) as f64
     ));
+    if let Some(troubles) = tollgate::troubles(engine.store()) {
+        report.note(&format!("What kept the store from deciding: {troubles}."));
+    }
     let busiest = spent.iter().map(|of| part(|of| of.reads, of)).fold(0.0, f64::max) * PRIMARIES as f64;
     report.number("cluster: checks of the busiest primary, of an even share", Bound::AtMost(1.05), busiest);
     report.number("cluster: errors", Bound::AtMost(0.0), tally.errors as f64);

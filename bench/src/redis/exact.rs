@@ -47,6 +47,11 @@ pub fn run(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report)
     let field = Field { floor: Floor::new(redis, KEYS)?, one: engine(1)?, three: engine(3)? };
     let standings = peak(&field, redis, runtime, times, report);
     half(&field, redis, runtime, times, &standings, report);
+    for engine in [&field.one, &field.three] {
+        if let Some(troubles) = tollgate::troubles(engine.store()) {
+            report.note(&format!("What kept the store from deciding: {troubles}."));
+        }
+    }
     redis.flush();
     Ok(standings)
 }

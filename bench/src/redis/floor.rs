@@ -118,7 +118,7 @@ impl Sender<'_> {
         let mut events = Events::with_capacity(1024);
         let is_closed = matches!(self.load.pace, Pace::Closed);
         // An open loop has to look at the clock; a closed one may sleep.
-        let pause = (self.load.wait == Wait::Spin || !is_closed).then_some(Duration::ZERO).unwrap_or(PATIENCE);
+        let pause = if self.load.wait == Wait::Spin || !is_closed { Duration::ZERO } else { PATIENCE };
         loop {
             let now = now(&self.clock);
             if now < end {

@@ -38,12 +38,15 @@ pub fn run(redis: &Redis, runtime: &Runtime, users: u64, report: &mut Report) ->
         let rules = format!("rules:\n  - {{ name: users, key_by: user_id, limit: {limit} }}\n");
         let engine = runtime.block_on(tollgate::exact(&redis.url(), tollgate::rules(&rules)?))?;
         let before = redis.figures();
-        let failed = runtime.block_on(fill(engine, users));
+        let failed = runtime.block_on(fill(engine.clone(), users));
         let grown = redis.figures().since(&before);
         let bytes = grown.memory as f64 / grown.keys.max(1) as f64;
         rows.push(vec![name.to_owned(), grown.keys.to_string(), format!("{bytes:.1}"), failed.to_string()]);
         report.number(&format!("bytes of Redis memory per bucket, {name}"), Bound::AtMost(MOST), bytes);
         report.number(&format!("checks that made no bucket, {name}"), Bound::AtMost(0.0), failed as f64);
+        if let Some(troubles) = tollgate::troubles(engine.store()) {
+            report.note(&format!("What kept the store from deciding, {name}: {troubles}."));
+        }
         first = first.or(Some(bytes));
     }
     report.table(&["algorithm", "keys", "bytes per key", "errors"], &rows);

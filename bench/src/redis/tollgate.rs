@@ -8,7 +8,7 @@ use tollgate_core::Span;
 use tollgate_engine::{Engine, EngineConfig};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Fleet, FleetConfig, MonotonicClock};
-use tollgate_store_redis::{RedisConfig, RedisStore, StoreUrl};
+use tollgate_store_redis::{PrimaryStats, RedisConfig, RedisStore, StoreUrl};
 
 /// An engine that asks Redis every time.
 pub type Exact = Engine<RedisStore>;
@@ -41,6 +41,21 @@ pub async fn exact(url: &str, rules: RuleSet) -> anyhow::Result<Arc<Exact>> {
 pub async fn exact_by_default(url: &str, rules: RuleSet) -> anyhow::Result<Arc<Exact>> {
     let config = EngineConfig::default();
     Ok(Arc::new(Engine::new(store(url, config.within, 1).await?, rules).with_config(config)))
+}
+
+/// What kept a store from deciding, if anything did: what a report of errors needs to say.
+pub fn troubles(store: &RedisStore) -> Option<String> {
+    let all = store.stats().primaries.into_iter().fold(PrimaryStats::default(), |sum, (_, stats)| sum.and(&stats));
+    let kinds = [
+        ("came too late", all.expired),
+        ("unanswered", all.indeterminate),
+        ("never sent", all.withdrawn),
+        ("too many waiting", all.saturated),
+        ("breaker open", all.turned_away),
+    ];
+    let counted: Vec<String> =
+        kinds.iter().filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{kind}: {count}")).collect();
+    (!counted.is_empty()).then(|| counted.join(", "))
 }
 
 /// One node of `nodes`, with its upkeep.
