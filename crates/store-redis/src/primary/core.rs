@@ -160,14 +160,14 @@ impl Core {
     }
 
     /// Puts a job into the queue and waits for its answer, no longer than until the ticket's deadline.
-    pub(super) async fn wait<W, A>(&self, ticket: Arc<Ticket<W, A>>, job: Job, within: Span) -> Reply<W, A> {
+    pub(super) async fn wait<W, A>(&self, ticket: Arc<Ticket<W, A>>, job: Job, within: Span) -> Box<Reply<W, A>> {
         let now = self.now();
         if let Err(why) = self.gate.pass(now) {
             one(&self.counters.turned_away);
-            return Err(Setback::Failed(why));
+            return over(why);
         }
         if let Err(full) = self.queue.push(job) {
-            return Err(Setback::Failed(self.not_accepted(full)));
+            return over(self.not_accepted(full));
         }
         let waiter = Waiter(ticket);
         let left = waiter.0.deadline.since(now);
@@ -175,10 +175,8 @@ impl Core {
             Ok(reply) => reply,
             Err(_) => match waiter.0.give_up() {
                 GaveUp::Answered(reply) => reply,
-                GaveUp::Sent => {
-                    Err(Setback::Failed(error(StoreErrorKind::Indeterminate, format!("no answer within {within}"))))
-                }
-                GaveUp::Unsent => Err(Setback::Failed(self.withdrawn(within))),
+                GaveUp::Sent => over(error(StoreErrorKind::Indeterminate, format!("no answer within {within}"))),
+                GaveUp::Unsent => over(self.withdrawn(within)),
             },
         }
     }
@@ -214,7 +212,7 @@ impl Core {
         commands.iter().for_each(|parts| resp::command(&mut bytes, parts));
         let work = Commands { bytes, replies: commands.len() };
         let ticket: Arc<Commanded> = Ticket::new(work, 0, false, self.now().after(within));
-        match self.wait(ticket.clone(), Job::Command(ticket), within).await {
+        match *self.wait(ticket.clone(), Job::Command(ticket), within).await {
             Ok(values) => Ok(values),
             Err(Setback::Failed(why)) => Err(why),
             // Nobody gives plain commands back: their replies are the caller's to read.
@@ -315,4 +313,8 @@ impl Core {
         let mut over = self.over.subscribe();
         let _ = timeout(span.into(), over.wait_for(|over| *over)).await;
     }
+}
+
+fn over<W, A>(why: StoreError) -> Box<Reply<W, A>> {
+    Box::new(Err(Setback::Failed(why)))
 }
