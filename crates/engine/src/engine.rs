@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use smallvec::SmallVec;
+use tokio::time::timeout;
 use tollgate_core::{Charge, Clock, ManualClock, Outcome, Request, Span, Time};
 use tollgate_rules::ruleset::{Charges, RequestError, RuleSet};
-use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, Taken};
+use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
 use crate::generation::Generations;
@@ -18,7 +20,11 @@ use crate::{Limiter, Observer, Pinned, lot};
 pub struct EngineConfig {
     /// How long the store may take to decide. Default 25 ms.
     pub within: Span,
-    /// How many nodes share the limits: each takes one part while the store is away. Default 1.
+    /// How long a decision may take, whatever the store does: what has not been answered by then is decided by policy.
+    /// Default 50 ms. Told by Tokio's timer, which a store that answers at once never needs.
+    pub deadline: Span,
+    /// How many nodes share the limits, where the store does not know: each takes one part while the store is away.
+    /// Default 1.
     pub nodes: u64,
     /// Memory for the buckets used while the store is away.
     pub fallback: MemoryConfig,
@@ -27,7 +33,7 @@ pub struct EngineConfig {
 impl Default for EngineConfig {
     fn default() -> Self {
         let fallback = MemoryConfig { max_memory: 64 << 20, ..MemoryConfig::default() };
-        EngineConfig { within: Span::from_millis(25), nodes: 1, fallback }
+        EngineConfig { within: Span::from_millis(25), deadline: Span::from_millis(50), nodes: 1, fallback }
     }
 }
 
@@ -46,6 +52,20 @@ pub struct Engine<S> {
     pub(crate) observer: Option<Box<dyn Observer>>,
     /// Tells the wall time, for rules with dates. Decisions use the store's.
     clock: Arc<dyn Clock>,
+}
+
+/// Requests whose store has to be waited for: what they ask is known, nobody was asked yet. Dropped, it charges nothing.
+#[derive(Debug)]
+pub struct Undecided {
+    pinned: Pinned,
+    charges: Box<Charges>,
+}
+
+impl Undecided {
+    #[cold]
+    fn new(pinned: Pinned, charges: Charges) -> Undecided {
+        Undecided { pinned, charges: Box::new(charges) }
+    }
 }
 
 impl Engine<Memory> {
@@ -70,18 +90,10 @@ impl Engine<Memory> {
     /// [`decide_all`](Engine::decide_all), at once.
     #[inline]
     pub fn decide_all_now(&self, requests: &[Request<'_>]) -> Decision {
-        let mut charges = Charges::default();
-        let pinned = self.generations.pin();
-        let decision = match self.charges(&pinned, requests, &mut charges) {
-            Err(error) => self.refuse(pinned, error),
-            Ok(()) => {
-                let mut outcomes = Outcomes::new();
-                let taken = self.store.take_now(&charges.charges, &mut outcomes);
-                conclude(pinned, &charges, taken, &outcomes)
-            }
-        };
-        self.observe(requests, &decision);
-        decision
+        match self.try_decide(requests) {
+            Ok(decision) => decision,
+            Err(_) => unreachable!("memory never waits"),
+        }
     }
 }
 
@@ -124,20 +136,46 @@ impl<S: Store> Engine<S> {
     /// Decides several requests together: all pass and all are charged, or none. [`Ruling::request`] tells whose each
     /// ruling is.
     pub async fn decide_all(&self, requests: &[Request<'_>]) -> Decision {
+        match self.try_decide(requests) {
+            Ok(decision) => decision,
+            Err(undecided) => self.decide_later(requests, undecided).await,
+        }
+    }
+
+    /// [`decide_all`](Engine::decide_all), if nobody has to be waited for; otherwise what is left to be decided
+    /// [later](Engine::decide_later).
+    #[inline]
+    pub fn try_decide(&self, requests: &[Request<'_>]) -> Result<Decision, Undecided> {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let decision = match self.charges(&pinned, requests, &mut charges) {
             Err(error) => self.refuse(pinned, error),
             Ok(()) => {
                 let mut outcomes = Outcomes::new();
-                match self.take(&charges, &mut outcomes).await {
-                    Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
-                    Err(error) => self.fall_back(pinned, &charges, &error).decision,
+                match self.take_now(&charges, &mut outcomes) {
+                    Some(taken) => conclude(pinned, &charges, taken, &outcomes),
+                    None => return Err(Undecided::new(pinned, charges)),
                 }
             }
         };
         self.observe(requests, &decision);
+        Ok(decision)
+    }
+
+    /// Decides what could not be decided at once, within the deadline.
+    pub async fn decide_later(&self, requests: &[Request<'_>], undecided: Undecided) -> Decision {
+        let decision = Box::pin(self.await_store(undecided)).await;
+        self.observe(requests, &decision);
         decision
+    }
+
+    async fn await_store(&self, undecided: Undecided) -> Decision {
+        let Undecided { pinned, charges } = undecided;
+        let mut outcomes = Outcomes::new();
+        match self.ask_in_time(&charges.charges, &mut outcomes).await {
+            Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
+            Err(error) => self.fall_back(pinned, &charges, &error).decision,
+        }
     }
 
     /// What [`decide`](Engine::decide) would say, for somebody who only looks: nothing is charged, nobody is told.
@@ -210,11 +248,38 @@ impl<S: Store> Engine<S> {
         requests.iter().try_for_each(|request| pinned.rules.charges(request, wall, charges))
     }
 
-    pub(crate) async fn take(&self, charges: &Charges, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+    /// What the store says at once, if it can.
+    #[inline]
+    fn take_now(&self, charges: &Charges, outcomes: &mut Outcomes) -> Option<Taken> {
         match charges.charges.is_empty() {
-            true => Ok(Taken { allowed: true, now: self.clock.now() }),
-            false => self.store.take(&charges.charges, self.config.within, outcomes).await,
+            true => Some(Taken { allowed: true, now: self.clock.now() }),
+            false => self.store.try_take(&charges.charges, outcomes),
         }
+    }
+
+    pub(crate) async fn take(&self, charges: &Charges, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        match self.take_now(charges, outcomes) {
+            Some(taken) => Ok(taken),
+            None => Box::pin(self.ask_in_time(&charges.charges, outcomes)).await,
+        }
+    }
+
+    /// Asks the store: at once where it needs nobody for its answer, within the deadline where it does.
+    pub(crate) async fn ask(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        match self.store.try_take(charges, outcomes) {
+            Some(taken) => Ok(taken),
+            // Boxed: what waits for a network is large, and those who do not wait should not carry it around.
+            None => Box::pin(self.ask_in_time(charges, outcomes)).await,
+        }
+    }
+
+    async fn ask_in_time(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        let EngineConfig { within, deadline, .. } = self.config;
+        let asked = self.store.take(charges, within.min(deadline), outcomes);
+        timeout(Duration::from(deadline), asked).await.unwrap_or_else(|_| {
+            let detail = "no answer by the deadline of the decision".to_owned();
+            Err(StoreError { kind: StoreErrorKind::Indeterminate, detail })
+        })
     }
 
     pub(crate) fn refuse(&self, generation: Pinned, error: RequestError) -> Decision {

@@ -41,7 +41,7 @@ mod reservation;
 mod wait;
 
 pub use decision::{Decision, Mode, Reason, Ruling, Verdict};
-pub use engine::{Engine, EngineConfig};
+pub use engine::{Engine, EngineConfig, Undecided};
 pub use generation::{Generation, Pinned};
 pub use observer::Observer;
 pub use reservation::{Reservation, Settled};

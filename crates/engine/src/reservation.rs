@@ -1,7 +1,9 @@
 //! Charge an estimate now, settle the real cost later; hold slots meanwhile.
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Charge, Digest, Receipt, Request, SlotId, Span};
+use tollgate_core::{
+    Ask, Charge, Digest, Gcra, KeyHasher, Limit, Owner, Receipt, Request, Secret, Sharing, SlotId, Source, Span,
+};
 use tollgate_rules::ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
@@ -34,12 +36,44 @@ pub struct Settled {
     pub refunded: usize,
     /// Charges that were charged more.
     pub extended: usize,
+    /// Another node has charged more for it already: nothing changed.
+    pub repeated: bool,
+}
+
+/// Whose turn it is to charge for a receipt.
+enum Turn {
+    /// Ours; with the way to give the turn back, where others could have had it.
+    First(Option<Receipt>),
+    /// Somebody had it before.
+    Repeated,
+}
+
+/// How long a reservation that was settled at a higher cost is remembered in a shared store: callers that heard nothing
+/// try again within seconds. Whoever waits longer to settle twice pays twice.
+const REMEMBERED: Span = Span::from_secs(600);
+
+/// Owns the buckets by which settlements are remembered.
+const SETTLEMENTS: u32 = u32::from_le_bytes(*b"once");
+
+/// A bucket with one unit, named after the number of a receipt that left its process: whoever gets the unit charges for
+/// the receipt. Refunds need none, receipts are given back once by themselves; what is charged on top is not.
+fn once_for_all_nodes(receipt: &Receipt) -> Option<Charge> {
+    let mut hasher = KeyHasher::new(Secret::new(*b"settled for more"));
+    hasher.word(receipt.number?);
+    let limit = Limit::Gcra(Gcra::new(1, REMEMBERED, 1).ok()?);
+    let owner = Owner { id: SETTLEMENTS, share: 100, ..receipt.owner };
+    Some(Charge { identity: receipt.identity, owner, ..Charge::new(hasher.finish(), limit, 1) })
 }
 
 impl Reservation {
     /// The cost that was reserved.
     pub fn cost(&self) -> u64 {
         self.cost
+    }
+
+    /// True if it was made while the store was away: only this process can settle it.
+    pub fn is_local(&self) -> bool {
+        self.local
     }
 
     /// The slot it holds, if any rule counts slots.
@@ -71,6 +105,10 @@ impl<S: Store> Engine<S> {
             charges.charges.iter().map(|charge| (charge.bucket, charge.ask.cost())).collect();
         for charge in &mut charges.charges {
             charge.ask = charge.ask.times(request.cost);
+            // A receipt may be settled at any node, so it is about the bucket that all of them share.
+            if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
+                charge.sharing = Sharing::Exact;
+            }
         }
         let mut outcomes = Outcomes::new();
         let taken = self.take(&charges, &mut outcomes).await;
@@ -97,15 +135,20 @@ impl<S: Store> Engine<S> {
 
     /// Settles at the real cost: gives back what was estimated too high, releases the slots, and charges what was
     /// estimated too low (whether it fits or not: it was used).
+    ///
+    /// After an error it may be tried again with the same receipts: what was given back stays so, and is not given
+    /// again. Only where the store may have charged the rest and did not say so, that rest is not charged again.
     pub async fn settle(&self, reservation: Reservation, cost: u64) -> Result<Settled, StoreError> {
         let Reservation { cost: estimate, entries, local } = reservation;
         let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
         let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
+        let mut once = None;
         for Reserved { receipt, price } in entries {
             if receipt.slot.is_some() {
                 back.push(receipt);
             } else if cost > estimate {
                 extra.push(receipt.charge(Ask::Force((cost - estimate).saturating_mul(price))));
+                once = once.or_else(|| once_for_all_nodes(&receipt));
                 // Gives nothing back, but is spent: settled high, it must not be settled low afterwards.
                 back.extend(receipt.number.map(|_| Receipt { units: 0, ..receipt }));
             } else if cost < estimate {
@@ -113,16 +156,43 @@ impl<S: Store> Engine<S> {
                 back.push(Receipt { units, ..receipt });
             }
         }
-        let mut outcomes = Outcomes::new();
+        let once = once.filter(|_| !local && self.store.is_shared());
+        let turn = match &once {
+            Some(charge) => self.take_turn(charge).await?,
+            None => Turn::First(None),
+        };
+        let Turn::First(turn) = turn else { return Ok(Settled { repeated: true, ..Settled::default() }) };
+        let settled = self.give_and_take(local, &back, &extra).await;
+        if let (Err(error), Some(turn)) = (&settled, turn)
+            && error.kind.charged_nothing()
+        {
+            let _ = self.store.give_back(&[turn]).await; // it did not happen: the next one to try is the first again
+        }
+        settled
+    }
+
+    async fn give_and_take(&self, local: bool, back: &[Receipt], extra: &[Charge]) -> Result<Settled, StoreError> {
         let refunded = match (back.is_empty(), local) {
             (true, _) => 0,
-            (false, true) => self.fallback.give_back_now(&back),
-            (false, false) => self.store.give_back(&back).await?,
+            (false, true) => self.fallback.give_back_now(back),
+            (false, false) => self.store.give_back(back).await?,
         };
         if !extra.is_empty() {
-            let _ = self.take_from(local, &extra, &mut outcomes).await?;
+            let _ = self.take_from(local, extra, &mut Outcomes::new()).await?;
         }
-        Ok(Settled { refunded, extended: extra.len() })
+        Ok(Settled { refunded, extended: extra.len(), repeated: false })
+    }
+
+    /// Of all nodes that are brought the same receipt, one may charge for it.
+    async fn take_turn(&self, once: &Charge) -> Result<Turn, StoreError> {
+        let mut outcomes = Outcomes::new();
+        let taken = self.ask(std::slice::from_ref(once), &mut outcomes).await?;
+        let own = outcomes.first().filter(|outcome| outcome.source == Source::Bucket);
+        Ok(match own {
+            Some(outcome) if taken.allowed => Turn::First(Some(Receipt::of(once, outcome))),
+            Some(_) => Turn::Repeated,
+            None => Turn::First(None), // no room to remember it: rather twice than never
+        })
     }
 
     /// Ends the request at its estimated cost: only the slots come back.
@@ -146,7 +216,7 @@ impl<S: Store> Engine<S> {
     async fn take_from(&self, local: bool, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         match local {
             true => Ok(self.fallback.take_now(charges, outcomes)),
-            false => self.store.take(charges, self.config.within, outcomes).await,
+            false => self.ask(charges, outcomes).await,
         }
     }
 }

@@ -1,5 +1,8 @@
 //! The hot path allocates nothing.
 
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
 use tollgate_core::{Attribute, Request};
 use tollgate_engine::Engine;
 
@@ -27,6 +30,8 @@ fn a_decision_allocates_nothing() {
     let measured = allocation_counter::measure(|| {
         for _ in 0..100 {
             assert!(engine.decide_now(&request).is_allowed());
+            let decided = pin!(engine.decide(&request)).poll(&mut Context::from_waker(Waker::noop()));
+            assert!(matches!(decided, Poll::Ready(decision) if decision.is_allowed()));
         }
     });
     assert_eq!(measured.count_total, 0, "{measured:?}");

@@ -33,12 +33,12 @@ async fn settling_low_gives_back_and_settling_high_charges_more() {
     assert!(decision.is_allowed());
     assert_eq!(remaining(&engine), [60, 920]);
     let settled = engine.settle(reservation.unwrap(), 10).await.unwrap();
-    assert_eq!(settled, Settled { refunded: 2, extended: 0 });
+    assert_eq!(settled, Settled { refunded: 2, ..Settled::default() });
     assert_eq!(remaining(&engine), [90, 980]);
 
     let (_, reservation) = engine.reserve(&user("1").cost(50)).await;
     let settled = engine.settle(reservation.unwrap(), 95).await.unwrap();
-    assert_eq!(settled, Settled { refunded: 0, extended: 2 });
+    assert_eq!(settled, Settled { extended: 2, ..Settled::default() });
     assert_eq!(remaining(&engine), [0, 790], "used is used, also beyond the limit");
 }
 

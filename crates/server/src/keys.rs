@@ -1,4 +1,4 @@
-//! The one secret of a server, and what is made from it: the key of digests, the lots of soft limits, the signature of
+//! The one secret of a server or of a fleet, and what is made from it: the key of digests, the lots of soft limits, the signature of
 //! receipts. Each is derived under a name of its own, so that none tells anything about another.
 
 use std::fs::File;
@@ -43,6 +43,11 @@ impl Keys {
             bail!("secret_file {name} holds less than {BYTES_MIN} bytes; make one with: openssl rand -hex 32");
         }
         Ok(Keys { secret })
+    }
+
+    /// The secret that nodes share through their store.
+    pub(crate) fn of(secret: &[u8; 16]) -> Keys {
+        Keys { secret: secret.to_vec() }
     }
 
     /// What rules are compiled with.

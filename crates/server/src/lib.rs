@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod api;
+pub mod backend;
 pub mod config;
 pub mod explain;
 pub mod feed;

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tokio::sync::{Notify, Semaphore};
-use tollgate_core::Clock;
-use tollgate_engine::Engine;
+use tokio::time::timeout;
+use tollgate_core::Span;
+use tollgate_engine::{Engine, EngineConfig};
 use tollgate_rules::ruleset::RuleSet;
-use tollgate_store::{Memory, MemoryConfig, MonotonicClock};
+use tollgate_store::{MonotonicClock, Store};
 use tracing::{error, info, warn};
 
 use crate::api::seal::Sealer;
 use crate::api::tokens::Tokens;
-use crate::api::{Api, Route, Settlements, Shared, Surface};
-use crate::config::Config;
+use crate::api::{Api, IN_BATCHES_MAX, Route, Settlements, Shared, Surface};
+use crate::backend::{self, Backend, Opened, Probe};
+use crate::config::{Config, StorePlace, StoreSettings};
 use crate::door::Door;
 use crate::feed::{Apply, FeedError, Following, Mark, Pace, Reloader, Source};
 use crate::http::Ground;
@@ -39,15 +41,26 @@ pub struct Server {
 }
 
 impl Server {
-    /// Reads everything that the configuration names and binds every address. Needs a runtime; serves nobody yet.
-    /// `log` is where this process logs, if anywhere: it is counted and flushed with the rest.
+    /// Reads everything that the configuration names, opens its store and binds every address. Needs a runtime; serves
+    /// nobody yet. `log` is where this process logs, if anywhere: it is counted and flushed with the rest.
+    pub async fn open(config: Config, log: Option<Lines>) -> Result<Server> {
+        config.check_exposure()?;
+        let opened = backend::open(&config, Arc::new(MonotonicClock::new())).await?;
+        Server::over(opened, config, log)
+    }
+
+    /// The same at once, with the buckets in memory, whatever store is configured.
     pub fn bind(config: Config, log: Option<Lines>) -> Result<Server> {
         config.check_exposure()?;
-        let keys = Keys::read(config.secret_file.as_deref())?;
-        let decisions = decision_log(&config, &keys)?;
+        let opened = Opened::in_memory(&config, Arc::new(MonotonicClock::new()))?;
+        Server::over(opened, config, log)
+    }
+
+    fn over(opened: Opened, config: Config, log: Option<Lines>) -> Result<Server> {
+        let decisions = decision_log(&config, &opened.keys)?;
         let lines = decisions.as_ref().map(|log| log.lines().clone());
         let logs = log.clone().map(|log| ("log", log)).into_iter().chain(lines.clone().map(|log| ("decisions", log)));
-        let (shared, reloader) = shared(&config, &keys, decisions, logs.collect())?;
+        let (shared, reloader) = shared(&config, opened, decisions, logs.collect())?;
         let tls = match (&config.tls_cert, &config.tls_key) {
             (Some(certificate), Some(key)) => Some(Arc::new(Tls::read(certificate, key)?)),
             _ => None,
@@ -132,6 +145,7 @@ impl Server {
             tokio::spawn(accept(listener, guests, drain, door));
         }
         let patience = config.net.drain_timeout;
+        let store = shared.engine.clone();
         let upkeep = Upkeep { config, shared, tls, reloader, decisions: decisions.clone(), hang_up };
         let upkeep = tokio::spawn(upkeep.run());
         drain.begun().await;
@@ -140,6 +154,9 @@ impl Server {
         last.begin();
         last.ended(OPERATORS_PATIENCE).await;
         upkeep.abort();
+        if timeout(GOODBYE, store.store().close()).await.is_err() {
+            warn!("the store did not hear of the end in time: what this node leased comes back by itself");
+        }
         if left > 0 {
             warn!(connections = left, "connections were cut off");
         }
@@ -155,22 +172,27 @@ const OPERATORS_MAX: usize = 64;
 /// How long they may take to go once everybody else has gone.
 const OPERATORS_PATIENCE: Duration = Duration::from_millis(100);
 
+/// How long leases may take to be given back.
+const GOODBYE: Duration = Duration::from_secs(2);
+
 /// How long the logs may take to be written at the end.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// Everything that calls are answered with, and what keeps its rules fresh.
 fn shared(
     config: &Config,
-    keys: &Keys,
+    opened: Opened,
     decisions: Option<DecisionLog>,
     logs: Vec<(&'static str, Lines)>,
 ) -> Result<(Shared, Option<Reloader>)> {
-    let clock: Arc<dyn Clock> = Arc::new(MonotonicClock::new());
-    let (rules, source) = load(config, keys)?;
+    let Opened { backend, keys, clock } = opened;
+    let (rules, source) = load(config, &keys)?;
     let metrics = Arc::new(Metrics::new(Route::NAMES));
-    let memory = usize::try_from(config.max_memory).unwrap_or(usize::MAX);
-    let memory = Memory::with_clock(MemoryConfig { max_memory: memory, ..MemoryConfig::default() }, clock.clone());
-    let engine = Engine::with_clock(memory, rules, clock.clone());
+    let sealer = match backend.is_shared() {
+        true => Sealer::for_all(keys.receipts(), keys::random()?),
+        false => Sealer::new(keys.receipts(), keys::random()?),
+    };
+    let engine = Engine::with_clock(backend, rules, clock.clone()).with_config(engine_config(config));
     let engine = Arc::new(engine.with_observer(Telemetry::new(metrics.clone(), decisions)));
     metrics.adopt(&engine.rules());
     let reloader = source.map(|(source, mark)| {
@@ -179,10 +201,11 @@ fn shared(
         let in_force = Some((mark, engine.rules().number));
         Reloader::start(Following { source, pace, clock: clock.clone(), apply, in_force })
     });
-    let stats = engine.clone();
+    let (memory, fleet) = (engine.clone(), engine.clone());
     let scrape = Scrape::new(ScrapeConfig {
         metrics: metrics.clone(),
-        memory: Some(Box::new(move || stats.store().stats())),
+        memory: Box::new(move || memory.store().memory()),
+        fleet: Box::new(move || fleet.store().figures()),
         feed: reloader.as_ref().map(Reloader::state),
         logs,
         started: clock.now(),
@@ -193,14 +216,29 @@ fn shared(
         answer: config.answer.config()?,
         limits: config.net,
         tokens: config.token_file.as_deref().map(Tokens::read).transpose()?.map(Arc::new),
-        sealer: Sealer::new(keys.receipts(), keys::random()?),
+        sealer,
         metrics,
         scrape,
         drain: Drain::default(),
         settlements: Settlements::default(),
         explains: Semaphore::new(1),
+        in_batches: Semaphore::new(IN_BATCHES_MAX),
+        probe: Probe::default(),
     };
     Ok((shared, reloader))
+}
+
+fn engine_config(config: &Config) -> EngineConfig {
+    let StoreSettings { timeout, decision_deadline, nodes, .. } = config.store;
+    let span = |duration: Duration| Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+    let default = EngineConfig::default();
+    // What a shared store would have kept is kept here while it is away; who keeps all in memory never falls back.
+    let fallback = match config.store.place {
+        StorePlace::Memory => default.fallback,
+        StorePlace::Shared(_) => backend::memory_config(config.max_memory),
+    };
+    let nodes = nodes.map_or(1, |nodes| nodes as u64);
+    EngineConfig { within: span(timeout.min(decision_deadline)), deadline: span(decision_deadline), nodes, fallback }
 }
 
 /// The rules to begin with. A file that cannot be used ends the start: a server without its rules would allow all.
@@ -216,7 +254,7 @@ fn load(config: &Config, keys: &Keys) -> Result<(RuleSet, Option<(Source, Mark)>
 }
 
 /// What becomes of rules that are read anew.
-fn apply(engine: Arc<Engine<Memory>>, metrics: Arc<Metrics>) -> Apply {
+fn apply(engine: Arc<Engine<Backend>>, metrics: Arc<Metrics>) -> Apply {
     Arc::new(move |rules: RuleSet| {
         let generation = engine.swap_rules(rules);
         metrics.adopt(&engine.rules());
@@ -229,16 +267,11 @@ fn decision_log(config: &Config, keys: &Keys) -> Result<Option<DecisionLog>> {
     let sink = if place == "-" { Sink::Stdout } else { Sink::File(place.into()) };
     let lines = Lines::start(sink).with_context(|| format!("cannot write the decision log {place}"))?;
     let keys = DecisionLogConfig {
-        node: config.node.clone().unwrap_or_else(host_name),
+        node: config.node_name(),
         keys: if config.debug_keys { telemetry::Keys::Raw } else { telemetry::Keys::Digest },
         secret: keys.decision_log(),
     };
     Ok(Some(DecisionLog::new(keys, lines)))
-}
-
-fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    if name.trim().is_empty() { "tollgate".to_owned() } else { name.trim().to_owned() }
 }
 
 /// Serves until a signal ends it. `announce` is told once everything is bound.
@@ -251,7 +284,7 @@ pub fn serve(config: Config, log: Option<Lines>, announce: impl FnOnce(&str) -> 
     let runtime = builder.enable_all().build().context("cannot start threads")?;
     runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        let server = Server::bind(config, log)?;
+        let server = Server::open(config, log).await?;
         announce(&server.announcement())?;
         count_panics(server.shared.metrics.clone());
         let (drain, hang_up) = (server.drain(), server.hang_up.clone());

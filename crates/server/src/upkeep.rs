@@ -1,4 +1,5 @@
-//! What a server does beside serving: looks whether its files changed, and tidies its memory.
+//! What a server does beside serving: looks whether its files changed, tidies its memory, and tends what it shares with
+//! others.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,16 +10,20 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
+use tollgate_store::Store;
 use tracing::{error, info};
 
 use crate::api::Shared;
 use crate::config::Config;
 use crate::feed::Reloader;
 use crate::net::tls::Tls;
-use crate::telemetry::Lines;
+use crate::telemetry::{Lines, Quiet};
 
 /// How often certificates and tokens are looked at, and a few buckets swept.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// How often a shared store is tended: leases renewed and given back, counts told.
+const TEND_EVERY: Duration = Duration::from_millis(50);
 
 /// The chores of one server.
 pub(crate) struct Upkeep {
@@ -33,13 +38,25 @@ pub(crate) struct Upkeep {
 
 impl Upkeep {
     pub(crate) async fn run(self) {
+        let shared = self.shared.clone();
+        let tend = async {
+            if shared.engine.store().is_shared() {
+                tend(&shared).await;
+            }
+        };
+        tokio::join!(tend, self.look_after());
+    }
+
+    async fn look_after(self) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stamps = self.stamps();
+        let quiet = Quiet::new(1);
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
                     self.shared.engine.store().sweep();
+                    self.agree(&quiet).await;
                     let now = self.stamps();
                     if now != stamps {
                         self.reread();
@@ -53,6 +70,19 @@ impl Upkeep {
                     self.reread();
                 }
             }
+        }
+    }
+
+    async fn agree(&self, quiet: &Quiet) {
+        if self.shared.engine.store().agrees().await {
+            return;
+        }
+        if let Some(unsaid) = quiet.admit("secret") {
+            error!(
+                unsaid,
+                "the store has another secret than this node: nodes that started after it lost its data count apart; \
+                 restart this one, and give all nodes the same secret_file so that it does not happen again"
+            );
         }
     }
 
@@ -70,6 +100,16 @@ impl Upkeep {
     fn stamps(&self) -> Vec<Option<[i64; 4]>> {
         let Config { tls_cert, tls_key, token_file, .. } = &self.config;
         [tls_cert, tls_key, token_file].into_iter().flatten().map(|path| stamp(path)).collect()
+    }
+}
+
+/// Tends a shared store. That it is away or back is told by whoever notices.
+async fn tend(shared: &Shared) {
+    let mut ticks = interval(TEND_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        shared.engine.store().tend().await;
     }
 }
 

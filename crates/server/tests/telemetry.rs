@@ -31,7 +31,8 @@ fn rig(yaml: &str) -> Rig {
     let logs = vec![("server", Lines::start(Sink::Other(Box::new(std::io::sink()))).expect("a thread"))];
     let scrape = Scrape::new(ScrapeConfig {
         metrics: metrics.clone(),
-        memory: Some(Box::new(move || held.store().stats())),
+        memory: Box::new(move || Some(held.store().stats())),
+        fleet: Box::new(|| None),
         feed: None,
         logs,
         started: NOW,
@@ -177,6 +178,11 @@ tollgate_overflow_total 0
 # HELP tollgate_store_failures Times the store did not answer
 # TYPE tollgate_store_failures counter
 tollgate_store_failures_total 0
+# HELP tollgate_fallback_decisions Decisions made by policy, without the store
+# TYPE tollgate_fallback_decisions counter
+tollgate_fallback_decisions_total{policy="allow"} 0
+tollgate_fallback_decisions_total{policy="deny"} 0
+tollgate_fallback_decisions_total{policy="local"} 0
 # HELP tollgate_generation Generation of the rules in force
 # TYPE tollgate_generation gauge
 tollgate_generation 1
@@ -332,7 +338,14 @@ fn a_scrape_tells_how_the_rules_file_stands() {
     let (_sender, feed) = tokio::sync::watch::channel(state);
     let metrics = Arc::new(Metrics::default());
     metrics.panicked();
-    let config = ScrapeConfig { metrics, memory: None, feed: Some(feed), logs: Vec::new(), started: NOW };
+    let config = ScrapeConfig {
+        metrics,
+        memory: Box::new(|| None),
+        fleet: Box::new(|| None),
+        feed: Some(feed),
+        logs: Vec::new(),
+        started: NOW,
+    };
     let samples = parse(&Scrape::new(config).text());
     assert_eq!((samples["tollgate_reloads_total"], samples["tollgate_reload_failures_total"]), (3.0, 2.0));
     assert_eq!(samples["tollgate_last_reload_timestamp_seconds"], 1_800_000_000.0);

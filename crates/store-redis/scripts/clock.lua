@@ -1,1 +1,4 @@
--- clock
+-- Now, as whole seconds S and nanoseconds N of the second: a double cannot hold a nanosecond epoch. Read once, because
+-- Redis 7 does not stop it for a script. Expiries are set as they are computed.
+local time = redis.call('TIME')
+local S, N, later = time[1] + 0, time[2] * 1000, 0

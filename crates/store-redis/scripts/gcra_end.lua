@@ -1,1 +1,10 @@
--- gcra_end
+        end
+      end
+    end
+  end
+  digits = digits + 1
+  if digits == 24 then
+    verdicts[#verdicts + 1], told, digits = told, 0, 0
+  end
+end
+if digits > 0 then verdicts[#verdicts + 1] = told end

@@ -88,11 +88,11 @@ impl Breaker {
     pub fn succeeded(&mut self, now: Time) {
         self.in_a_row = 0;
         self.recent.count(now, false);
-        if let State::Recovering { since } = self.state {
-            if now.since(since) >= RECOVERY {
-                self.state = State::Closed { since: now };
-                self.recent = Recent::default();
-            }
+        if let State::Recovering { since } = self.state
+            && now.since(since) >= RECOVERY
+        {
+            self.state = State::Closed { since: now };
+            self.recent = Recent::default();
         }
     }
 

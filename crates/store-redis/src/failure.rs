@@ -63,6 +63,17 @@ pub enum Treatment {
     Unknown,
 }
 
+impl Treatment {
+    /// What it is to whoever asked, if it is over.
+    pub const fn kind(self) -> Option<StoreErrorKind> {
+        match self {
+            Treatment::GiveUp(kind) => Some(kind),
+            Treatment::Unknown => Some(StoreErrorKind::Indeterminate),
+            Treatment::Reload | Treatment::Redirect | Treatment::Again => None,
+        }
+    }
+}
+
 impl Refusal {
     /// All of them, in the order of their places in figures.
     pub const ALL: [Refusal; 16] = [

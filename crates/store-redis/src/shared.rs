@@ -1,5 +1,6 @@
 //! What all connections of one store share.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -7,6 +8,7 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
 use tollgate_core::{Clock, SlotId};
 
+use crate::probe::Lineage;
 use crate::url::Layout;
 use crate::{RedisConfig, lot, tls};
 
@@ -20,6 +22,8 @@ pub struct Shared {
     pub unsettled: Notify,
     /// This process among all that ever shared the store.
     pub(crate) id: SlotId,
+    /// What each key of an epoch was seen with last, also on a server that is no longer used.
+    pub(crate) lineages: Mutex<HashMap<String, Lineage>>,
     tls: Mutex<Option<TlsConnector>>,
 }
 
@@ -27,7 +31,8 @@ impl Shared {
     /// What connections to this store need.
     pub fn new(config: RedisConfig, clock: Arc<dyn Clock>) -> Arc<Shared> {
         let id = SlotId(u128::from(lot::random()) << 64 | u128::from(lot::random()));
-        Arc::new(Shared { config, clock, unsettled: Notify::new(), id, tls: Mutex::new(None) })
+        let (lineages, tls) = (Mutex::default(), Mutex::default());
+        Arc::new(Shared { config, clock, unsettled: Notify::new(), id, lineages, tls })
     }
 
     /// True if keys of different slots must not meet in one call.

@@ -133,7 +133,7 @@ counters! {
     /// Plain commands, pipelines counted once.
     commands,
     /// Writes to a connection, each with everything that waited.
-    flushes,
+    flights,
     /// Scripts sent as text because the server had forgotten them.
     reloads,
     /// Questions sent once more after a reply that proved that nothing was executed.

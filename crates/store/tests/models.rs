@@ -102,6 +102,7 @@ fn a_receipt_is_honoured_once() {
                     slot: None,
                     number: Some(7),
                     owner: Owner::new(0),
+                    identity: 0,
                 };
                 thread::spawn(move || memory.give_back_now(&[receipt]))
             })
@@ -135,6 +136,7 @@ fn never_more_holders_than_slots() {
                             slot: Some(id),
                             number: None,
                             owner: Owner::new(0),
+                            identity: 0,
                         };
                         assert_eq!(memory.give_back_now(&[receipt]), 1);
                     }

@@ -1,10 +1,14 @@
 //! What the test vectors run against: anything that keeps buckets, driven by a clock that the test holds.
 
+mod in_redis;
+
 use std::fmt;
 use std::sync::Arc;
 
 use tollgate_core::{Ask, Charge, ManualClock, Outcome, Receipt, SlotId, Time};
 use tollgate_store::{Memory, MemoryConfig, Outcomes};
+
+pub use in_redis::InRedis;
 
 use crate::Reference;
 
@@ -30,13 +34,15 @@ pub enum Store {
     Memory,
     /// [`Reference`]: the model of a store.
     Reference,
+    /// [`InRedis`]: the server at this port of this machine.
+    Redis(u16),
 }
 
 impl Store {
     /// What the vectors run on unless told otherwise.
     pub const DEFAULT: Store = Store::Memory;
 
-    /// Every store there is.
+    /// Every store that needs no server.
     pub const ALL: [Store; 2] = [Store::Memory, Store::Reference];
 
     /// The name that chooses it.
@@ -44,12 +50,19 @@ impl Store {
         match self {
             Store::Memory => "memory",
             Store::Reference => "reference",
+            Store::Redis(_) => "redis://127.0.0.1:PORT",
         }
     }
 
     /// The store behind a name or URL.
     pub fn from_url(url: &str) -> Result<Store, UnknownStore> {
-        Store::ALL.into_iter().find(|store| store.name() == url).ok_or_else(|| UnknownStore(url.to_owned()))
+        let unknown = || UnknownStore(url.to_owned());
+        let address = url.strip_prefix("redis://").map(|rest| rest.trim_end_matches('/'));
+        match address.and_then(|address| address.split_once(':')) {
+            Some(("127.0.0.1" | "localhost", port)) => port.parse().map(Store::Redis).map_err(|_| unknown()),
+            Some(_) => Err(unknown()),
+            None => Store::ALL.into_iter().find(|store| store.name() == url).ok_or_else(unknown),
+        }
     }
 
     /// A subject without any bucket.
@@ -57,6 +70,7 @@ impl Store {
         match self {
             Store::Memory => Box::new(InMemory::default()),
             Store::Reference => Box::new(Reference::default()),
+            Store::Redis(port) => Box::new(InRedis::connect(port)),
         }
     }
 }
@@ -67,7 +81,8 @@ pub struct UnknownStore(String);
 
 impl fmt::Display for UnknownStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known: Vec<&str> = Store::ALL.into_iter().map(Store::name).collect();
+        let known = Store::ALL.into_iter().chain([Store::Redis(0)]).map(Store::name);
+        let known: Vec<&str> = known.collect();
         write!(f, "unknown store {:?}; known are: {}", self.0, known.join(", "))
     }
 }

@@ -1,7 +1,9 @@
 //! Every published vector of the algorithms, on every store.
 
 use std::path::Path;
+use std::process::{Command, Output};
 
+use tollgate_testkit::redis::Server;
 use tollgate_testkit::subject::Store;
 use tollgate_testkit::vectors::{self, File, Report};
 
@@ -65,6 +67,41 @@ fn concurrency_agrees_with_its_vectors() {
 #[test]
 fn several_rules_agree_with_their_vectors() {
     agrees("multi_rule.json");
+}
+
+const FILES: [&str; 8] = [
+    "gcra.json",
+    "token_bucket.json",
+    "leaky_queue.json",
+    "fixed_window.json",
+    "sliding_log.json",
+    "sliding_counter.json",
+    "concurrency.json",
+    "multi_rule.json",
+];
+
+/// The program itself, as people call it, on a real server.
+fn vectors(store: &str) -> Output {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vectors"));
+    command.args(["--store", store]).args(FILES.map(|name| folder.join(name)));
+    command.output().expect("the program runs")
+}
+
+#[test]
+fn the_scripts_agree_with_all_vectors_in_a_real_server() {
+    let server = Server::start();
+    let run = vectors(&server.url());
+    let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success() && out.ends_with("259 passed, 0 failed\n"), "{out}{err}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_said_so() {
+    let run = vectors("redis://127.0.0.1:1");
+    let err = String::from_utf8_lossy(&run.stderr);
+    assert_eq!(run.status.code(), Some(2));
+    assert!(err.starts_with("vectors: redis://127.0.0.1:1: "), "{err}");
 }
 
 #[test]

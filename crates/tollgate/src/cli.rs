@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, check, completions, config, explain, man, rules, serve};
+use crate::commands::{bench, check, completions, config, explain, man, rules, serve, store};
 
 /// Decides, for every request of an API, whether it may pass.
 #[derive(Debug, Parser)]
@@ -27,6 +27,9 @@ pub enum Command {
     /// Work on rules files: lint, explain, test, fmt
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Look at what a fleet shares: check a Redis or Valkey
+    #[command(subcommand)]
+    Store(store::Command),
     /// Send load to a server and tell how it answers
     Bench(Box<bench::Args>),
     /// Print the completion script of a shell

@@ -41,6 +41,8 @@ fn every_command_has_a_page() {
         "tollgate-rules-test.1",
         "tollgate-rules.1",
         "tollgate-serve.1",
+        "tollgate-store-check.1",
+        "tollgate-store.1",
         "tollgate.1",
     ];
     assert_eq!(names, expected);

@@ -179,6 +179,7 @@ fn masked(line: &str) -> String {
     }
     let word = |word: &str| match word.len() == 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         true => "digest".to_owned(),
+        false if word.starts_with("tg:{") => "key".to_owned(),
         false => word.to_owned(),
     };
     let mut text = line.split_whitespace().map(word).collect::<Vec<_>>().join(" ");

@@ -1,45 +1,124 @@
 //! `/v1/check` and `/v1/check/batch`.
 
-use tollgate_core::Time;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tollgate_core::{Request, Time};
+use tollgate_engine::{Decision, Undecided};
+use tollgate_store::Store;
 
+use super::join::join;
+use super::read::Asked;
 use super::refuse::{refuse_body, say};
 use super::{Api, Plan, Shared, read};
 use crate::Reply;
 use crate::answer;
 
 /// Decides one request.
-pub(super) fn check(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply) {
+pub(super) async fn check(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply) {
     match read::asked(body) {
         Ok(asked) => {
             let custom = asked.custom();
+            let requests = [asked.request(&custom)];
             let start = shared.clock.now();
-            let decision = shared.engine.decide_now(&asked.request(&custom));
-            lap(shared, start);
-            answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);
+            if let Some(undecided) = check_now(shared, plan, &requests, start, reply) {
+                let decision = shared.engine.decide_later(&requests, undecided).await;
+                lap(shared, start);
+                answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);
+            }
         }
         Err(fault) => refuse_body(&fault, reply),
     }
 }
 
-/// Decides each request by itself, in order. A batch with a request that is none is refused whole, before the first is
-/// decided; a request that only the rules find unreadable (an address that is none) is answered as such in its place.
-pub(super) fn batch(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply) {
+/// Answers what can be decided at once. Apart from what waits, so that a decision is made where it is read, and is not
+/// carried through the state of a future.
+fn check_now(
+    shared: &Shared,
+    plan: Plan,
+    requests: &[Request<'_>],
+    start: Time,
+    reply: &mut Reply,
+) -> Option<Undecided> {
+    match shared.engine.try_decide(requests) {
+        Ok(decision) => {
+            lap(shared, start);
+            answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);
+            None
+        }
+        Err(undecided) => Some(undecided),
+    }
+}
+
+/// Decides each request by itself. A batch with a request that is none is refused whole, before the first is decided; a
+/// request that only the rules find unreadable (an address that is none) is answered as such in its place.
+pub(super) async fn batch(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply) {
     let requests = match read::batch(body) {
         Ok(requests) => requests,
         Err(fault) => return refuse_body(&fault, reply),
     };
     say(200, "{\"results\":[", reply);
-    let mut start = shared.clock.now();
-    for (place, asked) in requests.iter().enumerate() {
-        if place > 0 {
-            reply.body.push(b',');
-        }
-        let custom = asked.custom();
-        let decision = shared.engine.decide_now(&asked.request(&custom));
-        start = lap(shared, start);
-        answer::body(&decision, &Api::asking(plan), &shared.answer, &mut reply.body);
+    let decided = match shared.engine.store().is_shared() {
+        true => 0,
+        false => batch_now(shared, plan, &requests, reply),
+    };
+    if let Some(rest) = requests.get(decided..).filter(|rest| !rest.is_empty()) {
+        let decisions = together(shared, rest).await;
+        decisions.iter().for_each(|decision| append(shared, plan, decision, reply));
     }
     reply.body.extend_from_slice(b"]}");
+}
+
+/// Decides them one after the other, until one would have to be waited for; answers how many that were.
+fn batch_now(shared: &Shared, plan: Plan, requests: &[Asked<'_>], reply: &mut Reply) -> usize {
+    let mut start = shared.clock.now();
+    for (place, asked) in requests.iter().enumerate() {
+        let custom = asked.custom();
+        match shared.engine.try_decide(&[asked.request(&custom)]) {
+            Ok(decision) => append(shared, plan, &decision, reply),
+            Err(_) => return place,
+        }
+        start = lap(shared, start);
+    }
+    requests.len()
+}
+
+/// Appends one answer of a batch.
+fn append(shared: &Shared, plan: Plan, decision: &Decision, reply: &mut Reply) {
+    if !reply.body.ends_with(b"[") {
+        reply.body.push(b',');
+    }
+    answer::body(decision, &Api::asking(plan), &shared.answer, &mut reply.body);
+}
+
+/// Decides all of them at the same time, so that a store with a network in between answers them together.
+async fn together(shared: &Shared, requests: &[Asked<'_>]) -> Vec<Decision> {
+    let width = Width::take(&shared.in_batches, requests.len());
+    Box::pin(join(requests.iter().map(|asked| decide(shared, asked)), width.checks)).await
+}
+
+async fn decide(shared: &Shared, asked: &Asked<'_>) -> Decision {
+    let custom = asked.custom();
+    let start = shared.clock.now();
+    let decision = shared.engine.decide(&asked.request(&custom)).await;
+    lap(shared, start);
+    decision
+}
+
+/// Checks of batches that may wait for a store at the same time, over all connections: each of them takes a few
+/// kilobytes. A batch that finds no room is decided all the same, one check after the other.
+pub const IN_BATCHES_MAX: usize = 8192;
+
+/// How many checks of a batch go at once.
+struct Width<'a> {
+    checks: usize,
+    _room: Option<SemaphorePermit<'a>>,
+}
+
+impl Width<'_> {
+    fn take(room: &Semaphore, wanted: usize) -> Width<'_> {
+        let wanted = wanted.min(room.available_permits());
+        let room = u32::try_from(wanted).ok().and_then(|wanted| room.try_acquire_many(wanted).ok());
+        Width { checks: if room.is_some() { wanted.max(1) } else { 1 }, _room: room }
+    }
 }
 
 /// Notes how long a decision took; answers when it was made.

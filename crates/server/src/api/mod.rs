@@ -2,6 +2,8 @@
 
 mod check;
 mod explain;
+mod health;
+mod join;
 pub mod read;
 mod refuse;
 mod reserve;
@@ -9,6 +11,7 @@ mod route;
 pub mod seal;
 pub mod tokens;
 
+pub use check::IN_BATCHES_MAX;
 pub use reserve::Settlements;
 pub use route::{Route, Surface};
 
@@ -17,10 +20,10 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tollgate_core::Clock;
 use tollgate_engine::Engine;
-use tollgate_store::Memory;
 
 use crate::Reply;
 use crate::answer::{AnswerConfig, Asking, Dialect, Media};
+use crate::backend::{Backend, Probe};
 use crate::http::{Answer, Fault, Head};
 use crate::net::{Drain, NetLimits};
 use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
@@ -32,7 +35,7 @@ use self::tokens::Tokens;
 /// What every call is answered with.
 pub struct Shared {
     /// Decides.
-    pub engine: Arc<Engine<Memory>>,
+    pub engine: Arc<Engine<Backend>>,
     /// The clock of the engine's store.
     pub clock: Arc<dyn Clock>,
     /// How answers look.
@@ -53,6 +56,10 @@ pub struct Shared {
     pub settlements: Settlements,
     /// Explanations that may be made at the same time.
     pub explains: Semaphore,
+    /// Checks of batches that may wait for the store at the same time.
+    pub in_batches: Semaphore,
+    /// Asks the store how it is.
+    pub probe: Probe,
 }
 
 /// The API as one listener offers it.
@@ -154,8 +161,8 @@ impl Answer for Api {
     async fn answer(&self, plan: Plan, body: &[u8], reply: &mut Reply) {
         let shared = &*self.shared;
         match plan.route {
-            Route::Check(_) => check::check(shared, plan, body, reply),
-            Route::Batch => check::batch(shared, plan, body, reply),
+            Route::Check(_) => check::check(shared, plan, body, reply).await,
+            Route::Batch => check::batch(shared, plan, body, reply).await,
             Route::Reserve => reserve::reserve(shared, plan, body, reply).await,
             Route::Settle => reserve::settle(shared, body, reply).await,
             Route::Acquire => reserve::acquire(shared, plan, body, reply).await,
@@ -163,10 +170,7 @@ impl Answer for Api {
             Route::Release => reserve::release(shared, body, reply).await,
             Route::Explain => explain::explain(shared, body, reply).await,
             Route::Live => refuse::say(200, "{\"live\":true}", reply),
-            Route::Ready if shared.drain.has_begun() => {
-                refuse::say(503, "{\"ready\":false,\"reason\":\"draining\"}", reply);
-            }
-            Route::Ready => refuse::say(200, "{\"ready\":true}", reply),
+            Route::Ready => health::ready(shared, self.surface, reply).await,
             Route::Metrics => {
                 reply.fields.push("Content-Type", CONTENT_TYPE);
                 reply.fields.push("Cache-Control", "no-store");

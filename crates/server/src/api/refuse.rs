@@ -66,12 +66,15 @@ const FOREIGN_RECEIPT: Refused = refused(
 );
 pub(super) const EXPIRED_RECEIPT: Refused =
     refused(409, "expired_receipt", "Conflict", "The receipt is more than a day old: its estimate stays charged.");
-pub(super) const STORE_AWAY: Refused = refused(
-    503,
-    "store_unavailable",
-    "Service unavailable",
-    "The store did not answer; try again with the same receipt.",
-);
+pub(super) const STORE_AWAY: Refused = Refused {
+    field: Some(("Retry-After", "1")),
+    ..refused(
+        503,
+        "store_unavailable",
+        "Service unavailable",
+        "The store did not answer; try again with the same receipt.",
+    )
+};
 
 pub(super) const BUSY_EXPLAINING: Refused = Refused {
     field: Some(("Retry-After", "1")),

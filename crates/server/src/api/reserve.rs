@@ -84,8 +84,9 @@ pub(super) async fn settle(shared: &Shared, body: &[u8], reply: &mut Reply) {
     }
     match shared.engine.settle(reservation, cost).await {
         Ok(settled) => {
-            let tollgate_engine::Settled { refunded, extended } = settled;
-            say(200, &format!("{{\"settled\":true,\"refunded\":{refunded},\"extended\":{extended}}}"), reply);
+            let tollgate_engine::Settled { refunded, extended, repeated } = settled;
+            let settled = !repeated;
+            say(200, &format!("{{\"settled\":{settled},\"refunded\":{refunded},\"extended\":{extended}}}"), reply);
         }
         Err(_) => {
             shared.settlements.forget(number);

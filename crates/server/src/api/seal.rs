@@ -19,7 +19,12 @@ pub struct Sealer {
     /// Whose buckets receipts are about: those of one process, while buckets live in memory. A receipt that another
     /// process with the same secret made would give back here what was charged there.
     home: u64,
+    /// Buckets are shared: what was charged to them can be settled by any process with the secret.
+    shares: bool,
 }
+
+/// The home of receipts about buckets that all processes share.
+const EVERYWHERE: u64 = 0;
 
 /// What a receipt is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +57,18 @@ impl Sealer {
     /// A sealer under `secret`, for buckets that live at `home`.
     pub fn new(secret: &[u8], home: u64) -> Sealer {
         let own = sign(&Key::new(HMAC_SHA256, secret), b"tollgate receipts"); // no other use of the secret shares it
-        Sealer { key: Key::new(HMAC_SHA256, own.as_ref()), home }
+        Sealer { key: Key::new(HMAC_SHA256, own.as_ref()), home: home.max(EVERYWHERE + 1), shares: false }
+    }
+
+    /// The same for buckets that are shared. What was charged at `home` while they were away is settled there alone.
+    pub fn for_all(secret: &[u8], home: u64) -> Sealer {
+        Sealer { shares: true, ..Sealer::new(secret, home) }
     }
 
     /// A reservation as text.
     pub fn seal(&self, kind: Kind, reservation: Reservation, made: Time) -> String {
-        let mut bytes = [made.nanos(), self.home, kind as u64].map(u64::to_le_bytes).concat();
+        let home = if self.shares && !reservation.is_local() { EVERYWHERE } else { self.home };
+        let mut bytes = [made.nanos(), home, kind as u64].map(u64::to_le_bytes).concat();
         reservation.pack(&mut bytes);
         let signature = sign(&self.key, &bytes);
         bytes.extend_from_slice(signature.as_ref());
@@ -69,7 +80,10 @@ impl Sealer {
     /// What was sealed.
     pub fn open(&self, kind: Kind, text: &str) -> Result<Opened, Rejected> {
         let (opened, home) = self.read(kind, text).ok_or(Rejected::Unknown)?;
-        if home == self.home { Ok(opened) } else { Err(Rejected::Foreign) }
+        match home == self.home || (home == EVERYWHERE && self.shares) {
+            true => Ok(opened),
+            false => Err(Rejected::Foreign),
+        }
     }
 
     fn read(&self, kind: Kind, text: &str) -> Option<(Opened, u64)> {
@@ -100,6 +114,18 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (_, reservation) = runtime.block_on(engine.reserve(&Request::new().with(Attribute::UserId, "1").cost(3)));
         sealer.seal(Kind::Reservation, reservation.unwrap(), Time::from_secs(7))
+    }
+
+    #[test]
+    fn receipts_about_shared_buckets_open_wherever_these_are_shared() {
+        let [here, there] = [1, 2].map(|home| Sealer::for_all(b"a secret of some length", home));
+        let text = sealed(&here);
+        assert!(there.open(Kind::Reservation, &text).is_ok());
+        assert_eq!(there.open(Kind::Slot, &text).unwrap_err(), Rejected::Unknown);
+        let alone = Sealer::new(b"a secret of some length", 1);
+        assert_eq!(alone.open(Kind::Reservation, &text).unwrap_err(), Rejected::Foreign, "its buckets are its own");
+        let elsewhere = there.open(Kind::Reservation, &sealed(&alone));
+        assert_eq!(elsewhere.unwrap_err(), Rejected::Foreign, "and stay so");
     }
 
     #[test]

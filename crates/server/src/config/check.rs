@@ -24,6 +24,7 @@ impl Config {
             found.push(("http", Fault::new(message, format!("at most {ADDRESSES_MAX} are served"))));
         }
         found.extend(self.shared_address());
+        found.extend(self.store.conflicts());
         found
     }
 

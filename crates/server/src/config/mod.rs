@@ -20,6 +20,7 @@ mod reference;
 mod setting;
 mod settings;
 mod sources;
+mod store;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub use reference::reference;
 pub use setting::{Kind, Section, Setting};
 pub use settings::SETTINGS;
 pub use sources::{Origin, Sources};
+pub use store::{StorePlace, StoreSettings};
 
 use crate::net::{Address, NetLimits};
 
@@ -49,6 +51,8 @@ pub struct Config {
     pub rules: Option<PathBuf>,
     /// How often the rules file is looked at.
     pub reload_interval: Duration,
+    /// Where buckets live.
+    pub store: StoreSettings,
     /// The tokens that callers must present.
     pub token_file: Option<PathBuf>,
     /// Whether callers without a token are served on addresses that other machines reach.
@@ -75,11 +79,19 @@ pub struct Config {
     pub debug_keys: bool,
     /// Name of this node in logs; the host name if none.
     pub node: Option<String>,
-    /// The secret behind receipts and key digests; one of this process if none.
+    /// The secret behind receipts and key digests; one of the shared store, or of this process, if none.
     pub secret_file: Option<PathBuf>,
 }
 
 impl Config {
+    /// What this node calls itself: as configured, or as its host.
+    pub fn node_name(&self) -> String {
+        self.node.clone().unwrap_or_else(|| {
+            let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+            if name.trim().is_empty() { "tollgate".to_owned() } else { name.trim().to_owned() }
+        })
+    }
+
     /// The defaults, but every port is chosen by the system.
     pub fn for_test() -> Self {
         Self { http: vec![Address::loopback(0)], admin: Some(Address::loopback(0)), ..Self::default() }
@@ -94,6 +106,7 @@ impl Default for Config {
             metrics: None,
             rules: None,
             reload_interval: Duration::from_millis(500),
+            store: StoreSettings::default(),
             token_file: None,
             allow_anonymous: false,
             tls_cert: None,

@@ -8,7 +8,7 @@ use tollgate_rules::duration;
 use tollgate_rules::problem::Fault;
 
 use super::choice::Choice;
-use super::{Config, bytes, parse};
+use super::{Config, StorePlace, bytes, parse};
 use crate::net::Address;
 
 /// A setting. Its default is the value in [`Config::default`].
@@ -35,6 +35,8 @@ pub enum Section {
     Listening,
     /// The rules file.
     Rules,
+    /// Where buckets live.
+    Store,
     /// Who may ask, and over what.
     Access,
     /// Bounds on connections.
@@ -55,6 +57,7 @@ impl Section {
         match self {
             Self::Listening => "Listening",
             Self::Rules => "Rules",
+            Self::Store => "Store",
             Self::Access => "Access",
             Self::Connections => "Connections",
             Self::Answers => "Answers",
@@ -101,6 +104,8 @@ pub enum Kind {
     Words(At<String>, &'static [&'static str]),
     /// `off`, a percentage or a duration.
     Jitter(At<String>),
+    /// Where buckets live. Shown without its password.
+    Store(At<StorePlace>),
 }
 
 impl Setting {
@@ -127,6 +132,11 @@ impl Setting {
     /// Whether its flag means `true` without a value.
     pub fn is_switch(&self) -> bool {
         matches!(self.kind, Kind::Switch(_))
+    }
+
+    /// Whether its value may hold a password, and must not be repeated in messages.
+    pub fn is_secret(&self) -> bool {
+        matches!(self.kind, Kind::Store(_))
     }
 
     /// Whether its value names a file.
@@ -159,6 +169,7 @@ impl Setting {
             Kind::Size(..) | Kind::LargeSize(..) => "bad-size",
             Kind::Switch(_) => "wrong-type",
             Kind::Status(..) | Kind::Choice(_) | Kind::Words(..) => "unknown-value",
+            Kind::Store(_) => "bad-store",
         }
     }
 
@@ -190,6 +201,7 @@ impl Setting {
             }
             Kind::Words(at, words) => *at(config) = parse::words(texts, words)?,
             Kind::Jitter(at) => *at(config) = parse::jitter(text)?,
+            Kind::Store(at) => *at(config) = text.parse()?,
         }
         Ok(())
     }
@@ -215,6 +227,7 @@ impl Setting {
             Kind::Choice(at) => vec![at(config).name().to_owned()],
             Kind::Words(at, _) => at(config).split(',').map(str::to_owned).collect(),
             Kind::Jitter(at) => vec![at(config).clone()],
+            Kind::Store(at) => vec![at(config).to_string()],
         }
     }
 

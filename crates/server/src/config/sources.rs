@@ -8,6 +8,7 @@ use tollgate_rules::problem::{Fault, Problem, Problems};
 use tollgate_rules::{Place, Report, nearest};
 
 use super::file::{self, ConfigFile, Unreadable};
+use super::store::without_passwords;
 use super::{Config, ConfigError, Mistake, Resolved, SETTINGS, Setting, UnknownVariable};
 
 /// The variable that names the file.
@@ -181,5 +182,5 @@ impl Draft {
 }
 
 fn report(name: &str, text: &str, problems: Problems) -> Option<Report> {
-    (!problems.is_empty()).then(|| Report::new(name, text, problems))
+    (!problems.is_empty()).then(|| Report::new(name, &without_passwords(text), problems))
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tollgate_core::Wait;
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::{Explanation, RuleId, Standing};
+use tollgate_store_redis::key::Key;
 
 use crate::answer::{self, AnswerConfig, Asking};
 
@@ -46,6 +47,9 @@ impl Case {
         fields.insert("because".to_owned(), why_not(&explanation.standing).into());
         if let Standing::Applies { charge, overridden } = &explanation.standing {
             fields.insert("bucket".to_owned(), charge.bucket.to_string().into());
+            let key = Key::of(charge);
+            fields.insert("store_key".to_owned(), key.to_string().into());
+            fields.insert("slot".to_owned(), key.slot().into());
             fields.insert("overridden".to_owned(), (*overridden).into());
             fields.insert("charged".to_owned(), charge.ask.cost().into());
             let limit = rule.spec.limit.as_ref().map(|spec| limit_json(spec, &charge.limit));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tollgate_core::{Purpose, Request, Span};
-use tollgate_engine::{Decision, Generation, Ruling, Verdict};
+use tollgate_engine::{Decision, Generation, Mode, Ruling, Verdict};
 use tollgate_rules::ruleset::RuleSet;
 
 use super::counter::Counter;
@@ -22,6 +22,7 @@ pub struct Metrics {
     adopting: Mutex<()>,
     pub(super) invalid: Counter,
     pub(super) store_failures: Counter,
+    pub(super) fallback: [Counter; Policy::ALL.len()],
     pub(super) latency: Latency,
     opened: Counter,
     closed: Counter,
@@ -54,6 +55,35 @@ impl Refusal {
     }
 }
 
+/// What decided while the store was away: the policy of the strictest rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    Allow,
+    Deny,
+    Local,
+}
+
+impl Policy {
+    pub(super) const ALL: [Policy; 3] = [Policy::Allow, Policy::Deny, Policy::Local];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Policy::Allow => "allow",
+            Policy::Deny => "deny",
+            Policy::Local => "local",
+        }
+    }
+
+    const fn of(mode: Mode) -> Option<Policy> {
+        match mode {
+            Mode::Open => Some(Policy::Allow),
+            Mode::Closed => Some(Policy::Deny),
+            Mode::Fallback => Some(Policy::Local),
+            Mode::Store | Mode::Lease | Mode::Async | Mode::Local | Mode::Overflow => None,
+        }
+    }
+}
+
 /// The statuses that are told apart.
 const STATUSES: [u16; 22] =
     [200, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 411, 413, 414, 415, 417, 422, 429, 431, 500, 503, 505];
@@ -75,6 +105,7 @@ impl Metrics {
             adopting: Mutex::default(),
             invalid: Counter::default(),
             store_failures: Counter::default(),
+            fallback: Policy::ALL.map(|_| Counter::default()),
             latency: Latency::default(),
             opened: Counter::default(),
             closed: Counter::default(),
@@ -135,6 +166,9 @@ impl Metrics {
             Verdict::Deny => Kind::Denied,
             Verdict::Invalid(_) => return requests.iter().for_each(|_| self.invalid.add_one()),
         };
+        if let Some(policy) = Policy::of(decision.mode) {
+            self.fell_back(policy, requests);
+        }
         let mut table = self.table.load();
         if table.generation < decision.generation() {
             self.make_table(decision.generation(), decision.rules());
@@ -153,6 +187,13 @@ impl Metrics {
             if let Some(slot) = table.rule(ruling.rule) {
                 slot.count_shadow(&self.book);
             }
+        }
+    }
+
+    #[cold]
+    fn fell_back(&self, policy: Policy, requests: &[Request<'_>]) {
+        if let Some(counter) = self.fallback.get(policy as usize) {
+            requests.iter().filter(|request| is_counted(request)).for_each(|_| counter.add_one());
         }
     }
 

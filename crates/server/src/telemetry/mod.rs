@@ -6,11 +6,13 @@
 mod counter;
 mod decisions;
 mod escape;
+mod fleet;
 mod latency;
 mod lines;
 mod log;
 mod metrics;
 mod observer;
+mod page;
 mod process;
 mod quiet;
 mod scrape;
@@ -18,6 +20,7 @@ mod series;
 mod stamp;
 
 pub use decisions::{DecisionLog, DecisionLogConfig, Keys};
+pub use fleet::{Distribution, OwnFigures, ShardFigures, ShardState, StoreFigures};
 pub use lines::{Lines, Sink};
 pub use log::{Colours, Format, LogConfig};
 pub use metrics::{Metrics, Refusal};

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -14,8 +14,10 @@ use tollgate_core::Time;
 use tollgate_engine::Mode;
 use tollgate_store::MemoryStats;
 
+use super::fleet::StoreFigures;
 use super::lines::Lines;
-use super::metrics::{Metrics, Refusal};
+use super::metrics::{Metrics, Policy, Refusal};
+use super::page::Page;
 use super::process;
 use super::series::{Kind, Labels};
 use crate::feed::FeedState;
@@ -23,12 +25,17 @@ use crate::feed::FeedState;
 /// What the text is.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// Figures that are read when they are asked for; `None` where there are none of the kind.
+pub type Figures<T> = Box<dyn Fn() -> Option<T> + Send + Sync>;
+
 /// Where a scrape looks.
 pub struct ScrapeConfig {
     /// The counts.
     pub metrics: Arc<Metrics>,
     /// What the store holds, if it is in memory.
-    pub memory: Option<Box<dyn Fn() -> MemoryStats + Send + Sync>>,
+    pub memory: Figures<MemoryStats>,
+    /// What the store tells, if it is shared.
+    pub fleet: Figures<StoreFigures>,
     /// How the rules stand, if they come from a file.
     pub feed: Option<watch::Receiver<FeedState>>,
     /// The logs, by name.
@@ -107,14 +114,20 @@ impl ScrapeConfig {
     }
 
     fn store(&self, page: &mut Page<'_>) -> fmt::Result {
-        if let Some(memory) = &self.memory {
-            let stats = memory();
+        if let Some(stats) = (self.memory)() {
             page.gauge("tollgate_keys", "Buckets in memory", stats.buckets)?;
             page.gauge("tollgate_memory_bytes", "Memory of the buckets", stats.bytes)?;
             page.counter("tollgate_keys_dropped", "Buckets dropped because they equalled unused ones", stats.dropped)?;
             page.counter("tollgate_overflow", "Charges to an overflow bucket for want of memory", stats.overflowed)?;
         }
-        page.counter("tollgate_store_failures", "Times the store did not answer", self.metrics.store_failures.sum())
+        page.counter("tollgate_store_failures", "Times the store did not answer", self.metrics.store_failures.sum())?;
+        let policies = Policy::ALL.iter().zip(&self.metrics.fallback);
+        let policies = policies.map(|(policy, counter)| ([("policy", policy.name())], counter.sum()));
+        page.counters("tollgate_fallback_decisions", "Decisions made by policy, without the store", policies)?;
+        match (self.fleet)() {
+            Some(figures) => figures.write(page),
+            None => Ok(()),
+        }
     }
 
     fn rules(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -168,46 +181,6 @@ impl ScrapeConfig {
 
 fn seconds(time: Time) -> f64 {
     time.nanos() as f64 / 1e9
-}
-
-/// The text while it is written, one family after the other.
-struct Page<'a>(DescriptorEncoder<'a>);
-
-impl Page<'_> {
-    fn counter(&mut self, name: &str, help: &str, count: u64) -> fmt::Result {
-        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        encoder.encode_counter::<NoLabelSet, _, f64>(&count, None)
-    }
-
-    fn counters<L: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        help: &str,
-        series: impl Iterator<Item = (L, u64)>,
-    ) -> fmt::Result {
-        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (labels, count) in series {
-            encoder.encode_family(&labels)?.encode_counter::<NoLabelSet, _, f64>(&count, None)?;
-        }
-        Ok(())
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
-        self.0.encode_descriptor(name, help, None, MetricType::Gauge)?.encode_gauge(&value)
-    }
-
-    fn gauges<L: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        help: &str,
-        series: impl Iterator<Item = (L, u64)>,
-    ) -> fmt::Result {
-        let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for (labels, value) in series {
-            encoder.encode_family(&labels)?.encode_gauge(&value)?;
-        }
-        Ok(())
-    }
 }
 
 /// The labels of a count by rule.

@@ -1,6 +1,8 @@
 //! The data API over real sockets: what people who have read the guide expect of it.
 
+mod away;
 mod checks;
 mod receipts;
+#[allow(dead_code, reason = "shared with the suite of a fleet")]
 mod rig;
 mod surfaces;

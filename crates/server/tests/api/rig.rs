@@ -7,10 +7,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tollgate_server::api::Surface;
 use tollgate_server::config::Config;
-use tollgate_server::net::Address;
+use tollgate_server::net::{Address, Drain};
 use tollgate_server::run::Server;
 
 /// A server that ends with the test.
@@ -18,6 +19,8 @@ pub struct Rig {
     pub data: Vec<Address>,
     pub admin: Address,
     pub dir: TempDir,
+    drain: Drain,
+    served: JoinHandle<usize>,
 }
 
 /// What came back.
@@ -36,19 +39,29 @@ impl Rig {
 
     /// The same with other settings.
     pub fn with(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
-        let dir = tempfile::tempdir().expect("a directory");
-        let path = dir.path().join("rules.yaml");
-        std::fs::write(&path, rules).expect("a file");
-        let mut config = Config { rules: Some(path), ..Config::for_test() };
-        change(&mut config, dir.path().to_owned());
-        let server = Server::bind(config, None).expect("a server");
+        let (config, dir) = configured(rules, change);
+        Rig::run(Server::bind(config, None).expect("a server"), dir)
+    }
+
+    /// The same with any store.
+    pub async fn open(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> Rig {
+        let (config, dir) = configured(rules, change);
+        Rig::run(Server::open(config, None).await.expect("a server"), dir)
+    }
+
+    fn run(server: Server, dir: TempDir) -> Rig {
         let (admin, data): (Vec<_>, Vec<_>) =
             server.addresses().into_iter().partition(|(surface, _)| *surface == Surface::Admin);
         let data = data.into_iter().map(|(_, address)| address).collect();
         let admin = admin.into_iter().map(|(_, address)| address).next().expect("an admin address");
+        let drain = server.drain();
+        Rig { data, admin, dir, drain, served: tokio::spawn(server.run()) }
+    }
 
-        tokio::spawn(server.run());
-        Rig { data, admin, dir }
+    /// Ends it as a signal does, and waits until it is over.
+    pub async fn end(self) {
+        self.drain.begin();
+        timeout(Duration::from_secs(20), self.served).await.expect("an end in time").expect("no panic");
     }
 
     /// Posts JSON to the data API.
@@ -60,6 +73,15 @@ impl Rig {
     pub async fn call(&self, method: &str, path: &str, fields: &str, body: &str) -> Answer {
         call(self.data.first().expect("an address"), method, path, fields, body).await
     }
+}
+
+fn configured(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> (Config, TempDir) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("rules.yaml");
+    std::fs::write(&path, rules).expect("a file");
+    let mut config = Config { rules: Some(path), ..Config::for_test() };
+    change(&mut config, dir.path().to_owned());
+    (config, dir)
 }
 
 /// One call on a connection of its own.

@@ -13,8 +13,9 @@ use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_store::StoreErrorKind;
 
+pub(crate) use self::handshake::time as told_time;
 use self::stream::Stream;
-use crate::failure::{Refusal, Treatment};
+use crate::failure::Refusal;
 use crate::resp::{self, Value};
 use crate::script::Script;
 use crate::url::Login;
@@ -47,10 +48,8 @@ impl ConnectError {
     /// What it is to those who wait.
     pub(crate) fn kind(&self) -> StoreErrorKind {
         match self {
-            ConnectError::Refused(refusal, _) => match refusal.treatment() {
-                Treatment::GiveUp(kind) => kind,
-                _ => StoreErrorKind::Unavailable,
-            },
+            ConnectError::Refused(Refusal::Other, _) => StoreErrorKind::Refused,
+            ConnectError::Refused(refusal, _) => refusal.treatment().kind().unwrap_or(StoreErrorKind::Unavailable),
             _ => StoreErrorKind::Unavailable,
         }
     }

@@ -164,9 +164,9 @@ impl Call {
     }
 
     /// Tells everybody who waits what the replies mean; `answered` is the host they came from.
-    pub(super) fn settle(self, mut replies: Vec<Value>, answered: &str) -> Settled {
+    pub(super) fn settle(self, replies: &mut Vec<Value>, answered: &str) -> Settled {
         if let Call::Commands { ticket, .. } = self {
-            ticket.answer(Ok(replies));
+            ticket.answer(Ok(std::mem::take(replies)));
             return Settled::Done(None);
         }
         let Some(reply) = replies.pop() else { return self.out_of_step("no reply at all") };

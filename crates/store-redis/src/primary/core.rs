@@ -1,7 +1,8 @@
 //! What the tasks of one primary share.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -23,7 +24,6 @@ use crate::resp::{self, Value};
 use crate::script::{Question, Script};
 use crate::stats::{Counters, one};
 use crate::{HostPort, Shared};
-use std::sync::Arc;
 
 /// One primary, as its callers and its tasks see it.
 pub(crate) struct Core {
@@ -45,6 +45,12 @@ pub(crate) struct Core {
     places: Mutex<Vec<SocketAddr>>,
     /// True once the primary retires.
     over: watch::Sender<bool>,
+    /// Nodes that share the store; zero if not known.
+    nodes: AtomicU64,
+    /// True once it turned out to be a replica.
+    replica: AtomicBool,
+    /// What it evicts when its memory is full.
+    policy: Mutex<String>,
 }
 
 impl Core {
@@ -62,6 +68,9 @@ impl Core {
             reloads: [const { AtomicU64::new(0) }; Script::ALL.len()],
             places: Mutex::new(Vec::new()),
             over: watch::Sender::new(false),
+            nodes: AtomicU64::new(0),
+            replica: AtomicBool::new(false),
+            policy: Mutex::default(),
             shared,
         }
     }
@@ -76,6 +85,53 @@ impl Core {
 
     pub(crate) fn is_open(&self) -> bool {
         self.gate.phase() == Phase::Open
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.connected.load(Ordering::Relaxed) > 0
+    }
+
+    /// How long a look may take.
+    pub(crate) fn patience(&self) -> Span {
+        self.shared.config.within
+    }
+
+    /// Nodes that share the store, as last heard.
+    pub(super) fn nodes(&self) -> Option<u64> {
+        Some(self.nodes.load(Ordering::Relaxed)).filter(|nodes| *nodes > 0)
+    }
+
+    pub(crate) fn set_nodes(&self, nodes: u64) {
+        self.nodes.store(nodes, Ordering::Relaxed);
+    }
+
+    pub(super) fn replica(&self) -> bool {
+        self.replica.load(Ordering::Relaxed)
+    }
+
+    /// It turned out to be a replica: whoever knows the topology should look again.
+    pub(crate) fn is_a_replica(&self) {
+        if !self.replica.swap(true, Ordering::Relaxed) {
+            warn!(store = %self.address, "the server is a replica now");
+        }
+        self.shared.unsettled.notify_one();
+    }
+
+    /// It is a primary, or again one.
+    pub(crate) fn is_a_primary(&self) {
+        self.replica.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn policy(&self) -> String {
+        self.policy.lock().clone()
+    }
+
+    /// True if that is new.
+    pub(crate) fn set_policy(&self, policy: &str) -> bool {
+        let mut known = self.policy.lock();
+        let is_new = *known != policy;
+        policy.clone_into(&mut known);
+        is_new
     }
 
     /// The store's time, about.
@@ -139,8 +195,7 @@ impl Core {
 
     fn withdrawn(&self, within: Span) -> StoreError {
         one(&self.counters.withdrawn);
-        let connected = self.connected.load(Ordering::Relaxed) > 0;
-        let what = if connected { "the connection was busy" } else { "there was no connection" };
+        let what = if self.is_connected() { "the connection was busy" } else { "there was no connection" };
         let why = error(StoreErrorKind::Unavailable, format!("{what} for {within}"));
         // A caller without patience says nothing about the server.
         if within.nanos() >= self.shared.config.within.nanos() / 2 {
@@ -191,6 +246,18 @@ impl Core {
             one(&self.counters.clock_steps);
             warn!(store = %self.address, "the store's clock has been set");
         }
+    }
+
+    /// True for one of those who miss a script: one text per script and loss, also among several connections. `before`
+    /// is how often each had been sent as text, `loading` what this caller sends already.
+    pub(super) fn is_first_to_reload(&self, place: usize, before: &[u64], loading: &mut [bool]) -> bool {
+        let (Some(count), Some(before), Some(loading)) =
+            (self.reloads.get(place), before.get(place), loading.get_mut(place))
+        else {
+            return true;
+        };
+        let first = !std::mem::replace(loading, true);
+        first && count.compare_exchange(*before, before + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Something failed that says something about the server.

@@ -1,5 +1,8 @@
 //! The task behind a connection: connects, takes everything that waits, writes it in one go, reads as many replies,
 //! answers, and takes what has come meanwhile. Nothing waits for company.
+//!
+//! While a flight is under way, what comes waits for it to land: that is what joins questions. If that takes longer than
+//! [`OVERTAKE`], the way is long rather than the server busy, and the next one is sent behind it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,22 +12,28 @@ use bytes::Bytes;
 use tokio::select;
 use tokio::time::timeout;
 use tollgate_core::{Span, Time};
-use tollgate_store::{StoreError, StoreErrorKind};
+use tollgate_store::StoreErrorKind;
 use tracing::debug;
 
 use super::backoff::Backoff;
-use super::call::{Call, Collector, Settled};
+use super::call::{Call, Collector};
 use super::core::Core;
+use super::flight::Flight;
 use super::queue::Job;
 use super::ticket::{GaveUp, Setback, Ticket};
-use crate::connection::{Broken, Connection};
-use crate::failure::{Redirect, Refusal, error};
+use crate::connection::{Connection, Greeting};
+use crate::failure::{Redirect, error};
+use crate::lot;
+use crate::resp::Value;
 use crate::script::{self, Script};
-use crate::stats::{many, one};
-use crate::{lot, stats};
+use crate::stats::{Counters, many, one};
 
-/// Jobs of one flush: what is more waits for the next.
+/// Jobs of one flight: what is more waits for the next.
 const JOBS_MAX: usize = 512;
+/// A flight that has not landed by then no longer keeps the next one back.
+const OVERTAKE: Span = Span::from_millis(1);
+/// Flights under way at once.
+const FLIGHTS_MAX: usize = 32;
 /// How often a driver that does not probe looks whether the breaker is still open.
 const LOOK_EVERY: Span = Span::from_millis(20);
 
@@ -37,24 +46,15 @@ pub(super) async fn drive(core: Arc<Core>, number: usize) {
         if let Some(probe_at) = core.gate.probe_at() {
             at = if number == 0 { at.max(probe_at) } else { now.after(LOOK_EVERY) };
         }
-        if at > now {
-            // Whatever is learned meanwhile, such as an earlier probe, is looked at again.
-            core.pause(at.since(now)).await;
-            if number != 0 && core.is_open() {
-                continue;
-            }
-        }
-        if core.is_over() {
-            break;
+        core.pause(at.since(now)).await;
+        if core.is_over() || (number != 0 && core.is_open()) {
+            continue;
         }
         backoff.began(core.now());
         match core.connect().await {
             Ok((connection, greeting)) => {
-                let (sent, received, told) = greeting.clock;
-                core.observe_time(sent, received, told);
                 core.connected.fetch_add(1, Ordering::Relaxed);
-                let mut driver = Driver::new(core.clone(), number, connection, greeting.hashes);
-                driver.serve(&mut backoff).await;
+                Driver::new(core.clone(), number, connection, greeting).serve(&mut backoff).await;
                 core.connected.fetch_sub(1, Ordering::Relaxed);
             }
             Err(why) => {
@@ -69,6 +69,9 @@ pub(super) async fn drive(core: Arc<Core>, number: usize) {
     }
 }
 
+/// Why a connection is of no use any more.
+struct Lost(String);
+
 /// One connection at work.
 struct Driver {
     core: Arc<Core>,
@@ -78,44 +81,38 @@ struct Driver {
     jobs: Vec<Job>,
     collected: Vec<Call>,
     out: Vec<u8>,
-    /// How much of `out` is written.
-    written: usize,
-    /// Calls that wait for their replies, each with where it ends in `out`.
-    calls: VecDeque<(Call, usize)>,
-}
-
-/// What a flush says about the server's health.
-#[derive(Default)]
-struct Findings {
-    answered: bool,
-    failed: Option<StoreError>,
+    /// Where each call ends in `out`.
+    ends: Vec<usize>,
+    /// What is under way, oldest first.
+    flights: VecDeque<Flight>,
+    /// Replies of the oldest call, until all are in.
+    replies: Vec<Value>,
 }
 
 impl Driver {
-    fn new(core: Arc<Core>, number: usize, connection: Connection, hashes: [Bytes; Script::ALL.len()]) -> Driver {
+    fn new(core: Arc<Core>, number: usize, connection: Connection, greeting: Greeting) -> Driver {
+        let (sent, received, told) = greeting.clock;
+        core.observe_time(sent, received, told);
         Driver {
             core,
             number,
             connection,
-            hashes,
+            hashes: greeting.hashes,
             jobs: Vec::new(),
             collected: Vec::new(),
             out: Vec::new(),
-            written: 0,
-            calls: VecDeque::new(),
+            ends: Vec::new(),
+            flights: VecDeque::new(),
+            replies: Vec::new(),
         }
     }
 
     /// Works until the connection is of no use any more, or the primary retires.
     async fn serve(&mut self, backoff: &mut Backoff) {
         let core = self.core.clone();
-        while !core.is_over() {
-            let alive = match core.gate.probe_at() {
-                Some(at) if self.number == 0 => self.probe(at).await,
-                Some(_) => self.idle(LOOK_EVERY).await,
-                None => self.work().await,
-            };
-            if !alive {
+        while !(core.is_over() && self.flights.is_empty()) {
+            if let Err(Lost(why)) = self.step().await {
+                self.give_up(&why);
                 break;
             }
             backoff.worked();
@@ -123,213 +120,191 @@ impl Driver {
         core.queue.take(self.number, 0, &mut self.jobs);
     }
 
-    /// Waits for work and does it. False if the connection is broken.
-    async fn work(&mut self) -> bool {
+    async fn step(&mut self) -> Result<(), Lost> {
+        if !self.flights.is_empty() {
+            return self.advance().await;
+        }
+        match self.core.gate.probe_at() {
+            Some(at) if self.number == 0 => self.probe(at).await,
+            Some(_) => self.idle(LOOK_EVERY).await,
+            None => self.work().await,
+        }
+    }
+
+    /// Nothing is under way: waits for work and sends it.
+    async fn work(&mut self) -> Result<(), Lost> {
         let core = self.core.clone();
         select! {
             biased;
             () = core.queue.work_or_call(self.number) => {}
-            broken = self.connection.idle() => return self.lost(&broken),
+            broken = self.connection.idle() => return Err(Lost(broken.to_string())),
         }
-        core.queue.take(self.number, JOBS_MAX, &mut self.jobs);
-        self.flush().await
+        self.take_off().await
     }
 
-    /// Waits, and watches the connection. False if it is broken.
-    async fn idle(&mut self, span: Span) -> bool {
+    /// Something is under way: reads its replies, and sends more if that takes long.
+    async fn advance(&mut self) -> Result<(), Lost> {
+        let (Some(oldest), Some(newest)) = (self.flights.front(), self.flights.back()) else { return Ok(()) };
+        let core = self.core.clone();
+        let (now, until, overtake) = (core.now(), oldest.until, newest.sent.after(OVERTAKE));
+        let room = self.flights.len() < FLIGHTS_MAX && !core.is_over() && !core.is_open();
+        if room && now >= overtake {
+            select! {
+                biased;
+                reply = timeout(until.since(now).into(), self.connection.reply()) => match reply {
+                    Ok(reply) => return self.receive(reply.map_err(|broken| Lost(broken.to_string()))?).await,
+                    Err(_) => return Err(too_late(oldest)),
+                },
+                () = core.queue.work_or_call(self.number) => {}
+            }
+            return self.take_off().await;
+        }
+        let wake = if room { until.min(overtake) } else { until };
+        match timeout(wake.since(now).into(), self.connection.reply()).await {
+            Ok(reply) => self.receive(reply.map_err(|broken| Lost(broken.to_string()))?).await,
+            Err(_) if core.now() >= until => Err(too_late(oldest)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Waits, and watches the connection.
+    async fn idle(&mut self, span: Span) -> Result<(), Lost> {
         let core = self.core.clone();
         select! {
-            () = core.pause(span) => true,
-            broken = self.connection.idle() => self.lost(&broken),
+            () = core.pause(span) => Ok(()),
+            broken = self.connection.idle() => Err(Lost(broken.to_string())),
         }
     }
 
     /// Asks the real script, when it is time to, whether the server is well again.
-    async fn probe(&mut self, at: Time) -> bool {
+    async fn probe(&mut self, at: Time) -> Result<(), Lost> {
         let core = self.core.clone();
         let now = core.now();
-        if at > now && !self.idle(at.since(now)).await {
-            return false;
+        if at > now {
+            return self.idle(at.since(now)).await;
         }
-        let Some((question, slot)) = core.probe_question() else { return true };
+        let Some((question, slot)) = core.probe_question() else { return Ok(()) };
         one(&core.counters.probes);
-        let ticket = Ticket::new(question, slot, false, core.now().after(core.shared.config.within));
+        let ticket = Ticket::new(question, slot, false, now.after(core.shared.config.within));
         self.jobs.push(Job::Ask(ticket.clone()));
-        let alive = self.flush().await;
+        let mut result = self.send().await;
+        while result.is_ok() && !self.flights.is_empty() {
+            result = self.advance().await;
+        }
         // Who answers that somebody else has the key is well.
         let good = matches!(
             ticket.give_up(),
             GaveUp::Answered(Ok(_) | Err(Setback::Redirected(Redirect::Moved { .. } | Redirect::Ask { .. }, _)))
         );
         core.probed(good);
-        alive
+        result
     }
 
-    /// Sends the jobs and answers them. False if the connection is broken.
-    async fn flush(&mut self) -> bool {
+    /// Sends what waits.
+    async fn take_off(&mut self) -> Result<(), Lost> {
+        self.core.queue.take(self.number, JOBS_MAX, &mut self.jobs);
+        self.send().await
+    }
+
+    /// Makes calls of the jobs and writes them.
+    async fn send(&mut self) -> Result<(), Lost> {
         let core = self.core.clone();
         let now = core.now();
-        self.collect(now);
-        if self.calls.is_empty() {
-            return true;
-        }
-        one(&core.counters.flushes);
-        let asked = self.calls.iter().any(|(call, _)| call.script().is_some());
-        let until =
-            |(call, _): &(Call, usize)| if asked && call.script().is_none() { None } else { Some(call.until()) };
-        let until = self.calls.iter().filter_map(until).max().unwrap_or(now);
-        let mut findings = Findings::default();
-        let why = match timeout(until.since(now).into(), self.exchange(&mut findings)).await {
-            Ok(Ok(())) => None,
-            Ok(Err(broken)) => Some(broken.to_string()),
-            Err(_) => Some(format!("no answer within {}", until.since(now))),
-        };
-        if let Some(why) = &why {
-            self.give_up(why);
-            findings.failed = Some(error(StoreErrorKind::Unavailable, why.clone()));
-        }
-        match findings {
-            Findings { failed: Some(failed), .. } => core.failed(&failed),
-            Findings { answered: true, .. } => core.gate.succeeded(core.now()),
-            _ => {}
-        }
-        why.is_none()
-    }
-
-    /// Makes calls of the jobs, and bytes of the calls.
-    fn collect(&mut self, now: Time) {
-        let estimate = *self.core.estimate.lock();
-        let collector = Collector { clustered: self.core.shared.is_clustered(), now, estimate: &estimate };
+        let estimate = *core.estimate.lock();
+        let collector = Collector { clustered: core.shared.is_clustered(), now, estimate: &estimate };
         for job in self.jobs.drain(..) {
             collector.add(job, &mut self.collected);
         }
-        (self.written, self.calls) = (0, VecDeque::with_capacity(self.collected.len()));
-        self.out.clear();
-        for call in self.collected.drain(..) {
-            count(&self.core.counters, &call);
-            let hash = call.script().and_then(|script| self.hashes.get(script.index()));
-            call.encode(script::Call::Sha(hash.map_or(&[], |hash| hash)), &mut self.out);
-            self.calls.push_back((call, self.out.len()));
-        }
-    }
-
-    /// Writes everything, reads every reply, and sends once more what the server had forgotten.
-    async fn exchange(&mut self, findings: &mut Findings) -> Result<(), Broken> {
-        let before = self.core.reloads.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let mut forgotten = self.round(findings).await?;
-        if forgotten.is_empty() {
+        if self.collected.is_empty() {
             return Ok(());
         }
-        self.out.clear();
-        self.written = 0;
+        self.clear();
+        let mut calls = VecDeque::with_capacity(self.collected.len());
+        for call in self.collected.drain(..) {
+            count(&core.counters, &call);
+            let hash = call.script().and_then(|script| self.hashes.get(script.index()));
+            call.encode(script::Call::Sha(hash.map_or(&[], |hash| hash)), &mut self.out);
+            self.ends.push(self.out.len());
+            calls.push_back(call);
+        }
+        self.write(Flight::new(calls, now, &core, false)).await
+    }
+
+    /// Sends calls again whose script the server did not know: the first of each with the text, behind which the others
+    /// find it loaded.
+    async fn send_again(&mut self, calls: VecDeque<Call>, before: &[u64]) -> Result<(), Lost> {
+        let core = self.core.clone();
         let mut loading = [false; Script::ALL.len()];
-        for call in forgotten.drain(..) {
-            let Some(place) = call.script().map(Script::index) else { continue };
-            let how = if self.is_first_to_reload(place, &before, &mut loading) {
-                one(&self.core.counters.reloads);
+        self.clear();
+        for call in &calls {
+            let place = call.script().map_or(0, Script::index);
+            let how = if core.is_first_to_reload(place, before, &mut loading) {
+                one(&core.counters.reloads);
                 script::Call::Text
             } else {
                 script::Call::Sha(self.hashes.get(place).map_or(&[], |hash| hash))
             };
             call.encode(how, &mut self.out);
-            self.calls.push_back((call, self.out.len()));
+            self.ends.push(self.out.len());
         }
-        for call in self.round(findings).await? {
-            let why = error(StoreErrorKind::Unavailable, Refusal::NoScript.meaning());
-            call.fail(&why);
-            findings.failed = Some(why);
-        }
-        Ok(())
+        self.write(Flight::new(calls, core.now(), &core, true)).await
     }
 
-    /// One text per script and loss, also among several connections.
-    fn is_first_to_reload(&self, place: usize, before: &[u64], loading: &mut [bool]) -> bool {
-        let (Some(count), Some(before), Some(loading)) =
-            (self.core.reloads.get(place), before.get(place), loading.get_mut(place))
-        else {
-            return true;
-        };
-        if *loading {
-            return false;
-        }
-        *loading = true;
-        count.compare_exchange(*before, before + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    fn clear(&mut self) {
+        self.out.clear();
+        self.ends.clear();
     }
 
-    /// Writes and reads; the calls whose script the server does not know come back.
-    async fn round(&mut self, findings: &mut Findings) -> Result<Vec<Call>, Broken> {
+    async fn write(&mut self, mut flight: Flight) -> Result<(), Lost> {
+        one(&self.core.counters.flights);
+        let (mut written, left) = (0, flight.until.since(flight.sent));
+        let wrote = timeout(left.into(), self.connection.write(&self.out, &mut written)).await;
+        flight.wrote(self.ends.iter().filter(|end| **end <= written).count());
+        self.flights.push_back(flight);
+        match wrote {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(Lost(format!("the connection is gone: {error}"))),
+            Err(_) => Err(Lost(format!("nothing could be sent within {left}"))),
+        }
+    }
+
+    /// A reply is in.
+    async fn receive(&mut self, reply: Value) -> Result<(), Lost> {
         let core = self.core.clone();
-        let sent = core.now();
-        self.connection.write(&self.out, &mut self.written).await?;
-        let (mut forgotten, mut told) = (Vec::new(), false);
-        while let Some((call, _)) = self.calls.front() {
-            let expected = call.replies();
-            let mut replies = Vec::with_capacity(expected);
-            for _ in 0..expected {
-                replies.push(self.connection.reply().await?);
-            }
-            let Some((call, _)) = self.calls.pop_front() else { break };
-            let received = core.now();
-            core.last_contact.store(received.nanos(), Ordering::Relaxed);
-            if call.script().is_some() {
-                core.counters.took(received.since(sent));
-            }
-            match call.settle(replies, &core.address.host) {
-                Settled::Done(None) => {}
-                Settled::Done(Some(now)) => {
-                    findings.answered = true;
-                    if !std::mem::replace(&mut told, true) {
-                        core.observe_time(sent, received, now);
-                    }
-                }
-                Settled::Expired(now) => {
-                    one(&core.counters.expired);
-                    core.observe_time(sent, received, now);
-                    findings.failed = Some(error(StoreErrorKind::Unavailable, "calls come to the store too late"));
-                }
-                Settled::Refused(refusal) => self.refused(refusal, findings),
-                Settled::Unknown(call) => {
-                    core.counters.refused(Refusal::NoScript);
-                    forgotten.push(call);
-                }
-                Settled::OutOfStep(what) => return Err(Broken::OutOfStep(what)),
-            }
+        let Some(flight) = self.flights.front_mut() else { return Err(Lost("it speaks without being asked".into())) };
+        self.replies.push(reply);
+        if flight.expects().is_some_and(|expected| self.replies.len() < expected) {
+            return Ok(());
         }
-        Ok(forgotten)
+        let landed = flight.land(&mut self.replies, &core);
+        self.replies.clear();
+        landed.map_err(|what| Lost(format!("the server is out of step: {what}")))?;
+        if flight.expects().is_some() {
+            return Ok(());
+        }
+        let Some(flight) = self.flights.pop_front() else { return Ok(()) };
+        let before = flight.reloads;
+        let forgotten = flight.end(&core);
+        if forgotten.is_empty() { Ok(()) } else { self.send_again(forgotten, &before).await }
     }
 
-    fn refused(&self, refusal: Refusal, findings: &mut Findings) {
-        self.core.counters.refused(refusal);
-        if refusal == Refusal::ReadOnly {
-            self.core.shared.unsettled.notify_one();
-        }
-        if refusal.is_failure() {
-            findings.failed = Some(error(StoreErrorKind::Unavailable, refusal.meaning()));
-        } else {
-            findings.answered = true;
-        }
-    }
-
-    /// Fails every call without a reply: what is not wholly written was never executed, of the rest nobody knows.
+    /// Fails everything without a reply.
     fn give_up(&mut self, why: &str) {
         one(&self.core.counters.broken);
         debug!(store = %self.core.address, reason = why, "connection given up");
-        for (call, end) in self.calls.drain(..) {
-            let sent = self.written >= end;
-            let kind = if sent { StoreErrorKind::Indeterminate } else { StoreErrorKind::Unavailable };
-            call.fail(&error(kind, why));
+        let under_way = !self.flights.is_empty();
+        self.flights.drain(..).for_each(|flight| flight.abandon(why));
+        if under_way {
+            self.core.failed(&error(StoreErrorKind::Unavailable, why));
         }
-    }
-
-    /// The connection broke while nothing was asked.
-    fn lost(&self, broken: &Broken) -> bool {
-        one(&self.core.counters.broken);
-        debug!(store = %self.core.address, reason = %broken, "connection lost");
-        false
     }
 }
 
-fn count(counters: &stats::Counters, call: &Call) {
+fn too_late(flight: &Flight) -> Lost {
+    Lost(format!("no answer within {}", flight.until.since(flight.sent)))
+}
+
+fn count(counters: &Counters, call: &Call) {
     match call {
         Call::Batch { .. } => {
             one(&counters.script_calls);

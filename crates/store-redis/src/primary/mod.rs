@@ -10,6 +10,7 @@ mod backoff;
 mod call;
 pub(crate) mod core;
 mod driver;
+mod flight;
 mod gate;
 mod queue;
 mod ticket;
@@ -24,11 +25,11 @@ use self::core::Core;
 use self::queue::{Asked, Job, Returned};
 use self::ticket::{Setback, Ticket};
 use crate::breaker::Phase;
-use crate::failure::{Elsewhere, Failure, Redirect, Refusal, Treatment, error};
+use crate::failure::{Elsewhere, Failure, Redirect, Refusal, error};
 use crate::resp::Value;
 use crate::script::{Answer, Question};
 use crate::stats::{PrimaryStats, one};
-use crate::{HostPort, Shared};
+use crate::{HostPort, Shared, probe};
 
 /// How long "shortly" is, for a slot that is just moving.
 const SHORTLY: Span = Span::from_millis(2);
@@ -47,6 +48,10 @@ pub struct Health {
     pub phase: Phase,
     /// Whether a connection to it is open.
     pub connected: bool,
+    /// True if it turned out to be a replica.
+    pub replica: bool,
+    /// What it evicts when its memory is full, such as `noeviction`; empty if not known.
+    pub policy: String,
     /// When it last replied, by this node's clock.
     pub last_contact: Option<Time>,
     /// Why its breaker is not closed.
@@ -61,6 +66,7 @@ impl Primary {
         for number in 0..connections {
             tokio::spawn(driver::drive(core.clone(), number));
         }
+        tokio::spawn(probe::watch(core.clone()));
         Arc::new(Primary { core })
     }
 
@@ -84,6 +90,12 @@ impl Primary {
     pub async fn ask_asking(&self, question: Question, slot: u16, within: Span) -> Result<Answer, Failure<Question>> {
         let job = |ticket: &Arc<Asked>| Job::Ask(ticket.clone());
         self.perform(question, slot, true, within, job).await
+    }
+
+    /// Asks a question that changes nothing, with the script that decides.
+    pub async fn probe(&self, within: Span) -> Result<(), StoreError> {
+        let Some((question, slot)) = self.core.probe_question() else { return Ok(()) };
+        self.ask(question, slot, within).await.map(|_| ()).map_err(Failure::into_error)
     }
 
     /// Gives receipts of one slot back; answers how many of them gave something back.
@@ -119,11 +131,7 @@ impl Primary {
         if let Some(redirect) = Redirect::of(refusal, &reply, &self.core.address.host) {
             return Err(Failure::Elsewhere(Box::new(Elsewhere { redirect, work: () })));
         }
-        let kind = match refusal.treatment() {
-            Treatment::GiveUp(kind) => kind,
-            Treatment::Unknown => StoreErrorKind::Indeterminate,
-            _ => StoreErrorKind::Unavailable,
-        };
+        let kind = refusal.treatment().kind().unwrap_or(StoreErrorKind::Unavailable);
         Err(Failure::Store(error(kind, refusal.meaning())))
     }
 
@@ -138,7 +146,9 @@ impl Primary {
         Health {
             address: self.core.address.clone(),
             phase: self.core.gate.phase(),
-            connected: self.core.connected.load(Ordering::Relaxed) > 0,
+            connected: self.core.is_connected(),
+            replica: self.core.replica(),
+            policy: self.core.policy(),
             last_contact: if last == 0 { None } else { Some(Time::from_nanos(last)) },
             trouble: self.core.gate.why(),
         }
@@ -147,6 +157,16 @@ impl Primary {
     /// The store's time, about; `None` before the first contact.
     pub fn store_time(&self) -> Option<Time> {
         self.core.store_time()
+    }
+
+    /// How many nodes share the store, this one included, as last heard; `None` before that.
+    pub fn nodes(&self) -> Option<u64> {
+        self.core.nodes()
+    }
+
+    /// Tells the other nodes that this one leaves.
+    pub async fn leave(&self) {
+        probe::leave(&self.core).await;
     }
 
     /// The figures of now.

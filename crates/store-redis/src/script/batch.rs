@@ -1,7 +1,7 @@
 //! Questions that are decided by one call.
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Limit, LimitKind, Time};
+use tollgate_core::{Charge, Limit, Time};
 use tollgate_store::{Outcomes, Taken};
 
 use super::blob::Blob;
@@ -240,10 +240,11 @@ impl<'a> Replay<'a> {
         }
         let held = batch.buckets.iter().zip(values).map(|(bucket, value)| {
             let existence = if *value == Value::Nil { Existence::Absent } else { Existence::There };
-            // A question without room charges nothing, and the script tells nothing of logs and slots.
-            match (existence, bucket.limit.kind()) {
-                (Existence::Absent, LimitKind::SlidingLog | LimitKind::Concurrency) => Ok((Held::Untold, existence)),
-                _ => Ok((Held::read(&bucket.limit, value)?, existence)),
+            // Of a question without room the script says only which logs and slots are there.
+            let is_untold = *value == Value::Nil || value.array().is_some_and(<[Value]>::is_empty);
+            match charge::is_string(&bucket.limit) || !is_untold {
+                true => Ok((Held::read(&bucket.limit, value)?, existence)),
+                false => Ok((Held::Untold, existence)),
             }
         });
         let held = held.collect::<Result<_, BadReply>>()?;

@@ -42,7 +42,7 @@ impl Returns {
         let mut keys = Keys::default();
         let mut blob = Blob::with_capacity(9 + 64 * self.receipts.len());
         blob.nanos(self.deadline.nanos());
-        for receipt in &self.receipts {
+        for receipt in self.receipts.iter().filter(|receipt| gives_anything(receipt)) {
             let bucket = Key::of_receipt(receipt);
             let marker = receipt.number.filter(|_| !is_slot(receipt)).map(|number| marker(&bucket, number));
             blob.byte(charge::kind(&receipt.limit));
@@ -70,6 +70,11 @@ impl Returns {
 /// A slot is released once by its nature: it is there or it is not.
 fn is_slot(receipt: &Receipt) -> bool {
     matches!(receipt.limit, Limit::Concurrency(_))
+}
+
+/// A slot is released by its id; units of slots do not exist.
+fn gives_anything(receipt: &Receipt) -> bool {
+    !is_slot(receipt) || receipt.slot.is_some()
 }
 
 fn encode(receipt: &Receipt, estimate: Time, blob: &mut Blob) {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Charge, Clock, Digest, Receipt, Span, Time};
+use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Receipt, Span, Time};
 
 use self::shard::{Look, Shard};
 use crate::sync::{Mutex, MutexGuard};
@@ -146,6 +146,11 @@ impl Memory {
             }
         };
         receipts.iter().filter(give_back).count()
+    }
+
+    /// True if there is such a bucket.
+    pub(crate) fn holds(&self, bucket: Digest, limit: &Limit) -> bool {
+        self.lock(bucket).place(&Charge::new(bucket, *limit, 0)).is_some()
     }
 
     /// [`Store::forget`], at once.

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use tollgate_testkit::redis::Client;
 use tollgate_testkit::subject::Store;
 use tollgate_testkit::vectors::{self, File, Report};
 
@@ -11,7 +12,7 @@ Runs test vectors of rate-limiting algorithms and compares every expected field.
 
 usage: vectors [--store URL] FILE...
 
-  --store URL   what the vectors run on: memory (default), reference
+  --store URL   what the vectors run on: memory (default), reference, redis://127.0.0.1:PORT
   --help        this text
 
 Prints the first differences, at most ten, and ends with `N passed, M failed`, counted in steps.
@@ -64,8 +65,13 @@ impl Arguments {
     }
 }
 
+/// The store behind the URL, if it is there.
 fn store(url: &str) -> Result<Store, String> {
-    Store::from_url(url).map_err(|unknown| unknown.to_string())
+    let store = Store::from_url(url).map_err(|unknown| unknown.to_string())?;
+    if let Store::Redis(port) = store {
+        Client::connect(port).map_err(|error| format!("{url}: {error}"))?;
+    }
+    Ok(store)
 }
 
 fn run(arguments: &Arguments, out: &mut impl Write, err: &mut impl Write) -> io::Result<ExitCode> {

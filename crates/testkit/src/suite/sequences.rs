@@ -24,15 +24,20 @@ impl Draw {
         self.0 % most
     }
 
+    /// A span of whole microseconds, in which the coarsest of clocks ticks.
+    fn micros_below(&mut self, most: u64) -> Span {
+        Span::from_nanos(1_000 * self.below(most))
+    }
+
     /// A limit for bucket `number`; its kind stays, its numbers may change from call to call.
     fn limit(&mut self, number: u64) -> Limit {
-        let (n, window) = (1 + self.below(8), Span::from_nanos(1_000));
+        let (n, window) = (1 + self.below(8), Span::from_millis(1));
         match number % 6 {
             0 => Limit::Gcra(Gcra::new(n, window, 1 + self.below(6)).expect("a valid limit")),
             1 => Limit::FixedWindow(FixedWindow::new(n, window).expect("a valid limit")),
             2 => Limit::SlidingLog(SlidingLog::new(n, window).expect("a valid limit")),
             3 => Limit::SlidingCounter(SlidingCounter::new(n, window).expect("a valid limit")),
-            4 => Limit::Queue(Queue::new(n, window, Span::from_nanos(self.below(2_000))).expect("a valid limit")),
+            4 => Limit::Queue(Queue::new(n, window, self.micros_below(2_000)).expect("a valid limit")),
             _ => Limit::Concurrency(Concurrency::new(n % 4, window).expect("a valid limit")),
         }
     }
@@ -75,9 +80,9 @@ pub(super) async fn agree_with_the_reference<F: Fixture>(fixture: &F, seed: u64)
     let mut kept: Vec<(Charge, u64, Time)> = Vec::new();
     for step in 0..STEPS {
         now = match draw.below(20) {
-            0 => now.after(Span::from_nanos(draw.below(5_000))),
-            1 => now.before(Span::from_nanos(draw.below(5_000))),
-            _ => now.after(Span::from_nanos(draw.below(120))),
+            0 => now.after(draw.micros_below(5_000)),
+            1 => now.before(draw.micros_below(5_000)),
+            _ => now.after(draw.micros_below(120)),
         };
         fixture.set_time(now);
         let give_back = draw.below(10) == 0;

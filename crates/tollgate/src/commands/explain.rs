@@ -49,7 +49,9 @@ pub struct Question {
 const HELP: &str = r#"Tells of every rule whether it applies or which condition fails, its key and
 bucket, its limit with all defaults filled in, the state of the bucket and the
 outcome; then the decision. Nothing is charged. A server explains what it has
-counted until now, so --at and --after go with --rules only.
+counted until now, so --at and --after go with --rules only. `store` is the key
+of the bucket in Redis and its slot in a cluster; buckets and keys of a server
+are made with its secret, and differ from those of --rules.
 
 Examples:
   Why does the server refuse this?

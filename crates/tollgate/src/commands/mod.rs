@@ -8,6 +8,7 @@ pub mod explain;
 pub mod man;
 pub mod rules;
 pub mod serve;
+pub mod store;
 
 use anyhow::Result;
 use clap::CommandFactory;
@@ -24,6 +25,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Check(args)) => check::run(&args, out),
         Some(Command::Explain(args)) => explain::run(&args, out),
         Some(Command::Rules(command)) => rules::run(&command, out),
+        Some(Command::Store(command)) => store::run(&command, out),
         Some(Command::Bench(args)) => bench::run(&args, out),
         Some(Command::Completions(args)) => completions::run(&args, out),
         Some(Command::Man(args)) => man::run(&args, out),

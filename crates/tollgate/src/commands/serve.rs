@@ -33,12 +33,19 @@ Examples:
   On a Unix domain socket as well:
     tollgate serve --rules rules.yaml --http 127.0.0.1:8080 \
       --http unix:/run/tollgate.sock
+  As one node of a fleet that shares its limits in Redis:
+    tollgate serve --rules rules.yaml --store redis://10.0.0.1:6379
+  The same behind Sentinels, with the password in a file:
+    tollgate serve --rules rules.yaml \
+      --store redis-sentinel://10.0.0.1:26379,10.0.0.2:26379/mymaster \
+      --store-password-file /etc/tollgate/store-password
   As configured:
     tollgate serve --config /etc/tollgate/tollgate.yaml
 
 Exit codes:
   0  stopped by a signal, after the requests in flight were answered
-  2  wrong usage, settings that cannot be used, an address that cannot be bound"#;
+  2  wrong usage, settings that cannot be used, an address that cannot be bound, a
+     store that cannot be used"#;
 
 /// Serves until a signal ends it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -50,6 +50,9 @@ fn rule_text(rule: &Value, palette: Palette) -> String {
         let own = if flag(rule, "overridden") { " (this client's own)" } else { "" };
         add("key", &key_text(rule));
         add("bucket", bucket);
+        if let (Some(key), Some(slot)) = (string(rule, "store_key"), number(rule, "slot")) {
+            add("store", &format!("{key} in slot {slot}"));
+        }
         add("limit", &format!("{}{own}", limit_text(rule)));
         add("cost", &number(rule, "charged").unwrap_or(0).to_string());
     }

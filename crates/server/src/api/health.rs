@@ -1,0 +1,35 @@
+//! `/ready`: may requests be sent here? A store that is away is no reason against it: decisions are made by policy, and a
+//! load balancer that took all nodes out would turn a hiccup of the store into an outage.
+
+use serde_json::json;
+
+use super::refuse::say;
+use super::{Shared, Surface};
+use crate::Reply;
+use crate::backend::Probed;
+use crate::telemetry::ShardState;
+
+/// Says whether this node is to be sent requests, and how its store is.
+pub(super) async fn ready(shared: &Shared, surface: Surface, reply: &mut Reply) {
+    if shared.drain.has_begun() {
+        return say(503, "{\"ready\":false,\"reason\":\"draining\"}", reply);
+    }
+    let Some(shards) = shared.probe.look(shared.engine.store()).await else {
+        return say(200, "{\"ready\":true}", reply);
+    };
+    let degraded = shards.is_empty() || shards.iter().any(|shard| shard.state != ShardState::Up);
+    let told: Vec<String> = shards.iter().enumerate().map(|(number, shard)| told(number, shard, surface)).collect();
+    let store = told.join(",");
+    say(200, &format!("{{\"ready\":true,\"degraded\":{degraded},\"store\":[{store}]}}"), reply);
+}
+
+/// One server. Where it is, and why it does not answer, is for operators.
+fn told(number: usize, shard: &Probed, surface: Surface) -> String {
+    let Probed { address, state, error } = shard;
+    let start = format!("{{\"shard\":{number},\"state\":\"{}\"", state.name());
+    match (surface, error) {
+        (Surface::Data, _) => format!("{start}}}"),
+        (Surface::Admin, None) => format!("{start},\"address\":{}}}", json!(address)),
+        (Surface::Admin, Some(error)) => format!("{start},\"address\":{},\"error\":{}}}", json!(address), json!(error)),
+    }
+}

@@ -1,0 +1,152 @@
+//! Where this server's buckets live: in its own memory, or in servers that all nodes of a fleet share.
+//!
+//! The only place that knows which. Two alternatives that are both known make an enum, not a trait object: the path of a
+//! decision in memory stays free of boxes.
+
+mod figures;
+mod open;
+mod probe;
+
+use std::fmt;
+use std::sync::Arc;
+
+use tollgate_core::{Charge, Clock, Receipt, Span};
+use tollgate_store::{Fleet, Memory, MemoryConfig, MemoryStats, Outcomes, Store, StoreError, Taken};
+use tollgate_store_redis::RedisStore;
+
+pub use open::redis_config;
+pub(crate) use open::{Opened, open};
+pub use probe::{Probe, Probed};
+
+use crate::telemetry::StoreFigures;
+
+/// The store of a server.
+#[derive(Debug)]
+pub enum Backend {
+    /// This process's memory: nobody shares it.
+    Memory(Memory),
+    /// Redis or Valkey.
+    Shared(Box<Node>),
+}
+
+/// This node of a fleet.
+#[derive(Debug)]
+pub struct Node {
+    /// The servers that all nodes share, with what this one may decide by itself in front.
+    fleet: Fleet<RedisStore>,
+    /// The secret, if it came from the store.
+    secret: Option<Agreed>,
+}
+
+/// A secret that nodes agreed on through their store; never printed.
+struct Agreed([u8; 16]);
+
+impl fmt::Debug for Agreed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Agreed(…)")
+    }
+}
+
+impl Backend {
+    /// Buckets in this process, in at most so many bytes.
+    pub fn in_memory(max_memory: u64, clock: Arc<dyn Clock>) -> Backend {
+        Backend::Memory(Memory::with_clock(memory_config(max_memory), clock))
+    }
+
+    /// Does a little of what has to be done now and then; worth calling every 50 ms.
+    pub async fn tend(&self) {
+        if let Backend::Shared(node) = self {
+            node.fleet.upkeep().await;
+        }
+    }
+
+    /// Sees to it that nodes that start later find the secret of this one, although the store may have lost it. False if
+    /// they find another: they and we do not count together.
+    pub async fn agrees(&self) -> bool {
+        let Backend::Shared(node) = self else { return true };
+        let Some(Agreed(own)) = node.secret else { return true };
+        let kept = node.fleet.inner().agree_on(own).await;
+        kept.is_err() || kept == Ok(own) // a store that is away says nothing
+    }
+
+    /// Drops a few buckets that equal unused ones; worth calling every second.
+    pub fn sweep(&self) {
+        if let Backend::Memory(memory) = self {
+            memory.sweep();
+        }
+    }
+
+    /// Gives back what this node holds for itself, and says goodbye.
+    pub async fn close(&self) {
+        if let Backend::Shared(node) = self {
+            node.fleet.close().await;
+            node.fleet.inner().close().await;
+        }
+    }
+
+    /// What the memory holds.
+    pub fn memory(&self) -> Option<MemoryStats> {
+        match self {
+            Backend::Memory(memory) => Some(memory.stats()),
+            Backend::Shared(_) => None,
+        }
+    }
+
+    /// What a shared store tells.
+    pub fn figures(&self) -> Option<StoreFigures> {
+        match self {
+            Backend::Memory(_) => None,
+            Backend::Shared(node) => Some(figures::of(&node.fleet)),
+        }
+    }
+}
+
+pub(crate) fn memory_config(max_memory: u64) -> MemoryConfig {
+    MemoryConfig { max_memory: usize::try_from(max_memory).unwrap_or(usize::MAX), ..MemoryConfig::default() }
+}
+
+impl Store for Backend {
+    async fn take(&self, charges: &[Charge], within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        match self {
+            Backend::Memory(memory) => Ok(memory.take_now(charges, outcomes)),
+            Backend::Shared(node) => node.fleet.take(charges, within, outcomes).await,
+        }
+    }
+
+    #[inline]
+    fn try_take(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Option<Taken> {
+        match self {
+            Backend::Memory(memory) => Some(memory.take_now(charges, outcomes)),
+            Backend::Shared(node) => node.fleet.try_take(charges, outcomes),
+        }
+    }
+
+    async fn give_back(&self, receipts: &[Receipt]) -> Result<usize, StoreError> {
+        match self {
+            Backend::Memory(memory) => Ok(memory.give_back_now(receipts)),
+            Backend::Shared(node) => node.fleet.give_back(receipts).await,
+        }
+    }
+
+    async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
+        match self {
+            Backend::Memory(memory) => {
+                memory.forget_now(buckets);
+                Ok(())
+            }
+            Backend::Shared(node) => node.fleet.forget(buckets).await,
+        }
+    }
+
+    #[inline]
+    fn is_shared(&self) -> bool {
+        matches!(self, Backend::Shared(_))
+    }
+
+    fn nodes(&self) -> Option<u64> {
+        match self {
+            Backend::Memory(_) => None,
+            Backend::Shared(node) => node.fleet.nodes(),
+        }
+    }
+}

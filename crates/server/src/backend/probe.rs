@@ -1,0 +1,60 @@
+//! Whether the store decides: asked with the script that decides, not with a ping that stays green while scripts fail.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tollgate_store::StoreError;
+use tollgate_store_redis::Health;
+use tollgate_store_redis::breaker::Phase;
+
+use super::Backend;
+use super::figures::state;
+use crate::telemetry::ShardState;
+
+/// How long an answer is good for: whoever asks often learns the same, and the store is not asked more often for it.
+const FRESH: Duration = Duration::from_millis(250);
+
+/// Asks the store how it is.
+#[derive(Debug, Default)]
+pub struct Probe {
+    last: Mutex<Option<(Instant, Arc<[Probed]>)>>,
+}
+
+/// One primary server, when it was last asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probed {
+    /// Where it is.
+    pub address: String,
+    /// Whether it answers.
+    pub state: ShardState,
+    /// Why not.
+    pub error: Option<String>,
+}
+
+impl Probe {
+    /// Every primary that is known of a shared store; `None` for a store in memory, which cannot be away.
+    pub async fn look(&self, backend: &Backend) -> Option<Arc<[Probed]>> {
+        let Backend::Shared(node) = backend else { return None };
+        let mut last = self.last.lock().await; // one at a time: others wait for the same answer
+        if let Some((at, known)) = &*last
+            && at.elapsed() < FRESH
+        {
+            return Some(known.clone());
+        }
+        let found: Arc<[Probed]> = node.fleet.inner().probe().await.into_iter().map(probed).collect();
+        *last = Some((Instant::now(), found.clone()));
+        Some(found)
+    }
+}
+
+fn probed((health, error): (Health, Option<StoreError>)) -> Probed {
+    let Health { address, phase, trouble, .. } = health;
+    let state = match (phase, &error) {
+        (Phase::Closed, Some(_)) => ShardState::Down, // it was asked just now; the breaker may not know yet
+        (phase, _) => state(phase),
+    };
+    let error = error.map(|error| trouble.unwrap_or_else(|| error.to_string()));
+    Probed { address: address.to_string(), state, error }
+}

@@ -1,0 +1,168 @@
+//! Where buckets live, as it was configured.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tollgate_rules::problem::Fault;
+use tollgate_store_redis::{Login, Password, StoreUrl};
+
+/// Settings of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// Where buckets live.
+    pub place: StorePlace,
+    /// How long one call of a shared store may take.
+    pub timeout: Duration,
+    /// How long a decision may take, whatever the store does.
+    pub decision_deadline: Duration,
+    /// Connections to each server.
+    pub connections: usize,
+    /// Authorities that sign the certificates of the servers, PEM; those of this machine if none.
+    pub ca: Option<PathBuf>,
+    /// Whether certificates are taken as they come.
+    pub insecure_tls: bool,
+    /// The password, so that it stands neither in the URL nor in a list of processes.
+    pub password_file: Option<PathBuf>,
+    /// Whether a server that may evict buckets is refused at the start, or only complained about.
+    pub require_noeviction: bool,
+    /// How many nodes share the limits; counted in the store if none.
+    pub nodes: Option<usize>,
+    /// New buckets that each namespace may make in a second.
+    pub new_keys_per_second: usize,
+    /// How long a refusal is remembered here.
+    pub deny_cache_ttl: Duration,
+    /// How long a lease lasts.
+    pub lease_ttl: Duration,
+    /// How often what was decided locally is told to the store.
+    pub async_interval: Duration,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self {
+            place: StorePlace::Memory,
+            timeout: Duration::from_millis(25),
+            decision_deadline: Duration::from_millis(50),
+            connections: 1,
+            ca: None,
+            insecure_tls: false,
+            password_file: None,
+            require_noeviction: false,
+            nodes: None,
+            new_keys_per_second: 10_000,
+            deny_cache_ttl: Duration::from_millis(100),
+            lease_ttl: Duration::from_secs(1),
+            async_interval: Duration::from_millis(250),
+        }
+    }
+}
+
+/// Where buckets live.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum StorePlace {
+    /// In this process: nobody shares them.
+    #[default]
+    Memory,
+    /// In servers that all nodes of a fleet share.
+    Shared(StoreUrl),
+}
+
+const MEMORY: &str = "memory";
+
+impl FromStr for StorePlace {
+    type Err = Fault;
+
+    fn from_str(text: &str) -> Result<StorePlace, Fault> {
+        if text == MEMORY {
+            return Ok(StorePlace::Memory);
+        }
+        let (user, url) = split_user(text);
+        // Says where it goes wrong and never what stands there: it may be a password.
+        let url = url.parse::<StoreUrl>().map_err(|error| {
+            let help = match text.contains("://") {
+                true => error.help.to_owned(),
+                false => format!("write `{MEMORY}`, or a URL: {}", error.help),
+            };
+            Fault::new(format!("not a store: {} (character {})", error.what, error.at), help)
+        })?;
+        let named = user.map(|user| Login { user: Some(user), password: Password::new(String::new()) });
+        Ok(StorePlace::Shared(StoreUrl { login: named.or(url.login.clone()), ..url }))
+    }
+}
+
+/// A user without a password, whose password is in a file, and the URL without them. A name with odd characters is left
+/// to whoever reads URLs.
+fn split_user(text: &str) -> (Option<String>, String) {
+    let is_plain =
+        |user: &str| !user.is_empty() && user.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
+    let split = text.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?)));
+    match split {
+        Some((scheme, (user, rest))) if is_plain(user) => (Some(user.to_owned()), format!("{scheme}://{rest}")),
+        _ => (None, text.to_owned()),
+    }
+}
+
+/// True if there is a password to go with the user.
+fn has_password(login: &Login) -> bool {
+    login.password != Password::new(String::new())
+}
+
+/// Without passwords.
+impl fmt::Display for StorePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StorePlace::Memory => f.write_str(MEMORY),
+            StorePlace::Shared(url) => match &url.login {
+                Some(login) if !has_password(login) => f.write_str(&url.to_string().replacen(":…@", "@", 1)),
+                _ => write!(f, "{url}"),
+            },
+        }
+    }
+}
+
+impl StoreSettings {
+    /// Settings that do not go together: the one to point at, and why.
+    pub(super) fn conflicts(&self) -> Vec<(&'static str, Fault)> {
+        let set = [
+            ("store_ca", self.ca.is_some()),
+            ("store_insecure_tls", self.insecure_tls),
+            ("store_password_file", self.password_file.is_some()),
+        ];
+        let is_odd = |name: &str| match &self.place {
+            StorePlace::Memory => Some(("the store is in memory", "name a shared store with `store`")),
+            StorePlace::Shared(url) if name == "store_password_file" => {
+                let known = url.login.as_ref().is_some_and(has_password);
+                known.then_some(("the store's URL has a password", "leave one of the two out"))
+            }
+            StorePlace::Shared(url) => {
+                (!url.tls).then_some(("the store's URL asks for no TLS", "write rediss://, with two s"))
+            }
+        };
+        let odd = set.into_iter().filter(|(_, is_set)| *is_set).filter_map(|(name, _)| {
+            let (why, help) = is_odd(name)?;
+            Some((name, Fault::new(format!("{name} is set, and {why}"), help)))
+        });
+        odd.chain(self.user_without_password()).collect()
+    }
+
+    fn user_without_password(&self) -> Option<(&'static str, Fault)> {
+        let StorePlace::Shared(StoreUrl { login: Some(login), .. }) = &self.place else { return None };
+        let help = "write user:password@ or :password@, or set store_password_file";
+        (!has_password(login) && self.password_file.is_none())
+            .then(|| ("store", Fault::new("the URL names a user and no password", help)))
+    }
+}
+
+/// The text of a file without what stands between `://` and `@`: problems show the lines they are about.
+pub(super) fn without_passwords(text: &str) -> String {
+    let hide = |line: &str| match line.split_once("://") {
+        Some((before, after)) => match after.rsplit_once('@') {
+            Some((login, rest)) => format!("{before}://{}@{rest}", "*".repeat(login.chars().count())),
+            None => line.to_owned(),
+        },
+        None => line.to_owned(),
+    };
+    text.split('\n').map(hide).collect::<Vec<_>>().join("\n")
+}

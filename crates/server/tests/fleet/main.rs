@@ -1,0 +1,10 @@
+//! Nodes that share one Redis, over real sockets: what a fleet promises to those who call it and to those who run it.
+
+#[path = "../api/rig.rs"]
+#[allow(dead_code, reason = "shared with the suite of one node")]
+mod rig;
+
+mod node;
+mod shared;
+mod start;
+mod trouble;

@@ -1,0 +1,53 @@
+//! Nodes of a fleet, and what is asked of them.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use tollgate_server::config::{Config, StoreSettings};
+use tollgate_testkit::redis::Server;
+
+use crate::rig::{Rig, call};
+
+/// A node over this store.
+pub async fn node(redis: &Server, rules: &str) -> Rig {
+    let url = redis.url();
+    Rig::open(rules, |config, _| *config = Config { store: store(&url), ..config.clone() }).await
+}
+
+/// Settings of a store at this URL, with patience for a machine that is busy with other tests.
+pub fn store(url: &str) -> StoreSettings {
+    let place = url.parse().expect("a URL");
+    let (timeout, decision_deadline) = (Duration::from_secs(2), Duration::from_secs(4));
+    StoreSettings { place, timeout, decision_deadline, ..StoreSettings::default() }
+}
+
+impl Rig {
+    /// What a check says.
+    pub async fn check(&self, body: &str) -> Value {
+        let answer = self.post("/v1/check", body).await;
+        assert_eq!(answer.status, 200, "{}", answer.head);
+        answer.json()
+    }
+
+    /// The sum of all series of this name on the page of metrics.
+    pub async fn figure(&self, name: &str) -> f64 {
+        let page = String::from_utf8(call(&self.admin, "GET", "/metrics", "", "").await.body).expect("text");
+        let series =
+            page.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{'])));
+        series.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    }
+
+    /// Waits until a check is decided in this mode.
+    pub async fn until_mode(&self, body: &str, mode: &str) -> Value {
+        let start = Instant::now();
+        loop {
+            let answer = self.check(body).await;
+            if answer["mode"] == mode {
+                return answer;
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "still {answer}");
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! One truth for all nodes: limits, receipts, slots and names of buckets.
+
+use tollgate_testkit::redis::Server;
+
+use crate::node::node;
+
+const RULES: &str = "
+key_by: client_key
+rules:
+  - { name: exact, match: { tier: exact }, limit: { requests: 10, window: 1d, algorithm: fixed_window } }
+  - { name: wide, match: { tier: wide }, limit: { requests: 1000, window: 1d, algorithm: fixed_window } }
+  - { name: leased, match: { tier: leased }, consistency: leased, limit: { requests: 100000, window: 1d } }
+  - { name: slots, match: { tier: slots }, limit: { algorithm: concurrency, slots: 2, slot_ttl: 10s } }
+";
+
+#[tokio::test]
+async fn p1_a_limit_holds_across_nodes() {
+    let redis = Server::start();
+    let nodes = [node(&redis, RULES).await, node(&redis, RULES).await];
+    let mut admitted = 0;
+    for number in 0..30 {
+        let answer = nodes[number % 2].check(r#"{"client_key":"user:1","tier":"exact"}"#).await;
+        assert_eq!(answer["mode"], "store");
+        admitted += u32::from(answer["allowed"] == true);
+    }
+    assert_eq!(admitted, 10);
+    let hits = nodes[0].figure("tollgate_deny_cache_hits_total").await;
+    assert!(hits > 0.0, "refusals are remembered");
+}
+
+#[tokio::test]
+async fn a_batch_goes_to_the_store_together_and_comes_back_in_order() {
+    let redis = Server::start();
+    let node = node(&redis, RULES).await;
+    let before = node.figure("tollgate_redis_calls_total").await;
+    let requests: Vec<String> =
+        (0..600).map(|number| format!(r#"{{"client_key":"user:{}","tier":"exact"}}"#, number % 50)).collect();
+    let answer = node.post("/v1/check/batch", &format!("{{\"requests\":[{}]}}", requests.join(","))).await.json();
+    let results = answer["results"].as_array().expect("a list");
+    assert_eq!(results.len(), 600);
+    for user in 0..50 {
+        let own = results.iter().skip(user).step_by(50);
+        let admitted = own.filter(|result| result["allowed"] == true).count();
+        assert_eq!(admitted, 10, "user:{user} asked twelve times");
+    }
+    let calls = node.figure("tollgate_redis_calls_total").await - before;
+    assert!(calls <= 100.0, "600 checks took {calls} calls");
+}
+
+#[tokio::test]
+async fn what_one_node_reserved_another_settles_once() {
+    let redis = Server::start();
+    let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
+    let left = || async { there.check(r#"{"client_key":"user:1","tier":"wide","cost":0}"#).await["remaining"].clone() };
+    for (cost, settled, expected) in [
+        (30, r#"{"settled":true,"refunded":1,"extended":0}"#, 970),
+        (130, r#"{"settled":true,"refunded":0,"extended":1}"#, 840),
+    ] {
+        let reserved = here.post("/v1/reserve", r#"{"client_key":"user:1","tier":"wide","cost":100}"#).await.json();
+        let receipt = reserved["reservation"].as_str().expect("a receipt");
+        let body = format!(r#"{{"reservation":"{receipt}","cost":{cost}}}"#);
+        let first = there.post("/v1/settle", &body).await;
+        assert_eq!(String::from_utf8_lossy(&first.body), settled);
+        assert_eq!(left().await, expected);
+        let again = here.post("/v1/settle", &body).await.json();
+        assert_eq!((&again["refunded"], &again["extended"]), (&0.into(), &0.into()), "settled elsewhere");
+        assert_eq!(left().await, expected);
+    }
+}
+
+#[tokio::test]
+async fn slots_are_renewed_and_released_at_any_node() {
+    let redis = Server::start();
+    let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
+    let acquire = r#"{"client_key":"user:1","tier":"slots"}"#;
+    let held = here.post("/v1/slots/acquire", acquire).await.json();
+    assert_eq!((&held["allowed"], &held["ttl_ms"]), (&true.into(), &10_000.into()));
+    assert_eq!(there.post("/v1/slots/acquire", acquire).await.json()["allowed"], true);
+    assert_eq!(there.post("/v1/slots/acquire", acquire).await.json()["allowed"], false, "two slots, whoever asks");
+    let body = format!(r#"{{"slot":"{}"}}"#, held["slot"].as_str().expect("a slot"));
+    assert_eq!(there.post("/v1/slots/renew", &body).await.json()["renewed"], true);
+    assert_eq!(there.post("/v1/slots/release", &body).await.json()["released"], true);
+    assert_eq!(here.post("/v1/slots/release", &body).await.json()["released"], false, "once");
+    assert_eq!(here.post("/v1/slots/acquire", acquire).await.json()["allowed"], true);
+}
+
+/// The secret comes from the store, so nodes agree on keys, and an operator finds the bucket that `explain` names.
+#[tokio::test]
+async fn explain_names_the_key_in_the_store() {
+    let redis = Server::start();
+    let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
+    let body = r#"{"client_key":"user:1","tier":"exact"}"#;
+    here.check(body).await;
+    let rule = |explained: serde_json::Value| explained["rules"][0].clone();
+    let (one, other) =
+        (rule(here.post("/v1/explain", body).await.json()), rule(there.post("/v1/explain", body).await.json()));
+    assert_eq!((&one["store_key"], &one["slot"]), (&other["store_key"], &other["slot"]));
+    assert_eq!((&other["used_before"], &other["consistency"]), (&1.into(), &"exact".into()));
+    let key = one["store_key"].as_str().expect("a key");
+    assert_eq!(redis.client().number(&["EXISTS", key]), 1, "{key}");
+}
+
+#[tokio::test]
+async fn p28_a_node_that_ends_gives_its_leases_back() {
+    let redis = Server::start();
+    let (leaving, staying) = (node(&redis, RULES).await, node(&redis, RULES).await);
+    let body = r#"{"client_key":"user:1","tier":"leased"}"#;
+    let mut leased = 0;
+    for _ in 0..400 {
+        leased += u32::from(leaving.check(body).await["mode"] == "lease");
+    }
+    assert!(leased > 200, "{leased} of 400 were decided by leases");
+    assert!(leaving.figure("tollgate_lease_units_granted_total").await > 0.0);
+    leaving.end().await;
+    let used = staying.post("/v1/explain", body).await.json()["rules"][2]["used_before"].as_u64().expect("a number");
+    assert!(used <= 401, "{used} units are gone for 400 checks");
+}

@@ -1,0 +1,145 @@
+//! The store goes, and comes back.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use tollgate_server::config::StoreSettings;
+use tollgate_testkit::redis::Server;
+
+use crate::node::{node, store};
+use crate::rig::{Rig, call};
+
+const RULES: &str = "
+key_by: client_key
+rules:
+  - { name: local, match: { tier: local }, limit: { requests: 100, window: 1d, algorithm: fixed_window } }
+  - { name: shut, match: { tier: shut }, on_fail: deny, limit: { requests: 100, window: 1d } }
+  - { name: slots, match: { tier: slots }, limit: { algorithm: concurrency, slots: 5, slot_ttl: 10s } }
+";
+
+const LOCAL: &str = r#"{"client_key":"user:1","tier":"local"}"#;
+
+/// What `/ready` says once it says this about being degraded; an answer is good for a quarter of a second.
+async fn ready(rig: &Rig, degraded: bool) -> Value {
+    let start = Instant::now();
+    loop {
+        let answer = call(&rig.admin, "GET", "/ready", "", "").await;
+        let body = answer.json();
+        assert_eq!((answer.status, &body["ready"]), (200, &true.into()), "{body}");
+        if body["degraded"] == degraded {
+            return body;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "still {body}");
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Waits until the node has left the mark by which it knows the data again.
+async fn until_watched(redis: &Server) {
+    let start = Instant::now();
+    while redis.client().call(&["KEYS", "tg:*epoch*"]).array().is_none_or(<[_]>::is_empty) {
+        assert!(start.elapsed() < Duration::from_secs(20), "nobody watches the store");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn f01_f02_decides_on_and_returns_to_the_store() {
+    let mut redis = Server::start();
+    let rig = node(&redis, RULES).await;
+    assert_eq!(rig.check(LOCAL).await["mode"], "store");
+    ready(&rig, false).await;
+    until_watched(&redis).await;
+    redis.kill();
+    rig.until_mode(LOCAL, "fallback").await;
+    assert_eq!(rig.check(r#"{"client_key":"user:1","tier":"shut"}"#).await["mode"], "closed");
+    let body = ready(&rig, true).await;
+    assert_eq!(body["store"][0]["state"], "down", "{body}");
+    assert_eq!(call(&rig.admin, "GET", "/live", "", "").await.status, 200);
+    assert!(rig.figure("tollgate_redis_breaker").await > 1.0);
+    assert!(rig.figure("tollgate_fallback_decisions_total").await >= 2.0);
+    redis.restart();
+    rig.until_mode(LOCAL, "store").await;
+    ready(&rig, false).await;
+    assert!(rig.figure("tollgate_store_epoch_changes_total").await >= 1.0, "its data is gone, and that is counted");
+}
+
+/// Halted it keeps its connections and says nothing: the worst it can do to a decision.
+#[tokio::test]
+async fn f03_a_decision_takes_no_longer_than_its_deadline() {
+    let redis = Server::start();
+    let url = redis.url();
+    let defaults = StoreSettings { place: url.parse().expect("a URL"), ..StoreSettings::default() };
+    let rig = Rig::open(RULES, |config, _| config.store = defaults).await;
+    rig.until_mode(LOCAL, "store").await;
+    redis.stop();
+    let batch = format!("{{\"requests\":[{}]}}", [LOCAL; 200].join(","));
+    let start = Instant::now();
+    let answer = rig.post("/v1/check/batch", &batch).await.json();
+    let took = start.elapsed();
+    redis.cont();
+    let results = answer["results"].as_array().expect("a list");
+    assert!(results.iter().all(|result| result["mode"] == "fallback"), "{answer}");
+    // 50 ms, and what a busy machine adds; one after the other would be two seconds and more.
+    assert!(took < Duration::from_millis(1000), "{took:?}");
+}
+
+#[tokio::test]
+async fn what_the_store_must_remember_is_not_given_up_while_it_is_away() {
+    let mut redis = Server::start();
+    let rig = node(&redis, RULES).await;
+    let reserved = rig.post("/v1/reserve", r#"{"client_key":"user:1","tier":"local","cost":50}"#).await.json();
+    let held = rig.post("/v1/slots/acquire", r#"{"client_key":"user:1","tier":"slots"}"#).await.json();
+    redis.kill();
+    rig.until_mode(LOCAL, "fallback").await;
+    let settle = format!(r#"{{"reservation":"{}","cost":10}}"#, reserved["reservation"].as_str().expect("a receipt"));
+    let slot = format!(r#"{{"slot":"{}"}}"#, held["slot"].as_str().expect("a slot"));
+    for (path, body) in [("/v1/settle", &settle), ("/v1/slots/renew", &slot), ("/v1/slots/release", &slot)] {
+        let answer = rig.post(path, body).await;
+        assert_eq!(answer.status, 503, "{path}");
+        assert_eq!(answer.field("Retry-After"), Some("1"), "{path}");
+        assert_eq!(answer.field("Content-Type"), Some("application/problem+json"), "{path}");
+        assert_eq!(answer.json()["code"], "store_unavailable", "{path}");
+    }
+    redis.restart();
+    ready(&rig, false).await; // until then some calls are still turned away
+    let settled = rig.post("/v1/settle", &settle).await;
+    assert_eq!((settled.status, &settled.json()["settled"]), (200, &true.into()), "the same receipt");
+}
+
+/// A store without persistence that restarts has lost the secret that nodes share; those that start later must get the
+/// same, or they would count apart.
+#[tokio::test]
+async fn nodes_that_start_after_the_data_was_lost_count_with_the_others() {
+    let mut redis = Server::start();
+    let old = node(&redis, RULES).await;
+    old.check(LOCAL).await;
+    redis.kill();
+    redis.restart();
+    let start = Instant::now();
+    while redis.client().call(&["KEYS", "tg:*secret"]).array().is_none_or(<[_]>::is_empty) {
+        assert!(start.elapsed() < Duration::from_secs(20), "the secret does not come back");
+        sleep(Duration::from_millis(20)).await;
+    }
+    let new = node(&redis, RULES).await;
+    let key = |explained: Value| explained["rules"][0]["store_key"].clone();
+    let (one, other) = (old.post("/v1/explain", LOCAL).await.json(), new.post("/v1/explain", LOCAL).await.json());
+    assert_eq!(key(one), key(other));
+}
+
+#[tokio::test]
+async fn with_a_secret_of_its_own_a_node_starts_before_its_store() {
+    let mut redis = Server::start();
+    redis.kill();
+    let url = redis.url();
+    let rig = Rig::open(RULES, |config, dir| {
+        let secret = dir.join("secret");
+        std::fs::write(&secret, "0123456789abcdef0123456789abcdef").expect("a file");
+        (config.store, config.secret_file) = (store(&url), Some(secret));
+    });
+    let rig = rig.await;
+    assert_eq!(rig.check(LOCAL).await["mode"], "fallback");
+    redis.restart();
+    rig.until_mode(LOCAL, "store").await;
+}

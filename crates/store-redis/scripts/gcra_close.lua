@@ -1,0 +1,3 @@
+  end
+end
+return {S, N, verdicts, held}

@@ -1,1 +1,0 @@
--- gcra_decide

@@ -1,0 +1,13 @@
+local held
+if keys == 1 then
+  local value = redis.pcall('GET', KEYS[1])
+  if value and value.err then
+    if string.find(value.err, 'WRONGTYPE', 1, true) then return {S, N, 'TYPE'} end
+    return value
+  end
+  held = {value}
+elseif keys > 1 then
+  held = redis.call('MGET', unpack(KEYS))
+else
+  held = {}
+end

@@ -1,1 +1,0 @@
--- give_back

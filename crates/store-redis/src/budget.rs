@@ -1,0 +1,64 @@
+//! How many new buckets a namespace may make: what keeps a flood of invented identities from filling Redis.
+//!
+//! Redis refuses everybody once it is full, so it must not become so by one tenant's doing. Each node counts the buckets
+//! it makes, per namespace, against a rate. Once that is spent, identities without a bucket share their rule's
+//! overflow bucket until the budget has recovered; those that have one go on undisturbed.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use tollgate_core::{Algorithm, Ask, Effect, Gcra, Span, Tat, Time};
+
+/// Seconds' worth of new buckets that may come at once: a fleet that starts anew meets all its callers in a short time.
+const BURST_SECONDS: u64 = 10;
+
+pub(crate) struct Budget {
+    /// `None`: unlimited.
+    limit: Option<Gcra>,
+    spent: Mutex<HashMap<u32, Tat>>,
+}
+
+impl Budget {
+    /// At most so many new buckets a second for each namespace; zero for any number.
+    pub(crate) fn new(per_second: u64) -> Budget {
+        let limit = Gcra::new(per_second, Span::SECOND, per_second.saturating_mul(BURST_SECONDS)).ok();
+        Budget { limit: limit.filter(|_| per_second > 0), spent: Mutex::default() }
+    }
+
+    /// True if the namespace may make no more buckets now.
+    pub(crate) fn is_spent(&self, namespace: u32, now: Time) -> bool {
+        let Some(limit) = self.limit else { return false };
+        self.spent.lock().get(&namespace).is_some_and(|tat| !limit.admits(tat, now, &Ask::Consume(1)))
+    }
+
+    /// Counts buckets that were made.
+    pub(crate) fn made(&self, namespace: u32, buckets: u32, now: Time) {
+        let Some(limit) = self.limit.filter(|_| buckets > 0) else { return };
+        let tats = &mut *self.spent.lock();
+        limit.record(tats.entry(namespace).or_default(), now, &Ask::Force(u64::from(buckets)), Effect::Force);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time::from_secs(1_700_000_000);
+
+    #[test]
+    fn a_namespace_spends_its_own_budget_and_gets_it_back_with_time() {
+        let budget = Budget::new(2);
+        budget.made(1, 19, NOW);
+        assert!(!budget.is_spent(1, NOW));
+        budget.made(1, 1, NOW);
+        assert!(budget.is_spent(1, NOW) && !budget.is_spent(2, NOW));
+        assert!(!budget.is_spent(1, NOW.after(Span::from_millis(500))));
+    }
+
+    #[test]
+    fn zero_means_any_number() {
+        let budget = Budget::new(0);
+        budget.made(1, u32::MAX, NOW);
+        assert!(!budget.is_spent(1, NOW));
+    }
+}

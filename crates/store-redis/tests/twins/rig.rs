@@ -1,0 +1,139 @@
+//! The production scripts on a real server, called by hand.
+
+use bytes::BytesMut;
+use tollgate_core::{
+    Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, SlidingCounter, SlidingLog, SlotId, Span, Time,
+};
+use tollgate_store_redis::key::Key;
+use tollgate_store_redis::resp::{self, Value};
+use tollgate_store_redis::script::{BadReply, Batch, Call, Question, Reply};
+use tollgate_testkit::redis::{Client, Server};
+
+pub const NEVER: Time = Time::from_nanos(u64::MAX);
+
+pub struct Rig {
+    pub client: Client,
+    /// Gone with the rig.
+    _server: Server,
+}
+
+impl Rig {
+    pub fn start() -> Rig {
+        Rig::start_with(&[])
+    }
+
+    pub fn start_with(arguments: &[&str]) -> Rig {
+        let server = Server::start_with(arguments);
+        Rig { client: server.client(), _server: server }
+    }
+
+    /// Asks with the text that production loads, on the server's clock.
+    pub fn take(&mut self, deadline: Time, charges: &[Charge]) -> Result<Reply, BadReply> {
+        let batch = batch(deadline, charges);
+        let reply = self.send(&command(&batch));
+        batch.decode(&reply)
+    }
+
+    /// Asks at a time of the test's choosing.
+    pub fn take_at(&mut self, now: Time, charges: &[Charge]) -> Reply {
+        let batch = batch(NEVER, charges);
+        let mut out = Vec::new();
+        batch.encode(Call::At(now, None), &mut out);
+        let reply = self.send(&out);
+        batch.decode(&reply).unwrap_or_else(|bad| panic!("{bad}: {reply:?}"))
+    }
+
+    pub fn send(&mut self, command: &[u8]) -> Value {
+        self.client.exchange(command).expect("the server answers")
+    }
+
+    pub fn integer(&mut self, parts: &[&str]) -> i64 {
+        let reply = self.client.call(parts);
+        reply.integer().unwrap_or_else(|| panic!("{parts:?}: {reply:?}"))
+    }
+
+    pub fn text(&mut self, parts: &[&str]) -> String {
+        let reply = self.client.call(parts);
+        let text = reply.text().unwrap_or_else(|| panic!("{parts:?}: {reply:?}"));
+        String::from_utf8_lossy(text).into_owned()
+    }
+
+    pub fn keys(&mut self) -> Vec<String> {
+        let reply = self.client.call(&["KEYS", "*"]);
+        let keys = reply.array().expect("KEYS answers a list").iter();
+        keys.map(|key| String::from_utf8_lossy(key.text().unwrap_or_default()).into_owned()).collect()
+    }
+
+    pub fn size(&mut self) -> i64 {
+        self.integer(&["DBSIZE"])
+    }
+
+    /// The server's clock.
+    pub fn now(&mut self) -> Time {
+        match self.take(NEVER, &[]) {
+            Ok(Reply::Answers { now, .. }) => now,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+pub fn batch(deadline: Time, charges: &[Charge]) -> Batch {
+    let mut batch = Batch::new(deadline, Time::from_secs(1_700_000_000));
+    let question = Question { charges: charges.into(), ..Question::default() };
+    batch.try_push(question).expect("an empty batch takes every question");
+    batch
+}
+
+pub fn command(batch: &Batch) -> Vec<u8> {
+    let mut out = Vec::new();
+    batch.encode(Call::Text, &mut out);
+    out
+}
+
+/// The parts of a command.
+pub fn parts(command: &[u8]) -> Vec<Vec<u8>> {
+    let value = resp::decode(&mut BytesMut::from(command)).expect("a command reads like a reply").expect("whole");
+    let parts = value.array().expect("a command is a list").iter();
+    parts.map(|part| part.text().expect("of strings").to_vec()).collect()
+}
+
+/// The same command with other numbers.
+pub fn with_numbers(command: &[u8], numbers: &[u8]) -> Vec<u8> {
+    let mut parts = parts(command);
+    *parts.last_mut().expect("a command has arguments") = numbers.to_vec();
+    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+    let mut out = Vec::new();
+    resp::command(&mut out, &parts);
+    out
+}
+
+/// The numbers of a command.
+pub fn numbers(command: &[u8]) -> Vec<u8> {
+    parts(command).pop().expect("a command has arguments")
+}
+
+/// A charge of one unit, or slot, under every kind of limit, each with room for three in `window`.
+pub fn every_kind(window: Span) -> [Charge; 6] {
+    let limits = [
+        Gcra::new(3, window, 3).map(Limit::Gcra),
+        Queue::new(3, window, window).map(Limit::Queue),
+        FixedWindow::new(3, window).map(Limit::FixedWindow),
+        SlidingCounter::new(3, window).map(Limit::SlidingCounter),
+        SlidingLog::new(3, window).map(Limit::SlidingLog),
+        Concurrency::new(3, window).map(Limit::Concurrency),
+    ];
+    let mut number = 0;
+    limits.map(|limit| {
+        number += 1;
+        let limit = limit.expect("a valid limit");
+        let ask = match limit {
+            Limit::Concurrency(_) => Ask::Hold(SlotId(7)),
+            _ => Ask::Consume(1),
+        };
+        Charge { ask, ..Charge::new(Digest([number, number]), limit, 0) }
+    })
+}
+
+pub fn key(charge: &Charge) -> String {
+    Key::of(charge).to_string()
+}

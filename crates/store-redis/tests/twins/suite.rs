@@ -1,0 +1,70 @@
+//! The suite that every store must pass, on the scripts alone: no connection, no topology, no deadline.
+
+use std::sync::Mutex;
+
+use tollgate_core::Clock as _;
+use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
+use tollgate_store::{Outcomes, Store, StoreError, Taken};
+use tollgate_store_redis::key::Key;
+use tollgate_store_redis::script::{Answer, Question};
+use tollgate_testkit::redis::{Client, Server};
+use tollgate_testkit::subject::InRedis;
+use tollgate_testkit::suite::{self, Fixture};
+
+struct Scripts {
+    subject: Mutex<InRedis>,
+    client: Mutex<Client>,
+    clock: ManualClock,
+}
+
+impl Store for Scripts {
+    async fn take(&self, charges: &[Charge], _: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        let question = Question { charges: charges.into(), ..Question::default() };
+        match self.subject.lock().expect("nobody panics").ask(self.clock.now(), vec![question]).pop() {
+            Some(Answer::Taken { taken, outcomes: told, .. }) => {
+                *outcomes = told;
+                Ok(taken)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn give_back(&self, receipts: &[Receipt]) -> Result<usize, StoreError> {
+        let copies = receipts.iter().map(|receipt| {
+            let Receipt { bucket, limit, owner, identity, units, stamp, slot, number } = *receipt;
+            Receipt { bucket, limit, owner, identity, units, stamp, slot, number }
+        });
+        Ok(self.subject.lock().expect("nobody panics").give_back(self.clock.now(), copies.collect()))
+    }
+
+    async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
+        for charge in buckets {
+            let key = Key::of(&self.subject.lock().expect("nobody panics").own(charge)).to_string();
+            self.client.lock().expect("nobody panics").call(&["UNLINK", &key]);
+        }
+        Ok(())
+    }
+}
+
+impl Fixture for Scripts {
+    type Store = Scripts;
+
+    fn store(&self) -> &Scripts {
+        self
+    }
+
+    fn set_time(&self, now: Time) {
+        self.clock.set(now);
+    }
+}
+
+#[tokio::test]
+async fn the_scripts_pass_the_suite() {
+    let server = Server::start();
+    suite::run(async || Scripts {
+        subject: Mutex::new(InRedis::connect(server.port())),
+        client: Mutex::new(server.client()),
+        clock: ManualClock::default(),
+    })
+    .await;
+}

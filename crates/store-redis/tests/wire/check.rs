@@ -1,0 +1,113 @@
+//! What is said about servers before they are trusted.
+
+use tollgate_store_redis::check::{COMMANDS, Level, acl_user};
+use tollgate_store_redis::{Finding, Login, Password, RedisConfig, check};
+use tollgate_testkit::redis::Server;
+
+use crate::house::{PATIENT, config, consume, take, until, warm};
+
+fn worst(findings: &[Finding]) -> Level {
+    findings.iter().map(|finding| finding.level).max().expect("something is found")
+}
+
+fn told(findings: &[Finding]) -> String {
+    findings.iter().map(|finding| format!("{finding}\n")).collect()
+}
+
+/// A server with a user who has all rights but one.
+fn house(server: &Server, without: Option<&str>) -> RedisConfig {
+    let command = acl_user("gate", "hunter2");
+    let mut client = server.client();
+    client.call(&["ACL", "DELUSER", "gate"]);
+    let parts: Vec<&str> = command.split(' ').filter(|part| Some(*part) != without).collect();
+    let reply = client.call(&parts);
+    assert_eq!(reply.text(), Some(b"OK".as_slice()), "{reply:?}");
+    let mut config = config(server.port());
+    config.url.login = Some(Login { user: Some("gate".into()), password: Password::new("hunter2") });
+    config
+}
+
+#[tokio::test]
+async fn a_good_server_has_no_problem() {
+    let server = Server::start();
+    let findings = check(&config(server.port())).await;
+    assert!(worst(&findings) <= Level::Warning, "{}", told(&findings));
+    let told = told(&findings);
+    for part in
+        ["reached without TLS", "Redis 7", "noeviction", "round trip", "clock is", "all scripts ran", "no replica"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let keys = server.client().call(&["DBSIZE"]).integer().unwrap();
+    assert!(keys < 20, "{keys} keys are left for a second");
+}
+
+#[tokio::test]
+async fn the_documented_user_may_do_everything() {
+    let server = Server::start();
+    let config = house(&server, None);
+    let findings = check(&config).await;
+    assert!(worst(&findings) <= Level::Warning, "{}", told(&findings));
+    let primary = warm(config).await;
+    assert!(take(&primary, consume(1), PATIENT).await.unwrap());
+    until("heartbeat and policy", || primary.nodes() == Some(1) && primary.health().policy == "noeviction").await;
+    primary.leave().await;
+    let log = server.client().call(&["ACL", "LOG"]);
+    assert_eq!(log.array().map(<[_]>::len), Some(0), "{log:?}");
+}
+
+#[tokio::test]
+async fn every_missing_right_is_found() {
+    let server = Server::start();
+    // The first three only matter in clusters and other databases, the name is a courtesy.
+    let needed = COMMANDS.iter().filter(|name| !["asking", "client|setname", "cluster|slots", "select"].contains(name));
+    for name in needed {
+        let findings = check(&house(&server, Some(&format!("+{name}")))).await;
+        assert_eq!(worst(&findings), Level::Problem, "without {name}: {}", told(&findings));
+        assert!(told(&findings).contains("ACL SETUSER"), "without {name}: {}", told(&findings));
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_and_passwords_are_not() {
+    let server = Server::start();
+    server.client().call(&["CONFIG", "SET", "requirepass", "hunter2"]);
+    let findings = check(&config(server.port())).await;
+    assert!(told(&findings).contains("wants a password"), "{}", told(&findings));
+
+    let mut wrong = config(server.port());
+    wrong.url.login = Some(Login { user: None, password: Password::new("hunter3") });
+    let findings = check(&wrong).await;
+    assert!(told(&findings).contains("does not accept user or password"), "{}", told(&findings));
+    assert!(!told(&findings).contains("hunter3"));
+
+    drop(server);
+    let findings = check(&wrong).await;
+    assert!(told(&findings).contains("is the server running"), "{}", told(&findings));
+}
+
+#[tokio::test]
+async fn eviction_weighs_as_much_as_configured() {
+    let server = Server::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
+    let findings = check(&config(server.port())).await;
+    assert_eq!(worst(&findings), Level::Warning, "{}", told(&findings));
+    let strict = RedisConfig { require_noeviction: true, ..config(server.port()) };
+    let findings = check(&strict).await;
+    assert_eq!(worst(&findings), Level::Problem, "{}", told(&findings));
+    assert!(told(&findings).contains("allkeys-lru"));
+}
+
+#[tokio::test]
+async fn a_layout_that_is_another_is_found() {
+    let server = Server::start();
+    let mut config = config(server.port());
+    config.url = format!("redis-cluster://127.0.0.1:{}", server.port()).parse().unwrap();
+    let findings = check(&config).await;
+    assert_eq!(worst(&findings), Level::Problem, "{}", told(&findings));
+    config.url = format!("redis-sentinel://127.0.0.1:{}/main", server.port()).parse().unwrap();
+    let findings = check(&config).await;
+    assert!(told(&findings).contains("is that a Sentinel"), "{}", told(&findings));
+    let replica = Server::start_with(&["--replicaof", "127.0.0.1", &server.port().to_string()]);
+    let findings = check(&crate::house::config(replica.port())).await;
+    assert!(told(&findings).contains("is a replica"), "{}", told(&findings));
+}

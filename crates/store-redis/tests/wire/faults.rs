@@ -1,0 +1,273 @@
+//! What networks and dying servers do. Names begin with the row of the fault matrix.
+
+use std::process::Command;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use tollgate_core::Span;
+use tollgate_store::StoreErrorKind::{Indeterminate, Saturated, Unavailable};
+use tollgate_store_redis::breaker::Phase;
+use tollgate_store_redis::{Primary, RedisConfig};
+use tollgate_testkit::redis::Server;
+
+use crate::house::{PATIENT, config, consume, take, until, used, warm};
+use crate::proxy::{Mode, Proxy};
+
+const WITHIN: Span = Span::from_millis(25);
+
+fn signal(name: &str, server: &Server) {
+    assert!(Command::new("kill").args([name, &server.pid().to_string()]).status().unwrap().success());
+}
+
+/// Asks, whatever the breaker says, until the server is used again.
+async fn recovered(primary: &Primary) {
+    for _ in 0..4000 {
+        if primary.health().phase == Phase::Closed {
+            return;
+        }
+        let _ = take(primary, consume(999), WITHIN).await;
+        sleep(Duration::from_millis(5)).await;
+    }
+    panic!("still not recovered: {:?} {:?}", primary.health(), primary.stats());
+}
+
+/// Every bucket is asked at once; each has been used as often as its number says.
+async fn replies_match_their_requests(primary: &Primary) {
+    for bucket in 101..120 {
+        for _ in 100..bucket {
+            assert!(take(primary, consume(bucket), PATIENT).await.unwrap());
+        }
+    }
+    for (bucket, used) in futures(primary, 101..120).await {
+        assert_eq!(used, bucket - 100);
+    }
+}
+
+async fn futures(primary: &Primary, buckets: std::ops::Range<u64>) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    for bucket in buckets {
+        found.push((bucket, used(primary, bucket).await));
+    }
+    found
+}
+
+#[tokio::test]
+async fn f06_a_lost_reply_is_charged_once_and_never_sent_again() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let primary = warm(config(proxy.port)).await;
+    assert!(take(&primary, consume(1), WITHIN).await.unwrap());
+    proxy.set(Mode::DropReplies);
+    assert_eq!(take(&primary, consume(1), WITHIN).await.unwrap_err().kind, Indeterminate);
+    proxy.set(Mode::Pass);
+    recovered(&primary).await;
+    assert_eq!(used(&primary, 1).await, 2, "it was executed, once");
+    let stats = primary.stats();
+    assert_eq!((stats.resent, stats.indeterminate), (0, 1));
+    replies_match_their_requests(&primary).await;
+}
+
+#[tokio::test]
+async fn f08_a_connection_that_ends_within_a_reply_poisons_nothing() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let primary = warm(config(proxy.port)).await;
+    for round in 1..=5 {
+        proxy.set(Mode::CutReply);
+        // The looks of the probe may be what is cut.
+        let asked = take(&primary, consume(1), PATIENT).await;
+        assert!(asked.is_ok() || asked.unwrap_err().kind == Indeterminate);
+        recovered(&primary).await;
+        assert_eq!(used(&primary, 1).await, round);
+    }
+    replies_match_their_requests(&primary).await;
+}
+
+#[tokio::test]
+async fn f08_what_is_out_of_step_is_not_read_any_further() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let primary = warm(config(proxy.port)).await;
+    for mode in [Mode::Garbage, Mode::Extra] {
+        let broken = primary.stats().broken;
+        proxy.set(mode);
+        for _ in 0..20 {
+            match take(&primary, consume(1), PATIENT).await {
+                Ok(allowed) => assert!(allowed),
+                Err(error) => assert!(matches!(error.kind, Indeterminate | Unavailable), "{error}"),
+            }
+        }
+        assert!(primary.stats().broken > broken, "{mode:?}");
+        recovered(&primary).await;
+    }
+    replies_match_their_requests(&primary).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f03_a_server_that_stops_and_goes_on_charges_nothing_late() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    assert!(take(&primary, consume(1), WITHIN).await.unwrap());
+    signal("-STOP", &server);
+    let began = Instant::now();
+    let mut opened = None;
+    while began.elapsed() < Duration::from_millis(600) {
+        let asked = Instant::now();
+        let error = take(&primary, consume(1), WITHIN).await.unwrap_err();
+        assert!(matches!(error.kind, Indeterminate | Unavailable), "{error}");
+        assert!(asked.elapsed() < Duration::from_millis(50), "{:?}", asked.elapsed());
+        if opened.is_none() && primary.health().phase == Phase::Open {
+            opened = Some(began.elapsed());
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+    let opened = opened.expect("the breaker opens");
+    assert!(opened <= Duration::from_millis(150), "open after {opened:?}");
+    signal("-CONT", &server);
+    recovered(&primary).await;
+    assert_eq!(used(&primary, 1).await, 1, "what came late charged nothing");
+}
+
+#[tokio::test]
+async fn f04_a_call_that_comes_after_its_deadline_charges_nothing() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let primary = warm(config(proxy.port)).await;
+    assert!(take(&primary, consume(1), WITHIN).await.unwrap());
+    proxy.set(Mode::DelayRequests(Duration::from_millis(60)));
+    assert_eq!(take(&primary, consume(1), WITHIN).await.unwrap_err().kind, Indeterminate);
+    sleep(Duration::from_millis(100)).await;
+    proxy.set(Mode::Pass);
+    recovered(&primary).await;
+    assert_eq!(used(&primary, 1).await, 1);
+}
+
+#[tokio::test]
+async fn f04_a_slow_server_that_is_fast_enough_is_still_asked() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    proxy.set(Mode::DelayRequests(Duration::from_millis(15)));
+    let primary = warm(config(proxy.port)).await;
+    for _ in 0..20 {
+        assert!(take(&primary, consume(1), WITHIN).await.unwrap());
+    }
+    assert_eq!(primary.health().phase, Phase::Closed);
+    assert_eq!(used(&primary, 1).await, 20);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f01_a_killed_server_costs_nobody_time() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    assert!(take(&primary, consume(1), WITHIN).await.unwrap());
+    drop(server);
+    let killed = Instant::now();
+    while primary.health().phase != Phase::Open {
+        assert!(killed.elapsed() < Duration::from_millis(150), "still not open: {:?}", primary.stats());
+        let _ = take(&primary, consume(1), WITHIN).await;
+    }
+    let mut slowest = Duration::ZERO;
+    for _ in 0..1000 {
+        let asked = Instant::now();
+        let error = take(&primary, consume(1), WITHIN).await.unwrap_err();
+        assert_eq!(error.kind, Unavailable, "nothing was sent: {error}");
+        slowest = slowest.max(asked.elapsed());
+    }
+    assert!(slowest < Duration::from_millis(1), "{slowest:?}");
+}
+
+#[tokio::test]
+async fn f02_another_server_at_the_same_place_is_used_and_noticed() {
+    let first = Server::start();
+    let proxy = Proxy::start(first.port()).await;
+    let primary = warm(config(proxy.port)).await;
+    until("the first look", || primary.nodes().is_some()).await;
+    drop(first);
+    until("open", || primary.health().phase == Phase::Open).await;
+    let second = Server::start();
+    proxy.lead_to(second.port());
+    recovered(&primary).await;
+    assert!(take(&primary, consume(1), PATIENT).await.unwrap());
+    until("the change of data is counted", || primary.stats().epoch_changes == 1).await;
+}
+
+#[tokio::test]
+async fn f07_a_black_hole_ends_in_time() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let primary = warm(config(proxy.port)).await;
+    proxy.set(Mode::Hole);
+    let began = Instant::now();
+    assert_eq!(take(&primary, consume(1), WITHIN).await.unwrap_err().kind, Indeterminate);
+    assert!(began.elapsed() < Duration::from_millis(50));
+    until("open", || primary.health().phase == Phase::Open).await;
+    let made = proxy.accepted();
+    proxy.set(Mode::Pass);
+    recovered(&primary).await;
+    assert!(proxy.accepted() - made <= 10);
+    assert_eq!(used(&primary, 1).await, 0);
+}
+
+#[tokio::test]
+async fn f09_a_trickle_is_given_up() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let primary = warm(config(proxy.port)).await;
+    proxy.set(Mode::Trickle);
+    assert_eq!(take(&primary, consume(1), WITHIN).await.unwrap_err().kind, Indeterminate);
+    until("closed", || primary.stats().broken > 0).await;
+    proxy.set(Mode::Pass);
+    recovered(&primary).await;
+    assert_eq!(used(&primary, 1).await, 1);
+}
+
+#[tokio::test]
+async fn f10_a_server_that_hangs_up_is_not_stormed() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port()).await;
+    let primary = warm(config(proxy.port)).await;
+    proxy.set(Mode::HangUp);
+    proxy.lead_to(1);
+    drop(server);
+    let (began, before) = (Instant::now(), proxy.accepted());
+    while began.elapsed() < Duration::from_secs(2) {
+        let _ = take(&primary, consume(1), WITHIN).await;
+        sleep(Duration::from_millis(1)).await;
+    }
+    let attempts = proxy.accepted() - before;
+    assert!((2..=20).contains(&attempts), "{attempts} attempts in two seconds");
+}
+
+#[tokio::test]
+async fn waiting_is_bounded() {
+    let server = Server::start();
+    let primary = warm(RedisConfig { max_waiting: 8, ..config(server.port()) }).await;
+    signal("-STOP", &server);
+    let callers: Vec<_> = (0..40)
+        .map(|_| {
+            let primary = primary.clone();
+            tokio::spawn(async move { take(&primary, consume(1), Span::from_millis(20)).await.unwrap_err().kind })
+        })
+        .collect();
+    let mut kinds = Vec::new();
+    for caller in callers {
+        kinds.push(caller.await.unwrap());
+    }
+    signal("-CONT", &server);
+    let saturated = kinds.iter().filter(|kind| **kind == Saturated).count();
+    assert!(saturated >= 20, "{kinds:?}");
+    assert_eq!(primary.stats().saturated as usize, saturated);
+}
+
+#[tokio::test]
+async fn a_caller_who_goes_away_before_the_question_is_sent_is_charged_nothing() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    let asking = { take(&primary, consume(1), PATIENT) };
+    let mut asking = Box::pin(asking);
+    let first = std::future::poll_fn(|cx| std::task::Poll::Ready(asking.as_mut().poll(cx).is_pending())).await;
+    assert!(first, "the driver has not run yet");
+    drop(asking);
+    assert!(take(&primary, consume(2), PATIENT).await.unwrap());
+    assert_eq!(used(&primary, 1).await, 0);
+}

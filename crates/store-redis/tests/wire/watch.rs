@@ -1,0 +1,67 @@
+//! What the probe sees. Names begin with the row of the fault matrix.
+
+use tollgate_store_redis::breaker::Phase;
+use tollgate_testkit::redis::Server;
+
+use crate::house::{config, until, warm};
+
+#[tokio::test]
+async fn f21_an_emptied_store_is_noticed_within_a_second() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    until("the first look", || primary.nodes().is_some()).await;
+    assert_eq!(primary.stats().epoch_changes, 0);
+    server.client().call(&["FLUSHALL"]);
+    let flushed = tokio::time::Instant::now();
+    until("noticed", || primary.stats().epoch_changes == 1).await;
+    assert!(flushed.elapsed() < std::time::Duration::from_secs(1), "{:?}", flushed.elapsed());
+    assert_eq!(primary.health().phase, Phase::Closed);
+}
+
+#[tokio::test]
+async fn nodes_are_counted_and_those_that_leave_are_not() {
+    let server = Server::start();
+    let first = warm(config(server.port())).await;
+    until("alone", || first.nodes() == Some(1)).await;
+    let second = warm(config(server.port())).await;
+    until("both", || first.nodes() == Some(2) && second.nodes() == Some(2)).await;
+    second.leave().await;
+    second.retire();
+    until("alone again", || first.nodes() == Some(1)).await;
+}
+
+#[tokio::test]
+async fn nodes_that_died_are_dropped() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    until("alone", || primary.nodes() == Some(1)).await;
+    let key = "tg:{AAA}nodes";
+    let mut client = server.client();
+    let now = primary.store_time().unwrap().nanos() / 1_000_000_000;
+    client.call(&["ZADD", key, &(now - 8).to_string(), "slow", &(now - 20).to_string(), "dead"]);
+    until("one is counted, one is dropped", || primary.nodes() == Some(2)).await;
+    until("and later both", || primary.nodes() == Some(1)).await;
+}
+
+#[tokio::test]
+async fn keys_of_our_own_do_not_stay_for_ever() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    until("seen", || primary.nodes().is_some()).await;
+    let mut client = server.client();
+    let keys = client.call(&["KEYS", "*"]);
+    let keys = keys.array().unwrap();
+    assert_eq!(keys.len(), 2, "{keys:?}");
+    for key in keys {
+        let key = std::str::from_utf8(key.text().unwrap()).unwrap();
+        assert!(key.starts_with("tg:"), "{key}");
+        assert!(client.call(&["PTTL", key]).integer().unwrap() > 0, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn eviction_is_known() {
+    let server = Server::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
+    let primary = warm(config(server.port())).await;
+    until("the policy is known", || primary.health().policy == "allkeys-lru").await;
+}

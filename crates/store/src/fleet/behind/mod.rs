@@ -1,0 +1,127 @@
+//! Decided here, told behind: buckets whose counts reach the shared store a moment later.
+
+mod entry;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tollgate_core::{Charge, Digest, Outcome, Receipt, Span, Time};
+
+use self::entry::{Behind, Told};
+use super::sharded::{DigestMap, Sharded, part};
+use crate::StoreError;
+
+/// A telling that nobody has heard of for this long is given up.
+const PATIENCE: Span = Span::from_secs(2);
+
+/// All buckets that this node decides by what it knows.
+#[derive(Debug)]
+pub(super) struct Behinds {
+    shards: Sharded<Shard>,
+    /// Buckets per shard.
+    most: usize,
+    /// When the store was last told, in nanoseconds of this node's clock.
+    told: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    buckets: DigestMap<Behind>,
+    decisions: u64,
+    excess: u64,
+}
+
+/// What was decided and not told yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) decisions: u64,
+    pub(super) pending: u64,
+    pub(super) excess: u64,
+}
+
+impl Behinds {
+    pub(super) fn new(max_buckets: usize) -> Behinds {
+        Behinds { shards: Sharded::new(Shard::default), most: part(max_buckets), told: AtomicU64::new(0) }
+    }
+
+    /// True if the bucket of `charge` is decided here: it is known, or there is room to remember one more.
+    pub(super) fn has(&self, charge: &Charge, nodes: u64) -> bool {
+        let mut shard = self.shards.lock(charge.bucket);
+        if shard.buckets.contains_key(&charge.bucket) {
+            return true;
+        }
+        let new = Behind::new(charge, nodes).filter(|_| shard.buckets.len() < self.most);
+        new.is_some_and(|new| shard.buckets.insert(charge.bucket, new).is_none())
+    }
+
+    /// Decides one charge and records it, if `passes` says that nobody has refused. `None` if the bucket is not known.
+    pub(super) fn take(&self, charge: &Charge, now: Time, passes: bool) -> Option<Outcome> {
+        let mut shard = self.shards.lock(charge.bucket);
+        let outcome = shard.buckets.get_mut(&charge.bucket)?.take(charge, now, passes)?;
+        shard.decisions += u64::from(charge.ask.writes());
+        Some(outcome)
+    }
+
+    /// Undoes a charge of a request that was refused elsewhere.
+    pub(super) fn undo(&self, charge: &Charge, outcome: &Outcome, now: Time) {
+        if let Some(bucket) = self.shards.lock(charge.bucket).buckets.get_mut(&charge.bucket) {
+            bucket.undo(now, outcome.granted, Some(outcome.stamp));
+        }
+    }
+
+    /// Gives a receipt back, if its bucket is decided here; answers how many of its units the store knows of.
+    pub(super) fn give_back(&self, receipt: &Receipt, now: Time) -> Option<u64> {
+        let mut shard = self.shards.lock(receipt.bucket);
+        Some(shard.buckets.get_mut(&receipt.bucket)?.undo(now, receipt.units, Some(receipt.stamp)))
+    }
+
+    pub(super) fn forget(&self, bucket: Digest) {
+        self.shards.lock(bucket).buckets.remove(&bucket);
+    }
+
+    /// True once per interval.
+    pub(super) fn is_due(&self, now: Time, interval: Span) -> bool {
+        let told = Time::from_nanos(self.told.load(Ordering::Relaxed));
+        let due = now.since(told) >= interval || now < told;
+        if due {
+            self.told.store(now.nanos(), Ordering::Relaxed);
+        }
+        due
+    }
+
+    /// What to tell the store: one forced charge per bucket.
+    pub(super) fn tell(&self, now: Time) -> Vec<Charge> {
+        let mut charges = Vec::new();
+        for mut shard in self.shards.each() {
+            for (bucket, behind) in &mut shard.buckets {
+                charges.extend(behind.tell(now, PATIENCE).map(|charge| Charge { bucket: *bucket, ..charge }));
+            }
+        }
+        charges
+    }
+
+    /// Learns what became of telling `charge`.
+    pub(super) fn hear(&self, charge: &Charge, told: Result<(&Outcome, Time), &StoreError>, now: Time, nodes: u64) {
+        let mut shard = self.shards.lock(charge.bucket);
+        let Shard { buckets, excess, .. } = &mut *shard;
+        let Some(bucket) = buckets.get_mut(&charge.bucket) else { return };
+        let told = match told {
+            Ok((outcome, time)) => Told::Answered(outcome, time),
+            Err(error) if error.kind.charged_nothing() => Told::Failed,
+            Err(_) => Told::Lost,
+        };
+        *excess += bucket.hear(told, now, nodes);
+    }
+
+    /// Forgets buckets that equal unused ones and have nothing to tell; `now` is the store's time.
+    pub(super) fn sweep(&self, now: Time) {
+        self.shards.each().for_each(|mut shard| shard.buckets.retain(|_, bucket| !bucket.is_over(now)));
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.shards.each().fold(Counts::default(), |sum, shard| Counts {
+            decisions: sum.decisions + shard.decisions,
+            pending: sum.pending + shard.buckets.values().map(Behind::pending).sum::<u64>(),
+            excess: sum.excess + shard.excess,
+        })
+    }
+}

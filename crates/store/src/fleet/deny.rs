@@ -1,0 +1,236 @@
+//! The deny cache: a key that is refused until a known moment is refused here until then.
+//!
+//! A hammered key would otherwise cost the shared store a call for every refusal. What is remembered is the state of
+//! the bucket, not the verdict, so that it is right for every cost; the refusal is computed anew each time. Usage only
+//! grows and time only passes, so a state that refuses now refuses whatever other nodes did since, with two exceptions:
+//! refunds and operators. Those are why nothing is believed for longer than a short time.
+
+use tollgate_core::{Ask, Charge, Digest, Limit, LimitKind, Outcome, Source, Span, Time, Wait};
+
+use super::mirror::{Mirror, Sighting};
+use super::sharded::{DigestMap, Sharded, part};
+use crate::{Outcomes, Taken};
+
+/// Buckets of requests that the shared store refused a moment ago.
+#[derive(Debug)]
+pub(super) struct DenyCache {
+    shards: Sharded<Shard>,
+    ttl: Span,
+    /// Entries per shard.
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    entries: DigestMap<Entry>,
+    hits: u64,
+    swept: Time,
+}
+
+#[derive(Debug)]
+struct Entry {
+    known: Known,
+    seen: Sighting,
+    /// Somebody is asking the store again.
+    asked_again: bool,
+}
+
+/// What is known of a bucket.
+#[derive(Debug)]
+enum Known {
+    /// All of it.
+    State(Mirror),
+    /// What it answered to one ask under one limit: good for the same question until the answer would change.
+    Answer(Box<(Outcome, Ask, Limit)>),
+}
+
+impl DenyCache {
+    pub(super) fn new(ttl: Span, max_entries: usize) -> DenyCache {
+        DenyCache { shards: Sharded::new(Shard::default), ttl, most: part(max_entries) }
+    }
+
+    fn is_off(&self) -> bool {
+        self.ttl.is_zero() || self.most == 0
+    }
+
+    /// Answers a request of which every charge is known and at least one certainly refuses. Shortly before an entry is
+    /// too old, one request that `may_ask` is not answered, so that the others go on being while it asks.
+    #[inline]
+    pub(super) fn check(&self, charges: &[Charge], now: Time, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
+        if self.is_off() {
+            return None;
+        }
+        let mut refused = None;
+        for (place, charge) in charges.iter().enumerate() {
+            let mut shard = self.shards.lock(charge.bucket);
+            let Some((outcome, time)) = shard.look(charge, now, self.ttl, may_ask) else { break };
+            outcomes.push(outcome);
+            if !outcome.allowed && charge.is_enforced() {
+                refused = Some(time);
+            }
+            if let (Some(now), true) = (refused, place + 1 == charges.len()) {
+                shard.hits += 1;
+                return Some(Taken { allowed: false, now });
+            }
+        }
+        outcomes.clear();
+        None
+    }
+
+    /// What the bucket of `charge` would say, if that is known, and the store's time of it.
+    #[inline]
+    pub(super) fn look(&self, charge: &Charge, now: Time, may_ask: bool) -> Option<(Outcome, Time)> {
+        match self.is_off() {
+            true => None,
+            false => self.shards.lock(charge.bucket).look(charge, now, self.ttl, may_ask),
+        }
+    }
+
+    /// Remembers the buckets of a request that was refused.
+    pub(super) fn remember(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
+        let known = |(charge, outcome): (&Charge, &Outcome)| is_plain(charge) && outcome.source == Source::Bucket;
+        if self.is_off() || !charges.iter().zip(outcomes).all(known) {
+            return self.refresh(charges, outcomes, seen);
+        }
+        for (charge, outcome) in charges.iter().zip(outcomes) {
+            let known = match Mirror::of(&charge.limit, outcome) {
+                Some(state) => Known::State(state),
+                None => Known::Answer(Box::new((*outcome, charge.ask, charge.limit))),
+            };
+            let mut shard = self.shards.lock(charge.bucket);
+            if shard.has_room(charge, seen.came, self.ttl, self.most) {
+                let older = shard.entries.get(&charge.bucket).is_none_or(|entry| entry.seen.sent <= seen.sent);
+                if older {
+                    shard.entries.insert(charge.bucket, Entry { known, seen, asked_again: false });
+                }
+            }
+        }
+    }
+
+    /// Learns from a request that passed, or could not be remembered: what was remembered of its buckets is outdated.
+    pub(super) fn refresh(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
+        if self.is_off() {
+            return;
+        }
+        for (charge, outcome) in charges.iter().zip(outcomes) {
+            let entries = &mut self.shards.lock(charge.bucket).entries;
+            let Some(entry) = entries.get_mut(&charge.bucket) else { continue };
+            match Mirror::of(&charge.limit, outcome).filter(|_| outcome.source == Source::Bucket) {
+                Some(state) if entry.seen.sent <= seen.sent => {
+                    *entry = Entry { known: Known::State(state), seen, asked_again: false };
+                }
+                Some(_) => {}
+                None => drop(entries.remove(&charge.bucket)),
+            }
+        }
+    }
+
+    /// Somebody gave units back or forgot the bucket.
+    pub(super) fn drop_bucket(&self, bucket: Digest) {
+        if !self.is_off() {
+            self.shards.lock(bucket).entries.remove(&bucket);
+        }
+    }
+
+    /// Drops what is too old to be believed.
+    pub(super) fn sweep(&self, now: Time) {
+        self.shards.each().for_each(|mut shard| shard.sweep(now, self.ttl));
+    }
+
+    /// Entries held and refusals answered.
+    pub(super) fn figures(&self) -> (usize, u64) {
+        self.shards.each().fold((0, 0), |(len, hits), shard| (len + shard.entries.len(), hits + shard.hits))
+    }
+}
+
+impl Shard {
+    #[inline]
+    fn look(&mut self, charge: &Charge, now: Time, ttl: Span, may_ask: bool) -> Option<(Outcome, Time)> {
+        let entry = self.entries.get_mut(&charge.bucket)?;
+        let age = entry.seen.age(now);
+        if age > ttl {
+            self.entries.remove(&charge.bucket);
+            return None;
+        }
+        if is_aging(age, ttl) && !entry.asked_again {
+            entry.asked_again = may_ask;
+            return None;
+        }
+        if is_plain(charge) { entry.answer(charge, now) } else { None }
+    }
+
+    /// True if the bucket may be entered; a full shard first drops what is too old, once per lifetime of an entry.
+    fn has_room(&mut self, charge: &Charge, now: Time, ttl: Span, most: usize) -> bool {
+        if self.entries.len() >= most && !self.entries.contains_key(&charge.bucket) {
+            if now.since(self.swept) > ttl {
+                self.sweep(now, ttl);
+            }
+            return self.entries.len() < most;
+        }
+        true
+    }
+
+    fn sweep(&mut self, now: Time, ttl: Span) {
+        self.swept = now;
+        self.entries.retain(|_, entry| entry.seen.age(now) <= ttl);
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn answer(&self, charge: &Charge, now: Time) -> Option<(Outcome, Time)> {
+        let (latest, earliest) = (self.seen.latest(now), self.seen.earliest(now));
+        let outcome = match &self.known {
+            Known::State(state) => {
+                let allowed = state.admits(&charge.limit, latest, &charge.ask);
+                let outcome = state.view(&charge.limit, earliest, &charge.ask, allowed, 0)?;
+                if state.is_beyond(&outcome, earliest) {
+                    return None;
+                }
+                outcome
+            }
+            Known::Answer(answer) => {
+                let (outcome, ask, limit) = &**answer;
+                if ask.cost() != charge.ask.cost() || *limit != charge.limit {
+                    return None; // a larger cost would be refused as well, but nobody knows for how long
+                }
+                let outcome = aged(outcome, latest.since(self.seen.store), earliest.since(self.seen.store))?;
+                // The stamp of a log is the time of its answer.
+                let stamp = if let Limit::SlidingLog(_) = limit { earliest } else { outcome.stamp };
+                Outcome { stamp, ..outcome }
+            }
+        };
+        Some((outcome, earliest))
+    }
+}
+
+/// True in the last quarter of its time: somebody should ask again.
+#[inline]
+pub(super) fn is_aging(age: Span, ttl: Span) -> bool {
+    age.nanos() > ttl.nanos() / 4 * 3
+}
+
+/// The answer some time later: between `least` and `most` after it was given. `None` once it may have changed.
+fn aged(outcome: &Outcome, most: Span, least: Span) -> Option<Outcome> {
+    let lasts = |span: Option<Span>| span.is_none_or(|span| most < span);
+    let wait = match outcome.wait {
+        Wait::For(span) if !lasts(Some(span)) => return None,
+        Wait::For(span) => Wait::For(span.minus(least)),
+        other => other,
+    };
+    let next_unit_after = outcome.next_unit_after.map(|span| span.minus(least));
+    let reset_after = outcome.reset_after.minus(least);
+    lasts(outcome.next_unit_after).then_some(Outcome { wait, next_unit_after, reset_after, granted: 0, ..*outcome })
+}
+
+/// True for a charge that records nothing when it is refused, and whose refusal depends on its bucket alone.
+#[inline]
+fn is_plain(charge: &Charge) -> bool {
+    let kind = charge.limit.kind();
+    matches!(charge.ask, Ask::Consume(_) | Ask::Peek(_))
+        && charge.soft.is_none()
+        && !charge.count_denied
+        && !charge.owner.is_overflowing()
+        && kind != LimitKind::Concurrency
+        && kind != LimitKind::Queue
+}

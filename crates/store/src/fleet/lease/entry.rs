@@ -1,0 +1,388 @@
+//! One bucket's lease: units that the shared store has already debited, and what this node knows of the bucket.
+//!
+//! A leased unit may be spent without asking because the store counted it when it was granted: whatever this node does
+//! with it, the bucket has paid. What spending later can do is move the unit in time, and by no more than the lease's
+//! lifetime. Hence the bound: in any span t at most `B + r·t + min(N·q, r·τ)` units pass, for N nodes that hold at most
+//! q units each for at most τ. A node that dies takes its units along: that only loses.
+
+use tollgate_core::{Charge, Digest, LeaseSize, Limit, Outcome, Owner, Receipt, Source, Span, Time, Wait};
+
+use super::demand::Demand;
+use super::size::{Need, PACE, pace};
+use crate::fleet::deny::is_aging;
+use crate::fleet::mirror::{Mirror, Sighting};
+
+/// After a failed refill the store is left alone for this long, while units last.
+const RETRY: Span = Span::from_millis(100);
+
+/// Units of one grant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::fleet) struct Lot {
+    pub(in crate::fleet) units: u64,
+    /// By this node's clock, counted from before the grant was asked for.
+    pub(in crate::fleet) expires: Time,
+    /// What the debit left behind in the store: by it the rest is given back.
+    pub(in crate::fleet) stamp: Time,
+}
+
+/// What all leases of a node have in common.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fleet) struct Terms {
+    pub(in crate::fleet) ttl: Span,
+    pub(in crate::fleet) deny_ttl: Span,
+    pub(in crate::fleet) nodes: u64,
+    /// Whether the store may be asked for this request. If not, a request that would have to is [`Step::Cold`], and has
+    /// changed nothing.
+    pub(in crate::fleet) may_ask: bool,
+}
+
+/// How a request fares with a lease.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fleet) enum Step {
+    /// Spent; with `refill`, the store should be asked for that many more meanwhile.
+    Spent { outcome: Outcome, now: Time, lots: [Lot; 2], refill: Option<u64> },
+    /// The bucket certainly refuses.
+    Refused { outcome: Outcome, now: Time },
+    /// The store must be asked: all that was here is taken, `missing` units more are needed. With a `batch` beyond that
+    /// the rest becomes the lease.
+    Short { lots: [Lot; 2], missing: u64, batch: Option<u64> },
+    /// Nobody has asked for this bucket of late, or there is no room to remember it: the store decides.
+    Cold,
+}
+
+/// One bucket's lease.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lease {
+    pub(super) limit: Limit,
+    owner: Owner,
+    identity: u32,
+    /// Spent first; the next grant waits behind it, each with its own expiry.
+    lots: [Lot; 2],
+    known: Option<(Mirror, Sighting)>,
+    demand: Demand,
+    /// The size of the last batch, and below how many units more are asked for: what is used while the answer travels,
+    /// twice.
+    size: u64,
+    low: u64,
+    /// Batches in a row that were granted in full.
+    full: u32,
+    /// A request is asking for more.
+    asking: bool,
+    /// Found empty: not asked before this.
+    rests_until: Time,
+    retries_at: Time,
+    pub(super) used_at: Time,
+}
+
+impl Lease {
+    pub(super) fn new(charge: &Charge, now: Time, gap: Span) -> Lease {
+        Lease {
+            limit: charge.limit,
+            owner: charge.owner,
+            identity: charge.identity,
+            lots: [Lot::default(); 2],
+            known: None,
+            demand: Demand::begun(now, gap),
+            size: 0,
+            low: 0,
+            full: 0,
+            asking: false,
+            rests_until: Time::ZERO,
+            retries_at: Time::ZERO,
+            used_at: now,
+        }
+    }
+
+    /// Units in hand.
+    pub(super) fn units(&self) -> u64 {
+        let [current, next] = &self.lots;
+        current.units + next.units
+    }
+
+    /// The common case, kept short: the present grant covers the cost and nothing else is to be done, or the bucket
+    /// certainly refuses. `None` has changed nothing.
+    #[inline]
+    pub(super) fn quick(&mut self, charge: &Charge, now: Time, deny_ttl: Span) -> Option<(Outcome, Time)> {
+        let cost = charge.ask.cost();
+        let spends = charge.ask.writes();
+        let left = self.units().saturating_sub(cost);
+        if self.limit != charge.limit || (spends && left < self.low && self.may_refill(now)) {
+            return None;
+        }
+        let [current, _] = &mut self.lots;
+        if current.units >= cost && now < current.expires {
+            let stamp = current.stamp;
+            if spends {
+                current.units -= cost;
+                self.demand.note(now, cost);
+                self.used_at = now;
+            }
+            return self.answer(charge, now, stamp);
+        }
+        if self.units() > 0 {
+            return None;
+        }
+        let refused = if self.should_ask(now, deny_ttl) { None } else { self.refusal(charge, now, deny_ttl) };
+        if refused.is_some() && spends {
+            self.demand.note(now, cost);
+            self.used_at = now;
+        }
+        refused
+    }
+
+    /// Spends, refuses, or says what to ask the store for.
+    pub(super) fn begin(&mut self, charge: &Charge, bound: LeaseSize, now: Time, terms: &Terms) -> Step {
+        let cost = charge.ask.cost();
+        let spends = charge.ask.writes();
+        let knows = self.units() < cost && !self.should_ask(now, terms.deny_ttl);
+        let refusal = if knows { self.refusal(charge, now, terms.deny_ttl) } else { None };
+        let refills = spends && self.may_refill(now) && self.units().saturating_sub(cost) < self.low;
+        if !terms.may_ask && refusal.is_none() && (refills || self.units() < cost) {
+            return Step::Cold;
+        }
+        if spends {
+            self.demand.note(now, cost);
+            self.used_at = now;
+        }
+        if let Some((outcome, now)) = refusal {
+            return Step::Refused { outcome, now };
+        }
+        if self.units() < cost {
+            return self.fall_short(cost, spends, bound, now, terms);
+        }
+        let lots = if spends { self.take(cost) } else { Default::default() };
+        let [first, second] = &lots;
+        let stamp = if first.units > 0 { first.stamp } else { second.stamp };
+        let Some((outcome, seen)) = self.answer(charge, now, stamp) else {
+            return Step::Cold; // never without knowledge: units come with an answer
+        };
+        let refill = refills.then(|| self.batch(bound, now, terms).saturating_sub(self.units()).max(1));
+        self.asking |= refills;
+        Step::Spent { outcome, now: seen, lots, refill }
+    }
+
+    fn fall_short(&mut self, cost: u64, spends: bool, bound: LeaseSize, now: Time, terms: &Terms) -> Step {
+        if !spends {
+            return Step::Short { lots: Default::default(), missing: cost - self.units(), batch: None };
+        }
+        let held = self.units();
+        let lots = self.take(held);
+        let missing = cost - held;
+        if self.asking {
+            return Step::Short { lots, missing, batch: None };
+        }
+        if self.rests_until > Time::ZERO {
+            self.rests_until = now.after(PACE); // found empty before: the others wait for what this one finds
+        }
+        self.asking = true;
+        let batch = self.batch(bound, now, terms).max(missing);
+        Step::Short { lots, missing, batch: Some(batch) }
+    }
+
+    #[inline]
+    fn may_refill(&self, now: Time) -> bool {
+        !self.asking && now >= self.rests_until && now >= self.retries_at
+    }
+
+    fn batch(&self, bound: LeaseSize, now: Time, terms: &Terms) -> u64 {
+        let room = match &self.known {
+            Some((mirror, seen)) => mirror.room(&self.limit, seen.earliest(now)),
+            None => self.limit.capacity(),
+        };
+        let (rate, last, full) = (self.demand.rate(now), self.size, self.full);
+        Need { rate, last, room, full, nodes: terms.nodes, ttl: terms.ttl }.batch(&self.limit, bound)
+    }
+
+    /// What the caller of an admitted charge is told: the bucket as last seen, with what this node still holds not used.
+    #[inline]
+    fn answer(&self, charge: &Charge, now: Time, stamp: Time) -> Option<(Outcome, Time)> {
+        let (mirror, seen) = self.known.as_ref()?;
+        let now = seen.earliest(now);
+        let granted = if charge.ask.writes() { charge.ask.cost() } else { 0 };
+        let state = mirror.without(&self.limit, self.units());
+        let outcome = state.view(&self.limit, now, &charge.ask, true, granted)?;
+        Some((Outcome { source: Source::Lease, stamp, ..outcome }, now))
+    }
+
+    /// True if what is known is about to be too old: one request asks again while the others go on being answered.
+    #[inline]
+    fn should_ask(&self, now: Time, deny_ttl: Span) -> bool {
+        let aging = |(_, seen): &(Mirror, Sighting)| is_aging(seen.age(now), deny_ttl);
+        !self.asking && now >= self.rests_until && self.known.as_ref().is_some_and(aging)
+    }
+
+    /// The refusal, if it is certain: by a state seen a moment ago, or because the bucket was just found empty and is
+    /// not asked again before its pace is over.
+    #[inline]
+    fn refusal(&self, charge: &Charge, now: Time, deny_ttl: Span) -> Option<(Outcome, Time)> {
+        let (mirror, seen) = self.known.as_ref()?;
+        let state = mirror.without(&self.limit, self.units());
+        let refuses = seen.age(now) <= deny_ttl
+            && !state.admits(&self.limit, seen.latest(now), &charge.ask)
+            && !deny_ttl.is_zero();
+        let rests = self.rests_until.since(now);
+        if !refuses && rests.is_zero() {
+            return None;
+        }
+        let now = seen.earliest(now);
+        let outcome = state.view(&self.limit, now, &charge.ask, false, 0)?;
+        let wait = outcome.wait.max(if rests.is_zero() { Wait::None } else { Wait::For(rests) });
+        Some((Outcome { source: Source::Lease, wait, ..outcome }, now))
+    }
+
+    /// Enters an answer of the store about this bucket: what it now knows, and `grant` units that nobody has spent.
+    /// `asked` is the batch, for the request that led; it learns whether the bucket has run dry.
+    pub(super) fn learn(&mut self, outcome: &Outcome, seen: Sighting, grant: u64, asked: Option<u64>, terms: &Terms) {
+        let newer = self.known.as_ref().is_none_or(|(_, old)| old.store <= seen.store);
+        if let Some(mirror) = Mirror::of(&self.limit, outcome).filter(|_| newer) {
+            self.known = Some((mirror, seen));
+        }
+        if grant > 0 {
+            self.add(Lot { units: grant, expires: self.expiry(outcome, &seen, terms.ttl), stamp: outcome.stamp });
+        }
+        if let Some(asked) = asked {
+            self.asking = false;
+            self.rests_until = Time::ZERO;
+            let others_refused = outcome.allowed && outcome.granted == 0;
+            if !others_refused {
+                self.learn_batch(asked, outcome.granted < asked, &seen, terms.nodes);
+            }
+        }
+    }
+
+    fn learn_batch(&mut self, asked: u64, dry: bool, seen: &Sighting, nodes: u64) {
+        self.size = asked;
+        self.low = match asked {
+            0..8 => 0, // so few that the request which finds none may as well ask
+            _ => self.demand.over(seen.came.since(seen.sent)).saturating_mul(2).clamp(asked / 4, asked / 2),
+        };
+        self.full = if dry { 0 } else { self.full.saturating_add(1) };
+        if dry {
+            self.rests_until = seen.sent.after(pace(&self.limit, nodes));
+        }
+    }
+
+    /// Counted from before the question was sent, so it ends no later than the store would have it. The units of a
+    /// window end with it, a thousandth early: clocks do not run alike.
+    fn expiry(&self, outcome: &Outcome, seen: &Sighting, ttl: Span) -> Time {
+        let span = match self.limit {
+            Limit::FixedWindow(_) => {
+                let left = outcome.stamp.since(seen.store).nanos();
+                Span::from_nanos(left - left.div_ceil(1000)).min(ttl)
+            }
+            _ => ttl,
+        };
+        seen.sent.after(span)
+    }
+
+    /// The request that asked for more got no answer: somebody else may ask, after a while if the store `failed`.
+    pub(super) fn give_up(&mut self, now: Time, failed: bool) {
+        self.asking = false;
+        self.rests_until = Time::ZERO;
+        if failed {
+            self.retries_at = now.after(RETRY);
+        }
+    }
+
+    /// Forgets what is known of the bucket: units were given back to it.
+    pub(super) fn doubt(&mut self) {
+        self.rests_until = Time::ZERO;
+        if let Some((_, seen)) = &mut self.known {
+            seen.sent = Time::ZERO; // as old as can be: good for hints, not for refusing
+        }
+    }
+
+    fn take(&mut self, mut cost: u64) -> [Lot; 2] {
+        let mut taken = [Lot::default(); 2];
+        for (from, into) in self.lots.iter_mut().zip(&mut taken) {
+            let units = cost.min(from.units);
+            cost -= units;
+            from.units -= units;
+            *into = Lot { units, ..*from };
+        }
+        self.promote();
+        taken
+    }
+
+    fn promote(&mut self) {
+        let [current, next] = &mut self.lots;
+        if current.units == 0 && next.units > 0 {
+            *current = std::mem::take(next);
+        }
+    }
+
+    fn add(&mut self, lot: Lot) {
+        self.promote();
+        let [current, next] = &mut self.lots;
+        let place = if current.units == 0 { current } else { next };
+        *place = match place.units {
+            0 => lot,
+            // A third grant: the earlier expiry and the older stamp are right for both.
+            units => Lot {
+                units: units.saturating_add(lot.units),
+                expires: place.expires.min(lot.expires),
+                stamp: place.stamp.min(lot.stamp),
+            },
+        };
+    }
+
+    /// Takes units back that were not spent after all. Answers what has no place any more.
+    pub(super) fn put_back(&mut self, lot: Lot) -> Option<Lot> {
+        let alike = |other: &&mut Lot| other.stamp == lot.stamp && other.expires == lot.expires;
+        if let Some(own) = self.lots.iter_mut().find(alike) {
+            own.units += lot.units;
+            return None;
+        }
+        let [current, next] = &mut self.lots;
+        match (current.units, next.units) {
+            (0, _) => *current = lot,
+            (_, 0) => *next = std::mem::replace(current, lot),
+            _ => return Some(lot),
+        }
+        None
+    }
+
+    /// Takes out what may no longer be spent.
+    pub(super) fn expire(&mut self, now: Time) -> [Lot; 2] {
+        let lots = self.lots.each_mut();
+        let expired = lots.map(|lot| if now < lot.expires { Lot::default() } else { std::mem::take(lot) });
+        self.promote();
+        expired
+    }
+
+    /// Takes out everything, if nobody has asked for it for a while.
+    pub(super) fn idle(&mut self, now: Time) -> [Lot; 2] {
+        match now.since(self.used_at) > self.demand.patience() && !self.asking {
+            true => self.empty(),
+            false => Default::default(),
+        }
+    }
+
+    pub(super) fn empty(&mut self) -> [Lot; 2] {
+        (self.low, self.full) = (0, 0);
+        std::mem::take(&mut self.lots)
+    }
+
+    /// True if nothing would be lost by forgetting it.
+    pub(super) fn is_over(&self, now: Time, ttl: Span) -> bool {
+        self.units() == 0 && now.since(self.used_at) > ttl
+    }
+
+    /// The receipt for units to give back; `None` if time has given them back already, or their window is over.
+    pub(super) fn receipt(&self, bucket: Digest, lot: &Lot, now: Time) -> Option<Receipt> {
+        let over = |(_, seen): &(Mirror, Sighting)| self.limit.owes_until(lot.stamp) <= seen.earliest(now);
+        if lot.units == 0 || self.known.as_ref().is_none_or(over) {
+            return None;
+        }
+        let Lease { limit, owner, identity, .. } = *self;
+        let Lot { units, stamp, .. } = *lot;
+        Some(Receipt { bucket, limit, owner, identity, units, stamp, slot: None, number: None })
+    }
+
+    /// The outcome of a charge for which the store was asked: its answer, with what is held here not used.
+    pub(super) fn view(&self, charge: &Charge, seen: &Outcome, now: Time, allowed: bool, granted: u64) -> Outcome {
+        let state = Mirror::of(&self.limit, seen).map(|mirror| mirror.without(&self.limit, self.units()));
+        let told = state.and_then(|state| state.view(&self.limit, now, &charge.ask, allowed, granted));
+        told.map_or(*seen, |told| Outcome { stamp: seen.stamp, source: Source::Lease, ..told })
+    }
+}
