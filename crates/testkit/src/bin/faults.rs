@@ -72,12 +72,19 @@ impl Arguments {
     }
 }
 
+/// What stopped a row half way: the others are run all the same.
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    Outcome { broken: vec![text.unwrap_or("it panicked").to_owned()], ..Outcome::default() }
+}
+
 fn run(arguments: &Arguments, out: &mut impl Write) -> io::Result<ExitCode> {
     let mut results: Vec<(&Row, Outcome, Duration)> = Vec::new();
     for row in &arguments.rows {
         write!(out, "{:12} {} ... ", row.id, row.title)?;
         out.flush()?;
-        let (outcome, took) = faults::run(row, &arguments.tollgate);
+        let ran = std::panic::catch_unwind(|| faults::run(row, &arguments.tollgate));
+        let (outcome, took) = ran.unwrap_or_else(|panic| (panicked(&*panic), Duration::ZERO));
         let verdict = if outcome.held() { "held" } else { "BROKEN" };
         writeln!(out, "{verdict} ({} of {}, {:.1} s)", outcome.admitted, outcome.bound, took.as_secs_f64())?;
         outcome.broken.iter().try_for_each(|broken| writeln!(out, "{:12} {broken}", ""))?;

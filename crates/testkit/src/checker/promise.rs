@@ -49,7 +49,7 @@ impl Promise {
     }
 
     /// The bucket of a key.
-    pub(super) fn bucket(&self, key: &str) -> String {
+    pub fn bucket(&self, key: &str) -> String {
         match self.keyed {
             Keyed::Caller => key.to_owned(),
             Keyed::Everyone => "all".to_owned(),

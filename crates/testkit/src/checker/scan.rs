@@ -7,12 +7,13 @@ use tollgate_store_redis::resp::Value;
 
 use crate::redis::Client;
 
-/// What the key of every bucket begins with.
-const BUCKETS: &str = "tg:{*}*";
+/// The key of a bucket: a tag, and 22 letters of its digest. What nodes keep for themselves has names.
+const BUCKETS: &str = "tg:{???}??????????????????????";
 
 /// Looks at every bucket of a server, and answers those that stay for ever or longer than `most`, with their time to live
 /// in milliseconds. Empty if all is well; also tells how many buckets there are.
 pub fn scan(client: &mut Client, most: Duration) -> (u64, BTreeMap<String, i64>) {
+    let _ = client.call(&["READONLY"]); // so that a replica of a cluster answers, too; others refuse, and it is the same
     let (mut cursor, mut buckets, mut found) = ("0".to_owned(), 0, BTreeMap::new());
     loop {
         let page = client.succeed(&["SCAN", &cursor, "MATCH", BUCKETS, "COUNT", "1000"]);

@@ -161,11 +161,10 @@ impl Lab {
         ask_once((&node.name, node.at), &ask, self.clock).0.mode
     }
 
-    /// Waits until every node that runs asks the store, and answers how long that took.
+    /// Waits until every node that runs asks the store, not only now and then, and answers how long that took.
     pub fn wait_for_store(&mut self, within: Duration) -> Option<Duration> {
-        let is_so = |lab: &mut Lab| {
-            (0..lab.nodes.len()).all(|node| !lab.nodes[node].is_alive() || lab.mode(node) == Some(Mode::Store))
-        };
+        let asks = |lab: &mut Lab, node: usize| (0..10).all(|_| lab.mode(node) == Some(Mode::Store));
+        let is_so = |lab: &mut Lab| (0..lab.nodes.len()).all(|node| !lab.nodes[node].is_alive() || asks(lab, node));
         let took = patience::try_until(within, || is_so(self));
         self.expect(took.is_some(), || format!("the store does not decide within {within:?}"));
         took

@@ -1,5 +1,6 @@
 //! A node of the fleet: `tollgate serve` as a process.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -100,14 +101,28 @@ impl Node {
         self.process.ended().is_none()
     }
 
-    /// A figure of its metrics, all labels added up; zero if there is none. `name` may go on with labels: `x{error="y"`.
+    /// A figure of its metrics, all labels added up; zero if there is none.
     pub fn figure(&self, name: &str) -> u64 {
+        self.figures(name).iter().map(|(_, value)| value).sum()
+    }
+
+    /// The figures of a name above zero, by the value of a label.
+    pub fn classes(&self, name: &str, label: &str) -> BTreeMap<String, u64> {
+        let start = format!("{label}=\"");
+        let class = |line: &String| Some(line.split_once(&start)?.1.split_once('"')?.0.to_owned());
+        let figures = self.figures(name).into_iter().filter(|(_, value)| *value > 0);
+        figures.filter_map(|(line, value)| Some((class(&line)?, value))).collect()
+    }
+
+    /// The lines of a figure, and their values.
+    fn figures(&self, name: &str) -> Vec<(String, u64)> {
         let page = Caller::connect(self.admin).and_then(|mut caller| caller.get("/metrics")).unwrap_or_default();
         let lines = page.lines().filter(|line| {
             let rest = line.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with(['{', ' ', ',', '}']) || rest.starts_with("_total"))
+            rest.is_some_and(|rest| rest.trim_start_matches("_total").starts_with(['{', ' ']))
         });
-        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>() as u64
+        let value = |line: &str| Some(line.rsplit(' ').next()?.parse::<f64>().ok()? as u64);
+        lines.filter_map(|line| Some((line.to_owned(), value(line)?))).collect()
     }
 
     /// What `/ready` says, and with which status.

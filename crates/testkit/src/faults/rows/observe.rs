@@ -68,6 +68,13 @@ impl Lab {
         }
     }
 
+    /// Errors of the store are counted, by class.
+    pub fn expect_errors(&mut self) {
+        let classes: BTreeMap<String, u64> = self.nodes[0].classes("tollgate_redis_errors", "error");
+        self.expect(!classes.is_empty(), || "no error is counted".to_owned());
+        self.remark(format!("errors {classes:?}"));
+    }
+
     /// A figure reaches at least so much in time.
     pub fn expect_figure(&mut self, name: &str, least: u64, within: Duration) {
         let reached = crate::patience::try_until(within, || self.figure(name) >= least);
