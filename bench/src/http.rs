@@ -4,20 +4,19 @@
 //! dearest part of a reply, and the server would pay for it. CPU per check comes from the server's own accounting, which
 //! is steadier than its throughput on a machine that others use too.
 
-mod cores;
-mod field;
-mod prepare;
-mod round;
-mod rules;
-mod server;
+pub mod field;
+pub mod prepare;
+pub mod round;
+pub mod rules;
+pub mod server;
 
 use std::time::Duration;
 
 use tollgate_load::{Pace, Plan, Request, Wait};
 
-use self::cores::Cores;
 use self::field::{BATCH, Candidate, DENIED, ECHO, Field, LARGE, LIMITADOR, SMALL, THROTTLECRAB, TOLLGATE};
 use self::round::{HEADS, Order, Runner, Standings};
+use crate::cores::Cores;
 use crate::options::Options;
 use crate::report::{Bound, Report, progress};
 

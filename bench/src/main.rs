@@ -3,6 +3,7 @@
 //! Absolute times drift with the machine; what is judged is a ratio, measured round by round, against a target that
 //! the project set itself. One file per question; `--help` says which there are.
 
+mod cores;
 mod engine;
 mod field;
 mod growth;
@@ -12,7 +13,9 @@ mod machine;
 mod memory;
 mod options;
 mod peers;
+mod process;
 mod race;
+mod redis;
 mod report;
 mod rules;
 mod statistics;
@@ -51,6 +54,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
             Question::Engine => engine::run(options, &mut report)?,
             Question::Growth => growth::run(options, &mut report)?,
             Question::Http => http::run(options, &mut report)?,
+            Question::Redis => redis::run(options, &mut report)?,
         }
     }
     let text = report.finish(&watched.describe());

@@ -23,13 +23,17 @@ Questions (all of them, if none is named):
   http     Servers over loopback: a bare hyper echo, Tollgate, throttlecrab-server (installed into target/peers
            if missing: minutes, once), and limitador-server and nginx limit_req if they are on PATH. Checks per
            second, CPU per check, latency, denials, batches, many rules, half of the peak, overload, memory.
+  redis    A fleet's store: the same load straight to redis-server as a one-key script (the floor), exact, leased and
+           async mode, Redis memory, the store down, a cluster; and servers on the same Redis: Tollgate,
+           envoyproxy/ratelimit (built into target/peers where Go is), limitador-server if it is on PATH.
 
 Options:
   --quick       Fewer rounds and no 10 M keys: minutes instead of a quarter of an hour.
   --rounds N    Timed rounds per candidate and heat (default 5). Each heat builds all stores anew,
                 because two stores with the same content may lie in memory differently well.
   --heats N     Heats (default 3; one at 10 M keys).
-  --tollgate FILE  For http: measure this program instead of building one, an older one for example.
+  --tollgate FILE  For http and redis: measure this program instead of building one, an older one for example.
+  --only PART   For redis: exact, hot, fleet, memory, servers, down or cluster; may be given several times.
   --save        Keep the report as bench/results/DATE-QUESTIONS.md.
   --out FILE    Keep the report as FILE.
   --help        Print this.
@@ -67,19 +71,22 @@ pub enum Question {
     Growth,
     /// Servers over loopback.
     Http,
+    /// The store of a fleet.
+    Redis,
 }
 
-const QUESTIONS: [(&str, Question); 6] = [
+const QUESTIONS: [(&str, Question); 7] = [
     ("store", Question::Store),
     ("memory", Question::Memory),
     ("rules", Question::Rules),
     ("engine", Question::Engine),
     ("growth", Question::Growth),
     ("http", Question::Http),
+    ("redis", Question::Redis),
 ];
 
 /// What to measure, and how thoroughly.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Options {
     /// In the order they are answered.
     pub questions: Vec<Question>,
@@ -91,14 +98,15 @@ pub struct Options {
     pub heats: usize,
     /// The server to be measured, instead of the one built from here.
     pub tollgate: Option<PathBuf>,
+    /// Parts of a question to be answered alone; all of them, if none is named.
+    pub only: Vec<String>,
     save: bool,
     out: Option<PathBuf>,
 }
 
 /// Reads the arguments after the program's name.
 pub fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Command> {
-    let mut options =
-        Options { questions: Vec::new(), quick: false, rounds: 0, heats: 0, tollgate: None, save: false, out: None };
+    let mut options = Options::default();
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value; see --help"));
@@ -110,6 +118,7 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> anyhow::Result<Command>
             "--rounds" => options.rounds = number(&value()?)?,
             "--heats" => options.heats = number(&value()?)?,
             "--tollgate" => options.tollgate = Some(PathBuf::from(value()?)),
+            "--only" => options.only.push(value()?),
             "--out" => options.out = Some(PathBuf::from(value()?)),
             "all" => options.questions.extend(QUESTIONS.map(|(_, question)| question)),
             name => match QUESTIONS.iter().find(|(known, _)| *known == name) {
@@ -143,6 +152,11 @@ impl Options {
             true => "all".to_owned(),
             false => names.join("-"),
         }
+    }
+
+    /// True if this part of a question is to be answered.
+    pub fn wants(&self, part: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|named| named == part)
     }
 
     /// Where the report is kept, if it is.

@@ -8,10 +8,10 @@ use anyhow::Context as _;
 use tempfile::TempDir;
 use tollgate_load::{Request, Target};
 
-use super::cores::Cores;
 use super::prepare::{Programs, on_path};
 use super::rules::{self, Limit};
 use super::server::{Ready, Server, free_address};
+use crate::cores::Cores;
 use crate::report::progress;
 
 /// The floor.
@@ -45,6 +45,8 @@ pub struct Candidate {
     pub name: &'static str,
     /// Several may ask the same one.
     pub server: Rc<Server>,
+    /// The process of a store behind it, whose CPU time is counted apart.
+    pub backend: Option<u32>,
     pub target: Target,
     pub request: Request,
     pub keys: u64,
@@ -162,7 +164,15 @@ impl Field {
 
     fn join(&mut self, name: &'static str, server: &Rc<Server>, request: Request) -> anyhow::Result<&mut Candidate> {
         let target = Target::parse(&format!("http://{}/", server.address()))?;
-        self.candidates.push(Candidate { name, server: Rc::clone(server), target, request, keys: KEYS, checks: 1 });
+        self.candidates.push(Candidate {
+            name,
+            server: Rc::clone(server),
+            backend: None,
+            target,
+            request,
+            keys: KEYS,
+            checks: 1,
+        });
         self.candidates.last_mut().context("it was just added")
     }
 

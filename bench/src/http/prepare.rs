@@ -7,6 +7,10 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::report::progress;
 
+const RATELIMIT: &str = "github.com/envoyproxy/ratelimit/src/service_cmd";
+/// It has no releases: the commit of January 2026.
+const RATELIMIT_VERSION: &str = "v1.4.1-0.20260122083618-3fb702589d36";
+
 /// Where things are.
 #[derive(Debug)]
 pub struct Programs {
@@ -47,6 +51,21 @@ impl Programs {
         let mut cargo = cargo();
         cargo.args(["install", name, "--locked", "--quiet", "--root"]).arg(&root);
         succeed(cargo.arg("--target-dir").arg(root.join("build")))?;
+        Ok(installed)
+    }
+
+    /// envoyproxy/ratelimit: from PATH, or built into target/peers where Go is.
+    pub fn ratelimit(&self) -> anyhow::Result<PathBuf> {
+        let (name, folder) = ("service_cmd", self.target.join("peers/bin"));
+        let installed = folder.join(name);
+        if let Some(found) = on_path("ratelimit").or_else(|| installed.is_file().then(|| installed.clone())) {
+            return Ok(found);
+        }
+        let go = on_path("go").context("neither on PATH as `ratelimit`, nor is there a Go to build it")?;
+        progress("  building envoyproxy/ratelimit into target/peers: a minute, once");
+        let mut go = Command::new(go);
+        go.args(["install", &format!("{RATELIMIT}@{RATELIMIT_VERSION}")]).env("GOBIN", &folder);
+        succeed(go.current_dir(repository()))?;
         Ok(installed)
     }
 }

@@ -6,6 +6,7 @@ use tollgate_load::{Outcome, Pace, Plan, Wait};
 
 use super::field::Candidate;
 use crate::machine::Ticks;
+use crate::process;
 use crate::report::progress;
 use crate::statistics::Sample;
 use crate::stopwatch::{Elapsed, Stopwatch};
@@ -22,6 +23,20 @@ pub struct Order {
     pub duration: Duration,
 }
 
+/// CPU nanoseconds of a server and of the store behind it.
+#[derive(Clone, Copy, Debug)]
+struct Spent {
+    server: u64,
+    backend: u64,
+}
+
+impl Spent {
+    fn since(self, then: Spent) -> Spent {
+        let less = |now: u64, then: u64| now.saturating_sub(then);
+        Spent { server: less(self.server, then.server), backend: less(self.backend, then.backend) }
+    }
+}
+
 /// What came of one round.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
@@ -29,6 +44,8 @@ pub struct Round {
     pub rate: f64,
     /// CPU of the server per check, in microseconds.
     pub cpu: f64,
+    /// CPU of the store behind it per check, in microseconds.
+    pub backend: f64,
     /// Part of a core that the server used: well below 1 at a peak, something else was the bottleneck.
     pub busy: f64,
     /// In microseconds, from request or from when it was due.
@@ -59,27 +76,29 @@ impl Round {
         };
         let load = |plan: &Plan| tollgate_load::run(&candidate.target, &candidate.request, plan, &mut |_| {});
         load(&plan)?;
-        let (server, ticks, watch) = (candidate.server.cpu(), Ticks::now(), Stopwatch::start());
+        let spent = || Spent { server: candidate.server.cpu(), backend: candidate.backend.map_or(0, process::cpu) };
+        let (before, ticks, watch) = (spent(), Ticks::now(), Stopwatch::start());
         let outcome = load(&Plan { duration: order.duration, seed: plan.seed + 1, ..plan })?;
         let (own, ticks) = (watch.stop(), (ticks, Ticks::now()));
-        let server = candidate.server.cpu().saturating_sub(server) as f64;
-        Ok(Round::of(candidate.checks as f64, &outcome, server, own, ticks))
+        Ok(Round::of(candidate.checks as f64, &outcome, spent().since(before), own, ticks))
     }
 
-    fn of(checks: f64, outcome: &Outcome, server: f64, own: Elapsed, (before, after): (Ticks, Ticks)) -> Round {
+    fn of(checks: f64, outcome: &Outcome, spent: Spent, own: Elapsed, (before, after): (Ticks, Ticks)) -> Round {
+        let (server, backend) = (spent.server as f64, spent.backend as f64);
         let decided = (outcome.allowed + outcome.denied) as f64;
         let seconds = own.wall / 1e9;
         let micros = |part: f64| outcome.latency.quantile(part).as_secs_f64() * 1e6;
         Round {
             rate: outcome.rate * decided / outcome.answered.max(1) as f64 * checks,
             cpu: server / 1e3 / (decided * checks),
+            backend: backend / 1e3 / (decided * checks),
             busy: server / own.wall,
             p50: micros(0.5),
             p99: micros(0.99),
             denied: outcome.denied as f64 / decided.max(1.0),
             errors: outcome.errors.total(),
             unsent: outcome.unsent,
-            foreign: (after.busy_since(before) - (own.cpu + server) / 1e9).max(0.0) / seconds,
+            foreign: (after.busy_since(before) - (own.cpu + server + backend) / 1e9).max(0.0) / seconds,
             stolen: after.stolen_since(before) / seconds,
         }
     }

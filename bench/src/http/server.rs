@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use super::cores::Cores;
+use crate::cores::Cores;
+use crate::process;
 
 /// How long a server may take to listen; ten thousand rules have to be read in it.
 const START: Duration = Duration::from_secs(20);
@@ -57,16 +58,12 @@ impl Server {
 
     /// CPU nanoseconds of all its threads so far.
     pub fn cpu(&self) -> u64 {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
-        let threads = tasks.into_iter().flatten().flatten();
-        threads.filter_map(|thread| first_number(&read_to_string(thread.path().join("schedstat")).ok()?)).sum()
+        process::cpu(self.child.id())
     }
 
     /// Resident bytes now.
     pub fn resident(&self) -> u64 {
-        let status = read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        line.and_then(first_number).unwrap_or(0) << 10
+        process::resident(self.child.id())
     }
 
     fn wait(&mut self, ready: Ready, lines: &Receiver<String>) -> anyhow::Result<String> {
@@ -119,10 +116,6 @@ fn address_in(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("http://")?;
     let end = rest.find(|letter: char| letter.is_whitespace() || letter == '/').unwrap_or(rest.len());
     rest.get(..end).filter(|address| address.parse::<SocketAddr>().is_ok()).map(str::to_owned)
-}
-
-fn first_number(text: &str) -> Option<u64> {
-    text.split_whitespace().next()?.parse().ok()
 }
 
 fn first_line(log: &Path) -> String {

@@ -4,7 +4,7 @@
     local low, high = log.gone + 1, many
     while low <= high do
       local middle = (low + high - (low + high) % 2) / 2
-      local entry = redis.call('LINDEX', key, middle)
+      local entry = call('LINDEX', key, middle)
       local s, n = read('<I5I4', entry)
       if s == ks and n == kn then
         place, at = middle - log.gone, entry
@@ -13,9 +13,9 @@
       if s < ks or (s == ks and n < kn) then low = middle + 1 else high = middle - 1 end
     end
     if log.live == 0 then
-      if many > 0 then redis.call('DEL', key) end
+      if many > 0 then call('DEL', key) end
     elseif place or log.gone > 0 or log.shifted then
-      if log.gone > 0 then redis.call('LTRIM', key, log.gone, -1) end
+      if log.gone > 0 then call('LTRIM', key, log.gone, -1) end
       if place then
         local s, n, h, l
         if #at == 13 then h, s, n, l = 0, read('<I5I4I4', at) else s, n, h, l = read('<I5I4I4I4', at) end
@@ -26,21 +26,21 @@
         if ul < 0 then uh, ul = uh - 1, ul + H end
         if h == 0 and l == 0 then
           -- Nothing else of a log is empty.
-          redis.call('LSET', key, place, '')
-          redis.call('LREM', key, 1, '')
+          call('LSET', key, place, '')
+          call('LREM', key, 1, '')
           log.live = log.live - 1
         else
-          redis.call('LSET', key, place, h == 0 and pack('<I5I4I4', s, n, l) or pack('<I5I4I4I4', s, n, h, l))
+          call('LSET', key, place, h == 0 and pack('<I5I4I4', s, n, l) or pack('<I5I4I4I4', s, n, h, l))
         end
       end
       if log.live == 0 then
-        redis.call('DEL', key)
+        call('DEL', key)
       else
-        redis.call('LSET', key, 0, pack('<I4I4I5I4', uh, ul, fs, fn))
-        local s, n = read('<I5I4', redis.call('LINDEX', key, -1))
+        call('LSET', key, 0, pack('<I4I4I5I4', uh, ul, fs, fn))
+        local s, n = read('<I5I4', call('LINDEX', key, -1))
         s, n = s - fs + ws, n - fn + wn
         if n < 0 then s, n = s - 1, n + G end
-        redis.call('PEXPIREAT', key, s * 1000 + (n + 999999 - (n + 999999) % 1000000) / 1000000 + 1 + later)
+        call('PEXPIREAT', key, s * 1000 + (n + 999999 - (n + 999999) % 1000000) / 1000000 + 1 + later * 1000)
       end
     end
   else

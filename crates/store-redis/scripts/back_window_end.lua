@@ -4,6 +4,6 @@
         if vl < 0 then vh, vl = vh - 1, vl + H end
         if ch > 0 or cl > 0 then given = given + 1 end
         A[k], B[k], C[k], D[k], kinds[k] = es, en, vh, vl, 1
-        due[k] = es * 1000 + (en + 999999 - (en + 999999) % 1000000) / 1000000 + 1 + later
+        due[k] = es * 1000 + (en + 999999 - (en + 999999) % 1000000) / 1000000 + 1 + later * 1000
       end
     else

@@ -1,4 +1,5 @@
 -- Now, as whole seconds S and nanoseconds N of the second: a double cannot hold a nanosecond epoch. Read once, because
--- Redis 7 does not stop it for a script. Expiries are set as they are computed.
+-- Redis 7 does not stop it for a script. Expiries are set as they are computed: no
+-- seconds later.
 local time = redis.call('TIME')
 local S, N, later = time[1] + 0, time[2] * 1000, 0

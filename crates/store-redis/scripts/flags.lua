@@ -1,6 +1,6 @@
-      local j, admits, absent = i * 16, false, not (held[k] or A[k])
+      local j, admits, absent, special = i * 20, false, not (held[k] or A[k]), f ~= 1
       local needs_room, bit64, bit32, bit16, shadow, counts, force = false, false, false, false, false, false, false
-      if f > 1 then
+      if special then
         if f >= 128 then needs_room, f = true, f - 128 end
         if f >= 64 then bit64, f = true, f - 64 end
         if f >= 32 then bit32, f = true, f - 32 end

@@ -23,7 +23,10 @@
     local refused = q >= 32768
     if refused then q = q - 32768 end
     if q < 1 then return {S, N, 'ARGS'} end
-    plan = plan or {}
+    plan = plan or {
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    }
     local passes, room = not refused, true
     for i = 0, q - 1 do
       if i > 0 then

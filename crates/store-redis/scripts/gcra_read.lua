@@ -7,7 +7,7 @@ if keys == 1 then
   end
   held = {value}
 elseif keys > 1 then
-  held = redis.call('MGET', unpack(KEYS))
+  held = call('MGET', unpack(KEYS))
 else
   held = {}
 end

@@ -1,6 +1,6 @@
       local many, last = #chunk - 1, chunk[#chunk]
-      if many == 31 then
-        many, last = redis.call('LLEN', KEYS[k]) - 1, redis.call('LINDEX', KEYS[k], -1)
+      if many == 7 then
+        many, last = call('LLEN', KEYS[k]) - 1, call('LINDEX', KEYS[k], -1)
       end
       local uh, ul, fs, fn = 0, 0, 0, 0
       log.key, log.live, log.gone, log.shifted = KEYS[k], 0, 0, false
@@ -34,7 +34,7 @@
           local i = 1
           while i <= many do
             if i - from >= #chunk then
-              chunk, from = redis.call('LRANGE', KEYS[k], i, i + 255), i
+              chunk, from = call('LRANGE', KEYS[k], i, i + 63), i
             end
             local entry = chunk[i - from + 1]
             local s, n, h, l

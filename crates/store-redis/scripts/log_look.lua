@@ -4,7 +4,7 @@
       local ws, wn, most, shown, mh, ml, ch, cl
       ws, wn, most, shown, mh, ml, ch, cl, p = read('<I5I4I2I2I4I4I4I4', blob, p)
       if wn >= G or (ws == 0 and wn == 0) then return {S, N, 'ARGS'} end
-      local chunk, from = redis.pcall('LRANGE', KEYS[k], 0, 31), 0
+      local chunk, from = redis.pcall('LRANGE', KEYS[k], 0, 7), 0
       if chunk.err then
         if string.find(chunk.err, 'WRONGTYPE', 1, true) then return {S, N, 'TYPE'} end
         return chunk

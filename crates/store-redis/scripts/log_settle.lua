@@ -35,7 +35,7 @@
           local s, n, h, l
           if i <= many then
             if i - from >= #chunk then
-              chunk, from = redis.call('LRANGE', log.key, i, i + 255), i
+              chunk, from = call('LRANGE', log.key, i, i + 63), i
             end
             local entry = chunk[i - from + 1]
             if #entry == 13 then h, s, n, l = 0, read('<I5I4I4', entry) else s, n, h, l = read('<I5I4I4I4', entry) end

@@ -2,7 +2,7 @@ for i = 1, logs and #logs or 0 do
   local log = logs[i]
   local key, entry = log.key, nil
   if log.live == 0 then
-    if log.many > 0 then redis.call('DEL', key) end
+    if log.many > 0 then call('DEL', key) end
     log.fs, log.fn = 0, 0
   end
   if log.pushes then
@@ -12,18 +12,18 @@ for i = 1, logs and #logs or 0 do
   end
   local head = pack('<I4I4I5I4', log.sh, log.sl, log.fs, log.fn)
   if log.live == 0 then
-    if entry then redis.call('RPUSH', key, head, entry) end
+    if entry then call('RPUSH', key, head, entry) end
   else
-    if log.gone > 0 then redis.call('LTRIM', key, log.gone, -1) end
-    redis.call('LSET', key, 0, head)
+    if log.gone > 0 then call('LTRIM', key, log.gone, -1) end
+    call('LSET', key, 0, head)
     if log.joins then
-      redis.call('LSET', key, -1, entry)
+      call('LSET', key, -1, entry)
     elseif entry then
-      redis.call('RPUSH', key, entry)
+      call('RPUSH', key, entry)
     end
   end
   if log.is_left then
     local s, n = log.newest_s + log.ws, log.newest_n + log.wn
-    redis.call('PEXPIREAT', key, s * 1000 + (n + 999999 - (n + 999999) % 1000000) / 1000000 + 1 + later)
+    call('PEXPIREAT', key, s * 1000 + (n + 999999 - (n + 999999) % 1000000) / 1000000 + 1 + later * 1000)
   end
 end

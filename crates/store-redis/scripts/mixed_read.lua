@@ -5,8 +5,11 @@ local C, D, E, F, kinds, due = {}, {}, {}, {}, {}, {}
 -- Logs and slots to be written.
 local logs, slots_due
 local held = {}
-if keys > 0 then held = redis.call('MGET', unpack(KEYS)) end
-plan = {}
+if keys > 0 then held = call('MGET', unpack(KEYS)) end
+plan = {
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+}
 while p <= length do
   if p + 5 > length then return {S, N, 'ARGS'} end
   q, kind, f, k, p = read('<I2BBI2', blob, p)

@@ -3,9 +3,11 @@ for k = 1, keys do
   if s and kinds[k] == 1 then
     local vh, vl = C[k], D[k]
     local value = vh == 0 and pack('<I5I4I4', s, n, vl) or pack('<I5I4I4I4', s, n, vh, vl)
-    redis.call('SET', KEYS[k], value, 'PXAT', due[k])
+    local at = due[k]
+    call('SET', KEYS[k], value, 'PXAT', show('%d%03d', (at - at % 1000) / 1000, at % 1000))
   elseif s and kinds[k] == 2 then
     local vh, vl, uh, ul = C[k], D[k], E[k], F[k]
     local value = vh == 0 and uh == 0 and pack('<I5I4I4I4', s, n, vl, ul) or pack('<I5I4I4I4I4I4', s, n, vh, vl, uh, ul)
-    redis.call('SET', KEYS[k], value, 'PXAT', due[k])
+    local at = due[k]
+    call('SET', KEYS[k], value, 'PXAT', show('%d%03d', (at - at % 1000) / 1000, at % 1000))
   elseif s then

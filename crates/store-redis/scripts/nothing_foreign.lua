@@ -7,5 +7,5 @@ if keys > 1 then
       new[#new + 1] = KEYS[k]
     end
   end
-  if new and redis.call(unpack(new)) > 0 then return {S, N, 'TYPE'} end
+  if new and call(unpack(new)) > 0 then return {S, N, 'TYPE'} end
 end

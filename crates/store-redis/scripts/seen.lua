@@ -17,6 +17,6 @@
     else
       told = told * 4 + (passes and 1 or 0)
       for i = 0, q - 1 do
-        local j = i * 16
+        local j = i * 20
         local kind, k = plan[j + 1], plan[j + 2]
         local effect = plan[j + (passes and 3 or 4)]

@@ -1,11 +1,11 @@
       local after, count, holds = show('(%.0f', now), 0, false
       if newest and newest > now then
-        count = redis.call('ZCOUNT', KEYS[k], after, '+inf')
+        count = call('ZCOUNT', KEYS[k], after, '+inf')
       else
         newest = false
       end
       if code > 1 and count > 0 then
-        local score = redis.call('ZSCORE', KEYS[k], id)
+        local score = call('ZSCORE', KEYS[k], id)
         holds = score and tonumber(score) > now
       end
       local slots = lh * H + ll

@@ -7,7 +7,7 @@
         if not admits and count > 0 then
           local leaving = count + ((code == 0 or code == 2) and 1 or 0) - slots - 1
           if leaving < 0 then leaving = 0 end
-          local who = redis.call('ZRANGEBYSCORE', KEYS[k], after, '+inf', 'WITHSCORES', 'LIMIT', show('%.0f', leaving), 1)
+          local who = call('ZRANGEBYSCORE', KEYS[k], after, '+inf', 'WITHSCORES', 'LIMIT', show('%.0f', leaving), 1)
           frees = who[2] and math.min(tonumber(who[2]), bound) or false
         end
         if code > 1 and effect > 0 then

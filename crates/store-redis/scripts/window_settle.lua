@@ -13,5 +13,5 @@
         if vh >= H then vh, vl = H - 1, H - 1 end
         if effect > 0 and (vh > 0 or vl > 0) and (moved or ch > 0 or cl > 0) then
           A[k], B[k], C[k], D[k], kinds[k] = es, en, vh, vl, 1
-          due[k] = es * 1000 + (en + 999999 - (en + 999999) % 1000000) / 1000000 + 1 + later
+          due[k] = es * 1000 + (en + 999999 - (en + 999999) % 1000000) / 1000000 + 1 + later * 1000
         end

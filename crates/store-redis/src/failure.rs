@@ -279,6 +279,17 @@ impl fmt::Display for Redirect {
     }
 }
 
+/// What an error says, for people: what it means, and its word where only that tells.
+pub(crate) fn meaning_of(refusal: Refusal, reply: &Value) -> String {
+    let word = reply.error_word().unwrap_or_default();
+    // Nothing but a word: the text behind it may repeat what was sent.
+    let is_word = !word.is_empty() && word.len() <= 20 && word.iter().all(u8::is_ascii_uppercase);
+    match (refusal, is_word) {
+        (Refusal::Other, true) => format!("{} ({})", refusal.meaning(), String::from_utf8_lossy(word)),
+        _ => refusal.meaning().to_owned(),
+    }
+}
+
 /// An error of the store.
 pub(crate) fn error(kind: StoreErrorKind, detail: impl Into<String>) -> StoreError {
     StoreError { kind, detail: detail.into() }

@@ -5,7 +5,7 @@
 //! shares the buckets of another store with other nodes, asking it as seldom as each rule allows.
 
 mod clock;
-mod fleet;
+pub mod fleet;
 pub mod memory;
 mod store;
 mod sync;

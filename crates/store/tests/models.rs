@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
 
 use shuttle::thread;
 use tollgate_core::{
-    Ask, Charge, Concurrency, Digest, FixedWindow, Limit, ManualClock, Owner, Receipt, SlotId, Span, Time,
+    Ask, Charge, Concurrency, Digest, FixedWindow, LeaseSize, Limit, ManualClock, Owner, Receipt, Sharing, SlotId,
+    Span, Time,
 };
-use tollgate_store::{Memory, MemoryConfig, Outcomes};
+use tollgate_store::{Fleet, FleetConfig, Memory, MemoryConfig, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 const SCHEDULES: usize = 5_000;
 
@@ -172,5 +174,178 @@ fn a_full_store_overflows_without_losing_a_charge() {
             .collect();
         let admitted = threads.into_iter().map(|thread| thread.join().unwrap()).filter(|allowed| *allowed).count();
         assert_eq!(admitted, 2, "one of three was used while filling up");
+    });
+}
+
+/// The store that a node shares with others. Everything may happen before it answers and after; every so many answers
+/// are lost on the way.
+struct Shared {
+    memory: Arc<Memory>,
+    calls: AtomicU64,
+    loses_every: u64,
+}
+
+impl Store for Shared {
+    async fn take(&self, charges: &[Charge], _: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        thread::yield_now();
+        let taken = self.memory.take_now(charges, outcomes);
+        thread::yield_now();
+        let number = 1 + self.calls.fetch_add(1, Ordering::Relaxed);
+        match self.loses_every > 0 && number.is_multiple_of(self.loses_every) {
+            true => Err(StoreError { kind: StoreErrorKind::Indeterminate, detail: "lost".to_owned() }),
+            false => Ok(taken),
+        }
+    }
+
+    async fn give_back(&self, receipts: &[Receipt]) -> Result<usize, StoreError> {
+        thread::yield_now();
+        Ok(self.memory.give_back_now(receipts))
+    }
+
+    async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
+        self.memory.forget_now(buckets);
+        Ok(())
+    }
+}
+
+/// A node on the hands of `clock`, over `memory`.
+fn node(memory: &Arc<Memory>, clock: &ManualClock, loses_every: u64) -> Arc<Fleet<Shared>> {
+    let shared = Shared { memory: memory.clone(), calls: AtomicU64::new(0), loses_every };
+    let config = FleetConfig {
+        local: MemoryConfig { shards: 1, ..MemoryConfig::default() },
+        lease_ttl: Span::from_millis(400),
+        ..FleetConfig::default()
+    };
+    Arc::new(Fleet::new(shared, config, Arc::new(clock.clone())))
+}
+
+/// The answer of a store that never waits.
+fn answer<T>(future: impl Future<Output = T>) -> T {
+    match std::pin::pin!(future).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+fn leased(number: u64, limit: u64) -> Charge {
+    Charge { sharing: Sharing::Leased(LeaseSize::Auto), ..Charge::new(bucket(number), window(limit), 1) }
+}
+
+fn admits(node: &Fleet<Shared>, charges: &[Charge]) -> u64 {
+    let taken = answer(node.take(charges, Span::SECOND, &mut Outcomes::new()));
+    u64::from(taken.is_ok_and(|taken| taken.allowed))
+}
+
+/// Makes the bucket hot, so that a lease of some units is held.
+fn warm(node: &Fleet<Shared>, clock: &ManualClock, charge: Charge) -> u64 {
+    let mut admitted = 0;
+    while node.stats().lease_held < 3 {
+        clock.advance(Span::from_millis(10));
+        admitted += admits(node, &[charge]);
+    }
+    admitted
+}
+
+/// A lease is spent, renewed, expires and is given back, all at once, on two nodes: no unit is spent twice, and none is
+/// lost of which the store was not told.
+#[test]
+fn leased_units_are_spent_once() {
+    check(|| {
+        let clock = ManualClock::at(Time::from_secs(36_000));
+        let memory = Arc::new(Memory::with_clock(
+            MemoryConfig { shards: 2, ..MemoryConfig::default() },
+            Arc::new(clock.clone()),
+        ));
+        let nodes = [node(&memory, &clock, 0), node(&memory, &clock, 0)];
+        let charge = leased(0, 30);
+        let admitted = Arc::new(AtomicU64::new(nodes.iter().map(|node| warm(node, &clock, charge)).sum()));
+        let spend = |node: &Arc<Fleet<Shared>>| {
+            let (node, admitted, clock) = (node.clone(), admitted.clone(), clock.clone());
+            thread::spawn(move || {
+                for _ in 0..3 {
+                    clock.advance(Span::from_millis(1));
+                    admitted.fetch_add(admits(&node, &[charge]), Ordering::Relaxed);
+                }
+            })
+        };
+        let keeper = {
+            let (node, clock) = (nodes[0].clone(), clock.clone());
+            thread::spawn(move || {
+                clock.advance(Span::from_millis(390)); // some of it expires
+                answer(node.upkeep());
+            })
+        };
+        let threads = [spend(&nodes[0]), spend(&nodes[0]), spend(&nodes[1])];
+        threads.into_iter().chain([keeper]).for_each(|thread| thread.join().unwrap());
+        nodes.iter().for_each(|node| answer(node.close()));
+        let admitted = admitted.load(Ordering::Relaxed);
+        let stranded: u64 = nodes.iter().map(|node| node.stats().lease_stranded).sum();
+        assert_eq!(used(&memory, bucket(0), window(30)), admitted + stranded);
+        assert!(admitted <= 30);
+        for stats in nodes.iter().map(|node| node.stats()) {
+            let out = stats.lease_spent + stats.lease_returned + stats.lease_stranded;
+            assert_eq!((stats.lease_held, stats.lease_granted), (0, out), "{stats:?}");
+        }
+    });
+}
+
+/// Answers are lost: what they granted is never spent, and whoever waited for it does not keep others from asking.
+#[test]
+fn units_of_lost_answers_are_never_spent() {
+    check(|| {
+        let clock = ManualClock::at(Time::from_secs(36_000));
+        let memory = Arc::new(Memory::with_clock(
+            MemoryConfig { shards: 2, ..MemoryConfig::default() },
+            Arc::new(clock.clone()),
+        ));
+        let node = node(&memory, &clock, 5);
+        let charge = leased(0, 1_000);
+        let admitted = Arc::new(AtomicU64::new(warm(&node, &clock, charge)));
+        let threads: Vec<_> = (0..3)
+            .map(|_| {
+                let (node, admitted, clock) = (node.clone(), admitted.clone(), clock.clone());
+                thread::spawn(move || {
+                    for _ in 0..4 {
+                        clock.advance(Span::from_millis(1));
+                        admitted.fetch_add(admits(&node, &[charge]), Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let admitted = admitted.load(Ordering::Relaxed);
+        assert!(used(&memory, bucket(0), window(1_000)) >= admitted + node.stats().lease_held);
+        clock.advance(Span::from_millis(200));
+        assert!((0..3).map(|_| admits(&node, &[charge])).sum::<u64>() >= 2, "the next ones ask again");
+    });
+}
+
+/// Requests over two leases, one of them refused by the store, in opposite orders: nothing deadlocks, and what was
+/// taken for the time being is there again.
+#[test]
+fn a_refused_request_leaves_leases_whole() {
+    check(|| {
+        let clock = ManualClock::at(Time::from_secs(36_000));
+        let memory = Arc::new(Memory::with_clock(
+            MemoryConfig { shards: 2, ..MemoryConfig::default() },
+            Arc::new(clock.clone()),
+        ));
+        let node = node(&memory, &clock, 0);
+        let (a, b) = (leased(0, 1_000), leased(2, 1_000));
+        let shut = Charge::new(bucket(1), window(0), 1);
+        let mut admitted = [warm(&node, &clock, a), 0];
+        admitted[1] += (0..4).map(|_| admits(&node, &[b])).sum::<u64>();
+        let spawn = |charges: Vec<Charge>| {
+            let node = node.clone();
+            thread::spawn(move || (0..2).map(|_| admits(&node, &charges)).sum::<u64>())
+        };
+        let refused = [spawn(vec![a, shut, b]), spawn(vec![b, a, shut])];
+        let passes = [spawn(vec![a, b]), spawn(vec![b])];
+        assert_eq!(refused.map(|thread| thread.join().unwrap()), [0, 0]);
+        let [both, second] = passes.map(|thread| thread.join().unwrap());
+        answer(node.close());
+        assert_eq!((both, second), (2, 2));
+        assert_eq!(used(&memory, bucket(0), window(1_000)), admitted[0] + 2);
+        assert_eq!(used(&memory, bucket(2), window(1_000)), admitted[1] + 4);
     });
 }

@@ -186,8 +186,9 @@ fn hex(line: &mut String, digest: Digest) {
 mod tests {
     use std::time::Duration;
 
-    use tollgate_core::{ManualClock, Time};
+    use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
     use tollgate_engine::Engine;
+    use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
     use super::super::Telemetry;
     use super::super::lines::Sink;
@@ -241,6 +242,41 @@ mod tests {
             lines[5]
         );
         assert_eq!(lines.len(), 6);
+    }
+
+    /// A store that never answers.
+    struct Away;
+
+    impl Store for Away {
+        async fn take(&self, _: &[Charge], _: Span, _: &mut Outcomes) -> Result<Taken, StoreError> {
+            Err(StoreError { kind: StoreErrorKind::Unavailable, detail: String::new() })
+        }
+
+        async fn give_back(&self, _: &[Receipt]) -> Result<usize, StoreError> {
+            Ok(0)
+        }
+
+        async fn forget(&self, _: &[Charge]) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn every_rule_tells_what_it_was_charged_and_how() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("decisions");
+        let lines = Lines::start(Sink::File(path.clone())).unwrap();
+        let config = DecisionLogConfig { node: String::new(), keys: Keys::Digest, secret: Secret::new([7; 16]) };
+        let log = DecisionLog::new(config, lines.clone());
+        let rules = "on_fail: local\nkey_by: global\nrules:\n  - { name: a, cost: 2, limit: { requests: 9, window: 1s } }\n  \
+                     - { name: b, on_fail: allow, limit: { requests: 9, window: 1m } }\n";
+        let rules = tollgate_engine::rules_from_yaml(rules).unwrap();
+        let engine = Engine::new(Away, rules).with_observer(Telemetry::new(Default::default(), Some(log)));
+        drop(engine.decide(&Request::new()).await);
+        assert!(lines.flush(Duration::from_secs(10)));
+        let line = std::fs::read_to_string(path).unwrap();
+        let charged = r#""charged":[{"rule":"a","mode":"fallback","units":2},{"rule":"b","mode":"open","units":0}]"#;
+        assert!(line.ends_with(&format!("{charged}}}\n")), "{line}");
     }
 
     #[test]

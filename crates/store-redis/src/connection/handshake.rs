@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tollgate_core::Time;
 
 use super::{Broken, ConnectError, Connection, Greeting};
-use crate::failure::Refusal;
+use crate::failure::{Refusal, meaning_of};
 use crate::resp::{self, Value};
 use crate::script::Script;
 use crate::url::Login;
@@ -98,6 +98,8 @@ fn broken(broken: Broken) -> ConnectError {
 fn accepted(reply: &Value, step: &'static str) -> Result<(), ConnectError> {
     match Refusal::of(reply) {
         Some(Refusal::Other) if step == "AUTH" => Err(ConnectError::Refused(Refusal::WrongPass, step)),
+        Some(Refusal::Other) if step == "SELECT" => Err(ConnectError::Strange("there is no such database".to_owned())),
+        Some(Refusal::Other) => Err(ConnectError::Strange(format!("{} at {step}", meaning_of(Refusal::Other, reply)))),
         Some(refusal) => Err(ConnectError::Refused(refusal, step)),
         None => Ok(()),
     }

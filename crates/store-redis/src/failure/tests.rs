@@ -83,6 +83,14 @@ fn redirections_are_read() {
 }
 
 #[test]
+fn an_error_nobody_knows_is_told_by_its_word_alone() {
+    let told = |text: &'static str| meaning_of(refusal(text), &Value::Error(Bytes::from_static(text.as_bytes())));
+    assert_eq!(told("MISCONF Redis is configured to save RDB"), "the server answered with an error (MISCONF)");
+    assert_eq!(told("hunter2"), "the server answered with an error");
+    assert_eq!(told("BUSY hunter2"), Refusal::Busy.meaning());
+}
+
+#[test]
 fn every_refusal_has_its_place_and_its_own_name() {
     for (place, refusal) in Refusal::ALL.into_iter().enumerate() {
         assert_eq!(refusal.index(), place);

@@ -9,7 +9,7 @@ use tollgate_store::{StoreError, StoreErrorKind};
 use super::queue::{Asked, Commanded, Commands, Job, Returned};
 use super::ticket::{Setback, Ticket};
 use crate::estimate::Estimate;
-use crate::failure::{Redirect, Refusal, Treatment, error};
+use crate::failure::{Redirect, Refusal, Treatment, error, meaning_of};
 use crate::resp::{self, Value};
 use crate::script::{self, Batch, Question, Reply, ReturnReply, Returns, Script};
 
@@ -226,7 +226,7 @@ impl Call {
             },
             Treatment::GiveUp(kind) => self.fail(&error(kind, refusal.meaning())),
             Treatment::Reload => self.fail(&error(StoreErrorKind::Unavailable, refusal.meaning())),
-            Treatment::Unknown => self.fail(&error(StoreErrorKind::Indeterminate, refusal.meaning())),
+            Treatment::Unknown => self.fail(&error(StoreErrorKind::Indeterminate, meaning_of(refusal, reply))),
         }
     }
 

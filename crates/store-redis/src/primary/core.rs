@@ -197,11 +197,15 @@ impl Core {
         one(&self.counters.withdrawn);
         let what = if self.is_connected() { "the connection was busy" } else { "there was no connection" };
         let why = error(StoreErrorKind::Unavailable, format!("{what} for {within}"));
-        // A caller without patience says nothing about the server.
-        if within.nanos() >= self.shared.config.within.nanos() / 2 {
+        if self.is_patient(within) {
             self.failed(&why);
         }
         why
+    }
+
+    /// Whether who waits so long and gets nothing says something about the server: a caller without patience does not.
+    pub(super) fn is_patient(&self, within: Span) -> bool {
+        within.nanos() >= self.shared.config.within.nanos() / 2
     }
 
     /// Sends commands in one go; one value per command.

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tokio::select;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tollgate_core::{Span, Time};
 use tollgate_store::StoreErrorKind;
@@ -87,6 +88,10 @@ struct Driver {
     flights: VecDeque<Flight>,
     /// Replies of the oldest call, until all are in.
     replies: Vec<Value>,
+    /// True until something was done with the connection.
+    fresh: bool,
+    /// Jobs of the last flight.
+    crowd: usize,
 }
 
 impl Driver {
@@ -104,6 +109,8 @@ impl Driver {
             ends: Vec::new(),
             flights: VecDeque::new(),
             replies: Vec::new(),
+            fresh: true,
+            crowd: 0,
         }
     }
 
@@ -138,6 +145,11 @@ impl Driver {
             biased;
             () = core.queue.work_or_call(self.number) => {}
             broken = self.connection.idle() => return Err(Lost(broken.to_string())),
+        }
+        if self.crowd > 1 {
+            // The first of those who were just answered is back, the others are about to be: let them run, or the
+            // flights would take turns with one question and with all the others.
+            yield_now().await;
         }
         self.take_off().await
     }
@@ -180,7 +192,8 @@ impl Driver {
     async fn probe(&mut self, at: Time) -> Result<(), Lost> {
         let core = self.core.clone();
         let now = core.now();
-        if at > now {
+        // A connection that was made while callers lost their patience is good news: no need to wait any longer.
+        if at > now && !std::mem::replace(&mut self.fresh, false) {
             return self.idle(at.since(now)).await;
         }
         let Some((question, slot)) = core.probe_question() else { return Ok(()) };
@@ -203,6 +216,7 @@ impl Driver {
     /// Sends what waits.
     async fn take_off(&mut self) -> Result<(), Lost> {
         self.core.queue.take(self.number, JOBS_MAX, &mut self.jobs);
+        self.crowd = self.jobs.len();
         self.send().await
     }
 

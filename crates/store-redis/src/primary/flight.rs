@@ -23,7 +23,7 @@ pub(super) struct Flight {
     landed: usize,
     /// When it was written.
     pub(super) sent: Time,
-    /// When the last of those who wait leaves.
+    /// When the last of those who wait leaves: without a reply by then, the connection is of no use.
     pub(super) until: Time,
     /// How often each script had been sent as text by then.
     pub(super) reloads: [u64; Script::ALL.len()],
@@ -40,7 +40,9 @@ impl Flight {
         let asked = calls.iter().any(|call| call.script().is_some());
         // Who waits for an answer to a question is the one to hurry for.
         let counts = |call: &&Call| !asked || call.script().is_some();
-        let until = calls.iter().filter(counts).map(Call::until).max().unwrap_or(now);
+        let last = calls.iter().filter(counts).map(Call::until).max().unwrap_or(now);
+        // A caller without patience leaves by itself, and says nothing about the connection.
+        let until = last.max(now.after(core.shared.config.within));
         let reloads = core.reloads.each_ref().map(|count| count.load(Ordering::Relaxed));
         Flight {
             calls,
@@ -54,11 +56,6 @@ impl Flight {
             answered: false,
             failed: None,
         }
-    }
-
-    /// The calls without a reply.
-    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
-        self.calls.iter()
     }
 
     /// So many calls are wholly written.
@@ -78,6 +75,7 @@ impl Flight {
         if call.script().is_some() {
             core.counters.took(received.since(self.sent));
         }
+        let patient = core.is_patient(call.until().since(self.sent));
         let first = self.landed == 0;
         self.landed += 1;
         core.last_contact.store(received.nanos(), Ordering::Relaxed);
@@ -92,7 +90,9 @@ impl Flight {
             Settled::Expired(time) => {
                 one(&core.counters.expired);
                 core.observe_time(self.sent, received, time);
-                self.failed = Some(error(StoreErrorKind::Unavailable, "calls come to the store too late"));
+                if patient {
+                    self.failed = Some(error(StoreErrorKind::Unavailable, "calls come to the store too late"));
+                }
             }
             Settled::Refused(refusal) => self.refused(refusal, core),
             Settled::Unknown(call) => {

@@ -25,7 +25,7 @@ use self::core::Core;
 use self::queue::{Asked, Job, Returned};
 use self::ticket::{Setback, Ticket};
 use crate::breaker::Phase;
-use crate::failure::{Elsewhere, Failure, Redirect, Refusal, error};
+use crate::failure::{Elsewhere, Failure, Redirect, Refusal, error, meaning_of};
 use crate::resp::Value;
 use crate::script::{Answer, Question};
 use crate::stats::{PrimaryStats, one};
@@ -132,7 +132,7 @@ impl Primary {
             return Err(Failure::Elsewhere(Box::new(Elsewhere { redirect, work: () })));
         }
         let kind = refusal.treatment().kind().unwrap_or(StoreErrorKind::Unavailable);
-        Err(Failure::Store(error(kind, refusal.meaning())))
+        Err(Failure::Store(error(kind, meaning_of(refusal, &reply))))
     }
 
     /// Sends plain commands in one go; one value per command, errors of the server among them.

@@ -1,7 +1,7 @@
 //! Questions that are decided by one call.
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Limit, Time};
+use tollgate_core::{Charge, Digest, Limit, Time};
 use tollgate_store::{Outcomes, Taken};
 
 use super::blob::Blob;
@@ -52,6 +52,7 @@ pub struct Batch {
 /// A bucket that the call names, however often.
 #[derive(Debug)]
 struct Bucket {
+    digest: Digest,
     /// The first limit that named it.
     limit: Limit,
     key: Key,
@@ -108,13 +109,14 @@ impl Batch {
     }
 
     fn find(&self, charge: &Charge) -> Option<usize> {
-        let key = Key::of(charge);
-        self.buckets.iter().position(|bucket| bucket.key == key)
+        // The digest tells almost everybody apart, and is there already.
+        let is_it = |bucket: &Bucket| bucket.digest == charge.bucket && bucket.key == Key::of(charge);
+        self.buckets.iter().position(is_it)
     }
 
     fn place(&mut self, charge: &Charge) -> u16 {
         let place = self.find(charge).unwrap_or_else(|| {
-            self.buckets.push(Bucket { limit: charge.limit, key: Key::of(charge) });
+            self.buckets.push(Bucket { digest: charge.bucket, limit: charge.limit, key: Key::of(charge) });
             self.buckets.len() - 1
         });
         place as u16 // far fewer than 2^16: a request has few charges, a batch at most CHARGES_MAX

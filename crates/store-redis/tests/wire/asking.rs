@@ -1,11 +1,14 @@
 //! A server that is well: questions, receipts, commands, and how they travel together.
 
-use tollgate_core::Span;
+use tollgate_core::{Receipt, Span};
 use tollgate_store::StoreErrorKind;
+use tollgate_store_redis::RedisConfig;
+use tollgate_store_redis::key::Key;
 use tollgate_store_redis::resp::Value;
+use tollgate_store_redis::script::Answer;
 use tollgate_testkit::redis::Server;
 
-use crate::house::{PATIENT, config, consume, now, start, take, warm};
+use crate::house::{PATIENT, config, consume, now, question, start, take, until, used, warm};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_is_exact_for_many_callers() {
@@ -32,6 +35,63 @@ async fn a_limit_is_exact_for_many_callers() {
     assert_eq!(stats.questions, 32 * 40 + 1);
     assert!(stats.script_calls < stats.questions, "what came together was asked together: {stats:?}");
     assert_eq!((stats.indeterminate, stats.expired, stats.broken, stats.reloads), (0, 0, 0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_connections_share_the_work_and_the_limit() {
+    let server = Server::start();
+    let primary = warm(RedisConfig { connections: 3, ..config(server.port()) }).await;
+    let callers: Vec<_> = (0..32)
+        .map(|_| {
+            let primary = primary.clone();
+            tokio::spawn(async move {
+                let mut admitted = 0;
+                for _ in 0..40 {
+                    admitted += u32::from(take(&primary, consume(1), PATIENT).await.unwrap());
+                }
+                admitted
+            })
+        })
+        .collect();
+    let mut admitted = 0;
+    for caller in callers {
+        admitted += caller.await.unwrap();
+    }
+    assert_eq!(admitted, 100);
+    let clients = server.client().call(&["CLIENT", "LIST"]);
+    let clients = String::from_utf8_lossy(clients.text().unwrap()).matches("name=tollgate-node").count();
+    assert_eq!(clients, 3);
+}
+
+#[tokio::test]
+async fn receipts_give_back_what_was_charged() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    let charge = consume(1);
+    let slot = Key::of(&charge).slot();
+    assert!(take(&primary, charge, PATIENT).await.unwrap());
+    let Ok(Answer::Taken { outcomes, .. }) = primary.ask(question(charge), slot, PATIENT).await else { panic!() };
+    assert_eq!(used(&primary, 1).await, 2);
+    let receipt = || vec![Receipt { number: Some(7), ..Receipt::of(&charge, &outcomes[0]) }];
+    assert_eq!(primary.give_back(receipt(), slot, PATIENT).await.unwrap(), 1);
+    assert_eq!(primary.give_back(receipt(), slot, PATIENT).await.unwrap(), 0, "once");
+    assert_eq!(used(&primary, 1).await, 1);
+}
+
+#[tokio::test]
+async fn who_retires_takes_nothing_any_more_and_leaves_no_task() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    primary.retire();
+    assert_eq!(take(&primary, consume(1), PATIENT).await.unwrap_err().kind, StoreErrorKind::Unavailable);
+    until("the connection is closed", || {
+        let clients = server.client().call(&["CLIENT", "LIST"]);
+        !String::from_utf8_lossy(clients.text().unwrap()).contains("tollgate")
+    })
+    .await;
+    drop(primary);
+    let tasks = tokio::runtime::Handle::current().metrics();
+    until("the tasks have ended", || tasks.num_alive_tasks() == 0).await;
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use tollgate_store_redis::check::{COMMANDS, Level, acl_user};
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, check};
-use tollgate_testkit::redis::Server;
+use tollgate_testkit::redis::{Cluster, Sentinels, Server};
 
 use crate::house::{PATIENT, config, consume, take, until, warm};
 
@@ -95,6 +95,32 @@ async fn eviction_weighs_as_much_as_configured() {
     let findings = check(&strict).await;
     assert_eq!(worst(&findings), Level::Problem, "{}", told(&findings));
     assert!(told(&findings).contains("allkeys-lru"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sentinels_and_their_primary_are_looked_at() {
+    let house = Sentinels::start();
+    let findings = check(&RedisConfig::new(house.url().parse().unwrap())).await;
+    let told = told(&findings);
+    assert!(worst(&findings) <= Level::Warning, "{told}");
+    assert_eq!(told.matches("as primary of mymaster").count(), 3, "{told}");
+    assert!(told.contains("1 replica") && told.contains("all scripts ran"), "{told}");
+    let unknown = house.url().replace("mymaster", "nobody").parse().unwrap();
+    let findings = check(&RedisConfig::new(unknown)).await;
+    assert!(findings.iter().any(|finding| finding.what.contains("knows no master \"nobody\"")), "{findings:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_primary_of_a_cluster_is_looked_at() {
+    let cluster = Cluster::start();
+    let findings = check(&RedisConfig::new(cluster.url().parse().unwrap())).await;
+    let told = told(&findings);
+    assert!(worst(&findings) <= Level::Warning, "{told}");
+    assert!(told.contains("a cluster of 3 primaries that have 16384 of 16384 slots"), "{told}");
+    assert_eq!(told.matches("all scripts ran").count(), 3, "{told}");
+    let one = format!("redis://127.0.0.1:{}", cluster.nodes[0].port()).parse().unwrap();
+    let findings = check(&RedisConfig::new(one)).await;
+    assert!(findings.iter().any(|finding| finding.what.contains("belongs to a cluster")), "{findings:?}");
 }
 
 #[tokio::test]

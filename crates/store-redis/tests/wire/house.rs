@@ -1,6 +1,7 @@
 //! What the tests share: a primary on a server, and simple questions.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Span, Time};
@@ -20,6 +21,29 @@ pub fn config(port: u16) -> RedisConfig {
 pub fn start(config: RedisConfig) -> Arc<Primary> {
     let address = config.url.hosts[0].clone();
     Primary::start(address, Shared::new(config, Arc::new(MonotonicClock::new())))
+}
+
+/// A clock that can be set: what it shows is off by a span.
+pub struct Shifted {
+    real: MonotonicClock,
+    shift: AtomicI64,
+}
+
+impl Shifted {
+    pub fn new() -> Arc<Shifted> {
+        Arc::new(Shifted { real: MonotonicClock::new(), shift: AtomicI64::new(0) })
+    }
+
+    pub fn shift_by_secs(&self, seconds: i64) {
+        self.shift.store(seconds * 1_000_000_000, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Shifted {
+    fn now(&self) -> Time {
+        let nanos = self.real.now().nanos().saturating_add_signed(self.shift.load(Ordering::SeqCst));
+        Time::from_nanos(nanos)
+    }
 }
 
 /// A primary that has already been asked something.

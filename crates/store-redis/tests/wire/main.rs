@@ -1,7 +1,10 @@
 //! One primary against real servers, well and unwell.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 mod asking;
 mod check;
+mod clocks;
 mod cluster;
 mod faults;
 mod house;

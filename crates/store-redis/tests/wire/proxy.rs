@@ -25,6 +25,8 @@ pub enum Mode {
     Trickle,
     /// Requests come so late.
     DelayRequests(Duration),
+    /// Requests come late by any time up to this, though none before another.
+    JitterRequests(Duration),
     /// Something else than a reply comes first.
     Garbage,
     /// A reply that nobody asked for comes first.
@@ -100,12 +102,16 @@ async fn carry_requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mode: A
         Some(())
     };
     let read = async move {
-        let mut chunk = vec![0; 64 << 10];
+        let (mut chunk, mut lot) = (vec![0; 64 << 10], u64::from(std::process::id()));
         loop {
             let length = from.read(&mut chunk).await.ok().filter(|length| *length > 0)?;
             let pause = match *mode.lock() {
                 Mode::Hole => continue,
                 Mode::DelayRequests(pause) => pause,
+                Mode::JitterRequests(most) => {
+                    lot = lot.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    most * ((lot >> 32) as u32 % 1000) / 1000
+                }
                 _ => Duration::ZERO,
             };
             way_in.send((Instant::now() + pause, chunk[..length].to_vec())).ok()?;

@@ -7,12 +7,16 @@
 //! | async | this node, by what it knows; the store is told behind | a call per interval | unbounded, measured |
 //! | local | this node, by its share | nothing | nothing, if the nodes are as many as configured |
 //!
-//! Around all of them lies the [deny cache](deny): a key that is refused until a known moment is refused here.
+//! Around all of them lies the deny cache: a key that is refused until a known moment is refused here.
 //!
 //! A lease may be spent without asking because asking came first: the store debited its units when it granted them.
 //! They are spent within the lease's lifetime τ, counted on this node's clock from before the question was sent, so a
 //! unit is never spent later than τ after its debit, and those of a window never after the window. In any span t no more
 //! passes than was debited in it, `B + r·t`, and what was held when it began.
+//!
+//! A leased bucket that was found empty is left alone for 25 to 50 ms while its units gather, where they come back faster
+//! than that: who is refused meanwhile is told to wait until then. So a hot key beyond its limit costs a call per pace
+//! instead of a call per unit, and loses nothing, because the units wait in the bucket.
 //!
 //! [`Fleet`] starts no task and knows no runtime: whoever runs it calls [`Fleet::upkeep`] every 50 ms or so, and
 //! [`Fleet::close`] before the process ends.
@@ -188,16 +192,27 @@ impl<S: Store> Fleet<S> {
         Ok((taken, Sighting { store: taken.now, sent, came }))
     }
 
-    /// A request that is the shared store's alone.
+    /// Decides what the shared store has to be asked about.
+    async fn take_slowly(
+        &self,
+        charges: &[Charge],
+        within: Span,
+        outcomes: &mut Outcomes,
+    ) -> Result<Taken, StoreError> {
+        if is_shared(charges) {
+            return self.take_shared(charges, within, outcomes).await;
+        }
+        // In a box, so that those who are answered at once do not carry the room for it.
+        Box::pin(Work::begin(self, charges, self.clock.now(), true).finish(within, outcomes)).await
+    }
+
+    /// A request that is the shared store's alone, and of which too little is remembered.
     async fn take_shared(
         &self,
         charges: &[Charge],
         within: Span,
         outcomes: &mut Outcomes,
     ) -> Result<Taken, StoreError> {
-        if let Some(taken) = self.deny.check(charges, self.clock.now(), true, outcomes) {
-            return Ok(taken);
-        }
         let (taken, seen) = self.ask(charges, within, outcomes).await?;
         match taken.allowed {
             true => self.deny.refresh(charges, outcomes, seen),
@@ -231,17 +246,18 @@ impl<S: Store> Fleet<S> {
 }
 
 impl<S: Store> Store for Fleet<S> {
+    #[inline]
     async fn take(&self, charges: &[Charge], within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         outcomes.clear();
-        if charges.iter().all(|charge| Route::of(charge) == Route::Shared) {
-            return self.take_shared(charges, within, outcomes).await;
-        }
-        if let [charge] = charges
-            && let Some(taken) = self.quick(charge, true, outcomes)
-        {
+        let answered = match charges {
+            [charge] => self.quick(charge, true, outcomes),
+            many if is_shared(many) => self.deny.check(many, self.clock.now(), true, outcomes),
+            _ => None,
+        };
+        if let Some(taken) = answered {
             return Ok(taken);
         }
-        Work::begin(self, charges, self.clock.now(), true).finish(within, outcomes).await
+        self.take_slowly(charges, within, outcomes).await
     }
 
     #[inline]
@@ -292,8 +308,13 @@ impl<S: Store> Store for Fleet<S> {
     }
 
     fn nodes(&self) -> Option<u64> {
-        Some(self.nodes_or_configured())
+        self.inner.nodes()
     }
+}
+
+/// True if all of them are the shared store's.
+fn is_shared(charges: &[Charge]) -> bool {
+    charges.iter().all(|charge| Route::of(charge) == Route::Shared)
 }
 
 /// The same receipt, to be handed on instead of the one it was made from.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tollgate_core::{
-    Ask, Charge, Clock, Concurrency, Enforcement, FixedWindow, Gcra, Limit, ManualClock, Outcome, Receipt, Sharing,
-    SlidingCounter, SlidingLog, SlotId, Soft, Span, Time, Wait,
+    Ask, Charge, Clock, Concurrency, Enforcement, FixedWindow, Gcra, LeaseSize, Limit, ManualClock, Outcome, Receipt,
+    Sharing, SlidingCounter, SlidingLog, SlotId, Soft, Span, Time, Wait,
 };
 use tollgate_store::{Fleet, FleetConfig, Memory, MemoryConfig, Outcomes, Store, Taken};
 
@@ -38,9 +38,8 @@ fn a_hot_refused_key_hardly_reaches_the_store() {
         Limit::SlidingLog(SlidingLog::new(5, Span::from_secs(60)).unwrap()),
         Limit::SlidingCounter(SlidingCounter::new(5, Span::from_secs(60)).unwrap()),
     ];
-    for (limit, sharing) in limits
-        .into_iter()
-        .flat_map(|limit| [(limit, Sharing::Exact), (limit, Sharing::Leased(tollgate_core::LeaseSize::Auto))])
+    for (limit, sharing) in
+        limits.into_iter().flat_map(|limit| [(limit, Sharing::Exact), (limit, Sharing::Leased(LeaseSize::Auto))])
     {
         for delay in [0, 1] {
             let mut world = World::new(1, FleetConfig::default(), Span::from_millis(delay), 3);
@@ -117,6 +116,27 @@ fn waiting_as_told_is_enough() {
         assert!(ask().0, "round {round}: waited {wait} in vain");
     }
     assert!(fleet.stats().by_deny_cache >= 20, "{:?}", fleet.stats());
+}
+
+/// The store's time is known only roughly; a refusal must be right for the latest it can be.
+#[test]
+fn an_answer_that_travelled_refuses_nobody_too_long() {
+    for sharing in [Sharing::Exact, Sharing::Leased(LeaseSize::Auto)] {
+        let clock = ManualClock::at(Time::from_secs(1_700_000_000));
+        let memory = Arc::new(Memory::with_clock(MemoryConfig::default(), Arc::new(clock.clone())));
+        let apart = Apart(clock.clone(), Span::ZERO);
+        let fleet = Fleet::new(Slow(memory.clone(), clock.clone()), FleetConfig::default(), Arc::new(apart));
+        let one = charge(1, Limit::Gcra(Gcra::new(20, Span::SECOND, 3).unwrap()), sharing);
+        for step in 0..2_000 {
+            clock.advance(Span::from_nanos(700_000));
+            let mut outcomes = Outcomes::new();
+            let would = memory.take_now(&[Charge { ask: Ask::Peek(1), ..one }], &mut outcomes).allowed;
+            let does = now(fleet.take(&[one], Span::SECOND, &mut outcomes)).unwrap().allowed;
+            assert!(does || !would, "{sharing:?}, step {step}");
+        }
+        let stats = fleet.stats();
+        assert!(stats.by_deny_cache + stats.by_lease > 500, "{stats:?}");
+    }
 }
 
 /// A store whose question and answer take three milliseconds each.

@@ -1,0 +1,120 @@
+//! Load from inside this process: callers of an engine, as many as one likes, on one worker thread.
+//!
+//! The worker keeps to the generator's core, as a node with one core would. A closed loop sleeps whenever all callers
+//! wait for the store, as any server does; an open loop has to watch the clock, and spins as the floor's sender does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+use tollgate_core::{Attribute, Clock as _, Request};
+use tollgate_engine::{Decision, Engine, Mode, Verdict};
+use tollgate_store::{MonotonicClock, Store};
+
+use super::keys::{Draw, digits};
+use super::pacing::open_loop;
+use super::tally::{Answer, Tally};
+
+/// One worker, on the core that this thread keeps to.
+pub fn runtime() -> anyhow::Result<Runtime> {
+    Ok(Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
+}
+
+/// Who asks what.
+pub struct Callers<S> {
+    engine: Arc<Engine<S>>,
+    keys: u64,
+}
+
+impl<S> Clone for Callers<S> {
+    fn clone(&self) -> Self {
+        Callers { engine: self.engine.clone(), keys: self.keys }
+    }
+}
+
+impl<S: Store + 'static> Callers<S> {
+    /// Callers of one engine, for so many users.
+    pub fn new(engine: &Arc<Engine<S>>, keys: u64) -> Callers<S> {
+        Callers { engine: engine.clone(), keys }
+    }
+
+    /// So many callers, each asking again as soon as it is answered.
+    pub fn closed(&self, runtime: &Runtime, callers: u64, time: Duration, seed: u64) -> anyhow::Result<Tally> {
+        let clock = MonotonicClock::new();
+        let end = clock.now().nanos() + time.as_nanos() as u64;
+        let mut tasks = JoinSet::new();
+        for caller in 0..callers {
+            let this = self.clone();
+            let mut draw = Draw::new(self.keys, seed.wrapping_mul(1_000_003) + caller);
+            let task = async move {
+                let mut tally = Tally::default();
+                let mut begun = clock.now().nanos();
+                while begun < end {
+                    let answer = this.check(draw.number()).await;
+                    let now = clock.now().nanos();
+                    tally.enter(answer, now - begun);
+                    begun = now;
+                }
+                tally
+            };
+            tasks.spawn_on(task, runtime.handle());
+        }
+        Ok(runtime.block_on(gather(tasks)))
+    }
+
+    /// So many checks a second, whatever becomes of them. Latency counts from when a check was due.
+    pub fn open(&self, runtime: &Runtime, per_second: f64, time: Duration, seed: u64) -> anyhow::Result<Tally> {
+        let (this, clock, tally) = (self.clone(), MonotonicClock::new(), Arc::new(Mutex::new(Tally::default())));
+        let (mut draw, written) = (Draw::new(self.keys, seed.wrapping_mul(1_000_003)), tally.clone());
+        let task = runtime.spawn(async move {
+            open_loop(clock, per_second, time, |due| {
+                let (this, tally, key) = (this.clone(), written.clone(), draw.number());
+                async move {
+                    let answer = this.check(key).await;
+                    tally.lock().enter(answer, clock.now().nanos().saturating_sub(due));
+                }
+            })
+            .await;
+        });
+        runtime.block_on(task)?;
+        let tally = std::mem::take(&mut *tally.lock());
+        Ok(tally)
+    }
+
+    /// One check of one user.
+    pub async fn check(&self, user: u64) -> Answer {
+        let digits = digits(user);
+        let user = std::str::from_utf8(&digits).unwrap_or_default();
+        answer(&self.engine.decide(&request(user)).await)
+    }
+}
+
+/// The sum of what all of them counted.
+pub async fn gather(mut tasks: JoinSet<Tally>) -> Tally {
+    let mut sum = Tally::default();
+    while let Some(done) = tasks.join_next().await {
+        if let Ok(tally) = done {
+            sum.add(&tally);
+        }
+    }
+    sum
+}
+
+/// What the rules of all scenarios are about.
+pub fn request(user: &str) -> Request<'_> {
+    Request::new()
+        .with(Attribute::UserId, user)
+        .with(Attribute::Tier, "free")
+        .with(Attribute::Endpoint, "GET /orders/items/17")
+}
+
+/// A decision that the store had no part in counts as a failure: it is not what was to be measured.
+pub fn answer(decision: &Decision) -> Answer {
+    match (&decision.verdict, decision.mode) {
+        (_, Mode::Open | Mode::Closed | Mode::Fallback | Mode::Overflow) | (Verdict::Invalid(_), _) => Answer::Failed,
+        (Verdict::Allow, _) => Answer::Allowed,
+        (Verdict::Deny, _) => Answer::Denied,
+    }
+}

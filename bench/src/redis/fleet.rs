@@ -1,0 +1,100 @@
+//! Several nodes in this process, each with connections of its own, and load spread over them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::runtime::Runtime;
+use tokio::task::{JoinSet, yield_now};
+use tollgate_core::Clock as _;
+use tollgate_store::MonotonicClock;
+
+use super::callers::{Callers, gather};
+use super::history::History;
+use super::keys::{Draw, Zipf};
+use super::pacing::open_loop;
+use super::server::Redis;
+use super::tally::{Answer, Tally};
+use super::tollgate::{self, Node};
+
+/// A caller that is always answered at once lets others run after so many checks: nobody else would do it for them.
+pub const BREATH: u64 = 64;
+
+/// The nodes of a fleet on one Redis.
+pub struct Nodes(Vec<Arc<Node>>);
+
+impl Nodes {
+    /// Starts so many nodes with the same rules.
+    pub fn start(redis: &Redis, runtime: &Runtime, nodes: u64, rules: &str) -> anyhow::Result<Nodes> {
+        let node = |number| runtime.block_on(tollgate::node(&redis.url(), number, nodes, rules));
+        Ok(Nodes((0..nodes).map(node).collect::<anyhow::Result<_>>()?))
+    }
+
+    /// The nodes themselves.
+    pub fn each(&self) -> &[Arc<Node>] {
+        &self.0
+    }
+
+    /// All nodes are asked in turn, so many times a second in all, whatever they answer; `pick` says for whom.
+    pub fn ask(
+        &self,
+        runtime: &Runtime,
+        per_second: f64,
+        time: Duration,
+        mut pick: impl FnMut() -> u64 + Send + 'static,
+    ) -> anyhow::Result<History> {
+        let nodes: Vec<_> = self.0.iter().map(|node| Callers::new(node, 1)).collect();
+        let clock = MonotonicClock::new();
+        let (start, history) = (clock.now().nanos(), Arc::new(Mutex::new(History::default())));
+        let written = history.clone();
+        let task = runtime.spawn(async move {
+            let mut turn = nodes.iter().cycle();
+            open_loop(clock, per_second, time, |_| {
+                let (node, user, history) = (turn.next().cloned(), pick(), written.clone());
+                async move {
+                    let Some(node) = node else { return };
+                    let before = clock.now().nanos() - start;
+                    let answer = node.check(user).await;
+                    let after = clock.now().nanos() - start;
+                    let mut history = history.lock();
+                    history.decisions += 1;
+                    match answer {
+                        Answer::Allowed => history.admit(before, after),
+                        Answer::Denied => {}
+                        Answer::Failed => history.errors += 1,
+                    }
+                }
+            })
+            .await;
+        });
+        runtime.block_on(task)?;
+        let history = std::mem::take(&mut *history.lock());
+        Ok(history)
+    }
+
+    /// So many callers, spread over the nodes, ask for users by Zipf's law, as fast as they are answered.
+    pub fn mix(&self, runtime: &Runtime, callers: u64, zipf: &Arc<Zipf>, time: Duration) -> Tally {
+        let clock = MonotonicClock::new();
+        let end = clock.now().nanos() + time.as_nanos() as u64;
+        let mut tasks = JoinSet::new();
+        for (caller, node) in (0..callers).zip(self.0.iter().cycle()) {
+            let (node, zipf, mut draw) = (Callers::new(node, 1), zipf.clone(), Draw::new(1, caller + 77));
+            let task = async move {
+                let mut tally = Tally::default();
+                loop {
+                    let begun = clock.now().nanos();
+                    if begun >= end {
+                        return tally;
+                    }
+                    let answer = node.check(zipf.rank(&mut draw)).await;
+                    tally.enter(answer, clock.now().nanos() - begun);
+                    if tally.checks % BREATH == 0 {
+                        yield_now().await;
+                    }
+                }
+            };
+            tasks.spawn_on(task, runtime.handle());
+        }
+        runtime.block_on(gather(tasks))
+    }
+}

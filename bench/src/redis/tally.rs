@@ -1,0 +1,63 @@
+//! What came of one stretch of load, whoever sent it.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+/// What a histogram tells apart: from 100 ns to a minute, to three digits.
+const LEAST: u64 = 100;
+const MOST: u64 = 60_000_000_000;
+
+/// Checks and how long each took.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Checks that were answered.
+    pub checks: u64,
+    pub denied: u64,
+    /// Answers that were none: an error of the server, or a decision that the store had no part in.
+    pub errors: u64,
+    latency: Histogram<u64>,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        let latency = Histogram::new_with_bounds(LEAST, MOST, 3).expect("these bounds make a histogram");
+        Tally { checks: 0, denied: 0, errors: 0, latency }
+    }
+}
+
+/// What an answer said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Allowed,
+    Denied,
+    Failed,
+}
+
+impl Tally {
+    #[inline]
+    pub fn enter(&mut self, answer: Answer, nanos: u64) {
+        self.enter_many(answer, 1, nanos);
+    }
+
+    /// Several that took as long each.
+    #[inline]
+    pub fn enter_many(&mut self, answer: Answer, number: u64, nanos: u64) {
+        self.checks += number;
+        self.denied += u64::from(answer == Answer::Denied) * number;
+        self.errors += u64::from(answer == Answer::Failed) * number;
+        self.latency.saturating_record_n(nanos.clamp(LEAST, MOST), number);
+    }
+
+    pub fn add(&mut self, other: &Tally) {
+        self.checks += other.checks;
+        self.denied += other.denied;
+        self.errors += other.errors;
+        self.latency.add(&other.latency).expect("all histograms have the same bounds");
+    }
+
+    /// In microseconds; `0.99` for p99.
+    pub fn micros(&self, part: f64) -> f64 {
+        Duration::from_nanos(self.latency.value_at_quantile(part)).as_secs_f64() * 1e6
+    }
+}

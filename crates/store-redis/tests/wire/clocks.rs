@@ -1,0 +1,43 @@
+//! Clocks that are set. Names begin with the row of the fault matrix.
+//!
+//! What differs is the distance between the store's clock and ours, so ours is the one that is moved here.
+
+use std::sync::Arc;
+
+use tollgate_core::Span;
+use tollgate_store_redis::breaker::Phase;
+use tollgate_store_redis::{Primary, Shared};
+use tollgate_testkit::redis::Server;
+
+use crate::house::{PATIENT, Shifted, config, consume, take, used};
+
+async fn house() -> (Server, Arc<Shifted>, Arc<Primary>) {
+    let (server, clock) = (Server::start(), Shifted::new());
+    let config = config(server.port());
+    let primary = Primary::start(config.url.hosts[0].clone(), Shared::new(config, clock.clone()));
+    assert!(take(&primary, consume(1), PATIENT).await.unwrap());
+    (server, clock, primary)
+}
+
+#[tokio::test]
+async fn f34_a_call_that_seems_late_is_sent_once_more_by_the_right_clock() {
+    let (_server, clock, primary) = house().await;
+    clock.shift_by_secs(-3600);
+    assert!(take(&primary, consume(1), PATIENT).await.unwrap(), "the caller notices nothing");
+    let stats = primary.stats();
+    assert_eq!((stats.expired, stats.resent, stats.clock_steps), (1, 1, 1));
+    assert_eq!(used(&primary, 1).await, 2);
+    assert_eq!((primary.stats().expired, primary.health().phase), (1, Phase::Closed));
+}
+
+#[tokio::test]
+async fn f33_a_clock_that_goes_back_is_noticed() {
+    let (_server, clock, primary) = house().await;
+    clock.shift_by_secs(3600);
+    assert!(take(&primary, consume(1), PATIENT).await.unwrap());
+    assert_eq!((primary.stats().expired, primary.stats().clock_steps), (0, 1));
+    let store = primary.store_time().unwrap();
+    let ours = crate::house::now();
+    assert!(store.since(ours).plus(ours.since(store)) < Span::from_secs(1), "the store's time is the real one");
+    assert_eq!(used(&primary, 1).await, 2);
+}
