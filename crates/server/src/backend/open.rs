@@ -44,17 +44,18 @@ pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Opene
     match decides {
         Ok(()) if problems.is_empty() => findings.iter().for_each(tell),
         // There is nothing to wait for: it answers, and is not what it should be.
-        _ if !problems.is_empty() && is_reached(&store) => bail!("the store {url} cannot be used:{problems}"),
+        _ if !problems.is_empty() && is_reached(&store) => bail!("the store {url} cannot be used: {problems}"),
         decides => {
             let why = decides.err().map(|error| error.to_string()).unwrap_or_default();
+            let why = if problems.is_empty() { why } else { problems };
             match own {
                 Some(_) => {
-                    error!(store = %url, "the store cannot be reached: started without it, limits are kept by policy: {why}");
+                    error!(store = %url, why, "cannot reach the store: started without it, limits are kept by policy")
                 }
                 None => bail!(
-                    "cannot reach the store {url}: {why}{problems}\nStart it, or correct `store`. To start without it, give \
-                     all nodes the same secret_file (openssl rand -hex 32 > secret): otherwise their secret comes from the \
-                     store"
+                    "cannot reach the store {url}: {why}. Start it, or correct `store`; to start without it, give all \
+                     nodes the same secret_file (openssl rand -hex 32 > secret), because otherwise their secret comes \
+                     from the store"
                 ),
             }
         }
@@ -142,7 +143,7 @@ fn tell(finding: &Finding) {
 
 fn problems(findings: &[Finding]) -> String {
     let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
-    problems.map(|Finding { what, help, .. }| format!("\n  {what}; {help}")).collect()
+    problems.map(|Finding { what, help, .. }| format!("{what} ({help})")).collect::<Vec<_>>().join("; ")
 }
 
 fn span(duration: Duration) -> Span {

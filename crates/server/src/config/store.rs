@@ -166,3 +166,49 @@ pub(super) fn without_passwords(text: &str) -> String {
     };
     text.split('\n').map(hide).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str) -> Result<StorePlace, Fault> {
+        text.parse()
+    }
+
+    #[test]
+    fn places_are_read_and_shown_without_passwords() {
+        for (text, shown) in [
+            ("memory", "memory"),
+            ("redis://localhost", "redis://localhost:6379"),
+            ("rediss://u:hunter2@h:1/2", "rediss://u:…@h:1/2"),
+            ("redis://tollgate@h:1", "redis://tollgate@h:1"),
+            ("redis-sentinel://:hunter2@a:1,b:2/m", "redis-sentinel://:…@a:1,b:2/m"),
+        ] {
+            assert_eq!(place(text).unwrap().to_string(), shown);
+            assert!(!format!("{:?}", place(text)).contains("hunter2"));
+        }
+        for text in ["", "Memory", "redis:/u:hunter2@h", "redis://u:hunter2@h:port", "http://u:hunter2@h"] {
+            let fault = place(text).unwrap_err().to_string();
+            assert!(fault.starts_with("not a store: ") && !fault.contains("hunter2"), "{text}: {fault}");
+        }
+    }
+
+    #[test]
+    fn a_user_without_a_password_needs_a_file() {
+        let settings = |password_file| StoreSettings {
+            place: place("redis://u@h").unwrap(),
+            password_file,
+            ..StoreSettings::default()
+        };
+        let names =
+            |settings: StoreSettings| settings.conflicts().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(settings(None)), ["store"]);
+        assert_eq!(names(settings(Some("password".into()))), [""; 0]);
+    }
+
+    #[test]
+    fn lines_that_are_shown_lose_their_passwords_and_keep_their_columns() {
+        let hidden = without_passwords("a: 1\nstore: redis://u:p@ss@h:1 # x\nb: http://h\n");
+        assert_eq!(hidden, "a: 1\nstore: redis://******@h:1 # x\nb: http://h\n");
+    }
+}

@@ -1,5 +1,7 @@
 //! Nodes that share one Redis, over real sockets: what a fleet promises to those who call it and to those who run it.
 
+#![allow(clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
 #[path = "../api/rig.rs"]
 #[allow(dead_code, reason = "shared with the suite of one node")]
 mod rig;
