@@ -160,19 +160,18 @@ impl Driver {
         let core = self.core.clone();
         let (now, until, overtake) = (core.now(), oldest.until, newest.sent.after(OVERTAKE));
         let room = self.flights.len() < FLIGHTS_MAX && !core.is_over() && !core.is_open();
-        if room && now >= overtake {
-            select! {
-                biased;
-                reply = timeout(until.since(now).into(), self.connection.reply()) => match reply {
-                    Ok(reply) => return self.receive(reply.map_err(|broken| Lost(broken.to_string()))?).await,
-                    Err(_) => return Err(too_late(oldest)),
-                },
-                () = core.queue.work_or_call(self.number) => {}
-            }
+        let waiting = room && core.queue.len() > 0;
+        if waiting && now >= overtake {
             return self.take_off().await;
         }
-        let wake = if room { until.min(overtake) } else { until };
-        match timeout(wake.since(now).into(), self.connection.reply()).await {
+        // A short timer costs as much as the rest of a round trip on some machines: only who has work sets one.
+        let wake = if waiting { until.min(overtake) } else { until };
+        let reply = select! {
+            biased;
+            reply = timeout(wake.since(now).into(), self.connection.reply()) => reply,
+            () = core.queue.work_or_call(self.number), if room && !waiting => return Ok(()),
+        };
+        match reply {
             Ok(reply) => self.receive(reply.map_err(|broken| Lost(broken.to_string()))?).await,
             Err(_) if core.now() >= until => Err(too_late(oldest)),
             Err(_) => Ok(()),
