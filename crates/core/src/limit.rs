@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use crate::{
-    Algorithm, Ask, Concurrency, FixedWindow, Gcra, Outcome, Queue, SlidingCounter, SlidingLog, Span, Time,
-};
+use crate::{Algorithm, Ask, Concurrency, FixedWindow, Gcra, Outcome, Queue, SlidingCounter, SlidingLog, Span, Time};
 
 /// Any of the algorithms. Known alternatives, hence an enum: stores match on it, and it is copied, not boxed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

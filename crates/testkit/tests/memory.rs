@@ -265,10 +265,7 @@ fn many_new_buckets_in_one_call_find_room_in_an_empty_store() {
             let charges: Vec<Charge> =
                 numbers.map(|n| Charge::new(digest(n), Limit::per_minute(10).unwrap(), 1)).collect();
             assert!(memory.store.take_now(&charges, &mut outcomes).allowed);
-            assert!(
-                !outcomes.iter().any(|outcome| is_overflow(outcome)),
-                "{shards} shards, {count} at once, round {round}"
-            );
+            assert!(!outcomes.iter().any(is_overflow), "{shards} shards, {count} at once, round {round}");
         }
     }
 }

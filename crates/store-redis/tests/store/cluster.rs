@@ -116,7 +116,7 @@ async fn a_moving_slot_is_followed(cluster: &Cluster, store: &Arc<RedisStore>) {
 /// F17: a dead primary takes down its own slots, for as long as its replica needs to notice.
 async fn f17_only_the_dead_shard_falls_back(mut cluster: Cluster, store: &RedisStore) {
     let charges: HashMap<usize, Charge> = (0..3)
-        .map(|node| (node, charge(identity_at(&cluster, node), 31, Limit::per_second(1_000_000).unwrap())))
+        .map(|node| (node, charge(identity_at(&cluster, node), 31, Limit::per_second(1_000_000).expect("a limit"))))
         .collect();
     let slot = Key::of(&charges[&0]).slot();
     cluster.nodes[0].kill();
