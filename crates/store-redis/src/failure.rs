@@ -44,6 +44,8 @@ pub enum Refusal {
     NoPerm,
     /// `ERR max number of clients reached`: the one refusal without a word of its own.
     MaxClients,
+    /// Not a word of the server: our script found something that is not a bucket under a key of ours, and wrote nothing.
+    Foreign,
     /// Anything else.
     Other,
 }
@@ -76,7 +78,7 @@ impl Treatment {
 
 impl Refusal {
     /// All of them, in the order of their places in figures.
-    pub const ALL: [Refusal; 16] = [
+    pub const ALL: [Refusal; 17] = [
         Refusal::NoScript,
         Refusal::Moved,
         Refusal::Ask,
@@ -92,6 +94,7 @@ impl Refusal {
         Refusal::WrongPass,
         Refusal::NoPerm,
         Refusal::MaxClients,
+        Refusal::Foreign,
         Refusal::Other,
     ];
 
@@ -128,13 +131,15 @@ impl Refusal {
             Refusal::NoReplicas | Refusal::OutOfMemory => Treatment::GiveUp(StoreErrorKind::Refused),
             Refusal::NoAuth | Refusal::WrongPass | Refusal::NoPerm => Treatment::GiveUp(StoreErrorKind::Refused),
             Refusal::MaxClients => Treatment::GiveUp(StoreErrorKind::Saturated),
+            Refusal::Foreign => Treatment::GiveUp(StoreErrorKind::Refused),
             Refusal::Other => Treatment::Unknown,
         }
     }
 
     /// True if it says something about the server's health: redirections are healthy answers.
     pub const fn is_failure(self) -> bool {
-        !matches!(self, Refusal::NoScript | Refusal::Moved | Refusal::Ask | Refusal::TryAgain)
+        use Refusal::{Ask, Foreign, Moved, NoScript, TryAgain};
+        !matches!(self, NoScript | Moved | Ask | TryAgain | Foreign)
     }
 
     /// Its name in figures.
@@ -155,6 +160,7 @@ impl Refusal {
             Refusal::WrongPass => "wrongpass",
             Refusal::NoPerm => "noperm",
             Refusal::MaxClients => "maxclients",
+            Refusal::Foreign => "foreign",
             Refusal::Other => "other",
         }
     }
@@ -177,6 +183,7 @@ impl Refusal {
             Refusal::WrongPass => "the server does not accept user or password",
             Refusal::NoPerm => "the user lacks a right (ACL)",
             Refusal::MaxClients => "the server has as many clients as it may",
+            Refusal::Foreign => "a key of ours holds something that is not a bucket",
             Refusal::Other => "the server answered with an error",
         }
     }

@@ -162,6 +162,8 @@ counters! {
     epoch_changes,
     /// How often the store's clock was set.
     clock_steps,
+    /// Verdicts of a script that ours would not have been: a bug in one of the two.
+    disagreed,
 }
 
 /// Adds one.

@@ -303,8 +303,7 @@ fn an_unnamed_rule_is_known_by_what_it_says_not_by_its_place_or_numbers() {
 fn shards_add_up_to_the_whole() {
     let set = set("rules: [{ key_by: global, shards: 3, limit: { requests: 10, window: 1s } }]");
     let share = |lot| {
-        let mut charges = Charges::default();
-        charges.lot = lot;
+        let mut charges = Charges { lot, ..Charges::default() };
         set.charges(&Request::new(), Time::ZERO, &mut charges).unwrap();
         charges.charges[0]
     };

@@ -7,7 +7,7 @@ use tollgate_core::{Span, Time};
 use tollgate_store::{StoreError, StoreErrorKind};
 
 use super::queue::{Asked, Commanded, Commands, Job, Returned};
-use super::ticket::{Setback, Ticket};
+use super::ticket::{Manner, Setback, Ticket};
 use crate::estimate::Estimate;
 use crate::failure::{Redirect, Refusal, Treatment, error, meaning_of};
 use crate::resp::{self, Value};
@@ -31,8 +31,8 @@ pub(super) enum Call {
 
 /// What became of a call after its reply.
 pub(super) enum Settled {
-    /// It was done, at this time of the store if it told.
-    Done(Option<Time>),
+    /// It was done, at this time of the store if it told. So many verdicts were others than ours would have been.
+    Done { time: Option<Time>, disagreed: u64 },
     /// It came too late and did nothing.
     Expired(Time),
     /// The server said no.
@@ -101,9 +101,9 @@ impl Collector<'_> {
 
     fn may_join(&self, ticket: &Asked, tickets: &[Arc<Asked>], deadline: Time) -> bool {
         let same_slot = |first: &Arc<Asked>| !self.clustered || first.slot == ticket.slot;
-        let asking = ticket.asking || tickets.first().is_some_and(|first| first.asking);
+        let joined = |ticket: &Asked| ticket.manner == Manner::Joined;
         let close = ticket.deadline >= deadline && ticket.deadline.since(deadline) <= SPREAD_MAX;
-        close && !asking && tickets.first().is_some_and(same_slot)
+        close && joined(ticket) && tickets.first().is_some_and(|first| joined(first) && same_slot(first))
     }
 
     fn by_the_store(&self, deadline: Time) -> Time {
@@ -145,8 +145,8 @@ impl Call {
 
     fn is_asking(&self) -> bool {
         match self {
-            Call::Batch { tickets, .. } => tickets.first().is_some_and(|first| first.asking),
-            Call::Returns { ticket, .. } => ticket.asking,
+            Call::Batch { tickets, .. } => tickets.first().is_some_and(|first| first.manner == Manner::Asking),
+            Call::Returns { ticket, .. } => ticket.manner == Manner::Asking,
             Call::Commands { .. } => false,
         }
     }
@@ -167,7 +167,7 @@ impl Call {
     pub(super) fn settle(self, replies: &mut Vec<Value>, answered: &str) -> Settled {
         if let Call::Commands { ticket, .. } = self {
             ticket.answer(Ok(std::mem::take(replies)));
-            return Settled::Done(None);
+            return Settled::Done { time: None, disagreed: 0 };
         }
         let Some(reply) = replies.pop() else { return self.out_of_step("no reply at all") };
         match Refusal::of(&reply) {
@@ -185,9 +185,9 @@ impl Call {
     fn decide(self, reply: &Value) -> Settled {
         match self {
             Call::Batch { batch, tickets, deadline } => match batch.decode(reply) {
-                Ok(Reply::Answers { now, answers, .. }) if answers.len() == tickets.len() => {
+                Ok(Reply::Answers { now, answers, disagreed }) if answers.len() == tickets.len() => {
                     tickets.iter().zip(answers).for_each(|(ticket, answer)| ticket.answer(Ok(answer)));
-                    Settled::Done(Some(now))
+                    Settled::Done { time: Some(now), disagreed }
                 }
                 Ok(Reply::Answers { .. }) => {
                     Call::Batch { batch, tickets, deadline }.out_of_step("another number of answers than of questions")
@@ -201,7 +201,7 @@ impl Call {
             Call::Returns { returns, ticket } => match returns.decode(reply) {
                 Ok(ReturnReply::Done { now, given }) => {
                     ticket.answer(Ok(given));
-                    Settled::Done(Some(now))
+                    Settled::Done { time: Some(now), disagreed: 0 }
                 }
                 Ok(ReturnReply::Expired { now }) => {
                     ticket.answer(Err(Setback::Expired(returns.into_receipts())));
@@ -243,11 +243,17 @@ impl Call {
     }
 
     fn misread(self, bad: script::BadReply) -> Settled {
-        if bad.charged_nothing {
-            self.fail(&error(StoreErrorKind::Refused, bad.detail));
-            return Settled::Refused(Refusal::Other);
+        if !bad.charged_nothing {
+            return self.out_of_step(bad.detail);
         }
-        self.out_of_step(bad.detail)
+        match self {
+            // One of them is about a bucket that is none. The others must not suffer for it.
+            Call::Batch { batch, tickets, .. } if tickets.len() > 1 => {
+                give_back(tickets, batch.into_questions(), Setback::Suspect);
+            }
+            call => call.fail(&error(StoreErrorKind::Refused, bad.detail)),
+        }
+        Settled::Refused(Refusal::Foreign)
     }
 
     fn out_of_step(self, what: &'static str) -> Settled {

@@ -14,7 +14,7 @@ use tracing::{info, warn};
 
 use super::gate::Gate;
 use super::queue::{Commanded, Commands, Full, Job, Queue};
-use super::ticket::{GaveUp, Reply, Setback, Ticket, Waiter};
+use super::ticket::{GaveUp, Manner, Reply, Setback, Ticket, Waiter};
 use crate::breaker::Phase;
 use crate::connection::{self, ConnectError, Connection, Greeting};
 use crate::estimate::Estimate;
@@ -211,7 +211,7 @@ impl Core {
         let mut bytes = Vec::new();
         commands.iter().for_each(|parts| resp::command(&mut bytes, parts));
         let work = Commands { bytes, replies: commands.len() };
-        let ticket: Arc<Commanded> = Ticket::new(work, 0, false, self.now().after(within));
+        let ticket: Arc<Commanded> = Ticket::new(work, 0, Manner::Joined, self.now().after(within));
         match *self.wait(ticket.clone(), Job::Command(ticket), within).await {
             Ok(values) => Ok(values),
             Err(Setback::Failed(why)) => Err(why),

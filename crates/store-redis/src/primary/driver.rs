@@ -21,7 +21,7 @@ use super::call::{Call, Collector};
 use super::core::Core;
 use super::flight::Flight;
 use super::queue::Job;
-use super::ticket::{GaveUp, Setback, Ticket};
+use super::ticket::{GaveUp, Manner, Setback, Ticket};
 use crate::connection::{Connection, Greeting};
 use crate::failure::{Redirect, error};
 use crate::lot;
@@ -197,7 +197,7 @@ impl Driver {
         }
         let Some((question, slot)) = core.probe_question() else { return Ok(()) };
         one(&core.counters.probes);
-        let ticket = Ticket::new(question, slot, false, now.after(core.shared.config.within));
+        let ticket = Ticket::new(question, slot, Manner::Joined, now.after(core.shared.config.within));
         self.jobs.push(Job::Ask(ticket.clone()));
         let mut result = self.send().await;
         while result.is_ok() && !self.flights.is_empty() {

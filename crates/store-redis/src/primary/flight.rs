@@ -11,7 +11,7 @@ use super::core::Core;
 use crate::failure::{Refusal, error};
 use crate::resp::Value;
 use crate::script::Script;
-use crate::stats::one;
+use crate::stats::{many, one};
 
 /// Calls under way.
 pub(super) struct Flight {
@@ -80,7 +80,8 @@ impl Flight {
         self.landed += 1;
         core.last_contact.store(received.nanos(), Ordering::Relaxed);
         match call.settle(replies, &core.address.host) {
-            Settled::Done(time) => {
+            Settled::Done { time, disagreed } => {
+                many(&core.counters.disagreed, disagreed as usize);
                 self.answered |= time.is_some();
                 // The first reply of a flight has waited for nobody: its round trip is the fastest.
                 if let (true, Some(time)) = (first, time) {

@@ -23,7 +23,7 @@ use tollgate_store::{StoreError, StoreErrorKind};
 
 use self::core::Core;
 use self::queue::{Asked, Job, Returned};
-use self::ticket::{Setback, Ticket};
+use self::ticket::{Manner, Setback, Ticket};
 use crate::breaker::Phase;
 use crate::failure::{Elsewhere, Failure, Redirect, Refusal, error, meaning_of};
 use crate::resp::Value;
@@ -83,13 +83,13 @@ impl Primary {
     /// Asks a question whose keys are in this slot, and waits for the answer no longer than `within`.
     pub async fn ask(&self, question: Question, slot: u16, within: Span) -> Result<Answer, Failure<Question>> {
         let job = |ticket: &Arc<Asked>| Job::Ask(ticket.clone());
-        self.perform(question, slot, false, within, job).await
+        self.perform(question, slot, Manner::Joined, within, job).await
     }
 
     /// Asks a question that another primary said to ask here, for this once.
     pub async fn ask_asking(&self, question: Question, slot: u16, within: Span) -> Result<Answer, Failure<Question>> {
         let job = |ticket: &Arc<Asked>| Job::Ask(ticket.clone());
-        self.perform(question, slot, true, within, job).await
+        self.perform(question, slot, Manner::Asking, within, job).await
     }
 
     /// Asks a question that changes nothing, with the script that decides.
@@ -106,7 +106,7 @@ impl Primary {
         within: Span,
     ) -> Result<usize, Failure<Vec<Receipt>>> {
         let job = |ticket: &Arc<Returned>| Job::GiveBack(ticket.clone());
-        self.perform(receipts, slot, false, within, job).await
+        self.perform(receipts, slot, Manner::Joined, within, job).await
     }
 
     /// [`give_back`](Primary::give_back) where another primary said to, for this once.
@@ -117,7 +117,7 @@ impl Primary {
         within: Span,
     ) -> Result<usize, Failure<Vec<Receipt>>> {
         let job = |ticket: &Arc<Returned>| Job::GiveBack(ticket.clone());
-        self.perform(receipts, slot, true, within, job).await
+        self.perform(receipts, slot, Manner::Asking, within, job).await
     }
 
     /// Sends a plain command. Errors of the server are failures.
@@ -184,7 +184,7 @@ impl Primary {
         &self,
         mut work: W,
         slot: u16,
-        asking: bool,
+        mut manner: Manner,
         within: Span,
         job: impl Fn(&Arc<Ticket<W, A>>) -> Job,
     ) -> Result<A, Failure<W>> {
@@ -192,7 +192,7 @@ impl Primary {
         let deadline = core.now().after(within);
         let mut resent = false;
         loop {
-            let ticket = Ticket::new(work, slot, asking, deadline);
+            let ticket = Ticket::new(work, slot, manner, deadline);
             let queued = job(&ticket);
             let setback = match *core.wait(ticket, queued, within).await {
                 Ok(answer) => return Ok(answer),
@@ -205,8 +205,13 @@ impl Primary {
                     return Err(Failure::Elsewhere(Box::new(Elsewhere { redirect, work })));
                 }
                 Setback::Expired(_) if resent || late => return Err(self.too_late("it came to the store too late")),
+                Setback::Suspect(_) if late => return Err(self.too_late(Refusal::Foreign.meaning())),
                 Setback::TryAgain(_) if resent || late => return Err(self.too_late(Refusal::TryAgain.meaning())),
                 Setback::Expired(work) => work,
+                Setback::Suspect(work) => {
+                    manner = Manner::Alone;
+                    work
+                }
                 Setback::TryAgain(work) => {
                     core.pause(SHORTLY).await;
                     work

@@ -168,10 +168,10 @@ mod tests {
 
     use super::*;
     use crate::failure::error;
-    use crate::primary::ticket::GaveUp;
+    use crate::primary::ticket::{GaveUp, Manner};
 
     fn ticket() -> Arc<Commanded> {
-        Ticket::new(Commands { bytes: Vec::new(), replies: 0 }, 0, false, Time::ZERO)
+        Ticket::new(Commands { bytes: Vec::new(), replies: 0 }, 0, Manner::Joined, Time::ZERO)
     }
 
     #[test]

@@ -26,8 +26,21 @@ pub(super) enum Setback<W> {
     Expired(W),
     /// The slot was just moving.
     TryAgain(W),
+    /// Something in the call was no bucket of ours; whose, is found out by asking each alone.
+    Suspect(W),
     /// Somebody else may do it.
     Redirected(Redirect, W),
+}
+
+/// How work is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Together with whatever else waits.
+    Joined,
+    /// In a call of its own.
+    Alone,
+    /// In a call of its own, with `ASKING` before it.
+    Asking,
 }
 
 /// Work that waits for the driver, and a caller who waits for its answer.
@@ -35,8 +48,8 @@ pub(super) enum Setback<W> {
 pub(super) struct Ticket<W, A> {
     /// The slot of its keys.
     pub(super) slot: u16,
-    /// Whether `ASKING` goes before it.
-    pub(super) asking: bool,
+    /// How it is sent.
+    pub(super) manner: Manner,
     /// When the caller goes away, by our clock.
     pub(super) deadline: Time,
     state: Mutex<State<W, A>>,
@@ -62,8 +75,8 @@ pub(super) enum GaveUp<W, A> {
 }
 
 impl<W, A> Ticket<W, A> {
-    pub(super) fn new(work: W, slot: u16, asking: bool, deadline: Time) -> Arc<Ticket<W, A>> {
-        Arc::new(Ticket { slot, asking, deadline, state: Mutex::new(State::Waiting(work, None)) })
+    pub(super) fn new(work: W, slot: u16, manner: Manner, deadline: Time) -> Arc<Ticket<W, A>> {
+        Arc::new(Ticket { slot, manner, deadline, state: Mutex::new(State::Waiting(work, None)) })
     }
 
     /// Takes the work, to send it; `None` if the caller has gone.
@@ -147,7 +160,7 @@ mod tests {
     use super::*;
 
     fn ticket() -> Arc<Ticket<u8, u8>> {
-        Ticket::new(7, 0, false, Time::ZERO)
+        Ticket::new(7, 0, Manner::Joined, Time::ZERO)
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! One server.
 
 use tollgate_core::{Receipt, Source};
+use tollgate_store_redis::breaker::Phase;
+use tollgate_store_redis::key::Key;
 use tollgate_testkit::redis::Server;
 
 use super::*;
@@ -72,6 +74,31 @@ async fn a_flood_of_identities_shares_the_overflow_bucket_and_resets_nobody() {
     assert!(shared > 0 && refused > 0, "{shared} in the overflow bucket, which has an end: {refused}");
     assert!(!take(&store, &[victim]).await.expect("the store answers").0.allowed, "whoever has a bucket keeps it");
     assert_eq!(store.stats().slots.overflowed, shared);
+}
+
+/// What somebody else put under a key of ours is nobody's bucket, and harms nobody but whoever it stands for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_foreign_value_under_one_key_harms_nobody_else() {
+    let server = Server::start();
+    let store = node(config(&server.url())).await;
+    let spoilt = charge(1, 1, window(1_000));
+    server.client().succeed(&["RPUSH", &Key::of(&spoilt).to_string(), "foreign"]);
+    let mut callers = Vec::new();
+    for number in 0..16 {
+        let store = store.clone();
+        callers.push(tokio::spawn(async move {
+            for _ in 0..50 {
+                let own = take(&store, &[charge(2 + number, 1, window(1_000))]).await;
+                assert!(own.is_ok_and(|(taken, _)| taken.allowed), "caller {number} suffers for another");
+                assert!(take(&store, &[spoilt]).await.is_err(), "a list is no window");
+            }
+        }));
+    }
+    for caller in callers {
+        caller.await.expect("nobody suffers");
+    }
+    let (health, stats) = store.stats().primaries.remove(0);
+    assert_eq!((health.phase, stats.openings), (Phase::Closed, 0));
 }
 
 #[tokio::test]
