@@ -15,10 +15,14 @@ use std::path::Path;
 
 use running::Server;
 use support::Dir;
+use tollgate_core::{Clock, Span};
+use tollgate_store::MonotonicClock;
+use tollgate_store_redis::check::acl_user;
+use tollgate_testkit::redis::Server as Redis;
 
-/// Where the pages say that the server is.
-const DATA: &str = "127.0.0.1:8080";
-const ADMIN: &str = "127.0.0.1:8090";
+/// Where the pages say that the servers are: those of callers, and those of operators.
+const DATA: [&str; 2] = ["127.0.0.1:8080", "127.0.0.1:8081"];
+const ADMIN: [&str; 2] = ["127.0.0.1:8090", "127.0.0.1:8091"];
 
 #[test]
 fn readme() {
@@ -30,12 +34,42 @@ fn guide_to_the_http_api() {
     replay("docs/guide/http-api.md");
 }
 
+/// Two nodes and a Redis, which `redis-cli shutdown` ends.
+#[test]
+fn guide_to_a_fleet() {
+    let page = "docs/guide/fleet.md";
+    let redis = Redis::start();
+    let store = redis.url();
+    let args = ["--rules", "examples/fleet.yaml", "--http", "127.0.0.1:0", "--store", &store];
+    // A machine that is busy with other tests answers late, and the page is not about that.
+    let patience = ["--store-timeout", "2s", "--decision-deadline", "4s"];
+    let args: Vec<&str> = args.into_iter().chain(patience).collect();
+    let dir = Dir::new("page-fleet");
+    let nodes = vec![Server::start(dir.tollgate(), &args), Server::start(dir.tollgate(), &args)];
+    nodes.iter().for_each(until_acquainted);
+    play(page, Session { dir, nodes, redis: Some(redis), receipt: String::new() });
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page)).unwrap();
+    assert!(text.contains(&acl_user("tollgate", "PASSWORD")), "the line of rights is not the one in use");
+}
+
+/// Waits until a node has heard of the other: until then it would take all of a limit for its share.
+fn until_acquainted(node: &Server) {
+    let admin = node.admin.strip_prefix("http://").unwrap();
+    let start = MonotonicClock::new().now();
+    while !exchange(admin, "metrics", None).1.lines().any(|line| line == "tollgate_fleet_nodes 2") {
+        assert!(MonotonicClock::new().now().since(start) < Span::from_secs(20), "the nodes do not find each other");
+    }
+}
+
 fn replay(page: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
-    let expected = fs::read_to_string(&path).unwrap();
     let dir = Dir::new(&format!("page-{}", page.replace('/', "-")));
     let server = Server::start(dir.tollgate(), &["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0"]);
-    let mut session = Session { dir, server, receipt: String::new() };
+    play(page, Session { dir, nodes: vec![server], redis: None, receipt: String::new() });
+}
+
+fn play(page: &str, mut session: Session) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+    let expected = fs::read_to_string(&path).unwrap();
     let mut actual = String::new();
     let mut commands = 0;
     for (index, block) in expected.split("```").enumerate() {
@@ -58,7 +92,8 @@ fn replay(page: &str) {
 
 struct Session {
     dir: Dir,
-    server: Server,
+    nodes: Vec<Server>,
+    redis: Option<Redis>,
     /// The last one that was handed out; pages show only its beginning.
     receipt: String,
 }
@@ -92,6 +127,10 @@ impl Session {
             None => (command, ""),
         };
         let output = match command.split_once(' ')? {
+            ("redis-cli", "shutdown nosave") => {
+                self.redis.take().unwrap().kill();
+                String::new()
+            }
             ("curl", rest) => self.curl(&support::words(rest)),
             ("tollgate", rest) if rest.contains("--url") => self.tollgate(&support::words(rest)),
             _ => return None,
@@ -126,7 +165,11 @@ impl Session {
 
     fn there(&self, text: &str) -> String {
         let address = |url: &str| url.strip_prefix("http://").unwrap().to_owned();
-        text.replace(DATA, &address(self.server.url())).replace(ADMIN, &address(&self.server.admin))
+        let mut text = text.to_owned();
+        for (node, (data, admin)) in self.nodes.iter().zip(DATA.into_iter().zip(ADMIN)) {
+            text = text.replace(data, &address(node.url())).replace(admin, &address(&node.admin));
+        }
+        text
     }
 
     fn with_receipt(&self, body: &str) -> String {

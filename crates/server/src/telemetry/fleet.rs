@@ -220,7 +220,7 @@ impl OwnFigures {
             self.async_pending,
         )?;
         page.counter("tollgate_store_calls", "Calls of the shared store, for whatever reason", self.calls)?;
-        page.counter("tollgate_async_excess", "Units let pass above the limit by consistency: async", self.async_excess)
+        page.counter("tollgate_async_excess_units", "Units let pass above the limit by consistency: async", self.async_excess)
     }
 }
 
@@ -298,7 +298,7 @@ mod tests {
             "tollgate_lease_units_stranded_total 0",
             "tollgate_deny_cache_hits_total 0",
             "tollgate_async_pending 0",
-            "tollgate_async_excess_total 7",
+            "tollgate_async_excess_units_total 7",
             "tollgate_store_calls_total 0",
             "tollgate_fallback_decisions_total{policy=\"local\"} 0",
         ] {
