@@ -94,7 +94,8 @@ impl Parts<'_> {
 fn introduction(cores: &Cores) -> String {
     format!(
         "redis-server without persistence. {} Callers and nodes live in the generator's process, with one worker \
-         thread. A round counts as noisy when others took a tenth of a core; it stays in.",
+         thread; but for the part about loss, a decision waits for a second instead of 25 ms, so that a busy machine does \
+         not turn checks into fallbacks. A round counts as noisy when others took a tenth of a core; it stays in.",
         cores.describe()
     )
 }

@@ -142,25 +142,25 @@ fn mixed(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report) -
     );
     let rules =
         "rules:\n  - { name: users, key_by: user_id, consistency: leased, limit: { requests: 100, window: 1s } }\n";
-    let zipf = Arc::new(Zipf::new(USERS, EXPONENT));
+    let (zipf, time) = (Arc::new(Zipf::new(USERS, EXPONENT)), times.stretch / 2);
     let nodes = Nodes::start(redis, runtime, 4, rules)?;
     let (mut rows, mut told, mut rate) = (Vec::new(), None, 0.0);
     for is_closed in [true, false] {
         redis.flush();
         let (before, own) = (redis.figures(), process::own_cpu());
         let (checks, denied, errors) = if is_closed {
-            let tally = nodes.mix(runtime, CALLERS, &zipf, times.stretch);
+            let tally = nodes.mix(runtime, CALLERS, &zipf, time);
             (tally.checks, tally.denied, tally.errors)
         } else {
             let (zipf, mut draw) = (zipf.clone(), Draw::new(1, 3));
-            let history = nodes.ask(runtime, rate / 2.0, times.stretch, move || zipf.rank(&mut draw))?;
+            let history = nodes.ask(runtime, rate / 2.0, time, move || zipf.rank(&mut draw))?;
             (history.decisions, history.decisions - history.admitted(0, u64::MAX) - history.errors, history.errors)
         };
         let (figures, own) = (redis.figures().since(&before), process::own_cpu() - own);
         let decided = checks - errors;
         let per_check = |figure: u64| figure as f64 / decided.max(1) as f64;
         let name = if is_closed { "closed loop" } else { "open loop" };
-        rate = (decided as f64 / times.stretch.as_secs_f64()).max(1.0);
+        rate = (decided as f64 / time.as_secs_f64()).max(1.0);
         rows.push(vec![
             name.to_owned(),
             format!("{:.1}", rate / 1e3),
@@ -193,7 +193,7 @@ fn refused(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report)
     let nodes = Nodes::start(redis, runtime, 1, rules)?;
     redis.flush();
     let before = redis.figures();
-    let tally = nodes.mix(runtime, CALLERS, &Arc::new(Zipf::new(1, 1.0)), times.stretch);
+    let tally = nodes.mix(runtime, CALLERS, &Arc::new(Zipf::new(1, 1.0)), times.stretch / 4);
     let figures = redis.figures().since(&before);
     let reached = figures.reads.max(figures.calls) as f64 / tally.checks.max(1) as f64;
     report.note(&format!(

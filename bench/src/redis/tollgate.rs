@@ -33,7 +33,7 @@ pub fn rules(text: &str) -> anyhow::Result<RuleSet> {
 
 /// An engine on a store.
 pub async fn exact(url: &str, rules: RuleSet) -> anyhow::Result<Arc<Exact>> {
-    let config = EngineConfig { within: PATIENCE, ..EngineConfig::default() };
+    let config = EngineConfig { within: PATIENCE, deadline: PATIENCE, ..EngineConfig::default() };
     Ok(Arc::new(Engine::new(store(url, PATIENCE, 1).await?, rules).with_config(config)))
 }
 
@@ -63,7 +63,7 @@ pub async fn node(url: &str, number: u64, nodes: u64, rules_text: &str) -> anyho
     let clock = Arc::new(MonotonicClock::new());
     let config = FleetConfig { nodes, lease_ttl: Span::from(LEASE_TTL), ..FleetConfig::default() };
     let fleet = Fleet::new(store(url, PATIENCE, number).await?, config, clock.clone());
-    let config = EngineConfig { nodes, within: PATIENCE, ..EngineConfig::default() };
+    let config = EngineConfig { nodes, within: PATIENCE, deadline: PATIENCE, ..EngineConfig::default() };
     let engine = Arc::new(Engine::with_clock(fleet, rules(rules_text)?, clock).with_config(config));
     tokio::spawn(tend(Arc::downgrade(&engine)));
     Ok(engine)
