@@ -21,7 +21,9 @@ pub(crate) struct Budget {
 impl Budget {
     /// At most so many new buckets a second for each namespace; zero for any number.
     pub(crate) fn new(per_second: u64) -> Budget {
-        let limit = Gcra::new(per_second, Span::SECOND, per_second.saturating_mul(BURST_SECONDS)).ok();
+        let burst = per_second.saturating_mul(BURST_SECONDS);
+        // Calls under way at the same time all find the last unit: what they make beyond it is owed, not forgiven.
+        let limit = Gcra::new(per_second, Span::SECOND, burst).and_then(|limit| limit.with_max_debt(burst)).ok();
         Budget { limit: limit.filter(|_| per_second > 0), spent: Mutex::default() }
     }
 
@@ -53,6 +55,14 @@ mod tests {
         budget.made(1, 1, NOW);
         assert!(budget.is_spent(1, NOW) && !budget.is_spent(2, NOW));
         assert!(!budget.is_spent(1, NOW.after(Span::from_millis(500))));
+    }
+
+    #[test]
+    fn what_was_made_beyond_the_budget_is_owed() {
+        let budget = Budget::new(2);
+        budget.made(1, 24, NOW);
+        assert!(budget.is_spent(1, NOW.after(Span::from_millis(2400))), "four above the budget are two seconds");
+        assert!(!budget.is_spent(1, NOW.after(Span::from_millis(2500))));
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn stepped(mut lab: Lab, steps: &[i64]) -> Outcome {
         let to = lab.now();
         lab.lost(from, to);
         lab.expect_figure("tollgate_store_clock_steps", round as u64 + 1, Duration::from_millis(2000));
-        lab.expect_return(Duration::from_secs(5));
+        lab.expect_return();
         lab.pause(700);
         lab.stop(load);
         // No key is blocked longer than P20 says, and what is told about it is true.
@@ -50,13 +50,11 @@ pub fn apart(mut lab: Lab) -> Outcome {
     let mut cluster = Cluster::start_as(&Plan { own_clock: true, ..Plan::default() });
     let owner = cluster.primary_of(0);
     cluster.nodes[owner].step_clock(5);
-    lab.fleet(&cluster.url(), 2);
-    let load = lab.load(8);
-    lab.pause(1000);
+    let load = super::cluster::begin(&mut lab, &cluster);
     let from = lab.now();
     cluster.nodes[owner].kill();
     cluster.wait_for_failover(0, owner);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     let to = lab.now();
     lab.lost(from, to);
     lab.pause(1000);

@@ -81,7 +81,7 @@ pub fn loading(mut lab: Lab) -> Outcome {
     lab.expect(says.error_word() == Some(b"LOADING"), || format!("the server is not loading: {says:?}"));
     lab.pause(1500);
     let to = lab.now();
-    lab.expect_return(Duration::from_secs(15));
+    lab.expect_return();
     let back = lab.now();
     lab.lost(from, back);
     lab.pause(700);

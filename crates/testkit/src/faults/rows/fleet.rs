@@ -62,7 +62,7 @@ fn storm(mut lab: Lab, seconds: u64) -> Outcome {
         let calm = 300 + storm.draw(900);
         lab.pause(calm);
     }
-    lab.expect_return(Duration::from_secs(10));
+    lab.expect_return();
     lab.pause(1000);
     lab.stop(load);
     let held = holders.stop();

@@ -25,7 +25,7 @@ pub const ROWS: &[Row] = &[
     row("F3", Fast, "Redis halted for 3 s", processes::redis_halted_shortly),
     row("F3-long", Slow, "Redis halted for 30 s", processes::redis_halted_long),
     row("F4", Fast, "replies late by 5, 20, 100, 1000 ms", network::late),
-    row("F5", Fast, "replies late by 0 to 200 ms at random, for 8 s", network::jitter_shortly),
+    row("F5", Fast, "replies late by 0 to 200 ms at random, for 4 s", network::jitter_shortly),
     row("F5-long", Slow, "replies late by 0 to 200 ms at random, for 60 s", network::jitter_long),
     row("F6", Fast, "replies lost, requests executed", network::replies_lost),
     row("F7", Fast, "black hole", network::black_hole),

@@ -47,7 +47,7 @@ pub fn late(mut lab: Lab) -> Outcome {
         let waiting = lab.figure("tollgate_redis_waiting");
         lab.expect(waiting <= 2000, || format!("{waiting} checks wait at {delay} ms"));
         scene.proxy.set(Mode::Pass);
-        lab.expect_return(Duration::from_secs(8));
+        lab.expect_return();
         lab.pause(200);
     }
     end(lab, scene, |lab| {
@@ -66,7 +66,7 @@ pub fn late(mut lab: Lab) -> Outcome {
 
 /// F5, for CI.
 pub fn jitter_shortly(lab: Lab) -> Outcome {
-    jitter(lab, 8)
+    jitter(lab, 4)
 }
 
 /// F5.
@@ -82,7 +82,7 @@ fn jitter(mut lab: Lab, seconds: u64) -> Outcome {
     lab.pause(seconds * 1000);
     let (to, openings) = (lab.now(), lab.figure("tollgate_redis_breaker_openings") - before);
     scene.proxy.set(Mode::Pass);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     end(lab, scene, |lab| expect_calm(lab, from, to, openings))
 }
 
@@ -108,7 +108,7 @@ pub fn replies_lost(mut lab: Lab) -> Outcome {
     lab.pause(1000);
     let to = lab.now();
     scene.proxy.set(Mode::Pass);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     let charged = charged(&mut lab, "once");
     lab.expect(charged <= 10, || format!("E11: 10 requests, {charged} charges"));
     lab.remark(format!("10 requests without a reply, {charged} of them charged"));
@@ -124,7 +124,7 @@ pub fn black_hole(mut lab: Lab) -> Outcome {
     lab.pause(2500);
     let to = lab.now();
     scene.proxy.set(Mode::Pass);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     let is_back = |lab: &Lab| lab.nodes[0].descriptors() <= descriptors + 3;
     let returned = crate::patience::try_until(Duration::from_secs(5), || is_back(&lab));
     let now = lab.nodes[0].descriptors();
@@ -143,7 +143,7 @@ pub fn reset_mid_reply(mut lab: Lab) -> Outcome {
         lab.pause(100);
     }
     let to = lab.now();
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     lab.remark(format!("{} connections in all", scene.proxy.accepted()));
     // That every answer is about the rule that was asked, the judge looks at for all of them.
     end(lab, scene, |lab| lab.expect_quick(from, to))
@@ -157,7 +157,7 @@ pub fn trickle(mut lab: Lab) -> Outcome {
     lab.pause(2000);
     let to = lab.now();
     scene.proxy.set(Mode::Pass);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     end(lab, scene, |lab| lab.expect_outage(from, to))
 }
 
@@ -169,7 +169,7 @@ pub fn refused(mut lab: Lab) -> Outcome {
     lab.pause(1500);
     let to = lab.now();
     scene.proxy.admit();
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     // A server that is gone behind a proxy that is not: now attempts can be counted.
     scene.server.kill();
     let (before, gone) = (scene.proxy.accepted(), lab.now());
@@ -181,6 +181,6 @@ pub fn refused(mut lab: Lab) -> Outcome {
     scene.server.restart();
     let back = lab.now();
     lab.lost(gone, back);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     end(lab, scene, |lab| lab.expect_outage(from, to))
 }

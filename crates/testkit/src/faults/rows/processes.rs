@@ -43,7 +43,7 @@ pub fn redis_back_empty(mut lab: Lab) -> Outcome {
     server.restart();
     let back = lab.now();
     lab.lost(from, back);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     lab.expect_figure("tollgate_store_epoch_changes", 1, Duration::from_millis(1500));
     lab.pause(1500);
     lab.stop(load);
@@ -78,7 +78,7 @@ fn redis_halted(mut lab: Lab, millis: u64) -> Outcome {
     lab.pause(millis);
     let to = lab.now();
     server.cont();
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     let charged = charged(&mut lab, "ghost");
     lab.expect(charged == 0, || format!("E10: {charged} ghost charges after SIGCONT"));
     lab.pause(500);

@@ -26,7 +26,7 @@ fn refused_for_a_while(mut lab: Lab, server: &Server, does: &[&str], undoes: &[&
     let to = lab.now();
     lab.expect_errors();
     client.succeed(undoes);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     lab.pause(500);
     lab.stop(load);
     lab.expect_outage(from, to);
@@ -85,7 +85,7 @@ pub fn busy(mut lab: Lab) -> Outcome {
     lab.pause(2000);
     let (to, killed) = (lab.now(), client.call(&["SCRIPT", "KILL"]));
     lab.expect(killed.error_word().is_none(), || format!("somebody has killed the script: {killed:?}"));
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     lab.pause(500);
     lab.stop(load);
     lab.expect_outage(from, to);
@@ -108,7 +108,7 @@ pub fn password_changed(mut lab: Lab) -> Outcome {
     let to = lab.now();
     lab.expect_errors();
     client.succeed(&["CONFIG", "SET", "requirepass", FIRST]);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     lab.pause(500);
     lab.stop(load);
     let said: String = lab.nodes.iter().map(|node| node.said()).collect();
@@ -135,7 +135,7 @@ pub fn too_many_clients(mut lab: Lab) -> Outcome {
     lab.expect(attempts <= most, || format!("{attempts} attempts to connect in 2 s, at most {most}"));
     lab.remark(format!("{attempts} attempts to connect in 2 s"));
     drop(crowd);
-    lab.expect_return(Duration::from_secs(8));
+    lab.expect_return();
     lab.pause(500);
     lab.stop(load);
     lab.expect_outage(full, to);

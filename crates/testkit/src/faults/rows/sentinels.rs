@@ -18,7 +18,7 @@ fn begin(lab: &mut Lab) -> (Sentinels, Load) {
 fn fail_over(lab: &mut Lab, sentinels: &Sentinels, from: u64) {
     let took = sentinels.wait_for_failover_from(0);
     lab.remark(format!("failover after {} ms", took.as_millis()));
-    lab.expect_return(Duration::from_secs(3));
+    lab.expect_return();
     let to = lab.now();
     lab.lost(from, to);
     lab.expect_figure("tollgate_store_epoch_changes", 1, Duration::from_millis(1500));
