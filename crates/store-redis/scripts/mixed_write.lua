@@ -2,7 +2,12 @@ for k = 1, keys do
   local s, n = A[k], B[k]
   if s and kinds[k] == 1 then
     local vh, vl = C[k], D[k]
-    local value = vh == 0 and pack('<I5I4I4', s, n, vl) or pack('<I5I4I4I4', s, n, vh, vl)
+    local value
+    if vh > 0 then
+      value = pack('<I5I4I4I4', s, n, vh, vl)
+    else
+      value = pack(vl < 16777216 and '<I5I4I3' or '<I5I4I4', s, n, vl)
+    end
     local at = due[k]
     call('SET', KEYS[k], value, 'PXAT', show('%d%03d', (at - at % 1000) / 1000, at % 1000))
   elseif s and kinds[k] == 2 then

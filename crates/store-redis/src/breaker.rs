@@ -2,10 +2,11 @@
 //!
 //! Closed: everything passes; five failures in a row, or half of twenty calls in a second, open it. Open: nothing
 //! passes, so callers lose no time; one probe at a time asks the real script. Enough good probes and it recovers: the
-//! share of calls that pass grows to all of them within a second, and one failure opens it again.
+//! share of calls that pass grows to all of them within a second.
 //!
-//! Each time it opens again soon, four times as many probes must succeed in a row: a server that answers every third
-//! call in time is no server, and changing between two ways of deciding is worse than either.
+//! If it opens again soon, more probes must succeed in a row: a server that answers every third call in time is no
+//! server, and changing between two ways of deciding is worse than either. Good probes follow each other quickly, so a
+//! server that is well again has proved it within a second, however often it was in trouble before.
 //!
 //! Pure: time and lots are handed in.
 
@@ -23,10 +24,14 @@ const RECOVERY: Span = Span::SECOND;
 const FIRST_SHARE: u64 = 4;
 /// Between probes, on average.
 const PROBE_EVERY: Span = Span::from_millis(250);
+/// After a good one, if more are needed.
+const PROBE_AGAIN: Span = Span::from_millis(40);
+/// The longest time to leave a server alone.
+const HOLD_MAX: Span = Span::SECOND;
 /// Closed for so long, it forgets how often it has opened.
 const CALM: Span = Span::from_secs(30);
 /// Openings in a row that still make it stricter.
-const TRIPS_MAX: u32 = 4;
+const TRIPS_MAX: u32 = 3;
 
 /// What a breaker lets pass; what is worse is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,8 +107,9 @@ impl Breaker {
         self.recent.count(now, true);
         let enough = match self.state {
             State::Open { .. } => false,
-            State::Recovering { .. } => true,
-            State::Closed { .. } => self.in_a_row >= FAILURES_IN_A_ROW || self.recent.half_failed(now),
+            State::Recovering { .. } | State::Closed { .. } => {
+                self.in_a_row >= FAILURES_IN_A_ROW || self.recent.half_failed(now)
+            }
         };
         if enough { self.trip(now, lot) } else { false }
     }
@@ -115,7 +121,7 @@ impl Breaker {
             State::Closed { since } if now.since(since) >= CALM => self.trips = 1,
             State::Closed { .. } | State::Recovering { .. } => self.trips = (self.trips + 1).min(TRIPS_MAX),
         }
-        let hold = Span::from_nanos(PROBE_EVERY.nanos().saturating_mul(self.factor()));
+        let hold = Span::from_nanos(PROBE_EVERY.nanos().saturating_mul(self.factor())).min(HOLD_MAX);
         self.state = State::Open { probe_at: now.after(jittered(hold, lot)), good: 0 };
         true
     }
@@ -132,13 +138,15 @@ impl Breaker {
         if u64::from(so_far) >= self.factor() {
             self.state = State::Recovering { since: now };
             self.in_a_row = 0;
+            self.recent = Recent::default();
             return true;
         }
-        self.state = State::Open { probe_at: now.after(jittered(PROBE_EVERY, lot)), good: so_far };
+        let pause = if good { PROBE_AGAIN } else { PROBE_EVERY };
+        self.state = State::Open { probe_at: now.after(jittered(pause, lot)), good: so_far };
         false
     }
 
-    /// How much stricter than the first time: 1, 4, 16, 64.
+    /// How much stricter than the first time: 1, 4, 16.
     fn factor(&self) -> u64 {
         4u64.pow(self.trips.saturating_sub(1).min(TRIPS_MAX))
     }

@@ -13,6 +13,7 @@ mod group;
 mod info;
 pub mod key;
 mod lot;
+mod nodes;
 mod password;
 pub mod primary;
 mod probe;

@@ -19,6 +19,8 @@ use crate::{Refusal, lot};
 
 /// Between looks.
 const EVERY: Span = Span::from_millis(250);
+/// The first look, as soon as there is a connection: a node must know whom it shares with before it serves.
+const FIRST: Span = Span::from_millis(20);
 /// Looks between heartbeats: one second.
 const HEARTBEAT_LOOKS: u64 = 4;
 /// Looks between looks at what rarely changes: one minute.
@@ -59,7 +61,7 @@ impl Lineage {
 pub(crate) async fn watch(core: Arc<Core>) {
     let mut looks = 0;
     while !core.is_over() {
-        core.pause(EVERY).await;
+        core.pause(if looks == 0 { FIRST } else { EVERY }).await;
         // While the breaker is open, the driver probes: two would be one too many.
         if core.is_over() || core.is_open() || !core.is_connected() {
             continue;
@@ -122,7 +124,7 @@ fn compare(core: &Core, key: &str, new: Lineage) {
 
 /// Says that this node lives, and counts those that do.
 async fn beat(core: &Core) {
-    let Some(now) = core.store_time() else { return };
+    let Some(now) = core.store_time().filter(|_| !core.shared.nodes.is_leaving()) else { return };
     let key = core.own_key("nodes");
     let seconds = now.nanos() / Span::SECOND.nanos();
     let (score, gone) = (seconds.to_string(), format!("({}", seconds.saturating_sub(GONE_AFTER_SECS)));
@@ -135,7 +137,7 @@ async fn beat(core: &Core) {
     ];
     let Ok(replies) = core.pipeline(&commands, core.patience()).await else { return };
     if let Some(Value::Integer(nodes @ 1..)) = replies.get(2) {
-        core.set_nodes(*nodes as u64);
+        core.shared.nodes.heard(*nodes as u64, core.now());
     }
 }
 

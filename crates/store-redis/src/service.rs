@@ -63,6 +63,9 @@ impl RedisStore {
             return Some("no primary is known".to_owned());
         }
         let failing = checks.into_iter().find_map(|(health, error)| Some((health, error?)));
+        if failing.is_none() && self.shared.nodes.known().is_none() {
+            return Some("the nodes that share it are not counted yet".to_owned());
+        }
         failing.map(|(Health { address, trouble, .. }, error)| match trouble {
             Some(why) => format!("{address}: {why}"),
             None => format!("{address}: {error}"),
@@ -105,12 +108,13 @@ impl RedisStore {
         RedisStats {
             slots: self.figures.read(),
             primaries: primaries.iter().map(|primary| (primary.health(), primary.stats())).collect(),
-            nodes: self.topology.nodes(),
+            nodes: self.shared.nodes.known(),
         }
     }
 
     /// Tells the others that this node leaves, and ends everything that runs for this store.
     pub async fn close(&self) {
+        self.shared.nodes.leave();
         for primary in self.topology.primaries() {
             primary.leave().await;
         }

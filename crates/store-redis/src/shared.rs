@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
 use tollgate_core::{Clock, SlotId};
 
+use crate::nodes::Nodes;
 use crate::probe::Lineage;
 use crate::url::Layout;
 use crate::{RedisConfig, lot, tls};
@@ -20,6 +21,8 @@ pub struct Shared {
     pub clock: Arc<dyn Clock>,
     /// Wakes whoever knows the topology: a server was lost, or is not what it was.
     pub unsettled: Notify,
+    /// How many nodes share the store.
+    pub(crate) nodes: Nodes,
     /// This process among all that ever shared the store.
     pub(crate) id: SlotId,
     /// What each key of an epoch was seen with last, also on a server that is no longer used.
@@ -32,7 +35,7 @@ impl Shared {
     pub fn new(config: RedisConfig, clock: Arc<dyn Clock>) -> Arc<Shared> {
         let id = SlotId(u128::from(lot::random()) << 64 | u128::from(lot::random()));
         let (lineages, tls) = (Mutex::default(), Mutex::default());
-        Arc::new(Shared { config, clock, unsettled: Notify::new(), id, lineages, tls })
+        Arc::new(Shared { config, clock, unsettled: Notify::new(), nodes: Nodes::default(), id, lineages, tls })
     }
 
     /// True if keys of different slots must not meet in one call.

@@ -25,7 +25,7 @@ const ATTEMPTS_MAX: usize = 4;
 pub struct RedisStore {
     pub(crate) shared: Arc<Shared>,
     pub(crate) topology: Topology,
-    pub(crate) figures: Figures,
+    pub(crate) figures: Arc<Figures>,
     pub(crate) clock: Arc<dyn Clock>,
     budget: Budget,
 }
@@ -37,7 +37,7 @@ impl RedisStore {
         let budget = Budget::new(config.new_keys_per_second);
         let shared = Shared::new(config, clock.clone());
         let topology = Topology::start(&shared);
-        RedisStore { shared, topology, figures: Figures::default(), budget, clock }
+        RedisStore { shared, topology, figures: Arc::default(), budget, clock }
     }
 
     /// The key of a charge's bucket, and the slot of that key in a cluster.
@@ -62,19 +62,19 @@ impl RedisStore {
                     }
                 }
                 Ok(Answer::NoRoom(places)) => {
-                    self.undo(&mut round, groups.get(..number).unwrap_or_default()).await;
+                    self.undo(&mut round, groups.get(..number).unwrap_or_default());
                     let place = |place: &usize| group.places.get(*place).copied();
                     return Ok(Asked::NoRoom(places.iter().filter_map(place).collect()));
                 }
                 Err(error) => {
-                    self.undo(&mut round, groups.get(..number).unwrap_or_default()).await;
+                    self.undo(&mut round, groups.get(..number).unwrap_or_default());
                     return Err(error);
                 }
             }
         }
         if let Some(refusing) = refused {
             self.figures.split(refusing);
-            self.undo(&mut round, groups.get(..refusing).unwrap_or_default()).await;
+            self.undo(&mut round, groups.get(..refusing).unwrap_or_default());
             round.refused = true;
             for group in groups.get(refusing + 1..).unwrap_or_default() {
                 // Whoever counts refusals counts this one, and the others tell how long to wait for them.
@@ -139,18 +139,26 @@ impl RedisStore {
         error
     }
 
-    /// Gives back what the groups were charged for a request that is refused all the same.
-    async fn undo(&self, round: &mut Round<'_>, groups: &[Group]) {
+    /// Gives back what the groups were charged for a request that is refused all the same. Behind the caller's back:
+    /// whether it waits or has gone, what was charged must not stay so.
+    fn undo(&self, round: &mut Round<'_>, groups: &[Group]) {
         for group in groups {
             let receipts = round.undo(group);
             if receipts.is_empty() {
                 continue;
             }
-            let units = receipts.len();
-            match self.return_to(group.slot, receipts).await {
-                Ok(_) => self.figures.undone(units),
-                Err(_) => self.figures.overcharged(units), // stays charged: never over the limit, a little below it
-            }
+            let (figures, units, slot) = (self.figures.clone(), receipts.len(), group.slot);
+            let (primary, within) = (self.primary(slot), self.shared.config.within);
+            tokio::spawn(async move {
+                let given = match primary {
+                    Ok(primary) => primary.give_back(receipts, slot, within).await.is_ok(),
+                    Err(_) => false,
+                };
+                match given {
+                    true => figures.undone(units),
+                    false => figures.overcharged(units), // stays charged: a little below the limit, never over it
+                }
+            });
         }
     }
 
@@ -303,7 +311,7 @@ impl Store for RedisStore {
 
     fn nodes(&self) -> Option<u64> {
         let configured = self.shared.config.nodes;
-        configured.or_else(|| self.topology.nodes())
+        configured.or_else(|| self.shared.nodes.known())
     }
 }
 

@@ -100,7 +100,7 @@ fn recovery_lets_a_growing_share_pass_and_then_everything() {
 }
 
 #[test]
-fn one_failure_in_recovery_opens_again_and_more_proof_is_needed() {
+fn failures_in_recovery_open_again_and_more_proof_is_needed() {
     let mut breaker = open();
     let mut needed = Vec::new();
     for _ in 0..6 {
@@ -109,16 +109,46 @@ fn one_failure_in_recovery_opens_again_and_more_proof_is_needed() {
             probes += 1;
         }
         needed.push(probes);
-        assert!(breaker.failed(ms(1), 0));
+        assert_eq!((0..5).map(|_| breaker.failed(ms(1), 0)).collect::<Vec<_>>(), [false, false, false, false, true]);
     }
-    assert_eq!(needed, [1, 4, 16, 64, 64, 64]);
+    assert_eq!(needed, [1, 4, 16, 16, 16, 16]);
+}
+
+/// However often it was in trouble, a server that is well again is used again soon.
+#[test]
+fn a_server_that_is_well_again_is_not_starved() {
+    let mut breaker = open();
+    for _ in 0..5 {
+        recover(&mut breaker);
+        for _ in 0..5 {
+            breaker.failed(ms(1), 0);
+        }
+    }
+    let opened = breaker.probe_at().unwrap();
+    let used = recover(&mut breaker);
+    assert!(used.since(opened) < Span::from_millis(1_500), "{}", used.since(opened));
+}
+
+/// A few late replies among many are no reason to do without the store.
+#[test]
+fn a_few_failures_among_many_calls_do_not_open_it_again() {
+    let mut breaker = open();
+    let since = recover(&mut breaker);
+    for call in 0..2_000 {
+        let now = since.after(Span::from_millis(call));
+        match call % 20 {
+            0 => assert!(!breaker.failed(now, 0)),
+            _ => breaker.succeeded(now),
+        }
+    }
+    assert_eq!(breaker.phase(), Phase::Closed);
 }
 
 #[test]
 fn a_bad_probe_starts_the_proof_anew() {
     let mut breaker = open();
     recover(&mut breaker);
-    assert!(breaker.failed(ms(400), 0));
+    assert!(breaker.trip(ms(400), 0));
     for good in [true, true, true, false, true, true, true] {
         assert!(!breaker.probed(breaker.probe_at().unwrap(), good, 0));
     }
@@ -129,7 +159,7 @@ fn a_bad_probe_starts_the_proof_anew() {
 fn calm_makes_it_forget() {
     let mut breaker = open();
     let since = recover(&mut breaker);
-    breaker.failed(since, 0);
+    breaker.trip(since, 0);
     let closed = recover(&mut breaker).after(Span::from_secs(1));
     breaker.succeeded(closed);
     assert!(breaker.trip(closed.after(Span::from_secs(30)), 0));

@@ -45,8 +45,6 @@ pub(crate) struct Core {
     places: Mutex<Vec<SocketAddr>>,
     /// True once the primary retires.
     over: watch::Sender<bool>,
-    /// Nodes that share the store; zero if not known.
-    nodes: AtomicU64,
     /// True once it turned out to be a replica.
     replica: AtomicBool,
     /// What it evicts when its memory is full.
@@ -68,7 +66,6 @@ impl Core {
             reloads: [const { AtomicU64::new(0) }; Script::ALL.len()],
             places: Mutex::new(Vec::new()),
             over: watch::Sender::new(false),
-            nodes: AtomicU64::new(0),
             replica: AtomicBool::new(false),
             policy: Mutex::default(),
             shared,
@@ -94,15 +91,6 @@ impl Core {
     /// How long a look may take.
     pub(crate) fn patience(&self) -> Span {
         self.shared.config.within
-    }
-
-    /// Nodes that share the store, as last heard.
-    pub(super) fn nodes(&self) -> Option<u64> {
-        Some(self.nodes.load(Ordering::Relaxed)).filter(|nodes| *nodes > 0)
-    }
-
-    pub(crate) fn set_nodes(&self, nodes: u64) {
-        self.nodes.store(nodes, Ordering::Relaxed);
     }
 
     pub(super) fn replica(&self) -> bool {

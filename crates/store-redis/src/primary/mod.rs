@@ -161,7 +161,7 @@ impl Primary {
 
     /// How many nodes share the store, this one included, as last heard; `None` before that.
     pub fn nodes(&self) -> Option<u64> {
-        self.core.nodes()
+        self.core.shared.nodes.known()
     }
 
     /// Tells the other nodes that this one leaves.

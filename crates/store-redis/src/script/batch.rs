@@ -13,7 +13,7 @@ use crate::key::Key;
 use crate::resp::Value;
 
 /// A call of more charges would keep the server from everybody else for too long.
-const CHARGES_MAX: usize = 128;
+const CHARGES_MAX: usize = 192;
 /// A charge is about this many bytes.
 const CHARGE_BYTES: usize = 36;
 /// Says that a question is refused already, beside its number of charges.

@@ -182,7 +182,7 @@ fn arrival(bytes: Option<&[u8]>) -> Result<Time, BadReply> {
     nanos.map(Time::from_nanos).ok_or(BadReply::strange("an arrival time that is none"))
 }
 
-/// The end of a window in nine bytes, and one count or two, in four bytes each or in eight.
+/// The end of a window in nine bytes, and one count or two, in four bytes each or in eight; a single small one in three.
 fn counts(bytes: Option<&[u8]>, many: usize) -> Result<(Time, [u64; 2]), BadReply> {
     let Some(bytes) = bytes else { return Ok((Time::ZERO, [0; 2])) };
     let strange = BadReply::strange("a window that is none");
@@ -191,6 +191,7 @@ fn counts(bytes: Option<&[u8]>, many: usize) -> Result<(Time, [u64; 2]), BadRepl
     let end = number(seconds).saturating_mul(SECOND).saturating_add(number(nanos));
     let mut counts = [0; 2];
     let width = match rest.len() {
+        3 if many == 1 => 3,
         length if length == 4 * many => 4,
         length if length == 8 * many => 8,
         _ => return Err(strange),

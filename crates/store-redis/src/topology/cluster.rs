@@ -69,10 +69,6 @@ impl Cluster {
         self.inner.known.read().primaries.clone()
     }
 
-    pub(super) fn nodes(&self) -> Option<u64> {
-        self.inner.known.read().primaries.iter().filter_map(|primary| primary.nodes()).max()
-    }
-
     pub(super) fn stop(&self) {
         self.task.abort();
     }

@@ -69,15 +69,6 @@ impl Topology {
         }
     }
 
-    /// How many nodes share the store, as far as it told anybody.
-    pub(crate) fn nodes(&self) -> Option<u64> {
-        match self {
-            Topology::Single(primary) => primary.nodes(),
-            Topology::Sentinel(sentinel) => sentinel.primary()?.nodes(),
-            Topology::Cluster(cluster) => cluster.nodes(),
-        }
-    }
-
     /// Stops following the servers around.
     pub(crate) fn stop(&self) {
         match self {

@@ -70,7 +70,10 @@ impl Inner {
                 *votes.entry(address).or_default() += 1;
             }
         }
-        votes.into_iter().max_by_key(|(_, count)| *count).map(|(address, _)| address)
+        // Of equals the one in use stays: one that was cut off must not make everybody change sides.
+        let current = self.primary.read().as_ref().map(|primary| primary.address().clone());
+        let weight = |(address, count): &(HostPort, usize)| (*count, current.as_ref() == Some(address));
+        votes.into_iter().max_by_key(weight).map(|(address, _)| address)
     }
 
     fn adopt(&self, address: HostPort) {

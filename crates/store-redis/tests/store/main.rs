@@ -47,3 +47,14 @@ async fn used(store: &RedisStore, charge: &Charge) -> u64 {
     let (_, outcomes) = take(store, &[Charge { ask: Ask::Peek(0), ..*charge }]).await.expect("the store answers");
     outcomes[0].used
 }
+
+/// Waits for something that happens by itself.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("never: {what}");
+}

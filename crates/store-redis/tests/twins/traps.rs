@@ -304,11 +304,11 @@ fn a_foreign_value_under_a_key_refuses_the_request_before_it_writes() {
     let mut rig = Rig::start();
     let charges = every_kind(MINUTE);
     for charge in charges.iter().take(4) {
-        rig.client.call(&["SET", &key(charge), "hello, world"]);
+        rig.client.call(&["SET", &key(charge), "hello, our world"]);
         assert_refused(&mut rig, &command(&batch(NEVER, &[*charge])), b"TYPE");
         rig.client.call(&["DEL", &key(charge)]);
     }
-    rig.client.call(&["RPUSH", &key(&charges[4]), "hello, world"]);
+    rig.client.call(&["RPUSH", &key(&charges[4]), "hello, our world"]);
     assert_refused(&mut rig, &command(&batch(NEVER, &[charges[4]])), b"TYPE");
 }
 
