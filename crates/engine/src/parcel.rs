@@ -13,7 +13,10 @@ use crate::lot;
 use crate::reservation::{Reservation, Reserved};
 
 /// Changes with the layout, so that no parcel is ever read by another's rules.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// Flags of a charge: it holds a slot; it was charged to the node's own share.
+const HOLDS: u8 = 1;
+const OWN: u8 = 2;
 
 impl Reservation {
     /// Appends the reservation to `out`. It is then settled by whoever brings the bytes back.
@@ -21,10 +24,11 @@ impl Reservation {
         let Reservation { cost, entries, local } = self;
         out.extend([VERSION, u8::from(local)]);
         put(out, cost);
-        for Reserved { receipt, price } in entries {
+        for Reserved { receipt, price, own } in entries {
             let Receipt { bucket: Digest([a, b]), limit, owner, identity, units, stamp, slot, .. } = receipt;
             let (kind, numbers) = limit_numbers(&limit);
-            out.extend([kind, owner.share, u8::from(slot.is_some())]);
+            let flags = if slot.is_some() { HOLDS } else { 0 } | if own { OWN } else { 0 };
+            out.extend([kind, owner.share, flags]);
             let SlotId(slot) = slot.unwrap_or(SlotId(0));
             let place = u64::from(identity) << 32 | u64::from(owner.id);
             let words = [
@@ -106,7 +110,7 @@ impl Bytes<'_> {
     }
 
     fn reserved(&mut self) -> Option<Reserved> {
-        let (kind, share, holds) = (self.byte()?, self.byte()?, self.byte()?);
+        let (kind, share, flags) = (self.byte()?, self.byte()?, self.byte()?);
         let mut word = || self.word();
         let bucket = Digest([word()?, word()?]);
         let place = word()?;
@@ -115,10 +119,10 @@ impl Bytes<'_> {
         let slot = u128::from(word()?) | u128::from(word()?) << 64;
         let price = word()?;
         let limit = limit_of(kind, [word()?, word()?, word()?, word()?])?;
-        let slot = (holds == 1).then_some(SlotId(slot));
+        let slot = (flags & HOLDS != 0).then_some(SlotId(slot));
         let receipt =
             Receipt { bucket, limit, owner, identity: (place >> 32) as u32, units, stamp, slot, number: Some(word()?) };
-        Some(Reserved { receipt, price })
+        Some(Reserved { receipt, price, own: flags & OWN != 0 })
     }
 }
 
@@ -141,8 +145,9 @@ mod tests {
             let (bucket, owner) =
                 (Digest([number as u64, u64::MAX]), Owner { id: number as u32, share: 40, namespace: 8 });
             let identity = u32::MAX - 3;
-            let (stamp, number) = (Time::from_secs(1_700_000_000), None);
-            Reserved { receipt: Receipt { bucket, limit, owner, identity, units: 3, stamp, slot, number }, price: 2 }
+            let (stamp, own) = (Time::from_secs(1_700_000_000), number % 2 == 1);
+            let receipt = Receipt { bucket, limit, owner, identity, units: 3, stamp, slot, number: None };
+            Reserved { receipt, price: 2, own }
         });
         Reservation { cost: 3, entries: entries.collect(), local: true }
     }
@@ -159,7 +164,7 @@ mod tests {
         assert_eq!((back.cost, back.local, back.entries.len()), (original.cost, true, original.entries.len()));
         for (back, original) in back.entries.iter().zip(&original.entries) {
             assert!(back.receipt.number.is_some());
-            assert_eq!(back.price, original.price);
+            assert_eq!((back.price, back.own), (original.price, original.own));
             let back = format!("{:?}", back.receipt).replace(&format!("{:?}", back.receipt.number), "None");
             assert_eq!(back, format!("{:?}", original.receipt));
         }

@@ -27,6 +27,16 @@ pub(crate) struct Reserved {
     pub(crate) receipt: Receipt,
     /// Units that this rule charges per unit of cost.
     pub(crate) price: u64,
+    /// Charged to this node's share of the limit: the store knows nothing of it.
+    pub(crate) own: bool,
+}
+
+impl Reserved {
+    /// A charge on the same bucket, wherever that is.
+    fn charge(&self, ask: Ask) -> Charge {
+        let sharing = if self.own { Sharing::Local } else { Sharing::Exact };
+        Charge { sharing, ..self.receipt.charge(ask) }
+    }
 }
 
 /// What settling changed.
@@ -71,9 +81,10 @@ impl Reservation {
         self.cost
     }
 
-    /// True if it was made while the store was away: only this process can settle it.
+    /// True if only this process can settle it: it was made while the store was away, or a rule with
+    /// `consistency: local` has charged this node's share. Another node would give back what it never charged.
     pub fn is_local(&self) -> bool {
-        self.local
+        self.local || self.entries.iter().any(|entry| entry.own)
     }
 
     /// The slot it holds, if any rule counts slots.
@@ -105,7 +116,8 @@ impl<S: Store> Engine<S> {
             charges.charges.iter().map(|charge| (charge.bucket, charge.ask.cost())).collect();
         for charge in &mut charges.charges {
             charge.ask = charge.ask.times(request.cost);
-            // A receipt may be settled at any node, so it is about the bucket that all of them share.
+            // A receipt may be settled at any node, so it is about the bucket that all of them share. A share of
+            // this node's own stays its own, and makes the reservation local.
             if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
                 charge.sharing = Sharing::Exact;
             }
@@ -125,7 +137,8 @@ impl<S: Store> Engine<S> {
             let kept = charges.charges.iter().zip(&outcomes).filter(|(_, outcome)| outcome.allowed);
             let entries = kept.filter_map(|(charge, outcome)| {
                 let (_, price) = *prices.iter().find(|(bucket, _)| *bucket == charge.bucket)?;
-                Some(Reserved { receipt: Receipt::of(charge, outcome), price })
+                let own = charge.sharing == Sharing::Local;
+                Some(Reserved { receipt: Receipt::of(charge, outcome), price, own })
             });
             Reservation { cost: request.cost, entries: entries.collect(), local }
         });
@@ -143,12 +156,14 @@ impl<S: Store> Engine<S> {
         let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
         let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
         let mut once = None;
-        for Reserved { receipt, price } in entries {
+        for entry in entries {
+            let more = entry.charge(Ask::Force(cost.saturating_sub(estimate).saturating_mul(entry.price)));
+            let Reserved { receipt, price, own } = entry;
             if receipt.slot.is_some() {
                 back.push(receipt);
             } else if cost > estimate {
-                extra.push(receipt.charge(Ask::Force((cost - estimate).saturating_mul(price))));
-                once = once.or_else(|| once_for_all_nodes(&receipt));
+                extra.push(more);
+                once = once.or_else(|| once_for_all_nodes(&receipt).filter(|_| !own));
                 // Gives nothing back, but is spent: settled high, it must not be settled low afterwards.
                 back.extend(receipt.number.map(|_| Receipt { units: 0, ..receipt }));
             } else if cost < estimate {
@@ -203,8 +218,8 @@ impl<S: Store> Engine<S> {
 
     /// A heartbeat for the slots of a long request. False if one of them is lost: stop working, or reserve anew.
     pub async fn renew(&self, reservation: &Reservation) -> Result<bool, StoreError> {
-        let receipts = reservation.entries.iter().map(|entry| &entry.receipt);
-        let slots = receipts.filter_map(|receipt| Some(receipt.charge(Ask::Renew(receipt.slot?))));
+        let entries = reservation.entries.iter();
+        let slots = entries.filter_map(|entry| Some(entry.charge(Ask::Renew(entry.receipt.slot?))));
         let slots: SmallVec<[Charge; 4]> = slots.collect();
         match slots.is_empty() {
             true => Ok(true),

@@ -220,7 +220,11 @@ impl OwnFigures {
             self.async_pending,
         )?;
         page.counter("tollgate_store_calls", "Calls of the shared store, for whatever reason", self.calls)?;
-        page.counter("tollgate_async_excess_units", "Units let pass above the limit by consistency: async", self.async_excess)
+        page.counter(
+            "tollgate_async_excess_units",
+            "Units let pass above the limit by consistency: async",
+            self.async_excess,
+        )
     }
 }
 

@@ -3,6 +3,7 @@
 use tollgate_testkit::redis::Server;
 
 use crate::node::node;
+use crate::rig::Rig;
 
 const RULES: &str = "
 key_by: client_key
@@ -10,6 +11,9 @@ rules:
   - { name: exact, match: { tier: exact }, limit: { requests: 10, window: 1d, algorithm: fixed_window } }
   - { name: wide, match: { tier: wide }, limit: { requests: 1000, window: 1d, algorithm: fixed_window } }
   - { name: leased, match: { tier: leased }, consistency: leased, limit: { requests: 100000, window: 1d } }
+  - { name: behind, match: { tier: behind }, consistency: async, limit: { requests: 100, window: 1d, algorithm: fixed_window } }
+  - { name: own, match: { tier: own }, consistency: local, limit: { requests: 100, window: 1d, algorithm: fixed_window } }
+  - { name: own-slots, match: { tier: own-slots }, consistency: local, limit: { algorithm: concurrency, slots: 20, slot_ttl: 10s } }
   - { name: slots, match: { tier: slots }, limit: { algorithm: concurrency, slots: 2, slot_ttl: 10s } }
 ";
 
@@ -66,6 +70,70 @@ async fn what_one_node_reserved_another_settles_once() {
         assert_eq!((&again["refunded"], &again["extended"]), (&0.into(), &0.into()), "settled elsewhere");
         assert_eq!(left().await, expected);
     }
+}
+
+/// What was charged to a node's share is that node's to give back: another one never charged it.
+#[tokio::test]
+async fn what_a_node_reserved_of_its_share_only_that_node_settles() {
+    let redis = Server::start();
+    let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
+    let one = r#"{"client_key":"user:1","tier":"own","cost":5}"#;
+    let used = async |rig: &Rig| {
+        let left = rig.check(r#"{"client_key":"user:1","tier":"own","cost":0}"#).await;
+        left["limit"].as_u64().unwrap_or(0) - left["remaining"].as_u64().unwrap_or(0)
+    };
+    for (cost, settled, expected) in [
+        (0, r#"{"settled":true,"refunded":1,"extended":0}"#, 5),
+        (7, r#"{"settled":true,"refunded":0,"extended":1}"#, 17),
+    ] {
+        let reserved = here.post("/v1/reserve", one).await.json();
+        assert_eq!(reserved["mode"], "local", "{reserved}");
+        assert_eq!(there.check(one).await["allowed"], true);
+        let before = used(&there).await;
+        let body = format!(r#"{{"reservation":"{}","cost":{cost}}}"#, reserved["reservation"].as_str().expect("one"));
+        let elsewhere = there.post("/v1/settle", &body).await;
+        assert_eq!((elsewhere.status, &elsewhere.json()["code"]), (409, &"foreign_receipt".into()));
+        assert_eq!(used(&there).await, before, "its share is what it was");
+        assert_eq!(String::from_utf8_lossy(&here.post("/v1/settle", &body).await.body), settled);
+        assert_eq!(here.post("/v1/settle", &body).await.json()["settled"], false, "once");
+        let own = here.check(one).await;
+        assert_eq!(own["limit"].as_u64().unwrap_or(0) - own["remaining"].as_u64().unwrap_or(0), expected, "{own}");
+    }
+}
+
+/// A slot of a node's share is renewed and released where it is held.
+#[tokio::test]
+async fn a_slot_of_a_share_is_kept_by_its_node() {
+    let redis = Server::start();
+    let (here, there) = (node(&redis, RULES).await, node(&redis, RULES).await);
+    let held = here.post("/v1/slots/acquire", r#"{"client_key":"user:1","tier":"own-slots"}"#).await.json();
+    let body = format!(r#"{{"slot":"{}"}}"#, held["slot"].as_str().expect("a slot"));
+    assert_eq!(there.post("/v1/slots/renew", &body).await.status, 409);
+    assert_eq!(here.post("/v1/slots/renew", &body).await.json()["renewed"], true);
+    assert_eq!(there.post("/v1/slots/release", &body).await.status, 409);
+    assert_eq!(here.post("/v1/slots/release", &body).await.json()["released"], true);
+}
+
+/// A receipt is paid by the store that was charged, and not out of what others have not told it yet.
+#[tokio::test]
+async fn an_asynchronous_receipt_is_honoured_once_by_all_nodes_together() {
+    let redis = Server::start();
+    let nodes = [node(&redis, RULES).await, node(&redis, RULES).await];
+    let one = |cost: u32| format!(r#"{{"client_key":"user:1","tier":"behind","cost":{cost}}}"#);
+    let reserved = nodes[0].post("/v1/reserve", &one(20)).await.json();
+    let body = format!(r#"{{"reservation":"{}","cost":0}}"#, reserved["reservation"].as_str().expect("a receipt"));
+    let mut refunded = 0;
+    for node in &nodes {
+        assert_eq!(node.check(&one(10)).await["mode"], "async"); // pending, or told already
+        refunded += node.post("/v1/settle", &body).await.json()["refunded"].as_u64().expect("a number");
+    }
+    assert_eq!(refunded, 1);
+    for node in nodes {
+        node.end().await; // tells what is left to tell
+    }
+    let watcher = node(&redis, RULES).await;
+    let used = watcher.post("/v1/reserve", &one(1)).await.json();
+    assert_eq!(used["remaining"], 79, "two checks of ten, and this one: {used}");
 }
 
 #[tokio::test]

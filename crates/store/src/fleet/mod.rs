@@ -230,6 +230,11 @@ impl<S: Store> Fleet<S> {
             let own = Receipt { bucket, limit, owner, identity, units, stamp, slot, number };
             return (self.local.give_back_now(&[own]) > 0, None);
         }
+        // Who numbers a receipt may bring it to any node, so it was charged in the store, where the number is spent.
+        // What is pending here is somebody else's.
+        if receipt.number.is_some() {
+            return (false, Some(again(receipt)));
+        }
         match self.behinds.give_back(receipt, self.store_time(self.clock.now())) {
             Some(0) => (true, None),
             Some(told) => (false, Some(Receipt { units: told, ..again(receipt) })),
@@ -241,6 +246,7 @@ impl<S: Store> Fleet<S> {
         for receipt in receipts {
             self.deny.drop_bucket(receipt.bucket);
             self.leases.doubt(receipt.bucket);
+            self.behinds.doubt(receipt.bucket);
         }
     }
 }

@@ -226,6 +226,24 @@ fn receipts_go_back_to_where_they_came_from() {
     assert_eq!(used(&fleet, 1, window(1_000)), before - 1);
 }
 
+/// A receipt that left its process was charged in the store, and may be brought to every node: the store, which spends
+/// its number, pays it, not the units that somebody else was charged here and nobody has told yet.
+#[test]
+fn a_receipt_with_a_number_is_the_stores() {
+    let (fleet, _) = fleet_of(2);
+    let reserved = Charge { ask: Ask::Consume(40), ..charge(1, window(100), Sharing::Exact) };
+    let (_, outcomes) = take(&fleet, &[reserved]);
+    let others = Charge { ask: Ask::Consume(10), ..charge(1, window(100), Sharing::Async) };
+    assert_eq!(take(&fleet, &[others]).1[0].source, Source::Async);
+    for given in [1, 0] {
+        let receipt = Receipt { number: Some(7), ..Receipt::of(&reserved, &outcomes[0]) };
+        assert_eq!(now(fleet.give_back(&[receipt])), Ok(given));
+        assert_eq!((used(&fleet, 1, window(100)), fleet.stats().async_pending), (0, 10), "paid by the store, once");
+    }
+    now(fleet.close());
+    assert_eq!(used(&fleet, 1, window(100)), 10);
+}
+
 /// A request over a lease and the store: while the store is away nothing is charged, and the lease is whole again.
 #[test]
 fn an_error_puts_everything_back() {

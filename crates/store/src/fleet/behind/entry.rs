@@ -99,6 +99,11 @@ impl Behind {
         units - own
     }
 
+    /// Asks the store with the next telling, although there may be nothing to tell.
+    pub(super) fn doubt(&mut self) {
+        self.active = true;
+    }
+
     /// What to tell the store, if anything happened since the last time and nothing is on its way.
     pub(super) fn tell(&mut self, now: Time, patience: Span) -> Option<Charge> {
         if let Some((_, since)) = self.sending {

@@ -74,6 +74,13 @@ impl Behinds {
         Some(shard.buckets.get_mut(&receipt.bucket)?.undo(now, receipt.units, Some(receipt.stamp)))
     }
 
+    /// The store gives units back: what is known of the bucket is to be learnt anew.
+    pub(super) fn doubt(&self, bucket: Digest) {
+        if let Some(bucket) = self.shards.lock(bucket).buckets.get_mut(&bucket) {
+            bucket.doubt();
+        }
+    }
+
     pub(super) fn forget(&self, bucket: Digest) {
         self.shards.lock(bucket).buckets.remove(&bucket);
     }
