@@ -72,13 +72,17 @@ async fn f08_a_connection_that_ends_within_a_reply_poisons_nothing() {
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
+    let mut passed = 0;
     for round in 1..=5 {
         proxy.set(Mode::CutReply);
-        // The looks of the probe may be what is cut.
-        let asked = take(&primary, consume(1), PATIENT).await;
-        assert!(asked.is_ok() || asked.unwrap_err().kind == Indeterminate);
+        // A look of the probe may be what is cut, and the question behind it may then be executed or not.
+        match take(&primary, consume(1), PATIENT).await {
+            Ok(_) => passed += 1,
+            Err(error) => assert_eq!(error.kind, Indeterminate),
+        }
         recovered(&primary).await;
-        assert_eq!(used(&primary, 1).await, round);
+        let used = used(&primary, 1).await;
+        assert!((passed..=round).contains(&used), "{used} used, {passed} passed in {round} rounds");
     }
     replies_match_their_requests(&primary).await;
 }
