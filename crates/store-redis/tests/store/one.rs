@@ -3,14 +3,19 @@
 use tollgate_core::{Receipt, Source};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::Key;
-use tollgate_testkit::redis::Server;
+use tollgate_testkit::redis::{Flavour, Server};
 
 use super::*;
 
 /// E3: the only form of a decision in Redis that may be called exact.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e03_many_callers_at_many_nodes_pass_exactly_as_often_as_allowed() {
-    let server = Server::start();
+    for flavour in Flavour::ALL {
+        exactly_as_often_as_allowed(&Server::of(flavour)).await;
+    }
+}
+
+async fn exactly_as_often_as_allowed(server: &Server) {
     let limit = charge(1, 1, window(100));
     let mut callers = Vec::new();
     for _ in 0..4 {

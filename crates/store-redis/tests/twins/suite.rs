@@ -7,7 +7,7 @@ use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::script::{Answer, Question};
-use tollgate_testkit::redis::{Client, Server};
+use tollgate_testkit::redis::{Client, Flavour, Server};
 use tollgate_testkit::subject::InRedis;
 use tollgate_testkit::suite::{self, Fixture};
 
@@ -59,8 +59,17 @@ impl Fixture for Scripts {
 }
 
 #[tokio::test]
-async fn the_scripts_pass_the_suite() {
-    let server = Server::start();
+async fn the_scripts_pass_the_suite_on_redis() {
+    pass(Flavour::Redis).await;
+}
+
+#[tokio::test]
+async fn the_scripts_pass_the_suite_on_valkey() {
+    pass(Flavour::Valkey).await;
+}
+
+async fn pass(flavour: Flavour) {
+    let server = Server::of(flavour);
     suite::run(async || Scripts {
         subject: Mutex::new(InRedis::connect(server.port())),
         client: Mutex::new(server.client()),
