@@ -66,6 +66,12 @@ impl Keys {
         &self.secret // the sealer derives its own
     }
 
+    /// Tells whether two secrets are the same, and nothing else about them: 128 bits of a digest under the secret.
+    pub(crate) fn fingerprint(&self) -> String {
+        let [a, b, ..] = self.derive("fingerprint");
+        format!("{a:016x}{b:016x}")
+    }
+
     fn digests(&self, name: &str) -> Secret {
         let [a, b, ..] = self.derive(name);
         Secret::new((u128::from(a) | u128::from(b) << 64).to_le_bytes())

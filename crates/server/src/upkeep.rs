@@ -14,6 +14,7 @@ use tollgate_store::Store;
 use tracing::{error, info};
 
 use crate::api::Shared;
+use crate::backend::Agreement;
 use crate::config::Config;
 use crate::feed::Reloader;
 use crate::net::tls::Tls;
@@ -51,7 +52,7 @@ impl Upkeep {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stamps = self.stamps();
-        let quiet = Quiet::new(1);
+        let quiet = Quiet::by_the_minute();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
@@ -74,15 +75,20 @@ impl Upkeep {
     }
 
     async fn agree(&self, quiet: &Quiet) {
-        if self.shared.engine.store().agrees().await {
-            return;
-        }
-        if let Some(unsaid) = quiet.admit("secret") {
-            error!(
-                unsaid,
+        let what = match self.shared.engine.store().agree().await {
+            Agreement::Together => return,
+            Agreement::Replaced => {
                 "the store has another secret than this node: nodes that started after it lost its data count apart; \
                  restart this one, and give all nodes the same secret_file so that it does not happen again"
-            );
+            }
+            Agreement::Apart => {
+                "other nodes use this store with another secret: they and this one use different keys, and every limit \
+                 holds once per secret; give all nodes the same secret_file, or none of them one, and restart those \
+                 that differ (during a rotation this ends a minute after the last node with the old secret)"
+            }
+        };
+        if let Some(unsaid) = quiet.admit("secret") {
+            error!(unsaid, "{what}");
         }
     }
 

@@ -9,6 +9,7 @@ mod connection;
 pub mod estimate;
 pub mod failure;
 mod figures;
+mod fingerprint;
 mod group;
 mod info;
 pub mod key;

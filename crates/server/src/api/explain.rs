@@ -1,5 +1,7 @@
 //! `/v1/explain`: what every rule makes of a request. Nothing is charged.
 
+use tollgate_store::Store;
+
 use super::refuse::{self, refuse, refuse_body, say};
 use super::{Shared, read};
 use crate::Reply;
@@ -28,7 +30,8 @@ pub(super) async fn explain(shared: &Shared, body: &[u8], reply: &mut Reply) {
             Err(error) => return problem(&Problem::from(&error), reply),
         };
         let before = shared.engine.look(&request.cost(0)).await;
-        let case = Case { before, decision: shared.engine.look(&request).await };
+        let decision = shared.engine.look(&request).await;
+        let case = Case { before, decision, shared: shared.engine.store().is_shared() };
         say(200, &case.json(&explanations, STRANGERS_MAX).to_string(), reply);
         if [&case.before, &case.decision].iter().all(|decision| decision.generation() == pinned.number) {
             return;

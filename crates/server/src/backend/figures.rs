@@ -5,14 +5,16 @@ use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::stats::Distribution as Counted;
 use tollgate_store_redis::{Health, PrimaryStats, RedisStats, RedisStore, SlotFigures};
 
+use super::Agreement;
 use crate::telemetry::{Distribution, OwnFigures, ShardFigures, ShardState, StoreFigures};
 
-pub(super) fn of(fleet: &Fleet<RedisStore>) -> StoreFigures {
+pub(super) fn of(fleet: &Fleet<RedisStore>, agreement: Agreement) -> StoreFigures {
     let RedisStats { slots, primaries, .. } = fleet.inner().stats();
     let SlotFigures { overflowed, split, undone, overcharged } = slots;
     let shards = primaries.into_iter().map(shard).collect();
     let (nodes, own) = (fleet.nodes(), own(&fleet.stats()));
-    StoreFigures { shards, nodes, overflowed, split, undone, overcharged, own }
+    let secret_mismatch = agreement != Agreement::Together;
+    StoreFigures { shards, nodes, secret_mismatch, overflowed, split, undone, overcharged, own }
 }
 
 pub(super) fn state(phase: Phase) -> ShardState {

@@ -3,6 +3,7 @@
 //! The only place that knows which. Two alternatives that are both known make an enum, not a trait object: the path of a
 //! decision in memory stays free of boxes.
 
+mod agree;
 mod figures;
 mod open;
 mod probe;
@@ -14,6 +15,8 @@ use tollgate_core::{Charge, Clock, Receipt, Span};
 use tollgate_store::{Fleet, Memory, MemoryConfig, MemoryStats, Outcomes, Store, StoreError, Taken};
 use tollgate_store_redis::RedisStore;
 
+use agree::Accord;
+pub use agree::Agreement;
 pub use open::redis_config;
 pub(crate) use open::{Opened, open};
 pub use probe::{Probe, Probed};
@@ -30,20 +33,17 @@ pub enum Backend {
 }
 
 /// This node of a fleet.
-#[derive(Debug)]
 pub struct Node {
     /// The servers that all nodes share, with what this one may decide by itself in front.
     fleet: Fleet<RedisStore>,
-    /// The secret, if it came from the store.
-    secret: Option<Agreed>,
+    /// Whether the others use the same secret.
+    accord: Accord,
+    clock: Arc<dyn Clock>,
 }
 
-/// A secret that nodes agreed on through their store; never printed.
-struct Agreed([u8; 16]);
-
-impl fmt::Debug for Agreed {
+impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Agreed(…)")
+        f.debug_struct("Node").field("fleet", &self.fleet).field("accord", &self.accord).finish_non_exhaustive()
     }
 }
 
@@ -60,13 +60,13 @@ impl Backend {
         }
     }
 
-    /// Sees to it that nodes that start later find the secret of this one, although the store may have lost it. False if
-    /// they find another: they and we do not count together.
-    pub async fn agrees(&self) -> bool {
-        let Backend::Shared(node) = self else { return true };
-        let Some(Agreed(own)) = node.secret else { return true };
-        let kept = node.fleet.inner().agree_on(own).await;
-        kept.is_err() || kept == Ok(own) // a store that is away says nothing
+    /// Sees to it that nodes that start later find the secret of this one, although the store may have lost it, and
+    /// that all of them use the same. If they do not, they and we do not count together.
+    pub async fn agree(&self) -> Agreement {
+        match self {
+            Backend::Memory(_) => Agreement::Together,
+            Backend::Shared(node) => node.accord.check(node.fleet.inner(), &*node.clock).await,
+        }
     }
 
     /// Drops a few buckets that equal unused ones; worth calling every second.
@@ -96,7 +96,7 @@ impl Backend {
     pub fn figures(&self) -> Option<StoreFigures> {
         match self {
             Backend::Memory(_) => None,
-            Backend::Shared(node) => Some(figures::of(&node.fleet)),
+            Backend::Shared(node) => Some(figures::of(&node.fleet, node.accord.agreement())),
         }
     }
 }

@@ -14,7 +14,7 @@ use tollgate_store_redis::check::Level;
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, RedisStore, StoreUrl, check};
 use tracing::{debug, error, info, warn};
 
-use super::{Agreed, Backend, Node};
+use super::{Accord, Backend, Node};
 use crate::config::{Config, StorePlace, StoreSettings};
 use crate::keys::{self, Keys};
 
@@ -50,7 +50,14 @@ pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Opene
             let why = if problems.is_empty() { why } else { problems };
             match own {
                 Some(_) => {
-                    error!(store = %url, why, "cannot reach the store: started without it, limits are kept by policy")
+                    error!(store = %url, why, "cannot reach the store: started without it, limits are kept by policy");
+                    if config.store.nodes.is_none() {
+                        warn!(
+                            "this node has heard of no others yet, so until the store is back it falls back to whole \
+                             limits, and each other node that starts now does too; set `nodes` to how many there are, \
+                             and each keeps its share"
+                        );
+                    }
                 }
                 None => bail!(
                     "cannot reach the store {url}: {why}. Start it, or correct `store`; to start without it, give all \
@@ -66,7 +73,7 @@ pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Opene
             let secret = store.secret().await;
             let secret =
                 secret.map_err(|error| anyhow!("cannot get the secret of the nodes from the store {url}: {error}"))?;
-            (Keys::of(&secret), Some(Agreed(secret)))
+            (Keys::of(&secret), Some(secret))
         }
     };
     let StoreSettings { deny_cache_ttl, lease_ttl, async_interval, nodes, .. } = config.store;
@@ -79,7 +86,8 @@ pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Opene
     };
     info!(store = %url, "buckets are shared");
     let fleet = Fleet::new(store, fleet, clock.clone());
-    Ok(Opened { backend: Backend::Shared(Box::new(Node { fleet, secret })), keys, clock })
+    let node = Node { fleet, accord: Accord::new(&keys, secret), clock: clock.clone() };
+    Ok(Opened { backend: Backend::Shared(Box::new(node)), keys, clock })
 }
 
 impl Opened {

@@ -6,7 +6,7 @@ mod effective;
 pub use effective::{effective_json, limit_json};
 
 use serde_json::{Map, Value, json};
-use tollgate_core::Wait;
+use tollgate_core::{Sharing, Wait};
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::{Explanation, RuleId, Standing};
 use tollgate_store_redis::key::Key;
@@ -20,6 +20,8 @@ pub struct Case {
     pub before: Decision,
     /// What was, or would be, decided.
     pub decision: Decision,
+    /// Buckets are in a store that others can look into, under the keys that are told.
+    pub shared: bool,
 }
 
 impl Case {
@@ -47,9 +49,11 @@ impl Case {
         fields.insert("because".to_owned(), why_not(&explanation.standing).into());
         if let Standing::Applies { charge, overridden } = &explanation.standing {
             fields.insert("bucket".to_owned(), charge.bucket.to_string().into());
-            let key = Key::of(charge);
-            fields.insert("store_key".to_owned(), key.to_string().into());
-            fields.insert("slot".to_owned(), key.slot().into());
+            if self.shared && charge.sharing != Sharing::Local {
+                let key = Key::of(charge);
+                fields.insert("store_key".to_owned(), key.to_string().into());
+                fields.insert("slot".to_owned(), key.slot().into());
+            }
             fields.insert("overridden".to_owned(), (*overridden).into());
             fields.insert("charged".to_owned(), charge.ask.cost().into());
             let limit = rule.spec.limit.as_ref().map(|spec| limit_json(spec, &charge.limit));

@@ -13,6 +13,8 @@ pub struct StoreFigures {
     pub shards: Vec<ShardFigures>,
     /// Nodes that share the buckets, as far as is known.
     pub nodes: Option<u64>,
+    /// Other nodes use the store with another secret: they and this one count apart.
+    pub secret_mismatch: bool,
     /// Charges that went to an overflow bucket, because their namespace had made too many buckets.
     pub overflowed: u64,
     /// Requests that one slot refused after another had charged them.
@@ -189,6 +191,11 @@ impl StoreFigures {
         if let Some(nodes) = self.nodes {
             page.gauge("tollgate_fleet_nodes", "Nodes that share the limits", nodes)?;
         }
+        page.gauge(
+            "tollgate_fleet_secret_mismatch",
+            "1 if other nodes use the store with another secret and count apart",
+            u64::from(self.secret_mismatch),
+        )?;
         page.counter("tollgate_overflow", "Charges to an overflow bucket for want of room", self.overflowed)?;
         page.counter("tollgate_store_split", "Requests refused by one slot after another had charged", self.split)?;
         page.counter("tollgate_store_undone", "Charges given back for a refusal by another slot", self.undone)?;
@@ -260,6 +267,7 @@ mod tests {
         let figures = StoreFigures {
             shards: vec![shard("a:1", ShardState::Up, 100), shard("b:2", ShardState::Down, 200)],
             nodes: Some(4),
+            secret_mismatch: true,
             overflowed: 1,
             split: 2,
             undone: 3,
@@ -293,6 +301,7 @@ mod tests {
             "tollgate_store_clock_steps_total{shard=\"0\"} 107",
             "tollgate_redis_waiting{shard=\"0\"} 108",
             "tollgate_fleet_nodes 4",
+            "tollgate_fleet_secret_mismatch 1",
             "tollgate_overflow_total 1",
             "tollgate_store_split_total 2",
             "tollgate_store_undone_total 3",

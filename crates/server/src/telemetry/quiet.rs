@@ -27,6 +27,11 @@ impl Quiet {
         Quiet { most, period: Duration::from_secs(10), kinds: Mutex::default() }
     }
 
+    /// Once in a minute: for what stays as it is until somebody does something.
+    pub fn by_the_minute() -> Quiet {
+        Quiet { period: Duration::from_secs(60), ..Quiet::new(1) }
+    }
+
     /// Whether to say it: `Some` with the number of those left out since it was last said, to be told along.
     pub fn admit(&self, kind: &'static str) -> Option<u64> {
         let now = Instant::now();

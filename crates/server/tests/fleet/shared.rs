@@ -166,6 +166,13 @@ async fn explain_names_the_key_in_the_store() {
     assert_eq!((&other["used_before"], &other["consistency"]), (&1.into(), &"exact".into()));
     let key = one["store_key"].as_str().expect("a key");
     assert_eq!(redis.client().number(&["EXISTS", key]), 1, "{key}");
+    let own = here.post("/v1/explain", r#"{"client_key":"user:1","tier":"own"}"#).await.json();
+    let own =
+        own["rules"].as_array().expect("a list").iter().find(|rule| rule["applies"] == true).expect("one").clone();
+    assert!(own["bucket"].is_string() && own.get("store_key").is_none(), "a share is in no store: {own}");
+    let alone = Rig::start(RULES).post("/v1/explain", body).await.json();
+    let rule = &alone["rules"][0];
+    assert!(rule["bucket"].is_string() && rule.get("store_key").is_none(), "no store, no key in it: {rule}");
 }
 
 #[tokio::test]

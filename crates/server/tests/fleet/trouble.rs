@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 use tollgate_server::config::StoreSettings;
 use tollgate_testkit::redis::Server;
 
+use crate::log::Log;
 use crate::node::{node, store};
 use crate::rig::{Rig, call};
 
@@ -126,6 +127,78 @@ async fn nodes_that_start_after_the_data_was_lost_count_with_the_others() {
     let key = |explained: Value| explained["rules"][0]["store_key"].clone();
     let (one, other) = (old.post("/v1/explain", LOCAL).await.json(), new.post("/v1/explain", LOCAL).await.json());
     assert_eq!(key(one), key(other));
+}
+
+fn with_secret(url: &str, secret: Option<&str>) -> impl Future<Output = Rig> {
+    let (store, secret) = (store(url), secret.map(ToOwned::to_owned));
+    Rig::open(RULES, move |config, dir| {
+        config.store = store;
+        config.secret_file = secret.map(|text| {
+            let file = dir.join("secret");
+            std::fs::write(&file, text).expect("a file");
+            file
+        });
+    })
+}
+
+async fn until_mismatch(rig: &Rig, expected: f64) {
+    let start = Instant::now();
+    while rig.figure("tollgate_fleet_secret_mismatch").await != expected {
+        assert!(start.elapsed() < Duration::from_secs(20), "the gauge is not {expected}");
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Nodes with different secrets share nothing, however well the store works: that is told, to logs and metrics.
+#[tokio::test]
+async fn nodes_with_different_secrets_are_told_that_they_count_apart() {
+    let log = Log::listen();
+    for (first, second) in
+        [(Some("one secret of 16 bytes"), Some("another, just as long")), (Some("a file's only"), None)]
+    {
+        let first = first.map(|text| format!("{text}, and more"));
+        let redis = Server::start();
+        let old = with_secret(&redis.url(), first.as_deref()).await;
+        let fingerprint = || redis.client().call(&["GET", "tg:{AAA}fingerprint"]).text().map(<[u8]>::to_vec);
+        let start = Instant::now();
+        while fingerprint().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(20), "no fingerprint");
+            sleep(Duration::from_millis(20)).await;
+        }
+        let ttl = redis.client().number(&["PTTL", "tg:{AAA}fingerprint"]);
+        assert!((1..=60_000).contains(&ttl), "goes by itself: {ttl}");
+        let twin = with_secret(&redis.url(), first.as_deref()).await;
+        let other = with_secret(&redis.url(), second).await;
+        until_mismatch(&other, 1.0).await;
+        for agreeing in [&old, &twin] {
+            assert_eq!(agreeing.figure("tollgate_fleet_secret_mismatch").await, 0.0);
+        }
+        let said = log.count("with another secret: they and this one use different keys");
+        assert_eq!(said, 1, "once, then every minute");
+        log.clear();
+        redis.client().succeed(&["DEL", "tg:{AAA}fingerprint"]); // as if nobody had refreshed it for a minute
+        until_mismatch(&other, 0.0).await;
+    }
+}
+
+/// It does not know its share, because nobody told it how many share: whoever runs it is told what to do.
+#[tokio::test]
+async fn a_node_that_starts_alone_in_the_dark_says_that_it_keeps_whole_limits() {
+    let mut redis = Server::start();
+    redis.kill();
+    for (nodes, warned) in [(None, 1), (Some(4), 0)] {
+        let log = Log::listen();
+        let url = redis.url();
+        let rig = Rig::open(RULES, |config, dir| {
+            let secret = dir.join("secret");
+            std::fs::write(&secret, "0123456789abcdef0123456789abcdef").expect("a file");
+            config.store = StoreSettings { nodes, ..store(&url) };
+            config.secret_file = Some(secret);
+        });
+        let answer = rig.await.check(LOCAL).await;
+        assert_eq!((&answer["mode"], &answer["limit"]), (&"fallback".into(), &(100 / nodes.unwrap_or(1)).into()));
+        assert_eq!(log.count("set `nodes`"), warned);
+    }
 }
 
 #[tokio::test]

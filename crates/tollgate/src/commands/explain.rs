@@ -49,9 +49,9 @@ pub struct Question {
 const HELP: &str = r#"Tells of every rule whether it applies or which condition fails, its key and
 bucket, its limit with all defaults filled in, the state of the bucket and the
 outcome; then the decision. Nothing is charged. A server explains what it has
-counted until now, so --at and --after go with --rules only. `store` is the key
-of the bucket in Redis and its slot in a cluster; buckets and keys of a server
-are made with its secret, and differ from those of --rules.
+counted until now, so --at and --after go with --rules only. Of a fleet's server
+`store` is the key of the bucket in Redis and its slot in a cluster. Buckets of
+a server are made with its secret, and differ from those of --rules.
 
 Examples:
   Why does the server refuse this?
@@ -114,7 +114,7 @@ pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Ex
         let _ = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot(number)))?;
     }
     let asked = request.ask(&loaded.file.namespace, &custom, slot(question.after));
-    let case = Case { before: decide(&engine, &asked.peek())?, decision: decide(&engine, &asked)? };
+    let case = Case { before: decide(&engine, &asked.peek())?, decision: decide(&engine, &asked)?, shared: false };
     let pinned = engine.rules();
     let explanations = pinned.rules.explain(&asked, clock.now()).map_err(|error| unreadable(&error))?;
     let explained = case.json(&explanations, usize::MAX);

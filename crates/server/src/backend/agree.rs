@@ -1,0 +1,79 @@
+//! Whether this node and the others make their keys with the same secret: if not, every limit holds once per secret.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tollgate_core::{Clock, Time};
+use tollgate_store_redis::RedisStore;
+
+use crate::keys::Keys;
+
+/// The secret of this node, as far as others have to agree with it; never printed.
+pub(crate) struct Accord {
+    /// The secret, if it came from the store.
+    kept: Option<[u8; 16]>,
+    /// What tells whether secrets are the same, and nothing else about them.
+    fingerprint: String,
+    /// When fingerprints are compared again, in nanoseconds.
+    next: AtomicU64,
+    /// Another fingerprint was found.
+    apart: AtomicBool,
+    /// Another secret was found where the own came from.
+    replaced: AtomicBool,
+}
+
+/// How this node stands to the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// They count together, as far as is known.
+    Together,
+    /// The store lost the secret, and somebody who did not know it made another.
+    Replaced,
+    /// Other nodes use the store with another secret.
+    Apart,
+}
+
+impl Accord {
+    pub(crate) fn new(keys: &Keys, kept: Option<[u8; 16]>) -> Accord {
+        let fingerprint = keys.fingerprint();
+        let (apart, replaced) = (AtomicBool::new(false), AtomicBool::new(false));
+        Accord { kept, fingerprint, next: AtomicU64::new(0), apart, replaced }
+    }
+
+    /// Puts back what the store may have lost, and compares; worth calling every second. A store that is away says
+    /// nothing new.
+    pub(crate) async fn check(&self, store: &RedisStore, clock: &dyn Clock) -> Agreement {
+        if let Some(own) = self.kept
+            && let Ok(found) = store.agree_on(own).await
+        {
+            self.replaced.store(found != own, Ordering::Relaxed);
+        }
+        let now = clock.now();
+        if now >= Time::from_nanos(self.next.load(Ordering::Relaxed))
+            && let Ok(same) = store.has_fingerprint(&self.fingerprint).await
+        {
+            self.apart.store(!same, Ordering::Relaxed);
+            // Who disagrees looks again soon: it may be over.
+            let next = if same { now.after(RedisStore::FINGERPRINT_EVERY) } else { now };
+            self.next.store(next.nanos(), Ordering::Relaxed);
+        }
+        self.agreement()
+    }
+
+    /// What the last check found.
+    pub(crate) fn agreement(&self) -> Agreement {
+        if self.replaced.load(Ordering::Relaxed) {
+            return Agreement::Replaced;
+        }
+        match self.apart.load(Ordering::Relaxed) {
+            true => Agreement::Apart,
+            false => Agreement::Together,
+        }
+    }
+}
+
+impl fmt::Debug for Accord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Accord").field(&self.agreement()).finish()
+    }
+}
