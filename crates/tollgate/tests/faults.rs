@@ -102,7 +102,7 @@ fn apart(nodes: usize) -> Lab {
 #[test]
 fn the_lab_finds_nothing_wrong_with_one_node() {
     let mut lab = apart(1);
-    lab.expect_alive(1);
+    lab.expect_alive();
     let outcome = lab.conclude();
     assert_eq!(outcome.broken, [""; 0]);
     assert!(outcome.admitted > 0 && outcome.admitted <= outcome.bound && outcome.decisions > 500, "{outcome:?}");

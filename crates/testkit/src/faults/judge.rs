@@ -24,10 +24,19 @@ impl Lab {
         self.notes.extend(notes);
     }
 
-    /// Checks that keys that were hammered are admitted again within so many windows, or refused by policy.
-    pub fn expect_alive(&mut self, windows: u32) {
+    /// Checks that keys that were hammered are admitted again within a window, or refused by policy.
+    pub fn expect_alive(&mut self) {
+        self.expect_admitted(span);
+    }
+
+    /// The same after the store's clock has stepped, which may lock a key for as long as P20 says and no longer.
+    pub fn expect_unlocked(&mut self) {
+        self.expect_admitted(|limit| span(limit).and(limit.lock_max()).map(Duration::from_nanos));
+    }
+
+    fn expect_admitted(&mut self, within: impl Fn(&Config) -> Option<Duration>) {
         let Some(node) = (0..self.nodes.len()).find(|node| self.nodes[*node].is_alive()) else { return };
-        let spans = self.rules.iter().filter_map(|rule| Some((rule.name, span(&rule.limit)? * windows + GRACE)));
+        let spans = self.rules.iter().filter_map(|rule| Some((rule.name, within(&rule.limit)? + GRACE)));
         let (mut waiting, watch): (Vec<_>, _) = (spans.collect(), Watch::start());
         while !waiting.is_empty() {
             waiting.retain(|(rule, within)| {

@@ -37,7 +37,7 @@ fn stepped(mut lab: Lab, steps: &[i64]) -> Outcome {
         lab.pause(700);
         lab.stop(load);
         // No key is blocked longer than P20 says, and what is told about it is true.
-        lab.expect_alive(3);
+        lab.expect_unlocked();
         lab.expect_truth();
     }
     // Leaves the log to those whose clock ran once through every hour: the store was in several.
@@ -60,7 +60,7 @@ pub fn apart(mut lab: Lab) -> Outcome {
     lab.pause(1000);
     lab.stop(load);
     lab.expect_quick(from, to);
-    lab.expect_alive(3);
+    lab.expect_unlocked();
     lab.store_time_is_one = false;
     lab.conclude()
 }

@@ -60,7 +60,7 @@ pub fn primary_killed(mut lab: Lab) -> Outcome {
     lab.expect(untouched >= KEYS * 2 / 5, || format!("only {untouched} of {KEYS} keys stayed with the store"));
     lab.remark(format!("{untouched} of {KEYS} keys stayed with the store all the time"));
     lab.expect_quick(from, back);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&ports(&cluster));
     lab.conclude()
 }
@@ -89,7 +89,7 @@ pub fn shard_gone(mut lab: Lab) -> Outcome {
     let asked = lab.modes(down, to).get(&Some(Mode::Store)).copied().unwrap_or(0);
     lab.expect(asked == 0, || format!("{asked} answers of a cluster that is down"));
     lab.expect_quick(from, back);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&ports(&cluster));
     lab.conclude()
 }
@@ -115,7 +115,7 @@ pub fn minority(mut lab: Lab) -> Outcome {
     let asked = lab.modes(from + 2500 * MILLI, to).get(&Some(Mode::Store)).copied().unwrap_or(0);
     lab.expect(asked == 0, || format!("{asked} answers from the minority"));
     lab.expect_quick(from, back);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&ports(&cluster));
     lab.conclude()
 }

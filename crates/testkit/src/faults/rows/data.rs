@@ -21,7 +21,7 @@ pub fn flushed(mut lab: Lab) -> Outcome {
         lab.pause(1200);
     }
     lab.stop(load);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
 }
@@ -48,7 +48,7 @@ pub fn scripts_flushed(mut lab: Lab) -> Outcome {
     lab.expect(evals <= most, || format!("{evals} EVALs after {FLUSHES} flushes, at most {most}"));
     lab.remark(format!("{evals} EVALs after {FLUSHES} flushes"));
     lab.expect_quick(from, to);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
 }
@@ -87,7 +87,7 @@ pub fn loading(mut lab: Lab) -> Outcome {
     lab.pause(700);
     lab.stop(load);
     lab.expect_outage(from, to);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
 }

@@ -70,7 +70,7 @@ fn storm(mut lab: Lab, seconds: u64) -> Outcome {
     let most = 5 + NODES as usize + 5 * storm.forgotten;
     expect_slots(&mut lab, &held, most);
     lab.remark(format!("{:?}", storm.counts));
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[storm.server.port()]);
     lab.conclude()
 }

@@ -30,7 +30,7 @@ fn refused_for_a_while(mut lab: Lab, server: &Server, does: &[&str], undoes: &[&
     lab.pause(500);
     lab.stop(load);
     lab.expect_outage(from, to);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
 }
@@ -70,7 +70,7 @@ pub fn evicting(mut lab: Lab) -> Outcome {
     let load = lab.load(8);
     lab.pause(1000);
     lab.stop(load);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
 }
@@ -89,7 +89,7 @@ pub fn busy(mut lab: Lab) -> Outcome {
     lab.pause(500);
     lab.stop(load);
     lab.expect_outage(from, to);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
 }
@@ -114,7 +114,7 @@ pub fn password_changed(mut lab: Lab) -> Outcome {
     let said: String = lab.nodes.iter().map(|node| node.said()).collect();
     lab.expect(!said.contains(FIRST), || "P30: the password is in the log".to_owned());
     lab.expect_outage(from, to);
-    lab.expect_alive(1);
+    lab.expect_alive();
     client.succeed(&["CONFIG", "SET", "requirepass", ""]);
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
@@ -140,7 +140,7 @@ pub fn too_many_clients(mut lab: Lab) -> Outcome {
     lab.stop(load);
     lab.expect_outage(full, to);
     lab.expect_quick(from, to);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
 }

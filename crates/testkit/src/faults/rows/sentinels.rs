@@ -36,7 +36,7 @@ pub fn failover(mut lab: Lab) -> Outcome {
     let fallen = lab.modes(from, to).get(&Some(Mode::Fallback)).copied().unwrap_or(0);
     lab.expect(fallen > 0, || "nobody was answered by policy during the failover".to_owned());
     lab.expect_quick(from, to);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[sentinels.servers[1].port()]);
     lab.conclude()
 }
@@ -56,7 +56,7 @@ pub fn split_brain(mut lab: Lab) -> Outcome {
     lab.expect(after > before, || "the new primary is not asked".to_owned());
     let to = lab.now();
     lab.expect_quick(from, to);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[sentinels.servers[1].port()]);
     lab.conclude()
 }
@@ -73,7 +73,7 @@ pub fn stale_replica(mut lab: Lab) -> Outcome {
     let to = lab.now();
     lab.stop(load);
     lab.expect_quick(from, to);
-    lab.expect_alive(1);
+    lab.expect_alive();
     lab.expect_ttls(&[sentinels.servers[1].port()]);
     lab.conclude()
 }
