@@ -14,7 +14,7 @@ use tollgate_testkit::faults::{self, Lab, Outcome};
 static QUIET: RwLock<()> = RwLock::new(());
 
 /// Rows that need the machine to themselves.
-const ALONE: &[&str] = &["F4", "F22", "F36", "F57", "F59", "F60", "fleet-short"];
+const ALONE: &[&str] = &["F4", "F22", "F36", "F57", "F60", "fleet-short"];
 
 fn tollgate() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_tollgate"))
@@ -81,7 +81,6 @@ rows! {
     f34_store_clock_ahead "F34"
     f36_node_clocks "F36"
     f57_key_flood "F57"
-    f59_herd "F59"
     f60_rolling_restart "F60"
     fleet_of_five "fleet-short"
 }
