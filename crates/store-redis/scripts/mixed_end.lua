@@ -1,17 +1,3 @@
-      end
-    end
-  end
-  digits = digits + 1
-  if digits == 24 then
-    verdicts = verdicts or {}
-    verdicts[#verdicts + 1], told, digits = told, 0, 0
-  end
-end
-if not verdicts then
-  verdicts = {told}
-elseif digits > 0 then
-  verdicts[#verdicts + 1] = told
-end
 if keys == 1 and A[1] and not held[1] then
   if call('EXISTS', KEYS[1]) > 0 then return {S, N, 'TYPE'} end
 end

@@ -40,6 +40,19 @@ macro_rules! fragment {
     };
 }
 
+/// Finds the window that holds now, if the caller took another for it: two exact divisions.
+macro_rules! window_of_now {
+    () => {
+        concat!(
+            fragment!("here"),
+            fragment!("remainder"),
+            fragment!("here_middle"),
+            fragment!("remainder"),
+            fragment!("here_end"),
+        )
+    };
+}
+
 /// The texts of all scripts on one clock or another; the fragments are the same bytes.
 macro_rules! texts {
     ($clock:literal) => {
@@ -60,7 +73,8 @@ macro_rules! texts {
                 fragment!("arrival_settle"),
                 fragment!("remainder"),
                 fragment!("arrival_settle_end"),
-                fragment!("gcra_end"),
+                "        end\n",
+                fragment!("told"),
                 fragment!("nothing_foreign"),
                 fragment!("gcra_write"),
                 fragment!("arrival_write"),
@@ -82,22 +96,14 @@ macro_rules! texts {
                 fragment!("window_read"),
                 fragment!("window_parse"),
                 fragment!("window_turn"),
-                fragment!("here"),
-                fragment!("remainder"),
-                fragment!("here_middle"),
-                fragment!("remainder"),
-                fragment!("here_end"),
+                window_of_now!(),
                 fragment!("window_turn_end"),
                 fragment!("window_look"),
                 "      elseif kind == 2 then\n",
                 fragment!("window_read"),
                 fragment!("counter_parse"),
                 fragment!("counter_turn"),
-                fragment!("here"),
-                fragment!("remainder"),
-                fragment!("here_middle"),
-                fragment!("remainder"),
-                fragment!("here_end"),
+                window_of_now!(),
                 fragment!("counter_turn_end"),
                 fragment!("counter_look"),
                 "      elseif kind == 3 then\n",
@@ -126,6 +132,7 @@ macro_rules! texts {
                 "        else\n",
                 fragment!("slots_settle"),
                 "        end\n",
+                fragment!("told"),
                 fragment!("mixed_end"),
                 fragment!("nothing_foreign"),
                 fragment!("log_write"),
@@ -144,20 +151,12 @@ macro_rules! texts {
                 fragment!("back_window"),
                 fragment!("window_parse"),
                 fragment!("window_turn"),
-                fragment!("here"),
-                fragment!("remainder"),
-                fragment!("here_middle"),
-                fragment!("remainder"),
-                fragment!("here_end"),
+                window_of_now!(),
                 fragment!("window_turn_end"),
                 fragment!("back_window_end"),
                 fragment!("counter_parse"),
                 fragment!("counter_turn"),
-                fragment!("here"),
-                fragment!("remainder"),
-                fragment!("here_middle"),
-                fragment!("remainder"),
-                fragment!("here_end"),
+                window_of_now!(),
                 fragment!("counter_turn_end"),
                 fragment!("back_counter_end"),
                 fragment!("counter_due"),

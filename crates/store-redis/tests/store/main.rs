@@ -7,10 +7,12 @@ mod one;
 mod sentinel;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tollgate_core::{Ask, Charge, Digest, FixedWindow, Limit, Outcome, Span};
 use tollgate_store::{MonotonicClock, Outcomes, Store, StoreError, Taken};
 use tollgate_store_redis::{RedisConfig, RedisStore};
+use tollgate_testkit::patience;
 
 /// Long enough for a machine that is busy with something else.
 const WITHIN: Span = Span::from_secs(2);
@@ -49,12 +51,6 @@ async fn used(store: &RedisStore, charge: &Charge) -> u64 {
 }
 
 /// Waits for something that happens by itself.
-async fn until(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..2_000 {
-        if holds() {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    panic!("never: {what}");
+fn until(what: &str, holds: impl Fn() -> bool) {
+    tokio::task::block_in_place(|| patience::until(what, Duration::from_secs(30), holds));
 }

@@ -1,19 +1,19 @@
 //! A server that is well: questions, receipts, commands, and how they travel together.
 
+use std::sync::Arc;
+
 use tollgate_core::{Receipt, Span};
 use tollgate_store::StoreErrorKind;
-use tollgate_store_redis::RedisConfig;
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::resp::Value;
 use tollgate_store_redis::script::Answer;
+use tollgate_store_redis::{Primary, RedisConfig};
 use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, now, question, start, take, until, used, warm};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_limit_is_exact_for_many_callers() {
-    let server = Server::start();
-    let primary = warm(config(server.port())).await;
+/// How many of 32 callers with 40 questions each pass.
+async fn admitted_to_many(primary: &Arc<Primary>) -> u32 {
     let callers: Vec<_> = (0..32)
         .map(|_| {
             let primary = primary.clone();
@@ -30,7 +30,14 @@ async fn a_limit_is_exact_for_many_callers() {
     for caller in callers {
         admitted += caller.await.unwrap();
     }
-    assert_eq!(admitted, 100);
+    admitted
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_is_exact_for_many_callers() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    assert_eq!(admitted_to_many(&primary).await, 100);
     let stats = primary.stats();
     assert_eq!(stats.questions, 32 * 40 + 1);
     assert!(stats.script_calls < stats.questions, "what came together was asked together: {stats:?}");
@@ -41,23 +48,7 @@ async fn a_limit_is_exact_for_many_callers() {
 async fn several_connections_share_the_work_and_the_limit() {
     let server = Server::start();
     let primary = warm(RedisConfig { connections: 3, ..config(server.port()) }).await;
-    let callers: Vec<_> = (0..32)
-        .map(|_| {
-            let primary = primary.clone();
-            tokio::spawn(async move {
-                let mut admitted = 0;
-                for _ in 0..40 {
-                    admitted += u32::from(take(&primary, consume(1), PATIENT).await.unwrap());
-                }
-                admitted
-            })
-        })
-        .collect();
-    let mut admitted = 0;
-    for caller in callers {
-        admitted += caller.await.unwrap();
-    }
-    assert_eq!(admitted, 100);
+    assert_eq!(admitted_to_many(&primary).await, 100);
     let clients = server.client().call(&["CLIENT", "LIST"]);
     let clients = String::from_utf8_lossy(clients.text().unwrap()).matches("name=tollgate-node").count();
     assert_eq!(clients, 3);

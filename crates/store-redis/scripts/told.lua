@@ -1,4 +1,3 @@
-        end
       end
     end
   end
