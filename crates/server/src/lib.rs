@@ -15,7 +15,6 @@ pub mod http;
 pub mod net;
 pub mod telemetry;
 
-mod calendar;
 mod door;
 mod keys;
 mod reply;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use tollgate_core::Time;
 
-use crate::calendar;
+use tollgate_rules::datetime;
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`
 pub(super) type Text = [u8; 29];
@@ -29,7 +29,7 @@ fn write(second: u64) -> Text {
     const MONTHS: [&[u8]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
     let (days, rest) = (second / 86_400, second % 86_400);
-    let (year, month, day) = calendar::date(days);
+    let (year, month, day) = datetime::date(days);
     let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";
     let mut put = |at: usize, with: &[u8]| {
         if let Some(place) = text.get_mut(at..at + with.len()) {

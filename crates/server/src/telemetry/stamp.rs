@@ -2,13 +2,13 @@
 
 use tollgate_core::Time;
 
-use crate::calendar;
+use tollgate_rules::datetime;
 
 /// Appends `2026-01-31T23:59:59.999Z`.
 pub(super) fn rfc3339(line: &mut String, time: Time) {
     let millis = time.nanos() / 1_000_000;
     let seconds = millis / 1000;
-    let (year, month, day) = calendar::date(seconds / 86_400);
+    let (year, month, day) = datetime::date(seconds / 86_400);
     let (hour, minute, second, fraction) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60, millis % 1000);
     digits(line, year, 1000);
     for (before, number) in [('-', month), ('-', day), ('T', hour), (':', minute), (':', second)] {

@@ -12,10 +12,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tollgate-rules", &["tollgate-core"]),
     ("tollgate-store", &["tollgate-core"]),
     ("tollgate-store-redis", &["tollgate-core", "tollgate-store"]),
+    ("tollgate-control", &["tollgate-core", "tollgate-rules"]),
     ("tollgate-engine", &["tollgate-core", "tollgate-rules", "tollgate-store"]),
     (
         "tollgate-server",
-        &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-store-redis", "tollgate-engine"],
+        &[
+            "tollgate-core",
+            "tollgate-rules",
+            "tollgate-control",
+            "tollgate-store",
+            "tollgate-store-redis",
+            "tollgate-engine",
+        ],
     ),
     ("tollgate-load", &[]),
     (
@@ -23,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "tollgate-core",
             "tollgate-rules",
+            "tollgate-control",
             "tollgate-store",
             "tollgate-store-redis",
             "tollgate-engine",

@@ -1,0 +1,143 @@
+//! What can be changed, and what came of it.
+
+use serde_json::Value;
+
+use crate::Author;
+use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft};
+
+/// One thing to change. `to: None` deletes it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Edit {
+    /// A rule.
+    Rule {
+        /// Whose.
+        namespace: String,
+        /// Which.
+        rule_id: String,
+        /// What it shall be.
+        to: Option<RuleDraft>,
+        /// What must be true of it before.
+        expect: Expect,
+    },
+    /// An override.
+    Override {
+        /// Whose.
+        namespace: String,
+        /// Which.
+        override_id: String,
+        /// What it shall be.
+        to: Option<OverrideDraft>,
+        /// What must be true of it before.
+        expect: Expect,
+    },
+    /// What is known of a client.
+    Client {
+        /// Whose.
+        namespace: String,
+        /// Which.
+        client_key: String,
+        /// What it shall be.
+        to: Option<ClientDraft>,
+        /// What must be true of it before.
+        expect: Expect,
+    },
+    /// How a namespace reads requests.
+    Namespace {
+        /// Which.
+        namespace: String,
+        /// What it shall be; `None` for the defaults.
+        to: Option<NamespaceDraft>,
+    },
+}
+
+/// What must be true before an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing: it is made or replaced.
+    Anything,
+    /// It is not there yet; otherwise [`Conflict`](crate::Error::Conflict).
+    Absent,
+    /// It is there; otherwise [`NotFound`](crate::Error::NotFound).
+    Present,
+    /// It is there in this version; otherwise [`Stale`](crate::Error::Stale).
+    Version(i64),
+}
+
+/// How edits are to be applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Order {
+    /// The edits, in their order.
+    pub edits: Vec<Edit>,
+    /// Who wants them.
+    pub author: Author,
+    /// What it is for: `create`, `update`, `import`, `rollback to 12`, … for people who read the audit.
+    pub action: String,
+    /// Do everything but commit.
+    pub dry_run: bool,
+    /// A key under which the answer is kept for a day: the same order again changes nothing and is answered alike.
+    pub idempotency_key: Option<String>,
+}
+
+/// What was changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// The generation that the changes are; the present one if nothing changed or nothing was committed.
+    pub generation: i64,
+    /// Everything that changed, cascades included; edits that change nothing are left out.
+    pub changes: Vec<Change>,
+    /// True if it had been applied before, under the same idempotency key.
+    pub replayed: bool,
+}
+
+/// One thing that changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// Whose.
+    pub namespace: String,
+    /// Its id.
+    pub id: String,
+    /// The record before, as [`json`](crate::record) shows it; `None` if it was made.
+    pub before: Option<Value>,
+    /// The record after; `None` if it was deleted.
+    pub after: Option<Value>,
+}
+
+/// Kinds of things that have an audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A rule.
+    Rule,
+    /// An override.
+    Override,
+    /// A client.
+    Client,
+    /// Settings of a namespace.
+    Namespace,
+    /// A token.
+    Token,
+    /// The switch between off, shadow and enforce.
+    Mode,
+    /// Everything: somebody changed tables by hand and asks all nodes to read them anew.
+    Everything,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 7] =
+        [Kind::Rule, Kind::Override, Kind::Client, Kind::Namespace, Kind::Token, Kind::Mode, Kind::Everything];
+
+    /// Its name in rows and answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Rule => "rule",
+            Kind::Override => "override",
+            Kind::Client => "client",
+            Kind::Namespace => "namespace",
+            Kind::Token => "token",
+            Kind::Mode => "mode",
+            Kind::Everything => "everything",
+        }
+    }
+}

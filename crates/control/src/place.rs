@@ -1,0 +1,73 @@
+//! Where the database is.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A database, as the setting `db` names it.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A file of SQLite, made if it is not there.
+    Sqlite(PathBuf),
+    /// A PostgreSQL server.
+    Postgres(String),
+}
+
+impl Place {
+    /// Reads `sqlite:PATH` or `postgres://…`; an error says what would be right.
+    pub fn parse(text: &str) -> Result<Place, String> {
+        if let Some(path) = text.strip_prefix("sqlite:").map(|path| path.strip_prefix("//").unwrap_or(path)) {
+            return match path {
+                "" => Err("sqlite: needs a file, such as sqlite:/var/lib/tollgate/tollgate.db".to_owned()),
+                path => Ok(Place::Sqlite(path.into())),
+            };
+        }
+        match text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            true => Ok(Place::Postgres(text.to_owned())),
+            false => Err("write sqlite:PATH or postgres://USER@HOST/DATABASE".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    /// Without a password: this ends up in logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Place::Postgres(url) => {
+                let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
+                let rest = rest.split(['?', '#']).next().unwrap_or_default();
+                let (user, host) = rest.rsplit_once('@').map_or(("", rest), |(user, host)| (user, host));
+                match user.split(':').next().unwrap_or_default() {
+                    "" => write!(f, "{scheme}://{host}"),
+                    user => write!(f, "{scheme}://{user}@{host}"),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Place({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (text, shown) in [
+            ("sqlite:a/b.db", "sqlite:a/b.db"),
+            ("sqlite:///var/x.db", "sqlite:/var/x.db"),
+            ("postgres://me:s3cr%40t@db:5432/limits?sslmode=require&password=x", "postgres://me@db:5432/limits"),
+            ("postgresql://db/limits", "postgresql://db/limits"),
+            ("postgres://me:a@b@db/limits", "postgres://me@db/limits"),
+        ] {
+            assert_eq!(Place::parse(text).unwrap().to_string(), shown);
+            assert!(!format!("{:?}", Place::parse(text)).contains("s3cr"));
+        }
+        assert!(Place::parse("mysql://db").unwrap_err().contains("sqlite:PATH"));
+    }
+}

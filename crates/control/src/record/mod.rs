@@ -1,0 +1,14 @@
+//! The records of the control plane, as they are read and as they are to be written.
+//!
+//! A *draft* is what somebody wants to be written, already valid by itself. A *record* is what a row says, with its
+//! version and its times. A rule's `document` is the same map that a rules file would hold under `rules:`, as JSON.
+
+mod client;
+mod overriding;
+mod rule;
+mod token;
+
+pub use client::{ClientDraft, ClientRecord, NamespaceDraft};
+pub use overriding::{OverrideDraft, OverrideRecord};
+pub use rule::{RuleDraft, RuleRecord};
+pub use token::{Role, TokenRecord};

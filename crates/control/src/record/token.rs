@@ -1,0 +1,68 @@
+//! Tokens of those who use the admin API.
+
+use std::fmt;
+
+use crate::Instant;
+
+/// What somebody may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Read, without raw client keys.
+    Viewer,
+    /// Also change rules, overrides and clients.
+    Operator,
+    /// Also tokens, settings and the mode.
+    Admin,
+}
+
+impl Role {
+    /// Every role, the weakest first.
+    pub const ALL: [Role; 3] = [Role::Viewer, Role::Operator, Role::Admin];
+
+    /// Its name in rows and answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Viewer => "viewer",
+            Role::Operator => "operator",
+            Role::Admin => "admin",
+        }
+    }
+
+    /// The role of that name.
+    pub fn named(name: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
+/// A token as it is stored: `tg_<token_id>_<secret>`, of which only a hash is kept.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenRecord {
+    /// Its public half.
+    pub token_id: String,
+    /// For people.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// In which namespaces; `None` for all.
+    pub namespaces: Option<Vec<String>>,
+    /// SHA-256 of the secret half.
+    pub hash: [u8; 32],
+    /// When it was made.
+    pub created_at: Instant,
+    /// Who made it: a token's id.
+    pub created_by: String,
+    /// First instant it opens nothing any more.
+    pub expires_at: Option<Instant>,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<Instant>,
+}
+
+impl fmt::Debug for TokenRecord {
+    /// Without the hash: logs are read by many.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenRecord")
+            .field("token_id", &self.token_id)
+            .field("role", &self.role)
+            .finish_non_exhaustive()
+    }
+}
