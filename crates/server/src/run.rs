@@ -18,7 +18,7 @@ use crate::api::{Api, IN_BATCHES_MAX, Route, Settlements, Shared, Surface};
 use crate::backend::{self, Backend, Opened, Probe};
 use crate::config::{Config, StorePlace, StoreSettings};
 use crate::door::Door;
-use crate::feed::{Apply, FeedError, Following, Mark, Pace, Reloader, Source};
+use crate::feed::{Apply, FeedError, Following, Mark, Pace, Reloader, Source, Written};
 use crate::http::Ground;
 use crate::keys::{self, Keys};
 use crate::net::tls::Tls;
@@ -247,7 +247,7 @@ fn load(config: &Config, keys: &Keys) -> Result<(RuleSet, Option<(Source, Mark)>
     let name = path.display().to_string();
     let source = Source { path, options: keys.compile_options() };
     match source.load() {
-        Ok(loaded) => Ok((loaded.rules, Some((source, loaded.mark)))),
+        Ok(loaded) => Ok((loaded.written.rules, Some((source, loaded.mark)))),
         Err(FeedError::Invalid(report)) => Err(anyhow::Error::new(*report)),
         Err(error) => bail!("cannot read {name}: {error}"),
     }
@@ -255,8 +255,8 @@ fn load(config: &Config, keys: &Keys) -> Result<(RuleSet, Option<(Source, Mark)>
 
 /// What becomes of rules that are read anew.
 fn apply(engine: Arc<Engine<Backend>>, metrics: Arc<Metrics>) -> Apply {
-    Arc::new(move |rules: RuleSet| {
-        let generation = engine.swap_rules(rules);
+    Arc::new(move |written: Written| {
+        let generation = engine.swap_rules(written.rules);
         metrics.adopt(&engine.rules());
         generation
     })
