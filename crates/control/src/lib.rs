@@ -17,6 +17,7 @@ mod instant;
 mod page;
 mod place;
 pub mod record;
+mod secret;
 
 pub use author::Author;
 pub use control::{

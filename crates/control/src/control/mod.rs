@@ -1,6 +1,7 @@
 //! Everything that can be asked of the database. One file per kind of question.
 
 mod audit;
+mod behind;
 mod clients;
 mod edits;
 mod mode;
