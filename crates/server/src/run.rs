@@ -141,7 +141,7 @@ impl Server {
             };
             let (limits, clock) = (config.net, shared.clock.clone());
             let ground = Ground { limits, drain: drain.clone(), clock, transit: transit.clone() };
-            let door = Door::new(Api::new(surface, shared.clone()), tls, ground);
+            let door = Door::new(Api::new(surface, shared.clone()), shared.metrics.clone(), tls, ground);
             tokio::spawn(accept(listener, guests, drain, door));
         }
         let patience = config.net.drain_timeout;
