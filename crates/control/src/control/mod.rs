@@ -4,6 +4,8 @@ mod audit;
 mod behind;
 mod clients;
 mod edits;
+mod history;
+mod listing;
 mod mode;
 mod overrides;
 mod rules;
