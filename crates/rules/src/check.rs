@@ -9,9 +9,9 @@ mod limit;
 use std::ops::RangeInclusive;
 
 use crate::problem::{Problem, quote};
-use crate::spec::{Algorithm, Consistency, LimitSpec, Mode, OverrideSpec, Place, RuleFile, RuleSpec};
+use crate::spec::{Algorithm, ClientSpec, Consistency, LimitSpec, Mode, OverrideSpec, Place, RuleFile, RuleSpec};
 
-pub(crate) use across::across;
+pub use across::across;
 
 /// Most units per window.
 pub const REQUESTS_MAX: u64 = 1 << 53;
@@ -34,18 +34,21 @@ pub const IPV6_PREFIX: RangeInclusive<u64> = 32..=128;
 pub fn check(file: &RuleFile) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, spec) in file.rules.iter().enumerate() {
-        problems.extend(rule(spec, index, file.allow_block_all));
+        problems.extend(rule(spec, format!("rules[{index}]"), file.allow_block_all));
+    }
+    for (index, spec) in file.clients.iter().enumerate() {
+        problems.extend(client(spec, format!("clients[{index}]")));
     }
     for (index, spec) in file.overrides.iter().enumerate() {
-        problems.extend(change(spec, index));
+        problems.extend(change(spec, format!("overrides[{index}]")));
     }
     problems.extend(across(file));
     problems
 }
 
-/// What is wrong with one rule by itself.
-pub(crate) fn rule(rule: &RuleSpec, index: usize, allow_block_all: bool) -> Vec<Problem> {
-    let mut found = Found { root: format!("rules[{index}]"), at: rule.at, problems: Vec::new() };
+/// What is wrong with one rule by itself; `root` is where it stands.
+pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<Problem> {
+    let mut found = Found { root, at: rule.at, problems: Vec::new() };
     for (field, name) in [("name", &rule.name), ("resource", &rule.resource)] {
         if let Some(name) = name.as_ref().filter(|name| !is_label(name)) {
             let message = format!("{} cannot be a {field}", quote(name));
@@ -127,9 +130,17 @@ fn shares(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
     }
 }
 
+/// What is wrong with one client by itself.
+pub(crate) fn client(client: &ClientSpec, root: String) -> Vec<Problem> {
+    let mut found = Found { root, at: client.at, problems: Vec::new() };
+    found.client_key(&client.client_key);
+    found.problems
+}
+
 /// What is wrong with one override by itself.
-pub(crate) fn change(change: &OverrideSpec, index: usize) -> Vec<Problem> {
-    let mut found = Found { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
+pub(crate) fn change(change: &OverrideSpec, root: String) -> Vec<Problem> {
+    let mut found = Found { root, at: change.at, problems: Vec::new() };
+    found.client_key(&change.client_key);
     let numbers = change.requests.is_some() || change.burst.is_some();
     if numbers == change.unlimited {
         let message = match numbers {
@@ -175,7 +186,7 @@ fn is_code(code: &str) -> bool {
         && code.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
 }
 
-/// Problems of one rule or override.
+/// Problems of one rule, client or override, which stands at `root`; alone, it stands nowhere.
 struct Found {
     root: String,
     at: Place,
@@ -184,9 +195,16 @@ struct Found {
 
 impl Found {
     fn add(&mut self, code: &'static str, field: &str, message: String, help: &str) {
-        let path = if field.is_empty() { self.root.clone() } else { format!("{}.{field}", self.root) };
-        let problem = Problem::error(code, self.at, &path, format!("{path}: {message}"));
-        self.problems.push(problem.help(help));
+        let dot = if self.root.is_empty() || field.is_empty() { "" } else { "." };
+        let path = format!("{}{dot}{field}", self.root);
+        let message = if path.is_empty() { message } else { format!("{path}: {message}") };
+        self.problems.push(Problem::error(code, self.at, path, message).help(help));
+    }
+
+    fn client_key(&mut self, key: &str) {
+        if !is_client_key(key) {
+            self.add("bad-name", "client_key", format!("{} cannot be a client key", quote(key)), CLIENT_HELP);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod attach;
 mod order;
 mod print;
 mod scalar;
+mod tree;
 
 use std::collections::HashMap;
 
@@ -14,6 +15,8 @@ use crate::problem::Problems;
 use crate::report::Report;
 use crate::yaml::{self, Key, Kind, Node};
 use order::Order;
+
+pub(crate) use tree::lay_out;
 
 /// The text in canonical layout. Fails only on what is not YAML; rules in it need not be valid.
 pub fn format(file_name: &str, text: &str) -> Result<String, Report> {

@@ -2,12 +2,13 @@
 //!
 //! Nothing here does I/O, reads a clock or keeps state. [`read`](fn@read) turns a file into a [`RuleFile`] or into a
 //! [`Report`] that names every mistake with its line, column and field; [`format`](fn@format) writes the same file in
-//! canonical form. The canonicalisers ([`canonical_path`], [`canonical_ip`]) serve requests as well as rules, so
+//! canonical form. What never was a file is read by [`document`]. The canonicalisers ([`canonical_path`], [`canonical_ip`]) serve requests as well as rules, so
 //! that both sides of a match are spelled alike.
 
 pub mod address;
 pub mod check;
 pub mod datetime;
+pub mod document;
 pub mod duration;
 pub mod endpoint;
 pub mod fmt;
@@ -38,7 +39,7 @@ pub use nearest::nearest;
 pub use path::{Case, Endpoint, EscapedSlash, PathError, canonical_path};
 pub use pattern::{Matcher, Pattern};
 pub use problem::{Problem, Severity};
-pub use read::{read, read_bytes};
+pub use read::{read, read_bytes, read_with_tree};
 pub use report::Report;
 pub use route::{PathGlob, PathPattern, Segment, Tail};
 pub use spec::{

@@ -12,11 +12,12 @@ mod matching;
 mod rule;
 
 pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
-use field::{Path, Value};
+pub(crate) use client::{read_client, read_override};
+pub(crate) use field::{Path, Value};
 use fields::Fields;
 pub(crate) use limit::LIMIT_FIELDS;
-use matching::Spelling;
-pub(crate) use rule::{COST_FIELDS, RULE_FIELDS};
+pub(crate) use matching::Spelling;
+pub(crate) use rule::{COST_FIELDS, RULE_FIELDS, read_rule};
 
 use crate::check;
 use crate::path::EscapedSlash;
@@ -53,18 +54,22 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
 /// assert!(report.to_string().starts_with("error[bad-duration]: rules[0].limit.window: `60` has no unit"));
 /// ```
 pub fn read(file_name: &str, text: &str) -> Result<RuleFile, Report> {
+    read_with_tree(file_name, text).map(|(file, _)| file)
+}
+
+/// Reads a rules file and keeps its tree, of which [`document`](crate::document) shows single rules.
+pub fn read_with_tree(file_name: &str, text: &str) -> Result<(RuleFile, Node), Report> {
     let mut problems = Problems::default();
-    let file = match yaml::parse(text) {
-        Ok(root) => read_root(&root, &mut problems),
-        Err(found) => {
-            problems.extend(found);
-            RuleFile::default()
+    match yaml::parse(text) {
+        Ok(root) => {
+            let file = read_root(&root, &mut problems);
+            if problems.is_empty() {
+                return Ok((file, root));
+            }
         }
-    };
-    match problems.is_empty() {
-        true => Ok(file),
-        false => Err(Report::new(file_name, text, problems)),
+        Err(found) => problems.extend(found),
     }
+    Err(Report::new(file_name, text, problems))
 }
 
 /// Reads a rules file that may not even be text.
@@ -108,8 +113,8 @@ pub fn decode<'a>(file_name: &str, bytes: &'a [u8]) -> Result<&'a str, Report> {
     }
 }
 
-fn read_root(root: &Node, problems: &mut Problems) -> RuleFile {
-    let fields = Value { node: root, path: Path::Root }.fields(FILE_FIELDS, "rules: [ ... ]", problems);
+pub(crate) fn read_root(root: &Node, problems: &mut Problems) -> RuleFile {
+    let fields = Value { node: root, path: Path::Root("file") }.fields(FILE_FIELDS, "rules: [ ... ]", problems);
     let mut file = RuleFile::default();
     read_settings(&fields, &mut file, problems);
     let mut faults = read_rules(&fields, &mut file, problems);
@@ -159,9 +164,9 @@ fn read_rules(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems)
     let spelling = Spelling { escaped_slash: file.escaped_slash, case: file.case };
     for (index, item) in rules.items("rules", problems).collect::<Vec<_>>().into_iter().enumerate() {
         let before = problems.len();
-        let rule = rule::read_rule(item, spelling, problems);
+        let rule = read_rule(item, spelling, problems);
         if problems.len() == before {
-            faults.extend(check::rule(&rule, index, file.allow_block_all));
+            faults.extend(check::rule(&rule, format!("rules[{index}]"), file.allow_block_all));
         }
         file.rules.push(rule);
     }
@@ -173,16 +178,21 @@ const NO_RULES: &str = "a file needs at least one rule: `rules:` and below it `-
 fn read_clients(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
     let mut faults = Vec::new();
     if let Some(clients) = fields.get("clients") {
-        for item in clients.items("clients", problems).collect::<Vec<_>>() {
-            file.clients.push(client::read_client(item, problems));
+        for (index, item) in clients.items("clients", problems).collect::<Vec<_>>().into_iter().enumerate() {
+            let before = problems.len();
+            let client = read_client(item, problems);
+            if problems.len() == before {
+                faults.extend(check::client(&client, format!("clients[{index}]")));
+            }
+            file.clients.push(client);
         }
     }
     if let Some(overrides) = fields.get("overrides") {
         for (index, item) in overrides.items("overrides", problems).collect::<Vec<_>>().into_iter().enumerate() {
             let before = problems.len();
-            let change = client::read_override(item, problems);
+            let change = read_override(item, problems);
             if problems.len() == before {
-                faults.extend(check::change(&change, index));
+                faults.extend(check::change(&change, format!("overrides[{index}]")));
             }
             file.overrides.push(change);
         }

@@ -20,7 +20,7 @@ pub const SCALAR_BYTES_MAX: usize = 64 << 10;
 /// Most values accepted in one file.
 pub const NODES_MAX: usize = 2_000_000;
 
-/// A value and where it stands.
+/// A value and where it stands; what was made by hand stands nowhere, at line 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Its position.
@@ -30,6 +30,32 @@ pub struct Node {
 }
 
 impl Node {
+    /// Text, as if in quotes: it is never a number, whatever it looks like.
+    pub fn text(text: impl Into<String>) -> Node {
+        Node { span: Span::default(), kind: Kind::Scalar { text: text.into(), quoted: true } }
+    }
+
+    /// A number, `true`, `false`, or a word that needs no quotes.
+    pub fn plain(value: impl ToString) -> Node {
+        Node { span: Span::default(), kind: Kind::Scalar { text: value.to_string(), quoted: false } }
+    }
+
+    /// No value: what other formats call null.
+    pub fn blank() -> Node {
+        Node::plain("")
+    }
+
+    /// A list.
+    pub fn list(items: impl IntoIterator<Item = Node>) -> Node {
+        Node { span: Span::default(), kind: Kind::List(items.into_iter().collect()) }
+    }
+
+    /// A map. Keys are to be unique, as they are in every map that was parsed.
+    pub fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, Node)>) -> Node {
+        let entries = entries.into_iter().map(|(key, node)| (Key { text: key.into(), span: Span::default() }, node));
+        Node { span: Span::default(), kind: Kind::Map(entries.collect()) }
+    }
+
     /// Where it starts.
     pub fn place(&self) -> Place {
         Place { line: self.span.line, column: self.span.column }
@@ -40,6 +66,14 @@ impl Node {
         match &self.kind {
             Kind::Map(entries) => entries.iter().find(|(key, _)| key.text == name).map(|(_, value)| value),
             _ => None,
+        }
+    }
+
+    /// The items of a list; of anything else, none.
+    pub fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
         }
     }
 

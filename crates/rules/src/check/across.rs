@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{CLIENT_HELP, Found, LABEL_HELP, is_client_key, is_label, limit};
+use super::{Found, LABEL_HELP, is_label, limit};
 use crate::nearest::nearest;
 use crate::problem::{Problem, quote};
 use crate::spec::{OverrideSpec, Place, RuleFile};
 
-/// What is wrong between rules, clients and overrides.
-pub(crate) fn across(file: &RuleFile) -> Vec<Problem> {
+/// What is wrong between rules, clients and overrides: every problem's field begins with the place of the one that is
+/// refused for it, such as `rules[2]`, so that whoever can do without it may leave it out.
+pub fn across(file: &RuleFile) -> Vec<Problem> {
     let mut problems = Vec::new();
     if !is_label(&file.namespace) {
         let message = format!("{} cannot be a namespace", quote(&file.namespace));
@@ -123,11 +124,8 @@ fn replaced(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>)
 fn clients(file: &RuleFile, problems: &mut Vec<Problem>) {
     let mut seen = HashMap::new();
     for (index, client) in file.clients.iter().enumerate().filter(|(_, client)| !client.client_key.is_empty()) {
-        let field = format!("clients[{index}].client_key");
-        if !is_client_key(&client.client_key) {
-            let message = format!("{} cannot be a client key", quote(&client.client_key));
-            problems.push(Problem::error("bad-name", client.at, field, message).help(CLIENT_HELP));
-        } else if seen.insert(client.client_key.as_str(), index).is_some() {
+        if seen.insert(client.client_key.as_str(), index).is_some() {
+            let field = format!("clients[{index}].client_key");
             let message = format!("the client {} is there twice", quote(&client.client_key));
             problems.push(Problem::error("duplicate-name", client.at, field, message).help("keep one of them"));
         }
@@ -138,10 +136,6 @@ fn overrides(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>
     let mut seen: HashMap<(&str, &str), Periods> = HashMap::new();
     for (index, change) in file.overrides.iter().enumerate().filter(|(_, change)| !change.rule.is_empty()) {
         let mut found = Found { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
-        if !is_client_key(&change.client_key) && !change.client_key.is_empty() {
-            let message = format!("{} cannot be a client key", quote(&change.client_key));
-            found.add("bad-name", "client_key", message, CLIENT_HELP);
-        }
         match names.index.get(change.rule.as_str()).and_then(|rule| file.rules.get(*rule)) {
             Some(rule) => limit::check_change(change, rule, &mut found),
             None => {

@@ -1,9 +1,12 @@
 //! Text as YAML: plain as it was, everything else in double quotes or as a literal block.
 
+use crate::yaml::is_blank;
+
 /// A key: plain when it is a simple name.
 pub(super) fn key(text: &str) -> String {
     let simple = text.starts_with(|letter: char| letter.is_ascii_alphanumeric())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'));
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+        && !is_blank(text);
     if simple { text.to_owned() } else { quoted(text) }
 }
 
@@ -46,7 +49,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Control characters, line separators and the byte order mark; all of them below U+10000.
+/// Control characters, line separators, the byte order mark and what is no character; all of them below U+10000.
 fn needs_escape(letter: char) -> bool {
-    letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}')
+    letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }

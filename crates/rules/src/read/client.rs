@@ -16,7 +16,7 @@ pub(crate) const CLIENT_FIELDS: &[&str] = &["client_key", "tier", "org", "attrib
 pub(crate) const OVERRIDE_FIELDS: &[&str] =
     &["client_key", "rule", "requests", "burst", "unlimited", "valid_from", "valid_until", "reason"];
 
-pub(super) fn read_client(value: Value<'_>, problems: &mut Problems) -> ClientSpec {
+pub(crate) fn read_client(value: Value<'_>, problems: &mut Problems) -> ClientSpec {
     let fields = value.fields(CLIENT_FIELDS, "- { client_key: \"user:42\", tier: free }", problems);
     let key = fields.required("client_key", "name the client, such as `client_key: \"user:42\"`", problems);
     let mut text = |value: Option<Value<'_>>| value.and_then(|value| value.text(problems).map(str::to_owned));
@@ -57,7 +57,7 @@ fn read_attributes(value: &Value<'_>, problems: &mut Problems) -> Vec<(String, S
     attributes
 }
 
-pub(super) fn read_override(value: Value<'_>, problems: &mut Problems) -> OverrideSpec {
+pub(crate) fn read_override(value: Value<'_>, problems: &mut Problems) -> OverrideSpec {
     let fields = value.fields(OVERRIDE_FIELDS, "- { client_key: \"user:42\", rule: name, requests: 100 }", problems);
     let key = fields.required("client_key", "name the client, such as `client_key: \"user:42\"`", problems);
     let rule = fields.required("rule", "name the rule it changes", problems);

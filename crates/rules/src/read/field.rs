@@ -11,7 +11,8 @@ use crate::yaml::{Kind, Node, is_blank};
 /// Way from the root to a value, written only when something is wrong there.
 #[derive(Clone, Copy)]
 pub(crate) enum Path<'a> {
-    Root,
+    /// The whole, in a word: `file`, `rule`, ...
+    Root(&'static str),
     Field(&'a Path<'a>, &'a str),
     Item(&'a Path<'a>, usize),
 }
@@ -19,10 +20,20 @@ pub(crate) enum Path<'a> {
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Root => Ok(()),
-            Self::Field(Self::Root, name) => f.write_str(name),
+            Self::Root(_) => Ok(()),
+            Self::Field(Self::Root(_), name) => f.write_str(name),
             Self::Field(parent, name) => write!(f, "{parent}.{name}"),
             Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
+        }
+    }
+}
+
+impl Path<'_> {
+    /// The path as the subject of a sentence.
+    pub(super) fn title(&self) -> String {
+        match self {
+            Self::Root(whole) => format!("the {whole}"),
+            _ => self.to_string(),
         }
     }
 }
@@ -51,14 +62,14 @@ impl<'a> Value<'a> {
     pub(super) fn mismatch(&self, wanted: &str, help: impl Into<String>) -> Problem {
         let found = match &self.node.kind {
             Kind::Scalar { text, quoted: false } if is_blank(text) => {
-                let message = format!("{} is blank, and should be {wanted}", self.path);
+                let message = format!("{} is blank, and should be {wanted}", self.path.title());
                 return self.problem("blank", message).help(help);
             }
             Kind::Scalar { text, quoted: true } => format!("the quoted text {}", quote(text)),
             Kind::Scalar { text, .. } => quote(text),
             _ => self.node.describe().to_owned(),
         };
-        self.problem("wrong-type", format!("{} should be {wanted}, found {found}", self.path)).help(help)
+        self.problem("wrong-type", format!("{} should be {wanted}, found {found}", self.path.title())).help(help)
     }
 
     /// The entries of a map; an empty one after a problem.

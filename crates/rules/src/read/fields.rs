@@ -27,9 +27,7 @@ impl Fields<'_> {
     pub(crate) fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<Value<'_>> {
         let found = self.get(name);
         if found.is_none() && self.known && !self.is_misspelt(name) {
-            let owner = self.value.path.to_string();
-            let owner = if owner.is_empty() { "the file" } else { &owner };
-            let message = format!("{owner} has no `{name}`");
+            let message = format!("{} has no `{name}`", self.value.path.title());
             problems.push(self.value.problem("missing-field", message).help(help));
         }
         found
@@ -53,8 +51,6 @@ pub(crate) fn suggest(word: &str, names: &[&str]) -> String {
 }
 
 pub(super) fn unknown_field(owner: &Value<'_>, name: &str, at: Place, allowed: &[&str]) -> Problem {
-    let path = owner.path.to_string();
-    let inside = if path.is_empty() { "at the top level".to_owned() } else { format!("in {path}") };
-    let message = format!("unknown field {} {inside}", quote(name));
+    let message = format!("unknown field {} in {}", quote(name), owner.path.title());
     Problem::error("unknown-field", at, Path::Field(&owner.path, name), message).help(suggest(name, allowed))
 }

@@ -14,9 +14,9 @@ const PATTERNS_MAX: usize = 10_000;
 
 /// How paths are spelled where this rule stands.
 #[derive(Clone, Copy)]
-pub(super) struct Spelling {
-    pub(super) escaped_slash: EscapedSlash,
-    pub(super) case: Case,
+pub(crate) struct Spelling {
+    pub(crate) escaped_slash: EscapedSlash,
+    pub(crate) case: Case,
 }
 
 /// Reads the map under `match`.

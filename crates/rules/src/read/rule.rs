@@ -52,7 +52,7 @@ const CONSISTENCIES: [(&str, Consistency); 4] = [
 const MISSING: [(&str, Missing); 2] = [("skip", Missing::Skip), ("share", Missing::Share)];
 
 /// Reads a rule; fields with problems keep their defaults.
-pub(super) fn read_rule(value: Value<'_>, file: Spelling, problems: &mut Problems) -> RuleSpec {
+pub(crate) fn read_rule(value: Value<'_>, file: Spelling, problems: &mut Problems) -> RuleSpec {
     let fields = value.fields(RULE_FIELDS, "- limit: { requests: 10, window: 1s }", problems);
     let mut rule = RuleSpec { at: value.place(), ..RuleSpec::default() };
     read_texts(&fields, &mut rule, problems);

@@ -49,6 +49,17 @@ pub enum OnFail {
     Local,
 }
 
+impl OnFail {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::Local => "local",
+        }
+    }
+}
+
 /// What happens to requests that lack a key part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Missing {

@@ -1,0 +1,66 @@
+//! The canonical layout of a tree that never was a text.
+//!
+//! Rules are blocks, what stands below their fields is written on one line while it fits, and so are clients and
+//! overrides. Quotes are put where some reader of YAML would otherwise see something else than text.
+
+use super::attach::bare;
+use super::order::Order;
+use super::print;
+use crate::duration;
+use crate::yaml::{Key, Kind, Node, Span, is_blank};
+
+/// The text of a whole file.
+pub(crate) fn lay_out(root: &Node) -> String {
+    let root = laid_out(root, Order::File);
+    print::print(&bare(&root), Order::File)
+}
+
+/// The same tree with quotes and braces where they are to be written.
+fn laid_out(node: &Node, order: Order) -> Node {
+    let kind = match &node.kind {
+        Kind::Scalar { text, quoted } => Kind::Scalar { text: text.clone(), quoted: needs_quotes(text, *quoted) },
+        Kind::List(items) => Kind::List(items.iter().map(|item| laid_out(item, order)).collect()),
+        Kind::Map(entries) => {
+            let entry = |(key, value): &(Key, Node)| (key.clone(), laid_out(value, order.below(&key.text)));
+            Kind::Map(entries.iter().map(entry).collect())
+        }
+    };
+    let is_block = match (&kind, order) {
+        (Kind::Map(entries), Order::File | Order::Rule) => !entries.is_empty(),
+        (Kind::List(items), Order::Rule | Order::Client | Order::Override) => !items.is_empty(),
+        _ => false,
+    };
+    Node { span: Span { flow: !is_block, ..Span::default() }, kind }
+}
+
+/// Whether a scalar is to be written in quotes. Text goes without them where every reader sees text, and a plain value
+/// only where it reads as plain wherever it stands.
+fn needs_quotes(text: &str, quoted: bool) -> bool {
+    match quoted {
+        true => !(is_word(text) || is_amount(text)),
+        false => !is_blank(text) && !is_simple(text),
+    }
+}
+
+/// A name that no reader takes for a number, a boolean or nothing.
+fn is_word(text: &str) -> bool {
+    const RESERVED: [&str; 10] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan"];
+    text.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
+        && !RESERVED.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// A duration or a percentage.
+fn is_amount(text: &str) -> bool {
+    is_simple(text) && (duration::parse(text).is_ok() || text.ends_with('%'))
+}
+
+/// Letters, digits and a few signs that mean nothing in YAML; a colon only inside.
+fn is_simple(text: &str) -> bool {
+    let bare = text.strip_prefix('-').unwrap_or(text);
+    bare.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && bare.ends_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '%')
+        && bare
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'+' | b':' | b'%'))
+}
