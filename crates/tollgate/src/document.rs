@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
+use tollgate_rules::problem::Problems;
 use tollgate_rules::yaml::{self, Kind, Node, is_blank};
 use tollgate_rules::{Report, duration};
 
@@ -14,8 +15,23 @@ use crate::input::{self, Source};
 
 /// Fields in the order in which people write them; others follow by name.
 const ORDER: [&str; 17] = [
-    "rule_id", "client_key", "rule", "name", "description", "resource", "match", "key_by", "limit", "unlimited", "replaces",
-    "cost", "mode", "consistency", "on_fail", "count_denied", "enabled",
+    "rule_id",
+    "client_key",
+    "rule",
+    "name",
+    "description",
+    "resource",
+    "match",
+    "key_by",
+    "limit",
+    "unlimited",
+    "replaces",
+    "cost",
+    "mode",
+    "consistency",
+    "on_fail",
+    "count_denied",
+    "enabled",
 ];
 
 /// What a server says of a rule, and nobody may tell it.
@@ -63,7 +79,11 @@ fn values(source: &Source) -> Result<Value> {
     {
         return Ok(value);
     }
-    let root = yaml::parse(&source.text).map_err(|problems| Report::new(&source.name, &source.text, problems))?;
+    let root = yaml::parse(&source.text).map_err(|found| {
+        let mut problems = Problems::default();
+        problems.extend(found);
+        Report::new(&source.name, &source.text, problems)
+    })?;
     Ok(value(&root))
 }
 
@@ -77,7 +97,9 @@ fn value(node: &Node) -> Value {
         Kind::Scalar { text, .. } => match text.as_str() {
             "true" => true.into(),
             "false" => false.into(),
-            text => text.parse::<u64>().ok().filter(|number| number.to_string() == text).map_or(text.into(), Value::from),
+            text => {
+                text.parse::<u64>().ok().filter(|number| number.to_string() == text).map_or(text.into(), Value::from)
+            }
         },
     }
 }
@@ -145,7 +167,8 @@ mod tests {
         });
         let text = rule_yaml(&rule);
         assert_eq!(read(&text), rule, "{text}");
-        let shown = "match: { endpoint: [POST /api/*, \"GET /x/{id}\"], ip: \"10.0.0.0/8\", plan: \"12\", tier: \"!free\" }\n";
+        let shown =
+            "match: { endpoint: [POST /api/*, \"GET /x/{id}\"], ip: \"10.0.0.0/8\", plan: \"12\", tier: \"!free\" }\n";
         assert!(text.contains(shown), "{text}");
         assert!(text.contains("\nlimit: { burst: 20, requests: 10, window: 1h30m }\n"), "{text}");
     }
@@ -153,8 +176,12 @@ mod tests {
     #[test]
     fn reads_yaml_and_json_alike() {
         let yaml = "match: { tier: free }\nlimit:\n  requests: 10\n  window: 1s\ndescription: ~\ncount_denied: true\n";
-        let json = r#"{"match":{"tier":"free"},"limit":{"requests":10,"window":"1s"},"description":null,"count_denied":true}"#;
+        let json =
+            r#"{"match":{"tier":"free"},"limit":{"requests":10,"window":"1s"},"description":null,"count_denied":true}"#;
         assert_eq!(read(yaml), read(json));
-        assert_eq!(read("a: 007\nb: 1_000\nc: 0x10\nd: \"5\"\n"), json!({ "a": "007", "b": "1_000", "c": "0x10", "d": "5" }));
+        assert_eq!(
+            read("a: 007\nb: 1_000\nc: 0x10\nd: \"5\"\n"),
+            json!({ "a": "007", "b": "1_000", "c": "0x10", "d": "5" })
+        );
     }
 }

@@ -102,12 +102,6 @@ impl Output {
         }
     }
 
-    /// Says on standard error what belongs beside the answer, not into it.
-    pub fn note(&mut self, text: &str) {
-        let _ = self.keep(BufWriter::flush); // reported when the command ends
-        self.complain(&format!("{}\n", visible(text)));
-    }
-
     /// Tells a person who waits how far it is, on a line that is written over; nothing takes it away. Where nobody
     /// watches, nothing is said.
     pub fn progress(&mut self, text: &str) {

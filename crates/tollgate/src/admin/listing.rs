@@ -90,3 +90,22 @@ pub fn author(entry: &Value) -> String {
         (name, id) => format!("{name} ({id})"),
     }
 }
+
+/// Prints a list that comes whole, as a table.
+pub fn table<const N: usize>(
+    answer: &Value,
+    member: &str,
+    heading: [&str; N],
+    row: impl Fn(&Value) -> [String; N],
+    out: &mut Output,
+) -> Result<()> {
+    let palette = out.palette();
+    let entries = answer.get(member).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let mut table = Table::new(heading, |text| palette.faint(text));
+    entries.iter().for_each(|entry| table.row(row(entry).map(cell)));
+    match entries.is_empty() {
+        true => out.line("none")?,
+        false => out.text(&table.to_string())?,
+    }
+    Ok(())
+}

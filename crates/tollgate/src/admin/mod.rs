@@ -3,13 +3,15 @@
 mod args;
 mod change;
 mod delete;
+mod details;
 mod first_token;
 mod listing;
 
 pub use args::{ScopeArgs, ServerArgs};
 pub use change::{ChangeArgs, DRY_RUN, change, changes, idempotency_key, show};
 pub use delete::{DeleteArgs, delete};
-pub use listing::{ListArgs, Look, author, list};
+pub use details::details;
+pub use listing::{ListArgs, Look, author, list, table};
 
 use std::time::Duration;
 

@@ -39,9 +39,7 @@ impl Answer {
             return Ok(self);
         }
         match serde_json::from_slice::<Value>(&self.body) {
-            Ok(value) if value.get("code").is_some() => {
-                Err(Refusal::read(&self.from, self.status, &value).into())
-            }
+            Ok(value) if value.get("code").is_some() => Err(Refusal::read(&self.from, self.status, &value).into()),
             _ => Err(self.stranger()),
         }
     }
@@ -79,7 +77,13 @@ mod tests {
 
     fn said(status: u16, body: &str) -> String {
         let status = StatusCode::from_u16(status).unwrap();
-        let answer = Answer { from: "http://a".to_owned(), status, media: "text/html".to_owned(), etag: None, body: body.to_owned().into() };
+        let answer = Answer {
+            from: "http://a".to_owned(),
+            status,
+            media: "text/html".to_owned(),
+            etag: None,
+            body: body.to_owned().into(),
+        };
         match answer.object("allowed") {
             Ok(value) => value.to_string(),
             Err(error) => error.to_string(),

@@ -124,9 +124,6 @@ mod tests {
     fn nothing_in_a_value_becomes_a_part_of_the_address() {
         let call = Call::new(Method::GET, &["v1", "clients", "key:a/../b?c#d%é"]);
         let call = call.query("tier", "free&limit=1").query_some("prefix", Some("a b")).query_some("org", None);
-        assert_eq!(
-            call.path,
-            "/v1/clients/key%3Aa%2F..%2Fb%3Fc%23d%25%C3%A9?tier=free%26limit%3D1&prefix=a%20b"
-        );
+        assert_eq!(call.path, "/v1/clients/key%3Aa%2F..%2Fb%3Fc%23d%25%C3%A9?tier=free%26limit%3D1&prefix=a%20b");
     }
 }

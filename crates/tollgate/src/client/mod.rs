@@ -124,12 +124,7 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-async fn talk(
-    connector: &Connector,
-    token: Option<&Token>,
-    open: &mut Option<Sender>,
-    call: &Call,
-) -> Result<Answer> {
+async fn talk(connector: &Connector, token: Option<&Token>, open: &mut Option<Sender>, call: &Call) -> Result<Answer> {
     let target = connector.target();
     let mut request = Request::builder()
         .method(&call.method)

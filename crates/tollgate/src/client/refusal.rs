@@ -139,7 +139,8 @@ mod tests {
     #[test]
     fn a_single_field_is_told_once() {
         let problem = json!({ "detail": "there is no such field", "code": "unknown_field", "field": "limt", "help": "did you mean `limit`?" });
-        let expected = "error: limt: there is no such field (unknown_field, status 400)\n    help: did you mean `limit`?\n";
+        let expected =
+            "error: limt: there is no such field (unknown_field, status 400)\n    help: did you mean `limit`?\n";
         assert_eq!(said(400, &problem), expected);
         assert_eq!(said(500, &json!({})), "error: it did not say why (?, status 500)\n");
     }

@@ -51,6 +51,15 @@ impl Tally {
     }
 }
 
+impl std::ops::Add for Tally {
+    type Output = Tally;
+
+    fn add(self, other: Tally) -> Tally {
+        let Tally { made, changed, deleted } = other;
+        Tally { made: self.made + made, changed: self.changed + changed, deleted: self.deleted + deleted }
+    }
+}
+
 impl std::fmt::Display for Tally {
     /// `2 created, 1 changed, 1 deleted`, without what did not happen.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -86,7 +95,7 @@ fn change_text(change: &Value, palette: Palette) -> String {
             format!("{}{}\n", palette.bad(&format!("- {title}")), palette.faint(&about))
         }
         (Some(before), Some(after)) => {
-            let fields = differences(before, after).into_iter().map(line);
+            let fields = field_changes(before, after).into_iter().map(line);
             format!("{}\n{}", palette.warn(&format!("~ {title}")), fields.collect::<String>())
         }
         (None, None) => format!("{}\n", visible(&title)),
@@ -102,13 +111,13 @@ fn summary(rule: &Value) -> String {
     format!("{} for {}", limit_words(rule), match_words(rule))
 }
 
-fn differences(before: &Value, after: &Value) -> Vec<String> {
+/// `limit.requests: 10 -> 20` for every field that differs.
+pub fn field_changes(before: &Value, after: &Value) -> Vec<String> {
     let (before, after) = (fields(before), fields(after));
     let mut names: BTreeMap<String, String> = before.clone();
     names.extend(after.clone());
-    let said = |side: &BTreeMap<String, String>, name: &str| {
-        side.get(name).cloned().unwrap_or_else(|| "(nothing)".to_owned())
-    };
+    let said =
+        |side: &BTreeMap<String, String>, name: &str| side.get(name).cloned().unwrap_or_else(|| "(nothing)".to_owned());
     let differing = sorted(names).into_iter().filter(|(name, _)| before.get(name) != after.get(name));
     differing.map(|(name, _)| format!("{name}: {} -> {}", said(&before, &name), said(&after, &name))).collect()
 }

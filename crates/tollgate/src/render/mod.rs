@@ -10,10 +10,10 @@ mod rule;
 mod span;
 mod table;
 
-pub use change::{Tally, changes_text};
+pub use change::{Tally, changes_text, field_changes};
 pub use decision::{Shown, ruling_text};
 pub use explained::{effective_text, explained_text};
-pub use moment::{moment, to_the_second};
+pub use moment::moment;
 pub use palette::Palette;
 pub use report::{colour_report, problem_json};
 pub use rule::{key_words, limit_words, match_words, member, mode_words};

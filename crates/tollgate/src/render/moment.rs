@@ -12,15 +12,17 @@ pub fn moment(text: &str, now: Time) -> String {
 }
 
 /// The instant without its fraction.
-pub fn to_the_second(text: &str) -> String {
+fn to_the_second(text: &str) -> String {
     match text.split_once('.') {
-        Some((whole, fraction)) => format!("{whole}{}", fraction.trim_start_matches(|digit: char| digit.is_ascii_digit())),
+        Some((whole, fraction)) => {
+            format!("{whole}{}", fraction.trim_start_matches(|digit: char| digit.is_ascii_digit()))
+        }
         None => text.to_owned(),
     }
 }
 
 /// `in 2 h`, `3 d ago`, `now`: one unit, rounded.
-pub fn relative(time: Time, now: Time) -> String {
+fn relative(time: Time, now: Time) -> String {
     let nanos = time.nanos().abs_diff(now.nanos());
     let round = |unit: u64| (nanos / 1_000_000_000 + unit / 2) / unit;
     let distance = match nanos.div_ceil(1_000_000_000) {

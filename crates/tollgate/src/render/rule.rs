@@ -89,7 +89,8 @@ mod tests {
         let words = [limit_words(&rule), match_words(&rule), key_words(&rule), mode_words(&rule)];
         assert_eq!(words, ["5 slots", "every request", "-", "disabled"]);
         assert_eq!(limit_words(&json!({ "unlimited": true })), "unlimited");
-        let queue = json!({ "limit": { "requests": 5, "window": "1m", "algorithm": "leaky_bucket", "max_delay": "2s" } });
+        let queue =
+            json!({ "limit": { "requests": 5, "window": "1m", "algorithm": "leaky_bucket", "max_delay": "2s" } });
         assert_eq!(limit_words(&queue), "5 per 1m, waits up to 2s, leaky_bucket");
     }
 }

@@ -162,8 +162,25 @@ mod tests {
     #[test]
     fn flags_become_the_fields_of_a_rules_file() {
         let line = [
-            "--endpoint", "POST /a", "--endpoint", "PUT /a", "--tier", "free", "--match", "ip=!10.0.0.0/8", "--key-by",
-            "user_id", "--limit", "10", "--window", "1s", "--burst", "20", "--disabled", "--match", "ip=192.0.2.1",
+            "--endpoint",
+            "POST /a",
+            "--endpoint",
+            "PUT /a",
+            "--tier",
+            "free",
+            "--match",
+            "ip=!10.0.0.0/8",
+            "--key-by",
+            "user_id",
+            "--limit",
+            "10",
+            "--window",
+            "1s",
+            "--burst",
+            "20",
+            "--disabled",
+            "--match",
+            "ip=192.0.2.1",
         ];
         let expected = json!({
             "match": { "endpoint": ["POST /a", "PUT /a"], "tier": "free", "ip": ["!10.0.0.0/8", "192.0.2.1"] },

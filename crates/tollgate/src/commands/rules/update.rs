@@ -102,7 +102,8 @@ fn replacement(args: &Args, path: &Path, admin: &Admin, etag: &str) -> Result<Ca
 fn advise(error: anyhow::Error, id: &str) -> anyhow::Error {
     match error.downcast::<Refusal>() {
         Ok(refusal) if refusal.status == StatusCode::PRECONDITION_FAILED => {
-            let advice = format!("somebody changed it in the meantime: tollgate rules get {id} shows it; then try again");
+            let advice =
+                format!("somebody changed it in the meantime: tollgate rules get {id} shows it; then try again");
             refusal.advised(advice).into()
         }
         Ok(refusal) => refusal.into(),

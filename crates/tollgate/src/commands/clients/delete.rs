@@ -1,0 +1,24 @@
+//! `tollgate clients delete KEY`
+
+use anyhow::Result;
+
+use crate::admin::{DeleteArgs, ScopeArgs, delete};
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// Which client.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Its key: user:42, key:acme-prod
+    #[arg(value_name = "CLIENT_KEY")]
+    client_key: String,
+    #[command(flatten)]
+    delete: DeleteArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+/// Forgets it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    delete(&mut args.scope.admin()?, ("client", &["v1", "clients", &args.client_key]), &args.delete, out)
+}
