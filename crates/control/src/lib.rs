@@ -7,8 +7,10 @@
 //! There is one way to change anything: [`Control::apply`] takes edits, and either all of them are committed, as one
 //! generation with one audit row each, or none.
 
+mod audit;
 mod author;
 mod control;
+mod db;
 mod edit;
 mod error;
 mod instant;

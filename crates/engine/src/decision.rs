@@ -51,9 +51,24 @@ pub enum Mode {
     Fallback,
     /// The store was away: refused by policy.
     Closed,
+    /// Limits are switched off: let pass, nobody was asked.
+    Off,
 }
 
 impl Mode {
+    /// Every mode, in their order.
+    pub const ALL: [Mode; 9] = [
+        Mode::Store,
+        Mode::Lease,
+        Mode::Async,
+        Mode::Local,
+        Mode::Overflow,
+        Mode::Open,
+        Mode::Fallback,
+        Mode::Closed,
+        Mode::Off,
+    ];
+
     /// The name in answers, logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
@@ -65,6 +80,7 @@ impl Mode {
             Mode::Open => "open",
             Mode::Fallback => "fallback",
             Mode::Closed => "closed",
+            Mode::Off => "off",
         }
     }
 }
@@ -88,7 +104,7 @@ pub struct Ruling {
     pub rule: RuleId,
     /// Which of the requests decided together, from 0.
     pub request: u16,
-    /// Whether its refusal counts; a shadow rule's does not.
+    /// Whether its refusal counts; a shadow rule's does not, nor any while limits are [shadowed](crate::Switch::Shadow).
     pub enforced: bool,
     /// How it came about.
     pub mode: Mode,
@@ -119,6 +135,8 @@ pub enum Reason {
     Unlimited,
     /// Only shadow rules apply.
     ShadowOnly,
+    /// Limits are switched off.
+    Off,
 }
 
 impl Reason {
@@ -129,6 +147,7 @@ impl Reason {
             Reason::NoMatch => "no rule applies to this request",
             Reason::Unlimited => "the rules that apply set no limit for this request",
             Reason::ShadowOnly => "only shadow rules apply to this request",
+            Reason::Off => "limits are switched off: everything is allowed",
         }
     }
 }
@@ -176,6 +195,7 @@ impl Decision {
     pub fn reason(&self) -> Option<Reason> {
         match self.deciding {
             Some(_) => None,
+            None if self.mode == Mode::Off => Some(Reason::Off),
             None if self.generation.rules.rules().is_empty() => Some(Reason::NoRules),
             None if self.rulings.is_empty() => Some(Reason::NoMatch),
             None if self.rulings.iter().any(|ruling| ruling.enforced) => Some(Reason::Unlimited),

@@ -12,6 +12,7 @@ use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, Stor
 
 use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
 use crate::generation::Generations;
+use crate::switch::{Lever, Switch};
 use crate::wait::{RealTime, Sleep};
 use crate::{Limiter, Observer, Pinned, lot};
 
@@ -50,6 +51,7 @@ pub struct Engine<S> {
     pub(crate) config: EngineConfig,
     pub(crate) sleep: Arc<dyn Sleep>,
     pub(crate) observer: Option<Box<dyn Observer>>,
+    lever: Lever,
     /// Tells the wall time, for rules with dates. Decisions use the store's.
     clock: Arc<dyn Clock>,
 }
@@ -59,6 +61,20 @@ pub struct Engine<S> {
 pub struct Undecided {
     pinned: Pinned,
     charges: Box<Charges>,
+}
+
+/// Why nobody is asked about requests.
+pub(crate) enum Unasked {
+    /// One of them cannot be read.
+    Unreadable(RequestError),
+    /// Limits are switched off.
+    Off,
+}
+
+impl From<RequestError> for Unasked {
+    fn from(error: RequestError) -> Unasked {
+        Unasked::Unreadable(error)
+    }
 }
 
 impl Undecided {
@@ -113,6 +129,7 @@ impl<S: Store> Engine<S> {
             config,
             sleep: Arc::new(RealTime),
             observer: None,
+            lever: Lever::default(),
             clock,
         }
     }
@@ -149,7 +166,7 @@ impl<S: Store> Engine<S> {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let decision = match self.charges(&pinned, requests, &mut charges) {
-            Err(error) => self.refuse(pinned, error),
+            Err(unasked) => self.answer(pinned, unasked),
             Ok(()) => {
                 let mut outcomes = Outcomes::new();
                 match self.take_now(&charges, &mut outcomes) {
@@ -184,7 +201,7 @@ impl<S: Store> Engine<S> {
         let pinned = self.generations.pin();
         let mut outcomes = Outcomes::new();
         match self.charges(&pinned, &[request.peek()], &mut charges) {
-            Err(error) => self.refuse(pinned, error),
+            Err(unasked) => self.answer(pinned, unasked),
             Ok(()) => match self.take(&charges, &mut outcomes).await {
                 Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
                 Err(error) => self.fall_back(pinned, &charges, &error).decision,
@@ -195,7 +212,24 @@ impl<S: Store> Engine<S> {
     /// Swaps new rules in. Requests under way finish under the old ones; buckets keep their usage where window and
     /// algorithm stay the same. Answers the new generation's number.
     pub fn swap_rules(&self, rules: RuleSet) -> u64 {
-        self.generations.swap(rules)
+        self.swap_rules_as(rules, 0)
+    }
+
+    /// The same under a number that others know too: `at_least`, or the next one if that has passed already. Numbers
+    /// only ever grow.
+    pub fn swap_rules_as(&self, rules: RuleSet, at_least: u64) -> u64 {
+        self.generations.swap(rules, at_least)
+    }
+
+    /// Turns the [kill switch](Switch): from the next decision on. Needs neither store nor rules.
+    pub fn set_switch(&self, switch: Switch) {
+        self.lever.set(switch);
+    }
+
+    /// How the kill switch stands.
+    #[inline]
+    pub fn switch(&self) -> Switch {
+        self.lever.get()
     }
 
     /// The present rules.
@@ -233,19 +267,26 @@ impl<S: Store> Engine<S> {
         self.store.forget(&buckets).await
     }
 
+    /// Adds up what is to be asked of the store, unless nothing is.
     pub(crate) fn charges(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
         charges: &mut Charges,
-    ) -> Result<(), RequestError> {
+    ) -> Result<(), Unasked> {
+        let switch = self.switch();
+        if requests.len() > REQUESTS_MAX {
+            return Err(RequestError::too_many(REQUESTS_MAX).into());
+        }
+        if switch == Switch::Off {
+            requests.iter().try_for_each(|request| pinned.rules.readable(request))?;
+            return Err(Unasked::Off);
+        }
         let wall = if pinned.rules.is_dated() { self.clock.now() } else { Time::ZERO };
         charges.lot = lot::spread();
         charges.identities = self.store.is_shared();
-        if requests.len() > REQUESTS_MAX {
-            return Err(RequestError::too_many(REQUESTS_MAX));
-        }
-        requests.iter().try_for_each(|request| pinned.rules.charges(request, wall, charges))
+        charges.shadowed = switch == Switch::Shadow;
+        Ok(requests.iter().try_for_each(|request| pinned.rules.charges(request, wall, charges))?)
     }
 
     /// What the store says at once, if it can.
@@ -282,15 +323,14 @@ impl<S: Store> Engine<S> {
         })
     }
 
-    pub(crate) fn refuse(&self, generation: Pinned, error: RequestError) -> Decision {
-        Decision {
-            verdict: Verdict::Invalid(Box::new(error)),
-            mode: Mode::Store,
-            now: self.clock.now(),
-            rulings: SmallVec::new(),
-            deciding: None,
-            generation,
-        }
+    /// The decision about requests for which nobody is asked.
+    #[cold]
+    pub(crate) fn answer(&self, generation: Pinned, unasked: Unasked) -> Decision {
+        let (verdict, mode) = match unasked {
+            Unasked::Unreadable(error) => (Verdict::Invalid(Box::new(error)), Mode::Store),
+            Unasked::Off => (Verdict::Allow, Mode::Off),
+        };
+        Decision { verdict, mode, now: self.clock.now(), rulings: SmallVec::new(), deciding: None, generation }
     }
 
     #[inline]
@@ -311,7 +351,7 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
         let outcome = place.and_then(|place| outcomes.get(place).copied());
         let requests = place.and_then(|place| charges.charges.get(place)).map_or(0, |charge| charge.limit.requests());
         let own = outcome.map_or(Mode::Store, |outcome| Mode::from(outcome.source));
-        let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| rule.is_enforced());
+        let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
         mode = mode.max(own);
         rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode: own, outcome, requests });
     }

@@ -40,7 +40,7 @@ impl<S: Store> Engine<S> {
         };
         let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
         for applied in &charges.applied {
-            let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| rule.is_enforced());
+            let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
             let mode = policies.mode(applied);
             let bucket = applied.charge.and_then(|place| charges.charges.get(usize::from(place)));
             let place = bucket.and_then(|own| local.iter().position(|charge| charge.bucket == own.bucket));
@@ -73,7 +73,7 @@ impl Policies {
             let place = applied.charge.and_then(|place| policies.0.get_mut(usize::from(place)));
             if let (Some(rule), Some((policy, enforced))) = (rule, place) {
                 *policy = stricter(*policy, rule.on_fail);
-                *enforced |= rule.is_enforced();
+                *enforced |= charges.enforces(rule);
             }
         }
         policies

@@ -11,7 +11,7 @@ use tollgate_rules::ruleset::RuleSet;
 /// A rule set and its number. Numbers grow with every swap of one engine.
 #[derive(Debug)]
 pub struct Generation {
-    /// Counts up from 1.
+    /// From 1 on, and always higher than the one before.
     pub number: u64,
     /// The rules.
     pub rules: RuleSet,
@@ -20,7 +20,8 @@ pub struct Generation {
 /// The present generation, and the only way to replace it.
 pub(crate) struct Generations {
     current: ArcSwap<Generation>,
-    next: AtomicU64,
+    /// The highest number given away.
+    last: AtomicU64,
 }
 
 /// A generation kept alive by whoever decides under it. Cheap to take, also from many threads at once.
@@ -29,7 +30,7 @@ pub struct Pinned(Guard<Arc<Generation>>);
 impl Generations {
     pub(crate) fn new(rules: RuleSet) -> Generations {
         let first = Generation { number: 1, rules };
-        Generations { current: ArcSwap::from_pointee(first), next: AtomicU64::new(2) }
+        Generations { current: ArcSwap::from_pointee(first), last: AtomicU64::new(1) }
     }
 
     #[inline]
@@ -39,8 +40,11 @@ impl Generations {
 
     /// Swaps the rules in; requests under way finish under those they began with. Never goes back: of two swaps at
     /// once the one with the higher number stays.
-    pub(crate) fn swap(&self, rules: RuleSet) -> u64 {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn swap(&self, rules: RuleSet, at_least: u64) -> u64 {
+        let next = |last: u64| last.saturating_add(1).max(at_least);
+        let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+        let (Ok(last) | Err(last)) = last;
+        let number = next(last);
         let new = Arc::new(Generation { number, rules });
         self.current.rcu(|current| if current.number < number { new.clone() } else { current.clone() });
         number

@@ -38,6 +38,7 @@ mod lot;
 mod observer;
 mod parcel;
 mod reservation;
+mod switch;
 mod wait;
 
 pub use decision::{Decision, Mode, Reason, Ruling, Verdict};
@@ -45,6 +46,7 @@ pub use engine::{Engine, EngineConfig, Undecided};
 pub use generation::{Generation, Pinned};
 pub use observer::Observer;
 pub use reservation::{Reservation, Settled};
+pub use switch::Switch;
 pub use wait::{AcquireError, Limiter, RealTime, Sleep};
 
 pub use lot::{random_slot, spread as lot};

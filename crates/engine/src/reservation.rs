@@ -8,7 +8,7 @@ use tollgate_rules::ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::engine::conclude;
-use crate::{Decision, Engine};
+use crate::{Decision, Engine, Switch};
 
 /// An admitted request that is not over: what it was charged, and the slots it holds. Settled once, by being given up.
 /// Dropped without settling it keeps its estimate, and its slots come back when their time to live is over.
@@ -107,10 +107,12 @@ impl<S: Store> Engine<S> {
         let pinned = self.generations.pin();
         let requests = std::slice::from_ref(request);
         // Priced at cost 1, to know what each rule makes of one unit; then asked at the estimate.
-        if let Err(error) = self.charges(&pinned, &[request.cost(1)], &mut charges) {
-            let decision = self.refuse(pinned, error);
+        if let Err(unasked) = self.charges(&pinned, &[request.cost(1)], &mut charges) {
+            let decision = self.answer(pinned, unasked);
             self.observe(requests, &decision);
-            return (decision, None);
+            let of_nothing = Reservation { cost: request.cost, entries: SmallVec::new(), local: false };
+            let reservation = decision.is_allowed().then_some(of_nothing);
+            return (decision, reservation);
         }
         let prices: SmallVec<[(Digest, u64); 16]> =
             charges.charges.iter().map(|charge| (charge.bucket, charge.ask.cost())).collect();
@@ -151,7 +153,13 @@ impl<S: Store> Engine<S> {
     ///
     /// After an error it may be tried again with the same receipts: what was given back stays so, and is not given
     /// again. Only where the store may have charged the rest and did not say so, that rest is not charged again.
+    ///
+    /// While limits are [switched off](Switch::Off) nothing changes: the estimate stays charged until time returns it,
+    /// and slots come back when their time to live is over.
     pub async fn settle(&self, reservation: Reservation, cost: u64) -> Result<Settled, StoreError> {
+        if self.switch() == Switch::Off {
+            return Ok(Settled::default());
+        }
         let Reservation { cost: estimate, entries, local } = reservation;
         let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
         let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
@@ -216,8 +224,12 @@ impl<S: Store> Engine<S> {
         self.settle(reservation, cost).await.map(|_| ())
     }
 
-    /// A heartbeat for the slots of a long request. False if one of them is lost: stop working, or reserve anew.
+    /// A heartbeat for the slots of a long request. False if one of them is lost: stop working, or reserve anew. While
+    /// limits are [switched off](Switch::Off) nobody is asked, and none is.
     pub async fn renew(&self, reservation: &Reservation) -> Result<bool, StoreError> {
+        if self.switch() == Switch::Off {
+            return Ok(true);
+        }
         let entries = reservation.entries.iter();
         let slots = entries.filter_map(|entry| Some(entry.charge(Ask::Renew(entry.receipt.slot?))));
         let slots: SmallVec<[Charge; 4]> = slots.collect();

@@ -60,3 +60,43 @@ fn p22_every_decision_uses_one_generation_and_numbers_never_go_back() {
         assert_eq!(used, Some(decided), "no usage was lost or made up over 300 generations");
     });
 }
+
+#[test]
+fn numbers_given_from_outside_are_kept_unless_they_have_passed() {
+    let engine = Engine::in_memory(rules(1));
+    assert_eq!(engine.swap_rules_as(rules(1), 40), 40);
+    assert_eq!(engine.swap_rules(rules(1)), 41);
+    assert_eq!(engine.swap_rules_as(rules(1), 40), 42, "40 has passed");
+    assert_eq!(engine.swap_rules_as(rules(1), 43), 43);
+    assert_eq!(engine.rules().number, 43);
+}
+
+#[test]
+fn numbers_grow_and_are_given_once_whoever_swaps() {
+    let engine = Engine::in_memory(rules(1));
+    let given = thread::scope(|scope| {
+        let swappers: Vec<_> = (0..3u64)
+            .map(|thread| {
+                let engine = &engine;
+                scope.spawn(move || {
+                    let mut given = Vec::new();
+                    for step in 0..200 {
+                        let at_least = if thread == 0 { 0 } else { step * thread };
+                        let number = engine.swap_rules_as(RuleSet::empty(), at_least);
+                        assert!(number >= at_least);
+                        assert!(engine.rules().number >= number, "a swap is seen by whoever made it");
+                        given.push(number);
+                    }
+                    assert!(given.is_sorted());
+                    given
+                })
+            })
+            .collect();
+        swappers.into_iter().flat_map(|swapper| swapper.join().expect("no swapper panics")).collect::<Vec<u64>>()
+    });
+    let mut unique = given.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), given.len(), "no number was given twice");
+    assert_eq!(engine.rules().number, unique.last().copied().unwrap_or_default(), "the highest stays");
+}

@@ -7,6 +7,7 @@ pub mod answer;
 pub mod api;
 pub mod backend;
 pub mod config;
+pub mod door;
 pub mod explain;
 pub mod feed;
 #[doc(hidden)]
@@ -15,7 +16,6 @@ pub mod http;
 pub mod net;
 pub mod telemetry;
 
-mod door;
 mod keys;
 mod reply;
 pub mod run;

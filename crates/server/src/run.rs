@@ -16,12 +16,12 @@ use crate::api::seal::Sealer;
 use crate::api::tokens::Tokens;
 use crate::api::{Api, IN_BATCHES_MAX, Route, Settlements, Shared, Surface};
 use crate::backend::{self, Backend, Opened, Probe};
-use crate::config::{Config, StorePlace, StoreSettings};
+use crate::config::{Config, ControlSettings, StorePlace, StoreSettings};
 use crate::door::Door;
-use crate::feed::{Apply, FeedError, Following, Mark, Pace, Reloader, Source};
+use crate::feed::{Apply, FeedError, Following, Mark, Pace, Reloader, Source, Written};
 use crate::http::Ground;
 use crate::keys::{self, Keys};
-use crate::net::tls::Tls;
+use crate::net::tls::{Tls, TlsFiles};
 use crate::net::{Address, Drain, Guests, Listener, Transit, accept, descriptors};
 use crate::signals::Signals;
 use crate::telemetry::{self, DecisionLog, DecisionLogConfig, Lines, Metrics, Scrape, ScrapeConfig, Sink, Telemetry};
@@ -33,6 +33,7 @@ pub struct Server {
     shared: Arc<Shared>,
     listeners: Vec<(Surface, Listener)>,
     tls: Option<Arc<Tls>>,
+    admin_tls: Option<Arc<Tls>>,
     reloader: Option<Reloader>,
     decisions: Option<Lines>,
     log: Option<Lines>,
@@ -61,13 +62,21 @@ impl Server {
         let lines = decisions.as_ref().map(|log| log.lines().clone());
         let logs = log.clone().map(|log| ("log", log)).into_iter().chain(lines.clone().map(|log| ("decisions", log)));
         let (shared, reloader) = shared(&config, opened, decisions, logs.collect())?;
-        let tls = match (&config.tls_cert, &config.tls_key) {
-            (Some(certificate), Some(key)) => Some(Arc::new(Tls::read(certificate, key)?)),
-            _ => None,
-        };
+        let tls = data_tls(&config)?;
+        let admin_tls = admin_tls(&config)?;
         let listeners = bind(&config)?;
         let shared = Arc::new(shared);
-        Ok(Server { config, shared, listeners, tls, reloader, decisions: lines, log, hang_up: Arc::default() })
+        Ok(Server {
+            config,
+            shared,
+            listeners,
+            tls,
+            admin_tls,
+            reloader,
+            decisions: lines,
+            log,
+            hang_up: Arc::default(),
+        })
     }
 
     /// What was bound: with the ports that were picked, where none were named.
@@ -77,11 +86,11 @@ impl Server {
 
     /// What somebody who just started it wants to read.
     pub fn announcement(&self) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let scheme = |tls: &Option<Arc<Tls>>| if tls.is_some() { "https" } else { "http" };
         let mut text = String::new();
         let mut curl = None;
         for (surface, address) in self.addresses() {
-            let scheme = if surface == Surface::Admin { "http" } else { scheme };
+            let scheme = scheme(if surface == Surface::Admin { &self.admin_tls } else { &self.tls });
             let (url, call) = match &address {
                 Address::Tcp(at) => (format!("{scheme}://{at}"), format!("{scheme}://{at}")),
                 Address::Unix(path) => (
@@ -127,7 +136,7 @@ impl Server {
 
     /// Serves until the drain begins, then answers what was accepted. Answers how many connections had to be cut.
     pub async fn run(self) -> usize {
-        let Server { config, shared, listeners, tls, reloader, decisions, log, hang_up } = self;
+        let Server { config, shared, listeners, tls, admin_tls, reloader, decisions, log, hang_up } = self;
         let drain = shared.drain.clone();
         // Operators have places of their own, and are the last to go: they want to see how it ends.
         let (guests, last) =
@@ -137,15 +146,16 @@ impl Server {
         for (surface, listener) in listeners {
             let (tls, guests, drain) = match surface {
                 Surface::Data => (tls.clone(), guests.clone(), drain.clone()),
-                Surface::Admin => (None, operators.clone(), last.clone()),
+                Surface::Admin => (admin_tls.clone(), operators.clone(), last.clone()),
             };
             let (limits, clock) = (config.net, shared.clock.clone());
             let ground = Ground { limits, drain: drain.clone(), clock, transit: transit.clone() };
-            let door = Door::new(Api::new(surface, shared.clone()), tls, ground);
+            let door = Door::new(Api::new(surface, shared.clone()), shared.metrics.clone(), tls, ground);
             tokio::spawn(accept(listener, guests, drain, door));
         }
         let patience = config.net.drain_timeout;
         let store = shared.engine.clone();
+        let tls = tls.into_iter().chain(admin_tls).collect();
         let upkeep = Upkeep { config, shared, tls, reloader, decisions: decisions.clone(), hang_up };
         let upkeep = tokio::spawn(upkeep.run());
         drain.begun().await;
@@ -247,7 +257,7 @@ fn load(config: &Config, keys: &Keys) -> Result<(RuleSet, Option<(Source, Mark)>
     let name = path.display().to_string();
     let source = Source { path, options: keys.compile_options() };
     match source.load() {
-        Ok(loaded) => Ok((loaded.rules, Some((source, loaded.mark)))),
+        Ok(loaded) => Ok((loaded.written.rules, Some((source, loaded.mark)))),
         Err(FeedError::Invalid(report)) => Err(anyhow::Error::new(*report)),
         Err(error) => bail!("cannot read {name}: {error}"),
     }
@@ -255,8 +265,8 @@ fn load(config: &Config, keys: &Keys) -> Result<(RuleSet, Option<(Source, Mark)>
 
 /// What becomes of rules that are read anew.
 fn apply(engine: Arc<Engine<Backend>>, metrics: Arc<Metrics>) -> Apply {
-    Arc::new(move |rules: RuleSet| {
-        let generation = engine.swap_rules(rules);
+    Arc::new(move |written: Written| {
+        let generation = engine.swap_rules(written.rules);
         metrics.adopt(&engine.rules());
         generation
     })
@@ -272,6 +282,18 @@ fn decision_log(config: &Config, keys: &Keys) -> Result<Option<DecisionLog>> {
         secret: keys.decision_log(),
     };
     Ok(Some(DecisionLog::new(keys, lines)))
+}
+
+fn data_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
+    let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) else { return Ok(None) };
+    Ok(Some(Arc::new(Tls::read(TlsFiles::new(certificate, key))?)))
+}
+
+fn admin_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
+    let ControlSettings { tls_cert, tls_key, client_ca, client_names, .. } = &config.control;
+    let (Some(certificate), Some(key)) = (tls_cert, tls_key) else { return Ok(None) };
+    let (client_ca, client_names) = (client_ca.clone(), client_names.clone());
+    Ok(Some(Arc::new(Tls::read(TlsFiles { client_ca, client_names, ..TlsFiles::new(certificate, key) })?)))
 }
 
 /// Serves until a signal ends it. `announce` is told once everything is bound.

@@ -1,7 +1,7 @@
 //! The one way to change something.
 
-use super::{Control, not_yet};
-use crate::{Applied, Author, Edit, Order, Result};
+use super::{Control, Work, not_yet, of_the_fleet};
+use crate::{Applied, Author, Edit, Kind, Order, Result};
 
 impl Control {
     /// Applies edits: all of them in one transaction, as one generation, with one audit row per change; or none.
@@ -16,7 +16,11 @@ impl Control {
     }
 
     /// Makes a generation in which anything may have changed: all nodes read everything anew.
-    pub async fn refresh(&self, _author: &Author) -> Result<i64> {
-        not_yet()
+    pub async fn refresh(&self, author: &Author) -> Result<i64> {
+        let everything = async |work: &mut Work| {
+            work.note(of_the_fleet(Kind::Everything, "", None, None));
+            Ok(())
+        };
+        self.write(author, "refresh", everything).await.map(|((), generation)| generation)
     }
 }

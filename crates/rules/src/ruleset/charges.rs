@@ -1,7 +1,7 @@
 //! From the rules that match to the charges they make.
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Request, Time};
+use tollgate_core::{Charge, Enforcement, Request, Time};
 
 use super::facts::{Facts, RequestError};
 use super::index::Candidates;
@@ -22,6 +22,8 @@ pub struct Charges {
     pub lot: u64,
     /// Tell each charge's identity: for stores that keep the buckets of one identity together.
     pub identities: bool,
+    /// Take every rule for a shadow rule: none of them denies. Who is exempt from what stays as it is.
+    pub shadowed: bool,
     pub(super) requests: u16,
 }
 
@@ -49,8 +51,14 @@ impl Charges {
         self.requests
     }
 
+    /// Whether a refusal by that rule counts here.
+    #[inline]
+    pub fn enforces(&self, rule: &Rule) -> bool {
+        rule.is_enforced() && !self.shadowed
+    }
+
     fn terms(&self) -> Terms {
-        Terms { lot: self.lot, identities: self.identities }
+        Terms { lot: self.lot, identities: self.identities, shadowed: self.shadowed }
     }
 
     pub(super) fn next_request(&mut self) -> u16 {
@@ -134,6 +142,7 @@ pub(super) fn collect(
 pub(super) struct Terms {
     pub(super) lot: u64,
     pub(super) identities: bool,
+    pub(super) shadowed: bool,
 }
 
 /// What a matching rule makes of a request.
@@ -187,7 +196,7 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
         bucket,
         limit,
         ask,
-        enforcement: rule.enforcement(),
+        enforcement: if terms.shadowed { Enforcement::Shadow } else { rule.enforcement() },
         count_denied: rule.spec.count_denied,
         soft,
         owner: rule.owner,

@@ -78,7 +78,7 @@ pub(super) fn explain<'a>(
     let matched: Vec<&Rule> =
         rules.clone().filter(|rule| rule.spec.mode != Mode::Off && rule.conditions.hold(facts)).collect();
     let exempt = Exemptions::of(&matched, |rule| {
-        charge_of(rule, request, facts, wall, Terms { lot: 0, identities: true }).applies()
+        charge_of(rule, request, facts, wall, Terms { identities: true, ..Terms::default() }).applies()
     });
     rules
         .map(|rule| Explanation {
@@ -107,7 +107,7 @@ fn standing<'a>(
     if let Some(by) = exempt.by(rule) {
         return Standing::Exempted { by };
     }
-    match charge_of(rule, request, facts, wall, Terms { lot: 0, identities: true }) {
+    match charge_of(rule, request, facts, wall, Terms { identities: true, ..Terms::default() }) {
         Answer::Charge(charge) => {
             let overridden = facts.known.override_of(rule.id, wall).is_some();
             Standing::Applies { charge: Box::new(charge), overridden }

@@ -119,6 +119,12 @@ impl RuleSet {
         charges::collect(self, namespace, request, &facts, wall, charges.place(number))
     }
 
+    /// Whether a request can be read at all; no rule is asked.
+    pub fn readable(&self, request: &Request<'_>) -> Result<(), RequestError> {
+        let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
+        Facts::new(namespace).gather(namespace, request, self.secret)
+    }
+
     /// Every rule of the request's namespace and what it makes of the request: slow, complete, for people.
     pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };

@@ -8,7 +8,7 @@ mod reloader;
 mod state;
 mod watch;
 
-pub use file::{BYTES_MAX, FeedError, Loaded, Mark, Source, Unreadable};
+pub use file::{BYTES_MAX, FeedError, Loaded, Mark, Source, Unreadable, Written};
 pub use reloader::{Apply, Following, Reloader};
 pub use state::FeedState;
 pub use watch::Pace;

@@ -79,7 +79,7 @@ impl Policy {
             Mode::Open => Some(Policy::Allow),
             Mode::Closed => Some(Policy::Deny),
             Mode::Fallback => Some(Policy::Local),
-            Mode::Store | Mode::Lease | Mode::Async | Mode::Local | Mode::Overflow => None,
+            Mode::Store | Mode::Lease | Mode::Async | Mode::Local | Mode::Overflow | Mode::Off => None,
         }
     }
 }

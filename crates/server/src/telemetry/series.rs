@@ -112,7 +112,7 @@ pub(super) struct Slot {
 type Row = OnceLock<Box<[OnceLock<Arc<Counter>>; 2 * MODES]>>;
 
 /// How many modes there are.
-const MODES: usize = Mode::Closed as usize + 1;
+const MODES: usize = Mode::ALL.len();
 
 impl Table {
     pub(super) fn new(generation: u64, rules: &RuleSet, book: &Book) -> Table {

@@ -19,6 +19,8 @@ pub enum Mode {
     Fallback,
     /// Refused by policy: nothing is admitted in this mode.
     Closed,
+    /// Limits were switched off.
+    Off,
 }
 
 impl Mode {
@@ -33,6 +35,7 @@ impl Mode {
             "open" => Mode::Open,
             "fallback" => Mode::Fallback,
             "closed" => Mode::Closed,
+            "off" => Mode::Off,
             _ => return None,
         })
     }
