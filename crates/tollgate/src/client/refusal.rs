@@ -51,27 +51,28 @@ impl Refusal {
         self
     }
 
-    /// No, or nobody knows: whoever lacks a token, comes too often or meets a server in trouble has not been answered.
+    /// No, or nobody knows: whoever lacks a token, comes too often, asks at the wrong door or meets a server in trouble has
+    /// not been answered.
     pub fn exit(&self) -> Exit {
         let unanswered = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS];
-        match self.status.is_client_error() && !unanswered.contains(&self.status) {
+        let heard = self.code != "no_such_path" && !unanswered.contains(&self.status);
+        match self.status.is_client_error() && heard {
             true => Exit::No,
             false => Exit::Unusable,
         }
     }
 
-    /// What it says, line by line: the reason, then every field with what would be right.
+    /// What it says, line by line: every field with what would be right, or the reason as a whole.
     pub fn lines(&self, palette: Palette) -> String {
-        let place = format!("({}, status {})", self.code, self.status.as_u16());
-        // With a single field its message is the reason; telling it twice would help nobody.
-        let mut text = format!("{}: ", palette.bad("error"));
-        match self.wrong.as_slice() {
-            [only] if only.message == self.detail => text.push_str(&only.line(palette)),
-            _ => text.push_str(&visible(&self.detail)),
-        }
-        text.push_str(&format!(" {}\n", palette.faint(&place)));
-        for wrong in self.wrong.iter() {
-            if !(self.wrong.len() == 1 && wrong.message == self.detail) {
+        let reason = match self.wrong.as_slice() {
+            [] => visible(&self.detail),
+            [only] => only.line(palette),
+            several => format!("{} problems", several.len()),
+        };
+        let place = palette.faint(&format!("({}, status {})", self.code, self.status.as_u16()));
+        let mut text = format!("{}: {reason} {place}\n", palette.bad("error"));
+        for wrong in &self.wrong {
+            if self.wrong.len() > 1 {
                 text.push_str(&format!("  {}\n", wrong.line(palette)));
             }
             if let Some(help) = &wrong.help {
@@ -131,7 +132,7 @@ mod tests {
                 { "field": "", "code": "x", "message": "odd \u{1b}[31m" },
             ],
         });
-        let expected = "error: the rule is not valid (invalid, status 422)\n  limit.window: `60` has no unit\n    \
+        let expected = "error: 2 problems (invalid, status 422)\n  limit.window: `60` has no unit\n    \
                         help: write 60s\n  odd \\u{1b}[31m\n";
         assert_eq!(said(422, &problem), expected);
     }

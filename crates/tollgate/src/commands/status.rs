@@ -22,10 +22,17 @@ pub struct Args {
 const HELP: &str = r#"Which generation the node decides by, whether its database answers, what it could
 not read and left out; and who you are to it.
 
+Examples:
+  tollgate status
+  Do all nodes serve the same generation?
+    for node in a b c; do
+      tollgate status --url http://$node:8090 --json | jq .generation
+    done
+
 Exit codes:
   0  all is well
   1  something wants looking at: the database is away, or rows are quarantined
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Prints it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -25,7 +25,7 @@ they wrote all later hashes anew: keep the last hash elsewhere to rule that out.
 Exit codes:
   0  every row is as it was written
   1  some are not
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Checks it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

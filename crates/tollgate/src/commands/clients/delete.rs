@@ -8,6 +8,7 @@ use crate::output::Output;
 
 /// Which client.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// Its key: user:42, key:acme-prod
     #[arg(value_name = "CLIENT_KEY")]
@@ -17,6 +18,14 @@ pub struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
 }
+
+const HELP: &str = r#"Examples:
+  tollgate clients delete key:acme-prod
+
+Exit codes:
+  0  forgotten; with --dry-run: it would be
+  1  nothing is known of it, or it is not that version any more
+  2  wrong usage, no answer, no valid token"#;
 
 /// Forgets it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -8,6 +8,7 @@ use crate::output::Output;
 
 /// Which client.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// Its key: user:42, key:acme-prod
     #[arg(value_name = "CLIENT_KEY")]
@@ -18,6 +19,15 @@ pub struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
 }
+
+const HELP: &str = r#"Examples:
+  tollgate clients get key:acme-prod
+  tollgate clients get user:42 --json | jq -r .tier
+
+Exit codes:
+  0  here it is
+  1  nothing is known of it
+  2  wrong usage, no answer, no valid token"#;
 
 /// Prints it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

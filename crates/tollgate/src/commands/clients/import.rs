@@ -42,7 +42,7 @@ Examples:
 Exit codes:
   0  imported; with --dry-run: it could be
   1  refused: something in it is not valid
-  2  wrong usage, a file that cannot be read, no answer, no token that opens"#;
+  2  wrong usage, a file that cannot be read, no answer, no valid token"#;
 
 /// Imports them, batch by batch.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -41,7 +41,7 @@ Examples:
 Exit codes:
   0  done; with --dry-run: it would be
   1  refused: it is not valid, or somebody else changed it
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Makes or changes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

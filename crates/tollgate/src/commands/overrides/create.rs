@@ -66,7 +66,7 @@ Examples:
 Exit codes:
   0  created; with --dry-run: it would be
   1  refused: there is no such rule, or it is not valid
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Makes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -8,6 +8,7 @@ use crate::output::Output;
 
 /// Which override.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// Its id
     #[arg(value_name = "OVERRIDE_ID")]
@@ -17,6 +18,16 @@ pub struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
 }
+
+const HELP: &str = r#"`overrides end` ends one and keeps it for the record; this leaves only the audit.
+
+Examples:
+  tollgate overrides delete ov-7f3a
+
+Exit codes:
+  0  deleted; with --dry-run: it would be
+  1  there is no such override, or it is not that version any more
+  2  wrong usage, no answer, no valid token"#;
 
 /// Deletes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -30,7 +30,7 @@ Examples:
 Exit codes:
   0  ended
   1  there is no such override
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Ends it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

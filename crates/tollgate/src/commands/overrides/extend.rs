@@ -42,7 +42,7 @@ const HELP: &str = r#"Examples:
 Exit codes:
   0  done; with --dry-run: it would be
   1  refused: there is no such override, or somebody else changed it
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Extends it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -11,6 +11,7 @@ use crate::when;
 
 /// Which override.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// Its id, as `overrides list` shows it
     #[arg(value_name = "OVERRIDE_ID")]
@@ -21,6 +22,15 @@ pub struct Args {
     #[command(flatten)]
     scope: ScopeArgs,
 }
+
+const HELP: &str = r#"Examples:
+  tollgate overrides get ov-7f3a
+  tollgate overrides get ov-7f3a --json | jq -r .valid_until
+
+Exit codes:
+  0  here it is
+  1  there is no such override
+  2  wrong usage, no answer, no valid token"#;
 
 /// Prints it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -24,9 +24,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
-    fields: FieldArgs,
-    #[command(flatten)]
     change: ChangeArgs,
+    #[command(flatten)]
+    fields: FieldArgs,
     #[command(flatten)]
     scope: ScopeArgs,
 }
@@ -54,7 +54,7 @@ Examples:
 Exit codes:
   0  created; with --dry-run: it would be
   1  refused: it is not valid, or there is one already
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Makes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

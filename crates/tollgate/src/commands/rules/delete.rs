@@ -31,7 +31,7 @@ Examples:
 Exit codes:
   0  deleted; with --dry-run: it would be
   1  there is no such rule, or it is not that version any more
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Deletes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -33,7 +33,7 @@ Examples:
 
 Exit codes:
   0  exported
-  2  wrong usage, no answer, no token that opens, a file that cannot be written"#;
+  2  wrong usage, no answer, no valid token, a file that cannot be written"#;
 
 /// Prints or writes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

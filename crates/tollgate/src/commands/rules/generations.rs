@@ -29,7 +29,7 @@ Examples:
 
 Exit codes:
   0  listed
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Prints them.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -32,7 +32,7 @@ else changed the rule in the meantime, nothing is overwritten:
 Exit codes:
   0  here it is
   1  there is no such rule
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Prints it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

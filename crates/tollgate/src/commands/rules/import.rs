@@ -50,7 +50,7 @@ Examples:
 Exit codes:
   0  imported; with --dry-run: it could be
   1  refused: the file is not valid, or you said no
-  2  wrong usage, a file that cannot be read, no answer, no token that opens"#;
+  2  wrong usage, a file that cannot be read, no answer, no valid token"#;
 
 /// Imports it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -40,7 +40,7 @@ const HELP: &str = r#"Examples:
 
 Exit codes:
   0  listed, even if there is nothing
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Prints them.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -44,7 +44,7 @@ Examples:
 Exit codes:
   0  done; with --dry-run: it could be
   1  refused: there is no such generation, or you said no
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Goes back.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

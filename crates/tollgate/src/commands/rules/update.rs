@@ -31,9 +31,9 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     version: Option<u64>,
     #[command(flatten)]
-    fields: FieldArgs,
-    #[command(flatten)]
     change: ChangeArgs,
+    #[command(flatten)]
+    fields: FieldArgs,
     #[command(flatten)]
     scope: ScopeArgs,
 }
@@ -58,7 +58,7 @@ Exit codes:
   0  updated; with --dry-run: it would be
   1  refused: there is no such rule, it would not be valid, or somebody else
      changed it
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Changes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -52,7 +52,7 @@ Examples:
 Exit codes:
   0  created
   1  refused: it is not valid
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Makes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

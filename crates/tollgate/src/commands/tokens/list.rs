@@ -11,6 +11,7 @@ use crate::when;
 
 /// For whom.
 #[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// Print the API's JSON
     #[arg(long)]
@@ -18,6 +19,15 @@ pub struct Args {
     #[command(flatten)]
     server: ServerArgs,
 }
+
+const HELP: &str = r#"Examples:
+  tollgate tokens list
+  Which were never used?
+    tollgate tokens list --json | jq -r '.tokens[] | select(.last_used_at == null).name'
+
+Exit codes:
+  0  listed
+  2  wrong usage, no answer, no valid token"#;
 
 /// Prints them.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

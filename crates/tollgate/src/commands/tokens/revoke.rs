@@ -26,7 +26,7 @@ Examples:
 Exit codes:
   0  revoked
   1  there is no such token
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Revokes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -52,7 +52,7 @@ Examples:
 
 Exit codes:
   0  listed, even if there is nothing
-  2  wrong usage, no answer, no token that opens"#;
+  2  wrong usage, no answer, no valid token"#;
 
 /// Prints them.
 pub fn run(args: &Filter, out: &mut Output) -> Result<Exit> {

@@ -36,7 +36,11 @@ pub struct Args {
 const HELP: &str = r#"Examples:
   tollgate violations top --from 1d
   Which rule refuses most?
-    tollgate violations top --by rule --limit 3"#;
+    tollgate violations top --by rule --limit 3
+
+Exit codes:
+  0  listed, even if there is nothing
+  2  wrong usage, no answer, no valid token"#;
 
 /// Prints them, the worst first.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
