@@ -7,10 +7,12 @@
 //! There is one way to change anything: [`Control::apply`] takes edits, and either all of them are committed, as one
 //! generation with one audit row each, or none.
 
+mod apply;
 mod audit;
 mod author;
 mod control;
 mod db;
+mod document;
 mod edit;
 mod error;
 mod instant;

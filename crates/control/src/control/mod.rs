@@ -3,6 +3,8 @@
 mod audit;
 mod clients;
 mod edits;
+mod history;
+mod listing;
 mod mode;
 mod overrides;
 mod rules;
