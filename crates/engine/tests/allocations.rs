@@ -14,8 +14,15 @@ fn a_decision_allocates_nothing() {
             "  - {{ match: {{ tier: t{number} }}, key_by: api_key, limit: {{ requests: 1000000, window: 1s }} }}\n"
         );
     }
-    yaml += "  - { match: { endpoint: 'POST /api/*' }, key_by: 'user_id:endpoint', limit: { requests: 1000, window: 1m, algorithm: sliding_window } }\n";
-    yaml += "  - { match: { endpoint: '/api/{x}' }, key_by: [ip, endpoint], limit: { requests: 1000, window: 1m, algorithm: fixed_window } }\n";
+    yaml += "  - { name: posts, match: { endpoint: 'POST /api/*' }, key_by: 'user_id:endpoint', limit: { requests: 1000, window: 1m, algorithm: sliding_window } }\n";
+    yaml += "  - { name: paths, match: { endpoint: '/api/{x}' }, key_by: [ip, endpoint], limit: { requests: 1000, window: 1m, algorithm: fixed_window } }\n";
+    yaml += "clients: [{ client_key: 'user:42', tier: free, org: acme, attributes: { plan: x } }]\noverrides:\n";
+    for (client, rule) in [("key:abc", "paths"), ("user:42", "posts"), ("ip:192.0.2.1", "posts"), ("org:acme", "paths")]
+    {
+        yaml += &format!(
+            "  - {{ client_key: '{client}', rule: {rule}, requests: 999, valid_until: 2090-01-01T00:00:00Z }}\n"
+        );
+    }
     let engine = Engine::in_memory(tollgate_engine::rules_from_yaml(&yaml).unwrap());
     let request = Request::new()
         .with(Attribute::ApiKey, "abc")
@@ -26,6 +33,8 @@ fn a_decision_allocates_nothing() {
         .with_custom(&[("region", "eu")]);
     let warm = engine.decide_now(&request); // makes the buckets
     assert_eq!(warm.rulings().len(), 3);
+    let limits: Vec<u64> = warm.rulings().iter().map(|ruling| ruling.requests).collect();
+    assert_eq!(limits, [1_000_000, 999, 999], "overrides hold");
     drop(warm);
     let measured = allocation_counter::measure(|| {
         for _ in 0..100 {

@@ -8,6 +8,7 @@
 pub mod address;
 pub mod check;
 pub mod datetime;
+pub mod directory;
 pub mod document;
 pub mod duration;
 pub mod endpoint;
@@ -19,6 +20,7 @@ pub mod nearest;
 pub mod path;
 pub mod pattern;
 pub mod problem;
+mod quick;
 pub mod read;
 pub mod report;
 pub mod route;
@@ -30,6 +32,7 @@ pub mod yaml;
 mod samples;
 
 pub use address::{Cidr, IpKey, canonical_ip};
+pub use directory::{Directory, DirectoryBuilder, Known};
 pub use endpoint::{EndpointMatcher, EndpointPattern};
 pub use fmt::format;
 pub use glob::Glob;

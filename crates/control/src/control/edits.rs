@@ -1,18 +1,20 @@
 //! The one way to change something.
 
-use super::{Control, Work, not_yet, of_the_fleet};
-use crate::{Applied, Author, Edit, Kind, Order, Result};
+use super::{Control, Work, of_the_fleet};
+use crate::apply;
+use crate::{Applied, Author, Kind, Order, Result};
 
 impl Control {
     /// Applies edits: all of them in one transaction, as one generation, with one audit row per change; or none.
     /// Durable when it answers.
-    pub async fn apply(&self, _order: &Order) -> Result<Applied> {
-        not_yet()
-    }
-
-    /// The edits that bring back what was in force in a generation. What was deleted comes back with new versions.
-    pub async fn way_back(&self, _generation: i64) -> Result<Vec<Edit>> {
-        not_yet()
+    pub async fn apply(&self, order: &Order) -> Result<Applied> {
+        let (filled, generation) =
+            self.write(&order.author, &order.action, async |work: &mut Work| apply::fill(order, work).await).await?;
+        Ok(Applied {
+            generation: filled.replayed.unwrap_or(generation),
+            changes: filled.changes,
+            replayed: filled.replayed.is_some(),
+        })
     }
 
     /// Makes a generation in which anything may have changed: all nodes read everything anew.

@@ -4,7 +4,7 @@
 //! follow each other, generations have no gaps, and their order is the order of commits: a node that has seen generation
 //! 7 has missed nothing of 6. That costs parallel writing, which the rate of changes that people make does not need.
 
-use crate::audit::{Entry, Link};
+use crate::audit::{self, Link, Occasion};
 use crate::db::{Tx, sql};
 use crate::{Author, Change, Control, Error, Instant, Kind, Result};
 
@@ -35,11 +35,6 @@ impl Work {
     /// Notes a change, for the audit.
     pub(crate) fn note(&mut self, change: Change) {
         self.changes.push(change);
-    }
-
-    /// What was noted so far.
-    pub(crate) fn changes(&self) -> &[Change] {
-        &self.changes
     }
 
     async fn begin(control: &Control) -> Result<Work> {
@@ -79,10 +74,8 @@ impl Work {
             self.tx.commit().await?;
             return Ok(self.generation - 1);
         }
-        for change in &self.changes {
-            let entry = Entry { generation: self.generation, at: self.at, author, action, change };
-            self.last = entry.write(&self.last, &mut self.tx).await?;
-        }
+        let occasion = Occasion { generation: self.generation, at: self.at, author, action };
+        let last = audit::append(self.last, &occasion, &self.changes, &mut self.tx).await?;
         self.tx
             .run(sql!(
                 "INSERT INTO generations (generation, at, author, author_name, action, changes) \
@@ -99,8 +92,8 @@ impl Work {
             .run(sql!(
                 "UPDATE tollgate_state SET generation = $1, audit_number = $2, audit_hash = $3",
                 self.generation,
-                self.last.number,
-                &self.last.hash,
+                last.number,
+                last.hash,
             ))
             .await?;
         if self.tx.is_postgres() {

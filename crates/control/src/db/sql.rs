@@ -65,6 +65,22 @@ impl Sql {
         }
     }
 
+    /// Goes on with one piece for each row of values, with commas between.
+    pub(crate) fn and_listed(
+        &mut self,
+        open: &'static str,
+        piece: &'static str,
+        close: &'static str,
+        rows: impl IntoIterator<Item = Vec<Value>>,
+    ) {
+        self.and(open, []);
+        for (index, row) in rows.into_iter().enumerate() {
+            self.and(if index == 0 { "" } else { ", " }, []);
+            self.and(piece, row);
+        }
+        self.and(close, []);
+    }
+
     pub(super) fn text(&self) -> SqlStr {
         AssertSqlSafe(self.text.clone()).into_sql_str()
     }

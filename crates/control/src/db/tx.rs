@@ -41,6 +41,13 @@ impl Tx {
         self.lost_a_race
     }
 
+    /// Allows for more time than other transactions have.
+    pub(crate) fn extend(&mut self, more: Duration) {
+        if let Patience::Until(deadline) = &mut self.patience {
+            *deadline += more;
+        }
+    }
+
     /// Runs a statement; answers how many rows it touched.
     pub(crate) async fn run(&mut self, sql: Sql) -> Result<u64> {
         let done = match &mut self.inner {

@@ -167,8 +167,8 @@ impl Answer {
 pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, wall: Time, terms: Terms) -> Answer {
     let Some(mut limit) = rule.limit else { return Answer::Unlimited };
     let Some(mut hasher) = rule.key(facts) else { return Answer::Missing };
-    let other = facts.known.override_of(rule.id, wall);
-    if other.is_some_and(|other| other.unlimited) {
+    let other = facts.exceptions.of(rule, wall);
+    if other.is_some_and(|other| other.is_unlimited()) {
         return Answer::Unlimited;
     }
     if let Some(other) = other {

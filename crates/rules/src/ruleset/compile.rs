@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 
+use smallvec::SmallVec;
 use tollgate_core::{
     Concurrency, FixedWindow, Gcra, KeyHasher, LeaseSize, Limit, LimitError, Owner, Queue, Secret, Sharing,
-    SlidingCounter, SlidingLog, Span, Time,
+    SlidingCounter, SlidingLog, Span,
 };
 
-use super::attributes::{AttrId, Attributes};
-use super::clients::{Clients, Entered, Override};
+use super::attributes::Attributes;
 use super::index::Index;
 use super::rule::{Conditions, Rule, RuleId};
+use super::sources::Sources;
 use super::{Namespace, RuleSet};
+use crate::directory::Directory;
 use crate::key::KeyBy;
 use crate::problem::{Problem, Problems};
 use crate::spec::{Algorithm, Consistency, Cost, Lease, LimitSpec, MatchSpec, Mode, OnFail, RuleFile, RuleSpec};
@@ -32,22 +34,33 @@ impl CompileOptions {
     }
 }
 
-pub(super) fn compile(files: &[RuleFile], options: &CompileOptions) -> Result<RuleSet, Problems> {
+/// The rules of one namespace, and who is looked up where.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// Its rules, and clients and overrides of its own, which come first.
+    pub file: &'a RuleFile,
+    /// Further clients and overrides, in the order in which they are asked about one identity.
+    pub directories: &'a [Directory],
+}
+
+pub(super) fn assemble(parts: &[Part<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
     let mut set = RuleSet { secret: options.secret, ..RuleSet::empty() };
     let mut problems = Problems::default();
-    for file in files {
+    for part in parts {
+        let file = part.file;
         if set.namespaces.contains_key(&file.namespace) {
             let message = format!("the namespace `{}` has rules in two files", file.namespace);
             problems.push(Problem::error("duplicate-namespace", Default::default(), "namespace", message));
             continue;
         }
-        let namespace = compile_file(file, options, &mut set, &mut problems);
+        let namespace = compile_part(part, options, &mut set, &mut problems);
         set.namespaces.insert(file.namespace.clone(), namespace);
     }
     if problems.is_empty() { Ok(set) } else { Err(problems) }
 }
 
-fn compile_file(file: &RuleFile, options: &CompileOptions, set: &mut RuleSet, problems: &mut Problems) -> Namespace {
+fn compile_part(part: &Part<'_>, options: &CompileOptions, set: &mut RuleSet, problems: &mut Problems) -> Namespace {
+    let file = part.file;
     let mut attributes = Attributes::new();
     let first = set.rules.len();
     let mut names: HashMap<String, RuleId> = HashMap::new();
@@ -70,11 +83,20 @@ fn compile_file(file: &RuleFile, options: &CompileOptions, set: &mut RuleSet, pr
     }
     resolve_replaces(&names, set.rules.get_mut(first..).unwrap_or_default());
     check_overrides(file, &names, &set.rules, problems);
-    let clients = compile_clients(file, options.secret, &names, &mut attributes);
-    set.dated |= file.overrides.iter().any(|other| other.valid_from_ns.is_some() || other.valid_until_ns.is_some());
+    let own = own_directory(file, options.secret);
+    let sources = Sources::new(std::iter::once(own).chain(part.directories.iter().cloned()), &attributes);
+    if !sources.suit(options.secret, file.ipv6_prefix) {
+        let message = format!("a directory of the namespace `{}` finds nobody here", file.namespace);
+        let problem = Problem::error("bad-directory", Default::default(), "ipv6_prefix", message);
+        problems.push(problem.help("build it with the secret and the `ipv6_prefix` of these rules"));
+    }
+    sources.number(set.rules.get_mut(first..).unwrap_or_default());
+    set.dated |= sources.are_dated();
     let rules = set.rules.get(first..).unwrap_or_default();
     let index = Index::build(rules.iter().filter(|rule| rule.spec.mode != Mode::Off));
-    Namespace { index, attributes, clients, ipv6_prefix: file.ipv6_prefix, escaped_slash: file.escaped_slash }
+    let tiers = sources.tiers().next().is_some();
+    let (ipv6_prefix, escaped_slash) = (file.ipv6_prefix, file.escaped_slash);
+    Namespace { index, attributes, sources, tiers, ipv6_prefix, escaped_slash }
 }
 
 fn compile_rule(
@@ -116,6 +138,7 @@ fn compile_rule(
         sharing: sharing_of(spec),
         seed: options.seed,
         replaces: Vec::new(),
+        numbers: SmallVec::new(),
         spec: RuleSpec { key_by: Some(key_by), ..spec.clone() },
     })
 }
@@ -229,31 +252,10 @@ fn check_overrides(file: &RuleFile, names: &HashMap<String, RuleId>, rules: &[Ru
     }
 }
 
-fn compile_clients(
-    file: &RuleFile,
-    secret: Secret,
-    names: &HashMap<String, RuleId>,
-    attributes: &mut Attributes,
-) -> Clients {
-    let clients = file.clients.iter().map(|client| {
-        let own = [("tier", &client.tier), ("org", &client.org)].into_iter();
-        let own = own.filter_map(|(name, value)| Some((name, value.clone()?)));
-        let others = client.attributes.iter().map(|(name, value)| (name.as_str(), value.clone()));
-        let all: Vec<(AttrId, String)> =
-            own.chain(others).map(|(name, value)| (attributes.intern(name), value)).collect();
-        Entered::under(&client.client_key, secret, file.ipv6_prefix, all)
-    });
-    let clients = clients.collect();
-    let overrides = file.overrides.iter().filter_map(|spec| {
-        let found = Override {
-            rule: *names.get(&spec.rule)?,
-            unlimited: spec.unlimited,
-            requests: spec.requests,
-            burst: spec.burst,
-            from: Time::from_nanos(spec.valid_from_ns.unwrap_or(0)),
-            until: Time::from_nanos(spec.valid_until_ns.unwrap_or(u64::MAX)),
-        };
-        Some(Entered::under(&spec.client_key, secret, file.ipv6_prefix, found))
-    });
-    Clients::build(clients, overrides.collect())
+/// What the file itself says of clients.
+fn own_directory(file: &RuleFile, secret: Secret) -> Directory {
+    let mut builder = Directory::builder(secret, file.ipv6_prefix);
+    file.clients.iter().for_each(|client| builder.client(client));
+    file.overrides.iter().for_each(|change| builder.override_of(change));
+    builder.finish()
 }

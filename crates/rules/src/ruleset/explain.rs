@@ -85,7 +85,7 @@ pub(super) fn explain<'a>(
             rule,
             standing: standing(rule, namespace, request, facts, wall, &exempt),
             key: key_parts(rule, namespace, facts),
-            overrides: namespace.clients.overrides_of(rule),
+            overrides: namespace.sources.overrides_of(rule),
         })
         .collect()
 }
@@ -109,7 +109,7 @@ fn standing<'a>(
     }
     match charge_of(rule, request, facts, wall, Terms { identities: true, ..Terms::default() }) {
         Answer::Charge(charge) => {
-            let overridden = facts.known.override_of(rule.id, wall).is_some();
+            let overridden = facts.exceptions.of(rule, wall).is_some();
             Standing::Applies { charge: Box::new(charge), overridden }
         }
         Answer::Unlimited => Standing::Unlimited,

@@ -7,9 +7,9 @@ use tollgate_core::{Attribute, Request, Secret};
 
 use super::Namespace;
 use super::attributes::AttrId;
-use super::clients::Known;
-use super::identity::Identity;
+use super::sources::Exceptions;
 use crate::address::{IpKey, parse_ip};
+use crate::directory::Identity;
 use crate::path::{Endpoint, PATH_BYTES_MAX};
 
 /// Longest value of an attribute.
@@ -24,7 +24,7 @@ pub(super) struct Facts<'a> {
     /// The address in IPv6 space, whole: networks in rules are matched against it.
     ip: Option<u128>,
     ipv6_prefix: u8,
-    pub(super) known: Known<'a>,
+    pub(super) exceptions: Exceptions<'a>,
 }
 
 impl<'a> Facts<'a> {
@@ -36,7 +36,7 @@ impl<'a> Facts<'a> {
             endpoint: None,
             ip: None,
             ipv6_prefix: namespace.ipv6_prefix,
-            known: Known::default(),
+            exceptions: Exceptions::default(),
         }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Facts<'a> {
             }
         }
         self.name_the_client()?;
-        if !namespace.clients.is_empty() {
+        if namespace.sources.kinds != 0 {
             self.know(namespace, secret)?;
         }
         Ok(())
@@ -84,17 +84,33 @@ impl<'a> Facts<'a> {
 
     /// Looks the client up. The organisation may come from that very look-up, and has entries of its own.
     fn know(&mut self, namespace: &'a Namespace, secret: Secret) -> Result<(), RequestError> {
-        let look_up = |identities: &mut dyn Iterator<Item = Identity<'a>>| {
-            namespace.clients.look_up(identities, secret, namespace.ipv6_prefix)
-        };
         let had_org = self.has(AttrId::ORG);
-        self.known = look_up(&mut self.identities());
-        for (id, value) in self.known.attributes() {
-            self.offer(id, "", value)?;
+        for identity in self.identities() {
+            self.look_up(namespace, identity, secret)?;
         }
-        let org = self.values.get(AttrId::ORG.place()).copied().flatten().filter(|_| !had_org);
-        if let Some(org) = org {
-            self.known.extend(look_up(&mut std::iter::once(Identity::Org(org))));
+        let org = self.sent_or_known(AttrId::ORG).filter(|_| !had_org);
+        org.map_or(Ok(()), |org| self.look_up(namespace, Identity::Org(org), secret))
+    }
+
+    #[inline]
+    fn look_up(
+        &mut self,
+        namespace: &'a Namespace,
+        identity: Identity<'a>,
+        secret: Secret,
+    ) -> Result<(), RequestError> {
+        if identity.bit() & namespace.sources.kinds == 0 {
+            return Ok(());
+        }
+        let digest = identity.digest(secret, namespace.ipv6_prefix);
+        for (number, source) in namespace.sources.all.iter().enumerate() {
+            let Some(entry) = source.directory.find(digest) else { continue };
+            for (attribute, value) in entry.attributes() {
+                if let Some(Some(id)) = source.attributes.get(usize::from(attribute)) {
+                    self.offer(*id, "", value)?;
+                }
+            }
+            self.exceptions.add(number, entry.overrides);
         }
         Ok(())
     }

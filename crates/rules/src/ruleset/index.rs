@@ -10,11 +10,11 @@ use smallvec::SmallVec;
 
 use super::attributes::AttrId;
 use super::facts::Facts;
-use super::quick::QuickMap;
 use super::routes::Routes;
 use super::rule::{Conditions, Rule, RuleId};
 use crate::endpoint::EndpointPattern;
 use crate::pattern::{Matcher, Pattern};
+use crate::quick::QuickMap;
 use crate::route::Tail;
 
 /// Rules by what they ask for.

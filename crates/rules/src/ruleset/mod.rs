@@ -2,36 +2,34 @@
 //!
 //! A [`RuleSet`] is made once from whole [`RuleFile`]s and then only read. Per request it answers one question: which
 //! buckets are charged, under which limits? Finding the rules that match costs what matches, not what exists: every
-//! rule is filed under the rarest thing it asks for (`index`), and clients and overrides are looked up by identity
-//! (`clients`). Nothing here keeps state, reads a clock or decides.
+//! rule is filed under the rarest thing it asks for (`index`), and clients and overrides are looked up by identity in
+//! directories (`sources`). Nothing here keeps state, reads a clock or decides.
 
 mod attributes;
 mod charges;
-mod clients;
 mod compile;
 mod explain;
 mod facts;
-mod identity;
 mod index;
-mod quick;
 mod routes;
 mod rule;
+mod sources;
 
 use tollgate_core::{Attribute, Request, Secret, Time};
 
 pub use self::charges::{Applied, Charges};
-pub use self::compile::CompileOptions;
+pub use self::compile::{CompileOptions, Part};
 pub use self::explain::{Explanation, KeyPart, Standing};
 pub use self::facts::RequestError;
 pub use self::rule::{Rule, RuleId};
 
 use self::attributes::{AttrId, Attributes};
-use self::clients::Clients;
 use self::facts::Facts;
 use self::index::Index;
-use self::quick::QuickMap;
+use self::sources::Sources;
 use crate::path::EscapedSlash;
 use crate::problem::Problems;
+use crate::quick::QuickMap;
 use crate::spec::RuleFile;
 
 /// One immutable version of all rules of all namespaces.
@@ -48,7 +46,9 @@ pub struct RuleSet {
 struct Namespace {
     index: Index,
     attributes: Attributes,
-    clients: Clients,
+    sources: Sources,
+    /// Some client has a tier: without any, nobody's need be looked up.
+    tiers: bool,
     ipv6_prefix: u8,
     escaped_slash: EscapedSlash,
 }
@@ -56,7 +56,14 @@ struct Namespace {
 impl RuleSet {
     /// Compiles files, one per namespace. Answers all problems at once; a set with problems is no set.
     pub fn compile(files: &[RuleFile], options: &CompileOptions) -> Result<RuleSet, Problems> {
-        compile::compile(files, options)
+        let parts: Vec<Part<'_>> = files.iter().map(|file| Part { file, directories: &[] }).collect();
+        RuleSet::assemble(&parts, options)
+    }
+
+    /// Compiles files, one per namespace, each with directories that may be large: they are shared, not copied, and not
+    /// looked through. What they say of rules that do not exist is ignored.
+    pub fn assemble(parts: &[Part<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
+        compile::assemble(parts, options)
     }
 
     /// A set without rules: everything is allowed.
@@ -86,7 +93,7 @@ impl RuleSet {
 
     /// Every tier that a rule or a client of any namespace names, sorted: the tiers that may become a label.
     pub fn tiers(&self) -> Vec<&str> {
-        let of_clients = self.namespaces.values().flat_map(|namespace| namespace.clients.values_of(AttrId::TIER));
+        let of_clients = self.namespaces.values().flat_map(|namespace| namespace.sources.tiers());
         let mut tiers: Vec<&str> = self.rules.iter().flat_map(Rule::tiers).chain(of_clients).collect();
         tiers.sort_unstable();
         tiers.dedup();
@@ -99,7 +106,7 @@ impl RuleSet {
             return sent;
         }
         let namespace = self.namespaces.get(request.namespace)?;
-        if !namespace.clients.has_tiers() {
+        if !namespace.tiers {
             return None;
         }
         let mut facts = Facts::new(namespace);

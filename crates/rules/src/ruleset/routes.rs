@@ -1,10 +1,10 @@
 //! A trie over path segments: literal segments are looked up, `{id}` segments walked, stars collected on the way.
 
 use super::index::{Candidates, add};
-use super::quick::QuickMap;
 use super::rule::RuleId;
 use crate::endpoint::EndpointPattern;
 use crate::path::Case;
+use crate::quick::QuickMap;
 use crate::route::{Segment, Tail, first_segment};
 
 /// Rules by the paths they are for.

@@ -1,5 +1,6 @@
 //! One rule, compiled: conditions by number, key by number, limit as a value.
 
+use smallvec::SmallVec;
 use tollgate_core::{Ask, Digest, Enforcement, KeyHasher, Limit, Owner, Purpose, Request, Sharing, Soft, Span};
 
 use super::attributes::AttrId;
@@ -42,6 +43,8 @@ pub struct Rule {
     /// Makes the lots of one deployment differ from those of another.
     pub(super) seed: u64,
     pub(super) replaces: Vec<RuleId>,
+    /// Its number in each directory of its namespace.
+    pub(super) numbers: SmallVec<[u32; 2]>,
 }
 
 /// What must hold for a request; nothing at all always holds.

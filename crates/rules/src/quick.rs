@@ -6,11 +6,11 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with keys that the operator wrote.
-pub(super) type QuickMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Quick>>;
+pub(crate) type QuickMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Quick>>;
 
 /// Multiplies and folds, a word at a time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Quick(u64);
+pub(crate) struct Quick(u64);
 
 impl Quick {
     #[inline]

@@ -6,7 +6,7 @@ use crate::address::{IpKey, parse_ip};
 
 /// A kind of identity and its value: `user:42`, `key:abc`, `ip:192.0.2.1`, `org:acme`, or a client key without prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Identity<'a> {
+pub(crate) enum Identity<'a> {
     Raw(&'a str),
     Key(&'a str),
     User(&'a str),
@@ -16,7 +16,7 @@ pub(super) enum Identity<'a> {
 
 impl<'a> Identity<'a> {
     /// Reads a client key.
-    pub(super) fn of(client_key: &'a str) -> Identity<'a> {
+    pub(crate) fn of(client_key: &'a str) -> Identity<'a> {
         match client_key.split_once(':') {
             Some(("key", value)) => Identity::Key(value),
             Some(("user", value)) => Identity::User(value),
@@ -27,7 +27,7 @@ impl<'a> Identity<'a> {
     }
 
     /// The kind as a bit, for tables that hold only some kinds.
-    pub(super) fn bit(self) -> u8 {
+    pub(crate) fn bit(self) -> u8 {
         match self {
             Identity::Raw(_) => 1,
             Identity::Key(_) => 2,
@@ -38,7 +38,7 @@ impl<'a> Identity<'a> {
     }
 
     /// The digest under which an identity is entered; IPv6 clients by their network, as everywhere.
-    pub(super) fn digest(self, secret: Secret, ipv6_prefix: u8) -> Digest {
+    pub(crate) fn digest(self, secret: Secret, ipv6_prefix: u8) -> Digest {
         let mut hasher = KeyHasher::new(secret);
         hasher.word(u64::from(self.bit()));
         match self {

@@ -1,0 +1,194 @@
+//! The large part of a directory: built once, never changed, packed.
+//!
+//! Digests stand sorted, with their payload beside them in a list of its own. Because digests are spread evenly, their
+//! first bits say where to look: an index names the first digest of every few, so a look-up reads one number and one
+//! stretch of about four digests. That is 25 bytes per identity, a third of what a table with free places takes.
+
+use tollgate_core::{Digest, Secret};
+
+use super::Entry;
+use super::names::Names;
+use super::overriding::Override;
+use super::texts::{Pool, Profiles, Texts};
+
+/// How many digests share a place of the index.
+const STRETCH: usize = 4;
+
+/// Attributes and overrides by identity.
+#[derive(Debug)]
+pub(super) struct Base {
+    pub(super) secret: Secret,
+    pub(super) ipv6_prefix: u8,
+    pub(super) attributes: Names,
+    pub(super) rules: Names,
+    /// Kinds of identities that have any entry.
+    pub(super) kinds: u8,
+    /// Some override begins or ends.
+    pub(super) dated: bool,
+    /// The numbers of all values that are somebody's tier.
+    pub(super) tiers: Vec<u32>,
+    /// How many overrides each rule has.
+    pub(super) counts: Vec<u32>,
+    pub(super) clients: usize,
+    texts: Texts,
+    profiles: Profiles,
+    starts: Vec<u32>,
+    keys: Vec<Digest>,
+    slots: Vec<Slot>,
+    overrides: Vec<Override>,
+}
+
+/// What belongs to a digest. Its overrides end where those of the next one begin.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    profile: u32,
+    overrides: u32,
+}
+
+/// Everything that is needed for a base, in any order.
+pub(super) struct Parts {
+    pub(super) secret: Secret,
+    pub(super) ipv6_prefix: u8,
+    pub(super) attributes: Names,
+    pub(super) rules: Names,
+    pub(super) kinds: u8,
+    pub(super) pool: Pool,
+    /// Whose profile is which.
+    pub(super) clients: Vec<(Digest, u32)>,
+    pub(super) overrides: Vec<(Digest, Override)>,
+}
+
+impl Base {
+    pub(super) fn build(parts: Parts) -> Base {
+        let Parts { secret, ipv6_prefix, attributes, rules, kinds, pool, mut clients, mut overrides } = parts;
+        let Pool { mut texts, mut profiles, .. } = pool;
+        texts.shrink();
+        profiles.shrink();
+        clients.sort_by_key(|(digest, _)| *digest); // both are stable: among equals the order of entering decides
+        overrides.sort_by_key(|(digest, change)| (*digest, std::cmp::Reverse(change.from)));
+        let mut counts = vec![0; rules.len()];
+        for (_, change) in &overrides {
+            if let Some(count) = counts.get_mut(change.rule as usize) {
+                *count += 1;
+            }
+        }
+        let mut base = Base {
+            secret,
+            ipv6_prefix,
+            attributes,
+            rules,
+            kinds,
+            dated: overrides.iter().any(|(_, change)| change.is_dated()),
+            tiers: tiers(&profiles),
+            counts,
+            clients: 0,
+            texts,
+            profiles,
+            starts: Vec::new(),
+            keys: Vec::with_capacity(clients.len().max(overrides.len())),
+            slots: Vec::with_capacity(clients.len().max(overrides.len()) + 1),
+            overrides: Vec::with_capacity(overrides.len()),
+        };
+        base.merge(&clients, &overrides);
+        base.index();
+        base
+    }
+
+    /// Walks both sorted lists together.
+    fn merge(&mut self, clients: &[(Digest, u32)], overrides: &[(Digest, Override)]) {
+        let (mut clients, mut overrides) = (clients.iter().peekable(), overrides.iter().peekable());
+        loop {
+            let next = [clients.peek().map(|(digest, _)| *digest), overrides.peek().map(|(digest, _)| *digest)];
+            let Some(digest) = next.into_iter().flatten().min() else { break };
+            let mut slot = Slot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 };
+            while let Some((_, profile)) = clients.next_if(|(other, _)| *other == digest) {
+                slot.profile = *profile;
+            }
+            self.clients += usize::from(slot.profile != Profiles::EMPTY);
+            while let Some((_, change)) = overrides.next_if(|(other, _)| *other == digest) {
+                self.overrides.push(*change);
+            }
+            self.keys.push(digest);
+            self.slots.push(slot);
+        }
+        self.slots.push(Slot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 });
+        self.keys.shrink_to_fit();
+        self.slots.shrink_to_fit();
+    }
+
+    fn index(&mut self) {
+        let stretches = self.keys.len().div_ceil(STRETCH);
+        let mut starts = Vec::with_capacity(stretches + 1);
+        for (place, key) in self.keys.iter().enumerate() {
+            while starts.len() <= home(*key, stretches) {
+                starts.push(place as u32);
+            }
+        }
+        starts.resize(stretches + 1, self.keys.len() as u32);
+        self.starts = starts;
+    }
+
+    /// The place of an identity.
+    #[inline]
+    pub(super) fn find(&self, digest: Digest) -> Option<usize> {
+        let stretches = self.starts.len().saturating_sub(1);
+        let stretch = home(digest, stretches);
+        let (start, end) = (*self.starts.get(stretch)? as usize, *self.starts.get(stretch + 1)? as usize);
+        Some(start + self.keys.get(start..end)?.iter().position(|key| *key == digest)?)
+    }
+
+    /// What is known of the identity at a place.
+    #[inline]
+    pub(super) fn entry(&self, place: usize) -> Entry<'_> {
+        let slot = self.slots.get(place).copied().unwrap_or(Slot { profile: Profiles::EMPTY, overrides: 0 });
+        let end = self.slots.get(place + 1).map_or(slot.overrides, |next| next.overrides);
+        Entry {
+            pairs: self.profiles.get(slot.profile),
+            texts: &self.texts,
+            loose: &[],
+            overrides: self.overrides.get(slot.overrides as usize..end as usize).unwrap_or_default(),
+        }
+    }
+
+    /// Every identity and what is known of it.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Digest, Entry<'_>)> {
+        self.keys.iter().enumerate().map(|(place, digest)| (*digest, self.entry(place)))
+    }
+
+    /// An entry of nothing.
+    pub(super) fn nothing(&self) -> Entry<'_> {
+        Entry { pairs: &[], texts: &self.texts, loose: &[], overrides: &[] }
+    }
+
+    pub(super) fn tiers(&self) -> impl Iterator<Item = &str> {
+        self.tiers.iter().map(|number| self.texts.get(*number))
+    }
+
+    pub(super) fn overrides(&self) -> usize {
+        self.overrides.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.starts.capacity() * size_of::<u32>()
+            + self.keys.capacity() * size_of::<Digest>()
+            + self.slots.capacity() * size_of::<Slot>()
+            + self.overrides.capacity() * size_of::<Override>();
+        lists + self.texts.bytes() + self.profiles.bytes() + self.attributes.bytes() + self.rules.bytes()
+    }
+}
+
+/// Which stretch a digest belongs to: stretches follow each other as digests do.
+#[inline]
+fn home(digest: Digest, stretches: usize) -> usize {
+    let [high, _] = digest.0;
+    ((u128::from(high) * stretches as u128) >> 64) as usize
+}
+
+fn tiers(profiles: &Profiles) -> Vec<u32> {
+    let tiers = profiles.pairs().iter().filter(|pair| pair.name == super::TIER).map(|pair| pair.value);
+    let mut tiers: Vec<u32> = tiers.collect();
+    tiers.sort_unstable();
+    tiers.dedup();
+    tiers.shrink_to_fit();
+    tiers
+}

@@ -1,0 +1,99 @@
+//! Filling a directory, one record at a time.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tollgate_core::{Digest, Secret};
+
+use super::base::{Base, Parts};
+use super::identity::Identity;
+use super::names::Names;
+use super::overriding::Override;
+use super::texts::{Pair, Pool, Profiles};
+use super::{Delta, Directory, Entry, attributes_of, first_names};
+use crate::spec::{ClientSpec, OverrideSpec};
+
+/// Takes clients and overrides in any order, keeps none of them as they are, and makes a [`Directory`] in the end.
+///
+/// Of two clients with one identity the one that was entered last counts.
+#[derive(Debug)]
+pub struct DirectoryBuilder {
+    secret: Secret,
+    ipv6_prefix: u8,
+    attributes: Names,
+    rules: Names,
+    kinds: u8,
+    pool: Pool,
+    clients: Vec<(Digest, u32)>,
+    overrides: Vec<(Digest, Override)>,
+}
+
+impl DirectoryBuilder {
+    pub(super) fn new(secret: Secret, ipv6_prefix: u8) -> DirectoryBuilder {
+        DirectoryBuilder {
+            secret,
+            ipv6_prefix,
+            attributes: first_names(),
+            rules: Names::default(),
+            kinds: 0,
+            pool: Pool::default(),
+            clients: Vec::new(),
+            overrides: Vec::new(),
+        }
+    }
+
+    /// Enters what is known of a client.
+    pub fn client(&mut self, client: &ClientSpec) {
+        let digest = self.digest(&client.client_key);
+        let profile = self.profile(attributes_of(client));
+        self.clients.push((digest, profile));
+    }
+
+    /// Enters an override. One with numbers that no limit can have is left out: the rule's own stay.
+    pub fn override_of(&mut self, change: &OverrideSpec) {
+        let digest = self.digest(&change.client_key);
+        let rule = self.rules.intern(&change.rule);
+        self.overrides.extend(Override::of(change, rule).map(|change| (digest, change)));
+    }
+
+    /// Packs everything.
+    pub fn finish(self) -> Directory {
+        let DirectoryBuilder { secret, ipv6_prefix, attributes, rules, kinds, pool, clients, overrides } = self;
+        let parts = Parts { secret, ipv6_prefix, attributes, rules, kinds, pool, clients, overrides };
+        Directory { base: Arc::new(Base::build(parts)), delta: Arc::new(Delta::default()) }
+    }
+
+    /// Enters what another directory knows of an identity.
+    pub(super) fn take_over(&mut self, from: &Directory, digest: Digest, entry: Entry<'_>) {
+        let attributes = entry.attributes().filter_map(|(name, value)| Some((from.attribute(name)?, value)));
+        let profile = self.profile(attributes);
+        if profile != Profiles::EMPTY {
+            self.clients.push((digest, profile));
+        }
+        for change in entry.overrides {
+            let rule = self.rules.intern(from.rule(change.rule).unwrap_or_default());
+            self.overrides.push((digest, change.under(rule)));
+        }
+    }
+
+    /// Notes kinds of identities that may be there.
+    pub(super) fn expect(&mut self, kinds: u8) {
+        self.kinds |= kinds;
+    }
+
+    fn digest(&mut self, client_key: &str) -> Digest {
+        let identity = Identity::of(client_key);
+        self.kinds |= identity.bit();
+        identity.digest(self.secret, self.ipv6_prefix)
+    }
+
+    fn profile<'a>(&mut self, attributes: impl Iterator<Item = (&'a str, &'a str)>) -> u32 {
+        let mut pairs: SmallVec<[Pair; 8]> = SmallVec::new();
+        for (name, value) in attributes {
+            // There is no number for the 65,537th name, and no rule that could be waiting for it.
+            let Ok(name) = u16::try_from(self.attributes.intern(name)) else { continue };
+            pairs.push(Pair { name, value: self.pool.text(value) });
+        }
+        self.pool.profile(&pairs)
+    }
+}

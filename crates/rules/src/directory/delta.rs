@@ -1,0 +1,135 @@
+//! The small part of a directory: what changed since its base was built.
+
+use std::sync::Arc;
+
+use tollgate_core::Digest;
+
+use super::base::Base;
+use super::identity::Identity;
+use super::names::Names;
+use super::overriding::Override;
+use super::{Entry, Known, TIER, attributes_of};
+use crate::quick::QuickMap;
+use crate::spec::OverrideSpec;
+
+/// Identities that the base is wrong about, and what is right. Copied whole for every change: it is to stay small.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Delta {
+    entries: QuickMap<Digest, Arc<Replaced>>,
+    /// Names that the base has no number for; theirs follow on those of the base.
+    pub(super) attributes: Names,
+    pub(super) rules: Names,
+    /// Kinds of identities that were ever entered.
+    pub(super) kinds: u8,
+    /// Some override that was ever entered begins or ends.
+    pub(super) dated: bool,
+    /// How many overrides each rule has, beyond those it has in the base.
+    counts: QuickMap<u32, i64>,
+    /// How many clients and overrides there are, beyond those of the base.
+    pub(super) clients: i64,
+    pub(super) overrides: i64,
+}
+
+/// Everything that is now known of an identity; nothing, if it was forgotten.
+#[derive(Debug)]
+struct Replaced {
+    attributes: Vec<(u16, Box<str>)>,
+    overrides: Vec<Override>,
+}
+
+impl Delta {
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn contains(&self, digest: Digest) -> bool {
+        self.entries.contains_key(&digest)
+    }
+
+    #[inline]
+    pub(super) fn find<'a>(&'a self, base: &'a Base, digest: Digest) -> Option<Entry<'a>> {
+        self.entries.get(&digest).map(|replaced| replaced.entry(base))
+    }
+
+    pub(super) fn entries<'a>(&'a self, base: &'a Base) -> impl Iterator<Item = (Digest, Entry<'a>)> {
+        self.entries.iter().map(|(digest, replaced)| (*digest, replaced.entry(base)))
+    }
+
+    /// Overrides of a rule beyond those in the base.
+    pub(super) fn count(&self, rule: u32) -> i64 {
+        self.counts.get(&rule).copied().unwrap_or(0)
+    }
+
+    pub(super) fn tiers(&self) -> impl Iterator<Item = &str> {
+        let attributes = self.entries.values().flat_map(|replaced| &replaced.attributes);
+        attributes.filter(|(name, _)| *name == TIER).map(|(_, value)| &**value)
+    }
+
+    /// Puts what is known now in the place of whatever was.
+    pub(super) fn replace(&mut self, base: &Base, known: &Known) {
+        let identity = Identity::of(&known.client_key);
+        let digest = identity.digest(base.secret, base.ipv6_prefix);
+        let in_base = base.find(digest);
+        let before = self.entries.get(&digest).cloned();
+        match (&before, in_base) {
+            (Some(before), _) => self.count_entry(before.entry(base), -1),
+            (None, Some(place)) => self.count_entry(base.entry(place), -1),
+            (None, None) => {}
+        }
+        let replaced = self.read(base, known);
+        self.count_entry(replaced.entry(base), 1);
+        match replaced.attributes.is_empty() && replaced.overrides.is_empty() {
+            true if in_base.is_none() => {
+                self.entries.remove(&digest);
+            }
+            _ => {
+                self.kinds |= identity.bit();
+                self.entries.insert(digest, Arc::new(replaced));
+            }
+        }
+    }
+
+    fn read(&mut self, base: &Base, known: &Known) -> Replaced {
+        let mut attributes = Vec::new();
+        for (name, value) in known.client.iter().flat_map(attributes_of) {
+            let number = number(&base.attributes, &mut self.attributes, name);
+            attributes.extend(u16::try_from(number).ok().map(|name| (name, Box::from(value))));
+        }
+        let mut overrides: Vec<Override> = Vec::new();
+        for change in &known.overrides {
+            overrides.extend(self.pack(base, change));
+        }
+        overrides.sort_by_key(|change| std::cmp::Reverse(change.from)); // as in the base
+        Replaced { attributes, overrides }
+    }
+
+    fn pack(&mut self, base: &Base, change: &OverrideSpec) -> Option<Override> {
+        let packed = Override::of(change, number(&base.rules, &mut self.rules, &change.rule))?;
+        self.dated |= packed.is_dated();
+        Some(packed)
+    }
+
+    fn count_entry(&mut self, entry: Entry<'_>, times: i64) {
+        self.clients += if entry.attributes().next().is_some() { times } else { 0 };
+        for change in entry.overrides {
+            self.overrides += times;
+            *self.counts.entry(change.rule).or_default() += times;
+        }
+    }
+}
+
+impl Replaced {
+    fn entry<'a>(&'a self, base: &'a Base) -> Entry<'a> {
+        Entry { loose: &self.attributes, overrides: &self.overrides, ..base.nothing() }
+    }
+}
+
+/// The number of a name: the base's, or one that follows on them.
+fn number(base: &Names, own: &mut Names, name: &str) -> u32 {
+    base.find(name).unwrap_or_else(|| base.len() as u32 + own.intern(name))
+}

@@ -1,0 +1,74 @@
+//! One rule's other numbers for one client, in 32 bytes.
+
+use tollgate_core::{Limit, Time};
+
+use crate::check;
+use crate::spec::OverrideSpec;
+
+/// An override as a directory keeps it. A directory may hold a million, so nothing in it is optional: what is not
+/// given has a number that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Override {
+    pub(super) from: Time,
+    until: Time,
+    /// [`GIVEN_NONE`], [`UNLIMITED`], or units per window.
+    requests: u64,
+    /// 0 if none is given.
+    burst: u32,
+    /// The number of the rule's name in its directory.
+    pub(crate) rule: u32,
+}
+
+const GIVEN_NONE: u64 = u64::MAX;
+const UNLIMITED: u64 = u64::MAX - 1;
+
+impl Override {
+    /// Packs an override of the rule with that number. `None` if its numbers are beyond those that a limit can have:
+    /// such an override must not lift the limit, so there is none.
+    pub(super) fn of(spec: &OverrideSpec, rule: u32) -> Option<Override> {
+        let burst = spec.burst.unwrap_or(0);
+        if spec.requests.is_some_and(|requests| requests > check::REQUESTS_MAX) || burst > check::BURST_MAX {
+            return None;
+        }
+        Some(Override {
+            from: Time::from_nanos(spec.valid_from_ns.unwrap_or(0)),
+            until: Time::from_nanos(spec.valid_until_ns.unwrap_or(u64::MAX)),
+            requests: if spec.unlimited { UNLIMITED } else { spec.requests.unwrap_or(GIVEN_NONE) },
+            burst: u32::try_from(burst).ok()?,
+            rule,
+        })
+    }
+
+    /// The same in another directory, where the rule has another number.
+    pub(super) fn under(self, rule: u32) -> Override {
+        Override { rule, ..self }
+    }
+
+    pub(super) fn is_dated(&self) -> bool {
+        self.from > Time::ZERO || self.until < Time::from_nanos(u64::MAX)
+    }
+
+    #[inline]
+    pub(crate) fn holds(&self, wall: Time) -> bool {
+        self.from <= wall && wall < self.until
+    }
+
+    /// Exempts the client from the rule.
+    #[inline]
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.requests == UNLIMITED
+    }
+
+    /// The rule's limit with this override's numbers. A new rate brings its own capacity along, unless the override or
+    /// the rule names a burst. Numbers that make no limit leave the rule's.
+    pub(crate) fn apply(&self, limit: Limit, rule_names_burst: bool) -> Limit {
+        let given = Some(self.requests).filter(|requests| *requests < UNLIMITED);
+        let requests = given.unwrap_or_else(|| limit.requests());
+        let burst = match (self.burst, given) {
+            (0, Some(requests)) if !rule_names_burst => requests,
+            (0, _) => limit.capacity(),
+            (burst, _) => u64::from(burst),
+        };
+        limit.with_requests(requests, burst).unwrap_or(limit)
+    }
+}

@@ -1,0 +1,128 @@
+//! Values of attributes, in one piece of memory each kind, every one once.
+
+use std::hash::Hasher;
+
+use crate::quick::{Quick, QuickMap};
+
+/// Texts one after the other, by number.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    pub(super) fn get(&self, number: u32) -> &str {
+        let number = number as usize;
+        let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        self.ends.get(number).and_then(|end| self.text.get(start..*end)).unwrap_or_default()
+    }
+
+    fn push(&mut self, text: &str) -> u32 {
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+        self.ends.len() as u32 - 1
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.text.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+}
+
+/// One attribute of a client: the number of its name, and that of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub(super) name: u16,
+    pub(super) value: u32,
+}
+
+/// What clients have in common, by number: a tier, an organisation and whatever else. The first one is empty.
+#[derive(Debug)]
+pub(super) struct Profiles {
+    pairs: Vec<Pair>,
+    ends: Vec<u32>,
+}
+
+impl Profiles {
+    pub(super) const EMPTY: u32 = 0;
+
+    pub(super) fn get(&self, number: u32) -> &[Pair] {
+        let number = number as usize;
+        let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let end = self.ends.get(number).copied().unwrap_or(0);
+        self.pairs.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    fn push(&mut self, pairs: &[Pair]) -> u32 {
+        self.pairs.extend_from_slice(pairs);
+        self.ends.push(self.pairs.len() as u32);
+        self.ends.len() as u32 - 1
+    }
+
+    pub(super) fn pairs(&self) -> &[Pair] {
+        &self.pairs
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.pairs.shrink_to_fit();
+        self.ends.shrink_to_fit();
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.pairs.capacity() * size_of::<Pair>() + self.ends.capacity() * size_of::<u32>()
+    }
+}
+
+impl Default for Profiles {
+    fn default() -> Profiles {
+        Profiles { pairs: Vec::new(), ends: vec![0] }
+    }
+}
+
+/// Texts and profiles in the making: what is there already is found again by its hash. Should two hashes ever collide,
+/// the second one is kept twice, which costs a few bytes and nothing else.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    pub(super) texts: Texts,
+    pub(super) profiles: Profiles,
+    texts_seen: QuickMap<u64, u32>,
+    profiles_seen: QuickMap<u64, u32>,
+}
+
+impl Pool {
+    pub(super) fn text(&mut self, text: &str) -> u32 {
+        let mut hasher = Quick::default();
+        hasher.write(text.as_bytes());
+        let hash = hasher.finish();
+        match self.texts_seen.get(&hash).copied().filter(|number| self.texts.get(*number) == text) {
+            Some(number) => number,
+            None => {
+                let number = self.texts.push(text);
+                self.texts_seen.insert(hash, number);
+                number
+            }
+        }
+    }
+
+    pub(super) fn profile(&mut self, pairs: &[Pair]) -> u32 {
+        if pairs.is_empty() {
+            return Profiles::EMPTY;
+        }
+        let mut hasher = Quick::default();
+        pairs.iter().for_each(|pair| hasher.write_u64(u64::from(pair.name) << 32 | u64::from(pair.value)));
+        let hash = hasher.finish();
+        match self.profiles_seen.get(&hash).copied().filter(|number| self.profiles.get(*number) == pairs) {
+            Some(number) => number,
+            None => {
+                let number = self.profiles.push(pairs);
+                self.profiles_seen.insert(hash, number);
+                number
+            }
+        }
+    }
+}
