@@ -1,22 +1,27 @@
 //! Everything that can be asked of the database. One file per kind of question.
 
 mod audit;
+mod behind;
 mod clients;
 mod edits;
 mod history;
+mod listener;
 mod listing;
 mod mode;
 mod overrides;
 mod rules;
+mod snapshot;
 mod tokens;
 mod violations;
 mod work;
 
 pub use audit::{AuditFilter, AuditRecord, GenerationRecord, Verified};
 pub use clients::ClientFilter;
+pub use listener::Listener;
 pub use mode::{Mode, State};
 pub use overrides::OverrideFilter;
 pub use rules::RuleFilter;
+pub use snapshot::{Quarantined, Snapshot, Touched};
 pub use tokens::TokenDraft;
 pub use violations::{By, Offender, Violation, ViolationFilter, ViolationRecord};
 

@@ -61,6 +61,11 @@ impl Pool {
         }
     }
 
+    /// The same for whole tables, which take longer than anything else; not beside others who write.
+    pub(crate) async fn write_long(&self) -> Result<Tx> {
+        self.lengthen(self.write().await?).await
+    }
+
     /// Begins to look at things as they are at one point in time.
     pub(crate) async fn read(&self) -> Result<Tx> {
         match self {
@@ -69,9 +74,12 @@ impl Pool {
         }
     }
 
-    /// The same for whole tables, which take longer than anything else.
+    /// The same for whole tables.
     pub(crate) async fn read_long(&self) -> Result<Tx> {
-        let mut tx = self.read().await?;
+        self.lengthen(self.read().await?).await
+    }
+
+    async fn lengthen(&self, mut tx: Tx) -> Result<Tx> {
         if tx.is_postgres() {
             tx.allow(READING).await?;
         }
