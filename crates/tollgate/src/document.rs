@@ -107,13 +107,15 @@ fn value(node: &Node) -> Value {
 /// A rule as YAML, one field per line.
 pub fn rule_yaml(rule: &Value) -> String {
     let mut fields: Vec<(&String, &Value)> =
-        rule.as_object().into_iter().flatten().filter(|(name, value)| !unsaid(name, value)).collect();
+        rule.as_object().into_iter().flatten().filter(|(name, value)| !unsaid(rule, name, value)).collect();
     fields.sort_by_key(|(name, _)| rank(name));
     fields.into_iter().map(|(name, value)| format!("{}: {}\n", scalar(name), flow(value))).collect()
 }
 
-fn unsaid(name: &str, value: &Value) -> bool {
-    value.is_null() || OF_THE_SERVER.contains(&name) || (name == "name" && value == "")
+/// What goes without saying: what only the server knows, and a name that is the id.
+fn unsaid(rule: &Value, name: &str, value: &Value) -> bool {
+    let named_after_its_id = name == "name" && (value == "" || rule.get("rule_id") == Some(value));
+    value.is_null() || OF_THE_SERVER.contains(&name) || named_after_its_id
 }
 
 fn flow(value: &Value) -> String {

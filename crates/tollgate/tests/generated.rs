@@ -48,7 +48,7 @@ const COMMANDS: &str = "
     db db-migrate db-status
     overrides overrides-create overrides-delete overrides-end overrides-extend overrides-get overrides-list
     rules rules-create rules-delete rules-diff rules-explain rules-export rules-fmt rules-generations rules-get
-    rules-import rules-lint rules-list rules-rollback rules-test rules-update
+    rules-import rules-lint rules-list rules-refresh rules-rollback rules-test rules-update
     store store-check
     tokens tokens-create tokens-list tokens-revoke
     violations violations-list violations-top

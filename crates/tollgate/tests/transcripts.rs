@@ -26,7 +26,7 @@ macro_rules! transcripts {
     };
 }
 
-transcripts!(bench, check, config, explain, fmt, help, help_admin, lint, mistakes, store, test_tables);
+transcripts!(bench, check, config, db, explain, fmt, help, help_admin, lint, mistakes, store, test_tables);
 
 fn replay(name: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/transcripts/{name}.txt"));

@@ -50,13 +50,19 @@ Examples:
 
 Exit codes:
   0  the tables are those of this version
-  1  status: they are not; `db migrate` brings them there, or they are newer
+  1  status: they are not; `db migrate` brings them there, unless they are newer
   2  wrong usage, no answer from the database"#;
 
 /// Runs one of them.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     let (Command::Migrate(args) | Command::Status(args)) = command;
     let place = args.place()?;
+    if let (Command::Status(_), Place::Sqlite(path)) = (command, &place)
+        && !path.exists()
+    {
+        // To look is not to make one.
+        return absent(&place, args, out);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start a runtime")?;
     runtime.block_on(async {
@@ -90,6 +96,16 @@ async fn migrate(control: &Control, place: &Place, args: &Args, out: &mut Output
         false => out.line(&format!("{place}: {} run", count(steps, "migration")))?,
     }
     Ok(Exit::Ok)
+}
+
+fn absent(place: &Place, args: &Args, out: &mut Output) -> Result<Exit> {
+    match args.json {
+        true => out.json_line(&json!({ "db": place.to_string(), "schema": "absent" }))?,
+        false => {
+            out.line(&format!("{place}: not there yet; a server makes it when it starts, or tollgate db migrate"))?
+        }
+    }
+    Ok(Exit::No)
 }
 
 async fn status(control: &Control, place: &Place, args: &Args, out: &mut Output) -> Result<Exit> {

@@ -60,8 +60,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         "enforce" => out.palette().good(&mode),
         _ => out.palette().warn(&mode),
     };
-    let since =
-        told.get("since").and_then(Value::as_str).map(|since| format!(", since {}", moment(since, when::now())));
+    // A mode that nobody ever set holds since the beginning of time.
+    let since = told.get("since").and_then(Value::as_str).filter(|since| !since.starts_with("1970"));
+    let since = since.map(|since| format!(", since {}", moment(since, when::now())));
     let scope = match member(&told, "scope").as_str() {
         "node" => ", this node alone: the fleet will follow when the database is back",
         _ => ", the whole fleet",

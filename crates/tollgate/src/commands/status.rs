@@ -3,10 +3,11 @@
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::admin::{ServerArgs, details};
+use crate::admin::ServerArgs;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, visible};
+use crate::render::{Palette, member, moment, visible};
+use crate::when;
 
 /// Of which server.
 #[derive(Debug, clap::Args)]
@@ -40,20 +41,56 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let call = admin.get(&["v1", "status"]);
     let answer = admin.send(&call)?;
     let status = answer.json()?;
+    let exit = Exit::from_success(is_well(&status));
     if args.json {
         out.line(&answer.text())?;
-    } else {
-        details(&status, &["generation", "mode", "database"], out)?;
-        let call = admin.get(&["v1", "whoami"]);
-        let me = admin.send(&call)?.json()?;
-        let name = format!("{} ({}), {}", member(&me, "name"), member(&me, "token_id"), member(&me, "role"));
-        out.line(&format!("you are {}", visible(&name)))?;
+        return Ok(exit);
     }
-    Ok(Exit::from_success(is_well(&status)))
+    let call = admin.get(&["v1", "whoami"]);
+    let me = admin.send(&call)?.json()?;
+    out.text(&text(&status, &me, out.palette()))?;
+    Ok(exit)
 }
 
 fn is_well(status: &Value) -> bool {
-    let quarantined = status.get("quarantined").and_then(Value::as_array).is_some_and(|rows| !rows.is_empty());
-    let away = status.get("database").and_then(|database| database.get("state").unwrap_or(database).as_str());
-    !quarantined && away != Some("away")
+    quarantined(status).is_empty() && database(status) != "away"
+}
+
+fn database(status: &Value) -> &str {
+    status.pointer("/database/state").and_then(Value::as_str).unwrap_or("?")
+}
+
+fn quarantined(status: &Value) -> &[Value] {
+    status.get("quarantined").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text(status: &Value, me: &Value, palette: Palette) -> String {
+    let line = |label: &str, said: String| format!("{}  {said}\n", palette.faint(&format!("{label:<10}")));
+    let word = |name: &str| visible(&member(status, name));
+    let mut text = line("node", word("node"));
+    text.push_str(&line(
+        "generation",
+        format!("{} (the {}. that this node serves)", word("generation"), word("serving")),
+    ));
+    let error = status.pointer("/database/error").and_then(Value::as_str).map(|error| format!(": {error}"));
+    let database = match database(status) {
+        "away" => palette.bad(&format!("away{}", error.unwrap_or_default())),
+        state => visible(state),
+    };
+    let read =
+        status.get("refreshed_at").and_then(Value::as_str).map(|at| format!(", read {}", moment(at, when::now())));
+    text.push_str(&line("database", format!("{database}{}", visible(&read.unwrap_or_default()))));
+    text.push_str(&line("mode", word("mode")));
+    for row in quarantined(status) {
+        let said = format!(
+            "{} {} in {}: {}",
+            member(row, "kind"),
+            member(row, "id"),
+            member(row, "namespace"),
+            member(row, "reason")
+        );
+        text.push_str(&line("left out", palette.bad(&said)));
+    }
+    let you = format!("{} ({}), {}", member(me, "name"), member(me, "token_id"), member(me, "role"));
+    text + &line("you", visible(&you))
 }

@@ -126,6 +126,7 @@ pub fn field_changes(before: &Value, after: &Value) -> Vec<String> {
 fn fields(record: &Value) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();
     flatten("", record, &mut fields);
+    fields.retain(|name, value| name != "name" || record.get("rule_id").and_then(Value::as_str) != Some(value));
     fields
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use serde_json::Value;
 
 use super::import;
 use crate::admin::{Admin, ScopeArgs, show};
@@ -74,6 +75,17 @@ fn with_file(args: &Args, file: &Path, admin: &mut Admin, out: &mut Output) -> R
 }
 
 fn between(from: u64, to: Option<u64>, admin: &mut Admin) -> Result<Answer> {
+    let to = match to {
+        Some(to) => to,
+        None => latest(admin)?.unwrap_or(from),
+    };
     let call = admin.get(&["v1", "generations", "diff"]).query("from", &from.to_string());
-    admin.send(&call.query_some("to", to.map(|to| to.to_string()).as_deref()))
+    admin.send(&call.query("to", &to.to_string()))
+}
+
+/// The present generation, if there is any.
+fn latest(admin: &mut Admin) -> Result<Option<u64>> {
+    let call = admin.get(&["v1", "generations"]).query("limit", "1");
+    let answer = admin.send(&call)?.json()?;
+    Ok(answer.pointer("/generations/0/generation").and_then(Value::as_u64))
 }

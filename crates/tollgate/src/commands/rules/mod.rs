@@ -12,6 +12,7 @@ pub mod get;
 pub mod import;
 pub mod lint;
 pub mod list;
+pub mod refresh;
 pub mod rollback;
 pub mod test;
 pub mod update;
@@ -53,6 +54,8 @@ pub enum Command {
     Generations(Box<generations::Args>),
     /// Go back to a generation
     Rollback(Box<rollback::Args>),
+    /// Let all nodes read everything anew
+    Refresh(Box<refresh::Args>),
 }
 
 /// Runs one of them.
@@ -72,5 +75,6 @@ pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
         Command::Diff(args) => diff::run(args, out),
         Command::Generations(args) => generations::run(args, out),
         Command::Rollback(args) => rollback::run(args, out),
+        Command::Refresh(args) => refresh::run(args, out),
     }
 }

@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use hyper::Method;
 use serde_json::{Map, Value};
 use tollgate_core::{Span, Time};
+use tollgate_rules::duration;
 
 use crate::admin::ServerArgs;
 use crate::exit::Exit;
@@ -57,17 +58,15 @@ Exit codes:
 /// Makes it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let now = when::now();
-    let expires = match args.expires_in {
-        Some(span) => Some(when::after(now, span)?),
-        None => args.expires_at,
-    };
     let mut body = Map::new();
     body.insert("name".to_owned(), args.name.as_str().into());
     body.insert("role".to_owned(), args.role.as_str().into());
     if !args.namespaces.is_empty() {
         body.insert("namespaces".to_owned(), args.namespaces.clone().into());
     }
-    body.extend(expires.map(|time| ("expires_at".to_owned(), when::text(time).into())));
+    body.extend(args.expires_at.map(|time| ("expires_at".to_owned(), when::text(time).into())));
+    // By the server's clock, not by ours.
+    body.extend(args.expires_in.map(|span| ("expires_in".to_owned(), duration::display(span.nanos()).into())));
     let mut admin = args.server.admin()?;
     // Without an idempotency key: its answer would have to be kept, and with it the secret.
     let call = admin.call(Method::POST, &["v1", "tokens"]).json(Value::from(body).to_string());

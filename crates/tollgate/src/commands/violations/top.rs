@@ -55,12 +55,11 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     }
     let now = when::now();
     let row = |entry: &Value| {
-        let what = entry.get("what").or_else(|| entry.get(&args.by)).or_else(|| entry.get("client_key"));
-        let what = what.and_then(Value::as_str).unwrap_or("-").to_owned();
-        [what, member(entry, "request_count"), moment(&member(entry, "last"), now)]
+        let last = moment(&member(entry, "last_violated_at"), now);
+        [member(entry, "what"), member(entry, "request_count"), last]
     };
     let heading = [args.by.to_uppercase(), "REFUSED".to_owned(), "LAST".to_owned()];
     let [by, refused, last] = &heading;
-    table(&answer.json()?, "top", [by, refused, last], row, out)?;
+    table(&answer.json()?, "offenders", [by, refused, last], row, out)?;
     Ok(Exit::Ok)
 }
