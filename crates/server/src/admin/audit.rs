@@ -5,7 +5,7 @@ use tollgate_control::record::Role;
 use tollgate_control::{AuditFilter, AuditRecord, Kind};
 
 use super::call::Call;
-use super::changes::id_of;
+use super::changes;
 use super::endpoint::{Access, CURSOR, Content, Endpoint, FROM, LIMIT, Reach, TO, Tag, Takes, parameter, text};
 use super::mask::Mask;
 use super::problem::Problem;
@@ -61,22 +61,7 @@ async fn list(call: &Call<'_>) -> Result<Said, Problem> {
 }
 
 fn show(record: &AuditRecord, mask: &Mask<'_>) -> Value {
-    let AuditRecord { number, generation, at, author, author_name, action, kind, namespace, id, before, after, hash } =
-        record;
-    json!({
-        "number": number,
-        "generation": generation,
-        "at": at.to_string(),
-        "author": author,
-        "author_name": author_name,
-        "action": action,
-        "kind": kind.name(),
-        "namespace": namespace,
-        "id": id_of(mask, *kind, id),
-        "before": before.clone().map(|record| mask.value(record)),
-        "after": after.clone().map(|record| mask.value(record)),
-        "hash": hash,
-    })
+    changes::masked(mask, record.kind, record.json())
 }
 
 async fn verify(call: &Call<'_>) -> Result<Said, Problem> {

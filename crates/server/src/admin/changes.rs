@@ -18,21 +18,14 @@ pub(super) fn said(call: &Call<'_>, applied: &Applied) -> Said {
 
 /// Changes as they are answered.
 pub(super) fn shown(mask: &Mask<'_>, changes: &[Change]) -> Value {
-    let one = |change: &Change| {
-        let Change { kind, namespace, id, before, after } = change;
-        let record = |record: &Option<Value>| record.clone().map(|record| mask.value(record));
-        json!({
-            "kind": kind.name(),
-            "namespace": namespace,
-            "id": id_of(mask, *kind, id),
-            "before": record(before),
-            "after": record(after),
-        })
-    };
-    changes.iter().map(one).collect()
+    changes.iter().map(|change| masked(mask, change.kind, change.json())).collect()
 }
 
-/// An id, which of a client is its key.
-pub(super) fn id_of(mask: &Mask<'_>, kind: Kind, id: &str) -> String {
-    if kind == Kind::Client { mask.key(id) } else { id.to_owned() }
+/// Something about a thing, with its keys hidden: the id of a client is its key.
+pub(super) fn masked(mask: &Mask<'_>, kind: Kind, json: Value) -> Value {
+    let mut json = mask.value(json);
+    if let (Kind::Client, Some(Value::String(id))) = (kind, json.get_mut("id")) {
+        *id = mask.key(id);
+    }
+    json
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{ClientDraft, ClientRecord};
-use tollgate_control::{ClientFilter, Control, Edit, Expect};
+use tollgate_control::{ClientFilter, Control, Edit, Expect, Kind};
 
 use super::call::Call;
 use super::endpoint::{Body, CURSOR, Content, DRY_RUN, Endpoint, Header, LIMIT, Method, Tag, text};
@@ -83,6 +83,7 @@ const FIELDS: &[&str] =
     &["client_key", "namespace", "tier", "organisation", "attributes", "created_at", "updated_at", "version"];
 
 impl Thing for Client {
+    const KIND: Kind = Kind::Client;
     const PATH: &'static str = "/v1/clients";
     const PREFIX: &'static str = "client";
     type Record = ClientRecord;
@@ -114,18 +115,8 @@ impl Thing for Client {
         control.client(namespace, id).await
     }
 
-    fn show(record: &ClientRecord) -> Value {
-        let ClientRecord { namespace, client_key, created_at, updated_at, version, .. } = record;
-        let mut shown = Client::writable(record);
-        let rest = json!({
-            "client_key": client_key,
-            "namespace": namespace,
-            "created_at": created_at.to_string(),
-            "updated_at": updated_at.to_string(),
-            "version": version,
-        });
-        shown.extend(rest.as_object().cloned().unwrap_or_default());
-        Value::Object(shown)
+    fn json(record: &ClientRecord) -> Value {
+        record.json()
     }
 
     fn version(record: &ClientRecord) -> i64 {
@@ -180,7 +171,7 @@ async fn list(call: &Call<'_>) -> Result<Said, Problem> {
         prefix: call.query().owned("prefix"),
     };
     let listing = call.control()?.clients(&filter, &call.page()?).await?;
-    let clients: Value = listing.entries.iter().map(Client::show).collect();
+    let clients: Value = listing.entries.iter().map(Client::json).collect();
     let body = json!({ "clients": clients, "next_cursor": call.cursor(listing.next.as_deref()) });
     Ok(Said::json(&call.mask().value(body)))
 }

@@ -58,20 +58,8 @@ async fn list(call: &Call<'_>) -> Result<Said, Problem> {
         return Ok(Said::json(&json!({ "generations": [], "next_cursor": null })));
     }
     let listing = call.control()?.generations(call.namespaces().as_deref(), &call.page()?).await?;
-    let generations: Value = listing.entries.iter().map(show).collect();
+    let generations: Value = listing.entries.iter().map(GenerationRecord::json).collect();
     Ok(Said::json(&json!({ "generations": generations, "next_cursor": call.cursor(listing.next.as_deref()) })))
-}
-
-fn show(record: &GenerationRecord) -> Value {
-    let GenerationRecord { generation, at, author, author_name, action, changes } = record;
-    json!({
-        "generation": generation,
-        "at": at.to_string(),
-        "author": author,
-        "author_name": author_name,
-        "action": action,
-        "changes": changes,
-    })
 }
 
 async fn diff(call: &Call<'_>) -> Result<Said, Problem> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{OverrideDraft, OverrideRecord};
-use tollgate_control::{Control, Edit, Expect, OverrideFilter};
+use tollgate_control::{Control, Edit, Expect, Kind, OverrideFilter};
 
 use super::call::{Call, IfMatch};
 use super::changes;
@@ -115,6 +115,7 @@ const FIELDS: &[&str] = &[
 ];
 
 impl Thing for Override {
+    const KIND: Kind = Kind::Override;
     const PATH: &'static str = "/v1/overrides";
     const PREFIX: &'static str = "ovr";
     type Record = OverrideRecord;
@@ -151,18 +152,8 @@ impl Thing for Override {
         control.overriding(namespace, id).await
     }
 
-    fn show(record: &OverrideRecord) -> Value {
-        let OverrideRecord { namespace, override_id, created_at, updated_at, version, .. } = record;
-        let mut shown = Override::writable(record);
-        let rest = json!({
-            "override_id": override_id,
-            "namespace": namespace,
-            "created_at": created_at.to_string(),
-            "updated_at": updated_at.to_string(),
-            "version": version,
-        });
-        shown.extend(rest.as_object().cloned().unwrap_or_default());
-        Value::Object(shown)
+    fn json(record: &OverrideRecord) -> Value {
+        record.json()
     }
 
     fn version(record: &OverrideRecord) -> i64 {
@@ -201,7 +192,7 @@ async fn list(call: &Call<'_>) -> Result<Said, Problem> {
         holds_at: call.query().flag("active").map(|_| call.admin.now()),
     };
     let listing = call.control()?.overrides(&filter, &call.page()?).await?;
-    let overrides: Value = listing.entries.iter().map(Override::show).collect();
+    let overrides: Value = listing.entries.iter().map(Override::json).collect();
     let body = json!({ "overrides": overrides, "next_cursor": call.cursor(listing.next.as_deref()) });
     Ok(Said::json(&call.mask().value(body)))
 }

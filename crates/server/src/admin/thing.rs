@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Map, Value};
-use tollgate_control::{Applied, Control, Edit, Error, Expect, Order};
+use tollgate_control::{Applied, Control, Edit, Error, Expect, Kind, Order};
 
 use super::call::{Call, IfMatch};
 use super::changes;
@@ -14,6 +14,8 @@ use super::said::Said;
 
 /// A kind of thing that the API keeps. Implementors promise that `writable` of a record, read again, makes that record.
 pub(super) trait Thing: Sized + Send + Sync + 'static {
+    /// What the audit calls it.
+    const KIND: Kind;
     /// Where its list is.
     const PATH: &'static str;
     /// What an id begins with that nobody chose.
@@ -39,8 +41,12 @@ pub(super) trait Thing: Sized + Send + Sync + 'static {
         namespace: &str,
         id: &str,
     ) -> impl Future<Output = tollgate_control::Result<Self::Record>> + Send;
-    /// As it is answered.
-    fn show(record: &Self::Record) -> Value;
+    /// What the control plane shows of it.
+    fn json(record: &Self::Record) -> Value;
+    /// The same as it is answered.
+    fn shown(json: Value) -> Value {
+        json
+    }
     /// The version of a record.
     fn version(record: &Self::Record) -> i64;
     /// The body that would make it.
@@ -61,8 +67,7 @@ const MERGES: usize = 5;
 
 /// `GET …/{id}`
 pub(super) async fn get<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> {
-    let record = T::find(call.control()?, call.namespace(), call.id()).await?;
-    Ok(shown::<T>(call, &record))
+    get_by::<T>(call, call.id()).await
 }
 
 /// `POST …`
@@ -168,16 +173,25 @@ pub(super) async fn apply(call: &Call<'_>, edits: Vec<Edit>, action: &str) -> Re
     Ok(applied)
 }
 
-/// What is answered to a change: the thing as it is now, or what would change.
+/// What is answered to a change: the thing as it became, or what would change.
 pub(super) async fn answer<T: Thing>(call: &Call<'_>, applied: Applied, id: &str) -> Result<Said, Problem> {
-    match call.dry_run() {
-        true => Ok(changes::said(call, &applied)),
-        false => Ok(shown::<T>(call, &T::find(call.control()?, call.namespace(), id).await?)),
+    if call.dry_run() {
+        return Ok(changes::said(call, &applied));
+    }
+    let change = applied.changes.into_iter().find(|change| change.kind == T::KIND && change.id == id);
+    match change.and_then(|change| change.after) {
+        Some(record) => Ok(shown::<T>(call, record)),
+        None => get_by::<T>(call, id).await, // nothing changed
     }
 }
 
-fn shown<T: Thing>(call: &Call<'_>, record: &T::Record) -> Said {
-    Said::json(&call.mask().value(T::show(record))).version(T::version(record))
+async fn get_by<T: Thing>(call: &Call<'_>, id: &str) -> Result<Said, Problem> {
+    Ok(shown::<T>(call, T::json(&T::find(call.control()?, call.namespace(), id).await?)))
+}
+
+fn shown<T: Thing>(call: &Call<'_>, record: Value) -> Said {
+    let version = record.get("version").and_then(Value::as_i64).unwrap_or_default();
+    Said::json(&call.mask().value(T::shown(record))).version(version)
 }
 
 /// An id that nobody has: short, for people. The same for the same idempotency key, so that a call that is made again is

@@ -7,7 +7,6 @@ use super::{Rule, in_file, list, show_file};
 use crate::admin::call::{Call, IfMatch};
 use crate::admin::changes;
 use crate::admin::json;
-use crate::admin::percent;
 use crate::admin::problem::Problem;
 use crate::admin::said::Said;
 use crate::admin::short;
@@ -30,17 +29,14 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Said, Problem> {
 }
 
 pub(super) async fn create(call: &Call<'_>) -> Result<Said, Problem> {
-    narrowed(thing::create::<Rule>(call).await?, call)
+    narrowed(call, thing::create::<Rule>(call).await?)
 }
 
 pub(super) async fn update(call: &Call<'_>) -> Result<Said, Problem> {
     let wanted = call.asked.if_match.unwrap_or(IfMatch::Anything);
     let (body, tell) = short::widen(json::object(call.body)?)?;
     let applied = thing::merge_into::<Rule>(call, call.id(), body, wanted, "update").await.map_err(tell)?;
-    match call.dry_run() {
-        true => Ok(changes::said(call, &applied)),
-        false => shown(call, call.id()).await,
-    }
+    narrowed(call, thing::answer::<Rule>(call, applied, call.id()).await?)
 }
 
 pub(super) async fn remove(call: &Call<'_>) -> Result<Said, Problem> {
@@ -64,24 +60,20 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Said, Problem> {
         }
         other => other,
     };
-    let applied = applied.map_err(tell)?;
-    match call.dry_run() {
-        true => Ok(changes::said(call, &applied)),
-        false => shown(call, &id).await,
-    }
+    narrowed(call, thing::answer::<Rule>(call, applied.map_err(tell)?, &id).await?)
 }
 
 async fn shown(call: &Call<'_>, id: &str) -> Result<Said, Problem> {
     let record = Rule::find(call.control()?, call.namespace(), id).await?;
-    let full = call.mask().value(Rule::show(&record));
+    let full = call.mask().value(record.json());
     Ok(Said::json(&short::narrow(&full)).version(record.version))
 }
 
-fn narrowed(said: Said, call: &Call<'_>) -> Result<Said, Problem> {
+/// What was answered in the full form, in the short one.
+fn narrowed(call: &Call<'_>, said: Said) -> Result<Said, Problem> {
     let full = said.body.as_ref().and_then(|(_, text)| serde_json::from_str::<Value>(text).ok());
     let Some(full) = full.filter(|_| !call.dry_run()) else { return Ok(said) };
-    let id = full.get("rule_id").and_then(Value::as_str).unwrap_or_default();
-    let location = format!("/rules/{}", percent::encode(id));
-    let version = said.version.unwrap_or_default();
-    Ok(Said::json(&short::narrow(&full)).version(version).created(location))
+    let Said { body, .. } = Said::json(&short::narrow(&full));
+    let location = said.location.as_ref().and_then(|location| location.strip_prefix("/v1")).map(str::to_owned);
+    Ok(Said { body, location, ..said })
 }

@@ -62,7 +62,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
             (_, Some(_)) if room == 0 => Some(Place::Database(None)),
             (_, Some(control)) => {
                 let listing = control.rules(&filter, &Page { limit: room, after }).await?;
-                rules.extend(listing.entries.iter().map(Rule::show));
+                rules.extend(listing.entries.iter().map(|record| Rule::shown(record.json())));
                 listing.next.map(|next| Place::Database(Some(next)))
             }
         };

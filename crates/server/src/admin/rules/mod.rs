@@ -8,7 +8,7 @@ pub(super) use table::ENDPOINTS;
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{RuleDraft, RuleRecord};
-use tollgate_control::{Control, Edit, Expect};
+use tollgate_control::{Control, Edit, Expect, Kind};
 
 use super::call::Call;
 use super::fields::Fields;
@@ -27,6 +27,7 @@ const READ_ONLY: &[&str] = &["source", "created_at", "updated_at", "version"];
 const RESERVED: &[&str] = &["refresh", "export", "import", ".", ".."];
 
 impl Thing for Rule {
+    const KIND: Kind = Kind::Rule;
     const PATH: &'static str = "/v1/rules";
     const PREFIX: &'static str = "rule";
     type Record = RuleRecord;
@@ -74,19 +75,15 @@ impl Thing for Rule {
         control.rule(namespace, id).await
     }
 
-    fn show(record: &RuleRecord) -> Value {
-        let RuleRecord { namespace, rule_id, created_at, updated_at, version, .. } = record;
-        let mut shown = Rule::writable(record);
-        let rest = json!({
-            "rule_id": rule_id,
-            "namespace": namespace,
-            "source": "database",
-            "created_at": created_at.to_string(),
-            "updated_at": updated_at.to_string(),
-            "version": version,
-        });
-        shown.extend(rest.as_object().cloned().unwrap_or_default());
-        Value::Object(shown)
+    fn json(record: &RuleRecord) -> Value {
+        record.json()
+    }
+
+    fn shown(mut json: Value) -> Value {
+        if let Value::Object(members) = &mut json {
+            members.insert("source".to_owned(), "database".into());
+        }
+        json
     }
 
     fn version(record: &RuleRecord) -> i64 {
@@ -96,7 +93,6 @@ impl Thing for Rule {
     fn writable(record: &RuleRecord) -> Map<String, Value> {
         let RuleDraft { name, document, enabled } = &record.draft;
         let mut body = document.clone();
-        let name = if name.is_empty() { &record.rule_id } else { name };
         body.insert("name".to_owned(), name.as_str().into());
         body.insert("enabled".to_owned(), (*enabled).into());
         body
@@ -134,7 +130,7 @@ fn show_file(rule: &FileRule) -> Value {
     let rest = json!({
         "rule_id": rule.rule_id,
         "namespace": rule.namespace,
-        "name": rule.rule_id,
+        "name": "",
         "enabled": true,
         "source": "file",
         "created_at": null,

@@ -19,8 +19,8 @@ const ALGORITHMS: &[&str] = &[
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let own = json!({
         "rule_id": label("Its id: its name in decisions, in metrics and in rules files. Made up if it is left out."),
-        "name": label("What people call it; its id if nothing else."),
-        "enabled": described(flag("False keeps it and leaves it out of decisions."), "False keeps it and leaves it out of decisions."),
+        "name": json!({ "type": "string", "maxLength": 256, "description": "What people call it, if not by its id." }),
+        "enabled": flag("False keeps it and leaves it out of decisions."),
     });
     let source =
         json!({ "source": word(&["database", "file"], "Where it comes from. Rules of files cannot be changed here.") });
