@@ -15,6 +15,7 @@ mod db;
 mod document;
 mod edit;
 mod error;
+pub mod feed;
 mod instant;
 mod page;
 mod place;

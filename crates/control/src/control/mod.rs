@@ -93,7 +93,3 @@ impl Control {
         self.woken.send_if_modified(|last| std::mem::replace(last, generation.max(*last)) < generation);
     }
 }
-
-pub(crate) fn not_yet<T>() -> Result<T> {
-    Err(crate::Error::Unexpected("not yet".to_owned()))
-}
