@@ -13,7 +13,7 @@ use tollgate_store::Store;
 use crate::admin;
 use crate::api::seal::Sealer;
 use crate::api::tokens::Tokens;
-use crate::api::{IN_BATCHES_MAX, Route, Settlements, Shared, Surface};
+use crate::api::{IN_BATCHES_MAX, Settlements, Shared, Surface};
 use crate::backend::{self, Opened, Probe};
 use crate::config::{Config, ControlSettings, StorePlace, StoreSettings};
 use crate::feed::{Apply, Assembly, FeedError, Following, Mark, Pace, Reloader, Source, Written};
@@ -44,7 +44,7 @@ pub(crate) fn shared(
 ) -> Result<Started> {
     let Opened { backend, keys, clock } = opened;
     let (written, source) = load(config, &keys)?.unzip();
-    let metrics = Arc::new(Metrics::new(&[Route::NAMES, admin::route_names()].concat()));
+    let metrics = Arc::new(Metrics::new(admin::route_names()));
     let sealer = match backend.is_shared() {
         true => Sealer::for_all(keys.receipts(), keys::random()?),
         false => Sealer::new(keys.receipts(), keys::random()?),
