@@ -152,7 +152,9 @@ impl Session {
             ("tollgate", rest) if self.token.is_some() => self.operator(&support::words(rest)),
             _ => return None,
         };
-        self.until_followed();
+        if self.token.is_some() {
+            self.nodes[0].until_followed(&self.dir);
+        }
         Some(output.lines().filter(|line| line.contains(wanted)).map(|line| format!("{line}\n")).collect())
     }
 
@@ -167,9 +169,7 @@ impl Session {
     fn operator(&self, words: &[String]) -> String {
         let start = MonotonicClock::new().now();
         loop {
-            let mut command = self.dir.tollgate();
-            command.env("TOLLGATE_URL", &self.nodes[0].admin).env("TOLLGATE_STATE_DIR", self.dir.path("state"));
-            let output = command.args(words).output().unwrap();
+            let output = self.nodes[0].operator(&self.dir).args(words).output().unwrap();
             let told = [output.stdout, output.stderr].concat();
             // Refusals are written behind; a reader of the page comes to them later than we do.
             let is_early = words[0] == "violations" && told == b"none\n";
@@ -177,22 +177,6 @@ impl Session {
                 return String::from_utf8(told).unwrap();
             }
             assert!(MonotonicClock::new().now().since(start) < Span::from_secs(30), "no refusals are written");
-        }
-    }
-
-    /// Waits until the node serves what was changed: whoever types is slower.
-    fn until_followed(&self) {
-        let Some(token) = &self.token else { return };
-        let start = MonotonicClock::new().now();
-        let admin = self.nodes[0].admin.strip_prefix("http://").unwrap();
-        let number = |path: &str| {
-            let message = Message { headers: vec![format!("Authorization: Bearer {token}")], ..Message::get(path) };
-            let body = exchange(admin, &message).1;
-            let number = body.split("\"generation\":").nth(1).unwrap_or_else(|| panic!("{body}"));
-            number.split([',', '}']).next().unwrap().to_owned()
-        };
-        while number("v1/status") != number("v1/generations?limit=1") {
-            assert!(MonotonicClock::new().now().since(start) < Span::from_secs(20), "the node does not follow");
         }
     }
 
