@@ -32,7 +32,7 @@ impl Server {
                     text += &format!("listening on {url}\n");
                     curl.get_or_insert(call);
                 }
-                Surface::Admin => text += &format!("admin on {url}, its description at /docs, metrics at /metrics\n"),
+                Surface::Admin => text += &format!("admin on {url}, API at /docs, metrics at /metrics\n"),
                 Surface::Metrics => text += &format!("metrics on {url}\n"),
             }
         }
