@@ -167,7 +167,7 @@ pub(super) async fn apply(call: &Call<'_>, edits: Vec<Edit>, action: &str) -> Re
         idempotency_key: call.asked.idempotency_key.clone().filter(|_| call.takes_idempotency_key()),
     };
     let applied = call.control()?.apply(&order).await?;
-    if !order.dry_run && !applied.replayed {
+    if !order.dry_run && !applied.replayed && !applied.changes.is_empty() {
         (call.admin.node.changed)();
     }
     Ok(applied)
