@@ -48,7 +48,8 @@ impl Server {
         config.check_exposure()?;
         let opened = backend::open(&config, Arc::new(MonotonicClock::new())).await?;
         let (mut server, parts) = Server::over(opened, config, log)?;
-        server.plane = Arc::new(Plane::start(&server.config, parts).await?);
+        server.plane = Arc::new(Plane::start(&server.config, parts.clone()).await?);
+        parts.assembly.settle();
         server.shared.scrape.follow(server.plane.states());
         Ok(server)
     }
@@ -57,7 +58,9 @@ impl Server {
     pub fn bind(config: Config, log: Option<Lines>) -> Result<Server> {
         config.check_exposure()?;
         let opened = Opened::in_memory(&config, Arc::new(MonotonicClock::new()))?;
-        Ok(Server::over(opened, config, log)?.0)
+        let (server, parts) = Server::over(opened, config, log)?;
+        parts.assembly.settle();
+        Ok(server)
     }
 
     fn over(opened: Opened, config: Config, log: Option<Lines>) -> Result<(Server, Parts)> {

@@ -13,7 +13,7 @@ use tollgate_store::Store;
 use crate::admin;
 use crate::api::seal::Sealer;
 use crate::api::tokens::Tokens;
-use crate::api::{IN_BATCHES_MAX, Route, Settlements, Shared, Surface};
+use crate::api::{IN_BATCHES_MAX, Settlements, Shared, Surface};
 use crate::backend::{self, Opened, Probe};
 use crate::config::{Config, ControlSettings, StorePlace, StoreSettings};
 use crate::feed::{Apply, Assembly, FeedError, Following, Mark, Pace, Reloader, Source, Written};
@@ -44,17 +44,18 @@ pub(crate) fn shared(
 ) -> Result<Started> {
     let Opened { backend, keys, clock } = opened;
     let (written, source) = load(config, &keys)?.unzip();
-    let metrics = Arc::new(Metrics::new(&[Route::NAMES, admin::route_names()].concat()));
+    let metrics = Arc::new(Metrics::new(admin::route_names()));
     let sealer = match backend.is_shared() {
         true => Sealer::for_all(keys.receipts(), keys::random()?),
         false => Sealer::new(keys.receipts(), keys::random()?),
     };
-    let engine = Engine::with_clock(backend, RuleSet::empty(), clock.clone()).with_config(engine_config(config));
+    let engine = Engine::with_clock(backend, RuleSet::empty(), clock.clone()).awaiting_rules();
+    let engine = engine.with_config(engine_config(config));
     let engine = Arc::new(engine.with_observer(Telemetry::new(metrics.clone(), decisions)));
     metrics.adopt(&engine.rules());
     let assembly = Arc::new(Assembly::new(engine.clone(), metrics.clone(), keys.compile_options()));
     if let Some(written) = written {
-        assembly.file(written);
+        assembly.hold(written);
     }
     let reloader = source.map(|(source, mark)| {
         let pace = Pace { poll: config.reload_interval, ..Pace::default() };
@@ -62,7 +63,7 @@ pub(crate) fn shared(
             let assembly = assembly.clone();
             Arc::new(move |written| assembly.file(written))
         };
-        let in_force = Some((mark, engine.rules().number));
+        let in_force = Some((mark, 1));
         Reloader::start(Following { source, pace, clock: clock.clone(), apply, in_force })
     });
     let (memory, fleet) = (engine.clone(), engine.clone());

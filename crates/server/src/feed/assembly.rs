@@ -37,6 +37,8 @@ pub struct Assembly {
 struct Parts {
     file: Option<Arc<RuleFile>>,
     database: Option<Arc<Loaded>>,
+    /// The file's rules, until the start is over.
+    held: Option<RuleSet>,
     /// Rules of the database that the file hides, by namespace and id.
     hidden: BTreeSet<(String, String)>,
 }
@@ -50,6 +52,23 @@ impl Assembly {
     /// The rules of the file, which are not for the API to change.
     pub fn file_rules(&self) -> Arc<Vec<FileRule>> {
         self.shown.load_full()
+    }
+
+    /// What the file says at the start, to be put into force together with what the database says, or by
+    /// [`settle`](Assembly::settle).
+    pub fn hold(&self, written: Written) {
+        let Written { rules, file, tree } = written;
+        self.shown.store(Arc::new(shown(&rules, &file, &tree)));
+        let mut parts = self.parts.lock();
+        (parts.file, parts.held) = (Some(Arc::new(file)), Some(rules));
+    }
+
+    /// The start is over: what is held is put into force, unless a database did so.
+    pub fn settle(&self) {
+        let held = self.parts.lock().held.take();
+        if self.engine.rules().number == 0 {
+            self.put(held.unwrap_or_else(RuleSet::empty), 0);
+        }
     }
 
     /// The file says something new. Answers the generation that this makes.

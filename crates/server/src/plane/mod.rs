@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded};
@@ -63,7 +63,9 @@ impl Plane {
             clock: plane.parts.clock.clone(),
             adopt: plane.adopt(),
         };
-        plane.feed = Some(Arc::new(Feed::start(following).await?));
+        let feed = Feed::start(following).await;
+        let place = config.control.place().map(|place| place.to_string()).unwrap_or_default();
+        plane.feed = Some(Arc::new(feed.with_context(|| format!("cannot use the database {place}"))?));
         plane.control = Some(opened.control);
         plane.first_token = opened.first_token;
         Ok(plane)

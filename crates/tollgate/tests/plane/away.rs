@@ -90,7 +90,7 @@ fn a_node_starts_without_its_database_from_the_copy_of_its_last_word() {
     let node = place.start(Some(&token));
     decides(&node, "/kept", 99);
     let status = node.status();
-    assert_eq!(status["database"].as_str(), Some("away"), "{status}");
+    assert_eq!(status["database"]["state"].as_str(), Some("away"), "{status}");
     let refused = node.make("not-now", "/x", 1);
     assert_eq!(refused.status, 503, "{refused:?}");
     server.restart();

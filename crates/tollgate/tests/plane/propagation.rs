@@ -28,7 +28,7 @@ fn p22_a_rule_made_at_one_node_is_served_by_the_other_within_two_seconds() {
         let served = two.check(serde_json::json!({"client_key": "user:1", "endpoint": path}));
         assert_eq!(served.body["generation"].as_u64(), Some(generation), "decisions carry the generation: {served:?}");
     }
-    assert!(server.terminate_backends() > 2, "the listeners were cut");
+    assert!(server.terminate_backends() >= 2, "the listeners were cut");
     let made = one.make("after", "/after", 77);
     assert_eq!(made.status, 201, "{made:?}");
     slowest = slowest.max(two.serves("/after", 77, SOON));
