@@ -69,8 +69,7 @@ impl Transcript for Session {
         for (secret, shown) in &self.secrets {
             text = text.replace(secret, shown);
         }
-        let lines = text.lines().map(|line| timeless(&hashless(line)) + "\n");
-        lines.collect()
+        text.lines().map(|line| masked(line) + "\n").collect()
     }
 }
 
@@ -90,30 +89,41 @@ impl Session {
     }
 }
 
-fn hashless(line: &str) -> String {
-    let is_hash = |word: &&str| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let words = line.split(|letter: char| !letter.is_ascii_alphanumeric());
-    words.filter(is_hash).fold(line.to_owned(), |line, hash| line.replace(hash, "HASH"))
+/// A line without what differs from run to run. How wide a column is depends on that, so columns stand side by side.
+fn masked(line: &str) -> String {
+    let text = timeless(line);
+    let text = between(&text, "\"next_cursor\":\"", "\"", "CURSOR");
+    let text = between(&text, ":#", "\" ", "DIGEST");
+    let text = between(&text, "node        ", "", "NODE");
+    let indent = text.len() - text.trim_start().len();
+    let columns = text.split("  ").map(str::trim).filter(|part| !part.is_empty());
+    format!("{}{}", &text[..indent], columns.collect::<Vec<_>>().join("  "))
 }
 
-/// Instants differ from run to run, and so does how long ago they were; how far off they are is known.
+/// Writes `name` instead of what stands between `start` and the first of the letters of `end`, or the end of the line.
+fn between(text: &str, start: &str, end: &str, name: &str) -> String {
+    let Some((before, rest)) = text.split_once(start) else { return text.to_owned() };
+    let length = rest.find(|letter| end.contains(letter)).unwrap_or(rest.len());
+    format!("{before}{start}{name}{}", &rest[length..])
+}
+
+/// Instants and hashes differ from run to run, and so does how long ago it was; how far off something is, is known.
 fn timeless(line: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = line;
+    let is_hash = |word: &&str| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let words = line.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let line = words.filter(is_hash).fold(line.to_owned(), |line, hash| line.replace(hash, "HASH"));
+    let (mut shown, mut rest) = (String::new(), line.as_str());
     while let Some((start, length)) = instant(rest) {
         shown.push_str(&rest[..start]);
         shown.push_str("TIME");
         rest = &rest[start + length..];
         let distance = rest.strip_prefix(" (").and_then(|inner| inner.split_once(')'));
-        if let Some((_, after)) = distance.filter(|(text, _)| *text == "now" || text.ends_with(" ago")) {
+        let passes = |text: &str| text == "now" || text.ends_with(" ago") || (text.ends_with(" d") && text.len() > 8);
+        if let Some((_, after)) = distance.filter(|(text, _)| passes(text)) {
             rest = after;
         }
     }
-    shown.push_str(rest);
-    match shown == line {
-        true => shown,
-        false => shown.split("  ").filter(|part| !part.is_empty()).map(str::trim).collect::<Vec<_>>().join("  "),
-    }
+    shown + rest
 }
 
 /// Where the next instant stands, and how long it is.
@@ -129,7 +139,10 @@ fn instant(text: &str) -> Option<(usize, usize)> {
 
 #[test]
 fn only_what_differs_is_masked() {
-    let line = "a  2026-11-15T12:00:00.123456Z (3 s ago)  b 2026-11-15T12:00:00Z (in 2 h)";
-    assert_eq!(timeless(line), "a  TIME  b TIME (in 2 h)");
-    assert_eq!(timeless("no    time"), "no    time");
+    let line = "  a   2026-11-15T12:00:00.123456Z (3 s ago)    b 2026-11-15T12:00:00Z (in 2 h) 2099-11-15T12:00:00Z (in 26677 d)";
+    assert_eq!(masked(line), "  a  TIME  b TIME (in 2 h) TIME");
+    assert_eq!(
+        masked("{\"id\":\"key:#12ab\",\"next_cursor\":\"abc\"}"),
+        "{\"id\":\"key:#DIGEST\",\"next_cursor\":\"CURSOR\"}"
+    );
 }

@@ -82,7 +82,8 @@ fn run(session: &mut impl Transcript, line: &str) -> String {
     let output = command.args(&words[1..]).output().unwrap();
     let mut text = String::from_utf8(output.stdout).unwrap();
     if let Some(file) = saved {
-        session.dir().write(&file, std::mem::take(&mut text));
+        session.dir().write(&file, &text);
+        session.text(&std::mem::take(&mut text)); // it may hold what is to be known later
     }
     text = text.replace('\u{1b}', "\\e");
     if !text.is_empty() && !text.ends_with('\n') {
