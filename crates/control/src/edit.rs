@@ -1,6 +1,6 @@
 //! What can be changed, and what came of it.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Author;
 use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft};
@@ -74,7 +74,8 @@ pub struct Order {
     pub action: String,
     /// Do everything but commit.
     pub dry_run: bool,
-    /// A key under which the answer is kept for a day: the same order again changes nothing and is answered alike.
+    /// A key under which the answer is kept for a day: the same order again changes nothing and is answered alike. Whatever
+    /// is made up for an order, such as an id, must be made from the key, or it is another order the second time.
     pub idempotency_key: Option<String>,
 }
 
@@ -102,6 +103,32 @@ pub struct Change {
     pub before: Option<Value>,
     /// The record after; `None` if it was deleted.
     pub after: Option<Value>,
+}
+
+impl Change {
+    /// As answers show it.
+    pub fn json(&self) -> Value {
+        json!({
+            "kind": self.kind.name(),
+            "namespace": self.namespace,
+            "id": self.id,
+            "before": self.before,
+            "after": self.after,
+        })
+    }
+
+    /// The change that [`json`](Change::json) showed.
+    pub(crate) fn from_json(json: &Value) -> Option<Change> {
+        let text = |name: &str| json.get(name)?.as_str();
+        let record = |name: &str| json.get(name).filter(|value| !value.is_null()).cloned();
+        Some(Change {
+            kind: Kind::named(text("kind")?)?,
+            namespace: text("namespace")?.to_owned(),
+            id: text("id")?.to_owned(),
+            before: record("before"),
+            after: record("after"),
+        })
+    }
 }
 
 /// Kinds of things that have an audit.
@@ -139,5 +166,9 @@ impl Kind {
             Kind::Mode => "mode",
             Kind::Everything => "everything",
         }
+    }
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }

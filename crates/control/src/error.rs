@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Short for results of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why something was not done. Whatever it is, nothing was half done.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,11 @@ use tollgate_rules::datetime;
 pub struct Instant(pub i64);
 
 impl Instant {
+    /// Reads RFC 3339, with any offset. What is finer than a microsecond is cut off.
+    pub fn parse(text: &str) -> Result<Instant, tollgate_rules::problem::Fault> {
+        datetime::parse(text).map(|nanos| Time::from_nanos(nanos).into())
+    }
+
     /// The same on a clock of the engine. What lies before 1970 becomes 1970.
     pub fn time(self) -> Time {
         Time::from_nanos(u64::try_from(self.0).unwrap_or(0).saturating_mul(1000))

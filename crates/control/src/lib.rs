@@ -7,19 +7,26 @@
 //! There is one way to change anything: [`Control::apply`] takes edits, and either all of them are committed, as one
 //! generation with one audit row each, or none.
 
+mod apply;
+mod audit;
 mod author;
 mod control;
+mod db;
+mod document;
 mod edit;
 mod error;
+pub mod feed;
 mod instant;
 mod page;
 mod place;
 pub mod record;
+mod secret;
 
 pub use author::Author;
 pub use control::{
-    AuditFilter, AuditRecord, By, ClientFilter, Control, GenerationRecord, Mode, Offender, OverrideFilter, RuleFilter,
-    Schema, State, TokenDraft, Verified, Violation, ViolationFilter, ViolationRecord,
+    AuditFilter, AuditRecord, By, ClientFilter, Control, GenerationRecord, Listener, Mode, Offender, OverrideFilter,
+    Quarantined, RuleFilter, Schema, Snapshot, State, TokenDraft, Touched, Verified, Violation, ViolationFilter,
+    ViolationRecord,
 };
 pub use edit::{Applied, Change, Edit, Expect, Kind, Order};
 pub use error::{Error, Fault, Result};

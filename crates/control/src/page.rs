@@ -1,5 +1,14 @@
 //! Long lists in pieces.
 
+use serde_json::Value;
+
+use crate::audit::hex;
+use crate::document::fault;
+use crate::{Error, Result};
+
+/// Most entries of a piece.
+const LIMIT_MAX: u32 = 1000;
+
 /// Which piece of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -15,6 +24,46 @@ impl Default for Page {
     }
 }
 
+impl Page {
+    /// How many entries to give, within what is allowed.
+    pub(crate) fn limit(&self) -> usize {
+        usize::try_from(self.limit.clamp(1, LIMIT_MAX)).unwrap_or(1)
+    }
+
+    /// Where the last piece ended, as a list's own [`cursor`] says it: two texts.
+    pub(crate) fn after_key(&self) -> Result<Option<(String, String)>> {
+        let Some(cursor) = &self.after else { return Ok(None) };
+        let key = read(cursor).and_then(|value| {
+            let [first, second] = value.as_array()?.as_slice() else { return None };
+            Some((first.as_str()?.to_owned(), second.as_str()?.to_owned()))
+        });
+        key.map(Some).ok_or_else(broken)
+    }
+
+    /// The same for lists that have a number.
+    pub(crate) fn after_number(&self) -> Result<Option<i64>> {
+        let Some(cursor) = &self.after else { return Ok(None) };
+        read(cursor).and_then(|value| value.as_i64()).map(Some).ok_or_else(broken)
+    }
+}
+
+/// A place in a list, as text. People are not to make sense of it, so nobody comes to depend on it.
+pub(crate) fn cursor(place: &Value) -> String {
+    hex(place.to_string().as_bytes())
+}
+
+fn read(cursor: &str) -> Option<Value> {
+    let digits: Vec<u8> = cursor.chars().map(|letter| letter.to_digit(16)?.try_into().ok()).collect::<Option<_>>()?;
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
+    serde_json::from_slice(&bytes).ok().filter(|_| rest.is_empty())
+}
+
+fn broken() -> Error {
+    let help = "send the `next_cursor` of the last page as it was, or none for the first page";
+    Error::Invalid(vec![fault("cursor", "bad-cursor", "this is not a cursor of this list", help)])
+}
+
 /// A piece of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing<T> {
@@ -22,4 +71,32 @@ pub struct Listing<T> {
     pub entries: Vec<T>,
     /// Where the next piece begins; `None` at the end.
     pub next: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn after(cursor: &str) -> Page {
+        Page { after: Some(cursor.to_owned()), ..Page::default() }
+    }
+
+    #[test]
+    fn cursors_come_back_as_what_they_were() {
+        for (a, b) in [("default", "x"), ("", ""), ("é🦀", "a\"b\\c\u{0}")] {
+            assert_eq!(after(&cursor(&json!([a, b]))).after_key().unwrap(), Some((a.to_owned(), b.to_owned())));
+        }
+        assert_eq!(after(&cursor(&json!(-7))).after_number().unwrap(), Some(-7));
+    }
+
+    #[test]
+    fn what_is_no_cursor_is_refused() {
+        for text in ["", "0", "zz", "5b", "5b5d", "é", &cursor(&json!(7)), &cursor(&json!(["a", 1])), &"f".repeat(9999)]
+        {
+            let Err(Error::Invalid(faults)) = after(text).after_key() else { panic!("{text} was taken") };
+            assert_eq!(faults[0].field, "cursor");
+        }
+        assert!(after(&cursor(&json!(["a", "b"]))).after_number().is_err());
+    }
 }

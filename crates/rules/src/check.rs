@@ -159,11 +159,12 @@ pub(crate) fn change(change: &OverrideSpec, root: String) -> Vec<Problem> {
     found.problems
 }
 
-const LABEL_HELP: &str = "use 1 to 128 printable ASCII characters without `\"` and `\\`";
+/// What [`is_label`] takes, in words.
+pub const LABEL_HELP: &str = "use 1 to 128 printable ASCII characters without `\"` and `\\`";
 const CLIENT_HELP: &str = "use 1 to 1024 bytes without control characters, such as `key:abc` or `user:42`";
 
-/// Names end up in headers and metric labels.
-fn is_label(name: &str) -> bool {
+/// Whether a text can be a name. Names end up in headers and metric labels.
+pub fn is_label(name: &str) -> bool {
     (1..=128).contains(&name.len())
         && name.trim() == name
         && name.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\')

@@ -1,4 +1,4 @@
-//! What stands between a listener and the API: the handshake, the counting, and what is logged about it.
+//! What stands between a listener and whoever answers its calls: the handshake, the counting, and what is logged about it.
 
 use std::io;
 use std::net::IpAddr;
@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use tracing::{debug, warn};
 
-use crate::api::Api;
-use crate::http::{self, Ground};
+use crate::http::{self, Answer, Ground, Peer};
 use crate::net::tls::Tls;
 use crate::net::{Accept, Guest, Refusal, Stream};
 use crate::telemetry::{self, Metrics, Quiet};
@@ -16,35 +15,42 @@ use crate::telemetry::{self, Metrics, Quiet};
 const LINES_MAX: u32 = 5;
 
 /// One listener's door.
-#[derive(Clone)]
-pub(crate) struct Door(Arc<Inner>);
+pub struct Door<A>(Arc<Inner<A>>);
 
-struct Inner {
-    api: Arc<Api>,
+struct Inner<A> {
+    answer: Arc<A>,
+    metrics: Arc<Metrics>,
     tls: Option<Arc<Tls>>,
     ground: Ground,
     quiet: Quiet,
 }
 
-impl Door {
-    pub(crate) fn new(api: Api, tls: Option<Arc<Tls>>, ground: Ground) -> Door {
-        Door(Arc::new(Inner { api: Arc::new(api), tls, ground, quiet: Quiet::new(LINES_MAX) }))
+impl<A: Answer> Door<A> {
+    /// A door to `answer`, behind a handshake if there is a certificate.
+    pub fn new(answer: A, metrics: Arc<Metrics>, tls: Option<Arc<Tls>>, ground: Ground) -> Door<A> {
+        Door(Arc::new(Inner { answer: Arc::new(answer), metrics, tls, ground, quiet: Quiet::new(LINES_MAX) }))
     }
 }
 
-impl Accept for Door {
+impl<A> Clone for Door<A> {
+    fn clone(&self) -> Door<A> {
+        Door(self.0.clone())
+    }
+}
+
+impl<A: Answer> Accept for Door<A> {
     async fn serve(self, stream: Stream, guest: Guest) {
-        let Inner { api, tls, ground, .. } = &*self.0;
-        let shared = api.shared();
-        let _open = Open::new(shared.metrics.clone());
+        let Inner { answer, metrics, tls, ground, .. } = &*self.0;
+        let _open = Open::new(metrics.clone());
         let stream = match tls {
             None => stream,
             Some(tls) => match tls.accept(stream, ground.limits.tls_timeout).await {
                 Some(stream) => stream,
-                None => return shared.metrics.connection_refused(telemetry::Refusal::Handshake),
+                None => return metrics.connection_refused(telemetry::Refusal::Handshake),
             },
         };
-        http::serve(stream, ground, api).await;
+        let peer = Peer { address: guest.address() };
+        http::serve(stream, &peer, ground, answer).await;
         drop(guest);
     }
 
@@ -53,8 +59,7 @@ impl Accept for Door {
     }
 
     fn refused(&self, refusal: Refusal, address: Option<IpAddr>) {
-        let metrics = &self.0.api.shared().metrics;
-        metrics.connection_refused(match refusal {
+        self.0.metrics.connection_refused(match refusal {
             Refusal::Full => telemetry::Refusal::Full,
             Refusal::Crowd => telemetry::Refusal::PerAddress,
         });
@@ -88,7 +93,8 @@ impl Drop for Open {
     }
 }
 
-fn network(address: Option<IpAddr>) -> String {
+/// What is logged of an address: enough to find a culprit, too little to find a person.
+pub(crate) fn network(address: Option<IpAddr>) -> String {
     match address {
         Some(IpAddr::V4(address)) => {
             let [a, b, c, _] = address.octets();

@@ -18,6 +18,7 @@ use crate::backend::Agreement;
 use crate::config::Config;
 use crate::feed::Reloader;
 use crate::net::tls::Tls;
+use crate::plane::Plane;
 use crate::telemetry::{Lines, Quiet};
 
 /// How often certificates and tokens are looked at, and a few buckets swept.
@@ -30,7 +31,8 @@ const TEND_EVERY: Duration = Duration::from_millis(50);
 pub(crate) struct Upkeep {
     pub(crate) config: Config,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) plane: Arc<Plane>,
+    pub(crate) tls: Vec<Arc<Tls>>,
     pub(crate) reloader: Option<Reloader>,
     pub(crate) decisions: Option<Lines>,
     /// Rung by SIGHUP.
@@ -45,7 +47,8 @@ impl Upkeep {
                 tend(&shared).await;
             }
         };
-        tokio::join!(tend, self.look_after());
+        let plane = self.plane.clone();
+        tokio::join!(tend, plane.run(), self.look_after());
     }
 
     async fn look_after(self) {
@@ -67,6 +70,7 @@ impl Upkeep {
                 () = self.hang_up.notified() => {
                     info!("reading everything again");
                     self.reloader.iter().for_each(Reloader::trigger);
+                    self.plane.trigger();
                     self.decisions.iter().for_each(Lines::reopen);
                     self.reread();
                 }
@@ -92,20 +96,17 @@ impl Upkeep {
         }
     }
 
-    /// Reads certificate and tokens again. What cannot be used leaves the old ones in place.
+    /// Reads certificates and tokens again. What cannot be used leaves the old ones in place.
     fn reread(&self) {
-        let Config { tls_cert, tls_key, token_file, .. } = &self.config;
-        if let (Some(tls), Some(certificate), Some(key)) = (&self.tls, tls_cert, tls_key) {
-            tell("certificate", tls.reload(certificate, key));
-        }
-        if let (Some(tokens), Some(file)) = (&self.shared.tokens, token_file) {
+        self.tls.iter().for_each(|tls| tell("certificate", tls.reload()));
+        if let (Some(tokens), Some(file)) = (&self.shared.tokens, &self.config.token_file) {
             tell("tokens", tokens.reload(file));
         }
     }
 
     fn stamps(&self) -> Vec<Option<[i64; 4]>> {
-        let Config { tls_cert, tls_key, token_file, .. } = &self.config;
-        [tls_cert, tls_key, token_file].into_iter().flatten().map(|path| stamp(path)).collect()
+        let certificates = self.tls.iter().flat_map(|tls| tls.files().paths());
+        certificates.chain(self.config.token_file.as_deref()).map(stamp).collect()
     }
 }
 

@@ -10,8 +10,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tollgate_core::{ManualClock, Time};
 use tollgate_engine::Engine;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
-use tollgate_server::feed::{Apply, BYTES_MAX, FeedError, FeedState, Following, Pace, Reloader, Source, Unreadable};
+use tollgate_rules::ruleset::CompileOptions;
+use tollgate_server::feed::{
+    Apply, BYTES_MAX, FeedError, FeedState, Following, Pace, Reloader, Source, Unreadable, Written,
+};
 use tollgate_server::telemetry::{Colours, Format, Lines, LogConfig, Sink};
 use tollgate_store::Memory;
 use tracing::Level;
@@ -45,9 +47,9 @@ impl Rig {
         let path = place(dir.path());
         let source = Source { path: path.clone(), options: CompileOptions::for_test() };
         let loaded = source.load().expect("the rules load");
-        let engine = Arc::new(Engine::in_memory(loaded.rules));
+        let engine = Arc::new(Engine::in_memory(loaded.written.rules));
         let swapped = engine.clone();
-        let apply: Apply = Arc::new(move |rules| swapped.swap_rules(rules));
+        let apply: Apply = Arc::new(move |written| swapped.swap_rules(written.rules));
         let in_force = Some((loaded.mark, 1));
         let reloader = Reloader::start(Following { source, pace: PACE, clock: clock(), apply, in_force });
         Rig { dir, path, engine, reloader }
@@ -328,7 +330,7 @@ async fn f68_a_panic_costs_one_reload_and_not_the_feed() {
     let path = dir.path().join("rules.yaml");
     fs::write(&path, rules(13)).unwrap();
     let source = Source { path: path.clone(), options: CompileOptions::for_test() };
-    let apply: Apply = Arc::new(|rules: RuleSet| match rules.rules()[0].limit.unwrap().requests() {
+    let apply: Apply = Arc::new(|written: Written| match written.rules.rules()[0].limit.unwrap().requests() {
         13 => panic!("a bug, for the test"),
         other => other,
     });

@@ -64,13 +64,13 @@ impl Rig {
         let source = Source { path: path.to_owned(), options: CompileOptions::for_test() };
         let loaded = source.load().expect("the rules load");
         let clock = ManualClock::at(Time::from_secs(1_800_000_000));
-        let engine = Arc::new(Engine::on_clock(loaded.rules, clock.clone()).with_observer(witness));
+        let engine = Arc::new(Engine::on_clock(loaded.written.rules, clock.clone()).with_observer(witness));
         let swapped = engine.clone();
         let reloader = Reloader::start(Following {
             source,
             pace: PACE,
             clock: Arc::new(clock),
-            apply: Arc::new(move |rules| swapped.swap_rules(rules)),
+            apply: Arc::new(move |written| swapped.swap_rules(written.rules)),
             in_force: Some((loaded.mark, 1)),
         });
         Rig { engine, reloader }

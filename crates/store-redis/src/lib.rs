@@ -1,6 +1,7 @@
 //! Buckets in Redis or Valkey, shared by all nodes of a fleet.
 
 mod address;
+mod bell;
 pub mod breaker;
 mod budget;
 pub mod check;
@@ -29,6 +30,7 @@ mod topology;
 pub mod url;
 
 pub use address::HostPort;
+pub use bell::Bell;
 pub use check::{Finding, check};
 pub use config::RedisConfig;
 pub use failure::{Failure, Redirect, Refusal};

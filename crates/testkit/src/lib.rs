@@ -11,6 +11,7 @@
 //! | [`pictures`] | what do the algorithms admit over time? Driven, measured and drawn |
 //! | [`fuzzing`] | does it hold for any bytes? |
 //! | [`redis`] | and with a real server? Redis and Valkey, alone, under Sentinels, as a cluster, on free ports |
+//! | [`postgres`] | and with a real database? PostgreSQL, on free ports, with a fresh database for each test |
 //! | [`proxy`] | and when the network is bad? Delays, losses and resets between a node and its store |
 //! | [`checker`] | and did it keep its promises? Reads decision logs and what clients noted, and searches for a broken bound |
 //! | [`faults`] | and when everything breaks? The fault matrix, done to a fleet of real processes |
@@ -30,6 +31,7 @@ pub mod patience;
 pub mod pictures;
 pub mod plot;
 pub mod ports;
+pub mod postgres;
 pub mod process;
 pub mod proxy;
 pub mod redis;

@@ -1,9 +1,12 @@
 //! Who changed what, and the generations that this made.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Control, not_yet};
-use crate::{Change, Instant, Kind, Listing, Page, Result};
+use super::Control;
+use crate::audit::{self, Entry, Link};
+use crate::db::{Row, Sql, sql};
+use crate::page::cursor;
+use crate::{Error, Instant, Kind, Listing, Page, Result};
 
 /// Which rows of the audit. What is `None` is not asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,24 +80,149 @@ pub struct Verified {
     pub broken_at: Option<i64>,
 }
 
-impl Control {
-    /// Rows of the audit, the latest first.
-    pub async fn audit(&self, _filter: &AuditFilter, _page: &Page) -> Result<Listing<AuditRecord>> {
-        not_yet()
+impl AuditRecord {
+    /// What the API shows.
+    pub fn json(&self) -> Value {
+        json!({
+            "number": self.number,
+            "generation": self.generation,
+            "at": self.at.to_string(),
+            "author": self.author,
+            "author_name": self.author_name,
+            "action": self.action,
+            "kind": self.kind.name(),
+            "namespace": self.namespace,
+            "id": self.id,
+            "before": self.before,
+            "after": self.after,
+            "hash": self.hash,
+        })
     }
 
-    /// Walks the whole chain.
-    pub async fn verify_audit(&self) -> Result<Verified> {
-        not_yet()
+    pub(super) fn of(entry: Entry) -> Result<AuditRecord> {
+        let json = |text: Option<String>| {
+            let read = text.map(|text| serde_json::from_str(&text)).transpose();
+            read.map_err(|error| Error::Unexpected(format!("row {} of the audit: {error}", entry.link.number)))
+        };
+        let kind = Kind::named(&entry.kind);
+        let unknown = || Error::Unexpected(format!("row {} of the audit: unknown kind", entry.link.number));
+        Ok(AuditRecord {
+            kind: kind.ok_or_else(unknown)?,
+            before: json(entry.before)?,
+            after: json(entry.after)?,
+            number: entry.link.number,
+            generation: entry.generation,
+            at: entry.at,
+            author: entry.author,
+            author_name: entry.author_name,
+            action: entry.action,
+            namespace: entry.namespace,
+            id: entry.id,
+            hash: entry.link.hash,
+        })
+    }
+}
+
+impl GenerationRecord {
+    /// What the API shows.
+    pub fn json(&self) -> Value {
+        json!({
+            "generation": self.generation,
+            "at": self.at.to_string(),
+            "author": self.author,
+            "author_name": self.author_name,
+            "action": self.action,
+            "changes": self.changes,
+        })
+    }
+
+    fn read(row: &Row) -> Result<GenerationRecord> {
+        Ok(GenerationRecord {
+            generation: row.get(0)?,
+            at: row.get(1)?,
+            author: row.get(2)?,
+            author_name: row.get(3)?,
+            action: row.get(4)?,
+            changes: row.get(5)?,
+        })
+    }
+}
+
+impl Control {
+    /// Rows of the audit, the latest first.
+    pub async fn audit(&self, filter: &AuditFilter, page: &Page) -> Result<Listing<AuditRecord>> {
+        let mut sql = Sql::new(audit::SELECT, vec![]);
+        sql.and(" WHERE TRUE", []);
+        sql.and_in("namespace", filter.namespaces.as_deref());
+        sql.and_if(" AND kind = ?", filter.kind.map(Kind::name));
+        sql.and_if(" AND id = ?", filter.id.as_ref());
+        sql.and_if(" AND author = ?", filter.author.as_ref());
+        sql.and_if(" AND at >= ?", filter.from);
+        sql.and_if(" AND at < ?", filter.to);
+        sql.and_if(" AND number < ?", page.after_number()?);
+        sql.and(" ORDER BY number DESC", []);
+        let read = |row: &Row| Entry::read(row).and_then(AuditRecord::of);
+        self.list_latest(sql, page, read, |record| record.number).await
     }
 
     /// Generations, the latest first; of these namespaces, or all.
-    pub async fn generations(&self, _namespaces: Option<&[String]>, _page: &Page) -> Result<Listing<GenerationRecord>> {
-        not_yet()
+    pub async fn generations(&self, namespaces: Option<&[String]>, page: &Page) -> Result<Listing<GenerationRecord>> {
+        let mut sql = sql!("SELECT generation, at, author, author_name, action, changes FROM generations WHERE TRUE");
+        if namespaces.is_some() {
+            sql.and(" AND EXISTS (SELECT 1 FROM audit WHERE audit.generation = generations.generation", []);
+            sql.and_in("audit.namespace", namespaces);
+            sql.and(")", []);
+        }
+        sql.and_if(" AND generation < ?", page.after_number()?);
+        sql.and(" ORDER BY generation DESC", []);
+        self.list_latest(sql, page, GenerationRecord::read, |record| record.generation).await
     }
 
-    /// What is different in generation `to` from generation `from`, which may be the later one.
-    pub async fn diff(&self, _from: i64, _to: i64) -> Result<Vec<Change>> {
-        not_yet()
+    async fn list_latest<T>(
+        &self,
+        mut sql: Sql,
+        page: &Page,
+        read: impl Fn(&Row) -> Result<T>,
+        number: impl Fn(&T) -> i64,
+    ) -> Result<Listing<T>> {
+        let limit = page.limit();
+        sql.and(" LIMIT ?", [i64::try_from(limit + 1).unwrap_or(i64::MAX).into()]);
+        let rows = self.read(async |tx| tx.all(sql).await).await?;
+        let entries: Vec<T> = rows.iter().take(limit).map(read).collect::<Result<_>>()?;
+        let last = entries.last().filter(|_| rows.len() > limit);
+        let next = last.map(|record| cursor(&json!(number(record))));
+        Ok(Listing { entries, next })
+    }
+
+    /// Walks the whole chain, to where the last change says that it ends.
+    pub async fn verify_audit(&self) -> Result<Verified> {
+        let mut tx = self.pool().read_long().await?;
+        let end = tx.one(sql!("SELECT audit_number, audit_hash FROM tollgate_state")).await?;
+        let end = match &end {
+            Some(row) => Link { number: row.get(0)?, hash: row.get(1)? },
+            None => return Err(Error::Schema("tollgate_state has lost its row; restore the database".to_owned())),
+        };
+        let mut last = Link::default();
+        let mut verified = Verified { rows: 0, broken_at: None };
+        let mut sql = Sql::new(audit::SELECT, vec![]);
+        sql.and(" ORDER BY number", []);
+        let follow = |row: Row| {
+            verified.rows += 1;
+            let number: i64 = row.get(0)?;
+            // Of a row that cannot even be read, somebody changed the type.
+            let follows = Entry::read(&row)
+                .is_ok_and(|entry| entry.link.number == last.number + 1 && entry.link.hash == entry.hash(&last.hash));
+            if verified.broken_at.is_none() && !follows {
+                verified.broken_at = Some(number);
+            }
+            last = Link { number, hash: row.get(11).unwrap_or_default() };
+            Ok(())
+        };
+        tx.each(sql, follow).await?;
+        let _ = tx.rollback().await;
+        if verified.broken_at.is_none() && last != end {
+            verified.broken_at = Some(last.number + 1);
+        }
+        Ok(verified)
     }
 }

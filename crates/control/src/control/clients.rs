@@ -1,7 +1,8 @@
 //! Questions about clients, and about how namespaces read requests.
 
-use super::{Control, not_yet};
-use crate::record::{ClientRecord, NamespaceDraft};
+use super::Control;
+use crate::db::{Sql, Tx, sql};
+use crate::record::{ClientRecord, NamespaceDraft, NamespaceRow, Stored};
 use crate::{Listing, Page, Result};
 
 /// Which clients. What is `None` is not asked about.
@@ -19,17 +20,86 @@ pub struct ClientFilter {
 
 impl Control {
     /// Clients in the order of namespace and key.
-    pub async fn clients(&self, _filter: &ClientFilter, _page: &Page) -> Result<Listing<ClientRecord>> {
-        not_yet()
+    pub async fn clients(&self, filter: &ClientFilter, page: &Page) -> Result<Listing<ClientRecord>> {
+        let mut sql = Sql::new(ClientRecord::TABLE.select, vec![]);
+        sql.and(" WHERE TRUE", []);
+        sql.and_in("namespace", filter.namespaces.as_deref());
+        sql.and_if(" AND tier = ?", filter.tier.as_ref());
+        sql.and_if(" AND organisation = ?", filter.organisation.as_ref());
+        if let Some(prefix) = &filter.prefix {
+            // Keys are compared byte by byte, so those with a prefix stand together: no LIKE, and nothing to escape.
+            sql.and(" AND client_key >= ?", [prefix.into()]);
+            sql.and_if(" AND client_key < ?", after_all_with(prefix));
+        }
+        self.list(sql, page).await
     }
 
     /// One client.
-    pub async fn client(&self, _namespace: &str, _client_key: &str) -> Result<ClientRecord> {
-        not_yet()
+    pub async fn client(&self, namespace: &str, client_key: &str) -> Result<ClientRecord> {
+        self.find(namespace, client_key).await
     }
 
     /// Every namespace that has rules, overrides, clients or settings, with its settings.
     pub async fn namespaces(&self) -> Result<Vec<(String, NamespaceDraft)>> {
-        not_yet()
+        self.read(async |tx| namespaces(tx).await).await
+    }
+}
+
+/// Every namespace that there is anything of. Settings that cannot be read are the defaults, with a word in the log.
+pub(super) async fn namespaces(tx: &mut Tx) -> Result<Vec<(String, NamespaceDraft)>> {
+    // Overrides have none of their own: they belong to rules. Clients are many and namespaces few, so the former are
+    // not all looked at: the recursion leaps from each namespace to the next.
+    let names = sql!(
+        "WITH RECURSIVE leap (namespace) AS (SELECT MIN(namespace) FROM clients UNION ALL \
+         SELECT (SELECT MIN(namespace) FROM clients WHERE namespace > leap.namespace) FROM leap \
+         WHERE leap.namespace IS NOT NULL) \
+         SELECT namespace FROM leap WHERE namespace IS NOT NULL UNION SELECT namespace FROM rate_limit_rules \
+         UNION SELECT namespace FROM rate_limit_namespaces ORDER BY namespace"
+    );
+    let mut namespaces = Vec::new();
+    for row in tx.all(names).await? {
+        namespaces.push((row.get::<String>(0)?, NamespaceDraft::default()));
+    }
+    for row in tx.all(Sql::new(NamespaceRow::TABLE.select, vec![])).await? {
+        let name: String = row.get(0)?;
+        match (NamespaceRow::read(&row), namespaces.iter_mut().find(|(other, _)| *other == name)) {
+            (Ok(row), Some((_, draft))) => *draft = row.draft,
+            (Err(error), _) => tracing::warn!(namespace = name, "its settings are left out: {error}"),
+            (Ok(_), None) => {}
+        }
+    }
+    Ok(namespaces)
+}
+
+/// The first text behind all that begin with this one; none if there is no end.
+fn after_all_with(prefix: &str) -> Option<String> {
+    let mut letters: Vec<char> = prefix.chars().collect();
+    while let Some(last) = letters.pop() {
+        // Not every number is a letter: what lies between the two blocks of letters is skipped.
+        let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
+        if let Some(next) = next {
+            letters.push(next);
+            return Some(letters.into_iter().collect());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::after_all_with;
+
+    #[test]
+    fn a_prefix_ends_before_the_next_text() {
+        for (prefix, end) in [
+            ("", None),
+            ("a", Some("b")),
+            ("user:%", Some("user:&")),
+            ("\u{d7ff}", Some("\u{e000}")),
+            ("a\u{10ffff}", Some("b")),
+            ("\u{10ffff}", None),
+        ] {
+            assert_eq!(after_all_with(prefix).as_deref(), end, "{prefix:?}");
+        }
     }
 }

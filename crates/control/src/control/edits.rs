@@ -1,22 +1,36 @@
 //! The one way to change something.
 
-use super::{Control, not_yet};
-use crate::{Applied, Author, Edit, Order, Result};
+use super::{Control, Work, of_the_fleet};
+use crate::apply;
+use crate::{Applied, Author, Kind, Order, Result};
 
 impl Control {
     /// Applies edits: all of them in one transaction, as one generation, with one audit row per change; or none.
     /// Durable when it answers.
-    pub async fn apply(&self, _order: &Order) -> Result<Applied> {
-        not_yet()
-    }
-
-    /// The edits that bring back what was in force in a generation. What was deleted comes back with new versions.
-    pub async fn way_back(&self, _generation: i64) -> Result<Vec<Edit>> {
-        not_yet()
+    pub async fn apply(&self, order: &Order) -> Result<Applied> {
+        // Not by way of `write`: a closure that holds the order makes a future of which the compiler cannot prove to
+        // callers that it may move between threads.
+        let mut again = true;
+        let (filled, generation) = loop {
+            let mut work = Work::begin(self).await?;
+            let filled = apply::fill(order, &mut work).await;
+            if let Some(kept) = self.settle(work, &order.author, &order.action, filled, &mut again).await? {
+                break kept;
+            }
+        };
+        Ok(Applied {
+            generation: filled.replayed.unwrap_or(generation),
+            changes: filled.changes,
+            replayed: filled.replayed.is_some(),
+        })
     }
 
     /// Makes a generation in which anything may have changed: all nodes read everything anew.
-    pub async fn refresh(&self, _author: &Author) -> Result<i64> {
-        not_yet()
+    pub async fn refresh(&self, author: &Author) -> Result<i64> {
+        let everything = async |work: &mut Work| {
+            work.note(of_the_fleet(Kind::Everything, "", None, None));
+            Ok(())
+        };
+        self.write(author, "refresh", everything).await.map(|((), generation)| generation)
     }
 }

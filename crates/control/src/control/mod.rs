@@ -1,27 +1,46 @@
 //! Everything that can be asked of the database. One file per kind of question.
 
 mod audit;
+mod behind;
 mod clients;
 mod edits;
+mod history;
+mod listener;
+mod listing;
 mod mode;
 mod overrides;
 mod rules;
+mod snapshot;
 mod tokens;
 mod violations;
+mod work;
 
 pub use audit::{AuditFilter, AuditRecord, GenerationRecord, Verified};
 pub use clients::ClientFilter;
+pub use listener::Listener;
 pub use mode::{Mode, State};
 pub use overrides::OverrideFilter;
 pub use rules::RuleFilter;
+pub use snapshot::{Quarantined, Snapshot, Touched};
 pub use tokens::TokenDraft;
 pub use violations::{By, Offender, Violation, ViolationFilter, ViolationRecord};
 
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+pub(crate) use work::{Ending, Work, of_the_fleet};
+
+use crate::db::{self, Pool, Tx};
 use crate::{Place, Result};
 
 /// The database. Cheap to clone; all clones are one.
 #[derive(Clone, Debug)]
-pub struct Control {}
+pub struct Control {
+    pool: Pool,
+    /// The last generation that was made through this, or a clone.
+    woken: Arc<watch::Sender<i64>>,
+}
 
 /// How the tables stand to this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,22 +54,42 @@ pub enum Schema {
 }
 
 impl Control {
+    /// Gets ready without asking the database anything: a node may start while it is away.
+    pub fn new(place: &Place) -> Result<Control> {
+        Ok(Control { pool: Pool::new(place)?, woken: Arc::new(watch::Sender::new(0)) })
+    }
+
     /// Connects. Changes no tables; see [`migrate`](Control::migrate).
-    pub async fn open(_place: &Place) -> Result<Control> {
-        not_yet()
+    pub async fn open(place: &Place) -> Result<Control> {
+        let control = Control::new(place)?;
+        control.schema().await.map(|_| control)
     }
 
     /// How the tables stand.
     pub async fn schema(&self) -> Result<Schema> {
-        not_yet()
+        self.read(async |tx| db::schema(tx).await).await
     }
 
     /// Brings the tables to this version; answers how many steps that took. Safe to run from several nodes at once.
     pub async fn migrate(&self) -> Result<usize> {
-        not_yet()
+        db::migrate(&self.pool).await
     }
-}
 
-fn not_yet<T>() -> Result<T> {
-    Err(crate::Error::Unexpected("not yet".to_owned()))
+    /// Looks at things as they are at one point in time.
+    pub(crate) async fn read<T>(&self, look: impl AsyncFnOnce(&mut Tx) -> Result<T>) -> Result<T> {
+        let mut tx = self.pool.read().await?;
+        let seen = look(&mut tx).await;
+        // Nothing was changed: an end that fails costs a connection, not an answer.
+        let _ = tx.rollback().await;
+        seen
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Tells those who listen in this process.
+    pub(crate) fn wake(&self, generation: i64) {
+        self.woken.send_if_modified(|last| std::mem::replace(last, generation.max(*last)) < generation);
+    }
 }

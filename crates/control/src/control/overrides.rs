@@ -1,7 +1,8 @@
 //! Questions about overrides.
 
-use super::{Control, not_yet};
-use crate::record::OverrideRecord;
+use super::Control;
+use crate::db::Sql;
+use crate::record::{OverrideRecord, Stored};
 use crate::{Instant, Listing, Page, Result};
 
 /// Which overrides. What is `None` is not asked about.
@@ -19,12 +20,19 @@ pub struct OverrideFilter {
 
 impl Control {
     /// Overrides in the order of namespace and id.
-    pub async fn overrides(&self, _filter: &OverrideFilter, _page: &Page) -> Result<Listing<OverrideRecord>> {
-        not_yet()
+    pub async fn overrides(&self, filter: &OverrideFilter, page: &Page) -> Result<Listing<OverrideRecord>> {
+        let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
+        sql.and(" WHERE TRUE", []);
+        sql.and_in("namespace", filter.namespaces.as_deref());
+        sql.and_if(" AND client_key = ?", filter.client_key.as_ref());
+        sql.and_if(" AND rule_id = ?", filter.rule_id.as_ref());
+        sql.and_if(" AND (valid_from IS NULL OR valid_from <= ?)", filter.holds_at);
+        sql.and_if(" AND valid_until > ?", filter.holds_at);
+        self.list(sql, page).await
     }
 
     /// One override.
-    pub async fn overriding(&self, _namespace: &str, _override_id: &str) -> Result<OverrideRecord> {
-        not_yet()
+    pub async fn overriding(&self, namespace: &str, override_id: &str) -> Result<OverrideRecord> {
+        self.find(namespace, override_id).await
     }
 }

@@ -1,7 +1,8 @@
 //! Questions about rules.
 
-use super::{Control, not_yet};
-use crate::record::RuleRecord;
+use super::Control;
+use crate::db::{Pool, Sql};
+use crate::record::{RuleRecord, RuleRow, Stored};
 use crate::{Listing, Page, Result};
 
 /// Which rules. What is `None` is not asked about.
@@ -23,12 +24,44 @@ pub struct RuleFilter {
 
 impl Control {
     /// Rules in the order of namespace and id.
-    pub async fn rules(&self, _filter: &RuleFilter, _page: &Page) -> Result<Listing<RuleRecord>> {
-        not_yet()
+    pub async fn rules(&self, filter: &RuleFilter, page: &Page) -> Result<Listing<RuleRecord>> {
+        let mut sql = Sql::new(RuleRow::TABLE.select, vec![]);
+        sql.and(" WHERE TRUE", []);
+        sql.and_in("namespace", filter.namespaces.as_deref());
+        let [endpoint, tier, client_key] = match self.pool() {
+            Pool::Sqlite { .. } => SQLITE,
+            Pool::Postgres(_) => POSTGRES,
+        };
+        if let Some(value) = &filter.endpoint {
+            sql.and(endpoint, [value.into(), value.into()]);
+        }
+        if let Some(value) = &filter.client_key {
+            sql.and(client_key, [value.into(), value.into()]);
+        }
+        sql.and_if(tier, filter.tier.as_ref());
+        sql.and_if(" AND name = ?", filter.name.as_ref());
+        sql.and_if(" AND enabled = ?", filter.enabled);
+        let rows = self.list::<RuleRow>(sql, page).await?;
+        Ok(Listing { entries: rows.entries.iter().map(RuleRow::record).collect(), next: rows.next })
     }
 
     /// One rule.
-    pub async fn rule(&self, _namespace: &str, _rule_id: &str) -> Result<RuleRecord> {
-        not_yet()
+    pub async fn rule(&self, namespace: &str, rule_id: &str) -> Result<RuleRecord> {
+        self.find::<RuleRow>(namespace, rule_id).await.map(|row| row.record())
     }
 }
+
+/// Conditions on an endpoint, a tier and a client: in a column of their own, or alone or among others in `match`.
+/// Text that is not JSON, as only a hand can have written it into SQLite, holds nothing.
+const SQLITE: [&str; 3] = [
+    " AND (endpoint = ? OR CASE WHEN json_valid(\"match\") THEN \
+     EXISTS (SELECT 1 FROM json_each(\"match\", '$.endpoint') WHERE value = ?) END)",
+    " AND CASE WHEN json_valid(\"match\") THEN EXISTS (SELECT 1 FROM json_each(\"match\", '$.tier') WHERE value = ?) END",
+    " AND (client_key = ? OR CASE WHEN json_valid(\"match\") THEN \
+     EXISTS (SELECT 1 FROM json_each(\"match\", '$.client_key') WHERE value = ?) END)",
+];
+const POSTGRES: [&str; 3] = [
+    " AND (endpoint = ? OR \"match\" -> 'endpoint' @> to_jsonb(CAST(? AS TEXT)))",
+    " AND \"match\" -> 'tier' @> to_jsonb(CAST(? AS TEXT))",
+    " AND (client_key = ? OR \"match\" -> 'client_key' @> to_jsonb(CAST(? AS TEXT)))",
+];

@@ -1,8 +1,14 @@
-//! Clients, and how a namespace reads what they send.
+//! Clients: what is known of those who send requests.
 
 use std::collections::BTreeMap;
 
-use crate::Instant;
+use serde_json::{Value, json};
+
+use super::Stamp;
+use super::shown::{Shown, texts};
+use super::stored::{Stored, Table};
+use crate::db::{Json, Row, Value as Cell};
+use crate::{Error, Instant, Kind, Result};
 
 /// What is to be known of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,19 +38,83 @@ pub struct ClientRecord {
     pub version: i64,
 }
 
-/// How a namespace reads requests: what stands at the top of a rules file and cannot be said by a single rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamespaceDraft {
-    /// How many leading bits of an IPv6 address identify a client.
-    pub ipv6_prefix: u8,
-    /// Whether `%2F` in paths is kept instead of refused.
-    pub keep_escaped_slash: bool,
-    /// Permits rules that refuse everything.
-    pub allow_block_all: bool,
+impl ClientRecord {
+    /// What the audit and the API show.
+    pub fn json(&self) -> Value {
+        json!({
+            "client_key": self.client_key,
+            "namespace": self.namespace,
+            "tier": self.draft.tier,
+            "organisation": self.draft.organisation,
+            "attributes": self.draft.attributes,
+            "created_at": self.created_at.to_string(),
+            "updated_at": self.updated_at.to_string(),
+            "version": self.version,
+        })
+    }
 }
 
-impl Default for NamespaceDraft {
-    fn default() -> NamespaceDraft {
-        NamespaceDraft { ipv6_prefix: 64, keep_escaped_slash: false, allow_block_all: false }
+impl ClientDraft {
+    /// The draft that [`ClientRecord::json`] showed.
+    pub(crate) fn from_json(json: &Value) -> Result<ClientDraft> {
+        let json = Shown(json);
+        Ok(ClientDraft {
+            tier: json.maybe_text("tier")?,
+            organisation: json.maybe_text("organisation")?,
+            attributes: json.texts("attributes")?,
+        })
+    }
+}
+
+impl Stored for ClientRecord {
+    const KIND: Kind = Kind::Client;
+    const TABLE: Table = Table {
+        select: "SELECT namespace, client_key, tier, organisation, attributes, created_at, updated_at, version \
+                 FROM clients",
+        key: "namespace, client_key",
+        insert: "INSERT INTO clients (namespace, client_key, tier, organisation, attributes, created_at, updated_at, \
+                 version) VALUES ",
+        row: "(?, ?, ?, ?, ?, ?, ?, ?)",
+        replace: " ON CONFLICT (namespace, client_key) DO UPDATE SET tier = excluded.tier, \
+                  organisation = excluded.organisation, attributes = excluded.attributes, \
+                  created_at = excluded.created_at, updated_at = excluded.updated_at, version = excluded.version",
+        delete: "DELETE FROM clients",
+    };
+
+    fn read(row: &Row) -> Result<ClientRecord> {
+        Ok(ClientRecord {
+            namespace: row.get(0)?,
+            client_key: row.get(1)?,
+            draft: ClientDraft {
+                tier: row.get(2)?,
+                organisation: row.get(3)?,
+                attributes: texts(&row.get::<Json>(4)?.0)
+                    .ok_or_else(|| Error::Unexpected("column attributes: should hold an object of texts".to_owned()))?,
+            },
+            created_at: row.get(5)?,
+            updated_at: row.get(6)?,
+            version: row.get(7)?,
+        })
+    }
+
+    fn values(&self) -> Vec<Cell> {
+        let stamp = Stamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
+        let mut values = vec![
+            (&self.namespace).into(),
+            (&self.client_key).into(),
+            self.draft.tier.as_ref().into(),
+            self.draft.organisation.as_ref().into(),
+            json!(self.draft.attributes).into(),
+        ];
+        values.extend(stamp.values());
+        values
+    }
+
+    fn json(&self) -> Value {
+        ClientRecord::json(self)
+    }
+
+    fn version(&self) -> i64 {
+        self.version
     }
 }

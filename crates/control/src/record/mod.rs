@@ -4,11 +4,21 @@
 //! version and its times. A rule's `document` is the same map that a rules file would hold under `rules:`, as JSON.
 
 mod client;
+mod columns;
+mod namespace;
 mod overriding;
 mod rule;
+mod shown;
+mod stored;
 mod token;
 
-pub use client::{ClientDraft, ClientRecord, NamespaceDraft};
+pub(crate) use columns::Columns;
+pub(crate) use namespace::NamespaceRow;
+pub(crate) use rule::RuleRow;
+pub(crate) use stored::{Stamp, Stored};
+
+pub use client::{ClientDraft, ClientRecord};
+pub use namespace::NamespaceDraft;
 pub use overriding::{OverrideDraft, OverrideRecord};
 pub use rule::{RuleDraft, RuleRecord};
 pub use token::{Role, TokenRecord};

@@ -24,7 +24,7 @@ use tollgate_engine::Engine;
 use crate::Reply;
 use crate::answer::{AnswerConfig, Asking, Dialect, Media};
 use crate::backend::{Backend, Probe};
-use crate::http::{Answer, Fault, Head};
+use crate::http::{Answer, Fault, Head, Peer};
 use crate::net::{Drain, NetLimits};
 use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
 
@@ -107,7 +107,7 @@ impl Api {
         if self.surface == Surface::Data && !route.is_public() && !self.shared.tokens.as_ref().is_none_or(known) {
             return Err(refuse::NO_TOKEN);
         }
-        if head.from_page && self.shared.tokens.is_none() && !route.only_reads() {
+        if head.is_from_page() && self.shared.tokens.is_none() && !route.only_reads() {
             return Err(refuse::FROM_A_PAGE);
         }
         if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
@@ -130,17 +130,17 @@ impl Api {
 /// JSON by its name, or by none. What curl says when it is told nothing counts too, unless a browser sent it for a
 /// page: a page may send forms anywhere.
 fn is_json(head: &Head<'_>) -> bool {
-    let Some(value) = head.content_type else { return !head.from_page };
+    let Some(value) = head.content_type else { return !head.is_from_page() };
     let media = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     media.eq_ignore_ascii_case(b"application/json")
         || (media.to_ascii_lowercase().starts_with(b"application/") && media.to_ascii_lowercase().ends_with(b"+json"))
-        || (media.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") && !head.from_page)
+        || (media.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") && !head.is_from_page())
 }
 
 impl Answer for Api {
     type Plan = Plan;
 
-    fn open(&self, head: &Head<'_>, reply: &mut Reply) -> Option<(Plan, usize)> {
+    fn open(&self, _: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(Plan, usize)> {
         match self.plan(head) {
             Ok(plan) => {
                 let NetLimits { max_body, max_batch_body, .. } = self.shared.limits;
@@ -158,8 +158,8 @@ impl Answer for Api {
         }
     }
 
-    async fn answer(&self, plan: Plan, body: &[u8], reply: &mut Reply) {
-        let shared = &*self.shared;
+    async fn answer(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
+        let (shared, plan) = (&*self.shared, *plan);
         match plan.route {
             Route::Check(_) => check::check(shared, plan, body, reply).await,
             Route::Batch => check::batch(shared, plan, body, reply).await,
@@ -183,7 +183,7 @@ impl Answer for Api {
         refuse(&refuse::of_fault(fault), reply);
     }
 
-    fn answered(&self, plan: Option<Plan>, status: u16) {
+    fn answered(&self, plan: Option<&Plan>, status: u16) {
         self.shared.metrics.http_answered(plan.map_or("", |plan| plan.route.name()), status);
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use tollgate_core::{Charge, Clock, Receipt, Span};
 use tollgate_store::{Fleet, Memory, MemoryConfig, MemoryStats, Outcomes, Store, StoreError, Taken};
-use tollgate_store_redis::RedisStore;
+use tollgate_store_redis::{Bell, RedisStore};
 
 use agree::Accord;
 pub use agree::Agreement;
@@ -66,6 +66,21 @@ impl Backend {
         match self {
             Backend::Memory(_) => Agreement::Together,
             Backend::Shared(node) => node.accord.check(node.fleet.inner(), &*node.clock).await,
+        }
+    }
+
+    /// Tells the other nodes that share the store that rules have changed.
+    pub async fn ring(&self) {
+        if let Backend::Shared(node) = self {
+            node.fleet.inner().ring().await;
+        }
+    }
+
+    /// Somebody who hears the other nodes do so; `None` if there are none.
+    pub fn bell(&self) -> Option<Bell<'_>> {
+        match self {
+            Backend::Memory(_) => None,
+            Backend::Shared(node) => Some(node.fleet.inner().bell()),
         }
     }
 

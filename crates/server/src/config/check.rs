@@ -25,34 +25,42 @@ impl Config {
         }
         found.extend(self.shared_address());
         found.extend(self.store.conflicts());
+        found.extend(self.control.conflicts());
         found
     }
 
     /// Whether only callers whom somebody meant to serve can reach this server.
     ///
-    /// Any address that other machines reach needs tokens, or the explicit word that it needs none.
+    /// An address that other machines reach needs tokens, and the admin API TLS besides, or the explicit word that it
+    /// needs none.
     pub fn check_exposure(&self) -> Result<(), Mistake> {
-        if self.allow_anonymous {
-            return Ok(());
-        }
-        let asks = |name: &str| name == "http" && self.token_file.is_some(); // tokens are for callers, not for operators
-        let exposed = self.addresses().filter(|(name, address)| !address.is_loopback() && !asks(name));
-        let exposed: Vec<String> = exposed.map(|(name, address)| format!("{name} {address}")).collect();
-        if exposed.is_empty() {
-            return Ok(());
-        }
-        let help = match self.token_file {
-            None => {
-                "set token_file (--token-file FILE) to serve only callers with a token (http alone: admin and \
-                     metrics ask for none), or allow_anonymous (--allow-anonymous) to serve everyone"
-            }
-            Some(_) => {
-                "admin and metrics ask for no token: keep them on this machine, behind a proxy that asks, or set \
-                        allow_anonymous (--allow-anonymous); callers of http still need theirs"
-            }
+        let exposed = |wanted: &str, fine: bool| {
+            let reached = self.addresses().filter(|(name, address)| *name == wanted && !address.is_loopback());
+            reached.filter(|_| !fine).map(|(name, address)| format!("{name} {address}")).collect::<Vec<_>>()
         };
-        let fault = Fault::new("reachable from other machines without a token", help);
-        Err(Mistake { place: exposed.join(" and "), fault })
+        let rows = [
+            (
+                exposed("http", self.token_file.is_some() || self.allow_anonymous),
+                "reachable from other machines without a token",
+                "set token_file (--token-file FILE) to serve only callers with a token, or allow_anonymous \
+                 (--allow-anonymous) to serve everyone",
+            ),
+            (
+                exposed("admin", self.control.tls_cert.is_some() || self.control.insecure),
+                "reachable from other machines without TLS: tokens would travel in the clear",
+                "set admin_tls_cert and admin_tls_key, keep it on this machine, or set insecure_admin \
+                 (--insecure-admin) if something else protects the way",
+            ),
+            (
+                exposed("metrics", self.allow_anonymous || self.control.insecure),
+                "reachable from other machines, and /metrics there asks for no token",
+                "keep it on this machine, behind a proxy that asks, or set allow_anonymous (--allow-anonymous)",
+            ),
+        ];
+        match rows.into_iter().find(|(exposed, ..)| !exposed.is_empty()) {
+            None => Ok(()),
+            Some((exposed, what, help)) => Err(Mistake { place: exposed.join(" and "), fault: Fault::new(what, help) }),
+        }
     }
 
     /// Every address with its setting.

@@ -12,6 +12,7 @@ mod answer;
 mod bytes;
 mod check;
 mod choice;
+mod control;
 mod effective;
 mod error;
 mod file;
@@ -27,12 +28,13 @@ use std::time::Duration;
 
 pub use answer::{AnswerSettings, HEADER_STYLES};
 pub use choice::{Choice, LogFormat, LogLevel};
+pub use control::{ControlSettings, DbPlace};
 pub use effective::{Resolved, UnknownVariable, template};
 pub use error::{ConfigError, Mistake};
 pub use file::FILE_BYTES_MAX;
 pub use reference::reference;
 pub use setting::{Kind, Section, Setting};
-pub use settings::SETTINGS;
+pub use settings::{SETTINGS, Settings};
 pub use sources::{Origin, Sources};
 pub use store::{StorePlace, StoreSettings};
 
@@ -51,6 +53,8 @@ pub struct Config {
     pub rules: Option<PathBuf>,
     /// How often the rules file is looked at.
     pub reload_interval: Duration,
+    /// Where rules and all about them are kept, and who may change them.
+    pub control: ControlSettings,
     /// Where buckets live.
     pub store: StoreSettings,
     /// The tokens that callers must present.
@@ -92,9 +96,10 @@ impl Config {
         })
     }
 
-    /// The defaults, but every port is chosen by the system.
+    /// The defaults, but every port is chosen by the system, and nothing is kept.
     pub fn for_test() -> Self {
-        Self { http: vec![Address::loopback(0)], admin: Some(Address::loopback(0)), ..Self::default() }
+        let control = ControlSettings { db: DbPlace::Off, ..ControlSettings::default() };
+        Self { http: vec![Address::loopback(0)], admin: Some(Address::loopback(0)), control, ..Self::default() }
     }
 }
 
@@ -106,6 +111,7 @@ impl Default for Config {
             metrics: None,
             rules: None,
             reload_interval: Duration::from_millis(500),
+            control: ControlSettings::default(),
             store: StoreSettings::default(),
             token_file: None,
             allow_anonymous: false,

@@ -8,7 +8,7 @@ use tollgate_rules::duration;
 use tollgate_rules::problem::Fault;
 
 use super::choice::Choice;
-use super::{Config, StorePlace, bytes, parse};
+use super::{Config, DbPlace, StorePlace, bytes, parse};
 use crate::net::Address;
 
 /// A setting. Its default is the value in [`Config::default`].
@@ -35,6 +35,8 @@ pub enum Section {
     Listening,
     /// The rules file.
     Rules,
+    /// What people change while it runs, and where it is kept.
+    Control,
     /// Where buckets live.
     Store,
     /// Who may ask, and over what.
@@ -57,6 +59,7 @@ impl Section {
         match self {
             Self::Listening => "Listening",
             Self::Rules => "Rules",
+            Self::Control => "Control plane",
             Self::Store => "Store",
             Self::Access => "Access",
             Self::Connections => "Connections",
@@ -106,6 +109,10 @@ pub enum Kind {
     Jitter(At<String>),
     /// Where buckets live. Shown without its password.
     Store(At<StorePlace>),
+    /// Where rules and all about them live. Shown without its password.
+    Db(At<DbPlace>),
+    /// Names of any number, joined by commas.
+    Names(At<Vec<String>>),
 }
 
 impl Setting {
@@ -126,7 +133,7 @@ impl Setting {
 
     /// Whether it takes several values, listed or joined by commas.
     pub fn is_list(&self) -> bool {
-        matches!(self.kind, Kind::Addresses(_) | Kind::Words(..))
+        matches!(self.kind, Kind::Addresses(_) | Kind::Words(..) | Kind::Names(_))
     }
 
     /// Whether its flag means `true` without a value.
@@ -136,7 +143,7 @@ impl Setting {
 
     /// Whether its value may hold a password, and must not be repeated in messages.
     pub fn is_secret(&self) -> bool {
-        matches!(self.kind, Kind::Store(_))
+        matches!(self.kind, Kind::Store(_) | Kind::Db(_))
     }
 
     /// Whether its value names a file.
@@ -163,13 +170,14 @@ impl Setting {
         match &self.kind {
             Kind::Addresses(_) | Kind::Address(_) => "bad-address",
             Kind::Path(_) | Kind::Sink(_) => "bad-path",
-            Kind::Name(_) => "bad-name",
+            Kind::Name(_) | Kind::Names(_) => "bad-name",
             Kind::Duration(..) | Kind::Jitter(_) => "bad-duration",
             Kind::Number(..) | Kind::MaybeNumber(..) => "bad-number",
             Kind::Size(..) | Kind::LargeSize(..) => "bad-size",
             Kind::Switch(_) => "wrong-type",
             Kind::Status(..) | Kind::Choice(_) | Kind::Words(..) => "unknown-value",
             Kind::Store(_) => "bad-store",
+            Kind::Db(_) => "bad-database",
         }
     }
 
@@ -202,6 +210,8 @@ impl Setting {
             Kind::Words(at, words) => *at(config) = parse::words(texts, words)?,
             Kind::Jitter(at) => *at(config) = parse::jitter(text)?,
             Kind::Store(at) => *at(config) = text.parse()?,
+            Kind::Db(at) => *at(config) = text.parse()?,
+            Kind::Names(at) => *at(config) = parse::pieces(texts).map(parse::name).collect::<Result<_, _>>()?,
         }
         Ok(())
     }
@@ -228,6 +238,8 @@ impl Setting {
             Kind::Words(at, _) => at(config).split(',').map(str::to_owned).collect(),
             Kind::Jitter(at) => vec![at(config).clone()],
             Kind::Store(at) => vec![at(config).to_string()],
+            Kind::Db(at) => vec![at(config).to_string()],
+            Kind::Names(at) => at(config).clone(),
         }
     }
 

@@ -1,13 +1,37 @@
 //! The table of all settings, in the order in which every listing shows them.
 
+mod control;
+
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::HEADER_STYLES;
 use super::setting::{Kind, Section, Setting};
 
+/// Settings in the order of every listing; several tables that read as one.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings(&'static [&'static [Setting]]);
+
+impl Settings {
+    /// Every setting.
+    pub fn iter(self) -> impl Iterator<Item = &'static Setting> {
+        self.into_iter()
+    }
+}
+
+impl IntoIterator for Settings {
+    type Item = &'static Setting;
+    type IntoIter = std::iter::Flatten<std::iter::Copied<std::slice::Iter<'static, &'static [Setting]>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter().copied().flatten()
+    }
+}
+
 /// Every setting of the server.
-pub static SETTINGS: &[Setting] = &[
+pub static SETTINGS: Settings = Settings(&[SERVED, control::CONTROL, OTHERS]);
+
+static SERVED: &[Setting] = &[
     Setting {
         name: "http",
         value_name: "ADDR",
@@ -48,6 +72,9 @@ pub static SETTINGS: &[Setting] = &[
         absent: "",
         kind: Kind::Duration(|config| &mut config.reload_interval, Duration::from_millis(10)..=HOUR),
     },
+];
+
+static OTHERS: &[Setting] = &[
     Setting {
         name: "store",
         value_name: "STORE",

@@ -20,8 +20,11 @@ fn samples(setting: &Setting) -> [String; 3] {
         (Kind::Path(_) | Kind::Sink(_), _) => own(["a.yaml", "/etc/b: c", "\u{1b}#\"\\\u{200b}é"]),
         (Kind::Name(_), _) => own(["node-1", "~", "#3"]),
         (Kind::Duration(_, range), _) if *range.end() < Duration::from_secs(3600) => own(["150ms", "400ms", "900ms"]),
+        (Kind::Duration(_, range), _) if *range.start() >= Duration::from_secs(3600) => own(["2h", "30h", "90d"]),
         (Kind::Duration(..), _) => own(["77ms", "21s", "1h"]),
         (Kind::Store(_), _) => own(["rediss://a:1", "redis-clusters://b:2,c:3", "redis-sentinels://d:4/m"]),
+        (Kind::Db(_), _) => own(["off", "sqlite:/a b.db", "postgres://me@db:5432/limits"]),
+        (Kind::Names(_), _) => own(["a.example", "b.example", "c"]),
         (Kind::Number(..) | Kind::MaybeNumber(..), _) => own(["11", "12", "13"]),
         (Kind::Size(..), _) => own(["8KiB", "9999", "1MiB"]),
         (Kind::LargeSize(..), _) => own(["1MiB", "1TiB", "9999999"]),
@@ -36,6 +39,10 @@ fn partner(setting: &Setting) -> Option<&'static str> {
     match setting.name {
         "tls_cert" => Some("tls_key: other"),
         "tls_key" => Some("tls_cert: other"),
+        "admin_tls_cert" => Some("admin_tls_key: other"),
+        "admin_tls_key" => Some("admin_tls_cert: other"),
+        "admin_client_ca" => Some("admin_tls_cert: a\nadmin_tls_key: b"),
+        "admin_client_names" => Some("admin_client_ca: c\nadmin_tls_cert: a\nadmin_tls_key: b"),
         "store_ca" | "store_insecure_tls" | "store_password_file" => Some("store: rediss://a:1"),
         _ => None,
     }
@@ -142,7 +149,7 @@ fn names_are_spelled_alike_everywhere() {
         assert!(!setting.value_name.is_empty(), "{name}");
         assert_eq!(setting.default_text().is_empty(), !setting.absent.is_empty(), "{name}: what holds by default?");
     }
-    assert!(SETTINGS.is_sorted_by_key(|setting| setting.section), "sections stay together");
+    assert!(SETTINGS.iter().is_sorted_by_key(|setting| setting.section), "sections stay together");
     let setting = Setting::named("max_connections").unwrap();
     assert_eq!((setting.flag().as_str(), setting.variable().as_str()), ("max-connections", "TOLLGATE_MAX_CONNECTIONS"));
 }
@@ -152,6 +159,7 @@ fn every_field_has_a_setting() {
     let mut flags: BTreeMap<_, _> = SETTINGS.iter().map(|each| (each.name, vec![samples(each)[0].clone()])).collect();
     flags.insert("admin", vec!["off".to_owned()]);
     flags.insert("metrics", vec!["unix:/run/metrics.sock".to_owned()]);
+    flags.insert("db_migrate", vec!["false".to_owned()]);
     let set = Sources { flags, ..Sources::default() }.resolve().unwrap().config;
     let (set, plain) = (format!("{set:#?}"), format!("{:#?}", Config::default()));
     let values = plain.lines().filter(|line| line.contains(": ") && line.ends_with(','));
@@ -278,25 +286,30 @@ fn one_address_serves_one_thing() {
 #[test]
 fn exposure_needs_a_word() {
     let open: Address = "0.0.0.0:8080".parse().unwrap();
-    let exposed = [
-        Config { http: vec![Address::loopback(1), open.clone()], ..Config::default() },
-        Config { admin: Some(open.clone()), ..Config::default() },
-        Config { metrics: Some("[::]:9".parse().unwrap()), ..Config::default() },
-    ];
-    for (config, place) in exposed.into_iter().zip(["http 0.0.0.0:8080", "admin 0.0.0.0:8080", "metrics [::]:9"]) {
-        let expected = format!(
-            "{place}: reachable from other machines without a token; set token_file (--token-file FILE) to serve \
-             only callers with a token (http alone: admin and metrics ask for none), or allow_anonymous \
-             (--allow-anonymous) to serve everyone"
-        );
-        assert_eq!(config.check_exposure().unwrap_err().to_string(), expected);
-        let told = Config { allow_anonymous: true, ..config.clone() };
-        assert_eq!(told.check_exposure(), Ok(()));
-        let guarded = Config { token_file: Some("tokens".into()), ..config };
-        assert_eq!(guarded.check_exposure().is_ok(), place.starts_with("http"), "tokens are for callers");
+    let http = Config { http: vec![Address::loopback(1), open.clone()], ..Config::default() };
+    let admin = Config { admin: Some(open.clone()), ..Config::default() };
+    let metrics = Config { metrics: Some("[::]:9".parse().unwrap()), ..Config::default() };
+    for (config, said) in [
+        (&http, "http 0.0.0.0:8080: reachable from other machines without a token; set token_file"),
+        (&admin, "admin 0.0.0.0:8080: reachable from other machines without TLS: tokens would travel in the clear"),
+        (&metrics, "metrics [::]:9: reachable from other machines, and /metrics there asks for no token"),
+    ] {
+        let text = config.check_exposure().unwrap_err().to_string();
+        assert!(text.starts_with(said), "{text}");
     }
-    let both = Config { http: vec![open.clone()], metrics: Some(open), ..Config::default() };
-    assert_eq!(both.check_exposure().unwrap_err().place, "http 0.0.0.0:8080 and metrics 0.0.0.0:8080");
+    let tls = ControlSettings { tls_cert: Some("c".into()), tls_key: Some("k".into()), ..ControlSettings::default() };
+    let insecure = ControlSettings { insecure: true, ..ControlSettings::default() };
+    for (config, fine) in [
+        (Config { token_file: Some("tokens".into()), ..http.clone() }, true),
+        (Config { allow_anonymous: true, ..http }, true),
+        (Config { token_file: Some("tokens".into()), ..admin.clone() }, false),
+        (Config { allow_anonymous: true, ..admin.clone() }, false),
+        (Config { control: tls, ..admin.clone() }, true),
+        (Config { control: insecure, ..admin }, true),
+        (Config { allow_anonymous: true, ..metrics }, true),
+    ] {
+        assert_eq!(config.check_exposure().is_ok(), fine, "{config:?}");
+    }
 }
 
 #[test]

@@ -13,7 +13,8 @@ use std::{fmt, fs, io};
 use rustix::fs::OFlags;
 use tollgate_core::{Digest, KeyHasher, Secret};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
-use tollgate_rules::{Report, yaml};
+use tollgate_rules::yaml::{self, Node};
+use tollgate_rules::{Report, RuleFile};
 use tracing::warn;
 
 /// Longest file accepted: as much as the reader of rules takes, 16 MiB.
@@ -43,13 +44,24 @@ pub(super) struct Stamp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fingerprint(Digest);
 
-/// A rule set, fresh from its file.
+/// A rules file that was read, and the content it was read from.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The rules.
-    pub rules: RuleSet,
-    /// The content they came from.
+    /// What it says.
+    pub written: Written,
+    /// Its content.
     pub mark: Mark,
+}
+
+/// What a rules file says: valid by itself, whatever else is in force beside it.
+#[derive(Debug)]
+pub struct Written {
+    /// Its rules, compiled.
+    pub rules: RuleSet,
+    /// The same as they were read, to be put together with others.
+    pub file: RuleFile,
+    /// The same as a tree, to be shown.
+    pub tree: Node,
 }
 
 /// Tells one content of the file from another.
@@ -72,9 +84,10 @@ impl Source {
     /// Reads and compiles the file.
     pub fn load(&self) -> Result<Loaded, FeedError> {
         let content = self.read()?;
-        let rules = self.compile(&content).map_err(|report| FeedError::Invalid(Box::new(report)))?;
-        let mark = Mark { fingerprint: content.fingerprint, stamp: content.stamp, rules: rules.rules().len() };
-        Ok(Loaded { rules, mark })
+        let written = self.compile(&content).map_err(|report| FeedError::Invalid(Box::new(report)))?;
+        let rules = written.rules.rules().len();
+        let mark = Mark { fingerprint: content.fingerprint, stamp: content.stamp, rules };
+        Ok(Loaded { written, mark })
     }
 
     /// The stamp of what the name leads to at this moment, or why it cannot be a rules file.
@@ -97,12 +110,13 @@ impl Source {
         Ok(Content { fingerprint: Fingerprint::of(&bytes), bytes, stamp: after })
     }
 
-    pub(super) fn compile(&self, content: &Content) -> Result<RuleSet, Report> {
+    pub(super) fn compile(&self, content: &Content) -> Result<Written, Report> {
         let name = self.path.to_string_lossy();
         let text = tollgate_rules::read::decode(&name, &content.bytes)?;
-        let file = tollgate_rules::read(&name, text)?;
+        let (file, tree) = tollgate_rules::read::read_with_tree(&name, text)?;
         let warnings = Report::new(&name, text, tollgate_rules::lint_text(&file, text));
-        let rules = RuleSet::compile(&[file], &self.options).map_err(|problems| Report::new(&name, text, problems))?;
+        let rules = RuleSet::compile(std::slice::from_ref(&file), &self.options)
+            .map_err(|problems| Report::new(&name, text, problems))?;
         for warning in warnings.problems.iter().take(WARNINGS_MAX) {
             let (line, column) = (warning.line, warning.column);
             warn!(file = %name, line, column, warning = %warning.message, "a rule may not do what it was written for");
@@ -110,7 +124,7 @@ impl Source {
         if !warnings.problems.is_empty() {
             warn!(warnings = warnings.problems.len() + warnings.more, "tollgate rules lint {name} tells more");
         }
-        Ok(rules)
+        Ok(Written { rules, file, tree })
     }
 }
 

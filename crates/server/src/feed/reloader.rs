@@ -6,14 +6,13 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tollgate_core::Clock;
-use tollgate_rules::ruleset::RuleSet;
 
 use super::watch::{Follower, Pace};
-use super::{FeedState, Mark, Source};
+use super::{FeedState, Mark, Source, Written};
 
 /// Puts rules into force and answers their generation: `Engine::swap_rules`, and whatever else should know of it.
 /// Called off the runtime, where taking long holds nobody up.
-pub type Apply = Arc<dyn Fn(RuleSet) -> u64 + Send + Sync>;
+pub type Apply = Arc<dyn Fn(Written) -> u64 + Send + Sync>;
 
 /// What following a file takes.
 pub struct Following {

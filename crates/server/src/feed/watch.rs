@@ -264,9 +264,9 @@ fn attempt(source: &Source, apply: &Apply, known: [Option<Fingerprint>; 2]) -> A
     }
     match source.compile(&content) {
         Err(report) => Attempt::Invalid(stamp, fingerprint, FeedError::Invalid(Box::new(report))),
-        Ok(rules) => {
-            let mark = Mark { fingerprint, stamp, rules: rules.rules().len() };
-            Attempt::Loaded(mark, apply(rules))
+        Ok(written) => {
+            let mark = Mark { fingerprint, stamp, rules: written.rules.rules().len() };
+            Attempt::Loaded(mark, apply(written))
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::WaitForCancellationFuture;
 use super::chunked::{BadChunk, Chunked};
 use super::head::{Fault, Length, Parsed, parse};
 use super::render::{self, After};
-use super::{Answer, Ground, answer_or_fail};
+use super::{Answer, Ground, Peer, answer_or_fail};
 use crate::Reply;
 use crate::net::drain::LAST_CALL;
 use crate::net::{Deadline, Room, Stream};
@@ -39,6 +39,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A connection and what it holds between two waits.
 pub(super) struct Connection<'a> {
     stream: Stream,
+    peer: &'a Peer,
     ground: &'a Ground,
     /// What a body on its way was given; until its request is answered.
     room: Room,
@@ -87,9 +88,10 @@ impl From<io::Error> for Stop {
 }
 
 impl<'a> Connection<'a> {
-    pub(super) fn new(stream: Stream, ground: &'a Ground) -> Connection<'a> {
+    pub(super) fn new(stream: Stream, peer: &'a Peer, ground: &'a Ground) -> Connection<'a> {
         Connection {
             stream,
+            peer,
             ground,
             room: Room::default(),
             deadline: Deadline::new(Instant::now() + ground.limits.idle_timeout),
@@ -138,8 +140,8 @@ impl<'a> Connection<'a> {
                 None => self.await_head().await?,
             }
         };
-        if let Some((plan, max_body)) = plan {
-            self.read_body(&call, max_body).await?;
+        if let Some((plan, max_body)) = &plan {
+            self.read_body(&call, *max_body).await?;
             let body = match call.length {
                 Length::Known(length) => self.input.get(self.start..).and_then(|rest| rest.get(..length as usize)),
                 Length::Chunked => Some(self.body.as_slice()),
@@ -151,7 +153,7 @@ impl<'a> Connection<'a> {
         } else if call.length != Length::Known(0) {
             self.reply.close = true; // refused by its head: its body is not waited for
         }
-        answer.answered(plan.map(|(plan, _)| plan), self.reply.status);
+        answer.answered(plan.as_ref().map(|(plan, _)| plan), self.reply.status);
         self.respond(&call).await
     }
 
@@ -170,7 +172,7 @@ impl<'a> Connection<'a> {
             return Ok(None);
         };
         self.reply.clear();
-        let plan = answer.open(&head, &mut self.reply);
+        let plan = answer.open(self.peer, &head, &mut self.reply);
         self.head_only = head.method == "HEAD";
         self.start += bytes;
         (self.is_new, self.in_head) = (false, false);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http2::Builder;
@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Answer, Fault, Ground, Head, answer_or_fail};
+use super::{Answer, Fault, Ground, Head, Peer, answer_or_fail};
 use crate::Reply;
 use crate::net::{Rewound, Room, Stream};
 
@@ -30,12 +30,13 @@ const PING_WITHIN: Duration = Duration::from_secs(10);
 const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Serves an HTTP/2 connection until it ends.
-pub(super) async fn serve<A: Answer>(read: Vec<u8>, stream: Stream, ground: &Ground, answer: &Arc<A>) {
+pub(super) async fn serve<A: Answer>(read: Vec<u8>, stream: Stream, peer: &Peer, ground: &Ground, answer: &Arc<A>) {
+    let peer = *peer;
     let Ground { limits, drain, .. } = ground;
     let activity = Arc::new(Activity::new());
     let service = service_fn(|request: Request<Incoming>| {
         let (answer, ground, active) = (answer.clone(), ground.clone(), Active::enter(&activity));
-        async move { Ok::<_, Infallible>(respond(request, &ground, &*answer, active).await) }
+        async move { Ok::<_, Infallible>(respond(request, &peer, &ground, &*answer, active).await) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder
@@ -152,6 +153,7 @@ impl Body for Taken {
 
 async fn respond<A: Answer>(
     request: Request<Incoming>,
+    peer: &Peer,
     ground: &Ground,
     answer: &A,
     active: Active,
@@ -169,17 +171,27 @@ async fn respond<A: Answer>(
         accept: field(header::ACCEPT),
         content_type: field(header::CONTENT_TYPE),
         content_encoding: field(header::CONTENT_ENCODING),
-        from_page: field(header::ORIGIN).is_some() || parts.headers.contains_key("sec-fetch-site"),
+        host: parts.uri.authority().map(|host| host.as_str().as_bytes()).or_else(|| field(header::HOST)),
+        origin: field(header::ORIGIN),
+        sec_fetch_site: parts.headers.get(SEC_FETCH_SITE).map(HeaderValue::as_bytes),
+        if_match: field(header::IF_MATCH),
+        if_none_match: field(header::IF_NONE_MATCH),
+        idempotency_key: parts.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes),
     };
-    let opened = if parts.headers.len() > limits.max_headers {
-        answer.refuse(Fault::HeadTooLarge, &mut reply);
-        None
-    } else {
-        answer.open(&head, &mut reply)
+    let fault = match parts.headers.len() > limits.max_headers {
+        true => Some(Fault::HeadTooLarge),
+        false => repeats(&parts.headers).then_some(Fault::Malformed("a field that may stand once stands twice")),
     };
-    let plan = opened.map(|(plan, _)| plan);
+    let opened = match fault {
+        Some(fault) => {
+            answer.refuse(fault, &mut reply);
+            None
+        }
+        None => answer.open(peer, &head, &mut reply),
+    };
     let mut room = Some(Room::default());
-    if let Some((plan, max_body)) = opened {
+    if let Some((plan, max_body)) = &opened {
+        let max_body = *max_body;
         let bytes = body.size_hint().exact().unwrap_or(max_body as u64).min(max_body as u64);
         room = ground.transit.room(bytes);
         let body = match room {
@@ -196,10 +208,31 @@ async fn respond<A: Answer>(
             Err(_) => answer.refuse(Fault::TooSlow, &mut reply),
         }
     }
-    answer.answered(plan, reply.status);
+    answer.answered(opened.as_ref().map(|(plan, _)| plan), reply.status);
     let body = if parts.method == http::Method::HEAD { Vec::new() } else { std::mem::take(&mut reply.body) };
     let room = ground.transit.room(body.len() as u64).or(room).unwrap_or_default();
     response(&reply, Taken { body: Bytes::from(body), active, _room: room })
+}
+
+/// Fields that have no name in the `http` crate.
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// True if a field that is looked at stands more than once: which of them would count?
+fn repeats(headers: &HeaderMap) -> bool {
+    headers.len() > headers.keys_len()
+        && [
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            header::CONTENT_ENCODING,
+            header::ORIGIN,
+            header::IF_MATCH,
+            header::IF_NONE_MATCH,
+            header::HeaderName::from_static(SEC_FETCH_SITE),
+            header::HeaderName::from_static(IDEMPOTENCY_KEY),
+        ]
+        .iter()
+        .any(|name| headers.get_all(name).iter().nth(1).is_some())
 }
 
 fn response(reply: &Reply, body: Taken) -> Response<Taken> {

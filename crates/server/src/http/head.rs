@@ -20,8 +20,25 @@ pub struct Head<'a> {
     pub content_type: Option<&'a [u8]>,
     /// The field `Content-Encoding`.
     pub content_encoding: Option<&'a [u8]>,
-    /// A browser sent it on behalf of a page: there is an `Origin` or a `Sec-Fetch-Site`.
-    pub from_page: bool,
+    /// The field `Host`; of HTTP/2, the authority.
+    pub host: Option<&'a [u8]>,
+    /// The field `Origin`.
+    pub origin: Option<&'a [u8]>,
+    /// The field `Sec-Fetch-Site`.
+    pub sec_fetch_site: Option<&'a [u8]>,
+    /// The field `If-Match`.
+    pub if_match: Option<&'a [u8]>,
+    /// The field `If-None-Match`.
+    pub if_none_match: Option<&'a [u8]>,
+    /// The field `Idempotency-Key`.
+    pub idempotency_key: Option<&'a [u8]>,
+}
+
+impl Head<'_> {
+    /// True if a browser sent it on behalf of a page: there is an `Origin` or a `Sec-Fetch-Site`.
+    pub const fn is_from_page(&self) -> bool {
+        self.origin.is_some() || self.sec_fetch_site.is_some()
+    }
 }
 
 /// A head that was read, and how its message goes on.
@@ -140,16 +157,31 @@ impl<'a> Reader<'a> {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         // By length first: most fields are none of ours, and are then told from them by one comparison.
         match name.len() {
-            4 if is("host") => self.hosts += 1,
+            4 if is("host") => (self.hosts, self.head.host) = (self.hosts + 1, Some(value)),
             6 if is("accept") => self.head.accept = Some(value),
             6 if is("expect") => self.expect(value)?,
-            6 if is("origin") => self.head.from_page = true,
+            6 if is("origin") => once(&mut self.head.origin, value, "there is more than one Origin")?,
+            8 if is("if-match") => once(&mut self.head.if_match, value, "there is more than one If-Match")?,
             10 if is("connection") => self.connection(value),
-            12 if is("content-type") => once(&mut self.head.content_type, value, "Content-Type")?,
-            13 if is("authorization") => once(&mut self.head.authorization, value, "Authorization")?,
+            12 if is("content-type") => {
+                once(&mut self.head.content_type, value, "there is more than one Content-Type")?;
+            }
+            13 if is("authorization") => {
+                once(&mut self.head.authorization, value, "there is more than one Authorization")?;
+            }
+            13 if is("if-none-match") => {
+                once(&mut self.head.if_none_match, value, "there is more than one If-None-Match")?;
+            }
             14 if is("content-length") => self.content_length(value)?,
-            14 if is("sec-fetch-site") => self.head.from_page = true,
-            16 if is("content-encoding") => once(&mut self.head.content_encoding, value, "Content-Encoding")?,
+            14 if is("sec-fetch-site") => {
+                once(&mut self.head.sec_fetch_site, value, "there is more than one Sec-Fetch-Site")?;
+            }
+            15 if is("idempotency-key") => {
+                once(&mut self.head.idempotency_key, value, "there is more than one Idempotency-Key")?;
+            }
+            16 if is("content-encoding") => {
+                once(&mut self.head.content_encoding, value, "there is more than one Content-Encoding")?;
+            }
             17 if is("transfer-encoding") => self.transfer_encoding(value, bytes)?,
             _ => {}
         }
@@ -212,14 +244,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], name: &'static str) -> Result<(), Fault> {
+fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], otherwise: &'static str) -> Result<(), Fault> {
     match place.replace(value) {
         None => Ok(()),
-        Some(_) => Err(Fault::Malformed(match name {
-            "Authorization" => "there is more than one Authorization",
-            "Content-Type" => "there is more than one Content-Type",
-            _ => "there is more than one Content-Encoding",
-        })),
+        Some(_) => Err(Fault::Malformed(otherwise)),
     }
 }
 

@@ -10,10 +10,12 @@ mod date;
 mod h1;
 mod h2;
 mod head;
+mod peer;
 mod render;
 mod status;
 
 pub use head::{Fault, Head, Length, Parsed, parse};
+pub use peer::Peer;
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,23 +31,23 @@ use crate::net::{Drain, NetLimits, Stream, Transit};
 /// Whoever answers calls. Two steps, because a body is only read for a call that may have one.
 pub trait Answer: Send + Sync + 'static {
     /// What is remembered of a head while its body is read.
-    type Plan: Copy + Send + 'static;
+    type Plan: Send + Sync + 'static;
 
     /// Looks at a head. Answers what to do with the body, and how long it may be; or fills the reply.
-    fn open(&self, head: &Head<'_>, reply: &mut Reply) -> Option<(Self::Plan, usize)>;
+    fn open(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(Self::Plan, usize)>;
 
     /// Answers a call whose body was read.
-    fn answer(&self, plan: Self::Plan, body: &[u8], reply: &mut Reply) -> impl Future<Output = ()> + Send;
+    fn answer(&self, plan: &Self::Plan, body: &[u8], reply: &mut Reply) -> impl Future<Output = ()> + Send;
 
     /// Answers what could not be read.
     fn refuse(&self, fault: Fault, reply: &mut Reply);
 
     /// An answer was made, whichever way.
-    fn answered(&self, plan: Option<Self::Plan>, status: u16);
+    fn answered(&self, plan: Option<&Self::Plan>, status: u16);
 }
 
 /// Answers a call. One that panics is a bug, and is answered as such; it takes nothing else down.
-async fn answer_or_fail<A: Answer>(answer: &A, plan: A::Plan, body: &[u8], reply: &mut Reply) {
+async fn answer_or_fail<A: Answer>(answer: &A, plan: &A::Plan, body: &[u8], reply: &mut Reply) {
     let panicked = {
         let mut answering = pin!(answer.answer(plan, body, reply));
         poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx))) {
@@ -74,12 +76,12 @@ pub struct Ground {
 }
 
 /// Serves one connection until it ends.
-pub async fn serve(stream: Stream, ground: &Ground, answer: &Arc<impl Answer>) {
+pub async fn serve(stream: Stream, peer: &Peer, ground: &Ground, answer: &Arc<impl Answer>) {
     if speaks_h2(&stream) {
-        return h2::serve(Vec::new(), stream, ground, answer).await;
+        return h2::serve(Vec::new(), stream, peer, ground, answer).await;
     }
-    if let h1::Ending::Preface(read, stream) = h1::Connection::new(stream, ground).serve(&**answer).await {
-        h2::serve(read, stream, ground, answer).await;
+    if let h1::Ending::Preface(read, stream) = h1::Connection::new(stream, peer, ground).serve(&**answer).await {
+        h2::serve(read, stream, peer, ground, answer).await;
     }
 }
 
@@ -98,11 +100,11 @@ mod tests {
     impl Answer for Clumsy {
         type Plan = bool;
 
-        fn open(&self, _: &Head<'_>, _: &mut Reply) -> Option<(bool, usize)> {
+        fn open(&self, _: &Peer, _: &Head<'_>, _: &mut Reply) -> Option<(bool, usize)> {
             None
         }
 
-        async fn answer(&self, panics: bool, _: &[u8], reply: &mut Reply) {
+        async fn answer(&self, panics: &bool, _: &[u8], reply: &mut Reply) {
             reply.body.push(b'x');
             assert!(!panics, "as it was asked to");
             reply.status = 200;
@@ -113,16 +115,16 @@ mod tests {
             (reply.status, reply.close) = (500, true);
         }
 
-        fn answered(&self, _: Option<bool>, _: u16) {}
+        fn answered(&self, _: Option<&bool>, _: u16) {}
     }
 
     #[tokio::test]
     async fn a_call_that_panics_is_answered_with_500_and_nothing_half_done() {
         let mut reply = Reply::default();
-        answer_or_fail(&Clumsy, true, b"", &mut reply).await;
+        answer_or_fail(&Clumsy, &true, b"", &mut reply).await;
         assert_eq!((reply.status, reply.body.len(), reply.close), (500, 0, true));
         reply.clear();
-        answer_or_fail(&Clumsy, false, b"", &mut reply).await;
+        answer_or_fail(&Clumsy, &false, b"", &mut reply).await;
         assert_eq!((reply.status, reply.body.as_slice()), (200, &b"x"[..]));
     }
 }

@@ -36,8 +36,11 @@ pub(super) fn reply(reply: &Reply, after: After, head_only: bool, now: Time, out
         put(out, b": ");
         put(out, value);
     }
-    put(out, b"\r\nContent-Length: ");
-    put(out, digits.format(reply.body.len()).as_bytes());
+    // These have no body, and a length would speak of one (RFC 9110, 8.6).
+    if !matches!(reply.status, 204 | 304) {
+        put(out, b"\r\nContent-Length: ");
+        put(out, digits.format(reply.body.len()).as_bytes());
+    }
     put(
         out,
         match after {

@@ -78,6 +78,13 @@ impl Guests {
     }
 }
 
+impl Guest {
+    /// What counts as its address; `None` for a Unix domain socket.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+}
+
 impl Drop for Guest {
     fn drop(&mut self) {
         let Inner { present, by_address, .. } = &*self.guests.0;

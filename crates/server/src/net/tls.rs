@@ -1,58 +1,127 @@
-//! TLS for listeners: certificate and key from files, read again when they change.
+//! TLS for listeners: certificate and key from files, read again when they change. Where callers must show a certificate
+//! of their own, it is checked in the handshake, and its name after it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use arc_swap::ArcSwap;
-use rustls::ServerConfig;
+use rustls::client::verify_server_name;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::Stream;
 
+/// The files of one listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Certificate chain, PEM.
+    pub certificate: PathBuf,
+    /// Its private key, PEM.
+    pub key: PathBuf,
+    /// Who signs the certificates of callers, PEM; `None` asks them for none.
+    pub client_ca: Option<PathBuf>,
+    /// Names of which a caller's certificate must have one; any if empty.
+    pub client_names: Vec<String>,
+}
+
+impl TlsFiles {
+    /// Certificate and key, and callers as they come.
+    pub fn new(certificate: &Path, key: &Path) -> TlsFiles {
+        let (certificate, key) = (certificate.to_owned(), key.to_owned());
+        TlsFiles { certificate, key, client_ca: None, client_names: Vec::new() }
+    }
+
+    /// All files, to look whether they changed.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        [&self.certificate, &self.key].into_iter().chain(&self.client_ca).map(PathBuf::as_path)
+    }
+}
+
 /// The present certificate. Connections that are open keep the one they began with.
 #[derive(Debug)]
 pub struct Tls {
+    files: TlsFiles,
+    names: Vec<ServerName<'static>>,
     current: ArcSwap<ServerConfig>,
 }
 
 impl Tls {
-    /// Reads certificate chain and key.
-    pub fn read(certificate: &Path, key: &Path) -> Result<Tls> {
-        Ok(Tls { current: ArcSwap::new(server_config(certificate, key)?) })
+    /// Reads the files.
+    pub fn read(files: TlsFiles) -> Result<Tls> {
+        let name = |name: &String| {
+            ServerName::try_from(name.clone()).map_err(|_| anyhow!("{name} is no name that a certificate can have"))
+        };
+        let names = files.client_names.iter().map(name).collect::<Result<_>>()?;
+        Ok(Tls { current: ArcSwap::new(server_config(&files)?), names, files })
     }
 
     /// Reads them again; what cannot be used leaves the old ones in place.
-    pub fn reload(&self, certificate: &Path, key: &Path) -> Result<()> {
-        self.current.store(server_config(certificate, key)?);
+    pub fn reload(&self) -> Result<()> {
+        self.current.store(server_config(&self.files)?);
         Ok(())
     }
 
-    /// Shakes hands, within `patience`. What is no TLS ends here.
+    /// The files it was read from.
+    pub fn files(&self) -> &TlsFiles {
+        &self.files
+    }
+
+    /// Shakes hands, within `patience`. What is no TLS, or nobody who may come in, ends here.
     pub async fn accept(&self, stream: Stream, patience: Duration) -> Option<Stream> {
         let acceptor = TlsAcceptor::from(self.current.load_full());
-        let shaken = timeout(patience, acceptor.accept(stream)).await;
-        Some(Stream::Tls(Box::new(shaken.ok()?.ok()?)))
+        let shaken = timeout(patience, acceptor.accept(stream)).await.ok()?.ok()?;
+        let shown = shaken.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        (self.names.is_empty() || shown.is_some_and(|shown| self.has_name(shown)))
+            .then(|| Stream::Tls(Box::new(shaken)))
+    }
+
+    fn has_name(&self, certificate: &CertificateDer<'_>) -> bool {
+        let Ok(certificate) = ParsedCertificate::try_from(certificate) else { return false };
+        self.names.iter().any(|name| verify_server_name(&certificate, name).is_ok())
     }
 }
 
-fn server_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>> {
-    let unusable = |what: &str, path: &Path| format!("cannot use {} as {what}", path.display());
-    let chain = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect)
-        .with_context(|| unusable("tls_cert", certificate))?;
-    let secret = PrivateKeyDer::from_pem_file(key).with_context(|| unusable("tls_key", key))?;
-    let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth();
+fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>> {
+    let TlsFiles { certificate, key, client_ca, .. } = files;
+    let chain = certificates(certificate, "certificate chain")?;
+    let secret = PrivateKeyDer::from_pem_file(key).with_context(|| unusable("private key", key))?;
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    let builder = match client_ca {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let mut roots = RootCertStore::empty();
+            for root in certificates(path, "authorities of clients")? {
+                roots.add(root).with_context(|| unusable("authorities of clients", path))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            builder
+                .with_client_cert_verifier(verifier.build().with_context(|| unusable("authorities of clients", path))?)
+        }
+    };
     let mut config = builder
         .with_single_cert(chain, secret)
         .with_context(|| format!("{} and {} do not belong together", certificate.display(), key.display()))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let read = read.with_context(|| unusable(what, path))?;
+    if read.is_empty() {
+        bail!("{} holds no certificate", path.display());
+    }
+    Ok(read)
+}
+
+fn unusable(what: &str, path: &Path) -> String {
+    format!("cannot use {} as {what}", path.display())
 }

@@ -49,10 +49,11 @@ pub const COMMANDS: &[&str] = &[
     "zscore",
 ];
 
-/// The command that makes a user with exactly these rights.
+/// The command that makes a user with exactly these rights, and with the two that let nodes tell each other of changed
+/// rules, without which they notice a little later.
 pub fn acl_user(name: &str, password: &str) -> String {
     let commands: Vec<String> = COMMANDS.iter().map(|command| format!("+{command}")).collect();
-    format!("ACL SETUSER {name} on >{password} ~tg:* {}", commands.join(" "))
+    format!("ACL SETUSER {name} on >{password} ~tg:* &tg:* {} +publish +subscribe", commands.join(" "))
 }
 
 /// Runs everything we use, on keys of this identity.
@@ -210,6 +211,6 @@ mod tests {
     #[test]
     fn the_user_is_told_as_a_command() {
         let told = acl_user("tollgate", "secret");
-        assert!(told.starts_with("ACL SETUSER tollgate on >secret ~tg:* +asking "), "{told}");
+        assert!(told.starts_with("ACL SETUSER tollgate on >secret ~tg:* &tg:* +asking "), "{told}");
     }
 }

@@ -1,6 +1,7 @@
 //! One server.
 
 use tollgate_core::{Receipt, Source};
+use tollgate_store_redis::Bell;
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::Key;
 use tollgate_testkit::redis::{Flavour, Server};
@@ -114,4 +115,19 @@ async fn forgotten_buckets_are_unused() {
     let _ = take(&store, &[charge]).await.expect("the store answers");
     store.forget(&[charge]).await.expect("the store answers");
     assert_eq!(used(&store, &charge).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bell_that_one_node_rings_is_heard_by_the_others_also_after_the_line_was_cut() {
+    let server = Server::of(Flavour::ALL[0]);
+    let (one, other) = (node(config(&server.url())).await, node(config(&server.url())).await);
+    let mut bell = other.bell();
+    let heard = async |bell: &mut Bell<'_>| tokio::time::timeout(Duration::from_secs(10), bell.heard()).await.is_ok();
+    assert!(heard(&mut bell).await, "whoever begins to listen may have missed something");
+    one.ring().await;
+    assert!(heard(&mut bell).await);
+    server.client().succeed(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    assert!(heard(&mut bell).await, "whoever lost the line may have missed something");
+    one.ring().await;
+    assert!(heard(&mut bell).await);
 }

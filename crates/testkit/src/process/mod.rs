@@ -17,11 +17,15 @@ use tempfile::TempDir;
 
 use crate::patience;
 
+/// How long a process may take to clean up, before it is killed.
+const FAREWELL: Duration = Duration::from_secs(8);
+
 /// A running program; killed when dropped.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
     is_over: bool,
+    takes_leave: bool,
 }
 
 impl Process {
@@ -32,12 +36,21 @@ impl Process {
         configure(&mut command);
         let child = command.stdin(Stdio::piped()).spawn()?;
         undertaker::expect(child.id());
-        let mut process = Process { child, is_over: false };
+        let mut process = Process { child, is_over: false, takes_leave: false };
         match process.child.stdin.take() {
             Some(mut input) => input.write_all(b"go\n")?,
             None => unreachable!("the input is a pipe"),
         }
         Ok(process)
+    }
+
+    /// Lets it clean up: it is sent QUIT, and only killed when that does not help, where it would otherwise be killed
+    /// because it is dropped or the test is gone. For programs that leave something in the kernel, such as memory.
+    #[must_use]
+    pub fn with_farewell(mut self) -> Process {
+        undertaker::take_leave_of(self.child.id());
+        self.takes_leave = true;
+        self
     }
 
     /// Its number.
@@ -88,6 +101,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if self.takes_leave && self.ended().is_none() {
+            self.signal(Signal::QUIT);
+            self.wait(FAREWELL);
+        }
         self.kill();
     }
 }

@@ -6,17 +6,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 
-/// Reads `start PID` and `end PID` until the pipe closes. Signals for the whole test must not end it first.
+/// Reads `start PID`, `leave PID` (it is asked to end before it is killed) and `end PID` until the pipe closes.
+/// Signals for the whole test must not end it first.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
-alive=' '
+alive=' ' asked=' '
 while read -r word pid; do
   case $word in
     start) alive="$alive$pid " ;;
+    leave) asked="$asked$pid " ;;
     end) alive="${alive%%" $pid "*} ${alive#*" $pid "}" ;;
   esac
 done
-for pid in $alive; do kill -9 "$pid"; done
+leaving=
+for pid in $alive; do
+  case $asked in
+    *" $pid "*) kill -QUIT "$pid" && kill -CONT "$pid" && leaving="$leaving $pid" ;;
+    *) kill -9 "$pid" ;;
+  esac
+done
+tries=100
+for pid in $leaving; do
+  while [ $tries -gt 0 ] && kill -0 "$pid"; do sleep 0.1; tries=$((tries - 1)); done
+  kill -9 "$pid"
+done
 rm -rf "$1"
 "#;
 
@@ -51,6 +64,11 @@ pub(super) fn root() -> &'static Path {
 /// This child must not outlive us.
 pub(super) fn expect(pid: u32) {
     tell(&format!("start {pid}\n"));
+}
+
+/// This child is to be asked first.
+pub(super) fn take_leave_of(pid: u32) {
+    tell(&format!("leave {pid}\n"));
 }
 
 /// This child is gone, and its number may become somebody else's.

@@ -5,4 +5,5 @@
 mod alone;
 mod network;
 mod orphans;
+mod postgres;
 mod together;

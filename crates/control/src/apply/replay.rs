@@ -1,0 +1,106 @@
+//! Orders that come twice, because somebody did not hear the answer.
+
+use aws_lc_rs::digest;
+use serde_json::{Value, json};
+
+use super::Filled;
+use super::plan::key_of;
+use crate::audit::hex;
+use crate::control::Work;
+use crate::db::sql;
+use crate::document::fault;
+use crate::{Change, Edit, Error, Expect, Instant, Order, Result};
+
+/// How long an answer is kept.
+const KEPT_MICROS: i64 = 24 * 3600 * 1_000_000;
+/// Longest key.
+const KEY_BYTES_MAX: usize = 256;
+
+/// An order with an idempotency key.
+pub(crate) struct Replay {
+    key: String,
+    author: String,
+    digest: String,
+}
+
+impl Replay {
+    /// Of an order that has a key and is meant.
+    pub(super) fn of(order: &Order) -> Result<Option<Replay>> {
+        let Some(key) = order.idempotency_key.clone().filter(|_| !order.dry_run) else { return Ok(None) };
+        if key.is_empty() || key.len() > KEY_BYTES_MAX || key.chars().any(char::is_control) {
+            let message = "the idempotency key cannot be used";
+            let help = format!("send 1 to {KEY_BYTES_MAX} bytes without control characters");
+            return Err(Error::Invalid(vec![fault("idempotency_key", "bad-name", message, &help)]));
+        }
+        Ok(Some(Replay { key, author: order.author.id.clone(), digest: digest(order) }))
+    }
+
+    /// What was answered to the same order before.
+    pub(super) async fn find(&self, work: &mut Work) -> Result<Option<Filled>> {
+        let too_old = Instant(work.at.0 - KEPT_MICROS);
+        work.tx.run(sql!("DELETE FROM idempotency_keys WHERE at < $1", too_old)).await?;
+        let found =
+            sql!("SELECT digest, answer FROM idempotency_keys WHERE author = $1 AND key = $2", &self.author, &self.key);
+        let Some(row) = work.tx.one(found).await? else { return Ok(None) };
+        if row.get::<String>(0)? != self.digest {
+            return Err(Error::KeyReused);
+        }
+        let answer: Value = serde_json::from_str(&row.get::<String>(1)?).unwrap_or_default();
+        let changes = answer.get("changes").and_then(Value::as_array).into_iter().flatten();
+        let changes = changes.filter_map(Change::from_json).collect();
+        Ok(Some(Filled { changes, replayed: answer.get("generation").and_then(Value::as_i64).or(Some(0)) }))
+    }
+
+    /// Keeps the answer.
+    pub(super) async fn keep(&self, generation: i64, changes: &[Change], work: &mut Work) -> Result<()> {
+        let changes: Vec<Value> = changes.iter().map(Change::json).collect();
+        let answer = json!({ "generation": generation, "changes": changes }).to_string();
+        let keep = sql!(
+            "INSERT INTO idempotency_keys (author, key, digest, answer, at) VALUES ($1, $2, $3, $4, $5)",
+            &self.author,
+            &self.key,
+            &self.digest,
+            answer,
+            work.at,
+        );
+        work.tx.run(keep).await.map(|_| ())
+    }
+}
+
+/// What an order wants, in a few bytes. Not what for, nor by whom.
+fn digest(order: &Order) -> String {
+    let edits: Vec<Value> = order.edits.iter().map(wanted).collect();
+    hex(digest::digest(&digest::SHA256, Value::Array(edits).to_string().as_bytes()).as_ref())
+}
+
+fn wanted(edit: &Edit) -> Value {
+    let (kind, (namespace, id)) = key_of(edit);
+    let (to, expect) = match edit {
+        Edit::Rule { to, expect, .. } => {
+            let draft = to.as_ref().map(|to| json!([to.name, to.document, to.enabled]));
+            (draft, Some(*expect))
+        }
+        Edit::Override { to, expect, .. } => {
+            let draft = to.as_ref().map(|to| {
+                json!([
+                    [to.client_key, to.rule_id, to.reason],
+                    [to.max_requests, to.burst_size, to.valid_from.map(|at| at.0), to.valid_until.0],
+                    to.unlimited,
+                ])
+            });
+            (draft, Some(*expect))
+        }
+        Edit::Client { to, expect, .. } => {
+            let draft = to.as_ref().map(|to| json!([to.tier, to.organisation, to.attributes]));
+            (draft, Some(*expect))
+        }
+        Edit::Namespace { to, .. } => (to.as_ref().map(|to| to.json()), None),
+    };
+    let expect = expect.map(|expect| match expect {
+        Expect::Anything => json!("anything"),
+        Expect::Absent => json!("absent"),
+        Expect::Present => json!("present"),
+        Expect::Version(version) => json!(version),
+    });
+    json!([kind.name(), namespace, id, to, expect])
+}

@@ -1,0 +1,120 @@
+//! Rows of one table, taken out to be changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::Result;
+use crate::db::{Sql, Tx, Value};
+use crate::record::Stored;
+
+/// Namespace and id.
+pub(super) type Key = (String, String);
+
+/// Most rows in one statement: well below the number of values that either database takes.
+const CHUNK: usize = 500;
+
+/// Rows by their keys: as they were, and as they shall be.
+pub(super) struct Shelf<R> {
+    /// What was read; `None` if there is no such row.
+    before: BTreeMap<Key, Option<R>>,
+    /// What was changed since.
+    now: BTreeMap<Key, Option<R>>,
+}
+
+impl<R> Default for Shelf<R> {
+    fn default() -> Shelf<R> {
+        Shelf { before: BTreeMap::new(), now: BTreeMap::new() }
+    }
+}
+
+impl<R: Stored> Shelf<R> {
+    /// Takes out rows by their keys. What is on the shelf already stays.
+    pub(super) async fn read(&mut self, keys: BTreeSet<Key>, tx: &mut Tx) -> Result<()> {
+        let keys: Vec<Key> = keys.into_iter().filter(|key| !self.before.contains_key(key)).collect();
+        for chunk in keys.chunks(CHUNK) {
+            let mut sql = Sql::new(R::TABLE.select, vec![]);
+            sql.and(" WHERE (", []);
+            sql.and(R::TABLE.key, []);
+            sql.and_listed(") IN (VALUES ", "(?, ?)", ")", chunk.iter().map(pair));
+            self.take(sql, tx).await?;
+        }
+        for key in keys {
+            self.before.entry(key).or_insert(None);
+        }
+        Ok(())
+    }
+
+    /// Takes out the rows that a statement finds; answers how many.
+    pub(super) async fn take(&mut self, sql: Sql, tx: &mut Tx) -> Result<usize> {
+        let rows = tx.all(sql).await?;
+        for row in &rows {
+            let key = (row.get(0)?, row.get(1)?);
+            let record = R::read(row)?;
+            self.before.entry(key).or_insert(Some(record));
+        }
+        Ok(rows.len())
+    }
+
+    /// A row as it is now.
+    pub(super) fn get(&self, key: &Key) -> Option<&R> {
+        self.now.get(key).or_else(|| self.before.get(key))?.as_ref()
+    }
+
+    /// A row as it was.
+    pub(super) fn was(&self, key: &Key) -> Option<&R> {
+        self.before.get(key)?.as_ref()
+    }
+
+    /// Changes a row; `None` takes it away.
+    pub(super) fn set(&mut self, key: Key, record: Option<R>) {
+        self.now.insert(key, record);
+    }
+
+    /// The keys of what was changed, and what became of it.
+    pub(super) fn changed(&self) -> impl Iterator<Item = (&Key, Option<&R>)> {
+        self.now.iter().map(|(key, record)| (key, record.as_ref()))
+    }
+
+    /// Whether a row was changed.
+    pub(super) fn is_changed(&self, key: &Key) -> bool {
+        self.now.contains_key(key)
+    }
+
+    /// Every row that is there now.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Key, &R)> {
+        let untouched = self.before.iter().filter(|(key, _)| !self.now.contains_key(*key));
+        untouched.chain(&self.now).filter_map(|(key, record)| Some((key, record.as_ref()?)))
+    }
+
+    /// Deletes the rows that were taken away.
+    pub(super) async fn delete(&self, tx: &mut Tx) -> Result<()> {
+        let gone: Vec<&Key> = self
+            .changed()
+            .filter(|(key, record)| record.is_none() && self.was(key).is_some())
+            .map(|(key, _)| key)
+            .collect();
+        for chunk in gone.chunks(CHUNK) {
+            let mut sql = Sql::new(R::TABLE.delete, vec![]);
+            sql.and(" WHERE (", []);
+            sql.and(R::TABLE.key, []);
+            sql.and_listed(") IN (VALUES ", "(?, ?)", ")", chunk.iter().copied().map(pair));
+            tx.run(sql).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that are new or different.
+    pub(super) async fn write(&self, tx: &mut Tx) -> Result<()> {
+        let new: Vec<&R> =
+            self.changed().filter_map(|(key, record)| record.filter(|record| self.was(key) != Some(record))).collect();
+        for chunk in new.chunks(CHUNK) {
+            let mut sql = Sql::new(R::TABLE.insert, vec![]);
+            sql.and_listed("", R::TABLE.row, R::TABLE.replace, chunk.iter().map(|record| record.values()));
+            tx.run(sql).await?;
+        }
+        Ok(())
+    }
+}
+
+fn pair(key: &Key) -> Vec<Value> {
+    vec![(&key.0).into(), (&key.1).into()]
+}

@@ -1,0 +1,146 @@
+//! The chain that the rows of the audit are.
+//!
+//! Every row carries a SHA-256 over the hash of the row before and over all of itself. Whoever changes a row must change
+//! all that follow, and the last hash also stands in `tollgate_state` and in whatever backups and logs there are.
+
+use aws_lc_rs::digest;
+use serde_json::Value;
+
+use crate::db::{Row, Sql, Tx};
+use crate::{Author, Change, Instant, Result};
+
+/// Most rows in one statement.
+const CHUNK: usize = 500;
+
+/// Where the chain ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// The last row's number; 0 before the first.
+    pub(crate) number: i64,
+    /// Its hash, in hex; empty before the first.
+    pub(crate) hash: String,
+}
+
+/// What all changes of one generation have in common.
+pub(crate) struct Occasion<'a> {
+    pub(crate) generation: i64,
+    pub(crate) at: Instant,
+    pub(crate) author: &'a Author,
+    pub(crate) action: &'a str,
+}
+
+/// A row.
+pub(crate) struct Entry {
+    pub(crate) link: Link,
+    pub(crate) generation: i64,
+    pub(crate) at: Instant,
+    pub(crate) author: String,
+    pub(crate) author_name: String,
+    pub(crate) action: String,
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) id: String,
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+}
+
+/// The columns, in the order of [`Entry::read`].
+pub(crate) const SELECT: &str = "SELECT number, generation, at, author, author_name, action, kind, namespace, id, \
+                                 before, after, hash FROM audit";
+const INSERT: &str = "INSERT INTO audit (number, generation, at, author, author_name, action, kind, namespace, id, \
+                      before, after, hash) VALUES ";
+
+/// Writes a row for each change behind the last one; answers where the chain ends then.
+pub(crate) async fn append(last: Link, occasion: &Occasion<'_>, changes: &[Change], tx: &mut Tx) -> Result<Link> {
+    let mut last = last;
+    for chunk in changes.chunks(CHUNK) {
+        let mut sql = Sql::new(INSERT, vec![]);
+        let rows = chunk.iter().map(|change| {
+            let entry = Entry::of(&last, occasion, change);
+            last = entry.link.clone();
+            entry.values()
+        });
+        sql.and_listed("", "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "", rows);
+        tx.run(sql).await?;
+    }
+    Ok(last)
+}
+
+impl Entry {
+    fn of(last: &Link, occasion: &Occasion<'_>, change: &Change) -> Entry {
+        let mut entry = Entry {
+            link: Link { number: last.number + 1, hash: String::new() },
+            generation: occasion.generation,
+            at: occasion.at,
+            author: occasion.author.id.clone(),
+            author_name: occasion.author.name.clone(),
+            action: occasion.action.to_owned(),
+            kind: change.kind.name().to_owned(),
+            namespace: change.namespace.clone(),
+            id: change.id.clone(),
+            before: change.before.as_ref().map(Value::to_string),
+            after: change.after.as_ref().map(Value::to_string),
+        };
+        entry.link.hash = entry.hash(&last.hash);
+        entry
+    }
+
+    /// Reads a row of [`SELECT`].
+    pub(crate) fn read(row: &Row) -> Result<Entry> {
+        Ok(Entry {
+            link: Link { number: row.get(0)?, hash: row.get(11)? },
+            generation: row.get(1)?,
+            at: row.get(2)?,
+            author: row.get(3)?,
+            author_name: row.get(4)?,
+            action: row.get(5)?,
+            kind: row.get(6)?,
+            namespace: row.get(7)?,
+            id: row.get(8)?,
+            before: row.get(9)?,
+            after: row.get(10)?,
+        })
+    }
+
+    fn values(self) -> Vec<crate::db::Value> {
+        vec![
+            self.link.number.into(),
+            self.generation.into(),
+            self.at.into(),
+            self.author.into(),
+            self.author_name.into(),
+            self.action.into(),
+            self.kind.into(),
+            self.namespace.into(),
+            self.id.into(),
+            self.before.into(),
+            self.after.into(),
+            self.link.hash.into(),
+        ]
+    }
+
+    /// The hash that this row should have behind that one. Every field is preceded by whether it is there and by its
+    /// length: no two rows are the same bytes.
+    pub(crate) fn hash(&self, before: &str) -> String {
+        let mut context = digest::Context::new(&digest::SHA256);
+        let mut field = |bytes: Option<&[u8]>| {
+            context.update(&[u8::from(bytes.is_some())]);
+            context.update(&(bytes.map_or(0, <[u8]>::len) as u64).to_be_bytes());
+            context.update(bytes.unwrap_or_default());
+        };
+        field(Some(before.as_bytes()));
+        for number in [self.link.number, self.generation, self.at.0] {
+            field(Some(&number.to_be_bytes()));
+        }
+        let texts = [&self.author, &self.author_name, &self.action, &self.kind, &self.namespace, &self.id];
+        texts.into_iter().for_each(|text| field(Some(text.as_bytes())));
+        [&self.before, &self.after].into_iter().for_each(|text| field(text.as_ref().map(String::as_bytes)));
+        hex(context.finish().as_ref())
+    }
+}
+
+/// Bytes as hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}

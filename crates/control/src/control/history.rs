@@ -1,0 +1,114 @@
+//! What was different in other generations, folded from the audit.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{AuditRecord, Control};
+use crate::audit::{self, Entry};
+use crate::db::{Row, Sql, Tx, sql};
+use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft};
+use crate::{Change, Edit, Error, Expect, Kind, Result};
+
+/// Most things that may differ between two generations for them to be compared.
+const THINGS_MAX: usize = 100_000;
+
+impl Control {
+    /// What is different in generation `to` from generation `from`, which may be the later one.
+    pub async fn diff(&self, from: i64, to: i64) -> Result<Vec<Change>> {
+        let mut changes = self.between(from.min(to), Some(from.max(to))).await?;
+        if from > to {
+            changes.iter_mut().for_each(|change| std::mem::swap(&mut change.before, &mut change.after));
+        }
+        Ok(changes)
+    }
+
+    /// The edits that bring back what was in force in a generation. What was deleted comes back with new versions.
+    pub async fn way_back(&self, generation: i64) -> Result<Vec<Edit>> {
+        let changes = self.between(generation, None).await?;
+        let mut edits = changes.iter().filter_map(|change| back(change).transpose()).collect::<Result<Vec<Edit>>>()?;
+        edits.sort_by_key(order);
+        Ok(edits)
+    }
+
+    /// What is different in a generation from an earlier one; in the present one, if none is named.
+    async fn between(&self, from: i64, to: Option<i64>) -> Result<Vec<Change>> {
+        let mut tx = self.pool().read_long().await?;
+        let present = present(&mut tx).await?;
+        let to = to.unwrap_or(present);
+        for generation in [from, to] {
+            if !(0..=present).contains(&generation) {
+                return Err(Error::NotFound(format!("generation {generation}; the present one is {present}")));
+            }
+        }
+        let mut things: BTreeMap<(Kind, String, String), (Option<Value>, Option<Value>)> = BTreeMap::new();
+        let mut sql = Sql::new(audit::SELECT, vec![]);
+        sql.and(" WHERE generation > ? AND generation <= ? ORDER BY number", [from.into(), to.into()]);
+        let fold = |row: Row| {
+            let record = AuditRecord::of(Entry::read(&row)?)?;
+            let thing = things.entry((record.kind, record.namespace, record.id));
+            thing.or_insert((record.before, None)).1 = record.after;
+            if things.len() > THINGS_MAX {
+                return Err(Error::Conflict(format!(
+                    "more than {THINGS_MAX} things differ between generations {from} and {to}; take smaller steps"
+                )));
+            }
+            Ok(())
+        };
+        tx.each(sql, fold).await?;
+        let _ = tx.rollback().await;
+        let things = things.into_iter().filter(|((kind, ..), (before, after))| {
+            *kind != Kind::Everything && substance(before.as_ref()) != substance(after.as_ref())
+        });
+        let change = |((kind, namespace, id), (before, after))| Change { kind, namespace, id, before, after };
+        Ok(things.map(change).collect())
+    }
+}
+
+async fn present(tx: &mut Tx) -> Result<i64> {
+    match tx.one(sql!("SELECT generation FROM tollgate_state")).await? {
+        Some(row) => row.get(0),
+        None => Err(Error::Schema("tollgate_state has lost its row; restore the database".to_owned())),
+    }
+}
+
+/// A record without what every change leaves on it.
+fn substance(record: Option<&Value>) -> Option<Value> {
+    let mut record = record?.clone();
+    if let Value::Object(fields) = &mut record {
+        for name in ["created_at", "updated_at", "version"] {
+            fields.remove(name);
+        }
+    }
+    Some(record)
+}
+
+/// The edit that undoes a change; tokens and the mode are not what a generation of rules is about.
+fn back(change: &Change) -> Result<Option<Edit>> {
+    let (namespace, id, expect) = (change.namespace.clone(), change.id.clone(), Expect::Anything);
+    let before = change.before.as_ref();
+    Ok(Some(match change.kind {
+        Kind::Rule => Edit::Rule { namespace, rule_id: id, to: before.map(RuleDraft::from_json).transpose()?, expect },
+        Kind::Override => {
+            let to = before.map(OverrideDraft::from_json).transpose()?;
+            Edit::Override { namespace, override_id: id, to, expect }
+        }
+        Kind::Client => {
+            let to = before.map(ClientDraft::from_json).transpose()?;
+            Edit::Client { namespace, client_key: id, to, expect }
+        }
+        Kind::Namespace => Edit::Namespace { namespace, to: before.map(NamespaceDraft::from_json).transpose()? },
+        Kind::Token | Kind::Mode | Kind::Everything => return Ok(None),
+    }))
+}
+
+/// What others depend on comes first, and goes last.
+fn order(edit: &Edit) -> u8 {
+    match edit {
+        Edit::Namespace { .. } => 0,
+        Edit::Rule { to: Some(_), .. } => 1,
+        Edit::Override { .. } => 2,
+        Edit::Rule { to: None, .. } => 3,
+        Edit::Client { .. } => 4,
+    }
+}

@@ -1,0 +1,64 @@
+//! Lists of rows in the order of their keys.
+
+use serde_json::json;
+
+use super::Control;
+use crate::db::{Sql, Tx};
+use crate::page::cursor;
+use crate::record::Stored;
+use crate::{Error, Kind, Listing, Page, Result};
+
+impl Control {
+    /// A piece of the list that `sql` asks for: the select of its table, and conditions.
+    ///
+    /// A row that cannot even be read is left out, with a word in the log: one row that somebody broke by hand must not
+    /// hide all others.
+    pub(super) async fn list<R: Stored>(&self, mut sql: Sql, page: &Page) -> Result<Listing<R>> {
+        let limit = page.limit();
+        if let Some((namespace, id)) = page.after_key()? {
+            sql.and(" AND (", []);
+            sql.and(R::TABLE.key, []);
+            sql.and(") > (?, ?)", [namespace.into(), id.into()]);
+        }
+        sql.and(" ORDER BY ", []);
+        sql.and(R::TABLE.key, []);
+        sql.and(" LIMIT ?", [i64::try_from(limit + 1).unwrap_or(i64::MAX).into()]);
+        let rows = self.read(async |tx| tx.all(sql).await).await?;
+        let mut listing = Listing { entries: Vec::new(), next: None };
+        for (index, row) in rows.iter().enumerate() {
+            if index == limit {
+                break;
+            }
+            let key: (String, String) = (row.get(0)?, row.get(1)?);
+            match R::read(row) {
+                Ok(record) => listing.entries.push(record),
+                Err(error) => tracing::warn!(kind = R::KIND.name(), id = shown(R::KIND, &key.1), "left out: {error}"),
+            }
+            if index + 1 == limit && rows.len() > limit {
+                listing.next = Some(cursor(&json!([key.0, key.1])));
+            }
+        }
+        Ok(listing)
+    }
+
+    /// One row by its key.
+    pub(super) async fn find<R: Stored>(&self, namespace: &str, id: &str) -> Result<R> {
+        self.read(async |tx| find::<R>(tx, namespace, id).await)
+            .await?
+            .ok_or_else(|| Error::NotFound(format!("{} {id} in the namespace {namespace}", R::KIND.name())))
+    }
+}
+
+/// One row by its key, if it is there.
+pub(super) async fn find<R: Stored>(tx: &mut Tx, namespace: &str, id: &str) -> Result<Option<R>> {
+    let mut sql = Sql::new(R::TABLE.select, vec![]);
+    sql.and(" WHERE (", []);
+    sql.and(R::TABLE.key, []);
+    sql.and(") = (?, ?)", [namespace.into(), id.into()]);
+    tx.one(sql).await?.as_ref().map(R::read).transpose()
+}
+
+/// Keys of clients are not for the log.
+fn shown(kind: Kind, id: &str) -> &str {
+    if kind == Kind::Client { "(a client)" } else { id }
+}

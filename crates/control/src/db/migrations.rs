@@ -1,0 +1,105 @@
+//! The tables, version by version.
+//!
+//! Each database has its own texts: they say what people see who look at the tables, with the types that are native
+//! there. A text that was released is never changed; the next one follows it.
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
+use sqlx::{ConnectOptions, Connection, SqlSafeStr};
+
+use super::fault::Complaint;
+use super::patience::Patience;
+use super::{Pool, Tx, sql};
+use crate::control::Schema;
+use crate::{Error, Result};
+
+/// Description, text for SQLite, text for PostgreSQL; the first is version 1.
+const MIGRATIONS: &[(&str, &str, &str)] = &[(
+    "tables",
+    include_str!("../../migrations/sqlite/0001_tables.sql"),
+    include_str!("../../migrations/postgres/0001_tables.sql"),
+)];
+
+/// Not sqlx's own name, for others may use that in the same database.
+const TABLE: &str = "tollgate_migrations";
+
+/// How long the tables may take to change, and others wait for it who want the same.
+const MIGRATING: Duration = Duration::from_secs(300);
+
+/// How the tables stand.
+pub(crate) async fn schema(tx: &mut Tx) -> Result<Schema> {
+    let there = match tx.is_postgres() {
+        true => sql!("SELECT 1 WHERE to_regclass('tollgate_migrations') IS NOT NULL"),
+        false => sql!("SELECT 1 FROM sqlite_master WHERE name = 'tollgate_migrations'"),
+    };
+    if tx.one(there).await?.is_none() {
+        return Ok(Schema::Behind(0, MIGRATIONS.len()));
+    }
+    let applied = tx.all(sql!("SELECT version FROM tollgate_migrations WHERE success ORDER BY version")).await?;
+    Ok(match applied.len().cmp(&MIGRATIONS.len()) {
+        Ordering::Less => Schema::Behind(applied.len(), MIGRATIONS.len()),
+        Ordering::Equal => Schema::Current,
+        Ordering::Greater => Schema::Ahead,
+    })
+}
+
+/// Brings the tables to this version; answers how many steps that took. Whoever comes second waits for the first, and
+/// finds nothing to do.
+pub(crate) async fn migrate(pool: &Pool) -> Result<usize> {
+    // Migrations speak of themselves in errors of their own, which must not get lost on the way through `bound`.
+    let migrated = async {
+        Ok(match pool {
+            Pool::Sqlite { writer, .. } => {
+                let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+                match run(&migrator(|(_, sqlite, _)| sqlite), &mut *tx).await {
+                    Ok(steps) => tx.commit().await.map(|()| steps).map_err(MigrateError::from),
+                    Err(error) => Err(error),
+                }
+            }
+            Pool::Postgres(pool) => {
+                let timeout = [("statement_timeout", MIGRATING.as_millis().to_string())];
+                let mut connection = pool.connect_options().as_ref().clone().options(timeout).connect().await?;
+                // Of the session: whatever happens, it ends with the connection.
+                sqlx::query("SELECT pg_advisory_lock(1953459300)").execute(&mut connection).await?;
+                let steps = run(&migrator(|(_, _, postgres)| postgres), &mut connection).await;
+                connection.close().await?;
+                steps
+            }
+        })
+    };
+    let migrated = Patience::of(MIGRATING).bound(migrated).await.map_err(|complaint| complaint.error)?;
+    migrated.map_err(refused)
+}
+
+async fn run<C: Migrate>(migrator: &Migrator, connection: &mut C) -> Result<usize, MigrateError> {
+    connection.ensure_migrations_table(TABLE).await?;
+    let before = connection.list_applied_migrations(TABLE).await?.len();
+    migrator.run_direct(None, connection, false).await?;
+    Ok(migrator.iter().count().saturating_sub(before))
+}
+
+fn migrator(text: impl Fn(&(&str, &'static str, &'static str)) -> &'static str) -> Migrator {
+    let versions = (1..).zip(MIGRATIONS);
+    let migrations = versions.map(|(version, migration)| {
+        Migration::new(version, migration.0.into(), MigrationType::Simple, text(migration).into_sql_str(), false)
+    });
+    let mut migrator = Migrator::with_migrations(migrations.collect());
+    migrator.dangerous_set_table_name(TABLE);
+    migrator.set_locking(false);
+    migrator
+}
+
+fn refused(error: MigrateError) -> Error {
+    match error {
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Complaint::from(error).error,
+        MigrateError::VersionMissing(version) => Error::Schema(format!(
+            "the tables are at version {version}, which is newer than this program; use the newer one"
+        )),
+        MigrateError::VersionMismatch(version) => Error::Schema(format!(
+            "the tables were made by another text of version {version}: that was no release of this program"
+        )),
+        other => Error::Schema(other.to_string()),
+    }
+}

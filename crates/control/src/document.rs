@@ -1,0 +1,200 @@
+//! Drafts, judged by the reader that also judges rules files.
+//!
+//! What people send is JSON and what a row says is columns; both become the tree that a rules file would be, so there
+//! is one judge for all. This file builds the trees, and puts what the judge says into the words of the API: `rule_id`
+//! where a file says `rule`, `max_requests` where it says `requests`.
+
+use serde_json::{Map, Value};
+use tollgate_rules::check::{self, is_label};
+use tollgate_rules::document::{self, Settings};
+use tollgate_rules::path::EscapedSlash;
+use tollgate_rules::problem::{Problem, quote};
+use tollgate_rules::yaml::{DEPTH_MAX, Node, SCALAR_BYTES_MAX};
+use tollgate_rules::{ClientSpec, OverrideSpec, RuleSpec};
+
+use crate::Fault;
+use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft};
+
+/// Longest document of one rule, as JSON.
+const RULE_BYTES_MAX: usize = 1 << 20;
+/// Longest text that is known of a client: no pattern could match a longer one.
+const VALUE_BYTES_MAX: usize = 1024;
+/// Most attributes that are known of a client.
+const ATTRIBUTES_MAX: usize = 64;
+/// Longest reason of an override.
+const REASON_BYTES_MAX: usize = 4096;
+
+/// What a rule has to know of its namespace.
+pub(crate) fn settings(namespace: &NamespaceDraft) -> Settings {
+    Settings {
+        escaped_slash: if namespace.keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject },
+        allow_block_all: namespace.allow_block_all,
+        ..Settings::default()
+    }
+}
+
+/// Reads the document of a rule, under its id.
+pub(crate) fn rule(rule_id: &str, document: &Map<String, Value>, settings: &Settings) -> Result<RuleSpec, Vec<Fault>> {
+    let mut faults = Vec::new();
+    faults.extend(bad_id("rule_id", rule_id));
+    if document.contains_key("name") {
+        faults.push(fault("name", "unknown-field", "a document has no name of its own", "name the rule beside it"));
+    }
+    if document.values().map(bytes).sum::<usize>() > RULE_BYTES_MAX {
+        faults.push(too_large("", "the rule", RULE_BYTES_MAX));
+    }
+    document.iter().for_each(|(name, value)| plain_text(name, value, 1, &mut faults));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut entries: Vec<(String, Node)> = document.iter().map(|(name, value)| (name.clone(), node(value))).collect();
+    entries.push(("name".to_owned(), Node::text(rule_id)));
+    document::rule(&Node::map(entries), settings).map_err(|problems| problems.into_iter().map(Fault::from).collect())
+}
+
+/// Reads what is to be known of a client.
+pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec, Vec<Fault>> {
+    let mut faults = Vec::new();
+    if draft.attributes.len() > ATTRIBUTES_MAX {
+        let help = format!("give at most {ATTRIBUTES_MAX}");
+        faults.push(fault("attributes", "too-large", "the client has too many attributes", &help));
+    }
+    let texts = [("tier", &draft.tier), ("organisation", &draft.organisation)];
+    let texts = texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text.as_ref()?)));
+    let attributes = draft.attributes.iter().map(|(name, text)| (format!("attributes.{name}"), text));
+    for (field, text) in texts.chain(attributes) {
+        short_text(&field, text, VALUE_BYTES_MAX, &mut faults);
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut entries = vec![("client_key", Node::text(client_key))];
+    entries.extend(draft.tier.as_ref().map(|tier| ("tier", Node::text(tier))));
+    entries.extend(draft.organisation.as_ref().map(|organisation| ("org", Node::text(organisation))));
+    if !draft.attributes.is_empty() {
+        let attributes = draft.attributes.iter().map(|(name, text)| (name.clone(), Node::text(text)));
+        entries.push(("attributes", Node::map(attributes)));
+    }
+    document::client(&Node::map(entries)).map_err(|problems| renamed(problems, &[("org", "organisation")]))
+}
+
+/// Reads an override by itself.
+pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<Fault>> {
+    let mut faults = Vec::new();
+    short_text("reason", &draft.reason, REASON_BYTES_MAX, &mut faults);
+    faults.extend(bad_id("rule_id", &draft.rule_id));
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut entries = vec![("client_key", Node::text(&draft.client_key)), ("rule", Node::text(&draft.rule_id))];
+    entries.extend(draft.max_requests.map(|requests| ("requests", Node::plain(requests))));
+    entries.extend((draft.burst_size != 0).then(|| ("burst", Node::plain(draft.burst_size))));
+    entries.extend(draft.unlimited.then(|| ("unlimited", Node::plain(true))));
+    entries.extend(draft.valid_from.map(|instant| ("valid_from", Node::text(instant.to_string()))));
+    entries.push(("valid_until", Node::text(draft.valid_until.to_string())));
+    entries.extend((!draft.reason.is_empty()).then(|| ("reason", Node::text(&draft.reason))));
+    document::override_of(&Node::map(entries)).map_err(of_override)
+}
+
+/// What is said about an override, in the words of its columns.
+pub(crate) fn of_override(problems: Vec<Problem>) -> Vec<Fault> {
+    renamed(problems, &[("rule", "rule_id"), ("requests", "max_requests"), ("burst", "burst_size")])
+}
+
+/// Judges how a namespace is to read requests.
+pub(crate) fn namespace(draft: &NamespaceDraft) -> Option<Fault> {
+    let bits = check::IPV6_PREFIX;
+    let help = format!("allowed: {} to {}", bits.start(), bits.end());
+    let message = format!("ipv6_prefix is {}", draft.ipv6_prefix);
+    (!bits.contains(&u64::from(draft.ipv6_prefix))).then(|| fault("ipv6_prefix", "out-of-range", &message, &help))
+}
+
+/// Judges a name that people or callers see.
+pub(crate) fn bad_id(field: &str, id: &str) -> Option<Fault> {
+    let message = format!("{} cannot be a {field}", quote(id));
+    (!is_label(id)).then(|| fault(field, "bad-name", &message, check::LABEL_HELP))
+}
+
+/// Judges text that ends up in a column: nothing that PostgreSQL cannot hold, and not too much of it.
+pub(crate) fn short_text(field: &str, text: &str, most: usize, faults: &mut Vec<Fault>) {
+    if text.len() > most {
+        faults.push(too_large(field, field, most));
+    }
+    if text.contains('\0') {
+        faults.push(fault(field, "bad-text", &format!("{field} has a NUL byte"), "remove it"));
+    }
+}
+
+/// A fault with its remedy.
+pub(crate) fn fault(field: &str, code: &str, message: &str, help: &str) -> Fault {
+    Fault { field: field.to_owned(), code: code.to_owned(), message: message.to_owned(), help: Some(help.to_owned()) }
+}
+
+fn too_large(field: &str, what: &str, most: usize) -> Fault {
+    fault(field, "too-large", &format!("{what} is too long"), &format!("use at most {most} bytes"))
+}
+
+fn renamed(problems: Vec<Problem>, names: &[(&str, &str)]) -> Vec<Fault> {
+    let faults = problems.into_iter().map(Fault::from).map(|mut fault| {
+        if let Some((file, column)) = names.iter().find(|(file, _)| *file == fault.field) {
+            fault.message = fault.message.replacen(file, column, 1);
+            fault.field = (*column).to_owned();
+        }
+        fault
+    });
+    faults.collect()
+}
+
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Fault {
+        Fault { field: problem.field, code: problem.code.to_owned(), message: problem.message, help: problem.help }
+    }
+}
+
+/// JSON as a tree. Keys are sorted: what a rule means must not depend on how a database keeps its JSON.
+fn node(value: &Value) -> Node {
+    match value {
+        Value::Null => Node::blank(),
+        Value::Bool(flag) => Node::plain(flag),
+        Value::Number(number) => Node::plain(number),
+        Value::String(text) => Node::text(text),
+        Value::Array(items) => Node::list(items.iter().map(node)),
+        Value::Object(map) => {
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            entries.sort_unstable_by_key(|(name, _)| *name);
+            Node::map(entries.into_iter().map(|(name, value)| (name.as_str(), node(value))))
+        }
+    }
+}
+
+/// Refuses what a text that was parsed could not hold either: too deep, too long, NUL.
+fn plain_text(path: &str, value: &Value, depth: usize, faults: &mut Vec<Fault>) {
+    match value {
+        _ if depth > DEPTH_MAX => {
+            faults.push(fault(path, "too-deep", "the document is nested too deeply", "flatten it"))
+        }
+        Value::String(text) => short_text(path, text, SCALAR_BYTES_MAX, faults),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                plain_text(&format!("{path}[{index}]"), item, depth + 1, faults);
+            }
+        }
+        Value::Object(map) => {
+            for (name, item) in map {
+                short_text(path, name, SCALAR_BYTES_MAX, faults);
+                plain_text(&format!("{path}.{name}"), item, depth + 1, faults);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// About how much a value takes; every value takes something.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(bytes).sum::<usize>() + items.len(),
+        Value::Object(map) => map.iter().map(|(name, value)| name.len() + bytes(value)).sum::<usize>() + map.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+    }
+}

@@ -1,0 +1,109 @@
+//! Namespaces: how requests are read.
+
+use serde_json::{Value, json};
+
+use super::shown::Shown;
+use super::stored::{Stored, Table};
+use crate::db::{Row, Value as Cell};
+use crate::{Error, Kind, Result};
+
+/// How a namespace reads requests: what stands at the top of a rules file and cannot be said by a single rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamespaceDraft {
+    /// How many leading bits of an IPv6 address identify a client.
+    pub ipv6_prefix: u8,
+    /// Whether `%2F` in paths is kept instead of refused.
+    pub keep_escaped_slash: bool,
+    /// Permits rules that refuse everything.
+    pub allow_block_all: bool,
+}
+
+impl Default for NamespaceDraft {
+    fn default() -> NamespaceDraft {
+        NamespaceDraft { ipv6_prefix: 64, keep_escaped_slash: false, allow_block_all: false }
+    }
+}
+
+impl NamespaceDraft {
+    /// What the audit and the API show.
+    pub fn json(&self) -> Value {
+        json!({
+            "ipv6_prefix": self.ipv6_prefix,
+            "escaped_slash": slash(self.keep_escaped_slash),
+            "allow_block_all": self.allow_block_all,
+        })
+    }
+
+    /// The draft that [`json`](NamespaceDraft::json) showed.
+    pub(crate) fn from_json(json: &Value) -> Result<NamespaceDraft> {
+        let json = Shown(json);
+        Ok(NamespaceDraft {
+            ipv6_prefix: u8::try_from(json.number("ipv6_prefix")?).unwrap_or_default(),
+            keep_escaped_slash: json.text("escaped_slash")? == slash(true),
+            allow_block_all: json.flag("allow_block_all")?,
+        })
+    }
+}
+
+fn slash(keep: bool) -> &'static str {
+    if keep { "keep" } else { "reject" }
+}
+
+/// The settings of a namespace as they are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamespaceRow {
+    pub(crate) namespace: String,
+    pub(crate) draft: NamespaceDraft,
+    pub(crate) version: i64,
+}
+
+impl Stored for NamespaceRow {
+    const KIND: Kind = Kind::Namespace;
+    const TABLE: Table = Table {
+        select: "SELECT namespace, namespace, ipv6_prefix, escaped_slash, allow_block_all, version \
+                 FROM rate_limit_namespaces",
+        key: "namespace, namespace",
+        insert: "INSERT INTO rate_limit_namespaces (namespace, ipv6_prefix, escaped_slash, allow_block_all, version) \
+                 VALUES ",
+        row: "(?, ?, ?, ?, ?)",
+        replace: " ON CONFLICT (namespace) DO UPDATE SET ipv6_prefix = excluded.ipv6_prefix, \
+                  escaped_slash = excluded.escaped_slash, allow_block_all = excluded.allow_block_all, \
+                  version = excluded.version",
+        delete: "DELETE FROM rate_limit_namespaces",
+    };
+
+    fn read(row: &Row) -> Result<NamespaceRow> {
+        let bad = |column: &str| Error::Unexpected(format!("column {column}: out of range"));
+        Ok(NamespaceRow {
+            namespace: row.get(0)?,
+            draft: NamespaceDraft {
+                ipv6_prefix: u8::try_from(row.get::<i64>(2)?).map_err(|_| bad("ipv6_prefix"))?,
+                keep_escaped_slash: match row.get::<String>(3)?.as_str() {
+                    "keep" => true,
+                    "reject" => false,
+                    _ => return Err(bad("escaped_slash")),
+                },
+                allow_block_all: row.get(4)?,
+            },
+            version: row.get(5)?,
+        })
+    }
+
+    fn values(&self) -> Vec<Cell> {
+        vec![
+            (&self.namespace).into(),
+            i64::from(self.draft.ipv6_prefix).into(),
+            slash(self.draft.keep_escaped_slash).into(),
+            self.draft.allow_block_all.into(),
+            self.version.into(),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        self.draft.json()
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+}

@@ -1,0 +1,203 @@
+//! Who may use the admin API: all tokens, in memory, so that nobody waits for a database to be told who they are.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use arc_swap::ArcSwap;
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest::{SHA256, digest};
+use parking_lot::Mutex;
+use tollgate_control::record::{Role, TokenRecord};
+use tollgate_control::{Author, Instant};
+
+/// Longest token; longer ones are not even hashed.
+const TOKEN_BYTES_MAX: usize = 512;
+/// Uses are noted to the minute.
+const MINUTE_MICROS: i64 = 60_000_000;
+
+/// The tokens that are good at the moment. Replaced whole by whoever follows the database.
+#[derive(Default)]
+pub struct TokenBook {
+    tokens: ArcSwap<HashMap<String, TokenRecord>>,
+    /// Uses that nobody was told of yet; of known tokens only, so never more than there are.
+    used: Mutex<HashMap<String, Instant>>,
+}
+
+/// Somebody who presented a good token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// The token's public half.
+    pub token_id: String,
+    /// The token's name.
+    pub name: String,
+    /// What it may do.
+    pub role: Role,
+    /// In which namespaces; `None` for all.
+    pub namespaces: Option<Vec<String>>,
+    /// First instant it opens nothing any more.
+    pub expires_at: Option<Instant>,
+}
+
+/// Why a token opens nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// Nobody made it, or it was revoked.
+    Unknown,
+    /// It was good once. Only said to who knows its secret.
+    Expired,
+}
+
+impl TokenBook {
+    /// A book of these tokens.
+    pub fn new(tokens: Vec<TokenRecord>) -> TokenBook {
+        let book = TokenBook::default();
+        book.replace(tokens);
+        book
+    }
+
+    /// These are the tokens from now on.
+    pub fn replace(&self, tokens: Vec<TokenRecord>) {
+        let tokens = tokens.into_iter().map(|token| (token.token_id.clone(), token)).collect();
+        self.tokens.store(std::sync::Arc::new(tokens));
+    }
+
+    /// One more: whoever made it here may use it here at once.
+    pub fn add(&self, token: &TokenRecord) {
+        self.change(|tokens| drop(tokens.insert(token.token_id.clone(), token.clone())));
+    }
+
+    /// One less.
+    pub fn remove(&self, token_id: &str) {
+        self.change(|tokens| drop(tokens.remove(token_id)));
+    }
+
+    fn change(&self, change: impl Fn(&mut HashMap<String, TokenRecord>)) {
+        self.tokens.rcu(|tokens| {
+            let mut tokens = HashMap::clone(tokens);
+            change(&mut tokens);
+            tokens
+        });
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tokens.load().len()
+    }
+
+    /// True if nobody can come in.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Who presents `tg_<id>_<secret>`. Takes as long for an id that does not exist as for a secret that is wrong.
+    pub fn find(&self, token: &[u8], now: Instant) -> Result<Who, Rejected> {
+        let (id, secret) = halves(token).unwrap_or_default();
+        let presented = digest(&SHA256, secret.as_bytes());
+        let tokens = self.tokens.load();
+        let known = tokens.get(id);
+        let hash = known.map_or([0; 32], |token| token.hash);
+        let is_equal = verify_slices_are_equal(&hash, presented.as_ref()).is_ok();
+        let token = known.filter(|_| is_equal).ok_or(Rejected::Unknown)?;
+        if token.expires_at.is_some_and(|end| end <= now) {
+            return Err(Rejected::Expired);
+        }
+        self.note(token, now);
+        let TokenRecord { token_id, name, role, namespaces, expires_at, .. } = token.clone();
+        Ok(Who { token_id, name, role, namespaces, expires_at })
+    }
+
+    /// Uses since this was last asked, to be written down.
+    pub fn used(&self) -> Vec<(String, Instant)> {
+        self.used.lock().drain().collect()
+    }
+
+    fn note(&self, token: &TokenRecord, now: Instant) {
+        let minute = Instant(now.0 - now.0.rem_euclid(MINUTE_MICROS));
+        if token.last_used_at.is_some_and(|last| last >= minute) {
+            return;
+        }
+        let mut used = self.used.lock();
+        match used.get_mut(&token.token_id) {
+            Some(last) => *last = minute.max(*last),
+            None => drop(used.insert(token.token_id.clone(), minute)),
+        }
+    }
+}
+
+impl Who {
+    /// Whom the audit names.
+    pub fn author(&self) -> Author {
+        Author { id: self.token_id.clone(), name: self.name.clone() }
+    }
+
+    /// True if a namespace is theirs.
+    pub fn may_see(&self, namespace: &str) -> bool {
+        self.namespaces.as_ref().is_none_or(|own| own.iter().any(|own| own == namespace))
+    }
+}
+
+impl fmt::Debug for TokenBook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenBook").field("tokens", &self.len()).finish_non_exhaustive()
+    }
+}
+
+fn halves(token: &[u8]) -> Option<(&str, &str)> {
+    let token = str::from_utf8(token).ok().filter(|token| token.len() <= TOKEN_BYTES_MAX)?;
+    token.strip_prefix("tg_")?.split_once('_').filter(|(_, secret)| !secret.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(id: &str, secret: &str, expires_at: Option<i64>) -> TokenRecord {
+        let hash = digest(&SHA256, secret.as_bytes());
+        TokenRecord {
+            token_id: id.to_owned(),
+            name: "ours".to_owned(),
+            role: Role::Operator,
+            namespaces: None,
+            hash: hash.as_ref().try_into().unwrap(),
+            created_at: Instant(0),
+            created_by: "cli".to_owned(),
+            expires_at: expires_at.map(Instant),
+            last_used_at: None,
+        }
+    }
+
+    #[test]
+    fn a_token_opens_until_its_last_instant_and_not_at_it() {
+        let book = TokenBook::new(vec![token("a1", "s3cret", Some(90_000_000)), token("b2", "s_3", None)]);
+        let find = |text: &str, now| book.find(text.as_bytes(), Instant(now)).map(|who| who.token_id);
+        assert_eq!(find("tg_a1_s3cret", 89_999_999).as_deref(), Ok("a1"));
+        assert_eq!(find("tg_a1_s3cret", 90_000_000), Err(Rejected::Expired));
+        assert_eq!(find("tg_a1_other", 90_000_000), Err(Rejected::Unknown), "only who knows the secret is told more");
+        assert_eq!(find("tg_b2_s_3", 1).as_deref(), Ok("b2"));
+        for bad in ["", "tg_", "tg_a1", "tg_a1_", "tg__s3cret", "a1_s3cret", "tg_zz_s3cret", "tg_a1_s3cret "] {
+            assert_eq!(find(bad, 1), Err(Rejected::Unknown), "{bad}");
+        }
+        assert_eq!(book.find(&[b'x'; 10_000], Instant(1)), Err(Rejected::Unknown));
+    }
+
+    #[test]
+    fn uses_are_told_once_and_to_the_minute() {
+        let book = TokenBook::new(vec![token("a", "s", None)]);
+        for now in [61_000_000, 62_000_000, 119_999_999] {
+            book.find(b"tg_a_s", Instant(now)).unwrap();
+        }
+        assert!(book.find(b"tg_a_wrong", Instant(500_000_000)).is_err());
+        assert_eq!(book.used(), [("a".to_owned(), Instant(60_000_000))]);
+        assert_eq!(book.used(), []);
+    }
+
+    #[test]
+    fn what_is_made_and_revoked_here_counts_here_at_once() {
+        let book = TokenBook::default();
+        assert!(book.is_empty());
+        book.add(&token("a", "s", None));
+        assert!(book.find(b"tg_a_s", Instant(1)).is_ok());
+        book.remove("a");
+        assert_eq!(book.find(b"tg_a_s", Instant(1)), Err(Rejected::Unknown));
+    }
+}

@@ -1,0 +1,104 @@
+//! What the admin API asks of the node it runs in: to follow what was changed, and to say how it is.
+//!
+//! Closures rather than a trait: there is one node, and tests hand in what they need of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tollgate_control::{Instant, Mode};
+
+/// The node behind the admin API.
+pub struct Node {
+    /// Something was changed: read it now rather than at the next look.
+    pub changed: Box<dyn Fn() + Send + Sync>,
+    /// How the node is.
+    pub status: Box<dyn Fn() -> Status + Send + Sync>,
+    /// The rules that came from files: shown, and never changed here.
+    pub file_rules: Box<dyn Fn() -> Arc<Vec<FileRule>> + Send + Sync>,
+    /// Somebody set the mode here, at that instant: to be remembered over a restart.
+    pub keep_mode: Box<dyn Fn(Mode, Instant) + Send + Sync>,
+}
+
+impl Node {
+    /// A node that follows nobody and has no files.
+    pub fn alone() -> Node {
+        let none = Arc::new(Vec::new());
+        Node {
+            changed: Box::new(|| {}),
+            status: Box::new(Status::default),
+            file_rules: Box::new(move || none.clone()),
+            keep_mode: Box::new(|_, _| {}),
+        }
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").finish_non_exhaustive()
+    }
+}
+
+/// A rule that came from a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileRule {
+    /// Whose.
+    pub namespace: String,
+    /// Its name in the file.
+    pub rule_id: String,
+    /// The rule as the file has it, without `name`.
+    pub document: Map<String, Value>,
+}
+
+/// How a node is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// What it calls itself.
+    pub node: String,
+    /// The generation of rules that it decides by, counted by itself.
+    pub serving: u64,
+    /// The generation of the database that this holds; `None` before it was first read.
+    pub generation: Option<i64>,
+    /// How the database is.
+    pub database: Database,
+    /// When it was last read, whether or not anything was new.
+    pub refreshed_at: Option<Instant>,
+    /// Rows that cannot be used, and why.
+    pub quarantined: Vec<Quarantined>,
+}
+
+/// How the database is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Database {
+    /// There is none.
+    #[default]
+    Off,
+    /// It answers.
+    Up,
+    /// It does not: what it last said.
+    Away(String),
+}
+
+impl Database {
+    /// Its name in answers.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Database::Off => "off",
+            Database::Up => "up",
+            Database::Away(_) => "away",
+        }
+    }
+}
+
+/// A row that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantined {
+    /// `rule`, `override` or `client`.
+    pub kind: String,
+    /// Whose.
+    pub namespace: String,
+    /// Its id.
+    pub id: String,
+    /// What is wrong with it.
+    pub reason: String,
+}

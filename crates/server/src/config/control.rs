@@ -1,0 +1,169 @@
+//! The control plane, as it was configured: where rules, overrides and tokens are kept, and who may change them.
+
+use std::env;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tollgate_control::Place;
+use tollgate_rules::problem::Fault;
+
+/// Settings of the control plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlSettings {
+    /// The database.
+    pub db: DbPlace,
+    /// The password of the database, so that it stands neither in the URL nor in a list of processes.
+    pub password_file: Option<PathBuf>,
+    /// Whether a start brings the tables to this version.
+    pub migrate: bool,
+    /// How often the database is asked for changes nobody told of.
+    pub poll_interval: Duration,
+    /// Where this node keeps what must outlive it.
+    pub state_dir: Option<PathBuf>,
+    /// How long violations are kept.
+    pub violations_retention: Duration,
+    /// Certificate chain of the admin listener, PEM; set together with `tls_key`.
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key, PEM.
+    pub tls_key: Option<PathBuf>,
+    /// Authorities that sign the certificates of those who may connect, PEM.
+    pub client_ca: Option<PathBuf>,
+    /// Names of which a client's certificate must have one; any, if there are none.
+    pub client_names: Vec<String>,
+    /// Names under which browsers and proxies may call the admin listener, beside this machine's.
+    pub allowed_hosts: Vec<String>,
+    /// Whether the admin listener may be reached from other machines without TLS.
+    pub insecure: bool,
+}
+
+impl Default for ControlSettings {
+    fn default() -> Self {
+        Self {
+            db: DbPlace::Embedded,
+            password_file: None,
+            migrate: true,
+            poll_interval: Duration::from_secs(10),
+            state_dir: None,
+            violations_retention: Duration::from_secs(30 * 86_400),
+            tls_cert: None,
+            tls_key: None,
+            client_ca: None,
+            client_names: Vec::new(),
+            allowed_hosts: Vec::new(),
+            insecure: false,
+        }
+    }
+}
+
+impl ControlSettings {
+    /// Where this node keeps what must outlive it: as configured, as systemd says, or among its user's data. `None` for
+    /// a user without a home.
+    pub fn state_dir(&self) -> Option<PathBuf> {
+        let of = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let own = || of("STATE_DIRECTORY");
+        let data = || of("XDG_DATA_HOME").or_else(|| Some(of("HOME")?.join(".local/share")));
+        self.state_dir.clone().or_else(own).or_else(|| Some(data()?.join("tollgate")))
+    }
+
+    /// The database; `None` if there is none, or no place for it.
+    pub fn place(&self) -> Option<Place> {
+        match &self.db {
+            DbPlace::Off => None,
+            DbPlace::Embedded => Some(Place::Sqlite(self.state_dir()?.join("tollgate.db"))),
+            DbPlace::At(place) => Some(place.clone()),
+        }
+    }
+
+    /// Settings that do not go together: the one to point at, and why.
+    pub(super) fn conflicts(&self) -> Vec<(&'static str, Fault)> {
+        let mut found = Vec::new();
+        let halves = [
+            ("admin_tls_cert", &self.tls_cert, "admin_tls_key", &self.tls_key),
+            ("admin_tls_key", &self.tls_key, "admin_tls_cert", &self.tls_cert),
+        ];
+        for (name, value, other, half) in halves {
+            if value.is_some() && half.is_none() {
+                let message = format!("{name} is set and {other} is not");
+                found.push((name, Fault::new(message, "TLS needs both, and plain text neither")));
+            }
+        }
+        if self.client_ca.is_some() && self.tls_cert.is_none() {
+            let help = "set admin_tls_cert and admin_tls_key: clients show certificates over TLS only";
+            found.push((
+                "admin_client_ca",
+                Fault::new("admin_client_ca is set, and the admin listener has no TLS", help),
+            ));
+        }
+        if !self.client_names.is_empty() && self.client_ca.is_none() {
+            let help = "set admin_client_ca: without it nobody is asked for a certificate";
+            found.push((
+                "admin_client_names",
+                Fault::new("admin_client_names is set, and admin_client_ca is not", help),
+            ));
+        }
+        found
+    }
+}
+
+/// The database of the control plane.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DbPlace {
+    /// SQLite, in the state directory.
+    #[default]
+    Embedded,
+    /// None: rules come from the file alone.
+    Off,
+    /// This one.
+    At(Place),
+}
+
+const EMBEDDED: &str = "sqlite";
+const OFF: &str = "off";
+
+impl FromStr for DbPlace {
+    type Err = Fault;
+
+    fn from_str(text: &str) -> Result<DbPlace, Fault> {
+        match text {
+            EMBEDDED => Ok(DbPlace::Embedded),
+            OFF => Ok(DbPlace::Off),
+            // Never repeats the text: it may hold a password.
+            _ => Place::parse(text).map(DbPlace::At).map_err(|_| {
+                let help = "write `sqlite`, sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, or `off`";
+                Fault::new("not a database", help)
+            }),
+        }
+    }
+}
+
+impl fmt::Display for DbPlace {
+    /// Without passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DbPlace::Embedded => f.write_str(EMBEDDED),
+            DbPlace::Off => f.write_str(OFF),
+            DbPlace::At(place) => place.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_are_read_and_shown_without_passwords() {
+        for (text, shown) in [
+            ("sqlite", "sqlite"),
+            ("off", "off"),
+            ("sqlite:/x/y.db", "sqlite:/x/y.db"),
+            ("postgres://u:hunter2@h:5432/limits", "postgres://u@h:5432/limits"),
+        ] {
+            assert_eq!(text.parse::<DbPlace>().unwrap().to_string(), shown);
+        }
+        let fault = "mysql://u:hunter2@h".parse::<DbPlace>().unwrap_err().to_string();
+        assert!(fault.contains("postgres://") && !fault.contains("hunter2"), "{fault}");
+    }
+}
