@@ -8,8 +8,14 @@ impl Control {
     /// Applies edits: all of them in one transaction, as one generation, with one audit row per change; or none.
     /// Durable when it answers.
     pub async fn apply(&self, order: &Order) -> Result<Applied> {
-        let (filled, generation) =
-            self.write(&order.author, &order.action, async |work: &mut Work| apply::fill(order, work).await).await?;
+        let mut again = true;
+        let (filled, generation) = loop {
+            let mut work = Work::begin(self).await?;
+            let filled = apply::fill(order, &mut work).await;
+            if !(work.lost_a_race() && std::mem::take(&mut again)) {
+                break work.end(self, &order.author, &order.action, filled).await?;
+            }
+        };
         Ok(Applied {
             generation: filled.replayed.unwrap_or(generation),
             changes: filled.changes,
