@@ -15,10 +15,12 @@ mod db;
 mod document;
 mod edit;
 mod error;
+pub mod feed;
 mod instant;
 mod page;
 mod place;
 pub mod record;
+mod secret;
 
 pub use author::Author;
 pub use control::{

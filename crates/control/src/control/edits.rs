@@ -8,12 +8,14 @@ impl Control {
     /// Applies edits: all of them in one transaction, as one generation, with one audit row per change; or none.
     /// Durable when it answers.
     pub async fn apply(&self, order: &Order) -> Result<Applied> {
+        // Not by way of `write`: a closure that holds the order makes a future of which the compiler cannot prove to
+        // callers that it may move between threads.
         let mut again = true;
         let (filled, generation) = loop {
             let mut work = Work::begin(self).await?;
             let filled = apply::fill(order, &mut work).await;
-            if !(work.lost_a_race() && std::mem::take(&mut again)) {
-                break work.end(self, &order.author, &order.action, filled).await?;
+            if let Some(kept) = self.settle(work, &order.author, &order.action, filled, &mut again).await? {
+                break kept;
             }
         };
         Ok(Applied {

@@ -1,6 +1,7 @@
 //! Everything that can be asked of the database. One file per kind of question.
 
 mod audit;
+mod behind;
 mod clients;
 mod edits;
 mod history;
@@ -91,8 +92,4 @@ impl Control {
     pub(crate) fn wake(&self, generation: i64) {
         self.woken.send_if_modified(|last| std::mem::replace(last, generation.max(*last)) < generation);
     }
-}
-
-pub(crate) fn not_yet<T>() -> Result<T> {
-    Err(crate::Error::Unexpected("not yet".to_owned()))
 }

@@ -1,7 +1,14 @@
 //! The switch that all nodes of a fleet follow, and where the tables stand.
 
-use super::{Control, not_yet};
-use crate::{Author, Instant, Result};
+use serde_json::json;
+
+use super::{Control, Work, of_the_fleet};
+use crate::db::{Tx, sql};
+use crate::{Author, Error, Instant, Kind, Result};
+
+/// How far ahead of the database's clock somebody's may be, in microseconds. What is said further in the future counts
+/// as said then: a clock that is wrong by a year must not keep everybody else from the switch for that long.
+const AHEAD_MOST: i64 = 1_000_000;
 
 /// Whether limits are enforced at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -48,12 +55,43 @@ pub struct State {
 impl Control {
     /// Where the tables stand; one small read.
     pub async fn state(&self) -> Result<State> {
-        not_yet()
+        self.read(async |tx| read_state(tx).await).await
     }
 
     /// Sets the mode of the fleet, with an audit row. `since` is when somebody said so: an older word never replaces a
-    /// newer one.
-    pub async fn set_mode(&self, _mode: Mode, _since: Instant, _author: &Author) -> Result<State> {
-        not_yet()
+    /// newer one, and of two of the same instant the first stays. Answers what holds now, whoever said it.
+    pub async fn set_mode(&self, mode: Mode, since: Instant, author: &Author) -> Result<State> {
+        let set = async move |work: &mut Work| {
+            let last = read_state(&mut work.tx).await?;
+            let since = since.min(Instant(work.at.0.saturating_add(AHEAD_MOST)));
+            if since <= last.mode_since {
+                return Ok(last);
+            }
+            work.tx.run(sql!("UPDATE tollgate_state SET mode = $1, mode_since = $2", mode.name(), since)).await?;
+            let now = State { mode, mode_since: since, ..last };
+            work.note(of_the_fleet(Kind::Mode, "mode", Some(last.mode_json()), Some(now.mode_json())));
+            Ok(now)
+        };
+        let (state, generation) = self.write(author, mode.name(), set).await?;
+        Ok(State { generation, ..state })
     }
+}
+
+impl State {
+    fn mode_json(&self) -> serde_json::Value {
+        json!({"mode": self.mode.name(), "since": self.mode_since.to_string()})
+    }
+}
+
+async fn read_state(tx: &mut Tx) -> Result<State> {
+    let Some(row) = tx.one(sql!("SELECT generation, mode, mode_since FROM tollgate_state")).await? else {
+        return Err(Error::Schema("tollgate_state has lost its row; restore the database".to_owned()));
+    };
+    let mode: String = row.get(1)?;
+    let mode = Mode::named(&mode).unwrap_or_else(|| {
+        // Whoever wrote that wanted something else than the rules, but nobody knows what.
+        tracing::error!(%mode, "tollgate_state.mode is none of off, shadow, enforce: limits are enforced");
+        Mode::default()
+    });
+    Ok(State { generation: row.get(0)?, mode, mode_since: row.get(2)? })
 }

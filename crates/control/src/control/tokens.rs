@@ -1,8 +1,15 @@
 //! Tokens: made, listed, revoked. Their secrets are told once and never kept.
 
-use super::{Control, not_yet};
+use super::{Control, Snapshot, Work, of_the_fleet};
+use crate::db::{Json, Row, Sql, Tx, sql};
 use crate::record::{Role, TokenRecord};
-use crate::{Author, Instant, Result};
+use crate::secret::Secret;
+use crate::{Author, Error, Fault, Instant, Kind, Result};
+
+/// What a name may have, in characters.
+const NAME_LONGEST: usize = 200;
+/// In microseconds: when a token was last used is kept to the minute.
+const MINUTE: i64 = 60_000_000;
 
 /// What a token shall be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,29 +24,197 @@ pub struct TokenDraft {
     pub expires_at: Option<Instant>,
 }
 
-impl Control {
+impl Snapshot {
     /// All tokens that were not revoked, in the order they were made.
+    pub async fn tokens(&mut self) -> Result<Vec<TokenRecord>> {
+        all(&mut self.tx).await
+    }
+}
+
+async fn all(tx: &mut Tx) -> Result<Vec<TokenRecord>> {
+    let mut query = select();
+    query.and(" ORDER BY created_at, token_id", []);
+    let rows = tx.all(query).await?;
+    let good = |row: &Row| {
+        let token = read(row).inspect_err(|error| {
+            let token_id = row.get::<String>(0).unwrap_or_default();
+            tracing::error!(token_id, %error, "a row of tokens is left out: it opens nothing");
+        });
+        token.ok()
+    };
+    Ok(rows.iter().filter_map(good).collect())
+}
+
+impl Control {
+    /// All tokens that were not revoked, in the order they were made. A row that says nonsense opens nothing: it is left
+    /// out and logged.
     pub async fn tokens(&self) -> Result<Vec<TokenRecord>> {
-        not_yet()
+        self.read(async |tx| all(tx).await).await
     }
 
     /// Makes a token. Answers it, and the whole of it (`tg_<id>_<secret>`), which nobody will ever tell again.
-    pub async fn create_token(&self, _draft: &TokenDraft, _author: &Author) -> Result<(TokenRecord, String)> {
-        not_yet()
+    pub async fn create_token(&self, draft: &TokenDraft, author: &Author) -> Result<(TokenRecord, String)> {
+        let (draft, maker) = (draft.clone(), author.id.clone());
+        let create = async move |work: &mut Work| {
+            draft.check(work.at)?;
+            make(&draft, &maker, work).await
+        };
+        self.write(author, "create", create).await.map(|(made, _)| made)
     }
 
-    /// Revokes a token: no node takes it any more once it has heard of it.
-    pub async fn revoke_token(&self, _token_id: &str, _author: &Author) -> Result<TokenRecord> {
-        not_yet()
+    /// Revokes a token: no node takes it any more once it has heard of it. The row stays, for who reads the audit.
+    pub async fn revoke_token(&self, token_id: &str, author: &Author) -> Result<TokenRecord> {
+        let token_id = token_id.to_owned();
+        let revoke = async move |work: &mut Work| {
+            let token = find(&token_id, &mut work.tx).await?;
+            work.tx.run(sql!("UPDATE tokens SET revoked_at = $1 WHERE token_id = $2", work.at, &token_id)).await?;
+            work.note(of_the_fleet(Kind::Token, &token_id, Some(token.json()), None));
+            Ok(token)
+        };
+        self.write(author, "revoke", revoke).await.map(|(token, _)| token)
     }
 
-    /// Makes the first token, an admin's, if there never was any; `None` if there was.
+    /// Makes the first token, an admin's, if there never was any; `None` if there was. Of all nodes that start at once
+    /// on one database, one gets it.
     pub async fn first_token(&self) -> Result<Option<(TokenRecord, String)>> {
-        not_yet()
+        let draft = TokenDraft { name: "first".to_owned(), role: Role::Admin, namespaces: None, expires_at: None };
+        let create = async move |work: &mut Work| match work.tx.one(sql!("SELECT 1 FROM tokens LIMIT 1")).await? {
+            Some(_) => Ok(None),
+            None => make(&draft, "node", work).await.map(Some),
+        };
+        let author = Author { id: "node".to_owned(), name: "first start".to_owned() };
+        self.write(&author, "create", create).await.map(|(made, _)| made)
     }
 
-    /// Notes when tokens were last used; not audited.
-    pub async fn touch_tokens(&self, _used: &[(String, Instant)]) -> Result<()> {
-        not_yet()
+    /// Notes when tokens were last used, to the minute; not audited. What is newer already stays.
+    pub async fn touch_tokens(&self, used: &[(String, Instant)]) -> Result<()> {
+        if used.is_empty() {
+            return Ok(());
+        }
+        let mut used = used.to_vec();
+        used.sort(); // all nodes in the same order, so that none waits for one that waits for it
+        let touch = async move |tx: &mut Tx| {
+            for (token_id, at) in &used {
+                let minute = Instant(at.0 - at.0.rem_euclid(MINUTE));
+                tx.run(sql!(
+                    "UPDATE tokens SET last_used_at = $1 \
+                     WHERE token_id = $2 AND (last_used_at IS NULL OR last_used_at < $1)",
+                    minute,
+                    token_id,
+                ))
+                .await?;
+            }
+            Ok(())
+        };
+        self.write_behind(touch).await
+    }
+}
+
+impl TokenDraft {
+    /// Every reason why there can be no such token.
+    fn check(&self, now: Instant) -> Result<()> {
+        let mut faults = Vec::new();
+        let mut fault = |field: &str, code: &str, message: String, help: &str| {
+            let (field, code, help) = (field.to_owned(), code.to_owned(), Some(help.to_owned()));
+            faults.push(Fault { field, code, message, help });
+        };
+        if self.name.trim().is_empty() {
+            fault("name", "empty", "a token needs a name".to_owned(), "say who or what will use it");
+        }
+        if self.name.chars().count() > NAME_LONGEST {
+            fault("name", "too-long", format!("longer than {NAME_LONGEST} characters"), "say it in fewer words");
+        }
+        if self.name.chars().any(char::is_control) {
+            fault("name", "bad-character", "has a control character".to_owned(), "write it on one line");
+        }
+        if let Some(end) = self.expires_at.filter(|end| *end <= now) {
+            fault("expires_at", "past", format!("{end} is over"), "choose an instant in the future, or none");
+        }
+        for (index, namespace) in self.namespaces.iter().flatten().enumerate() {
+            if namespace.is_empty() || namespace.chars().any(char::is_control) {
+                let message = format!("{namespace:?} is no namespace");
+                fault(&format!("namespaces[{index}]"), "bad-name", message, "write its name");
+            }
+        }
+        if self.namespaces.as_ref().is_some_and(Vec::is_empty) {
+            let message = "a token for no namespace opens nothing".to_owned();
+            fault("namespaces", "empty", message, "name some, or leave the field out for all");
+        }
+        if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }
+    }
+}
+
+/// Writes a new token, and notes it for the audit.
+async fn make(draft: &TokenDraft, maker: &str, work: &mut Work) -> Result<(TokenRecord, String)> {
+    let secret = Secret::new()?;
+    let token = TokenRecord {
+        token_id: secret.id().to_owned(),
+        name: draft.name.clone(),
+        role: draft.role,
+        namespaces: draft.namespaces.clone(),
+        hash: secret.hash(),
+        created_at: work.at,
+        created_by: maker.to_owned(),
+        expires_at: draft.expires_at,
+        last_used_at: None,
+    };
+    work.tx
+        .run(sql!(
+            "INSERT INTO tokens (token_id, name, role, namespaces, hash, created_at, created_by, expires_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            &token.token_id,
+            &token.name,
+            token.role.name(),
+            token.namespaces.clone().map(serde_json::Value::from),
+            &token.hash[..],
+            token.created_at,
+            &token.created_by,
+            token.expires_at,
+        ))
+        .await?;
+    work.note(of_the_fleet(Kind::Token, &token.token_id, None, Some(token.json())));
+    Ok((token, secret.whole()))
+}
+
+async fn find(token_id: &str, tx: &mut Tx) -> Result<TokenRecord> {
+    let mut query = select();
+    query.and(" AND token_id = ?", [token_id.into()]);
+    match tx.one(query).await? {
+        Some(row) => read(&row),
+        None => Err(Error::NotFound(format!("token {token_id:?}"))),
+    }
+}
+
+/// Those that were not revoked.
+fn select() -> Sql {
+    sql!(
+        "SELECT token_id, name, role, namespaces, hash, created_at, created_by, expires_at, last_used_at \
+         FROM tokens WHERE revoked_at IS NULL"
+    )
+}
+
+fn read(row: &Row) -> Result<TokenRecord> {
+    let nonsense = |column: &str| Error::Unexpected(format!("column {column} says nothing that a token can be"));
+    let role: String = row.get(2)?;
+    let namespaces: Option<Json> = row.get(3)?;
+    let namespaces = namespaces.map(|list| strings(list.0).ok_or_else(|| nonsense("namespaces"))).transpose()?;
+    let hash: Vec<u8> = row.get(4)?;
+    Ok(TokenRecord {
+        token_id: row.get(0)?,
+        name: row.get(1)?,
+        role: Role::named(&role).ok_or_else(|| nonsense("role"))?,
+        namespaces,
+        hash: hash.try_into().map_err(|_| nonsense("hash"))?,
+        created_at: row.get(5)?,
+        created_by: row.get(6)?,
+        expires_at: row.get(7)?,
+        last_used_at: row.get(8)?,
+    })
+}
+
+fn strings(list: serde_json::Value) -> Option<Vec<String>> {
+    match list {
+        serde_json::Value::Array(list) => list.into_iter().map(|one| one.as_str().map(str::to_owned)).collect(),
+        _ => None,
     }
 }

@@ -1,7 +1,15 @@
 //! Who was refused, by key and minute. Written behind, in batches; not audited.
 
-use super::{Control, not_yet};
-use crate::{Instant, Listing, Page, Result};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Control;
+use crate::db::{Row, Sql, Tx, sql};
+use crate::{Error, Fault, Instant, Listing, Page, Result};
+
+/// What is kept of a client's key and of an endpoint, in bytes: what somebody sends may be longer than an index takes.
+const TEXT_LONGEST: usize = 1024;
 
 /// Refusals of one key by one rule in one minute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,23 +81,159 @@ pub struct Offender {
 }
 
 impl Control {
-    /// Adds counts to what is there for the same key, rule and minute.
-    pub async fn record_violations(&self, _violations: &[Violation]) -> Result<()> {
-        not_yet()
+    /// Adds counts to what is there for the same key, rule and minute; all of them, or none. The limit is that of the
+    /// last word, the endpoint that of the first.
+    pub async fn record_violations(&self, violations: &[Violation]) -> Result<()> {
+        if violations.is_empty() {
+            return Ok(());
+        }
+        let rows = rows(violations);
+        self.write_behind(async move |tx| tx.run(add(rows.clone(), tx.is_postgres())).await.map(|_| ())).await
     }
 
     /// Violations, the latest first.
-    pub async fn violations(&self, _filter: &ViolationFilter, _page: &Page) -> Result<Listing<ViolationRecord>> {
-        not_yet()
+    pub async fn violations(&self, filter: &ViolationFilter, page: &Page) -> Result<Listing<ViolationRecord>> {
+        let mut query = sql!(
+            "SELECT violation_id, namespace, client_key, endpoint, rule_id, violated_at, request_count, limit_value \
+             FROM rate_limit_violations WHERE TRUE"
+        );
+        filter.apply(&mut query);
+        if let Some(after) = &page.after {
+            let (at, id) = cursor(after)?;
+            query.and(" AND (violated_at, violation_id) < (?, ?)", [at.into(), id.into()]);
+        }
+        let most = page.limit.clamp(1, 1000);
+        query.and(" ORDER BY violated_at DESC, violation_id DESC LIMIT ?", [(most + 1).into()]);
+        let rows = self.read(async move |tx| tx.all(query).await).await?;
+        let mut entries: Vec<ViolationRecord> = rows.iter().map(read).collect::<Result<_>>()?;
+        let has_more = entries.len() > most as usize;
+        entries.truncate(most as usize);
+        let next = entries.last().filter(|_| has_more);
+        let next = next.map(|last| format!("{}.{}", last.violation.minute.0, last.violation_id));
+        Ok(Listing { entries, next })
     }
 
     /// Those with the most refusals, the worst first.
-    pub async fn offenders(&self, _by: By, _filter: &ViolationFilter, _limit: u32) -> Result<Vec<Offender>> {
-        not_yet()
+    pub async fn offenders(&self, by: By, filter: &ViolationFilter, limit: u32) -> Result<Vec<Offender>> {
+        let (select, group) = match by {
+            By::Client => ("SELECT namespace, client_key", " GROUP BY namespace, client_key"),
+            By::Rule => ("SELECT namespace, rule_id", " GROUP BY namespace, rule_id"),
+            By::Endpoint => ("SELECT namespace, endpoint", " GROUP BY namespace, endpoint"),
+        };
+        let mut query = sql!(select);
+        query.and(", CAST(SUM(request_count) AS BIGINT), MAX(violated_at) FROM rate_limit_violations WHERE TRUE", []);
+        filter.apply(&mut query);
+        query.and(group, []);
+        query.and(" ORDER BY 3 DESC, 1, 2 LIMIT ?", [limit.clamp(1, 1000).into()]);
+        let rows = self.read(async move |tx| tx.all(query).await).await?;
+        let offender = |row: &Row| {
+            Ok(Offender { namespace: row.get(0)?, what: row.get(1)?, request_count: row.get(2)?, last: row.get(3)? })
+        };
+        rows.iter().map(offender).collect()
     }
 
     /// Deletes what is older, at most so many rows at once; answers how many it were.
-    pub async fn prune_violations(&self, _before: Instant, _most: u32) -> Result<u64> {
-        not_yet()
+    pub async fn prune_violations(&self, before: Instant, most: u32) -> Result<u64> {
+        let prune = async move |tx: &mut Tx| {
+            tx.run(sql!(
+                "DELETE FROM rate_limit_violations WHERE violation_id IN \
+                 (SELECT violation_id FROM rate_limit_violations WHERE violated_at < $1 ORDER BY violated_at LIMIT $2)",
+                before,
+                most,
+            ))
+            .await
+        };
+        self.write_behind(prune).await
     }
+}
+
+impl ViolationFilter {
+    fn apply(&self, query: &mut Sql) {
+        query.and_in("namespace", self.namespaces.as_deref());
+        query.and_if(" AND client_key = ?", self.client_key.as_deref().map(kept));
+        query.and_if(" AND endpoint = ?", self.endpoint.as_deref().map(kept));
+        query.and_if(" AND rule_id = ?", self.rule_id.as_deref());
+        query.and_if(" AND violated_at >= ?", self.from);
+        query.and_if(" AND violated_at < ?", self.to);
+    }
+}
+
+/// Adds a list of rows. One value however many they are, so that there is one statement to prepare.
+fn add(rows: Value, is_postgres: bool) -> Sql {
+    let mut statement = sql!(
+        "INSERT INTO rate_limit_violations \
+         (namespace, client_key, endpoint, rule_id, violated_at, request_count, limit_value) "
+    );
+    let list = match is_postgres {
+        true => {
+            "SELECT r.n, r.c, r.e, r.r, r.t, r.q, r.l FROM jsonb_to_recordset(?) \
+             AS r (n TEXT, c TEXT, e TEXT, r TEXT, t TIMESTAMPTZ, q BIGINT, l BIGINT) WHERE TRUE"
+        }
+        false => {
+            "SELECT value ->> 'n', value ->> 'c', value ->> 'e', value ->> 'r', value ->> 't', value ->> 'q', \
+             value ->> 'l' FROM json_each(?) WHERE TRUE"
+        }
+    };
+    statement.and(list, [rows.into()]);
+    let adding = " ON CONFLICT (namespace, client_key, rule_id, violated_at) DO UPDATE \
+                  SET request_count = rate_limit_violations.request_count + excluded.request_count, \
+                  limit_value = excluded.limit_value";
+    statement.and(adding, []);
+    statement
+}
+
+/// Violations as a list of rows: one per key, rule and minute, and in their order, so that nodes that write the same rows
+/// do not wait for each other in a circle.
+fn rows(violations: &[Violation]) -> Value {
+    let mut rows = BTreeMap::new();
+    for violation in violations {
+        let key = (&violation.namespace, kept(&violation.client_key), &violation.rule_id, violation.minute);
+        let (_, count, limit) = rows.entry(key).or_insert((&violation.endpoint, 0, 0));
+        *count = violation.request_count.saturating_add(*count);
+        *limit = violation.limit_value;
+    }
+    let row = |((namespace, client_key, rule_id, minute), (endpoint, count, limit)): (_, (&String, i64, i64))| {
+        let minute: Instant = minute;
+        json!({
+            "n": namespace, "c": client_key, "e": kept(endpoint), "r": rule_id, "t": minute.to_string(), "q": count,
+            "l": limit,
+        })
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// What is kept of a text that somebody sent: as much as fits, without the one character that PostgreSQL cannot keep.
+fn kept(text: &str) -> String {
+    let mut end = text.len().min(TEXT_LONGEST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().replace('\0', "\u{fffd}")
+}
+
+fn cursor(text: &str) -> Result<(Instant, i64)> {
+    let parts = text.split_once('.').and_then(|(at, id)| Some((Instant(at.parse().ok()?), id.parse().ok()?)));
+    parts.ok_or_else(|| {
+        Error::Invalid(vec![Fault {
+            field: "cursor".to_owned(),
+            code: "bad-cursor".to_owned(),
+            message: "no list ended there".to_owned(),
+            help: Some("send the next_cursor of the page before, as it was".to_owned()),
+        }])
+    })
+}
+
+fn read(row: &Row) -> Result<ViolationRecord> {
+    Ok(ViolationRecord {
+        violation_id: row.get(0)?,
+        violation: Violation {
+            namespace: row.get(1)?,
+            client_key: row.get(2)?,
+            endpoint: row.get(3)?,
+            rule_id: row.get(4)?,
+            minute: row.get(5)?,
+            request_count: row.get(6)?,
+            limit_value: row.get(7)?,
+        },
+    })
 }

@@ -37,8 +37,7 @@ impl Work {
         self.changes.push(change);
     }
 
-    /// Stands in line, and begins when it is its turn.
-    pub(crate) async fn begin(control: &Control) -> Result<Work> {
+    pub(super) async fn begin(control: &Control) -> Result<Work> {
         let mut tx = control.pool().write().await?;
         let lock = match tx.is_postgres() {
             true => {
@@ -65,35 +64,8 @@ impl Work {
         })
     }
 
-    /// Whether somebody who writes to the tables directly was in the way: the same again may well succeed.
-    pub(crate) fn lost_a_race(&self) -> bool {
-        self.tx.lost_a_race()
-    }
-
-    /// Ends the work that came to this: commits it with its audit and tells all nodes, or undoes it. Answers also the
-    /// generation that is in force then.
-    pub(crate) async fn end<T>(
-        self,
-        control: &Control,
-        author: &Author,
-        action: &str,
-        done: Result<T>,
-    ) -> Result<(T, i64)> {
-        match done {
-            Ok(answer) => {
-                let generation = self.commit(author, action).await?;
-                control.wake(generation);
-                Ok((answer, generation))
-            }
-            Err(error) => {
-                // What it complained about matters more than how its rollback went.
-                let _ = self.tx.rollback().await;
-                Err(error)
-            }
-        }
-    }
-
-    async fn commit(mut self, author: &Author, action: &str) -> Result<i64> {
+    /// Writes the audit and commits; answers the generation that is in force then.
+    async fn end(mut self, author: &Author, action: &str) -> Result<i64> {
         if self.ending == Ending::Undo {
             self.tx.rollback().await?;
             return Ok(self.generation - 1);
@@ -136,8 +108,8 @@ impl Control {
     /// Does some work in one transaction, with everything that belongs to a change: the lock, the audit of what it
     /// noted, the generation, the word to all nodes. Answers what the work answers, and the generation in force then.
     ///
-    /// Work that lost a race is done once more, so it may keep nothing of its first attempt. It must own what it uses:
-    /// of an async closure that borrows, the compiler does not see that it may go from thread to thread.
+    /// Work that lost a race against somebody who writes to the tables directly is done once more, so it may keep
+    /// nothing of its first attempt.
     pub(crate) async fn write<T>(
         &self,
         author: &Author,
@@ -148,8 +120,32 @@ impl Control {
         loop {
             let mut begun = Work::begin(self).await?;
             let done = work(&mut begun).await;
-            if !(begun.lost_a_race() && std::mem::take(&mut again)) {
-                return begun.end(self, author, action, done).await;
+            if let Some(kept) = self.settle(begun, author, action, done, &mut again).await? {
+                return Ok(kept);
+            }
+        }
+    }
+
+    /// Ends work that was begun: keeps it, or undoes it. `None` if it lost a race, and is to be done once more.
+    pub(super) async fn settle<T>(
+        &self,
+        begun: Work,
+        author: &Author,
+        action: &str,
+        done: Result<T>,
+        again: &mut bool,
+    ) -> Result<Option<(T, i64)>> {
+        match done {
+            Ok(answer) => {
+                let generation = begun.end(author, action).await?;
+                self.wake(generation);
+                Ok(Some((answer, generation)))
+            }
+            Err(error) => {
+                let once_more = std::mem::take(again) && begun.tx.lost_a_race();
+                // What it complained about matters more than how its rollback went.
+                let _ = begun.tx.rollback().await;
+                if once_more { Ok(None) } else { Err(error) }
             }
         }
     }

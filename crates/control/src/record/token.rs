@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::{Value, json};
+
 use crate::Instant;
 
 /// What somebody may do.
@@ -55,6 +57,21 @@ pub struct TokenRecord {
     pub expires_at: Option<Instant>,
     /// When it was last used, to the minute.
     pub last_used_at: Option<Instant>,
+}
+
+impl TokenRecord {
+    /// What the audit says of it: not the hash, and not when it was used.
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "token_id": self.token_id,
+            "name": self.name,
+            "role": self.role.name(),
+            "namespaces": self.namespaces,
+            "created_at": self.created_at.to_string(),
+            "created_by": self.created_by,
+            "expires_at": self.expires_at.map(|end| end.to_string()),
+        })
+    }
 }
 
 impl fmt::Debug for TokenRecord {
