@@ -21,5 +21,6 @@ mod reply;
 pub mod run;
 mod signals;
 mod upkeep;
+pub mod violations;
 
 pub use reply::{Fields, Reply};

@@ -162,6 +162,12 @@ tollgate_requests_invalid_total 1
 # HELP tollgate_shadow_denied Requests that a shadow rule would have denied
 # TYPE tollgate_shadow_denied counter
 tollgate_shadow_denied_total{namespace="default",rule="trial"} 1
+# HELP tollgate_violations_written Refusals written down
+# TYPE tollgate_violations_written counter
+tollgate_violations_written_total 0
+# HELP tollgate_violations_dropped Refusals not written down
+# TYPE tollgate_violations_dropped counter
+tollgate_violations_dropped_total 0
 # HELP tollgate_decision_seconds Time from a request to its decision
 # TYPE tollgate_decision_seconds histogram
 tollgate_decision_seconds_sum 0.0000015
