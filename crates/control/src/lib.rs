@@ -15,6 +15,7 @@ mod db;
 mod document;
 mod edit;
 mod error;
+pub mod feed;
 mod instant;
 mod page;
 mod place;
@@ -23,8 +24,9 @@ mod secret;
 
 pub use author::Author;
 pub use control::{
-    AuditFilter, AuditRecord, By, ClientFilter, Control, GenerationRecord, Mode, Offender, OverrideFilter, RuleFilter,
-    Schema, State, TokenDraft, Verified, Violation, ViolationFilter, ViolationRecord,
+    AuditFilter, AuditRecord, By, ClientFilter, Control, GenerationRecord, Listener, Mode, Offender, OverrideFilter,
+    Quarantined, RuleFilter, Schema, Snapshot, State, TokenDraft, Touched, Verified, Violation, ViolationFilter,
+    ViolationRecord,
 };
 pub use edit::{Applied, Change, Edit, Expect, Kind, Order};
 pub use error::{Error, Fault, Result};

@@ -15,9 +15,10 @@ pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
 pub(crate) use client::{read_client, read_override};
 pub(crate) use field::{Path, Value};
 use fields::Fields;
-pub(crate) use limit::LIMIT_FIELDS;
+pub use limit::LIMIT_FIELDS;
 pub(crate) use matching::Spelling;
-pub(crate) use rule::{COST_FIELDS, RULE_FIELDS, read_rule};
+pub use rule::RULE_FIELDS;
+pub(crate) use rule::{COST_FIELDS, read_rule};
 
 use crate::check;
 use crate::path::EscapedSlash;

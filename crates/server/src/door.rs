@@ -93,7 +93,8 @@ impl Drop for Open {
     }
 }
 
-fn network(address: Option<IpAddr>) -> String {
+/// What is logged of an address: enough to find a culprit, too little to find a person.
+pub(crate) fn network(address: Option<IpAddr>) -> String {
     match address {
         Some(IpAddr::V4(address)) => {
             let [a, b, c, _] = address.octets();

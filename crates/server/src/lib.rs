@@ -3,6 +3,7 @@
 //! Bytes come in through [`net`], become a head and a body in [`http`], are answered by the [`api`], and leave as a
 //! [`Reply`]. The transports know framing and nothing about limits; the API knows JSON and nothing about sockets.
 
+pub mod admin;
 pub mod answer;
 pub mod api;
 pub mod backend;
@@ -16,10 +17,13 @@ pub mod http;
 pub mod net;
 pub mod telemetry;
 
+mod announce;
 mod keys;
+mod plane;
 mod reply;
 pub mod run;
 mod signals;
+mod start;
 mod upkeep;
 pub mod violations;
 

@@ -2,7 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{bench, check, completions, config, explain, man, rules, serve, store};
+use crate::commands::{
+    audit, bench, check, clients, completions, config, db, explain, man, mode, overrides, rules, serve, status, store,
+    tokens, violations,
+};
 
 /// Decides, for every request of an API, whether it may pass.
 #[derive(Debug, Parser)]
@@ -24,9 +27,29 @@ pub enum Command {
     Check(Box<check::Args>),
     /// Tell of every rule what it makes of a request, here or on a running server
     Explain(Box<explain::Args>),
-    /// Work on rules files: lint, explain, test, fmt
+    /// Work on rules: in files (lint, test, fmt) and on a server (list, create, import, rollback)
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Other numbers of a rule for one client, for a time
+    #[command(subcommand)]
+    Overrides(overrides::Command),
+    /// What is known of clients: tier, organisation, attributes
+    #[command(subcommand)]
+    Clients(clients::Command),
+    /// Who was refused, how often
+    Violations(Box<violations::Args>),
+    /// Who changed what, when
+    Audit(Box<audit::Args>),
+    /// Who may use the admin API
+    #[command(subcommand)]
+    Tokens(tokens::Command),
+    /// Print or set whether limits are enforced: enforce, shadow, off
+    Mode(Box<mode::Args>),
+    /// How a server stands: generation, database, what it left out
+    Status(Box<status::Args>),
+    /// The tables of the control plane: migrate, status
+    #[command(subcommand)]
+    Db(db::Command),
     /// Look at what a fleet shares: check a Redis or Valkey
     #[command(subcommand)]
     Store(store::Command),
@@ -61,11 +84,15 @@ const FIRST_MINUTE: &str = r#"The first minute:
   7. Ask the server, from here or with the curl line that it printed:
        tollgate check --url http://127.0.0.1:8080 --api-key abc --tier free \
          --endpoint "POST /api/orders"
+  8. Change limits while it runs; every node follows within two seconds:
+       tollgate rules create --id exports --endpoint "GET /export/*" \
+         --key-by api_key --limit 6 --window 1m
+       tollgate rules list
 
 Every command takes --help with examples, and --json where it has something to
 tell. Colours appear on a terminal only; NO_COLOR=1 turns them off.
 
 Exit codes:
-  0  allowed; no problem found; all tests passed
-  1  denied; problems found; a test failed
-  2  wrong usage, or input that cannot be read"#;
+  0  allowed; done; no problem found; all tests passed
+  1  denied; refused by a server; problems found; a test failed
+  2  wrong usage, input that cannot be read, no answer"#;

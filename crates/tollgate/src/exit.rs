@@ -5,11 +5,11 @@ use std::process::ExitCode;
 /// How a command ended. The worst of several wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// 0: allowed, no problem found, all tests passed.
+    /// 0: allowed, done, no problem found, all tests passed.
     Ok,
-    /// 1: denied, problems found, a test failed, a file is not formatted.
+    /// 1: denied, refused by a server, problems found, a test failed, a file is not formatted.
     No,
-    /// 2: wrong usage, or input that cannot be read.
+    /// 2: wrong usage, input that cannot be read, no answer.
     Unusable,
 }
 

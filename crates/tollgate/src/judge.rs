@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
-use crate::client::{Client, Target, Token};
+use crate::client::{Client, Target, Token, Trust};
 
 /// Whose decision is asked for.
 #[derive(Clone, Debug)]
@@ -31,7 +31,8 @@ pub struct Server {
 impl Server {
     /// A client that has not connected yet.
     pub fn client(&self) -> Result<Client> {
-        Client::new(self.target.clone(), Token::find(self.token_file.as_deref())?, self.ca.as_deref())
+        let trust = Trust { ca: self.ca.clone(), identity: None };
+        Client::new(self.target.clone(), Token::find(self.token_file.as_deref())?, &trust)
     }
 }
 

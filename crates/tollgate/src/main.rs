@@ -2,18 +2,22 @@
 //!
 //! This file only wires: arguments to a command, its answer to an exit code. See [`cli`] for what can be asked.
 
+mod admin;
 mod cli;
 mod client;
 mod commands;
+mod document;
 mod exit;
 mod input;
 mod judge;
 mod load;
 mod output;
 mod render;
+mod replace;
 mod request;
 mod settings;
 mod suite;
+mod when;
 
 use std::process::ExitCode;
 
@@ -21,6 +25,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::cli::Cli;
+use crate::client::Refusal;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -33,7 +38,7 @@ fn main() -> ExitCode {
     let exit = match Cli::try_parse() {
         Ok(cli) => commands::run(cli, &mut out).unwrap_or_else(|error| {
             out.error(&error);
-            Exit::Unusable
+            error.downcast_ref::<Refusal>().map_or(Exit::Unusable, Refusal::exit)
         }),
         Err(error) => {
             // To a closed pipe there is nothing to say, and nobody to say it to.

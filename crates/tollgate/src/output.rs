@@ -3,12 +3,13 @@
 //! A reader who closes the pipe (`| head`) is no error: what is left is dropped, the command runs on, and its exit code
 //! stays the true one.
 
-use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
+use std::io::{self, BufRead, BufWriter, IsTerminal, Read, Stderr, Stdout, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use serde_json::Value;
 use tollgate_rules::Report;
 
+use crate::client::Refusal;
 use crate::exit::Exit;
 use crate::render::{Palette, colour_report, visible};
 
@@ -19,6 +20,9 @@ pub struct Output {
     out_palette: Palette,
     err_palette: Palette,
     is_terminal: bool,
+    err_is_terminal: bool,
+    /// Whether a line of progress stands there that has to go first.
+    in_progress: bool,
     closed: bool,
 }
 
@@ -30,6 +34,8 @@ impl Output {
             out_palette: palette(AutoStream::choice(&io::stdout())),
             err_palette: palette(AutoStream::choice(&io::stderr())),
             is_terminal: io::stdout().is_terminal(),
+            err_is_terminal: io::stderr().is_terminal(),
+            in_progress: false,
             out: BufWriter::new(io::stdout()),
             err: io::stderr(),
             closed: false,
@@ -86,13 +92,35 @@ impl Output {
     /// Says on standard error why a command could not do its work, after what was said before.
     pub fn error(&mut self, error: &anyhow::Error) {
         let _ = self.keep(BufWriter::flush); // reported when the command ends
-        match error.downcast_ref::<Report>() {
-            Some(report) => self.complain(&colour_report(report, self.err_palette)),
-            None => {
-                let message = visible(&format!("{error:#}"));
-                self.complain(&format!("{}: {message}\n", self.err_palette.bad("error")));
-            }
+        if let Some(report) = error.downcast_ref::<Report>() {
+            self.complain(&colour_report(report, self.err_palette));
+        } else if let Some(refusal) = error.downcast_ref::<Refusal>() {
+            self.complain(&refusal.lines(self.err_palette));
+        } else {
+            let message = visible(&format!("{error:#}"));
+            self.complain(&format!("{}: {message}\n", self.err_palette.bad("error")));
         }
+    }
+
+    /// Tells a person who waits how far it is, on a line that is written over; nothing takes it away. Where nobody
+    /// watches, nothing is said.
+    pub fn progress(&mut self, text: &str) {
+        if self.err_is_terminal && (self.in_progress || !text.is_empty()) {
+            self.complain(&format!("\r\u{1b}[K{}", visible(text)));
+            self.in_progress = !text.is_empty();
+        }
+    }
+
+    /// Asks a person whether to go on; `None` where there is nobody to ask.
+    pub fn confirm(&mut self, question: &str) -> Option<bool> {
+        if !self.err_is_terminal || !io::stdin().is_terminal() {
+            return None;
+        }
+        let _ = self.keep(BufWriter::flush); // reported when the command ends
+        self.complain(&format!("{} [y/N] ", visible(question)));
+        let mut answer = String::new();
+        let read = io::stdin().lock().take(16).read_line(&mut answer);
+        Some(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
     }
 
     /// Says on standard error what is probably not as meant.

@@ -14,7 +14,9 @@ fn every_shell_has_a_script_that_knows_the_commands() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = dir.tollgate().args(["completions", shell]).output().unwrap();
         let script = String::from_utf8(output.stdout).unwrap();
-        for word in ["check", "explain", "client-key", "deny-warnings", "max-connections"] {
+        for word in
+            ["check", "explain", "client-key", "deny-warnings", "max-connections", "overrides", "dry-run", "expires-in"]
+        {
             assert!(script.contains(word), "{shell} does not know {word}");
         }
     }
@@ -28,23 +30,9 @@ fn every_command_has_a_page() {
     let pages = fs::read_dir(dir.path("pages/man1")).unwrap();
     let mut names: Vec<String> = pages.map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
-    let expected = [
-        "tollgate-bench.1",
-        "tollgate-check.1",
-        "tollgate-completions.1",
-        "tollgate-config.1",
-        "tollgate-explain.1",
-        "tollgate-man.1",
-        "tollgate-rules-explain.1",
-        "tollgate-rules-fmt.1",
-        "tollgate-rules-lint.1",
-        "tollgate-rules-test.1",
-        "tollgate-rules.1",
-        "tollgate-serve.1",
-        "tollgate-store-check.1",
-        "tollgate-store.1",
-        "tollgate.1",
-    ];
+    let expected = COMMANDS.split_whitespace().map(|name| format!("tollgate-{name}.1"));
+    let mut expected: Vec<String> = expected.chain(["tollgate.1".to_owned()]).collect();
+    expected.sort();
     assert_eq!(names, expected);
     let page = fs::read_to_string(dir.path("pages/man1/tollgate-rules-test.1")).unwrap();
     assert!(page.contains("retry_after: 1s, rule: per\\-key"), "{page}");
@@ -52,3 +40,16 @@ fn every_command_has_a_page() {
     let written = fs::read_to_string(dir.path("pages/man1/tollgate.1")).unwrap();
     assert_eq!(written, String::from_utf8(main.stdout).unwrap());
 }
+
+const COMMANDS: &str = "
+    audit audit-list audit-verify
+    bench check completions config explain man mode serve status
+    clients clients-delete clients-get clients-import clients-list clients-set
+    db db-migrate db-status
+    overrides overrides-create overrides-delete overrides-end overrides-extend overrides-get overrides-list
+    rules rules-create rules-delete rules-diff rules-explain rules-export rules-fmt rules-generations rules-get
+    rules-import rules-lint rules-list rules-refresh rules-rollback rules-test rules-update
+    store store-check
+    tokens tokens-create tokens-list tokens-revoke
+    violations violations-list violations-top
+";

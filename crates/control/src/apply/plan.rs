@@ -6,7 +6,7 @@ use tollgate_rules::RuleSpec;
 
 use super::{Key, Shelf};
 use crate::control::Work;
-use crate::db::{Sql, sql};
+use crate::db::Sql;
 use crate::document;
 use crate::record::{
     ClientDraft, ClientRecord, Columns, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, RuleDraft,

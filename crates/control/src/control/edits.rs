@@ -8,8 +8,16 @@ impl Control {
     /// Applies edits: all of them in one transaction, as one generation, with one audit row per change; or none.
     /// Durable when it answers.
     pub async fn apply(&self, order: &Order) -> Result<Applied> {
-        let (filled, generation) =
-            self.write(&order.author, &order.action, async |work: &mut Work| apply::fill(order, work).await).await?;
+        // Not by way of `write`: a closure that holds the order makes a future of which the compiler cannot prove to
+        // callers that it may move between threads.
+        let mut again = true;
+        let (filled, generation) = loop {
+            let mut work = Work::begin(self).await?;
+            let filled = apply::fill(order, &mut work).await;
+            if let Some(kept) = self.settle(work, &order.author, &order.action, filled, &mut again).await? {
+                break kept;
+            }
+        };
         Ok(Applied {
             generation: filled.replayed.unwrap_or(generation),
             changes: filled.changes,

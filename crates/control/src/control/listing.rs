@@ -9,7 +9,7 @@ use crate::record::Stored;
 use crate::{Error, Kind, Listing, Page, Result};
 
 impl Control {
-    /// A piece of the list that `sql` asks for: a [`Table::select`](crate::record::Table) and its conditions.
+    /// A piece of the list that `sql` asks for: the select of its table, and conditions.
     ///
     /// A row that cannot even be read is left out, with a word in the log: one row that somebody broke by hand must not
     /// hide all others.

@@ -5,19 +5,23 @@ mod behind;
 mod clients;
 mod edits;
 mod history;
+mod listener;
 mod listing;
 mod mode;
 mod overrides;
 mod rules;
+mod snapshot;
 mod tokens;
 mod violations;
 mod work;
 
 pub use audit::{AuditFilter, AuditRecord, GenerationRecord, Verified};
 pub use clients::ClientFilter;
+pub use listener::Listener;
 pub use mode::{Mode, State};
 pub use overrides::OverrideFilter;
 pub use rules::RuleFilter;
+pub use snapshot::{Quarantined, Snapshot, Touched};
 pub use tokens::TokenDraft;
 pub use violations::{By, Offender, Violation, ViolationFilter, ViolationRecord};
 
@@ -88,8 +92,4 @@ impl Control {
     pub(crate) fn wake(&self, generation: i64) {
         self.woken.send_if_modified(|last| std::mem::replace(last, generation.max(*last)) < generation);
     }
-}
-
-pub(crate) fn not_yet<T>() -> Result<T> {
-    Err(crate::Error::Unexpected("not yet".to_owned()))
 }

@@ -1,6 +1,6 @@
 //! Tokens: made, listed, revoked. Their secrets are told once and never kept.
 
-use super::{Control, Work, of_the_fleet};
+use super::{Control, Snapshot, Work, of_the_fleet};
 use crate::db::{Json, Row, Sql, Tx, sql};
 use crate::record::{Role, TokenRecord};
 use crate::secret::Secret;
@@ -24,21 +24,32 @@ pub struct TokenDraft {
     pub expires_at: Option<Instant>,
 }
 
+impl Snapshot {
+    /// All tokens that were not revoked, in the order they were made.
+    pub async fn tokens(&mut self) -> Result<Vec<TokenRecord>> {
+        all(&mut self.tx).await
+    }
+}
+
+async fn all(tx: &mut Tx) -> Result<Vec<TokenRecord>> {
+    let mut query = select();
+    query.and(" ORDER BY created_at, token_id", []);
+    let rows = tx.all(query).await?;
+    let good = |row: &Row| {
+        let token = read(row).inspect_err(|error| {
+            let token_id = row.get::<String>(0).unwrap_or_default();
+            tracing::error!(token_id, %error, "a row of tokens is left out: it opens nothing");
+        });
+        token.ok()
+    };
+    Ok(rows.iter().filter_map(good).collect())
+}
+
 impl Control {
     /// All tokens that were not revoked, in the order they were made. A row that says nonsense opens nothing: it is left
     /// out and logged.
     pub async fn tokens(&self) -> Result<Vec<TokenRecord>> {
-        let mut query = select();
-        query.and(" ORDER BY created_at, token_id", []);
-        let rows = self.read(async move |tx| tx.all(query).await).await?;
-        let good = |row: &Row| {
-            let token = read(row).inspect_err(|error| {
-                let token_id = row.get::<String>(0).unwrap_or_default();
-                tracing::error!(token_id, %error, "a row of tokens is left out: it opens nothing");
-            });
-            token.ok()
-        };
-        Ok(rows.iter().filter_map(good).collect())
+        self.read(async |tx| all(tx).await).await
     }
 
     /// Makes a token. Answers it, and the whole of it (`tg_<id>_<secret>`), which nobody will ever tell again.

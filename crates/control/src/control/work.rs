@@ -37,7 +37,7 @@ impl Work {
         self.changes.push(change);
     }
 
-    async fn begin(control: &Control) -> Result<Work> {
+    pub(super) async fn begin(control: &Control) -> Result<Work> {
         let mut tx = control.pool().write().await?;
         let lock = match tx.is_postgres() {
             true => {
@@ -119,20 +119,33 @@ impl Control {
         let mut again = true;
         loop {
             let mut begun = Work::begin(self).await?;
-            match work(&mut begun).await {
-                Ok(answer) => {
-                    let generation = begun.end(author, action).await?;
-                    self.wake(generation);
-                    return Ok((answer, generation));
-                }
-                Err(error) => {
-                    let once_more = std::mem::take(&mut again) && begun.tx.lost_a_race();
-                    // What it complained about matters more than how its rollback went.
-                    let _ = begun.tx.rollback().await;
-                    if !once_more {
-                        return Err(error);
-                    }
-                }
+            let done = work(&mut begun).await;
+            if let Some(kept) = self.settle(begun, author, action, done, &mut again).await? {
+                return Ok(kept);
+            }
+        }
+    }
+
+    /// Ends work that was begun: keeps it, or undoes it. `None` if it lost a race, and is to be done once more.
+    pub(super) async fn settle<T>(
+        &self,
+        begun: Work,
+        author: &Author,
+        action: &str,
+        done: Result<T>,
+        again: &mut bool,
+    ) -> Result<Option<(T, i64)>> {
+        match done {
+            Ok(answer) => {
+                let generation = begun.end(author, action).await?;
+                self.wake(generation);
+                Ok(Some((answer, generation)))
+            }
+            Err(error) => {
+                let once_more = std::mem::take(again) && begun.tx.lost_a_race();
+                // What it complained about matters more than how its rollback went.
+                let _ = begun.tx.rollback().await;
+                if once_more { Ok(None) } else { Err(error) }
             }
         }
     }

@@ -61,6 +61,11 @@ impl Pool {
         }
     }
 
+    /// The same for whole tables, which take longer than anything else; not beside others who write.
+    pub(crate) async fn write_long(&self) -> Result<Tx> {
+        self.lengthen(self.write().await?).await
+    }
+
     /// Begins to look at things as they are at one point in time.
     pub(crate) async fn read(&self) -> Result<Tx> {
         match self {
@@ -69,9 +74,12 @@ impl Pool {
         }
     }
 
-    /// The same for whole tables, which take longer than anything else.
+    /// The same for whole tables.
     pub(crate) async fn read_long(&self) -> Result<Tx> {
-        let mut tx = self.read().await?;
+        self.lengthen(self.read().await?).await
+    }
+
+    async fn lengthen(&self, mut tx: Tx) -> Result<Tx> {
         if tx.is_postgres() {
             tx.allow(READING).await?;
         }
@@ -82,8 +90,9 @@ impl Pool {
 
 async fn begin_sqlite(pool: &SqlitePool, how: &'static str) -> Result<Tx> {
     let patience = Patience::of(PATIENCE);
-    let tx = patience.bound(pool.begin_with(how)).await.map_err(|complaint| complaint.error)?;
-    Ok(Tx::sqlite(tx, patience))
+    let session = async { Session::begin(pool.acquire().await?, how).await };
+    let session = patience.bound(session).await.map_err(|complaint| complaint.error)?;
+    Ok(Tx::sqlite(session, patience))
 }
 
 async fn begin_postgres(pool: &PgPool, how: &'static str) -> Result<Tx> {

@@ -15,7 +15,7 @@ mod token;
 pub(crate) use columns::Columns;
 pub(crate) use namespace::NamespaceRow;
 pub(crate) use rule::RuleRow;
-pub(crate) use stored::{Stamp, Stored, Table};
+pub(crate) use stored::{Stamp, Stored};
 
 pub use client::{ClientDraft, ClientRecord};
 pub use namespace::NamespaceDraft;

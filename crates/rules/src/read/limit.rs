@@ -7,7 +7,7 @@ use crate::problem::{Problem, Problems};
 use crate::spec::{Algorithm, Align, LimitSpec};
 
 /// Fields of a limit, in canonical order.
-pub(crate) const LIMIT_FIELDS: &[&str] =
+pub const LIMIT_FIELDS: &[&str] =
     &["requests", "window", "algorithm", "burst", "slots", "slot_ttl", "max_delay", "align"];
 
 const ALGORITHMS: [(&str, Algorithm); 8] = [

@@ -11,7 +11,7 @@ use crate::spec::{Consistency, Cost, CostCase, Lease, MatchSpec, Missing, Mode, 
 use crate::yaml::Kind;
 
 /// Fields of a rule, in the order in which the formatter writes them.
-pub(crate) const RULE_FIELDS: &[&str] = &[
+pub const RULE_FIELDS: &[&str] = &[
     "name",
     "description",
     "resource",

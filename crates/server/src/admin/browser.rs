@@ -25,7 +25,8 @@ impl Hosts {
     pub fn check(&self, head: &Head<'_>) -> Result<(), Problem> {
         // HTTP/1.0 may leave it out, and browsers never do.
         let Some(host) = head.host else { return Ok(()) };
-        let name = str::from_utf8(host).ok().map(str::to_ascii_lowercase).and_then(|host| name(&host).map(str::to_owned));
+        let name =
+            str::from_utf8(host).ok().map(str::to_ascii_lowercase).and_then(|host| name(&host).map(str::to_owned));
         match name {
             Some(name) if self.is_ours(&name) => Ok(()),
             _ => Err(Problem::new(
@@ -78,14 +79,31 @@ mod tests {
         let hosts = Hosts::new(&["Limits.Example.com".to_owned()]);
         let check = |host: &str| hosts.check(&Head { host: Some(host.as_bytes()), ..Head::default() }).is_ok();
         for good in [
-            "localhost", "LOCALHOST:8090", "a.localhost", "127.0.0.1:8090", "[::1]:8090", "[::1]", "192.0.2.1",
-            "limits.example.com", "limits.example.com:8090",
+            "localhost",
+            "LOCALHOST:8090",
+            "a.localhost",
+            "127.0.0.1:8090",
+            "[::1]:8090",
+            "[::1]",
+            "192.0.2.1",
+            "limits.example.com",
+            "limits.example.com:8090",
         ] {
             assert!(check(good), "{good}");
         }
         for bad in [
-            "", ":8090", "evil.example", "evil.example:8090", "localhost.evil.example", "127.0.0.1.evil.example",
-            "limits.example.com.evil", "localhost:8090:1", "localhost:http", "[::1", "[::1]x", "user@localhost",
+            "",
+            ":8090",
+            "evil.example",
+            "evil.example:8090",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "limits.example.com.evil",
+            "localhost:8090:1",
+            "localhost:http",
+            "[::1",
+            "[::1]x",
+            "user@localhost",
             "127.0.0.1:123456",
         ] {
             assert!(!check(bad), "{bad}");

@@ -5,7 +5,7 @@ use tollgate_control::{Author, Control, Expect, Page};
 
 use super::Admin;
 use super::book::Who;
-use super::endpoint::{Endpoint, Reach};
+use super::endpoint::{Endpoint, Header, Reach};
 use super::mask::Mask;
 use super::problem::Problem;
 use super::query::Query;
@@ -116,6 +116,11 @@ impl<'a> Call<'a> {
         self.query().flag("dry_run").unwrap_or(false)
     }
 
+    /// True if the endpoint knows idempotency keys; elsewhere they are passed over.
+    pub(super) fn takes_idempotency_key(&self) -> bool {
+        self.asked.endpoint.headers.contains(&Header::IdempotencyKey)
+    }
+
     /// What must be true of what is replaced.
     pub(super) fn replaces(&self) -> Result<Expect, Problem> {
         match (self.asked.if_match, self.asked.if_none_match) {
@@ -190,9 +195,11 @@ pub(super) fn idempotency_key(value: Option<&[u8]>) -> Result<Option<String>, Pr
     let text = str::from_utf8(value).unwrap_or_default();
     match (1..=255).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => Ok(Some(text.to_owned())),
-        false => {
-            Err(Problem::new(400, "bad_idempotency_key", "An Idempotency-Key has 1 to 255 visible characters and no spaces."))
-        }
+        false => Err(Problem::new(
+            400,
+            "bad_idempotency_key",
+            "An Idempotency-Key has 1 to 255 visible characters and no spaces.",
+        )),
     }
 }
 

@@ -29,8 +29,9 @@ impl Cursors {
 
     /// The cursor behind a text.
     pub fn open(&self, path: &str, text: &str) -> Result<String, Problem> {
-        self.read(path, text)
-            .ok_or_else(|| Problem::new(400, "bad_cursor", "Send next_cursor as it came, to the list that it came from."))
+        self.read(path, text).ok_or_else(|| {
+            Problem::new(400, "bad_cursor", "Send next_cursor as it came, to the list that it came from.")
+        })
     }
 
     fn read(&self, path: &str, text: &str) -> Option<String> {
@@ -60,7 +61,9 @@ mod tests {
         assert!(!text.contains("abc") && text.bytes().all(|byte| byte.is_ascii_graphic()));
         assert_eq!(cursors.open("/v1/clients", &text).as_deref(), Ok("key:abc"));
         assert_eq!(Cursors::new(&[7; 32]).open("/v1/clients", &text).as_deref(), Ok("key:abc"), "another node");
-        for (path, text) in [("/v1/rules", text.as_str()), ("/v1/clients", ""), ("/v1/clients", "AAAA"), ("/v1/clients", "%")] {
+        for (path, text) in
+            [("/v1/rules", text.as_str()), ("/v1/clients", ""), ("/v1/clients", "AAAA"), ("/v1/clients", "%")]
+        {
             assert_eq!(cursors.open(path, text).unwrap_err().code, "bad_cursor", "{path} {text}");
         }
     }

@@ -3,6 +3,7 @@
 //! From these rows come the routes, the permissions, the OpenAPI document, the page about it, the names in metrics and
 //! the table test of who may do what. What a row does not say does not exist.
 
+use std::fmt;
 use std::pin::Pin;
 
 use tollgate_control::record::Role;
@@ -97,6 +98,12 @@ impl Endpoint {
     }
 }
 
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method.name(), self.path)
+    }
+}
+
 /// How something is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
@@ -167,7 +174,10 @@ impl Tag {
     pub const ALL: [(Tag, &'static str); 10] = [
         (Tag::Rules, "Who is limited to how much. Rules of a file are listed too, and cannot be changed here."),
         (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
-        (Tag::Clients, "What is known of clients: tier, organisation, attributes. A request that names only its key gets them."),
+        (
+            Tag::Clients,
+            "What is known of clients: tier, organisation, attributes. A request that names only its key gets them.",
+        ),
         (Tag::Violations, "Who was refused: counted by client, rule and minute."),
         (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
         (Tag::Audit, "Who changed what, when. Rows are chained by hashes and never change."),
@@ -225,11 +235,25 @@ pub struct Parameter {
     pub takes: Takes,
     /// What it is for.
     pub help: &'static str,
+    /// True if it cannot be left out.
+    pub is_needed: bool,
 }
 
-/// A parameter that takes any text.
+impl Parameter {
+    /// The same, if it cannot be left out.
+    pub const fn needed(self) -> Parameter {
+        Parameter { is_needed: true, ..self }
+    }
+}
+
+/// A parameter that may be left out.
+pub const fn parameter(name: &'static str, takes: Takes, help: &'static str) -> Parameter {
+    Parameter { name, takes, help, is_needed: false }
+}
+
+/// The same for any text.
 pub const fn text(name: &'static str, help: &'static str) -> Parameter {
-    Parameter { name, takes: Takes::Text, help }
+    parameter(name, Takes::Text, help)
 }
 
 /// What a parameter takes.
@@ -254,17 +278,16 @@ pub enum Takes {
 const NAMESPACE: Parameter =
     text("namespace", "Of which namespace. Default: the only one the token is for, or else `default`.");
 /// How much of a list.
-pub const LIMIT: Parameter = Parameter { name: "limit", takes: Takes::Count, help: "Most entries; default 100." };
+pub const LIMIT: Parameter = parameter("limit", Takes::Count, "Most entries; default 100.");
 /// Where in a list.
-pub const CURSOR: Parameter =
-    Parameter { name: "cursor", takes: Takes::Cursor, help: "`next_cursor` of the piece before." };
+pub const CURSOR: Parameter = parameter("cursor", Takes::Cursor, "`next_cursor` of the piece before.");
 /// Only look.
 pub const DRY_RUN: Parameter =
-    Parameter { name: "dry_run", takes: Takes::Flag, help: "Do everything but change it; answers what would change." };
+    parameter("dry_run", Takes::Flag, "Do everything but change it; answers what would change.");
 /// Not before.
-pub const FROM: Parameter = Parameter { name: "from", takes: Takes::Time, help: "Not before, such as 2026-12-01T00:00:00Z." };
+pub const FROM: Parameter = parameter("from", Takes::Time, "Not before, such as 2026-12-01T00:00:00Z.");
 /// Before.
-pub const TO: Parameter = Parameter { name: "to", takes: Takes::Time, help: "Before, such as 2026-12-02T00:00:00Z." };
+pub const TO: Parameter = parameter("to", Takes::Time, "Before, such as 2026-12-02T00:00:00Z.");
 
 /// Header fields that matter to some endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

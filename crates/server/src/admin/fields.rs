@@ -30,9 +30,14 @@ impl Fields {
         Fields { members, faults }
     }
 
+    /// Reads an object of which somebody else knows the rest of the fields.
+    pub fn open(members: Map<String, Value>) -> Fields {
+        Fields { members, faults: Vec::new() }
+    }
+
     /// A field, whatever it is.
     pub fn take(&mut self, name: &str) -> Option<Value> {
-        self.members.remove(name)
+        self.members.remove(name).filter(|value| !value.is_null())
     }
 
     /// Notes a fault.
@@ -106,7 +111,12 @@ impl Fields {
             Value::String(text) => {
                 let read = instant(&text);
                 if read.is_none() {
-                    self.refuse(name, "bad-time", format!("{name} is {}, which is no point in time", quote(&text)), HELP);
+                    self.refuse(
+                        name,
+                        "bad-time",
+                        format!("{name} is {}, which is no point in time", quote(&text)),
+                        HELP,
+                    );
                 }
                 read
             }
@@ -139,7 +149,8 @@ impl Fields {
     /// A list of texts, if it is there.
     pub fn texts(&mut self, name: &str) -> Option<Vec<String>> {
         let value = self.take(name)?;
-        let texts = value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+        let texts =
+            value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
         if texts.is_none() {
             self.wrong(name, "a list of texts", "");
         }

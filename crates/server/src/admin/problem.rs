@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 use tollgate_control::{Error, Fault};
+use tollgate_rules::{self as rules, Report};
 
 use crate::Reply;
 
@@ -18,6 +19,8 @@ pub struct Problem {
     pub detail: String,
     /// Every fault of what was sent.
     pub faults: Vec<Fault>,
+    /// Line and column of each, where what was sent has lines.
+    pub places: Vec<(u32, u32)>,
     /// Header fields that belong to it.
     pub fields: Vec<(&'static str, String)>,
 }
@@ -29,7 +32,7 @@ const SHAPE: &[&str] = &["unknown-field", "wrong-type", "missing-field", "duplic
 impl Problem {
     /// A problem.
     pub fn new(status: u16, code: &'static str, detail: impl Into<String>) -> Problem {
-        Problem { status, code, detail: detail.into(), faults: Vec::new(), fields: Vec::new() }
+        Problem { status, code, detail: detail.into(), faults: Vec::new(), places: Vec::new(), fields: Vec::new() }
     }
 
     /// The same with a header field.
@@ -54,6 +57,22 @@ impl Problem {
     /// A body with one fault.
     pub fn of_fault(field: &str, code: &str, message: impl Into<String>, help: &str) -> Problem {
         Problem::of_faults(vec![fault(field, code, message, help)])
+    }
+
+    /// A rules file with these problems.
+    pub fn of_report(report: Report) -> Problem {
+        let places: Vec<(u32, u32)> = report.problems.iter().map(|problem| (problem.line, problem.column)).collect();
+        let faults = report.problems.into_iter().map(|problem| {
+            let rules::Problem { code, field, message, help, .. } = problem;
+            Fault { field, code: code.to_owned(), message, help }
+        });
+        let faults: Vec<Fault> = faults.collect();
+        let Problem { detail, .. } = Problem::of_faults(faults.clone());
+        let detail = match places.first() {
+            Some((line, column)) => format!("Line {line}, column {column}: {detail}"),
+            None => detail,
+        };
+        Problem { faults, places, ..Problem::new(422, "invalid_rules_file", detail) }
     }
 
     /// Something that was asked for and is not there.
@@ -82,6 +101,11 @@ impl Problem {
         }
     }
 
+    fn errors(&self) -> Value {
+        let places = self.places.iter().map(Some).chain(std::iter::repeat(None));
+        self.faults.iter().zip(places).map(|(fault, place)| shown(fault, place)).collect()
+    }
+
     /// Fills the reply with it.
     pub fn fill(&self, reply: &mut Reply) {
         let mut body = Map::new();
@@ -94,7 +118,7 @@ impl Problem {
             body.insert("field".to_owned(), fault.field.as_str().into());
         }
         if !self.faults.is_empty() {
-            body.insert("errors".to_owned(), self.faults.iter().map(shown).collect());
+            body.insert("errors".to_owned(), self.errors());
         }
         reply.status = self.status;
         reply.fields.push("Content-Type", "application/problem+json");
@@ -111,9 +135,14 @@ pub fn fault(field: &str, code: &str, message: impl Into<String>, help: &str) ->
     Fault { field: field.to_owned(), code: code.to_owned(), message: message.into(), help }
 }
 
-fn shown(fault: &Fault) -> Value {
+fn shown(fault: &Fault, place: Option<&(u32, u32)>) -> Value {
     let Fault { field, code, message, help } = fault;
-    json!({ "field": field, "code": code, "message": message, "help": help })
+    match place {
+        None => json!({ "field": field, "code": code, "message": message, "help": help }),
+        Some((line, column)) => {
+            json!({ "field": field, "code": code, "message": message, "help": help, "line": line, "column": column })
+        }
+    }
 }
 
 fn sentence(fault: &Fault) -> String {
@@ -135,11 +164,23 @@ impl From<Error> for Problem {
             }
             Error::Invalid(faults) => Problem::of_faults(faults),
             Error::KeyReused => Problem::new(422, "idempotency_key_reused", said),
-            Error::Away(_) => soon(Problem::new(503, "database_away", "The database does not answer; try again. Decisions go on as before.")),
-            Error::Full(_) => Problem::new(507, "database_full", "There is no room left in the database. Nothing was changed."),
+            Error::Away(_) => soon(Problem::new(
+                503,
+                "database_away",
+                "The database does not answer; try again. Decisions go on as before.",
+            )),
+            Error::Full(_) => {
+                Problem::new(507, "database_full", "There is no room left in the database. Nothing was changed.")
+            }
             Error::Schema(what) => Problem::new(503, "database_schema", what),
-            // What databases say may hold what was sent; the log has it without.
-            Error::Unexpected(_) => Problem::new(500, "internal_error", "The database said something that nobody expected; the log says more."),
+            Error::Unexpected(what) => {
+                tracing::error!(what, "the database said something that nobody expected");
+                Problem::new(
+                    500,
+                    "internal_error",
+                    "The database said something that nobody expected; the log says more.",
+                )
+            }
         }
     }
 }

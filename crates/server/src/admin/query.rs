@@ -32,7 +32,10 @@ impl Query {
             check(parameter, &value)?;
             query.0.push((parameter.name, value));
         }
-        Ok(query)
+        match endpoint.parameters().find(|known| known.is_needed && query.text(known.name).is_none()) {
+            Some(missing) => Err(bad(missing.name, format!("The parameter {} is missing.", missing.name))),
+            None => Ok(query),
+        }
     }
 
     /// True if a query holds what looks like a token: it is refused before anything else is said.

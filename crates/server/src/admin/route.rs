@@ -5,11 +5,7 @@ use super::percent;
 use super::problem::Problem;
 
 /// Finds the endpoint of a path, and what stands where its braces are. Of two that fit, the one with fewer braces.
-pub fn find(
-    table: &'static [Endpoint],
-    method: &str,
-    path: &str,
-) -> Result<(&'static Endpoint, Vec<String>), Problem> {
+pub fn find(table: &'static [Endpoint], method: &str, path: &str) -> Result<(&'static Endpoint, Vec<String>), Problem> {
     let fits = |endpoint: &&Endpoint| matches(endpoint.path, path);
     let fewest = table.iter().filter(fits).map(|endpoint| endpoint.places().count()).min();
     let Some(fewest) = fewest else { return Err(no_such_path(path)) };

@@ -53,6 +53,12 @@ impl Said {
         Said { status: 201, location: Some(location), ..self }
     }
 
+    /// What is said to who has it already.
+    #[must_use]
+    pub fn unchanged(self) -> Said {
+        Said { status: 304, body: None, ..self }
+    }
+
     /// Fills the reply with it.
     pub fn fill(&self, reply: &mut Reply) {
         let Said { status, body, version, location } = self;

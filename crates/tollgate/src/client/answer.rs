@@ -2,7 +2,10 @@
 
 use anyhow::{Result, anyhow};
 use hyper::StatusCode;
+use hyper::body::Bytes;
 use serde_json::Value;
+
+use super::Refusal;
 
 /// An answer as it arrived.
 #[derive(Debug)]
@@ -13,8 +16,10 @@ pub struct Answer {
     pub status: StatusCode,
     /// Its media type.
     pub media: String,
+    /// The version of what it shows.
+    pub etag: Option<String>,
     /// Its body.
-    pub body: Vec<u8>,
+    pub body: Bytes,
 }
 
 impl Answer {
@@ -26,6 +31,22 @@ impl Answer {
             Ok(value) if value.get("code").is_some() => Err(self.problem(&value)),
             _ => Err(self.stranger()),
         }
+    }
+
+    /// Itself if all went well; a [`Refusal`] if the server says why it did not, and an error for strangers.
+    pub fn ok(self) -> Result<Answer> {
+        if self.status.is_success() {
+            return Ok(self);
+        }
+        match serde_json::from_slice::<Value>(&self.body) {
+            Ok(value) if value.get("code").is_some() => Err(Refusal::read(&self.from, self.status, &value).into()),
+            _ => Err(self.stranger()),
+        }
+    }
+
+    /// The JSON it holds.
+    pub fn json(&self) -> Result<Value> {
+        serde_json::from_slice(&self.body).map_err(|_| self.stranger())
     }
 
     /// The body as it came. Call it for what [`Answer::object`] found to be JSON.
@@ -56,7 +77,13 @@ mod tests {
 
     fn said(status: u16, body: &str) -> String {
         let status = StatusCode::from_u16(status).unwrap();
-        let answer = Answer { from: "http://a".to_owned(), status, media: "text/html".to_owned(), body: body.into() };
+        let answer = Answer {
+            from: "http://a".to_owned(),
+            status,
+            media: "text/html".to_owned(),
+            etag: None,
+            body: body.to_owned().into(),
+        };
         match answer.object("allowed") {
             Ok(value) => value.to_string(),
             Err(error) => error.to_string(),

@@ -1,7 +1,7 @@
 //! From an address to a connection that speaks HTTP.
 
 use std::io::{Error, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -9,7 +9,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -17,6 +17,15 @@ use tokio_rustls::TlsConnector;
 
 use super::Sender;
 use super::target::{Place, Target};
+
+/// Whom to trust, and who we are, where TLS is spoken.
+#[derive(Clone, Debug, Default)]
+pub struct Trust {
+    /// The authorities in this file (PEM) instead of this machine's.
+    pub ca: Option<PathBuf>,
+    /// Our certificate and its key (PEM), for servers that ask for one.
+    pub identity: Option<(PathBuf, PathBuf)>,
+}
 
 /// Knows the way to one server.
 pub struct Connector {
@@ -27,8 +36,8 @@ pub struct Connector {
 
 impl Connector {
     /// Reads whom to trust, if that will matter.
-    pub fn new(target: Target, ca: Option<&Path>) -> Result<Connector> {
-        let tls = if target.is_tls() { Some(Arc::new(config(roots(ca)?)?)) } else { None };
+    pub fn new(target: Target, trust: &Trust) -> Result<Connector> {
+        let tls = if target.is_tls() { Some(Arc::new(config(trust)?)) } else { None };
         Ok(Connector { target, tls })
     }
 
@@ -98,10 +107,19 @@ async fn speak(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> 
     Ok(sender)
 }
 
-fn config(roots: RootCertStore) -> Result<ClientConfig> {
+fn config(trust: &Trust) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions()?.with_root_certificates(roots);
-    let mut config = builder.with_no_client_auth();
+    let builder = builder.with_safe_default_protocol_versions()?;
+    let builder = builder.with_root_certificates(roots(trust.ca.as_deref())?);
+    let mut config = match &trust.identity {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let name = key.display();
+            let key = PrivateKeyDer::from_pem_file(key).with_context(|| format!("cannot read a key from {name}"))?;
+            let ours = builder.with_client_auth_cert(certificates(certificate)?, key);
+            ours.with_context(|| format!("{} and {name} cannot be used", certificate.display()))?
+        }
+    };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -117,13 +135,19 @@ fn roots(ca: Option<&Path>) -> Result<RootCertStore> {
         }
         return Ok(roots);
     };
-    let name = path.display();
-    let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    for certificate in certificates.with_context(|| format!("cannot read certificates from {name}"))? {
-        roots.add(certificate).with_context(|| format!("{name} holds a certificate that cannot be used"))?;
-    }
-    if roots.is_empty() {
-        bail!("{name} holds no certificate: it should be PEM, with BEGIN CERTIFICATE");
+    for certificate in certificates(path)? {
+        let added = roots.add(certificate);
+        added.with_context(|| format!("{} holds a certificate that cannot be used", path.display()))?;
     }
     Ok(roots)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let name = path.display();
+    let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates = certificates.with_context(|| format!("cannot read certificates from {name}"))?;
+    match certificates.is_empty() {
+        true => bail!("{name} holds no certificate: it should be PEM, with BEGIN CERTIFICATE"),
+        false => Ok(certificates),
+    }
 }

@@ -4,32 +4,35 @@
 //! would carry the token to somebody who was never named.
 
 mod answer;
+mod call;
 mod connect;
+mod refusal;
 mod target;
 mod token;
 
 pub use answer::Answer;
+pub use call::Call;
+pub use connect::Trust;
+pub use refusal::Refusal;
 pub use target::Target;
 pub use token::Token;
 
-use std::path::Path;
+use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::SendRequest;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, HeaderName, USER_AGENT};
 use hyper::{Method, Request, Response};
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::{sleep, timeout};
+use tokio::time::{interval, sleep, timeout};
 
 use self::connect::Connector;
 
-/// How long a call may take, from looking up the name to the last byte of the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest answer that is read. The largest of ours, a batch of a thousand, is far shorter.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// How often somebody who watches is told that a call still goes on.
+const TICK: Duration = Duration::from_millis(200);
 
 /// A connection to a server, made when it is first needed and again when it was closed.
 pub struct Client {
@@ -40,23 +43,52 @@ pub struct Client {
     open: Option<Sender>,
 }
 
+/// Sends requests over one connection.
 type Sender = SendRequest<Full<Bytes>>;
 
 impl Client {
-    /// A client of `target`, which trusts the authority in the file `ca`, or those that this machine trusts.
-    pub fn new(target: Target, token: Option<Token>, ca: Option<&Path>) -> Result<Client> {
+    /// A client of `target`.
+    pub fn new(target: Target, token: Option<Token>, trust: &Trust) -> Result<Client> {
         let runtime = Builder::new_current_thread().enable_all().build().context("cannot start the client")?;
-        Ok(Client { runtime: Some(runtime), connector: Connector::new(target, ca)?, token, open: None })
+        Ok(Client { runtime: Some(runtime), connector: Connector::new(target, trust)?, token, open: None })
     }
 
     /// Sends JSON to a path of the API. An error says that there was no answer; any status is one.
-    pub fn post(&mut self, path: &str, json: String) -> Result<Answer> {
+    pub fn post(&mut self, segments: &[&str], json: String) -> Result<Answer> {
+        self.send(&Call::new(Method::POST, segments).json(json))
+    }
+
+    /// Sends a call. An error says that there was no answer, a [`Broken`] one that nobody knows what became of it; any
+    /// status is an answer.
+    pub fn send(&mut self, call: &Call) -> Result<Answer> {
+        self.send_watched(call, |_| ())
+    }
+
+    /// The same, and tells how long it has been waited, several times a second.
+    pub fn send_watched(&mut self, call: &Call, mut watch: impl FnMut(Duration)) -> Result<Answer> {
         let Client { runtime, connector, token, open } = self;
         let runtime = runtime.as_ref().context("the client has ended")?;
-        let call = call(connector, token.as_ref(), open, path, json);
-        let answer = runtime.block_on(async { timeout(PATIENCE, call).await });
-        let answer = answer
-            .unwrap_or_else(|_| Err(anyhow!("{} did not answer within {} s", connector.target(), PATIENCE.as_secs())));
+        let exchange = talk(connector, token.as_ref(), open, call);
+        let answer = runtime.block_on(async {
+            let watched = async {
+                tokio::pin!(exchange);
+                let (mut ticks, mut waited) = (interval(TICK), Duration::ZERO);
+                ticks.tick().await; // the first one comes at once
+                loop {
+                    tokio::select! {
+                        answer = &mut exchange => return answer,
+                        _ = ticks.tick() => {
+                            waited += TICK;
+                            watch(waited);
+                        }
+                    }
+                }
+            };
+            timeout(call.patience, watched).await
+        });
+        let answer = answer.unwrap_or_else(|_| {
+            Err(anyhow!("{} did not answer within {} s", connector.target(), call.patience.as_secs()))
+        });
         if answer.is_err() {
             *open = None; // half an exchange is left on it
         }
@@ -80,31 +112,48 @@ impl Drop for Client {
     }
 }
 
-async fn call(
-    connector: &Connector,
-    token: Option<&Token>,
-    open: &mut Option<Sender>,
-    path: &str,
-    json: String,
-) -> Result<Answer> {
+/// The connection ended before the answer: the call may have been carried out or not.
+#[derive(Debug)]
+pub struct Broken(String);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+async fn talk(connector: &Connector, token: Option<&Token>, open: &mut Option<Sender>, call: &Call) -> Result<Answer> {
     let target = connector.target();
     let mut request = Request::builder()
-        .method(Method::POST)
-        .uri(format!("{}{path}", target.prefix()))
+        .method(&call.method)
+        .uri(format!("{}{}", target.prefix(), call.path))
         .header(HOST, target.authority())
-        .header(CONTENT_TYPE, "application/json")
-        .header(ACCEPT, "application/json, application/problem+json")
+        .header(ACCEPT, "application/json, application/problem+json, application/yaml;q=0.9")
         .header(USER_AGENT, concat!("tollgate/", env!("CARGO_PKG_VERSION")));
     if let Some(token) = token {
         request = request.header(AUTHORIZATION, token.header());
     }
-    let request = request.body(Full::new(Bytes::from(json))).context("the request cannot be sent")?;
+    for (name, value) in &call.headers {
+        request = request.header(name, value);
+    }
+    let mut bytes = Bytes::new();
+    if let Some(body) = &call.body {
+        request = request.header(CONTENT_TYPE, body.media);
+        bytes = body.bytes.clone();
+    }
+    let request = request.body(Full::new(bytes)).context("the request cannot be sent")?;
     let response = exchange(connector, open, request).await?;
     let (head, body) = response.into_parts();
-    let media = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
-        Ok(body) => Ok(Answer { from: target.to_string(), status: head.status, media, body: body.to_bytes().into() }),
-        Err(error) => bail!("the answer of {target} cannot be read: {error}"),
+    let header = |name: HeaderName| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (media, etag) = (header(CONTENT_TYPE).unwrap_or_default(), header(ETAG));
+    match Limited::new(body, call.answer_bytes_max).collect().await {
+        Ok(body) => Ok(Answer { from: target.to_string(), status: head.status, media, etag, body: body.to_bytes() }),
+        Err(error) => match error.is::<hyper::Error>() {
+            true => Err(Broken(format!("the answer of {target} cannot be read: {error}")).into()),
+            false => bail!("the answer of {target} cannot be read: {error}"),
+        },
     }
 }
 
@@ -131,6 +180,6 @@ async fn exchange(
 fn broken(target: &Target, error: &hyper::Error) -> anyhow::Error {
     match error.is_parse() && !target.is_tls() {
         true => anyhow!("{target} does not answer in HTTP; does it speak TLS? then write https://"),
-        false => anyhow!("{target} closed the connection without an answer: {error}"),
+        false => Broken(format!("{target} closed the connection without an answer: {error}")).into(),
     }
 }

@@ -1,6 +1,7 @@
 //! Where a server is: `http://HOST:PORT`, `https://HOST:PORT`, `unix:/path`.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -45,6 +46,16 @@ impl Target {
     /// Whether TLS is spoken there.
     pub fn is_tls(&self) -> bool {
         matches!(self.place, Place::Tcp { tls: true, .. })
+    }
+
+    /// Whether it is on this machine, and no name could lead elsewhere.
+    pub fn is_local(&self) -> bool {
+        match &self.place {
+            Place::Unix(_) => true,
+            Place::Tcp { host, .. } => {
+                host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+        }
     }
 
     /// What the `Host` field says.
@@ -116,6 +127,21 @@ mod tests {
         for (text, authority, prefix, tls) in cases {
             let target: Target = text.parse().expect(text);
             assert_eq!((target.authority().as_str(), target.prefix(), target.is_tls()), (authority, prefix, tls));
+        }
+    }
+
+    #[test]
+    fn knows_this_machine() {
+        for (text, local) in [
+            ("http://127.0.0.1:8090", true),
+            ("http://[::1]:8090", true),
+            ("https://localhost", true),
+            ("unix:/run/tollgate.sock", true),
+            ("http://localhost.example", false),
+            ("http://10.0.0.1:8090", false),
+            ("http://0.0.0.0:8090", false),
+        ] {
+            assert_eq!(text.parse::<Target>().unwrap().is_local(), local, "{text}");
         }
     }
 

@@ -133,7 +133,7 @@ fn by_server(server: &Server, question: &Question, out: &mut Output) -> Result<E
         bail!("say which request: --client-key user:42, or the JSON that callers send");
     }
     let request = question.request()?;
-    let answer = server.client()?.post("/v1/explain", request.to_json()?.to_string())?;
+    let answer = server.client()?.post(&["v1", "explain"], request.to_json()?.to_string())?;
     let explained = answer.object("decision")?;
     match question.json {
         true => out.line(&answer.text())?,

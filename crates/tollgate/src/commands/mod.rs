@@ -1,14 +1,22 @@
 //! One file per command: its flags, its help, what it does.
 
+pub mod audit;
 pub mod bench;
 pub mod check;
+pub mod clients;
 pub mod completions;
 pub mod config;
+pub mod db;
 pub mod explain;
 pub mod man;
+pub mod mode;
+pub mod overrides;
 pub mod rules;
 pub mod serve;
+pub mod status;
 pub mod store;
+pub mod tokens;
+pub mod violations;
 
 use anyhow::Result;
 use clap::CommandFactory;
@@ -25,6 +33,14 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Check(args)) => check::run(&args, out),
         Some(Command::Explain(args)) => explain::run(&args, out),
         Some(Command::Rules(command)) => rules::run(&command, out),
+        Some(Command::Overrides(command)) => overrides::run(&command, out),
+        Some(Command::Clients(command)) => clients::run(&command, out),
+        Some(Command::Violations(args)) => violations::run(&args, out),
+        Some(Command::Audit(args)) => audit::run(&args, out),
+        Some(Command::Tokens(command)) => tokens::run(&command, out),
+        Some(Command::Mode(args)) => mode::run(&args, out),
+        Some(Command::Status(args)) => status::run(&args, out),
+        Some(Command::Db(command)) => db::run(&command, out),
         Some(Command::Store(command)) => store::run(&command, out),
         Some(Command::Bench(args)) => bench::run(&args, out),
         Some(Command::Completions(args)) => completions::run(&args, out),

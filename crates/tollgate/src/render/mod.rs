@@ -1,18 +1,24 @@
 //! Values as people and programs read them. Text from files and arguments goes through [`visible`] on its way out.
 
+mod change;
 mod decision;
 mod explained;
+mod moment;
 mod palette;
 mod report;
+mod rule;
 mod span;
 mod table;
 
+pub use change::{Tally, changes_text, field_changes};
 pub use decision::{Shown, ruling_text};
 pub use explained::{effective_text, explained_text};
+pub use moment::moment;
 pub use palette::Palette;
 pub use report::{colour_report, problem_json};
+pub use rule::{key_words, limit_words, match_words, member, mode_words};
 pub use span::for_people;
-pub use table::Table;
+pub use table::{Table, cell};
 
 /// Text safe for a terminal: control and direction-changing characters are written as escapes.
 pub fn visible(text: &str) -> String {

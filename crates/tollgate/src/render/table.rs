@@ -29,6 +29,12 @@ impl Table {
     }
 }
 
+/// A cell that is not coloured.
+pub fn cell(text: String) -> (String, String) {
+    let painted = visible(&text);
+    (text, painted)
+}
+
 impl std::fmt::Display for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -27,7 +27,7 @@ pub(super) fn run(args: &Args, server: &Server, request: &OwnedRequest, out: &mu
             out.flush()?; // whoever reads along should not wait with us
             client.wait(Duration::from_nanos(every.nanos()));
         }
-        let answer = client.post("/v1/check", body.clone())?;
+        let answer = client.post(&["v1", "check"], body.clone())?;
         let shown = Shown::from(&answer.object("allowed")?);
         tally.count(shown.is_allowed());
         match (args.json, args.repeat) {

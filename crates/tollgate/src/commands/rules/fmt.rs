@@ -1,16 +1,15 @@
 //! `tollgate rules fmt FILE...`
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::input::{self, Source};
 use crate::output::Output;
 use crate::render::visible;
+use crate::replace::replace;
 use crate::{load, suite};
 
 /// Which files, and what to do with the result.
@@ -76,7 +75,7 @@ impl Args {
         let (source, text) = format(path)?;
         let changed = source.text != text;
         if self.write && changed {
-            replace(path, &text)?;
+            replace(path, text.as_bytes())?;
         }
         match self.json {
             true => list.push(self.entry(&source, &text)),
@@ -118,25 +117,4 @@ fn format(path: &Path) -> Result<(Source, String)> {
     let result = Source { name: source.name.clone(), text };
     load::from_source(&result)?;
     Ok((source, result.text))
-}
-
-/// Replaces a file in one step: whoever reads it sees the old text or the new one. A link stays a link.
-fn replace(path: &Path, text: &str) -> Result<()> {
-    let name = path.display();
-    let target = fs::canonicalize(path).with_context(|| format!("cannot find {name}"))?;
-    let mut beside = target.clone().into_os_string();
-    beside.push(format!(".tollgate-{}", std::process::id()));
-    let beside = PathBuf::from(beside);
-    let written = write_new(&beside, &target, text).and_then(|()| fs::rename(&beside, &target));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside); // the error below is the one to report
-    }
-    written.with_context(|| format!("cannot write {name}"))
-}
-
-fn write_new(beside: &Path, target: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(beside)?;
-    file.set_permissions(fs::metadata(target)?.permissions())?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
 }

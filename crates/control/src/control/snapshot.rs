@@ -1,0 +1,207 @@
+//! The tables as they are at one point in time, for whoever copies them into memory.
+//!
+//! Rows are handed over one by one: there may be a million clients. A row that makes no sense is handed over as
+//! [`Quarantined`], and the next one follows.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::clients::namespaces;
+use super::listing::find;
+use super::{Control, Mode, State};
+use crate::db::{Row, Sql, Tx, sql};
+use crate::document::{self, fault};
+use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleRecord, RuleRow, Stored};
+use crate::{Error, Fault, Kind, Result};
+
+/// Most rows of the audit that are looked through to learn what changed: reading everything anew is then quicker.
+const ROWS_MAX: i64 = 50_000;
+
+/// The tables at one point in time.
+pub struct Snapshot {
+    pub(crate) tx: Tx,
+}
+
+/// A row that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantined {
+    /// What kind of row.
+    pub kind: Kind,
+    /// Whose.
+    pub namespace: String,
+    /// Which.
+    pub id: String,
+    /// Everything that is wrong with it.
+    pub reasons: Vec<Fault>,
+}
+
+/// What changed since a generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Touched {
+    /// Where the tables stand.
+    pub state: State,
+    /// Anything may have changed: somebody said so, or the audit does not say what did.
+    pub everything: bool,
+    /// Namespaces whose rules or settings changed.
+    pub namespaces: BTreeSet<String>,
+    /// Namespaces and keys of clients of whom something else is known now, or who have other overrides.
+    pub clients: BTreeSet<(String, String)>,
+    /// Tokens were made or revoked.
+    pub tokens: bool,
+}
+
+impl Control {
+    /// The tables as they are now, however long it takes to read them.
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        Ok(Snapshot { tx: self.pool().read_long().await? })
+    }
+
+    /// What changed since a generation.
+    pub async fn changes_since(&self, generation: i64) -> Result<Touched> {
+        self.snapshot().await?.touched(generation).await
+    }
+}
+
+impl Snapshot {
+    /// Generation and mode.
+    pub async fn state(&mut self) -> Result<State> {
+        read_state(&mut self.tx).await
+    }
+
+    /// What changed since a generation.
+    pub async fn touched(&mut self, generation: i64) -> Result<Touched> {
+        let state = self.state().await?;
+        let mut touched =
+            Touched { state, everything: false, namespaces: BTreeSet::new(), clients: BTreeSet::new(), tokens: false };
+        // A generation from the future: the database is one that was restored.
+        if generation > state.generation || !self.reaches_back(generation, state).await? {
+            touched.everything = true;
+            return Ok(touched);
+        }
+        let rows = sql!(
+            "SELECT kind, namespace, id, CASE kind WHEN 'override' THEN before END, \
+             CASE kind WHEN 'override' THEN after END FROM audit WHERE generation > $1 LIMIT $2",
+            generation,
+            ROWS_MAX + 1
+        );
+        let mut count = 0;
+        let note = |row: Row| {
+            count += 1;
+            touched.note(&row)
+        };
+        self.tx.each(rows, note).await?;
+        touched.everything |= count > ROWS_MAX;
+        Ok(touched)
+    }
+
+    /// Whether every generation since is told of.
+    async fn reaches_back(&mut self, generation: i64, state: State) -> Result<bool> {
+        let count = sql!("SELECT COUNT(*) FROM generations WHERE generation > $1", generation);
+        let told: i64 = self.tx.one(count).await?.map_or(Ok(0), |row| row.get(0))?;
+        Ok(told == state.generation - generation)
+    }
+
+    /// Every namespace that has rules, overrides, clients or settings, with its settings.
+    pub async fn namespaces(&mut self) -> Result<Vec<(String, NamespaceDraft)>> {
+        namespaces(&mut self.tx).await
+    }
+
+    /// The rules of a namespace, or of all. Those that make no sense are [`Quarantined`], the disabled ones among them.
+    pub async fn rules(
+        &mut self,
+        namespace: Option<&str>,
+        mut take: impl FnMut(Result<RuleRecord, Quarantined>),
+    ) -> Result<()> {
+        let settings = self.namespaces().await?;
+        let settings = |namespace: &str| settings.iter().find(|(name, _)| name == namespace).map(|(_, draft)| draft);
+        let judge = |row: RuleRow| {
+            let record = row.record();
+            record.spec(settings(&record.namespace).unwrap_or(&NamespaceDraft::default())).map(|_| record)
+        };
+        self.each(namespace, judge, &mut take).await
+    }
+
+    /// Everything that is known of clients.
+    pub async fn clients(&mut self, mut take: impl FnMut(Result<ClientRecord, Quarantined>)) -> Result<()> {
+        let judge = |record: ClientRecord| document::client(&record.client_key, &record.draft).map(|_| record);
+        self.each(None, judge, &mut take).await
+    }
+
+    /// All overrides, also those that are over.
+    pub async fn overrides(&mut self, mut take: impl FnMut(Result<OverrideRecord, Quarantined>)) -> Result<()> {
+        let judge = |record: OverrideRecord| document::overriding(&record.draft).map(|_| record);
+        self.each(None, judge, &mut take).await
+    }
+
+    /// What is known of one client, and its overrides. What makes no sense is left out.
+    pub async fn known(
+        &mut self,
+        namespace: &str,
+        client_key: &str,
+    ) -> Result<(Option<ClientRecord>, Vec<OverrideRecord>)> {
+        let client = match find::<ClientRecord>(&mut self.tx, namespace, client_key).await {
+            Err(Error::Unexpected(_)) => None,
+            other => other?.filter(|record| document::client(client_key, &record.draft).is_ok()),
+        };
+        let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
+        sql.and(" WHERE client_key = ? AND namespace = ? ORDER BY override_id", [client_key.into(), namespace.into()]);
+        let overrides = self.tx.all(sql).await?;
+        let overrides = overrides.iter().filter_map(|row| OverrideRecord::read(row).ok());
+        Ok((client, overrides.filter(|record| document::overriding(&record.draft).is_ok()).collect()))
+    }
+
+    async fn each<R: Stored, T>(
+        &mut self,
+        namespace: Option<&str>,
+        judge: impl Fn(R) -> Result<T, Vec<Fault>>,
+        take: &mut impl FnMut(Result<T, Quarantined>),
+    ) -> Result<()> {
+        let mut sql = Sql::new(R::TABLE.select, vec![]);
+        sql.and_if(" WHERE namespace = ?", namespace);
+        sql.and(" ORDER BY ", []);
+        sql.and(R::TABLE.key, []);
+        let hand_over = |row: Row| {
+            let (namespace, id): (String, String) = (row.get(0)?, row.get(1)?);
+            let unreadable =
+                |error: Error| vec![fault("", "bad-row", &error.to_string(), "write it anew, or delete it")];
+            let judged = R::read(&row).map_err(unreadable).and_then(&judge);
+            take(judged.map_err(|reasons| Quarantined { kind: R::KIND, namespace, id, reasons }));
+            Ok(())
+        };
+        self.tx.each(sql, hand_over).await
+    }
+}
+
+impl Touched {
+    fn note(&mut self, row: &Row) -> Result<()> {
+        let (namespace, id): (String, String) = (row.get(1)?, row.get(2)?);
+        match Kind::named(&row.get::<String>(0)?) {
+            Some(Kind::Rule | Kind::Namespace) => drop(self.namespaces.insert(namespace)),
+            Some(Kind::Client) => drop(self.clients.insert((namespace, id))),
+            Some(Kind::Override) => {
+                for record in [row.get::<Option<String>>(3)?, row.get::<Option<String>>(4)?].into_iter().flatten() {
+                    let record: Value = serde_json::from_str(&record).unwrap_or_default();
+                    match record.get("client_key").and_then(Value::as_str) {
+                        Some(client_key) => drop(self.clients.insert((namespace.clone(), client_key.to_owned()))),
+                        None => self.everything = true,
+                    }
+                }
+            }
+            Some(Kind::Token) => self.tokens = true,
+            // In the state already.
+            Some(Kind::Mode) => {}
+            // Of a newer version.
+            Some(Kind::Everything) | None => self.everything = true,
+        }
+        Ok(())
+    }
+}
+
+async fn read_state(tx: &mut Tx) -> Result<State> {
+    let Some(row) = tx.one(sql!("SELECT generation, mode, mode_since FROM tollgate_state")).await? else {
+        return Err(Error::Schema("tollgate_state has lost its row; restore the database".to_owned()));
+    };
+    let mode: String = row.get(1)?;
+    Ok(State { generation: row.get(0)?, mode: Mode::named(&mode).unwrap_or_default(), mode_since: row.get(2)? })
+}

@@ -1,0 +1,165 @@
+//! The last word of a database that is elsewhere, kept on this node's disk.
+//!
+//! A copy is a SQLite file with the same tables, so that whatever reads the database reads the copy. It is a follower like
+//! any other: it asks what changed since the generation it has, and takes over just that, in one transaction.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::sleep;
+use tollgate_core::Secret;
+use tracing::{debug, warn};
+
+use super::Loaded;
+use super::table::{CLIENTS, NAMESPACES, OVERRIDES, RULES, TOKENS, Table};
+use crate::control::{Snapshot, Touched};
+use crate::db::{Tx, sql};
+use crate::{Control, Place, Result};
+
+/// Changes that come one after the other are copied together: so often at most.
+const BREATH: Duration = Duration::from_millis(500);
+/// How long to wait after a copy that failed.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// Keeps a copy for as long as it lives.
+#[derive(Debug)]
+pub struct Copy {
+    to: Control,
+    trigger: Arc<Notify>,
+    task: AbortHandle,
+}
+
+impl Copy {
+    /// A copy of a database in this file, made if it is not there. Needs a runtime.
+    pub async fn open(file: &Path, from: Control) -> Result<Copy> {
+        let to = Control::new(&Place::Sqlite(file.to_owned()))?;
+        to.migrate().await?;
+        let trigger = Arc::new(Notify::new());
+        let task = tokio::spawn(follow(from, to.clone(), trigger.clone())).abort_handle();
+        Ok(Copy { to, trigger, task })
+    }
+
+    /// There is something new. Never waits.
+    pub(super) fn catch_up(&self) {
+        self.trigger.notify_one();
+    }
+
+    /// What was copied last; `None` if nothing ever was.
+    pub(super) async fn read(&self, secret: Secret) -> Option<Loaded> {
+        let kept = Loaded::whole(&self.to, secret).await;
+        kept.ok().filter(|loaded| loaded.state.generation > 0)
+    }
+
+    /// The generation of what is kept.
+    pub async fn generation(&self) -> Result<i64> {
+        Ok(self.to.state().await?.generation)
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn follow(from: Control, to: Control, trigger: Arc<Notify>) {
+    loop {
+        trigger.notified().await;
+        match catch_up(&from, &to).await {
+            Ok(()) => sleep(BREATH).await,
+            Err(why) => {
+                warn!(%why, "cannot copy what the database says to this node's disk; trying again");
+                sleep(PAUSE).await;
+                trigger.notify_one();
+            }
+        }
+    }
+}
+
+async fn catch_up(from: &Control, to: &Control) -> Result<()> {
+    let has = to.state().await?;
+    let mut snapshot = from.snapshot().await?;
+    let touched = snapshot.touched(has.generation).await?;
+    if touched.state == has {
+        return Ok(());
+    }
+    // What only a step cannot do, such as two rules that trade their names, a whole copy can.
+    if !touched.everything && has.generation > 0 && write(to, &mut snapshot, &touched, Extent::Step).await.is_ok() {
+        return Ok(());
+    }
+    write(to, &mut snapshot, &touched, Extent::Whole).await
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Step,
+    Whole,
+}
+
+async fn write(to: &Control, snapshot: &mut Snapshot, touched: &Touched, extent: Extent) -> Result<()> {
+    let mut tx = to.pool().write_long().await?;
+    match extent {
+        Extent::Whole => whole(&mut snapshot.tx, &mut tx).await?,
+        Extent::Step => step(&mut snapshot.tx, &mut tx, touched).await?,
+    }
+    let state = touched.state;
+    let set = "UPDATE tollgate_state SET generation = $1, mode = $2, mode_since = $3";
+    tx.run(sql!(set, state.generation, state.mode.name(), state.mode_since)).await?;
+    tx.commit().await?;
+    debug!(generation = state.generation, ?extent, "copied");
+    Ok(())
+}
+
+async fn whole(from: &mut Tx, to: &mut Tx) -> Result<()> {
+    for table in [&OVERRIDES, &RULES, &CLIENTS, &NAMESPACES, &TOKENS] {
+        to.run(table.empty()).await?;
+    }
+    for table in [&NAMESPACES, &RULES, &CLIENTS, &OVERRIDES, &TOKENS] {
+        let mut after = None;
+        while let Some(rows) = table.page(from, after.as_deref()).await? {
+            for row in &rows {
+                to.run(table.insert(row)).await?;
+            }
+            after = rows.last().map(|row| table.key(row));
+        }
+    }
+    Ok(())
+}
+
+async fn step(from: &mut Tx, to: &mut Tx, touched: &Touched) -> Result<()> {
+    for namespace in &touched.namespaces {
+        let of = [namespace.as_str()];
+        replace(&NAMESPACES, from, to, &of).await?;
+        // Not deleted and made anew: what hangs on a rule would go with it.
+        let rows = RULES.of(from, &of).await?;
+        let gone: Vec<_> = RULES.of(to, &of).await?.iter().map(|row| RULES.key(row)).collect();
+        let kept: Vec<_> = rows.iter().map(|row| RULES.key(row)).collect();
+        for key in gone.into_iter().filter(|key| !kept.contains(key)) {
+            to.run(RULES.delete(key)).await?;
+        }
+        for row in &rows {
+            to.run(RULES.upsert(row)).await?;
+        }
+    }
+    for (namespace, client_key) in &touched.clients {
+        for table in [&CLIENTS, &OVERRIDES] {
+            replace(table, from, to, &[namespace, client_key]).await?;
+        }
+    }
+    if touched.tokens {
+        replace(&TOKENS, from, to, &[]).await?;
+    }
+    Ok(())
+}
+
+/// Takes over the rows that are about something.
+async fn replace(table: &Table, from: &mut Tx, to: &mut Tx, of: &[&str]) -> Result<()> {
+    to.run(table.delete_of(of)).await?;
+    for row in table.of(from, of).await? {
+        to.run(table.insert(&row)).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! The task that keeps a node up to date with its database.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant as Tick, sleep, timeout_at};
+use tollgate_core::{Clock, Secret};
+use tracing::{error, info, warn};
+
+use super::load::Extent;
+use super::state::{FeedState, Origin};
+use super::{Copy, Loaded};
+use crate::{Control, Error, Kind, Result};
+
+/// Puts what was read into force. Called off the runtime, where taking long holds nobody up.
+pub type Adopt = Arc<dyn Fn(Arc<Loaded>) + Send + Sync>;
+
+/// What following takes.
+pub struct Following {
+    /// The database.
+    pub control: Control,
+    /// The copy on disk; none if the database is on this disk itself.
+    pub copy: Option<Copy>,
+    /// The key of the digests that clients are found by: the engine's.
+    pub secret: Secret,
+    /// How often to look, though nobody told of anything.
+    pub poll: Duration,
+    /// Tells how fresh things are.
+    pub clock: Arc<dyn Clock>,
+    /// What becomes of what was read.
+    pub adopt: Adopt,
+}
+
+/// How long the first look may take before the copy is taken instead.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
+/// How long to wait after a look that failed, at first and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// Changes that come one after the other are read together: so many looks in a second are enough.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// Follows a database for as long as it lives.
+pub struct Feed {
+    trigger: Arc<Notify>,
+    state: watch::Receiver<FeedState>,
+    task: AbortHandle,
+}
+
+impl Feed {
+    /// Reads what there is, from the database or else from the copy, and goes on following. An error if neither can be
+    /// read: a node that does not know its rules must not start as if it had none.
+    pub async fn start(following: Following) -> Result<Feed> {
+        let (sender, state) = watch::channel(FeedState::default());
+        let mut follower = Follower { following, state: sender, loaded: None };
+        follower.first_look().await?;
+        let trigger = Arc::new(Notify::new());
+        let task = tokio::spawn(follower.run(trigger.clone())).abort_handle();
+        Ok(Feed { trigger, state, task })
+    }
+
+    /// Looks at once. Never waits.
+    pub fn trigger(&self) {
+        self.trigger.notify_one();
+    }
+
+    /// The same, for somebody who keeps it.
+    pub fn bell(&self) -> Arc<Notify> {
+        self.trigger.clone()
+    }
+
+    /// How things stand, to look at or to wait on.
+    pub fn state(&self) -> watch::Receiver<FeedState> {
+        self.state.clone()
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed").field("state", &*self.state.borrow()).finish_non_exhaustive()
+    }
+}
+
+struct Follower {
+    following: Following,
+    state: watch::Sender<FeedState>,
+    loaded: Option<Arc<Loaded>>,
+}
+
+impl Follower {
+    async fn first_look(&mut self) -> Result<()> {
+        let Following { control, secret, copy, .. } = &self.following;
+        let whole = Loaded::whole(control, *secret);
+        let read = timeout_at(Tick::now() + FIRST_LOOK, whole).await;
+        let why = match read.unwrap_or_else(|_| Err(Error::Away("it took too long".to_owned()))) {
+            Ok(loaded) => {
+                self.adopt(loaded, Origin::Database, Extent::Whole).await;
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        let kept = match copy {
+            Some(copy) => copy.read(*secret).await,
+            None => None,
+        };
+        let Some(loaded) = kept else { return Err(why) };
+        warn!(generation = loaded.state.generation, %why, "cannot read the database: started with the copy of what it said last");
+        self.adopt(loaded, Origin::Copy, Extent::Whole).await;
+        self.state.send_modify(|state| (state.away, state.failures) = (Some(why.to_string()), 1));
+        Ok(())
+    }
+
+    async fn run(mut self, trigger: Arc<Notify>) {
+        let mut listener = self.following.control.listener();
+        let mut pause = PAUSE.0;
+        loop {
+            let wait = if self.state.borrow().away.is_some() { pause } else { self.following.poll };
+            tokio::select! {
+                () = sleep(wait) => {}
+                () = listener.heard() => {}
+                () = trigger.notified() => {}
+            }
+            pause = match self.look().await {
+                Ok(()) => PAUSE.0,
+                Err(why) => {
+                    self.lose(&why);
+                    (pause * 2).min(PAUSE.1)
+                }
+            };
+            sleep(BREATH).await;
+        }
+    }
+
+    /// Reads what changed, if anything did.
+    async fn look(&mut self) -> Result<()> {
+        let Following { control, secret, .. } = &self.following;
+        let next = match &self.loaded {
+            Some(loaded) => loaded.next(control, *secret).await?,
+            None => Some((Loaded::whole(control, *secret).await?, Extent::Whole)),
+        };
+        if self.state.borrow().away.is_some() {
+            info!("the database answers again");
+        }
+        match next {
+            Some((loaded, extent)) => self.adopt(loaded, Origin::Database, extent).await,
+            None => self.fresh(),
+        }
+        Ok(())
+    }
+
+    async fn adopt(&mut self, loaded: Loaded, origin: Origin, extent: Extent) {
+        let loaded = Arc::new(loaded);
+        let (adopt, adopted) = (self.following.adopt.clone(), loaded.clone());
+        let put = tokio::task::spawn_blocking(move || adopt(adopted)).await;
+        if put.is_err() {
+            error!(
+                generation = loaded.state.generation,
+                "putting rules into force panicked; this is a bug in Tollgate"
+            );
+        }
+        self.tell_of_quarantine(&loaded);
+        let (generation, quarantined) = (loaded.state.generation, loaded.quarantined.clone());
+        self.state.send_modify(|state| {
+            (state.origin, state.generation, state.quarantined) = (origin, generation, quarantined);
+            state.refreshes += 1;
+            state.whole += u64::from(extent == Extent::Whole);
+        });
+        self.loaded = Some(loaded);
+        if origin == Origin::Database {
+            self.fresh();
+            if let Some(copy) = &self.following.copy {
+                copy.catch_up();
+            }
+        }
+    }
+
+    fn fresh(&self) {
+        let now = self.following.clock.now().into();
+        self.state
+            .send_modify(|state| (state.fresh_at, state.away, state.origin) = (Some(now), None, Origin::Database));
+    }
+
+    /// Said once; those in force stay.
+    fn lose(&self, why: &Error) {
+        let text = why.to_string();
+        if self.state.borrow().away.as_ref() != Some(&text) {
+            error!(why = %text, "cannot read the database: what it said last stays in force");
+        }
+        self.state.send_modify(|state| {
+            state.failures += 1;
+            state.away = Some(text);
+        });
+    }
+
+    /// Rows that were not in quarantine before, each with its first reason. Never what they hold.
+    fn tell_of_quarantine(&self, loaded: &Loaded) {
+        let before = self.state.borrow().quarantined.clone();
+        for bad in loaded.quarantined.iter().filter(|bad| !before.contains(bad)).take(SAID_MAX) {
+            let why = bad.reasons.first().map_or("", |reason| reason.message.as_str());
+            // The id of a client is its key, which logs do not tell.
+            let id = if bad.kind == Kind::Client { "" } else { &bad.id };
+            let (kind, namespace) = (bad.kind.name(), &bad.namespace);
+            error!(kind, namespace, id, why, "a row cannot be used and is left out");
+        }
+    }
+}
+
+/// Rows in quarantine that are logged at once; the API tells all of them.
+const SAID_MAX: usize = 10;

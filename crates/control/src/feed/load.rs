@@ -1,0 +1,246 @@
+//! From tables to what an engine can be built with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tollgate_core::Secret;
+use tollgate_rules::{
+    ClientSpec, Directory, DirectoryBuilder, EscapedSlash, Known, OverrideSpec, Place, Problem, RuleFile, RuleSpec,
+    check,
+};
+
+use crate::control::{Quarantined, Snapshot, Touched};
+use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleRecord, TokenRecord};
+use crate::{Control, Fault, Kind, Result, State};
+
+/// What the database says, at one generation. Cheap to clone: what did not change is shared with the one before.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Generation and mode.
+    pub state: State,
+    /// What it says of each namespace.
+    pub namespaces: BTreeMap<String, LoadedNamespace>,
+    /// Who may use the admin API.
+    pub tokens: Arc<Vec<TokenRecord>>,
+    /// Rows that cannot be used, and why; the rest is.
+    pub quarantined: Vec<Quarantined>,
+}
+
+/// What the database says of one namespace.
+#[derive(Clone, Debug)]
+pub struct LoadedNamespace {
+    /// Its rules that are enabled, and its settings. Clients and overrides are in the directory.
+    pub file: Arc<RuleFile>,
+    /// What is known of clients, and what is different for them.
+    pub directory: Directory,
+}
+
+/// How many clients may be read one by one; beyond that, reading all of them is quicker.
+const ONE_BY_ONE: usize = 10_000;
+/// When a delta is folded into its base: copying it, at every change, begins to be felt.
+const DELTA_MAX: usize = 10_000;
+
+impl Loaded {
+    /// Reads everything.
+    pub(super) async fn whole(control: &Control, secret: Secret) -> Result<Loaded> {
+        Loaded::all(&mut control.snapshot().await?, secret).await
+    }
+
+    /// Reads what changed since; `None` if nothing did.
+    pub(super) async fn next(&self, control: &Control, secret: Secret) -> Result<Option<(Loaded, Extent)>> {
+        let mut snapshot = control.snapshot().await?;
+        let touched = snapshot.touched(self.state.generation).await?;
+        if touched.state == self.state {
+            return Ok(None);
+        }
+        let stepped = match touched.everything || touched.clients.len() > ONE_BY_ONE {
+            true => None,
+            false => self.step(&mut snapshot, secret, &touched).await?,
+        };
+        Ok(Some(match stepped {
+            Some(loaded) => (loaded, Extent::Step),
+            None => (Loaded::all(&mut snapshot, secret).await?, Extent::Whole),
+        }))
+    }
+
+    async fn all(snapshot: &mut Snapshot, secret: Secret) -> Result<Loaded> {
+        let state = snapshot.state().await?;
+        let mut quarantined = Vec::new();
+        let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
+        for (namespace, settings) in snapshot.namespaces().await? {
+            drafts.insert(namespace, Draft::new(settings, secret));
+        }
+        let draft = |drafts: &mut BTreeMap<String, Draft>, namespace: &str, put: &mut dyn FnMut(&mut Draft)| {
+            if !drafts.contains_key(namespace) {
+                drafts.insert(namespace.to_owned(), Draft::new(NamespaceDraft::default(), secret));
+            }
+            drafts.get_mut(namespace).into_iter().for_each(put);
+        };
+        let put_rule = |row: Row<RuleRecord>| match row {
+            Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.rule(&record, &mut quarantined)),
+            Err(bad) => quarantined.push(bad),
+        };
+        snapshot.rules(None, put_rule).await?;
+        let put_client = |row: Row<ClientRecord>| match row {
+            Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.clients.client(&client(&record))),
+            Err(bad) => quarantined.push(bad),
+        };
+        snapshot.clients(put_client).await?;
+        let put_override = |row: Row<OverrideRecord>| match row {
+            Ok(record) => {
+                let spec = overriding(&record);
+                draft(&mut drafts, &record.namespace, &mut |draft| draft.clients.override_of(&spec));
+            }
+            Err(bad) => quarantined.push(bad),
+        };
+        snapshot.overrides(put_override).await?;
+        let tokens = Arc::new(snapshot.tokens().await?);
+        let mut namespaces = BTreeMap::new();
+        for (name, draft) in drafts {
+            let (file, directory) = draft.finish(&name, &mut quarantined);
+            namespaces.insert(name, LoadedNamespace { file, directory });
+        }
+        Ok(Loaded { state, namespaces, tokens, quarantined })
+    }
+
+    /// The same one step further; `None` if it is a leap.
+    async fn step(&self, snapshot: &mut Snapshot, secret: Secret, touched: &Touched) -> Result<Option<Loaded>> {
+        let mut next = Loaded { state: touched.state, ..self.clone() };
+        let settings: BTreeMap<String, NamespaceDraft> = snapshot.namespaces().await?.into_iter().collect();
+        let settings = |namespace: &str| settings.get(namespace).cloned().unwrap_or_default();
+        for namespace in &touched.namespaces {
+            let settings = settings(namespace);
+            let before = next.namespaces.remove(namespace);
+            if before.as_ref().is_some_and(|before| before.file.ipv6_prefix != settings.ipv6_prefix) {
+                return Ok(None); // identities are hashed with it: all of them change
+            }
+            let mut draft = Draft::new(settings, secret);
+            next.quarantined.retain(|bad| bad.kind != Kind::Rule || bad.namespace != *namespace);
+            let put_rule = |row: Row<RuleRecord>| match row {
+                Ok(record) => draft.rule(&record, &mut next.quarantined),
+                Err(bad) => next.quarantined.push(bad),
+            };
+            snapshot.rules(Some(namespace), put_rule).await?;
+            let (file, empty) = draft.finish(namespace, &mut next.quarantined);
+            let directory = before.map_or(empty, |before| before.directory);
+            next.namespaces.insert(namespace.clone(), LoadedNamespace { file, directory });
+        }
+        let mut changed: BTreeMap<&str, Vec<Known>> = BTreeMap::new();
+        for (namespace, client_key) in &touched.clients {
+            if is_network(client_key) {
+                return Ok(None); // others may name the same network, and are told together
+            }
+            let (record, overrides) = snapshot.known(namespace, client_key).await?;
+            changed.entry(namespace).or_default().push(Known {
+                client_key: client_key.clone(),
+                client: record.as_ref().map(client),
+                overrides: overrides.iter().map(overriding).collect(),
+            });
+        }
+        for (namespace, known) in changed {
+            let entry = next.namespaces.entry(namespace.to_owned()).or_insert_with(|| {
+                let (file, directory) = Draft::new(settings(namespace), secret).finish(namespace, &mut Vec::new());
+                LoadedNamespace { file, directory }
+            });
+            entry.directory = entry.directory.with(&known);
+        }
+        for namespace in next.namespaces.values_mut().filter(|namespace| namespace.directory.delta_len() > DELTA_MAX) {
+            namespace.directory = namespace.directory.compact();
+        }
+        if touched.tokens {
+            next.tokens = Arc::new(snapshot.tokens().await?);
+        }
+        Ok(Some(next))
+    }
+}
+
+/// How much was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    Step,
+    Whole,
+}
+
+type Row<T> = std::result::Result<T, Quarantined>;
+
+/// A namespace that is being read.
+struct Draft {
+    settings: NamespaceDraft,
+    rules: Vec<RuleSpec>,
+    clients: DirectoryBuilder,
+}
+
+impl Draft {
+    fn new(settings: NamespaceDraft, secret: Secret) -> Draft {
+        let clients = Directory::builder(secret, settings.ipv6_prefix);
+        Draft { settings, rules: Vec::new(), clients }
+    }
+
+    fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
+        match record.spec(&self.settings) {
+            _ if !record.draft.enabled => {}
+            Ok(spec) => self.rules.push(spec),
+            Err(reasons) => {
+                let (namespace, id) = (record.namespace.clone(), record.rule_id.clone());
+                quarantined.push(Quarantined { kind: Kind::Rule, namespace, id, reasons });
+            }
+        }
+    }
+
+    /// Rules that each are right, and are not together, are taken out one by one until the rest is: somebody wrote them
+    /// past the API, which refuses such sets.
+    fn finish(self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> (Arc<RuleFile>, Directory) {
+        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all } = self.settings;
+        let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
+        let namespace = namespace.to_owned();
+        let settings = RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, ..RuleFile::default() };
+        let mut file = RuleFile { rules: self.rules, ..settings };
+        while let Some((place, problem)) = first_problem(&file) {
+            let spec = file.rules.remove(place);
+            let help = problem.help.clone();
+            let reason = Fault { field: String::new(), code: problem.code.to_owned(), message: problem.message, help };
+            let id = spec.name.unwrap_or_default();
+            quarantined.push(Quarantined {
+                kind: Kind::Rule,
+                namespace: file.namespace.clone(),
+                id,
+                reasons: vec![reason],
+            });
+        }
+        (Arc::new(file), self.clients.finish())
+    }
+}
+
+/// A rule that does not go with the others, and why.
+fn first_problem(file: &RuleFile) -> Option<(usize, Problem)> {
+    check::across(file).into_iter().find_map(|problem| {
+        let place = problem.field.strip_prefix("rules[")?.split(']').next()?.parse().ok()?;
+        (place < file.rules.len()).then_some((place, problem))
+    })
+}
+
+/// True for an address of IPv6, of which only the network tells clients apart.
+fn is_network(client_key: &str) -> bool {
+    client_key.strip_prefix("ip:").is_some_and(|address| address.contains(':'))
+}
+
+fn client(record: &ClientRecord) -> ClientSpec {
+    let attributes = record.draft.attributes.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let (tier, org) = (record.draft.tier.clone(), record.draft.organisation.clone());
+    ClientSpec { client_key: record.client_key.clone(), at: Place::default(), tier, org, attributes }
+}
+
+fn overriding(record: &OverrideRecord) -> OverrideSpec {
+    let draft = &record.draft;
+    OverrideSpec {
+        client_key: draft.client_key.clone(),
+        at: Place::default(),
+        rule: draft.rule_id.clone(),
+        requests: draft.max_requests.and_then(|most| u64::try_from(most).ok()),
+        burst: u64::try_from(draft.burst_size).ok().filter(|burst| *burst > 0),
+        unlimited: draft.unlimited,
+        valid_from_ns: draft.valid_from.map(|from| from.time().nanos()),
+        valid_until_ns: Some(draft.valid_until.time().nanos()),
+        reason: None,
+    }
+}

@@ -1,0 +1,264 @@
+//! Tables as rows of values, for whoever copies them and does not care what they mean.
+
+use crate::Result;
+use crate::db::{Json, Row, Sql, Tx, Value};
+
+/// Rows at a time.
+const PAGE: i64 = 1000;
+
+/// A table, column by column.
+#[derive(Debug)]
+pub(super) struct Table {
+    name: &'static str,
+    columns: &'static [(&'static str, Type)],
+    /// How many of the first columns are its key.
+    key: usize,
+    /// The columns that say what a row is about.
+    about: &'static [&'static str],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Type {
+    Int,
+    Text,
+    Bool,
+    Time,
+    Json,
+    Bytes,
+}
+
+use Type::{Bool, Bytes, Int, Json as Document, Text, Time};
+
+pub(super) static NAMESPACES: Table = Table {
+    name: "rate_limit_namespaces",
+    columns: &[
+        ("namespace", Text),
+        ("ipv6_prefix", Int),
+        ("escaped_slash", Text),
+        ("allow_block_all", Bool),
+        ("version", Int),
+    ],
+    key: 1,
+    about: &["namespace"],
+};
+
+pub(super) static RULES: Table = Table {
+    name: "rate_limit_rules",
+    columns: &[
+        ("namespace", Text),
+        ("rule_id", Text),
+        ("name", Text),
+        ("client_key", Text),
+        ("endpoint", Text),
+        ("\"match\"", Document),
+        ("key_by", Text),
+        ("algorithm", Text),
+        ("max_requests", Int),
+        ("window_secs", Int),
+        ("window_ms", Int),
+        ("burst_size", Int),
+        ("cost", Document),
+        ("mode", Text),
+        ("consistency", Text),
+        ("on_fail", Text),
+        ("options", Document),
+        ("enabled", Bool),
+        ("created_at", Time),
+        ("updated_at", Time),
+        ("version", Int),
+    ],
+    key: 2,
+    about: &["namespace"],
+};
+
+pub(super) static OVERRIDES: Table = Table {
+    name: "rate_limit_overrides",
+    columns: &[
+        ("namespace", Text),
+        ("override_id", Text),
+        ("client_key", Text),
+        ("rule_id", Text),
+        ("max_requests", Int),
+        ("burst_size", Int),
+        ("unlimited", Bool),
+        ("valid_from", Time),
+        ("valid_until", Time),
+        ("reason", Text),
+        ("created_at", Time),
+        ("updated_at", Time),
+        ("version", Int),
+    ],
+    key: 2,
+    about: &["namespace", "client_key"],
+};
+
+pub(super) static CLIENTS: Table = Table {
+    name: "clients",
+    columns: &[
+        ("namespace", Text),
+        ("client_key", Text),
+        ("tier", Text),
+        ("organisation", Text),
+        ("attributes", Document),
+        ("created_at", Time),
+        ("updated_at", Time),
+        ("version", Int),
+    ],
+    key: 2,
+    about: &["namespace", "client_key"],
+};
+
+pub(super) static TOKENS: Table = Table {
+    name: "tokens",
+    columns: &[
+        ("token_id", Text),
+        ("name", Text),
+        ("role", Text),
+        ("namespaces", Document),
+        ("hash", Bytes),
+        ("created_at", Time),
+        ("created_by", Text),
+        ("expires_at", Time),
+        ("last_used_at", Time),
+        ("revoked_at", Time),
+    ],
+    key: 1,
+    about: &[],
+};
+
+impl Table {
+    /// The next rows after a key; `None` at the end.
+    pub(super) async fn page(&self, tx: &mut Tx, after: Option<&[Value]>) -> Result<Option<Vec<Vec<Value>>>> {
+        let mut select = self.select();
+        if let Some(after) = after {
+            select.and(" AND (", []);
+            list(&mut select, self.keys());
+            select.and(") > (", []);
+            marks(&mut select, after);
+            select.and(")", []);
+        }
+        select.and(" ORDER BY ", []);
+        list(&mut select, self.keys());
+        select.and(" LIMIT ?", [PAGE.into()]);
+        let rows = self.rows(tx, select).await?;
+        Ok(Some(rows).filter(|rows| !rows.is_empty()))
+    }
+
+    /// All rows about something.
+    pub(super) async fn of(&self, tx: &mut Tx, of: &[&str]) -> Result<Vec<Vec<Value>>> {
+        let mut select = self.select();
+        self.about(&mut select, of);
+        self.rows(tx, select).await
+    }
+
+    /// The key of a row.
+    pub(super) fn key(&self, row: &[Value]) -> Vec<Value> {
+        row.iter().take(self.key).cloned().collect()
+    }
+
+    pub(super) fn insert(&self, row: &[Value]) -> Sql {
+        let mut insert = Sql::new("INSERT INTO ", Vec::new());
+        insert.and(self.name, []);
+        insert.and(" (", []);
+        list(&mut insert, self.columns.iter().map(|(name, _)| *name));
+        insert.and(") VALUES (", []);
+        marks(&mut insert, row);
+        insert.and(")", []);
+        insert
+    }
+
+    pub(super) fn upsert(&self, row: &[Value]) -> Sql {
+        let mut upsert = self.insert(row);
+        upsert.and(" ON CONFLICT (", []);
+        list(&mut upsert, self.keys());
+        upsert.and(") DO UPDATE SET ", []);
+        for (number, (name, _)) in self.columns.iter().enumerate().skip(self.key) {
+            upsert.and(if number > self.key { ", " } else { "" }, []);
+            upsert.and(name, []);
+            upsert.and(" = excluded.", []);
+            upsert.and(name, []);
+        }
+        upsert
+    }
+
+    /// Deletes the row of a key.
+    pub(super) fn delete(&self, key: Vec<Value>) -> Sql {
+        let mut delete = self.empty();
+        delete.and(" WHERE (", []);
+        list(&mut delete, self.keys());
+        delete.and(") = (", []);
+        marks(&mut delete, &key);
+        delete.and(")", []);
+        delete
+    }
+
+    /// Deletes all rows about something.
+    pub(super) fn delete_of(&self, of: &[&str]) -> Sql {
+        let mut delete = self.empty();
+        delete.and(" WHERE TRUE", []);
+        self.about(&mut delete, of);
+        delete
+    }
+
+    /// Deletes everything.
+    pub(super) fn empty(&self) -> Sql {
+        let mut delete = Sql::new("DELETE FROM ", Vec::new());
+        delete.and(self.name, []);
+        delete
+    }
+
+    fn select(&self) -> Sql {
+        let mut select = Sql::new("SELECT ", Vec::new());
+        list(&mut select, self.columns.iter().map(|(name, _)| *name));
+        select.and(" FROM ", []);
+        select.and(self.name, []);
+        select.and(" WHERE TRUE", []);
+        select
+    }
+
+    fn about(&self, statement: &mut Sql, of: &[&str]) {
+        for (column, value) in self.about.iter().zip(of) {
+            statement.and(" AND ", []);
+            statement.and(column, []);
+            statement.and(" = ?", [(*value).into()]);
+        }
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.iter().take(self.key).map(|(name, _)| *name)
+    }
+
+    async fn rows(&self, tx: &mut Tx, select: Sql) -> Result<Vec<Vec<Value>>> {
+        tx.all(select).await?.iter().map(|row| self.values(row)).collect()
+    }
+
+    fn values(&self, row: &Row) -> Result<Vec<Value>> {
+        self.columns.iter().enumerate().map(|(place, (_, kind))| kind.read(row, place)).collect()
+    }
+}
+
+impl Type {
+    fn read(self, row: &Row, place: usize) -> Result<Value> {
+        Ok(match self {
+            Int => row.get::<Option<i64>>(place)?.into(),
+            Text => row.get::<Option<String>>(place)?.into(),
+            Bool => row.get::<Option<bool>>(place)?.into(),
+            Time => row.get::<Option<crate::Instant>>(place)?.into(),
+            Document => row.get::<Option<Json>>(place)?.map(|Json(json)| json).into(),
+            Bytes => row.get::<Option<Vec<u8>>>(place)?.as_deref().into(),
+        })
+    }
+}
+
+fn list(statement: &mut Sql, names: impl Iterator<Item = &'static str>) {
+    for (number, name) in names.enumerate() {
+        statement.and(if number > 0 { ", " } else { "" }, []);
+        statement.and(name, []);
+    }
+}
+
+fn marks(statement: &mut Sql, values: &[Value]) {
+    for (number, value) in values.iter().enumerate() {
+        statement.and(if number > 0 { ", ?" } else { "?" }, [value.clone()]);
+    }
+}

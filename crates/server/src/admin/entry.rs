@@ -1,0 +1,153 @@
+//! Everything that is asked of a call before its body is read: its name, its path, its token, its role, its namespace, the
+//! kind of its body. In an order in which nobody learns more than they may.
+
+use std::net::IpAddr;
+
+use tollgate_control::record::Role;
+use tracing::warn;
+
+use super::book::{Rejected, Who};
+use super::call::{Asked, idempotency_key, may_see, namespace, precondition};
+use super::endpoint::{Access, Body, Endpoint, Reach};
+use super::problem::Problem;
+use super::query::Query;
+use super::{Admin, browser, endpoints, route};
+use crate::api::Route;
+use crate::door::network;
+use crate::http::{Head, Peer};
+
+impl Admin {
+    /// Lets a call in, or says why not.
+    pub(super) fn enter(&self, peer: &Peer, head: &Head<'_>) -> Result<Asked, Problem> {
+        self.hosts.check(head)?;
+        let (endpoint, places) = route::find(endpoints::endpoints(), head.method, head.path)?;
+        if endpoint.writes() {
+            browser::check_origin(head)?;
+        }
+        let who = match endpoint.access {
+            Access::Open => None,
+            Access::Needs(role) => Some(self.authorize(peer, head, role)?),
+        };
+        check_media(endpoint, head)?;
+        let asked = Asked {
+            query: Query::read(endpoint, head.query)?,
+            if_match: precondition(head.if_match)?,
+            if_none_match: precondition(head.if_none_match)?,
+            idempotency_key: idempotency_key(head.idempotency_key)?,
+            endpoint,
+            places,
+            who,
+        };
+        check_namespace(&asked)?;
+        Ok(asked)
+    }
+
+    /// Health is for everybody; figures are for those the configuration says.
+    pub(super) fn may_look(&self, route: Route, peer: &Peer, head: &Head<'_>) -> Result<(), Problem> {
+        match (route, self.metrics) {
+            (Route::Metrics, Access::Needs(role)) => self.authorize(peer, head, role).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn authorize(&self, peer: &Peer, head: &Head<'_>, role: Role) -> Result<Who, Problem> {
+        let who = self.authenticate(peer, head)?;
+        match who.role >= role {
+            true => Ok(who),
+            false => Err(Problem::new(
+                403,
+                "role_too_weak",
+                format!("This needs a token of the role {}; yours is a {}'s.", role.name(), who.role.name()),
+            )),
+        }
+    }
+
+    /// Who presents a token. Where too many bad ones came from, the next is not even looked at.
+    fn authenticate(&self, peer: &Peer, head: &Head<'_>) -> Result<Who, Problem> {
+        if Query::holds_token(head.query) {
+            return Err(unauthorized(
+                "token_in_query",
+                "A token in a URL ends up in logs and histories: revoke this one, and send one as Authorization: Bearer TOKEN.",
+            ));
+        }
+        let Some(value) = head.authorization else {
+            return Err(unauthorized("no_token", "Send a token: Authorization: Bearer TOKEN."));
+        };
+        if let Some(wait) = self.failures.wait(peer.address) {
+            let seconds = wait.nanos().div_ceil(1_000_000_000).max(1);
+            return Err(Problem::new(429, "too_many_bad_tokens", "Too many bad tokens came from this address; wait.")
+                .with("Retry-After", seconds.to_string()));
+        }
+        let token = value.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
+        match self.book.find(token.map_or(&b""[..], |(_, token)| token.trim_ascii()), self.now()) {
+            Ok(who) => Ok(who),
+            Err(Rejected::Expired) => {
+                Err(unauthorized("token_expired", "This token has expired; ask for another one."))
+            }
+            Err(Rejected::Unknown) => {
+                self.failures.note(peer.address);
+                self.tell(peer.address);
+                Err(unauthorized("unknown_token", "This server does not know that token, or no longer."))
+            }
+        }
+    }
+
+    fn tell(&self, address: Option<IpAddr>) {
+        if let Some(unsaid) = self.quiet.admit("token") {
+            warn!(network = %network(address), unsaid, "a token that nobody knows was presented to the admin API");
+        }
+    }
+}
+
+fn unauthorized(code: &'static str, detail: &str) -> Problem {
+    Problem::new(401, code, detail).with("WWW-Authenticate", "Bearer")
+}
+
+/// Somebody else's namespace: reading finds nothing there, changing is refused.
+fn check_namespace(asked: &Asked) -> Result<(), Problem> {
+    let Some(own) = asked.who.as_ref().and_then(|who| who.namespaces.as_deref()) else { return Ok(()) };
+    let names = own.join(", ");
+    let is_named = asked.query.text("namespace").is_some();
+    if asked.endpoint.reach == Reach::Namespace && !is_named && !may_see(asked) {
+        let detail = format!("Say which namespace is meant, ?namespace=NAME: this token is for {names}.");
+        return Err(Problem::new(400, "namespace_needed", detail));
+    }
+    match may_see(asked) {
+        true => Ok(()),
+        false if asked.endpoint.reach == Reach::Everything => {
+            let detail = format!("This is about all namespaces, and this token is only for {names}.");
+            Err(Problem::new(403, "not_for_all_namespaces", detail))
+        }
+        false if asked.endpoint.writes() => {
+            let detail = format!("This token is not for the namespace {}; it is for {names}.", namespace(asked));
+            Err(Problem::new(403, "other_namespace", detail))
+        }
+        false if asked.endpoint.places().next().is_some() => Err(Problem::not_found("such thing in that namespace")),
+        false => Ok(()), // a list, which will be empty
+    }
+}
+
+/// The kind of a body: pages may send forms and plain text anywhere, so these are nobody's.
+fn check_media(endpoint: &Endpoint, head: &Head<'_>) -> Result<(), Problem> {
+    if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
+        return Err(Problem::new(415, "encoded_body", "Send the body as it is, without Content-Encoding."));
+    }
+    let media =
+        head.content_type.map(|value| value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii());
+    let is = |names: &[&str]| {
+        media.is_some_and(|media| names.iter().any(|name| media.eq_ignore_ascii_case(name.as_bytes())))
+    };
+    let (fits, wanted) = match endpoint.body {
+        Body::None => (true, ""),
+        Body::Json(_) => (is(&["application/json"]), "Send JSON, with Content-Type: application/json."),
+        Body::Patch(_) => (
+            is(&["application/json", "application/merge-patch+json"]),
+            "Send a JSON merge patch, with Content-Type: application/merge-patch+json (or application/json).",
+        ),
+        Body::Yaml => (
+            is(&["application/yaml", "application/x-yaml", "text/yaml"]),
+            "Send a rules file, with Content-Type: application/yaml.",
+        ),
+    };
+    if fits { Ok(()) } else { Err(Problem::new(415, "wrong_media_type", wanted)) }
+}

@@ -1,0 +1,74 @@
+//! `PUT /v1/mode`: the kill switch. It is turned here first, and told to the others after.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::timeout;
+use tollgate_control::Mode;
+use tollgate_control::record::Role;
+use tracing::warn;
+
+use super::call::Call;
+use super::endpoint::{Access, Body, Content, Endpoint, Method, Reach, Tag};
+use super::fields::Fields;
+use super::json;
+use super::problem::Problem;
+use super::said::Said;
+use super::switchboard::{Scope, Setting};
+
+/// How long the database may take to hear of it before the node goes on alone.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        reach: Reach::Nothing,
+        answers: &[(200, Content::Json("Mode"))],
+        ..Endpoint::get("/v1/mode", "getMode", Tag::Mode, "Read the mode", |call| {
+            Box::pin(async move { Ok(show(call.admin.switchboard.setting())) })
+        })
+    },
+    Endpoint {
+        detail: "`enforce`: as the rules say. `shadow`: everything is counted and nothing denied. `off`: everything is \
+                 allowed. Holds at once on this node, whatever store and database do; `scope` says whether all nodes \
+                 were told.",
+        access: Access::Needs(Role::Admin),
+        reach: Reach::Everything,
+        body: Body::Json(&["ModeInput"]),
+        answers: &[(200, Content::Json("Mode"))],
+        ..Endpoint::change(Method::Put, "/v1/mode", "setMode", Tag::Mode, "Turn limits off, or on again", |call| {
+            Box::pin(set(call))
+        })
+    },
+];
+
+async fn set(call: &Call<'_>) -> Result<Said, Problem> {
+    let mut fields = Fields::of(json::object(call.body)?, &["mode", "since", "scope"]);
+    fields.take("since");
+    fields.take("scope");
+    let mode = fields.needed_word("mode", &Mode::ALL.map(Mode::name), Mode::named);
+    fields.rest()?;
+    let Some(mode) = mode else { return Err(Problem::of_faults(Vec::new())) };
+    let admin = call.admin;
+    let since = admin.now();
+    admin.switchboard.set(Setting { mode, since, scope: Scope::Node });
+    (admin.node.keep_mode)(mode, since);
+    warn!(mode = mode.name(), token = call.author().id, "the mode was set");
+    let told = match &admin.control {
+        Some(control) => timeout(PATIENCE, control.set_mode(mode, since, &call.author())).await,
+        None => return Ok(show(admin.switchboard.setting())),
+    };
+    match told {
+        Ok(Ok(_)) => {
+            admin.switchboard.set(Setting { mode, since, scope: Scope::Fleet });
+            (admin.node.changed)();
+        }
+        Ok(Err(error)) => warn!(error = %error, "the mode is set on this node alone: the database was not told"),
+        Err(_) => warn!("the mode is set on this node alone: the database did not answer in time"),
+    }
+    Ok(show(admin.switchboard.setting()))
+}
+
+fn show(setting: Setting) -> Said {
+    let Setting { mode, since, scope } = setting;
+    Said::json(&json!({ "mode": mode.name(), "since": since.to_string(), "scope": scope.name() }))
+}

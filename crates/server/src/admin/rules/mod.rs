@@ -1,0 +1,156 @@
+//! Rules: those of the database, which can be changed, and those of files, which can be seen.
+
+mod aliases;
+mod list;
+mod table;
+
+pub(super) use table::ENDPOINTS;
+
+use serde_json::{Map, Value, json};
+use tollgate_control::record::{RuleDraft, RuleRecord};
+use tollgate_control::{Control, Edit, Expect, Kind};
+
+use super::call::Call;
+use super::fields::Fields;
+use super::node::FileRule;
+use super::problem::Problem;
+use super::said::Said;
+use super::short;
+use super::thing::{self, Telling, Thing};
+
+/// Rules, as things that are kept.
+pub(super) struct Rule;
+
+/// Fields of an answer that no body changes: what was read may be sent back as it is.
+const READ_ONLY: &[&str] = &["source", "created_at", "updated_at", "version"];
+/// Ids that are paths of something else, or that no path keeps.
+const RESERVED: &[&str] = &["refresh", "export", "import", ".", ".."];
+
+impl Thing for Rule {
+    const KIND: Kind = Kind::Rule;
+    const PATH: &'static str = "/v1/rules";
+    const PREFIX: &'static str = "rule";
+    type Record = RuleRecord;
+    type Draft = RuleDraft;
+
+    fn read(
+        call: &Call<'_>,
+        id: Option<&str>,
+        body: Map<String, Value>,
+    ) -> Result<(Option<String>, RuleDraft), Problem> {
+        let mut fields = Fields::open(body);
+        READ_ONLY.iter().for_each(|name| drop(fields.take(name)));
+        fields.same("namespace", call.namespace());
+        let named = match id {
+            Some(id) => {
+                fields.same("rule_id", id);
+                None
+            }
+            None => fields.text("rule_id"),
+        };
+        if let Some(id) = named.as_deref().or(id).filter(|id| RESERVED.contains(id)) {
+            let message = format!("rule_id is `{id}`, which is the path of something else");
+            fields.refuse("rule_id", "reserved", message, "choose another id");
+        }
+        let name = fields.text("name").filter(|name| named.as_deref().or(id) != Some(name)).unwrap_or_default();
+        let enabled = fields.flag("enabled").unwrap_or(true);
+        let document = fields.rest()?;
+        Ok((named, RuleDraft { name, document: tidy(document), enabled }))
+    }
+
+    fn guard(call: &Call<'_>, id: &str) -> Result<(), Problem> {
+        match in_file(call, id) {
+            None => Ok(()),
+            Some(_) => Err(Problem::new(
+                409,
+                "rule_in_file",
+                format!(
+                    "The rule `{id}` comes from a rules file: it is changed there, and read again when the file changes."
+                ),
+            )),
+        }
+    }
+
+    async fn find(control: &Control, namespace: &str, id: &str) -> tollgate_control::Result<RuleRecord> {
+        control.rule(namespace, id).await
+    }
+
+    fn json(record: &RuleRecord) -> Value {
+        record.json()
+    }
+
+    fn shown(mut json: Value) -> Value {
+        if let Value::Object(members) = &mut json {
+            members.insert("source".to_owned(), "database".into());
+        }
+        json
+    }
+
+    fn version(record: &RuleRecord) -> i64 {
+        record.version
+    }
+
+    fn writable(record: &RuleRecord) -> Map<String, Value> {
+        let RuleDraft { name, document, enabled } = &record.draft;
+        let mut body = document.clone();
+        body.insert("name".to_owned(), name.as_str().into());
+        body.insert("enabled".to_owned(), (*enabled).into());
+        body
+    }
+
+    fn widen(body: Map<String, Value>) -> Result<(Map<String, Value>, Telling), Problem> {
+        short::widen(body)
+    }
+
+    fn edit(namespace: &str, id: &str, to: Option<RuleDraft>, expect: Expect) -> Edit {
+        Edit::Rule { namespace: namespace.to_owned(), rule_id: id.to_owned(), to, expect }
+    }
+}
+
+/// Without what says nothing: `null`, and the empty objects that merging leaves behind.
+fn tidy(mut document: Map<String, Value>) -> Map<String, Value> {
+    for value in document.values_mut() {
+        if let Value::Object(members) = value {
+            members.retain(|_, value| !value.is_null());
+        }
+    }
+    document.retain(|name, value| !(value.is_null() || (name == "match" && *value == json!({}))));
+    document
+}
+
+/// The rule of that id in the file, if it has one.
+fn in_file(call: &Call<'_>, id: &str) -> Option<FileRule> {
+    let rules = (call.admin.node.file_rules)();
+    rules.iter().find(|rule| rule.rule_id == id && rule.namespace == call.namespace()).cloned()
+}
+
+/// A rule of a file, as it is answered.
+fn show_file(rule: &FileRule) -> Value {
+    let mut shown = rule.document.clone();
+    let rest = json!({
+        "rule_id": rule.rule_id,
+        "namespace": rule.namespace,
+        "name": "",
+        "enabled": true,
+        "source": "file",
+        "created_at": null,
+        "updated_at": null,
+        "version": null,
+    });
+    shown.extend(rest.as_object().cloned().unwrap_or_default());
+    Value::Object(shown)
+}
+
+async fn get(call: &Call<'_>) -> Result<Said, Problem> {
+    match in_file(call, call.id()) {
+        Some(rule) => Ok(Said::json(&call.mask().value(show_file(&rule)))),
+        None => thing::get::<Rule>(call).await,
+    }
+}
+
+/// All nodes read everything anew.
+async fn refresh(call: &Call<'_>) -> Result<Said, Problem> {
+    let generation = call.control()?.refresh(&call.author()).await?;
+    (call.admin.node.changed)();
+    Ok(Said::json(&json!({ "generation": generation })).status(202))
+}

@@ -1,0 +1,207 @@
+//! Rules, in their full and in their short form.
+
+use serde_json::{Value, json};
+use tollgate_rules::check;
+
+use super::{answer, count, described, flag, label, list, object, patch, stamps, text, together, word};
+
+const ALGORITHMS: &[&str] = &[
+    "token_bucket",
+    "gcra",
+    "leaky_bucket",
+    "fixed_window",
+    "sliding_window_log",
+    "sliding_window_counter",
+    "sliding_window",
+    "concurrency",
+];
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    let own = json!({
+        "rule_id": label("Its id: its name in decisions, in metrics and in rules files. Made up if it is left out."),
+        "name": json!({ "type": "string", "maxLength": 256, "description": "What people call it, if not by its id." }),
+        "enabled": flag("False keeps it and leaves it out of decisions."),
+    });
+    let source =
+        json!({ "source": word(&["database", "file"], "Where it comes from. Rules of files cannot be changed here.") });
+    let document = document();
+    let input = together(&[&document, &own]);
+    let short = short();
+    let short_input = together(&[&short, &own]);
+    let mut rule = answer(together(&[&own, &source, &stamps()]));
+    if let Some(members) = rule.get_mut("properties").and_then(Value::as_object_mut) {
+        members.extend(document.as_object().cloned().unwrap_or_default());
+    }
+    vec![
+        ("Rule", described(rule, "A rule in its full form: the fields of a rules file, and what it is stored with.")),
+        ("RuleInput", with_limit(object(input.clone(), &[]))),
+        ("RulePatch", patch(&together(&[&without(&input, "rule_id"), &patched_limit()]))),
+        ("RuleList", list("rules", "Rule")),
+        ("Limit", object(limit(), &[])),
+        ("Match", conditions()),
+        ("ShortRule", short_rule()),
+        ("ShortRuleInput", object(short_input.clone(), &["limit", "window_seconds"])),
+        ("ShortRulePatch", patch(&without(&short_input, "rule_id"))),
+        ("ShortRuleUpsert", object(short_input, &["rule_id", "limit", "window_seconds"])),
+        (
+            "ShortRuleList",
+            json!({
+                "type": "object",
+                "properties": {
+                    "rules": { "type": "array", "items": super::reference("ShortRule") },
+                    "next_cursor": text("Where the next piece begins, if there is more."),
+                },
+                "required": ["rules"],
+            }),
+        ),
+        ("Deleted", answer(json!({ "deleted": { "const": true } }))),
+    ]
+}
+
+fn without(members: &Value, name: &str) -> Value {
+    let mut members = members.clone();
+    if let Some(members) = members.as_object_mut() {
+        members.remove(name);
+    }
+    members
+}
+
+/// A rule has a limit, or says that it has none.
+fn with_limit(mut schema: Value) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        members.remove("required");
+        members.insert(
+            "anyOf".to_owned(),
+            json!([
+                { "required": ["limit"] },
+                { "required": ["unlimited"], "properties": { "unlimited": { "const": true } } },
+            ]),
+        );
+    }
+    schema
+}
+
+/// A limit of which only some numbers are sent.
+fn patched_limit() -> Value {
+    json!({ "limit": patch(&limit()) })
+}
+
+/// The fields of a rule in a rules file, but for its name.
+pub(super) fn document() -> Value {
+    json!({
+        "description": text("For people."),
+        "resource": label("What callers are told instead of the name."),
+        "match": super::reference("Match"),
+        "case": word(&["sensitive", "insensitive"], "Whether paths differ by case."),
+        "key_by": key_by(),
+        "missing": word(&["skip", "share"], "What happens to requests that lack a key part."),
+        "limit": super::reference("Limit"),
+        "unlimited": flag("Exempts what it matches."),
+        "replaces": json!({
+            "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "array", "items": { "type": "string", "minLength": 1 } }],
+            "description": "Rules that do not apply where this one does.",
+        }),
+        "cost": cost(),
+        "mode": word(&["enforce", "shadow", "off"], "Whether it is enforced."),
+        "consistency": word(&["exact", "leased", "async", "local"], "How nodes share its buckets."),
+        "lease": lease(),
+        "on_fail": word(&["allow", "deny", "local"], "What happens when the store does not answer."),
+        "count_denied": flag("Charges refused requests too."),
+        "max_debt": count("How far forced usage may go beyond the limit.", check::REQUESTS_MAX),
+        "soft": json!({ "type": "string", "pattern": "^([1-9][0-9]{0,2}|1000)%$", "description": "Admits above the limit with falling probability, up to this excess." }),
+        "shards": json!({ "type": "integer", "minimum": 1, "maximum": check::SHARDS_MAX, "description": "Over how many buckets one hot key is spread." }),
+        "max_memory": json!({ "type": "string", "pattern": "^([1-9][0-9]?|100)%$", "description": "Share of the store's memory its buckets may take." }),
+        "doc_url": json!({ "type": "string", "pattern": "^https?://[!-~]+$", "description": "A page about this limit, for refused callers." }),
+        "error_code": label("A stable code for refused callers, instead of `rate_limited`."),
+    })
+}
+
+/// The fields of a limit.
+pub(super) fn limit() -> Value {
+    let duration = |text: &str| json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$", "description": text, "examples": ["1s", "250ms", "1h"] });
+    json!({
+        "requests": count("Units per window; 0 refuses everything.", check::REQUESTS_MAX),
+        "window": duration("Length of the window."),
+        "algorithm": word(ALGORITHMS, "How it is measured."),
+        "burst": count("Capacity of a bucket, when it differs from `requests`.", check::BURST_MAX),
+        "slots": count("Requests in flight, of `concurrency`.", check::SLOTS_MAX),
+        "slot_ttl": duration("When a slot whose holder died comes back."),
+        "max_delay": duration("How long a request may be asked to wait; makes a leaky bucket a queue."),
+        "align": word(&["clock", "key"], "Where windows start."),
+    })
+}
+
+fn conditions() -> Value {
+    let pattern = json!({ "type": ["string", "integer", "boolean"], "minLength": 1 });
+    json!({
+        "type": "object",
+        "description": "Conditions by attribute: a pattern or a list of them; `*` stands for anything, `!` for not.",
+        "propertyNames": { "pattern": "^[a-z][a-z0-9_.-]{0,63}$" },
+        "additionalProperties": { "anyOf": [pattern, { "type": "array", "items": pattern, "minItems": 1 }] },
+        "examples": [{ "tier": "free", "endpoint": "POST /api/*" }],
+    })
+}
+
+fn key_by() -> Value {
+    let attribute = json!({ "type": "string", "pattern": r"^[a-z][a-z0-9_.|:-]*$" });
+    json!({
+        "anyOf": [attribute, { "type": "array", "items": attribute, "minItems": 1, "maxItems": 8 }],
+        "description": "What requests are counted by: `api_key`, `user_id:endpoint`, `api_key|ip`, `global`.",
+    })
+}
+
+fn cost() -> Value {
+    let number = count("What a request costs.", check::COST_MAX);
+    let case = object(json!({ "match": super::reference("Match"), "cost": number }), &["cost"]);
+    json!({ "anyOf": [number, { "type": "array", "items": case, "minItems": 1 }] })
+}
+
+fn lease() -> Value {
+    let one = |name: &str| json!({ "type": "object", "properties": { name: { "type": "integer", "minimum": 1 } }, "required": [name], "additionalProperties": false });
+    json!({ "oneOf": [one("tokens"), one("seconds")], "description": "Size of one lease." })
+}
+
+fn short() -> Value {
+    json!({
+        "endpoint_pattern": json!({ "type": "string", "minLength": 1, "description": "Which requests: `/api/orders`, `POST /api/*`, `*`.", "examples": ["/api/orders"] }),
+        "key_type": json!({ "type": "string", "pattern": r"^[a-z][a-z0-9_.|:-]*$", "description": "What is counted by: user, api_key, ip, org, endpoint, global, any attribute, or several joined by `:`.", "examples": ["user"] }),
+        "limit": count("How many requests per window.", check::REQUESTS_MAX),
+        "window_seconds": json!({ "type": "number", "minimum": 0.001, "maximum": 31_622_400, "description": "Length of the window, to the millisecond." }),
+        "tier": json!({ "type": "string", "minLength": 1, "description": "Only clients of this tier." }),
+        "algorithm": word(ALGORITHMS, "How it is measured."),
+        "burst": count("Capacity, when it differs from `limit`.", check::BURST_MAX),
+    })
+}
+
+fn short_rule() -> Value {
+    answer(json!({
+        "rule_id": text("Its id."),
+        "endpoint_pattern": { "type": ["string", "array", "integer", "boolean"], "description": "Which requests; a list if there are several." },
+        "key_type": text("What is counted by."),
+        "limit": { "type": ["integer", "null"], "description": "How many requests per window, or slots; null if unlimited." },
+        "window_seconds": { "type": ["number", "null"], "description": "Length of the window." },
+        "tier": { "type": ["string", "array", "integer", "boolean", "null"], "description": "Which tiers; null for all." },
+        "created_at": super::maybe_time("When it was made."),
+        "updated_at": super::maybe_time("When it was changed."),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(members: &Value) -> Vec<&str> {
+        members.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn the_shapes_have_the_fields_that_the_reader_knows() {
+        let sorted = |known: &[&'static str], leave: &str| {
+            let mut known: Vec<&str> = known.iter().copied().filter(|name| *name != leave).collect();
+            known.sort_unstable();
+            known
+        };
+        assert_eq!(names(&document()), sorted(tollgate_rules::read::RULE_FIELDS, "name"));
+        assert_eq!(names(&limit()), sorted(tollgate_rules::read::LIMIT_FIELDS, ""));
+    }
+}

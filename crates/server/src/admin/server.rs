@@ -1,0 +1,96 @@
+//! This server: who one is to it, how it is, and what it says about its own API.
+
+use serde_json::{Value, json};
+use tollgate_control::Kind;
+
+use super::call::Call;
+use super::endpoint::{Access, Content, Endpoint, Reach, Tag};
+use super::mask::Mask;
+use super::node::{Database, Quarantined, Status};
+use super::problem::Problem;
+use super::said::Said;
+use super::{docs, openapi};
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        reach: Reach::Nothing,
+        answers: &[(200, Content::Json("Whoami"))],
+        ..Endpoint::get("/v1/whoami", "whoAmI", Tag::Server, "Who the token is", |call| {
+            Box::pin(async move { whoami(call) })
+        })
+    },
+    Endpoint {
+        detail: "What this node serves, how its database is, and which rows it cannot use.",
+        reach: Reach::Nothing,
+        answers: &[(200, Content::Json("Status"))],
+        ..Endpoint::get("/v1/status", "getStatus", Tag::Server, "How this node is", |call| {
+            Box::pin(async move { Ok(status(call)) })
+        })
+    },
+    Endpoint {
+        access: Access::Open,
+        reach: Reach::Nothing,
+        answers: &[(200, Content::Text("application/json"))],
+        ..Endpoint::get("/openapi.json", "getOpenApi", Tag::Server, "This description, as OpenAPI 3.1", |_| {
+            Box::pin(async { Ok(Said::text("application/json", openapi::text())) })
+        })
+    },
+    Endpoint {
+        access: Access::Open,
+        reach: Reach::Nothing,
+        answers: &[(200, Content::Text("text/html; charset=utf-8"))],
+        ..Endpoint::get("/docs", "getDocs", Tag::Server, "This description, as a page", |_| {
+            Box::pin(async { Ok(Said::text("text/html; charset=utf-8", docs::page())) })
+        })
+    },
+    Endpoint {
+        access: Access::Open,
+        reach: Reach::Nothing,
+        answers: &[(200, Content::Text("text/css; charset=utf-8"))],
+        ..Endpoint::get("/docs/style.css", "getDocsStyle", Tag::Server, "How the page looks", |_| {
+            Box::pin(async { Ok(Said::text("text/css; charset=utf-8", docs::STYLE)) })
+        })
+    },
+    Endpoint {
+        access: Access::Open,
+        reach: Reach::Nothing,
+        answers: &[(200, Content::Text("text/javascript; charset=utf-8"))],
+        ..Endpoint::get("/docs/script.js", "getDocsScript", Tag::Server, "What the page can do", |_| {
+            Box::pin(async { Ok(Said::text("text/javascript; charset=utf-8", docs::SCRIPT)) })
+        })
+    },
+];
+
+fn whoami(call: &Call<'_>) -> Result<Said, Problem> {
+    let who = call.who().ok_or_else(|| Problem::new(401, "no_token", "Send a token."))?;
+    Ok(Said::json(&json!({
+        "token_id": who.token_id,
+        "name": who.name,
+        "role": who.role.name(),
+        "namespaces": who.namespaces,
+        "expires_at": who.expires_at.map(|at| at.to_string()),
+    })))
+}
+
+fn status(call: &Call<'_>) -> Said {
+    let Status { node, serving, generation, database, refreshed_at, quarantined } = (call.admin.node.status)();
+    let error = if let Database::Away(error) = &database { Some(error.as_str()) } else { None };
+    let mask = call.mask();
+    let theirs = quarantined.iter().filter(|row| call.who().is_some_and(|who| who.may_see(&row.namespace)));
+    Said::json(&json!({
+        "node": node,
+        "serving": serving,
+        "generation": generation,
+        "database": { "state": database.name(), "error": error },
+        "refreshed_at": refreshed_at.map(|at| at.to_string()),
+        "mode": call.admin.switchboard.setting().mode.name(),
+        "quarantined": theirs.map(|row| show(row, &mask)).collect::<Value>(),
+    }))
+}
+
+fn show(row: &Quarantined, mask: &Mask<'_>) -> Value {
+    let Quarantined { kind, namespace, id, reason } = row;
+    let hides = mask.hides() && kind == Kind::Client.name();
+    let (id, reason) = if hides { (mask.key(id), "it is not valid") } else { (id.clone(), reason.as_str()) };
+    json!({ "kind": kind, "namespace": namespace, "id": id, "reason": reason })
+}

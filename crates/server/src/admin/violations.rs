@@ -1,0 +1,99 @@
+//! Who was refused.
+
+use serde_json::{Value, json};
+use tollgate_control::{By, Offender, Violation, ViolationFilter, ViolationRecord};
+
+use super::call::Call;
+use super::endpoint::{CURSOR, Content, Endpoint, FROM, LIMIT, Parameter, Reach, TO, Tag, Takes, parameter, text};
+use super::mask::Mask;
+use super::problem::Problem;
+use super::said::Said;
+
+const CLIENT: Parameter = text("client_key", "Of this client.");
+const ENDPOINT: Parameter = text("endpoint", "Of this path.");
+const RULE: Parameter = text("rule_id", "By this rule.");
+const BY: Parameter =
+    parameter("by", Takes::OneOf(&["client", "rule", "endpoint"]), "What is counted; default client.");
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        detail: "The latest first; counted by client, rule and minute.",
+        reach: Reach::Namespaces,
+        query: &[CLIENT, ENDPOINT, RULE, FROM, TO, LIMIT, CURSOR],
+        answers: &[(200, Content::Json("ViolationList"))],
+        ..Endpoint::get("/v1/violations", "listViolations", Tag::Violations, "Search refusals", |call| {
+            Box::pin(list(call))
+        })
+    },
+    Endpoint {
+        reach: Reach::Namespaces,
+        query: &[BY, CLIENT, ENDPOINT, RULE, FROM, TO, LIMIT],
+        answers: &[(200, Content::Json("OffenderList"))],
+        ..Endpoint::get("/v1/violations/top", "topOffenders", Tag::Violations, "Who was refused most", |call| {
+            Box::pin(top(call))
+        })
+    },
+];
+
+async fn list(call: &Call<'_>) -> Result<Said, Problem> {
+    if !call.may_see() {
+        return Ok(Said::json(&json!({ "violations": [], "next_cursor": null })));
+    }
+    let listing = call.control()?.violations(&filter(call), &call.page()?).await?;
+    let violations: Value = listing.entries.iter().map(show).collect();
+    let body = json!({ "violations": violations, "next_cursor": call.cursor(listing.next.as_deref()) });
+    Ok(Said::json(&call.mask().value(body)))
+}
+
+async fn top(call: &Call<'_>) -> Result<Said, Problem> {
+    let (name, by) = match call.query().text("by") {
+        Some("rule") => ("rule", By::Rule),
+        Some("endpoint") => ("endpoint", By::Endpoint),
+        _ => ("client", By::Client),
+    };
+    let offenders = match call.may_see() {
+        true => call.control()?.offenders(by, &filter(call), call.page()?.limit).await?,
+        false => Vec::new(),
+    };
+    let mask = call.mask();
+    let offenders: Value = offenders.iter().map(|offender| show_offender(offender, by, &mask)).collect();
+    Ok(Said::json(&json!({ "by": name, "offenders": offenders })))
+}
+
+fn filter(call: &Call<'_>) -> ViolationFilter {
+    let query = call.query();
+    ViolationFilter {
+        namespaces: call.namespaces(),
+        client_key: query.owned("client_key"),
+        endpoint: query.owned("endpoint"),
+        rule_id: query.owned("rule_id"),
+        from: query.time("from"),
+        to: query.time("to"),
+    }
+}
+
+fn show(record: &ViolationRecord) -> Value {
+    let ViolationRecord { violation_id, violation } = record;
+    let Violation { namespace, client_key, endpoint, rule_id, minute, request_count, limit_value } = violation;
+    json!({
+        "violation_id": violation_id,
+        "namespace": namespace,
+        "client_key": client_key,
+        "endpoint": endpoint,
+        "rule_id": rule_id,
+        "violated_at": minute.to_string(),
+        "request_count": request_count,
+        "limit_value": limit_value,
+    })
+}
+
+fn show_offender(offender: &Offender, by: By, mask: &Mask<'_>) -> Value {
+    let Offender { namespace, what, request_count, last } = offender;
+    let what = if by == By::Client { mask.key(what) } else { what.clone() };
+    json!({
+        "namespace": namespace,
+        "what": what,
+        "request_count": request_count,
+        "last_violated_at": last.to_string(),
+    })
+}

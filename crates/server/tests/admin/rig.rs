@@ -1,0 +1,312 @@
+//! The admin API on a port of its own, over a database of its own, and people with tokens who call it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tollgate_control::record::Role;
+use tollgate_control::{Author, Control, Instant, Mode, Place, TokenDraft};
+use tollgate_core::{Clock, ManualClock, Time};
+use tollgate_engine::Engine;
+use tollgate_rules::ruleset::RuleSet;
+use tollgate_server::admin::{Access, Admin, AdminConfig, FileRule, Node, Status, Switchboard, TokenBook, route_names};
+use tollgate_server::answer::AnswerConfig;
+use tollgate_server::api::seal::Sealer;
+use tollgate_server::api::{Api, Settlements, Shared, Surface};
+use tollgate_server::backend::{Backend, Probe};
+use tollgate_server::door::Door;
+use tollgate_server::http::Ground;
+use tollgate_server::net::{Address, Drain, Guests, Listener, NetLimits, Transit, accept};
+use tollgate_server::telemetry::{Metrics, Scrape, ScrapeConfig};
+use tollgate_store::MonotonicClock;
+
+/// A running admin API. Ends with the test.
+pub struct Rig {
+    pub address: SocketAddr,
+    /// The database, unless it runs without.
+    pub control: Option<Control>,
+    pub clock: ManualClock,
+    pub book: Arc<TokenBook>,
+    pub world: Arc<World>,
+    /// Whole tokens.
+    pub viewer: String,
+    pub operator: String,
+    pub admin: String,
+    dir: TempDir,
+}
+
+/// What the node around the API was told, and what it answers.
+#[derive(Default)]
+pub struct World {
+    pub changed: AtomicUsize,
+    pub files: Mutex<Arc<Vec<FileRule>>>,
+    pub status: Mutex<Status>,
+    pub turned: Mutex<Vec<Mode>>,
+    pub kept: Mutex<Vec<Mode>>,
+}
+
+/// How a rig differs from the usual one.
+pub struct Setup {
+    pub place: Option<Place>,
+    pub hosts: Vec<String>,
+    pub metrics: Access,
+}
+
+impl Rig {
+    /// On SQLite.
+    pub async fn start() -> Rig {
+        let dir = tempfile::tempdir().expect("a directory");
+        let place = Place::Sqlite(dir.path().join("tollgate.db"));
+        Rig::with(dir, Setup { place: Some(place), hosts: Vec::new(), metrics: Access::Open }).await
+    }
+
+    /// On a database that is somewhere else.
+    pub async fn at(place: Place) -> Rig {
+        let dir = tempfile::tempdir().expect("a directory");
+        Rig::with(dir, Setup { place: Some(place), hosts: Vec::new(), metrics: Access::Open }).await
+    }
+
+    /// With another set-up.
+    pub async fn with(dir: TempDir, setup: Setup) -> Rig {
+        let control = match &setup.place {
+            Some(place) => {
+                let control = Control::open(place).await.expect("a database");
+                control.migrate().await.expect("tables");
+                Some(control)
+            }
+            None => None,
+        };
+        let clock = ManualClock::at(MonotonicClock::new().now());
+        let (book, world) = (Arc::new(TokenBook::default()), Arc::new(World::default()));
+        let shared = shared(Arc::new(clock.clone()));
+        let metrics = shared.metrics.clone();
+        let turned = world.clone();
+        let config = AdminConfig {
+            control: control.clone(),
+            book: book.clone(),
+            switchboard: Arc::new(Switchboard::new(move |mode| turned.turned.lock().push(mode))),
+            node: node(&world),
+            clock: Arc::new(clock.clone()),
+            allowed_hosts: setup.hosts,
+            metrics: setup.metrics,
+            secret: [7; 32],
+        };
+        let admin = Admin::new(Api::new(Surface::Admin, Arc::new(shared)), config);
+        let (limits, drain) = (NetLimits::default(), Drain::default());
+        let transit = Transit::new(limits.max_in_transit);
+        let ground = Ground { limits, drain: drain.clone(), clock: Arc::new(clock.clone()), transit };
+        let listener = Listener::bind(&Address::loopback(0)).expect("a port");
+        let Ok(Address::Tcp(address)) = listener.address() else { panic!("a TCP address") };
+        let door = Door::new(admin, metrics, None, ground);
+        tokio::spawn(accept(listener, Guests::new(100, 100), drain, door));
+        let mut rig = Rig {
+            address,
+            control,
+            clock,
+            book,
+            world,
+            viewer: String::new(),
+            operator: String::new(),
+            admin: String::new(),
+            dir,
+        };
+        if rig.control.is_some() {
+            rig.viewer = rig.token(Role::Viewer, None).await;
+            rig.operator = rig.token(Role::Operator, None).await;
+            rig.admin = rig.token(Role::Admin, None).await;
+        }
+        rig
+    }
+
+    /// Makes a token by hand.
+    pub async fn token(&self, role: Role, namespaces: Option<&[&str]>) -> String {
+        self.token_until(role, namespaces, None).await
+    }
+
+    pub async fn token_until(&self, role: Role, namespaces: Option<&[&str]>, expires_at: Option<Instant>) -> String {
+        let namespaces = namespaces.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let draft = TokenDraft { name: format!("{}s", role.name()), role, namespaces, expires_at };
+        let author = Author { id: "cli".to_owned(), name: "cli".to_owned() };
+        let control = self.control.as_ref().expect("a database");
+        let (record, token) = control.create_token(&draft, &author).await.expect("a token");
+        self.book.add(&record);
+        token
+    }
+
+    pub fn now(&self) -> Instant {
+        Instant::from(self.clock.now())
+    }
+
+    /// A point in time so many seconds from now, as text.
+    pub fn in_seconds(&self, seconds: i64) -> String {
+        Instant(self.now().0 + seconds * 1_000_000).to_string()
+    }
+
+    pub fn changes(&self) -> usize {
+        self.world.changed.load(Ordering::SeqCst)
+    }
+
+    pub fn database(&self) -> std::path::PathBuf {
+        self.dir.path().join("tollgate.db")
+    }
+
+    /// Calls as an operator.
+    pub async fn call(&self, method: &str, path: &str, fields: &str, body: &str) -> Answer {
+        self.call_as(&self.operator, method, path, fields, body).await
+    }
+
+    pub async fn call_as(&self, token: &str, method: &str, path: &str, fields: &str, body: &str) -> Answer {
+        let fields = format!("Authorization: Bearer {token}\r\n{fields}");
+        self.raw(method, path, &fields, body.as_bytes()).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call("GET", path, "", "").await
+    }
+
+    /// Sends JSON as an operator.
+    pub async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
+        self.call(method, path, JSON, &body.to_string()).await
+    }
+
+    /// The same on condition.
+    pub async fn send_if(&self, method: &str, path: &str, etag: &str, body: Value) -> Answer {
+        self.call(method, path, &format!("{JSON}If-Match: {etag}\r\n"), &body.to_string()).await
+    }
+
+    /// Without a token of its own.
+    pub async fn raw(&self, method: &str, path: &str, fields: &str, body: &[u8]) -> Answer {
+        let stream = TcpStream::connect(self.address).await.expect("a connection");
+        talk(stream, method, path, fields, body).await
+    }
+
+    /// The same from another loopback address.
+    pub async fn raw_from(&self, address: [u8; 4], method: &str, path: &str, fields: &str) -> Answer {
+        let socket = TcpSocket::new_v4().expect("a socket");
+        socket.bind(SocketAddr::from((address, 0))).expect("a loopback address");
+        talk(socket.connect(self.address).await.expect("a connection"), method, path, fields, b"").await
+    }
+}
+
+pub const JSON: &str = "Content-Type: application/json\r\n";
+pub const YAML: &str = "Content-Type: application/yaml\r\n";
+
+async fn talk(mut stream: TcpStream, method: &str, path: &str, fields: &str, body: &[u8]) -> Answer {
+    let length = body.len();
+    let host = if fields.contains("Host: ") { "" } else { "Host: localhost\r\n" };
+    let head =
+        format!("{method} {path} HTTP/1.1\r\n{host}Connection: close\r\nContent-Length: {length}\r\n{fields}\r\n");
+    let mut bytes = Vec::new();
+    let talk = async {
+        stream.write_all(head.as_bytes()).await?;
+        // Who is refused by its head may be cut off while it still sends.
+        let _ = stream.write_all(body).await;
+        stream.read_to_end(&mut bytes).await
+    };
+    timeout(Duration::from_secs(30), talk).await.expect("an answer in time").expect("an answer");
+    Answer::read(&bytes)
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    fn read(bytes: &[u8]) -> Answer {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
+        let (head, body) = bytes.split_at(end + 4);
+        let head = String::from_utf8(head.to_vec()).expect("ASCII");
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        Answer { status, head, body: body.to_vec() }
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let mut fields = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
+        fields.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    pub fn etag(&self) -> String {
+        self.field("etag").unwrap_or_else(|| panic!("an ETag in {}", self.head)).to_owned()
+    }
+
+    /// The code of a problem.
+    pub fn code(&self) -> String {
+        let json = self.json();
+        assert_eq!(json["status"], self.status, "{json}");
+        assert_eq!(self.field("content-type"), Some("application/problem+json"));
+        json["code"].as_str().expect("a code").to_owned()
+    }
+
+    /// The faults of a problem: field and code.
+    pub fn faults(&self) -> Vec<(String, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let json = self.json();
+        let errors = json["errors"].as_array().cloned().unwrap_or_default();
+        errors.iter().map(|error| (text(&error["field"]), text(&error["code"]))).collect()
+    }
+
+    /// This answer, if it has this status.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Answer {
+        assert_eq!(self.status, status, "{}{}", self.head, self.text());
+        self
+    }
+}
+
+fn node(world: &Arc<World>) -> Node {
+    let [changed, status, files, kept] = std::array::from_fn(|_| world.clone());
+    Node {
+        changed: Box::new(move || drop(changed.changed.fetch_add(1, Ordering::SeqCst))),
+        status: Box::new(move || status.status.lock().clone()),
+        file_rules: Box::new(move || files.files.lock().clone()),
+        keep_mode: Box::new(move |mode, _| kept.kept.lock().push(mode)),
+    }
+}
+
+fn shared(clock: Arc<dyn Clock>) -> Shared {
+    let metrics = Arc::new(Metrics::new(route_names()));
+    let engine = Engine::with_clock(Backend::in_memory(1 << 20, clock.clone()), RuleSet::empty(), clock.clone());
+    let scrape = Scrape::new(ScrapeConfig {
+        metrics: metrics.clone(),
+        memory: Box::new(|| None),
+        fleet: Box::new(|| None),
+        feed: None,
+        logs: Vec::new(),
+        started: Time::ZERO,
+    });
+    Shared {
+        engine: Arc::new(engine),
+        clock,
+        answer: AnswerConfig::default(),
+        limits: NetLimits::default(),
+        tokens: None,
+        sealer: Sealer::new(b"a secret of some length", 1),
+        metrics,
+        scrape,
+        drain: Drain::default(),
+        settlements: Settlements::default(),
+        explains: Semaphore::new(1),
+        in_batches: Semaphore::new(16),
+        probe: Probe::default(),
+    }
+}

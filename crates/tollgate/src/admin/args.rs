@@ -1,0 +1,70 @@
+//! The flags that every command of the admin API takes.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+
+use super::{Admin, first_token};
+use crate::client::{Client, Target, Token, Trust};
+
+/// Where a server's admin listener is by default.
+const DEFAULT: &str = "http://127.0.0.1:8090";
+
+/// Which server, and how it is spoken to.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Server")]
+pub struct ServerArgs {
+    /// The admin listener: http://HOST:PORT, https://HOST:PORT, unix:/path [default: http://127.0.0.1:8090]
+    #[arg(long, value_name = "URL", env = "TOLLGATE_URL", hide_env_values = true)]
+    url: Option<String>,
+    /// Present the first token in this file [or env: TOLLGATE_TOKEN; on the server's machine, what its first start wrote]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Trust the authorities in this file (PEM) instead of this machine's
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Present this certificate (PEM), where the server asks for one
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// The key of that certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+}
+
+/// The same for what lives in a namespace.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ScopeArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Look there [default: the only one of the token, or `default`]
+    #[arg(long, value_name = "NS", help_heading = "Server")]
+    namespace: Option<String>,
+}
+
+impl ServerArgs {
+    /// The API of that server. Nothing is sent yet.
+    pub fn admin(&self) -> Result<Admin> {
+        self.within(None)
+    }
+
+    fn within(&self, namespace: Option<String>) -> Result<Admin> {
+        // A variable that is set to nothing counts as not set, as for every setting.
+        let url = self.url.as_deref().filter(|url| !url.is_empty()).unwrap_or(DEFAULT);
+        let target: Target = url.parse().map_err(|fault| anyhow!("--url: {fault}"))?;
+        let token = match Token::find(self.token_file.as_deref())? {
+            None if target.is_local() => first_token::find()?,
+            token => token,
+        };
+        let identity = self.cert.clone().zip(self.key.clone());
+        let has_token = token.is_some();
+        let client = Client::new(target, token, &Trust { ca: self.ca.clone(), identity })?;
+        Ok(Admin { client, namespace, has_token })
+    }
+}
+
+impl ScopeArgs {
+    /// The API of that server, within that namespace. Nothing is sent yet.
+    pub fn admin(&self) -> Result<Admin> {
+        self.server.within(self.namespace.clone())
+    }
+}

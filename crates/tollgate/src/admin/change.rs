@@ -1,0 +1,63 @@
+//! What commands that change something have in common: trying first, doing it once, saying what came of it.
+
+use anyhow::{Context, Result};
+use rustls::crypto::aws_lc_rs;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call};
+use crate::output::Output;
+use crate::render::{Tally, changes_text};
+
+/// Whether to change anything, and for whom to say it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ChangeArgs {
+    /// Check it and show what would change; change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print the API's JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl ChangeArgs {
+    /// The call, as a dry run if that is wanted.
+    pub fn call(&self, call: Call) -> Call {
+        if self.dry_run { call.query("dry_run", "true") } else { call }
+    }
+}
+
+/// The changes that an answer lists.
+pub fn changes(answer: &Value) -> &[Value] {
+    answer.get("changes").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Prints the changes of an answer, then how many, then `last`.
+pub fn show(answer: &Answer, json: bool, last: &str, out: &mut Output) -> Result<Tally> {
+    let told = answer.json()?;
+    let changes = changes(&told);
+    let tally = Tally::of(changes);
+    match json {
+        true => out.line(&answer.text())?,
+        false => {
+            out.text(&changes_text(changes, out.palette()))?;
+            out.line(&format!("{tally}{last}"))?;
+        }
+    }
+    Ok(tally)
+}
+
+/// What follows the number of changes of a dry run.
+pub const DRY_RUN: &str = " (dry run: nothing was written)";
+
+/// A change as answers list them, made from a thing before and after.
+pub fn change(kind: &str, id: &str, before: &Value, after: &Value) -> Value {
+    json!({ "kind": kind, "namespace": after.get("namespace"), "id": id, "before": before, "after": after })
+}
+
+/// A key that no other call has.
+pub fn idempotency_key() -> Result<String> {
+    let mut bytes = [0; 16];
+    let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
+    filled.ok().context("this machine gives no random numbers")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,32 @@
+//! One thing for people: a field per line, times with their distance.
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::output::Output;
+use crate::render::{member, moment, visible};
+use crate::when;
+
+/// Prints the members of an object: first those of `order`, then the others by name; without those that say nothing.
+pub fn details(thing: &Value, order: &[&str], out: &mut Output) -> Result<()> {
+    let (palette, now) = (out.palette(), when::now());
+    let fields = thing.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let mut names: Vec<&str> = fields.filter(|name| !is_silent(thing.get(*name))).collect();
+    names.sort_by_key(|name| order.iter().position(|known| known == name).unwrap_or(order.len()));
+    let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
+    for name in names {
+        let text = moment(&member(thing, name), now);
+        out.line(&format!("{}  {}", palette.faint(&format!("{name:<width$}")), visible(&text)))?;
+    }
+    Ok(())
+}
+
+fn is_silent(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Object(entries)) => entries.is_empty(),
+        Some(Value::Array(values)) => values.is_empty(),
+        Some(_) => false,
+    }
+}

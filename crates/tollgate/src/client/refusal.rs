@@ -1,0 +1,175 @@
+//! What a server says instead of doing something, field by field.
+
+use std::fmt;
+
+use hyper::StatusCode;
+use serde_json::Value;
+
+use crate::exit::Exit;
+use crate::render::{Palette, visible};
+
+/// A problem document (RFC 9457) as it is told at a terminal.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Who refused.
+    pub from: String,
+    /// With which status.
+    pub status: StatusCode,
+    /// Stable name of the reason.
+    pub code: String,
+    detail: String,
+    wrong: Vec<Wrong>,
+    /// What to do about it, if the server did not say.
+    advice: Option<String>,
+}
+
+/// One field that is not as it should be.
+#[derive(Debug)]
+struct Wrong {
+    field: String,
+    message: String,
+    help: Option<String>,
+}
+
+impl Refusal {
+    /// Reads a problem document.
+    pub fn read(from: &str, status: StatusCode, problem: &Value) -> Refusal {
+        let member = |name: &str| text(problem, name);
+        let detail = member("detail").or_else(|| member("title")).unwrap_or_else(|| "it did not say why".to_owned());
+        let list = problem.get("errors").and_then(Value::as_array).into_iter().flatten();
+        let mut wrong: Vec<Wrong> = list.filter_map(Wrong::read).collect();
+        if let (Some(field), true) = (member("field"), wrong.is_empty()) {
+            wrong.push(Wrong { field, message: detail.clone(), help: member("help") });
+        }
+        let code = member("code").unwrap_or_else(|| "?".to_owned());
+        Refusal { from: from.to_owned(), status, code, detail, wrong, advice: None }
+    }
+
+    /// The same with a word about what to do next, for where the server cannot know.
+    pub fn advised(mut self, advice: impl Into<String>) -> Refusal {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// The same, told in other words.
+    pub fn saying(mut self, detail: impl Into<String>) -> Refusal {
+        self.detail = detail.into();
+        self.wrong.clear();
+        self
+    }
+
+    /// No, or nobody knows: whoever lacks a token, comes too often, asks at the wrong door or meets a server in trouble has
+    /// not been answered.
+    pub fn exit(&self) -> Exit {
+        let unanswered = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS];
+        let heard = self.code != "no_such_path" && !unanswered.contains(&self.status);
+        match self.status.is_client_error() && heard {
+            true => Exit::No,
+            false => Exit::Unusable,
+        }
+    }
+
+    /// What it says, line by line: every field with what would be right, or the reason as a whole.
+    pub fn lines(&self, palette: Palette) -> String {
+        let reason = match self.wrong.as_slice() {
+            [] => visible(&self.detail),
+            [only] => only.line(palette),
+            several => format!("{} problems", several.len()),
+        };
+        let place = palette.faint(&format!("({}, status {})", self.code, self.status.as_u16()));
+        let mut text = format!("{}: {reason} {place}\n", palette.bad("error"));
+        for wrong in &self.wrong {
+            if self.wrong.len() > 1 {
+                text.push_str(&format!("  {}\n", wrong.line(palette)));
+            }
+            if let Some(help) = &wrong.help {
+                text.push_str(&format!("    {}\n", palette.hint(&format!("help: {help}"))));
+            }
+        }
+        if let Some(advice) = &self.advice {
+            text.push_str(&format!("  {}\n", palette.hint(advice)));
+        }
+        text
+    }
+}
+
+impl Wrong {
+    fn read(value: &Value) -> Option<Wrong> {
+        let message = text(value, "message").or_else(|| text(value, "detail"))?;
+        Some(Wrong { field: text(value, "field").unwrap_or_default(), message, help: text(value, "help") })
+    }
+
+    fn line(&self, palette: Palette) -> String {
+        // Some messages begin with the field themselves.
+        let message =
+            self.message.strip_prefix(&self.field).map_or(self.message.as_str(), |rest| rest.trim_start_matches(": "));
+        match self.field.as_str() {
+            "" => visible(&self.message),
+            field if message.starts_with(' ') => format!("{}{}", palette.strong(field), visible(message)),
+            field => format!("{}: {}", palette.strong(field), visible(message)),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} refused it: {} ({}, status {})", self.from, self.detail, self.code, self.status.as_u16())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+fn text(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(status: u16, problem: &Value) -> String {
+        let status = StatusCode::from_u16(status).unwrap();
+        Refusal::read("http://a", status, problem).lines(Palette { colour: false })
+    }
+
+    #[test]
+    fn every_field_has_a_line_and_nothing_speaks_to_the_terminal() {
+        let problem = json!({
+            "title": "Not valid", "status": 422, "detail": "the rule is not valid", "code": "invalid",
+            "errors": [
+                { "field": "limit.window", "code": "no-unit", "message": "`60` has no unit", "help": "write 60s" },
+                { "field": "", "code": "x", "message": "odd \u{1b}[31m" },
+            ],
+        });
+        let expected = "error: 2 problems (invalid, status 422)\n  limit.window: `60` has no unit\n    \
+                        help: write 60s\n  odd \\u{1b}[31m\n";
+        assert_eq!(said(422, &problem), expected);
+    }
+
+    #[test]
+    fn a_single_field_is_told_once() {
+        let problem = json!({ "detail": "there is no such field", "code": "unknown_field", "field": "limt", "help": "did you mean `limit`?" });
+        let expected =
+            "error: limt: there is no such field (unknown_field, status 400)\n    help: did you mean `limit`?\n";
+        assert_eq!(said(400, &problem), expected);
+        let problem =
+            json!({ "detail": "x", "code": "c", "errors": [{ "field": "a.b", "message": "a.b should be 1" }] });
+        assert_eq!(said(422, &problem), "error: a.b should be 1 (c, status 422)\n");
+        let problem = json!({ "detail": "x", "code": "c", "errors": [{ "field": "a.b", "message": "a.b: no" }] });
+        assert_eq!(said(422, &problem), "error: a.b: no (c, status 422)\n");
+        assert_eq!(said(500, &json!({})), "error: it did not say why (?, status 500)\n");
+    }
+
+    #[test]
+    fn who_was_not_heard_has_no_answer() {
+        for (status, exit) in [(404, Exit::No), (412, Exit::No), (422, Exit::No), (401, Exit::Unusable)] {
+            assert_eq!(Refusal::read("", StatusCode::from_u16(status).unwrap(), &json!({})).exit(), exit);
+        }
+        for status in [403, 429, 500, 503, 507] {
+            let refusal = Refusal::read("", StatusCode::from_u16(status).unwrap(), &json!({}));
+            assert_eq!(refusal.exit(), Exit::Unusable, "{status}");
+        }
+    }
+}

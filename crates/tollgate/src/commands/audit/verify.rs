@@ -1,0 +1,56 @@
+//! `tollgate audit verify`
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::admin::ServerArgs;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::render::member;
+
+/// Of which server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Print the API's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+const HELP: &str = r#"Walks the whole chain of hashes. Whoever changed rows with SQL is found out, unless
+they wrote all later hashes anew: keep the last hash elsewhere to rule that out.
+
+Exit codes:
+  0  every row is as it was written
+  1  some are not
+  2  wrong usage, no answer, no valid token"#;
+
+/// Checks it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut admin = args.server.admin()?;
+    let call = admin.get(&["v1", "audit", "verify"]);
+    let answer = match admin.send_long(&call, "verifying", out) {
+        Ok(answer) => answer,
+        Err(error) => {
+            out.error(&error);
+            return Ok(Exit::Unusable); // 1 would say that the audit is broken
+        }
+    };
+    let told = answer.json()?;
+    let intact = told.get("intact") == Some(&Value::Bool(true));
+    let palette = out.palette();
+    match (args.json, intact) {
+        (true, _) => out.line(&answer.text())?,
+        (false, true) => out.line(&format!("{}: {} rows", palette.good("intact"), member(&told, "rows")))?,
+        (false, false) => {
+            let place = member(&told, "broken_at");
+            out.line(&format!(
+                "{}: row {place} is not what was written, or follows a missing one",
+                palette.bad("broken")
+            ))?;
+        }
+    }
+    Ok(Exit::from_success(intact))
+}

@@ -1,0 +1,70 @@
+//! `tollgate clients import FILE.csv`
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use hyper::Method;
+use serde_json::{Value, json};
+
+use super::csv;
+use crate::admin::{ChangeArgs, DRY_RUN, ScopeArgs, changes};
+use crate::exit::Exit;
+use crate::input;
+use crate::output::Output;
+use crate::render::Tally;
+
+/// So many clients are one change: soon done, and far below what a server reads at once.
+const BATCH: usize = 5000;
+
+/// Which file.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// A CSV file; - reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    change: ChangeArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+const HELP: &str = r#"The first line names the columns: client_key, tier, org; every other column is an
+attribute of that name. Clients that are there already are changed to what the
+file says, others are made, none is deleted. 5000 clients are one generation;
+what was done stays done if a later batch is refused, and importing again is safe.
+
+Examples:
+  tollgate clients import accounts.csv --dry-run
+  psql -c "COPY (SELECT 'key:' || api_key AS client_key, plan AS tier
+    FROM accounts) TO STDOUT CSV HEADER" limits | tollgate clients import -
+
+Exit codes:
+  0  imported; with --dry-run: it could be
+  1  refused: something in it is not valid
+  2  wrong usage, a file that cannot be read, no answer, no valid token"#;
+
+/// Imports them, batch by batch.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let source = input::read(&args.file)?;
+    let clients = csv::clients(&source.text).with_context(|| format!("cannot read {}", source.name))?;
+    let mut admin = args.scope.admin()?;
+    let mut total = Tally::default();
+    for (number, batch) in clients.chunks(BATCH).enumerate() {
+        let call = args.change.call(admin.call(Method::POST, &["v1", "rules", "import"]));
+        // JSON is YAML. A file must say which rules it has, and not to prune keeps those that are there.
+        let call = call.yaml(json!({ "rules": [], "clients": batch }).to_string());
+        let done = format!("importing clients, {} of {}", number * BATCH, clients.len());
+        let answer = admin.send_long(&call, &done, out)?;
+        total = total + Tally::of(changes(&answer.json()?));
+    }
+    let told = json!({ "clients": clients.len(), "created": total.made, "changed": total.changed, "dry_run": args.change.dry_run });
+    match args.change.json {
+        true => out.line(&Value::to_string(&told))?,
+        false => {
+            let last = if args.change.dry_run { DRY_RUN } else { "" };
+            out.line(&format!("{} clients: {total}{last}", clients.len()))?;
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,124 @@
+//! `tollgate clients set KEY`
+
+use anyhow::{Result, bail};
+use hyper::{Method, StatusCode};
+use serde_json::{Map, Value};
+
+use crate::admin::{Admin, ChangeArgs, DRY_RUN, ScopeArgs, change, idempotency_key, show};
+use crate::client::{Answer, Refusal};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::render::{Tally, changes_text, member};
+
+/// Which client, and what of it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Its key: user:42, key:acme-prod
+    #[arg(value_name = "CLIENT_KEY")]
+    client_key: String,
+    /// Its tier; blank takes it away
+    #[arg(long, value_name = "TIER")]
+    tier: Option<String>,
+    /// Its organisation; blank takes it away
+    #[arg(long, value_name = "ORG")]
+    org: Option<String>,
+    /// Anything else that rules match on; NAME= takes it away
+    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
+    attribute: Vec<(String, String)>,
+    #[command(flatten)]
+    change: ChangeArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+const HELP: &str = r#"Flags change what they name and leave the rest alone.
+
+Examples:
+  tollgate clients set key:acme-prod --tier paid --org acme
+  tollgate clients set key:acme-prod --attribute region=eu
+
+Exit codes:
+  0  done; with --dry-run: it would be
+  1  refused: it is not valid, or somebody else changed it
+  2  wrong usage, no answer, no valid token"#;
+
+/// Makes or changes it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let fields = args.fields();
+    if fields.is_empty() {
+        bail!("say what is known: --tier paid, --org acme, --attribute region=eu");
+    }
+    let mut admin = args.scope.admin()?;
+    let path = ["v1", "clients", &args.client_key];
+    let (before, call) = match admin.fetch(&path) {
+        Ok((before, etag)) => {
+            let call = admin.call(Method::PATCH, &path).if_match(&etag);
+            (before, call.merge_patch(Value::from(fields).to_string()))
+        }
+        Err(error) if is_absent(&error) => {
+            let call = admin.call(Method::POST, &["v1", "clients"]).idempotency_key(&idempotency_key()?);
+            (Value::Null, call.json(without_blanks(args, fields).to_string()))
+        }
+        Err(error) => return Err(error),
+    };
+    let answer = send(&mut admin, &before, &args.change.call(call))?;
+    tell(args, &before, &answer, out)?;
+    Ok(Exit::Ok)
+}
+
+impl Args {
+    /// A merge patch of what was said; what is blank goes.
+    fn fields(&self) -> Map<String, Value> {
+        let value = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
+        let mut fields = Map::new();
+        fields.extend(self.tier.as_deref().map(|tier| ("tier".to_owned(), value(tier))));
+        fields.extend(self.org.as_deref().map(|org| ("organisation".to_owned(), value(org))));
+        if !self.attribute.is_empty() {
+            let attributes: Map<_, _> = self.attribute.iter().map(|(name, text)| (name.clone(), value(text))).collect();
+            fields.insert("attributes".to_owned(), attributes.into());
+        }
+        fields
+    }
+}
+
+fn is_absent(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
+}
+
+/// Of a client that is not there yet, nothing has to be taken away.
+fn without_blanks(args: &Args, mut fields: Map<String, Value>) -> Value {
+    if let Some(Value::Object(attributes)) = fields.get_mut("attributes") {
+        attributes.retain(|_, value| !value.is_null());
+    }
+    fields.retain(|_, value| !value.is_null());
+    fields.insert("client_key".to_owned(), args.client_key.as_str().into());
+    fields.into()
+}
+
+fn send(admin: &mut Admin, before: &Value, call: &crate::client::Call) -> Result<Answer> {
+    if before.is_null() { admin.send_once(call) } else { admin.send(call) }
+}
+
+fn tell(args: &Args, before: &Value, answer: &Answer, out: &mut Output) -> Result<()> {
+    if args.change.dry_run {
+        show(answer, args.change.json, DRY_RUN, out)?;
+    } else if args.change.json {
+        out.line(&answer.text())?;
+    } else {
+        let after = answer.json()?;
+        let changes = [change("client", &args.client_key, before, &after)];
+        let changed = before.get("version") != after.get("version");
+        let changes = changes.get(..usize::from(changed)).unwrap_or_default();
+        out.text(&changes_text(changes, out.palette()))?;
+        out.line(&format!("{} (version {})", Tally::of(changes), member(&after, "version")))?;
+    }
+    Ok(())
+}
+
+fn attribute(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE, such as region=eu".to_owned()),
+    }
+}

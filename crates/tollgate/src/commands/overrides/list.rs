@@ -1,0 +1,57 @@
+//! `tollgate overrides list`
+
+use anyhow::Result;
+
+use super::{numbers, state};
+use crate::admin::{ListArgs, Look, ScopeArgs, list};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::render::{member, moment};
+use crate::when;
+
+/// Which overrides.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Of this client
+    #[arg(long, value_name = "KEY")]
+    client: Option<String>,
+    /// Of this rule
+    #[arg(long, value_name = "RULE_ID")]
+    rule: Option<String>,
+    /// Those that hold now
+    #[arg(long)]
+    active: bool,
+    #[command(flatten)]
+    list: ListArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+const HELP: &str = r#"Examples:
+  tollgate overrides list --active
+  tollgate overrides list --client key:acme-prod
+
+Exit codes:
+  0  listed, even if there is nothing
+  2  wrong usage, no answer, no valid token"#;
+
+/// Prints them.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut admin = args.scope.admin()?;
+    let call = admin.get(&["v1", "overrides"]).query_some("active", args.active.then_some("true"));
+    let call = call.query_some("client_key", args.client.as_deref()).query_some("rule_id", args.rule.as_deref());
+    let now = when::now();
+    let look = Look {
+        member: "overrides",
+        heading: ["OVERRIDE", "CLIENT", "RULE", "LIMIT", "STATE", "UNTIL", "REASON"],
+        row: &|entry| {
+            let word = |name: &str| member(entry, name);
+            let (id, client, rule, until) =
+                (word("override_id"), word("client_key"), word("rule_id"), moment(&word("valid_until"), now));
+            [id, client, rule, numbers(entry), state(entry, now).to_owned(), until, word("reason")]
+        },
+        empty: "no such overrides",
+    };
+    list(&mut admin, &call, &args.list, &look, out)
+}

@@ -1,0 +1,51 @@
+//! `tollgate rules export [FILE]`
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::admin::ScopeArgs;
+use crate::exit::Exit;
+use crate::input;
+use crate::output::Output;
+use crate::render::visible;
+use crate::replace::replace;
+
+/// Where to.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Write this file; without it, or with -, standard output
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+const HELP: &str = r#"Prints the rules, clients and overrides of a namespace as the YAML that rules files
+use: `tollgate serve --rules`, `rules lint`, `rules test` and `rules import` take it.
+A new file is for you alone (0600): client keys may be secrets.
+
+Examples:
+  tollgate rules export > rules.yaml
+  Every night, into git:
+    tollgate rules export rules.yaml && git commit -am "rules of $(date -I)"
+
+Exit codes:
+  0  exported
+  2  wrong usage, no answer, no valid token, a file that cannot be written"#;
+
+/// Prints or writes it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut admin = args.scope.admin()?;
+    let call = admin.get(&["v1", "rules", "export"]);
+    let answer = admin.send_long(&call, "exporting", out)?;
+    match args.file.as_deref().filter(|path| !input::is_stdin(path)) {
+        None => out.bytes(&answer.body)?,
+        Some(path) => {
+            replace(path, &answer.body)?;
+            out.line(&format!("wrote {}", visible(&path.to_string_lossy())))?;
+        }
+    }
+    Ok(Exit::Ok)
+}

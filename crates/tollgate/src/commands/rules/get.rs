@@ -1,0 +1,60 @@
+//! `tollgate rules get ID`
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::admin::ScopeArgs;
+use crate::document::rule_yaml;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::render::{member, moment, visible};
+use crate::when;
+
+/// Which rule.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Its id
+    #[arg(value_name = "RULE_ID")]
+    rule_id: String,
+    /// Print the API's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+const HELP: &str = r#"Prints the rule as YAML. What it prints can be edited and given back; if somebody
+else changed the rule in the meantime, nothing is overwritten:
+    tollgate rules get orders-per-user > rule.yaml
+    tollgate rules update orders-per-user --file rule.yaml
+
+Exit codes:
+  0  here it is
+  1  there is no such rule
+  2  wrong usage, no answer, no valid token"#;
+
+/// Prints it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut admin = args.scope.admin()?;
+    let call = admin.get(&["v1", "rules", &args.rule_id]);
+    let answer = admin.send(&call)?;
+    if args.json {
+        out.line(&answer.text())?;
+        return Ok(Exit::Ok);
+    }
+    let (rule, now) = (answer.json()?, when::now());
+    let mut about = format!("# {} in namespace {}", member(&rule, "source"), member(&rule, "namespace"));
+    for word in ["created", "updated"] {
+        // What stands in a rules file has no dates.
+        if let Some(at) = rule.get(format!("{word}_at")).and_then(Value::as_str) {
+            about.push_str(&format!(", {word} {}", moment(at, now)));
+        }
+    }
+    out.line(&visible(&about))?;
+    out.text(&rule_yaml(&rule))?;
+    if let Some(version) = rule.get("version").filter(|version| !version.is_null()) {
+        out.line(&format!("version: {version}  # update --file asks that it is still this one"))?;
+    }
+    Ok(Exit::Ok)
+}

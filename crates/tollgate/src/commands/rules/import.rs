@@ -1,0 +1,116 @@
+//! `tollgate rules import FILE`
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use hyper::Method;
+
+use crate::admin::{Admin, ScopeArgs, changes, show};
+use crate::client::{Answer, Call};
+use crate::exit::Exit;
+use crate::input::{self, Source};
+use crate::output::Output;
+use crate::render::{Tally, changes_text, member};
+
+/// Which file, and how far to go.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// A rules file; - reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Also delete the rules that the file does not have
+    #[arg(long)]
+    prune: bool,
+    /// Show what would change; change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Print the API's JSON; asks nothing
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+const HELP: &str = r#"Brings the database to what the file says: all of it as one generation, or none of
+it. Rules are known by their names, so importing twice changes nothing the second
+time. On a terminal it shows the changes and asks; elsewhere it just does it, but
+deletes nothing without --yes.
+
+Examples:
+  tollgate rules import rules.yaml
+  What would that change? (exit code 1 if anything: tollgate rules diff)
+    tollgate rules import rules.yaml --dry-run
+  From CI, with the file as the only truth:
+    tollgate rules import rules.yaml --prune --yes
+
+Exit codes:
+  0  imported; with --dry-run: it could be
+  1  refused: the file is not valid, or you said no
+  2  wrong usage, a file that cannot be read, no answer, no valid token"#;
+
+/// Imports it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let source = input::read(&args.file)?;
+    let mut admin = args.scope.admin()?;
+    let label = format!("importing {}", source.name);
+    if args.dry_run {
+        let answer = admin.send_long(&call(&admin, &source, args.prune, true), &label, out)?;
+        show(&answer, args.json, crate::admin::DRY_RUN, out)?;
+        return Ok(Exit::Ok);
+    }
+    if !args.yes && !agreed(args, &mut admin, &source, out)? {
+        return Ok(Exit::No);
+    }
+    let answer = admin.send_long(&call(&admin, &source, args.prune, false), &label, out)?;
+    imported(args, &answer, out)?;
+    Ok(Exit::Ok)
+}
+
+/// An import, as a dry run or not.
+pub fn call(admin: &Admin, source: &Source, prune: bool, dry_run: bool) -> Call {
+    let mut call = admin.call(Method::POST, &["v1", "rules", "import"]);
+    for (name, wanted) in [("prune", prune), ("dry_run", dry_run)] {
+        if wanted {
+            call = call.query(name, "true");
+        }
+    }
+    call.yaml(source.text.clone())
+}
+
+/// Shows a person what would change, and asks. Where there is nobody to ask, nothing may be deleted.
+fn agreed(args: &Args, admin: &mut Admin, source: &Source, out: &mut Output) -> Result<bool> {
+    let asks = !args.json && out.is_terminal() && !input::is_stdin(&args.file);
+    if !asks && !args.prune {
+        return Ok(true);
+    }
+    let answer = admin.send_long(&call(admin, source, args.prune, true), "comparing", out)?.json()?;
+    let changes = changes(&answer);
+    let tally = Tally::of(changes);
+    if tally.is_empty() {
+        return Ok(true);
+    }
+    if !asks {
+        return match tally.deleted {
+            0 => Ok(true),
+            number => bail!("this would delete {number}: add --yes to mean it, or --dry-run to look"),
+        };
+    }
+    out.text(&changes_text(changes, out.palette()))?;
+    Ok(out.confirm(&format!("Go on ({tally})?")).unwrap_or(tally.deleted == 0))
+}
+
+fn imported(args: &Args, answer: &Answer, out: &mut Output) -> Result<()> {
+    let told = answer.json()?;
+    match args.json {
+        true => out.line(&answer.text())?,
+        false => {
+            let tally = Tally::of(changes(&told));
+            out.line(&format!("{tally} (generation {})", member(&told, "generation")))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! `tollgate rules list`
+
+use anyhow::Result;
+
+use crate::admin::{ListArgs, Look, ScopeArgs, list};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::render::{key_words, limit_words, match_words, member, mode_words};
+
+/// Which rules.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// With this endpoint pattern, as it is spelled in the rule
+    #[arg(long, value_name = "PATTERN")]
+    endpoint: Option<String>,
+    /// For this tier
+    #[arg(long, value_name = "TIER")]
+    tier: Option<String>,
+    /// For this client
+    #[arg(long, value_name = "KEY")]
+    client_key: Option<String>,
+    /// Those that take part in decisions, or those that do not
+    #[arg(long, value_name = "BOOL", value_parser = ["true", "false"])]
+    enabled: Option<String>,
+    /// Those of the database, or of the rules file, which the API cannot change
+    #[arg(long, value_name = "WHERE", value_parser = ["database", "file"])]
+    source: Option<String>,
+    #[command(flatten)]
+    list: ListArgs,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+const HELP: &str = r#"Examples:
+  tollgate rules list
+  tollgate rules list --tier free --endpoint "POST /api/orders"
+  Every rule that is switched off, for a script:
+    tollgate rules list --enabled false --all --json | jq -r '.rules[].rule_id'
+
+Exit codes:
+  0  listed, even if there is nothing
+  2  wrong usage, no answer, no valid token"#;
+
+/// Prints them.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut admin = args.scope.admin()?;
+    let call = admin.get(&["v1", "rules"]);
+    let call = call.query_some("endpoint", args.endpoint.as_deref()).query_some("tier", args.tier.as_deref());
+    let call = call.query_some("client_key", args.client_key.as_deref());
+    let call = call.query_some("enabled", args.enabled.as_deref()).query_some("source", args.source.as_deref());
+    let look = Look {
+        member: "rules",
+        heading: ["RULE", "LIMIT", "KEY BY", "APPLIES TO", "MODE", "SOURCE", "VERSION"],
+        row: &|rule| {
+            let (id, source, version) = (member(rule, "rule_id"), member(rule, "source"), member(rule, "version"));
+            [id, limit_words(rule), key_words(rule), match_words(rule), mode_words(rule), source, version]
+        },
+        empty: "no such rules; to make one: tollgate rules create --help",
+    };
+    list(&mut admin, &call, &args.list, &look, out)
+}

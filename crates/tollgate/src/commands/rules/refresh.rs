@@ -1,0 +1,45 @@
+//! `tollgate rules refresh`
+
+use anyhow::Result;
+use hyper::Method;
+
+use crate::admin::ServerArgs;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::render::member;
+
+/// Of which server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Print the API's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+const HELP: &str = r#"For whoever changed the tables with SQL. Changes by the API and by these commands
+reach all nodes by themselves.
+
+Examples:
+  psql limits -c "UPDATE rate_limit_rules SET enabled = false WHERE ..."
+  tollgate rules refresh
+
+Exit codes:
+  0  all nodes were told
+  2  wrong usage, no answer, no valid token"#;
+
+/// Asks for it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut admin = args.server.admin()?;
+    let call = admin.call(Method::POST, &["v1", "rules", "refresh"]);
+    let answer = admin.send(&call)?;
+    match args.json {
+        true => out.line(&answer.text())?,
+        false => {
+            out.line(&format!("all nodes read everything anew (generation {})", member(&answer.json()?, "generation")))?
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,93 @@
+//! `tollgate status`
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::admin::ServerArgs;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::render::{Palette, member, moment, visible};
+use crate::when;
+
+/// Of which server.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Print the API's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+const HELP: &str = r#"Which generation the node decides by, whether its database answers, what it could
+not read and left out; and who you are to it.
+
+Examples:
+  tollgate status
+  Do all nodes serve the same generation?
+    for node in a b c; do
+      tollgate status --url http://$node:8090 --json | jq .generation
+    done
+
+Exit codes:
+  0  all is well
+  1  something wants looking at: the database is away, or rows are quarantined
+  2  wrong usage, no answer, no valid token"#;
+
+/// Prints it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut admin = args.server.admin()?;
+    let call = admin.get(&["v1", "status"]);
+    let answer = admin.send(&call)?;
+    let status = answer.json()?;
+    let exit = Exit::from_success(is_well(&status));
+    if args.json {
+        out.line(&answer.text())?;
+        return Ok(exit);
+    }
+    let call = admin.get(&["v1", "whoami"]);
+    let me = admin.send(&call)?.json()?;
+    out.text(&text(&status, &me, out.palette()))?;
+    Ok(exit)
+}
+
+fn is_well(status: &Value) -> bool {
+    quarantined(status).is_empty() && database(status) != "away"
+}
+
+fn database(status: &Value) -> &str {
+    status.pointer("/database/state").and_then(Value::as_str).unwrap_or("?")
+}
+
+fn quarantined(status: &Value) -> &[Value] {
+    status.get("quarantined").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text(status: &Value, me: &Value, palette: Palette) -> String {
+    let line = |label: &str, said: String| format!("{}  {said}\n", palette.faint(&format!("{label:<10}")));
+    let word = |name: &str| visible(&member(status, name));
+    let mut text = line("node", word("node"));
+    text.push_str(&line("generation", format!("{} (decisions say {})", word("generation"), word("serving"))));
+    let error = status.pointer("/database/error").and_then(Value::as_str).map(|error| format!(": {error}"));
+    let database = match database(status) {
+        "away" => palette.bad(&format!("away{}", error.unwrap_or_default())),
+        state => visible(state),
+    };
+    let read =
+        status.get("refreshed_at").and_then(Value::as_str).map(|at| format!(", read {}", moment(at, when::now())));
+    text.push_str(&line("database", format!("{database}{}", visible(&read.unwrap_or_default()))));
+    text.push_str(&line("mode", word("mode")));
+    for row in quarantined(status) {
+        let said = format!(
+            "{} {} in {}: {}",
+            member(row, "kind"),
+            member(row, "id"),
+            member(row, "namespace"),
+            member(row, "reason")
+        );
+        text.push_str(&line("left out", palette.bad(&said)));
+    }
+    let you = format!("{} ({}), {}", member(me, "name"), member(me, "token_id"), member(me, "role"));
+    text + &line("you", visible(&you))
+}

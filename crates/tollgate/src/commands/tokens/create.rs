@@ -1,0 +1,89 @@
+//! `tollgate tokens create`
+
+use anyhow::{Context, Result};
+use hyper::Method;
+use serde_json::{Map, Value};
+use tollgate_core::{Span, Time};
+use tollgate_rules::duration;
+
+use crate::admin::ServerArgs;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::render::{member, moment, visible};
+use crate::when;
+
+/// What the token shall be.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// What people know it by: whose it is, what for
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// viewer reads; operator also changes rules, overrides and clients; admin also tokens and the mode
+    #[arg(long, value_name = "ROLE", value_parser = ["viewer", "operator", "admin"])]
+    role: String,
+    /// Only in these namespaces; several: NS,NS
+    #[arg(long, value_name = "NS", value_delimiter = ',')]
+    namespaces: Vec<String>,
+    /// It opens nothing any more after so long: 30d
+    #[arg(long, value_name = "DURATION", value_parser = when::span, conflicts_with = "expires_at")]
+    expires_in: Option<Span>,
+    /// ... or from this instant on: 2027-01-01T00:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = when::instant)]
+    expires_at: Option<Time>,
+    /// Print the token alone
+    #[arg(long, short, conflicts_with = "json")]
+    quiet: bool,
+    /// Print the API's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+const HELP: &str = r#"The token is printed once; the server keeps a hash of it and cannot tell it again.
+
+Examples:
+  For a dashboard:
+    tollgate tokens create --name grafana --role viewer
+  For CI, straight into a file:
+    (umask 077; tollgate tokens create --name ci --role operator \
+      --namespaces shop --expires-in 90d --quiet > ci-token)
+
+Exit codes:
+  0  created
+  1  refused: it is not valid
+  2  wrong usage, no answer, no valid token"#;
+
+/// Makes it.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let now = when::now();
+    let mut body = Map::new();
+    body.insert("name".to_owned(), args.name.as_str().into());
+    body.insert("role".to_owned(), args.role.as_str().into());
+    if !args.namespaces.is_empty() {
+        body.insert("namespaces".to_owned(), args.namespaces.clone().into());
+    }
+    body.extend(args.expires_at.map(|time| ("expires_at".to_owned(), when::text(time).into())));
+    // By the server's clock, not by ours.
+    body.extend(args.expires_in.map(|span| ("expires_in".to_owned(), duration::display(span.nanos()).into())));
+    let mut admin = args.server.admin()?;
+    // Without an idempotency key: its answer would have to be kept, and with it the secret.
+    let call = admin.call(Method::POST, &["v1", "tokens"]).json(Value::from(body).to_string());
+    let answer = admin.send(&call)?;
+    let made = answer.json()?;
+    let token = made.get("token").and_then(Value::as_str).context("the server did not tell the token")?;
+    if args.json {
+        out.line(&answer.text())?;
+    } else if args.quiet {
+        out.line(token)?;
+    } else {
+        let expiry = made.get("expires_at").and_then(Value::as_str);
+        let expiry = expiry.map_or_else(|| "never expires".to_owned(), |at| format!("expires {}", moment(at, now)));
+        let about = format!("created {} token {} for {}: {expiry}", args.role, member(&made, "token_id"), args.name);
+        out.line(&visible(&about))?;
+        out.line(&out.palette().strong(token))?;
+        out.line(&out.palette().faint("keep it: nobody can tell it again"))?;
+    }
+    Ok(Exit::Ok)
+}

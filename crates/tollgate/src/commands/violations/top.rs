@@ -1,0 +1,65 @@
+//! `tollgate violations top`
+
+use anyhow::Result;
+use serde_json::Value;
+use tollgate_core::Time;
+
+use crate::admin::{ScopeArgs, table};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::render::{member, moment};
+use crate::when;
+
+/// Of what, since when.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Count by this
+    #[arg(long, value_name = "WHAT", default_value = "client", value_parser = ["client", "rule", "endpoint"])]
+    by: String,
+    /// Not before: RFC 3339, or how long ago (2h)
+    #[arg(long, value_name = "TIME", value_parser = when::ago)]
+    from: Option<Time>,
+    /// Before: RFC 3339, or how long ago
+    #[arg(long, value_name = "TIME", value_parser = when::ago)]
+    to: Option<Time>,
+    /// Print so many
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    limit: u64,
+    /// Print the API's JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+const HELP: &str = r#"Examples:
+  tollgate violations top --from 1d
+  Which rule refuses most?
+    tollgate violations top --by rule --limit 3
+
+Exit codes:
+  0  listed, even if there is nothing
+  2  wrong usage, no answer, no valid token"#;
+
+/// Prints them, the worst first.
+pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
+    let mut admin = args.scope.admin()?;
+    let call = admin.get(&["v1", "violations", "top"]).query("by", &args.by).query("limit", &args.limit.to_string());
+    let call = call.query_some("from", args.from.map(when::text).as_deref());
+    let call = call.query_some("to", args.to.map(when::text).as_deref());
+    let answer = admin.send(&call)?;
+    if args.json {
+        out.line(&answer.text())?;
+        return Ok(Exit::Ok);
+    }
+    let now = when::now();
+    let row = |entry: &Value| {
+        let last = moment(&member(entry, "last_violated_at"), now);
+        [member(entry, "what"), member(entry, "request_count"), last]
+    };
+    let heading = [args.by.to_uppercase(), "REFUSED".to_owned(), "LAST".to_owned()];
+    let [by, refused, last] = &heading;
+    table(&answer.json()?, "offenders", [by, refused, last], row, out)?;
+    Ok(Exit::Ok)
+}

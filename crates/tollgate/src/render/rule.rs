@@ -1,0 +1,96 @@
+//! A rule in few words, from the JSON of the admin API.
+
+use serde_json::{Map, Value};
+
+/// `10 per 1s, burst 20`, `5000 slots`, `unlimited`.
+pub fn limit_words(rule: &Value) -> String {
+    let Some(limit) = rule.get("limit").and_then(Value::as_object) else {
+        return if rule.get("unlimited") == Some(&Value::Bool(true)) { "unlimited" } else { "-" }.to_owned();
+    };
+    let word = |name: &str| limit.get(name).filter(|value| !value.is_null()).map(plain);
+    let mut words = match (word("slots"), word("requests")) {
+        (Some(slots), _) => vec![format!("{slots} slots")],
+        (None, requests) => {
+            let window = word("window").unwrap_or_else(|| "?".to_owned());
+            vec![format!("{} per {window}", requests.unwrap_or_else(|| "?".to_owned()))]
+        }
+    };
+    words.extend(word("burst").map(|burst| format!("burst {burst}")));
+    words.extend(word("max_delay").map(|delay| format!("waits up to {delay}")));
+    words.extend(word("algorithm").filter(|name| !["token_bucket", "concurrency"].contains(&name.as_str())));
+    words.join(", ")
+}
+
+/// `tier: free; endpoint: POST /api/*`, or `every request`.
+pub fn match_words(rule: &Value) -> String {
+    let none = Map::new();
+    let conditions = rule.get("match").and_then(Value::as_object).unwrap_or(&none);
+    // JSON objects are sorted by name; what is matched last is the endpoint, as in most rules files.
+    let (endpoint, others): (Vec<_>, Vec<_>) = conditions.iter().partition(|(name, _)| *name == "endpoint");
+    let said = others.into_iter().chain(endpoint).map(|(name, patterns)| format!("{name}: {}", plain(patterns)));
+    match said.collect::<Vec<_>>().join("; ") {
+        text if text.is_empty() => "every request".to_owned(),
+        text => text,
+    }
+}
+
+/// `user_id`, `api_key:endpoint`, or `-` where nothing is said.
+pub fn key_words(rule: &Value) -> String {
+    match rule.get("key_by") {
+        Some(Value::Array(parts)) => parts.iter().map(plain).collect::<Vec<_>>().join(":"),
+        Some(key) if !key.is_null() => plain(key),
+        _ => "-".to_owned(),
+    }
+}
+
+/// `enforce`, `shadow`, `off`; `disabled` for a rule that is kept and left out.
+pub fn mode_words(rule: &Value) -> String {
+    match rule.get("enabled") {
+        Some(Value::Bool(false)) => "disabled".to_owned(),
+        _ => rule.get("mode").map_or_else(|| "enforce".to_owned(), plain),
+    }
+}
+
+/// A value without quotes and brackets.
+pub fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Object(entries) => {
+            let entries = entries.iter().map(|(name, value)| format!("{name}: {}", plain(value)));
+            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The member of that name as plain text; `-` if there is none.
+pub fn member(value: &Value, name: &str) -> String {
+    value.get(name).map_or_else(|| "-".to_owned(), plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_rule_fits_into_a_line() {
+        let rule = json!({
+            "match": { "endpoint": ["POST /a", "PUT /a"], "tier": "free" },
+            "key_by": ["api_key", "ip"],
+            "limit": { "requests": 10, "window": "1s", "burst": 20, "algorithm": "token_bucket" },
+        });
+        let words = [limit_words(&rule), match_words(&rule), key_words(&rule), mode_words(&rule)];
+        assert_eq!(words, ["10 per 1s, burst 20", "tier: free; endpoint: POST /a, PUT /a", "api_key:ip", "enforce"]);
+        let rule = json!({ "limit": { "slots": 5, "algorithm": "concurrency" }, "enabled": false, "mode": "shadow" });
+        let words = [limit_words(&rule), match_words(&rule), key_words(&rule), mode_words(&rule)];
+        assert_eq!(words, ["5 slots", "every request", "-", "disabled"]);
+        assert_eq!(limit_words(&json!({ "unlimited": true })), "unlimited");
+        let queue =
+            json!({ "limit": { "requests": 5, "window": "1m", "algorithm": "leaky_bucket", "max_delay": "2s" } });
+        assert_eq!(limit_words(&queue), "5 per 1m, waits up to 2s, leaky_bucket");
+    }
+}

@@ -1,0 +1,34 @@
+//! Writing files whole: whoever reads one sees the old text or the new one.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// Replaces a file in one step, or makes it, readable to its owner alone. A link stays a link.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = path.display();
+    let target = match fs::symlink_metadata(path) {
+        Ok(_) => fs::canonicalize(path).with_context(|| format!("cannot find {name}"))?,
+        Err(_) => path.to_owned(), // not there yet, or not to be reached, which the next step says
+    };
+    let mut beside = target.clone().into_os_string();
+    beside.push(format!(".tollgate-{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    let written = write_new(&beside, &target, bytes).and_then(|()| fs::rename(&beside, &target));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside); // the error below is the one to report
+    }
+    written.with_context(|| format!("cannot write {name}"))
+}
+
+fn write_new(beside: &Path, target: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside)?;
+    if let Ok(old) = fs::metadata(target) {
+        file.set_permissions(old.permissions())?;
+    }
+    file.write_all(bytes)?;
+    file.sync_all()
+}

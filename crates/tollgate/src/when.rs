@@ -1,0 +1,57 @@
+//! Points in time as people give them on a command line.
+
+use anyhow::{Context, Result};
+use tollgate_control::Instant;
+use tollgate_core::{Clock, Span, Time};
+use tollgate_rules::{datetime, duration};
+use tollgate_store::MonotonicClock;
+
+/// Now, by this machine's clock.
+pub fn now() -> Time {
+    MonotonicClock::new().now()
+}
+
+/// A duration as rules files have them: `90s`, `2h`, `30d`.
+pub fn span(text: &str) -> Result<Span, String> {
+    duration::parse(text).map(Span::from_nanos).map_err(|fault| fault.to_string())
+}
+
+/// An instant to come: RFC 3339.
+pub fn instant(text: &str) -> Result<Time, String> {
+    datetime::parse(text).map(Time::from_nanos).map_err(|fault| fault.to_string())
+}
+
+/// An instant gone by: RFC 3339, or how long ago (`2h`).
+pub fn ago(text: &str) -> Result<Time, String> {
+    match text.contains('-') {
+        true => instant(text),
+        false => span(text).map(|span| Time::from_nanos(now().nanos().saturating_sub(span.nanos()))),
+    }
+}
+
+/// So much later than a time.
+pub fn after(time: Time, span: Span) -> Result<Time> {
+    let nanos = time.nanos().checked_add(span.nanos()).context("that is too far in the future")?;
+    Ok(Time::from_nanos(nanos))
+}
+
+/// As the admin API takes it.
+pub fn text(time: Time) -> String {
+    Instant::from(time).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_is_a_date_or_a_distance() {
+        assert_eq!(text(instant("2026-12-01T01:00:00.5+01:00").unwrap()), "2026-12-01T00:00:00.500000Z");
+        assert_eq!(ago("2026-12-01T00:00:00Z"), instant("2026-12-01T00:00:00Z"));
+        let hour = now().nanos() - ago("1h").unwrap().nanos();
+        assert!((3_599_000_000_000..=3_600_000_000_000).contains(&hour), "{hour}");
+        assert!(ago("yesterday").unwrap_err().contains("duration"), "{:?}", ago("yesterday"));
+        assert!(instant("2026-12-01").unwrap_err().contains("2026-12-01T00:00:00Z"));
+        assert!(after(Time::from_nanos(u64::MAX), Span::SECOND).is_err());
+    }
+}
