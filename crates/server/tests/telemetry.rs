@@ -34,6 +34,7 @@ fn rig(yaml: &str) -> Rig {
         memory: Box::new(move || Some(held.store().stats())),
         fleet: Box::new(|| None),
         feed: None,
+        control: Arc::default(),
         logs,
         started: NOW,
     });
@@ -349,6 +350,7 @@ fn a_scrape_tells_how_the_rules_file_stands() {
         memory: Box::new(|| None),
         fleet: Box::new(|| None),
         feed: Some(feed),
+        control: Arc::default(),
         logs: Vec::new(),
         started: NOW,
     };
