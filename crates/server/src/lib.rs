@@ -25,5 +25,6 @@ pub mod run;
 mod signals;
 mod start;
 mod upkeep;
+pub mod violations;
 
 pub use reply::{Fields, Reply};
