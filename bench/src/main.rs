@@ -4,6 +4,7 @@
 //! the project set itself. One file per question; `--help` says which there are.
 
 mod cores;
+mod directory;
 mod engine;
 mod field;
 mod growth;
@@ -51,6 +52,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
             Question::Store => store::run(options, &mut report),
             Question::Memory => memory::run(&mut report)?,
             Question::Rules => rules::run(options, &mut report)?,
+            Question::Directory => directory::run(&mut report)?,
             Question::Engine => engine::run(options, &mut report)?,
             Question::Growth => growth::run(options, &mut report)?,
             Question::Http => http::run(options, &mut report)?,

@@ -18,6 +18,7 @@ Questions (all of them, if none is named):
            1, 100 k, 1 M and 10 M keys, on one thread and on two.
   memory   Bytes per key between 1 M and 2 M keys, peak of the resident set, growth included.
   rules    From request to charges, without a store: 10, 1,000 and 10,000 rules, 1,000,000 overrides.
+  directory  Clients and overrides, a million of each: bytes per entry, time to build, to change one, to fold changes in.
   engine   Engine::decide: 1,000 rules of which one matches, three matching rules, 1,000,000 overrides.
   growth   Time per check by number of keys, rules and threads; writes docs/img/growth-*.csv and .svg.
   http     Servers over loopback: a bare hyper echo, Tollgate, throttlecrab-server (installed into target/peers
@@ -65,6 +66,8 @@ pub enum Question {
     Memory,
     /// From request to charges.
     Rules,
+    /// A million clients and overrides.
+    Directory,
     /// From request to decision.
     Engine,
     /// How it all grows.
@@ -75,10 +78,11 @@ pub enum Question {
     Redis,
 }
 
-const QUESTIONS: [(&str, Question); 7] = [
+const QUESTIONS: [(&str, Question); 8] = [
     ("store", Question::Store),
     ("memory", Question::Memory),
     ("rules", Question::Rules),
+    ("directory", Question::Directory),
     ("engine", Question::Engine),
     ("growth", Question::Growth),
     ("http", Question::Http),

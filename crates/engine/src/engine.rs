@@ -140,6 +140,12 @@ impl<S: Store> Engine<S> {
         Engine { config, fallback, ..self }
     }
 
+    /// The same engine before its rules: whatever is swapped in first is its first generation, or the one whose number
+    /// it is given.
+    pub fn awaiting_rules(self) -> Engine<S> {
+        Engine { generations: Generations::awaited(), ..self }
+    }
+
     /// The same engine with someone watching.
     pub fn with_observer(self, observer: impl Observer + 'static) -> Engine<S> {
         Engine { observer: Some(Box::new(observer)), ..self }

@@ -33,6 +33,12 @@ impl Generations {
         Generations { current: ArcSwap::from_pointee(first), last: AtomicU64::new(1) }
     }
 
+    /// Rules that nobody decides by yet: the next ones are the first generation.
+    pub(crate) fn awaited() -> Generations {
+        let none = Generation { number: 0, rules: RuleSet::empty() };
+        Generations { current: ArcSwap::from_pointee(none), last: AtomicU64::new(0) }
+    }
+
     #[inline]
     pub(crate) fn pin(&self) -> Pinned {
         Pinned(self.current.load())

@@ -61,6 +61,15 @@ impl Keys {
         self.digests("decision log")
     }
 
+    /// What the admin API makes its digests and cursors with.
+    pub(crate) fn admin(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (place, word) in bytes.chunks_mut(8).zip(self.derive("admin")) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
     /// The secret behind receipts.
     pub(crate) fn receipts(&self) -> &[u8] {
         &self.secret // the sealer derives its own

@@ -17,10 +17,13 @@ pub mod http;
 pub mod net;
 pub mod telemetry;
 
+mod announce;
 mod keys;
+mod plane;
 mod reply;
 pub mod run;
 mod signals;
+mod start;
 mod upkeep;
 
 pub use reply::{Fields, Reply};

@@ -18,6 +18,7 @@ use crate::backend::Agreement;
 use crate::config::Config;
 use crate::feed::Reloader;
 use crate::net::tls::Tls;
+use crate::plane::Plane;
 use crate::telemetry::{Lines, Quiet};
 
 /// How often certificates and tokens are looked at, and a few buckets swept.
@@ -30,6 +31,7 @@ const TEND_EVERY: Duration = Duration::from_millis(50);
 pub(crate) struct Upkeep {
     pub(crate) config: Config,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) plane: Arc<Plane>,
     pub(crate) tls: Vec<Arc<Tls>>,
     pub(crate) reloader: Option<Reloader>,
     pub(crate) decisions: Option<Lines>,
@@ -45,7 +47,8 @@ impl Upkeep {
                 tend(&shared).await;
             }
         };
-        tokio::join!(tend, self.look_after());
+        let plane = self.plane.clone();
+        tokio::join!(tend, plane.run(), self.look_after());
     }
 
     async fn look_after(self) {
@@ -67,6 +70,7 @@ impl Upkeep {
                 () = self.hang_up.notified() => {
                     info!("reading everything again");
                     self.reloader.iter().for_each(Reloader::trigger);
+                    self.plane.trigger();
                     self.decisions.iter().for_each(Lines::reopen);
                     self.reread();
                 }

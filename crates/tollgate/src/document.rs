@@ -13,8 +13,8 @@ use tollgate_rules::{Report, duration};
 
 use crate::input::{self, Source};
 
-/// Fields in the order in which people write them; others follow by name.
-const ORDER: [&str; 17] = [
+/// Fields in the order in which people write them, of rules and of what stands in them; others follow by name.
+const ORDER: [&str; 22] = [
     "rule_id",
     "client_key",
     "rule",
@@ -26,11 +26,16 @@ const ORDER: [&str; 17] = [
     "limit",
     "unlimited",
     "replaces",
+    "requests",
+    "window",
+    "slots",
+    "slot_ttl",
+    "algorithm",
+    "burst",
     "cost",
     "mode",
     "consistency",
     "on_fail",
-    "count_denied",
     "enabled",
 ];
 
@@ -97,11 +102,16 @@ fn value(node: &Node) -> Value {
         Kind::Scalar { text, .. } => match text.as_str() {
             "true" => true.into(),
             "false" => false.into(),
-            text => {
-                text.parse::<u64>().ok().filter(|number| number.to_string() == text).map_or(text.into(), Value::from)
-            }
+            text => number(text).unwrap_or_else(|| text.into()),
         },
     }
+}
+
+/// Whole numbers and plain decimals, as JSON has them. What is written otherwise stays text, for the server to refuse.
+fn number(text: &str) -> Option<Value> {
+    let spelled_so = |value: Value| (value.to_string() == text).then_some(value);
+    let whole = text.parse::<i64>().ok().map(Value::from).or_else(|| text.parse::<u64>().ok().map(Value::from));
+    whole.or_else(|| text.parse::<f64>().ok().map(Value::from)).and_then(spelled_so)
 }
 
 /// A rule as YAML, one field per line.
@@ -121,8 +131,9 @@ fn unsaid(rule: &Value, name: &str, value: &Value) -> bool {
 fn flow(value: &Value) -> String {
     match value {
         Value::Object(entries) => {
-            let entries = entries.iter().filter(|(_, value)| !value.is_null());
-            let entries = entries.map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
+            let mut entries: Vec<_> = entries.iter().filter(|(_, value)| !value.is_null()).collect();
+            entries.sort_by_key(|(name, _)| rank(name));
+            let entries = entries.into_iter().map(|(name, value)| format!("{}: {}", scalar(name), flow(value)));
             match entries.collect::<Vec<_>>().join(", ") {
                 text if text.is_empty() => "{}".to_owned(),
                 text => format!("{{ {text} }}"),
@@ -172,7 +183,7 @@ mod tests {
         let shown =
             "match: { endpoint: [POST /api/*, \"GET /x/{id}\"], ip: \"10.0.0.0/8\", plan: \"12\", tier: \"!free\" }\n";
         assert!(text.contains(shown), "{text}");
-        assert!(text.contains("\nlimit: { burst: 20, requests: 10, window: 1h30m }\n"), "{text}");
+        assert!(text.contains("\nlimit: { requests: 10, window: 1h30m, burst: 20 }\n"), "{text}");
     }
 
     #[test]

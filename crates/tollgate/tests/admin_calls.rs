@@ -112,8 +112,8 @@ fn an_update_says_which_version_it_means_and_what_to_do_if_it_is_gone() {
     let stale = "412 Precondition Failed\n{\"code\":\"stale\",\"detail\":\"rule a was changed\"}";
     let listener = Listener::new([Some(&there), Some(stale)]);
     let (code, _, error) = said(dir.tollgate(), &listener.url, &["rules", "update", "a", "--limit", "20"]);
-    let expected = "error: rule a was changed (stale, status 412)\n  somebody changed it in the meantime: \
-                    tollgate rules get a shows it; then try again\n";
+    let expected = "error: somebody changed it in the meantime; nothing was written (stale, status 412)\n  look at what \
+                    it is now, then try again\n";
     assert_eq!((code, error.as_str()), (1, expected));
     let calls = listener.calls();
     assert_eq!((calls[1].line.as_str(), calls[1].header("if-match")), ("PATCH /v1/rules/a HTTP/1.1", Some("\"3\"")));

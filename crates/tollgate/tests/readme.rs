@@ -1,6 +1,6 @@
 //! What the pages show is what happens: every `$ curl` and `$ tollgate … --url` of a console block is run against a
-//! server with the example rules, in order, and must print what the page says, but for numbers, dates, receipts and
-//! digests. To write the pages anew: `UPDATE_PAGES=1 cargo test -p tollgate --test readme`.
+//! server with the example rules, in order, and must print what the page says, but for numbers, dates, receipts, tokens
+//! and digests. To write the pages anew: `UPDATE_PAGES=1 cargo test -p tollgate --test readme`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -47,16 +47,26 @@ fn guide_to_a_fleet() {
     let dir = Dir::new("page-fleet");
     let nodes = vec![Server::start(dir.tollgate(), &args), Server::start(dir.tollgate(), &args)];
     nodes.iter().for_each(until_acquainted);
-    play(page, Session { dir, nodes, redis: Some(redis), receipt: String::new() });
+    play(page, Session { redis: Some(redis), ..Session::new(dir, nodes) });
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page)).unwrap();
     assert!(text.contains(&acl_user("tollgate", "PASSWORD")), "the line of rights is not the one in use");
+}
+
+/// One node with a database of its own, and somebody with the token of its first start.
+#[test]
+fn guide_to_the_admin_api() {
+    let dir = Dir::new("page-admin");
+    let args = ["--rules", "examples/fleet.yaml", "--http", "127.0.0.1:0", "--state-dir", "state"];
+    let node = Server::start(dir.tollgate(), &args);
+    let token = fs::read_to_string(dir.path("state/admin-token")).unwrap().trim().to_owned();
+    play("docs/guide/admin.md", Session { token: Some(token), ..Session::new(dir, vec![node]) });
 }
 
 /// Waits until a node has heard of the other: until then it would take all of a limit for its share.
 fn until_acquainted(node: &Server) {
     let admin = node.admin.strip_prefix("http://").unwrap();
     let start = MonotonicClock::new().now();
-    while !exchange(admin, "metrics", None).1.lines().any(|line| line == "tollgate_fleet_nodes 2") {
+    while !exchange(admin, &Message::get("metrics")).1.lines().any(|line| line == "tollgate_fleet_nodes 2") {
         assert!(MonotonicClock::new().now().since(start) < Span::from_secs(20), "the nodes do not find each other");
     }
 }
@@ -64,7 +74,7 @@ fn until_acquainted(node: &Server) {
 fn replay(page: &str) {
     let dir = Dir::new(&format!("page-{}", page.replace('/', "-")));
     let server = Server::start(dir.tollgate(), &["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0"]);
-    play(page, Session { dir, nodes: vec![server], redis: None, receipt: String::new() });
+    play(page, Session::new(dir, vec![server]));
 }
 
 fn play(page: &str, mut session: Session) {
@@ -96,9 +106,15 @@ struct Session {
     redis: Option<Redis>,
     /// The last one that was handed out; pages show only its beginning.
     receipt: String,
+    /// Of the admin API, if the page is about that: then every `tollgate` of a console block is run.
+    token: Option<String>,
 }
 
 impl Session {
+    fn new(dir: Dir, nodes: Vec<Server>) -> Session {
+        Session { dir, nodes, redis: None, receipt: String::new(), token: None }
+    }
+
     /// The block, with what its commands print now. Commands that need no server stay as they are.
     fn block(&mut self, block: &str, commands: &mut usize) -> String {
         let mut text = String::new();
@@ -133,8 +149,12 @@ impl Session {
             }
             ("curl", rest) => self.curl(&support::words(rest)),
             ("tollgate", rest) if rest.contains("--url") => self.tollgate(&support::words(rest)),
+            ("tollgate", rest) if self.token.is_some() => self.operator(&support::words(rest)),
             _ => return None,
         };
+        if self.token.is_some() {
+            self.nodes[0].until_followed(&self.dir);
+        }
         Some(output.lines().filter(|line| line.contains(wanted)).map(|line| format!("{line}\n")).collect())
     }
 
@@ -145,20 +165,38 @@ impl Session {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// A command of the admin API, as somebody on the server's machine gives it. A terminal shows errors as well.
+    fn operator(&self, words: &[String]) -> String {
+        let start = MonotonicClock::new().now();
+        loop {
+            let output = self.nodes[0].operator(&self.dir).args(words).output().unwrap();
+            let told = [output.stdout, output.stderr].concat();
+            // Refusals are written behind; a reader of the page comes to them later than we do.
+            let is_early = words[0] == "violations" && told == b"none\n";
+            if !is_early {
+                return String::from_utf8(told).unwrap();
+            }
+            assert!(MonotonicClock::new().now().since(start) < Span::from_secs(30), "no refusals are written");
+        }
+    }
+
     /// As much of curl as the pages use, so that the test needs none.
     fn curl(&mut self, words: &[String]) -> String {
-        let (mut body, mut url, mut with_head) = (None, "", false);
+        let (mut message, mut url, mut with_head) = (Message::get(""), String::new(), false);
         let mut words = words.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
                 "-s" => {}
                 "-si" => with_head = true,
-                "-d" => body = words.next().map(|body| self.with_receipt(body)),
-                other => url = other,
+                "-d" => message.post("application/x-www-form-urlencoded", self.with_receipt(words.next().unwrap())),
+                "--json" => message.post("application/json", words.next().unwrap().clone()),
+                "-H" => message.headers.push(self.with_token(words.next().unwrap())),
+                other => url = other.to_owned(),
             }
         }
-        let (host, path) = url.strip_prefix("http://").unwrap_or(url).split_once('/').unwrap();
-        let (head, body) = exchange(&self.there(host), path, body.as_deref());
+        let (host, path) = url.strip_prefix("http://").unwrap_or(&url).split_once('/').unwrap();
+        path.clone_into(&mut message.path);
+        let (head, body) = exchange(&self.there(host), &message);
         let body = self.shorten(&body);
         if with_head { format!("{head}\n{body}") } else { body }
     }
@@ -170,6 +208,10 @@ impl Session {
             text = text.replace(data, &address(node.url())).replace(admin, &address(&node.admin));
         }
         text
+    }
+
+    fn with_token(&self, header: &str) -> String {
+        header.replace("$TOLLGATE_TOKEN", self.token.as_deref().unwrap_or_default())
     }
 
     fn with_receipt(&self, body: &str) -> String {
@@ -189,17 +231,32 @@ impl Session {
     }
 }
 
-/// One call as curl makes it: head without its last line, body.
-fn exchange(address: &str, path: &str, body: Option<&str>) -> (String, String) {
+/// A call as curl makes it.
+struct Message {
+    method: &'static str,
+    path: String,
+    headers: Vec<String>,
+    body: String,
+}
+
+impl Message {
+    fn get(path: &str) -> Message {
+        Message { method: "GET", path: path.to_owned(), headers: Vec::new(), body: String::new() }
+    }
+
+    fn post(&mut self, media: &str, body: String) {
+        (self.method, self.body) = ("POST", body);
+        self.headers.push(format!("Content-Type: {media}"));
+        self.headers.push(format!("Content-Length: {}", self.body.len()));
+    }
+}
+
+/// What it is answered: head without its last line, body.
+fn exchange(address: &str, message: &Message) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
-    let rest = match body {
-        None => format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\n\r\n"),
-        Some(body) => format!(
-            "POST /{path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        ),
-    };
+    let Message { method, path, headers, body } = message;
+    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let rest = format!("{method} /{path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n{body}");
     stream.write_all(rest.as_bytes()).unwrap();
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
@@ -223,12 +280,28 @@ fn masked(line: &str) -> String {
     let word = |word: &str| match word.len() == 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         true => "digest".to_owned(),
         false if word.starts_with("tg:{") => "key".to_owned(),
+        false if word.starts_with("tg_") => "token".to_owned(),
         false => word.to_owned(),
     };
     let mut text = line.split_whitespace().map(word).collect::<Vec<_>>().join(" ");
     if let (Some(start), Some(end)) = (text.find("tgr_"), text.find('…')) {
         text.replace_range(start..end, "receipt");
     }
+    without_digits(&without_distances(&text))
+}
+
+/// `(now)`, `(3 s ago)` and `(in 2 h)` are all `(then)`.
+fn without_distances(text: &str) -> String {
+    let parts = text.split('(').map(|part| match part.split_once(')') {
+        Some((inner, rest)) if inner == "now" || inner.starts_with("in ") || inner.ends_with(" ago") => {
+            format!("then){rest}")
+        }
+        _ => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("(")
+}
+
+fn without_digits(text: &str) -> String {
     let mut shown = String::new();
     for letter in text.chars() {
         match letter.is_ascii_digit() {

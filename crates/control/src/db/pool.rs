@@ -90,8 +90,9 @@ impl Pool {
 
 async fn begin_sqlite(pool: &SqlitePool, how: &'static str) -> Result<Tx> {
     let patience = Patience::of(PATIENCE);
-    let tx = patience.bound(pool.begin_with(how)).await.map_err(|complaint| complaint.error)?;
-    Ok(Tx::sqlite(tx, patience))
+    let session = async { Session::begin(pool.acquire().await?, how).await };
+    let session = patience.bound(session).await.map_err(|complaint| complaint.error)?;
+    Ok(Tx::sqlite(session, patience))
 }
 
 async fn begin_postgres(pool: &PgPool, how: &'static str) -> Result<Tx> {

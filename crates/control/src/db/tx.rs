@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
-use sqlx::{Postgres, Sqlite, Transaction};
+use sqlx::{Database, Executor, Postgres, Sqlite};
 
 use super::fault::Complaint;
 use super::patience::Patience;
@@ -18,16 +18,16 @@ pub(crate) struct Tx {
 }
 
 enum Inner {
-    Sqlite(Transaction<'static, Sqlite>),
-    Postgres(Session),
+    Sqlite(Session<Sqlite>),
+    Postgres(Session<Postgres>),
 }
 
 impl Tx {
-    pub(super) fn sqlite(tx: Transaction<'static, Sqlite>, patience: Patience) -> Tx {
-        Tx { inner: Inner::Sqlite(tx), patience, lost_a_race: false }
+    pub(super) fn sqlite(session: Session<Sqlite>, patience: Patience) -> Tx {
+        Tx { inner: Inner::Sqlite(session), patience, lost_a_race: false }
     }
 
-    pub(super) fn postgres(session: Session, patience: Patience) -> Tx {
+    pub(super) fn postgres(session: Session<Postgres>, patience: Patience) -> Tx {
         Tx { inner: Inner::Postgres(session), patience, lost_a_race: false }
     }
 
@@ -51,9 +51,9 @@ impl Tx {
     /// Runs a statement; answers how many rows it touched.
     pub(crate) async fn run(&mut self, sql: Sql) -> Result<u64> {
         let done = match &mut self.inner {
-            Inner::Sqlite(tx) => {
+            Inner::Sqlite(session) => {
                 let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_sqlite(query));
-                self.patience.bound(query.execute(&mut **tx)).await.map(|done| done.rows_affected())
+                self.patience.bound(query.execute(&mut *session.connection)).await.map(|done| done.rows_affected())
             }
             Inner::Postgres(session) => {
                 let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_postgres(query));
@@ -67,9 +67,9 @@ impl Tx {
     /// Hands over the rows of an answer, one after the other, however many they are. Ends at the first error.
     pub(crate) async fn each(&mut self, sql: Sql, mut take: impl FnMut(Row) -> Result<()>) -> Result<()> {
         let done = match &mut self.inner {
-            Inner::Sqlite(tx) => {
+            Inner::Sqlite(session) => {
                 let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_sqlite(query));
-                self.patience.walk(query.fetch(&mut **tx), |row| take(Row::Sqlite(row))).await
+                self.patience.walk(query.fetch(&mut *session.connection), |row| take(Row::Sqlite(row))).await
             }
             Inner::Postgres(session) => {
                 let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_postgres(query));
@@ -99,7 +99,7 @@ impl Tx {
     /// answer got lost.
     pub(crate) async fn commit(self) -> Result<()> {
         let done = match self.inner {
-            Inner::Sqlite(tx) => self.patience.bound(tx.commit()).await,
+            Inner::Sqlite(session) => session.end("COMMIT", self.patience).await,
             Inner::Postgres(session) => session.end("COMMIT", self.patience).await,
         };
         done.map_err(|complaint| complaint.error)
@@ -108,7 +108,7 @@ impl Tx {
     /// Undoes everything. Dropping does the same, but costs PostgreSQL the connection.
     pub(crate) async fn rollback(self) -> Result<()> {
         let done = match self.inner {
-            Inner::Sqlite(tx) => self.patience.bound(tx.rollback()).await,
+            Inner::Sqlite(session) => session.end("ROLLBACK", self.patience).await,
             Inner::Postgres(session) => session.end("ROLLBACK", self.patience).await,
         };
         done.map_err(|complaint| complaint.error)
@@ -126,31 +126,34 @@ impl Tx {
     }
 }
 
-/// A connection to PostgreSQL inside a transaction.
+/// A connection inside a transaction.
 ///
-/// Not a `Transaction` of sqlx, which gives a connection back to its pool whatever happened and then waits for a server
-/// that may have fallen silent. This one is closed instead, unless its transaction came to an end: the server takes
-/// that for a rollback.
-pub(super) struct Session {
-    connection: PoolConnection<Postgres>,
+/// Not a `Transaction` of sqlx, which gives a connection back to its pool whatever happened: one to a PostgreSQL that fell
+/// silent, and one to a SQLite that undid everything by itself because the disk was full, on which no other transaction
+/// would ever begin. This one is closed instead, unless its transaction came to an end; that is a rollback to both.
+pub(super) struct Session<DB: Database> {
+    connection: PoolConnection<DB>,
     ended: bool,
 }
 
-impl Session {
-    pub(super) async fn begin(connection: PoolConnection<Postgres>, how: &'static str) -> sqlx::Result<Session> {
+impl<DB: Database> Session<DB>
+where
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+{
+    pub(super) async fn begin(connection: PoolConnection<DB>, how: &'static str) -> sqlx::Result<Session<DB>> {
         let mut session = Session { connection, ended: false };
-        sqlx::raw_sql(how).execute(&mut *session.connection).await?;
+        session.connection.execute(sqlx::raw_sql(how)).await?;
         Ok(session)
     }
 
     async fn end(mut self, how: &'static str, patience: Patience) -> Result<(), Complaint> {
-        patience.bound(sqlx::raw_sql(how).execute(&mut *self.connection)).await?;
+        patience.bound(self.connection.execute(sqlx::raw_sql(how))).await?;
         self.ended = true;
         Ok(())
     }
 }
 
-impl Drop for Session {
+impl<DB: Database> Drop for Session<DB> {
     fn drop(&mut self) {
         if !self.ended {
             self.connection.close_on_drop();

@@ -204,13 +204,10 @@ impl Follower {
         let before = self.state.borrow().quarantined.clone();
         for bad in loaded.quarantined.iter().filter(|bad| !before.contains(bad)).take(SAID_MAX) {
             let why = bad.reasons.first().map_or("", |reason| reason.message.as_str());
-            error!(
-                kind = bad.kind.name(),
-                namespace = bad.namespace,
-                id = bad.id,
-                why,
-                "a row cannot be used and is left out"
-            );
+            // The id of a client is its key, which logs do not tell.
+            let id = if bad.kind == Kind::Client { "" } else { &bad.id };
+            let (kind, namespace) = (bad.kind.name(), &bad.namespace);
+            error!(kind, namespace, id, why, "a row cannot be used and is left out");
         }
     }
 }

@@ -163,7 +163,8 @@ impl Answer {
     }
 }
 
-#[inline]
+/// Not inlined: it is long, and both who exempts and what is charged ask it.
+#[inline(never)]
 pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, wall: Time, terms: Terms) -> Answer {
     let Some(mut limit) = rule.limit else { return Answer::Unlimited };
     let Some(mut hasher) = rule.key(facts) else { return Answer::Missing };

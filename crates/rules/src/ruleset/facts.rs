@@ -42,6 +42,7 @@ impl<'a> Facts<'a> {
 
     /// Reads a request, or says why it cannot be read. In place: facts are large, and moving them costs more than
     /// gathering some of them.
+    #[inline]
     pub(super) fn gather(
         &mut self,
         namespace: &'a Namespace,
@@ -194,6 +195,7 @@ impl<'a> Facts<'a> {
         all.into_iter().flatten()
     }
 
+    #[inline]
     fn read_endpoint(&mut self, namespace: &Namespace) -> Result<(), RequestError> {
         let Some(Some(text)) = self.values.get(AttrId::ENDPOINT.place()).copied() else { return Ok(()) };
         let endpoint = Endpoint::parse(text, namespace.escaped_slash)

@@ -127,6 +127,7 @@ impl RuleSet {
     }
 
     /// Whether a request can be read at all; no rule is asked.
+    #[cold]
     pub fn readable(&self, request: &Request<'_>) -> Result<(), RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
         Facts::new(namespace).gather(namespace, request, self.secret)

@@ -57,6 +57,7 @@ pub use endpoints::{endpoints, route_names};
 pub use node::{Database, FileRule, Node, Quarantined, Status};
 pub use openapi::document;
 pub use switchboard::{Scope, Setting, Switchboard};
+pub(crate) use tree::to_object;
 
 use std::sync::Arc;
 

@@ -173,12 +173,14 @@ impl From<Error> for Problem {
                 Problem::new(507, "database_full", "There is no room left in the database. Nothing was changed.")
             }
             Error::Schema(what) => Problem::new(503, "database_schema", what),
-            // What databases say may hold what was sent; the log has it without.
-            Error::Unexpected(_) => Problem::new(
-                500,
-                "internal_error",
-                "The database said something that nobody expected; the log says more.",
-            ),
+            Error::Unexpected(what) => {
+                tracing::error!(what, "the database said something that nobody expected");
+                Problem::new(
+                    500,
+                    "internal_error",
+                    "The database said something that nobody expected; the log says more.",
+                )
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn to_json(node: &Node) -> Value {
 }
 
 /// A tree that is a map, as an object.
-pub(super) fn to_object(node: &Node) -> Map<String, Value> {
+pub(crate) fn to_object(node: &Node) -> Map<String, Value> {
     match &node.kind {
         Kind::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), to_json(node))).collect(),
         _ => Map::new(),

@@ -29,7 +29,7 @@ fn told(number: usize, shard: &Probed, surface: Surface) -> String {
     let start = format!("{{\"shard\":{number},\"state\":\"{}\"", state.name());
     match (surface, error) {
         (Surface::Data, _) => format!("{start}}}"),
-        (Surface::Admin, None) => format!("{start},\"address\":{}}}", json!(address)),
-        (Surface::Admin, Some(error)) => format!("{start},\"address\":{},\"error\":{}}}", json!(address), json!(error)),
+        (_, None) => format!("{start},\"address\":{}}}", json!(address)),
+        (_, Some(error)) => format!("{start},\"address\":{},\"error\":{}}}", json!(address), json!(error)),
     }
 }

@@ -34,8 +34,10 @@ pub enum Route {
 pub enum Surface {
     /// The data API.
     Data,
-    /// What operators look at.
+    /// What operators look at and change.
     Admin,
+    /// What only tells how things are.
+    Metrics,
 }
 
 impl Route {
@@ -66,7 +68,7 @@ impl Route {
             (Surface::Data, "/v1/slots/renew") => Route::Renew,
             (Surface::Data, "/v1/slots/release") => Route::Release,
             (Surface::Data, "/v1/explain") => Route::Explain,
-            (Surface::Admin, "/metrics") => Route::Metrics,
+            (Surface::Admin | Surface::Metrics, "/metrics") => Route::Metrics,
             (_, "/live") => Route::Live,
             (_, "/ready") => Route::Ready,
             _ => return None,

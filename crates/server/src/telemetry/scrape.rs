@@ -1,8 +1,8 @@
 //! All metrics as text, in the OpenMetrics format, which Prometheus and whatever reads its format understand.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -38,6 +38,8 @@ pub struct ScrapeConfig {
     pub fleet: Figures<StoreFigures>,
     /// How the rules stand, if they come from a file.
     pub feed: Option<watch::Receiver<FeedState>>,
+    /// How the database is followed, once it is.
+    pub control: Arc<OnceLock<watch::Receiver<tollgate_control::feed::FeedState>>>,
     /// The logs, by name.
     pub logs: Vec<(&'static str, Lines)>,
     /// When the server started.
@@ -46,20 +48,31 @@ pub struct ScrapeConfig {
 
 /// Writes all metrics down.
 #[derive(Debug)]
-pub struct Scrape(Registry);
+pub struct Scrape {
+    registry: Registry,
+    control: Arc<OnceLock<watch::Receiver<tollgate_control::feed::FeedState>>>,
+}
 
 impl Scrape {
     /// A scrape of these.
     pub fn new(config: ScrapeConfig) -> Scrape {
         let mut registry = Registry::default();
+        let control = config.control.clone();
         registry.register_collector(Box::new(config));
-        Scrape(registry)
+        Scrape { registry, control }
+    }
+
+    /// From now on tells of the database, too.
+    pub fn follow(&self, control: Option<watch::Receiver<tollgate_control::feed::FeedState>>) {
+        if let Some(control) = control {
+            let _ = self.control.set(control); // a second database there is not
+        }
     }
 
     /// The metrics as they are now.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        encode(&mut text, &self.0).unwrap_or_default(); // a String takes everything
+        encode(&mut text, &self.registry).unwrap_or_default(); // a String takes everything
         text
     }
 }
@@ -76,6 +89,7 @@ impl Collector for ScrapeConfig {
         self.requests(&mut page)?;
         self.store(&mut page)?;
         self.rules(&mut page)?;
+        self.control(&mut page)?;
         self.traffic(&mut page)?;
         self.own(&mut page)
     }
@@ -142,6 +156,23 @@ impl ScrapeConfig {
             Some(at) => {
                 page.gauge("tollgate_last_reload_timestamp_seconds", "When rules were last loaded", seconds(at))
             }
+            None => Ok(()),
+        }
+    }
+
+    fn control(&self, page: &mut Page<'_>) -> fmt::Result {
+        let Some(state) = self.control.get().map(|state| state.borrow().clone()) else { return Ok(()) };
+        page.gauge("tollgate_database_up", "Whether the database answers", u64::from(state.away.is_none()))?;
+        page.gauge("tollgate_database_generation", "Generation of the database in force here", state.generation)?;
+        page.counter("tollgate_database_refreshes", "Times the database had something new", state.refreshes)?;
+        page.counter("tollgate_database_failures", "Times the database did not answer", state.failures)?;
+        page.gauge("tollgate_quarantined_rows", "Rows of the database that cannot be used", state.quarantined.len())?;
+        match state.fresh_at {
+            Some(at) => page.gauge(
+                "tollgate_database_fresh_timestamp_seconds",
+                "When the database last said that this is its latest",
+                seconds(at.time()),
+            ),
             None => Ok(()),
         }
     }

@@ -15,7 +15,7 @@ pub use listing::{ListArgs, Look, author, list, table};
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use hyper::{Method, StatusCode};
 use serde_json::Value;
 
@@ -85,7 +85,8 @@ impl Admin {
     pub fn fetch(&mut self, segments: &[&str]) -> Result<(Value, String)> {
         let call = self.get(segments);
         let answer = self.send(&call)?;
-        let etag = answer.etag.clone().with_context(|| format!("{} did not say which version it is", answer.from))?;
+        // What has no version cannot be changed here; the server says why, if somebody tries.
+        let etag = answer.etag.clone().unwrap_or_else(|| "*".to_owned());
         Ok((answer.json()?, etag))
     }
 
@@ -108,6 +109,9 @@ impl Admin {
             (StatusCode::NOT_FOUND, "no_such_path") => {
                 refusal.advised("is this the admin listener? it is http://127.0.0.1:8090 unless `admin` says otherwise")
             }
+            (StatusCode::PRECONDITION_FAILED, _) => refusal
+                .saying("somebody changed it in the meantime; nothing was written")
+                .advised("look at what it is now, then try again"),
             _ => refusal,
         }
     }

@@ -51,6 +51,13 @@ impl Refusal {
         self
     }
 
+    /// The same, told in other words.
+    pub fn saying(mut self, detail: impl Into<String>) -> Refusal {
+        self.detail = detail.into();
+        self.wrong.clear();
+        self
+    }
+
     /// No, or nobody knows: whoever lacks a token, comes too often, asks at the wrong door or meets a server in trouble has
     /// not been answered.
     pub fn exit(&self) -> Exit {
@@ -93,9 +100,13 @@ impl Wrong {
     }
 
     fn line(&self, palette: Palette) -> String {
+        // Some messages begin with the field themselves.
+        let message =
+            self.message.strip_prefix(&self.field).map_or(self.message.as_str(), |rest| rest.trim_start_matches(": "));
         match self.field.as_str() {
             "" => visible(&self.message),
-            field => format!("{}: {}", palette.strong(field), visible(&self.message)),
+            field if message.starts_with(' ') => format!("{}{}", palette.strong(field), visible(message)),
+            field => format!("{}: {}", palette.strong(field), visible(message)),
         }
     }
 }
@@ -143,6 +154,11 @@ mod tests {
         let expected =
             "error: limt: there is no such field (unknown_field, status 400)\n    help: did you mean `limit`?\n";
         assert_eq!(said(400, &problem), expected);
+        let problem =
+            json!({ "detail": "x", "code": "c", "errors": [{ "field": "a.b", "message": "a.b should be 1" }] });
+        assert_eq!(said(422, &problem), "error: a.b should be 1 (c, status 422)\n");
+        let problem = json!({ "detail": "x", "code": "c", "errors": [{ "field": "a.b", "message": "a.b: no" }] });
+        assert_eq!(said(422, &problem), "error: a.b: no (c, status 422)\n");
         assert_eq!(said(500, &json!({})), "error: it did not say why (?, status 500)\n");
     }
 

@@ -18,7 +18,9 @@ use super::{Palette, visible};
 use crate::document::rank;
 
 /// What every change of a record changes, and nobody asked about.
-const UNSAID: [&str; 6] = ["rule_id", "override_id", "namespace", "created_at", "updated_at", "version"];
+const UNSAID: [&str; 5] = ["namespace", "created_at", "updated_at", "version", "since"];
+/// What says nothing of something new.
+const DEFAULTS: [(&str, &str); 2] = [("unlimited", "false"), ("burst_size", "0")];
 
 /// How many things are made, changed and deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +89,14 @@ fn change_text(change: &Value, palette: Palette) -> String {
     let line = |text: String| format!("    {}\n", visible(&text));
     match sides(change) {
         (None, Some(after)) => {
-            let fields = sorted(fields(after)).into_iter().map(|(name, value)| line(format!("{name}: {value}")));
+            // Its id stands in the title.
+            let told = |(name, value): &(String, String)| {
+                let is_id =
+                    value == word("id") && ["rule_id", "override_id", "client_key", "name"].contains(&name.as_str());
+                !is_id && !DEFAULTS.contains(&(name.as_str(), value.as_str()))
+            };
+            let fields = sorted(fields(after)).into_iter().filter(told);
+            let fields = fields.map(|(name, value)| line(format!("{name}: {value}")));
             format!("{}\n{}", palette.good(&format!("+ {title}")), fields.collect::<String>())
         }
         (Some(before), None) => {
@@ -126,7 +135,6 @@ pub fn field_changes(before: &Value, after: &Value) -> Vec<String> {
 fn fields(record: &Value) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();
     flatten("", record, &mut fields);
-    fields.retain(|name, value| name != "name" || record.get("rule_id").and_then(Value::as_str) != Some(value));
     fields
 }
 
@@ -142,6 +150,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
             }
         }
         Value::Null => {}
+        Value::String(text) if text.is_empty() => {}
         value => {
             into.insert(path.to_owned(), plain(value));
         }
@@ -151,7 +160,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
 /// In the order in which people write them.
 fn sorted(fields: BTreeMap<String, String>) -> Vec<(String, String)> {
     let mut fields: Vec<_> = fields.into_iter().collect();
-    fields.sort_by_key(|(name, _)| rank(name.split('.').next().unwrap_or(name)));
+    fields.sort_by_key(|(path, _)| path.split('.').map(rank).collect::<Vec<_>>());
     fields
 }
 
@@ -171,12 +180,12 @@ mod tests {
         let expected = "~ rule a
     description: (nothing) -> x\\u{1b}
     match.tier: (nothing) -> free, paid
-    limit.burst: 3 -> (nothing)
     limit.requests: 10 -> 20
+    limit.burst: 3 -> (nothing)
 + rule a
-    limit.burst: 3
     limit.requests: 10
     limit.window: 1s
+    limit.burst: 3
     enabled: true
 - rule a  (10 per 1s, burst 3 for every request)
 ";

@@ -1,5 +1,7 @@
 //! A directory of its own for every test, and the binary run in it.
 
+pub mod transcript;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -3,6 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
+use serde_json::Value;
+use tollgate_core::{Clock, Span};
+use tollgate_store::MonotonicClock;
+
+use crate::support::Dir;
+
 /// A server that listens.
 #[allow(dead_code, reason = "not every test binary looks at everything")]
 pub struct Server {
@@ -29,6 +35,31 @@ impl Server {
         assert!(!urls.is_empty(), "the server did not start: {said:?}");
         let admin = after("admin on ")[0].split(',').next().unwrap().to_owned();
         Server { child, announced: said.join("\n"), urls, admin }
+    }
+
+    /// A command of the admin API, as somebody gives it on the machine of this server, which keeps its state in `state`.
+    #[allow(dead_code, reason = "not every test binary administers")]
+    pub fn operator(&self, dir: &Dir) -> Command {
+        let mut command = dir.tollgate();
+        command.env("TOLLGATE_URL", &self.admin).env("TOLLGATE_STATE_DIR", dir.path("state"));
+        command
+    }
+
+    /// Waits until the node decides by everything that was changed: whoever types is slower.
+    #[allow(dead_code, reason = "not every test binary administers")]
+    pub fn until_followed(&self, dir: &Dir) {
+        let start = MonotonicClock::new().now();
+        let told = |args: &[&str], pointer: &str| {
+            let output = self.operator(dir).args(args).arg("--json").output().unwrap();
+            let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            told.pointer(pointer).cloned()
+        };
+        let newest = told(&["rules", "generations", "--limit", "1"], "/generations/0/generation");
+        while newest.is_some()
+            && told(&["status"], "/generation").and_then(|n| n.as_i64()) < newest.as_ref().and_then(Value::as_i64)
+        {
+            assert!(MonotonicClock::new().now().since(start) < Span::from_secs(20), "the node does not follow");
+        }
     }
 
     /// The first address.

@@ -71,7 +71,8 @@ pub fn run(args: &Filter, out: &mut Output) -> Result<Exit> {
         heading: ["NUMBER", "WHEN", "WHO", "WHAT FOR", "THING", "CHANGE"],
         row: &|entry| {
             let word = |name: &str| member(entry, name);
-            let thing = format!("{} {}", word("kind"), word("id"));
+            let thing =
+                if word("kind") == word("id") { word("id") } else { format!("{} {}", word("kind"), word("id")) };
             [word("number"), moment(&word("at"), now), author(entry), word("action"), thing, what(entry)]
         },
         empty: "no such changes",

@@ -14,7 +14,7 @@ use crate::when;
 
 /// For whom, what, how long, why.
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, group = clap::ArgGroup::new("end").required(true))]
 pub struct Args {
     /// The client: user:42, key:acme-prod
     #[arg(long, value_name = "KEY")]
@@ -35,10 +35,10 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = when::instant)]
     from: Option<Time>,
     /// First instant it holds no more: 2026-12-02T00:00:00Z
-    #[arg(long, value_name = "TIME", value_parser = when::instant, required_unless_present = "span", conflicts_with = "span")]
+    #[arg(long, value_name = "TIME", value_parser = when::instant, group = "end")]
     until: Option<Time>,
     /// It holds for so long: 90s, 2h, 30d
-    #[arg(long = "for", id = "span", value_name = "DURATION", value_parser = when::span)]
+    #[arg(long = "for", id = "span", value_name = "DURATION", value_parser = when::span, group = "end")]
     span: Option<Span>,
     /// For people who wonder later
     #[arg(long, value_name = "TEXT")]

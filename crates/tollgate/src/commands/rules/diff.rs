@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::import;
-use crate::admin::{Admin, ScopeArgs, show};
+use crate::admin::{Admin, ScopeArgs, changes, show};
 use crate::client::Answer;
 use crate::exit::Exit;
 use crate::input;
@@ -65,8 +65,14 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
             return Ok(Exit::Unusable); // 1 would say that there are differences
         }
     };
-    let tally = show(&answer, args.json, "", out)?;
-    Ok(Exit::from_success(tally.is_empty()))
+    let same = changes(&answer.json()?).is_empty();
+    match same && !args.json {
+        true => out.line("no difference")?,
+        false => {
+            show(&answer, args.json, "", out)?;
+        }
+    }
+    Ok(Exit::from_success(same))
 }
 
 fn with_file(args: &Args, file: &Path, admin: &mut Admin, out: &mut Output) -> Result<Answer> {

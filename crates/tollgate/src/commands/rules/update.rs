@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
-use hyper::{Method, StatusCode};
+use hyper::Method;
 use serde_json::Value;
 
 use super::fields::{FieldArgs, without};
 use crate::admin::{Admin, ChangeArgs, DRY_RUN, ScopeArgs, change, show};
-use crate::client::{Answer, Call, Refusal};
+use crate::client::{Answer, Call};
 use crate::document::RuleDocument;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -69,7 +69,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         Some(path) => replacement(args, path, &admin, &etag)?,
         None => patch(args, &admin, &before)?.if_match(&etag),
     };
-    let answer = admin.send(&args.change.call(call)).map_err(|error| advise(error, &args.rule_id))?;
+    let answer = admin.send(&args.change.call(call))?;
     tell(args, &before, &answer, out)?;
     Ok(Exit::Ok)
 }
@@ -97,18 +97,6 @@ fn replacement(args: &Args, path: &Path, admin: &Admin, etag: &str) -> Result<Ca
     };
     let call = admin.call(Method::PUT, &["v1", "rules", &args.rule_id]);
     Ok(call.json(Value::from(document.rule).to_string()).if_match(&etag))
-}
-
-fn advise(error: anyhow::Error, id: &str) -> anyhow::Error {
-    match error.downcast::<Refusal>() {
-        Ok(refusal) if refusal.status == StatusCode::PRECONDITION_FAILED => {
-            let advice =
-                format!("somebody changed it in the meantime: tollgate rules get {id} shows it; then try again");
-            refusal.advised(advice).into()
-        }
-        Ok(refusal) => refusal.into(),
-        Err(error) => error,
-    }
 }
 
 fn tell(args: &Args, before: &Value, answer: &Answer, out: &mut Output) -> Result<()> {

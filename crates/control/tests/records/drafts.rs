@@ -1,0 +1,79 @@
+//! Things to write, and the orders that write them.
+
+use serde_json::{Map, Value, json};
+use tollgate_control::record::{ClientDraft, OverrideDraft, RuleDraft};
+use tollgate_control::{Applied, Control, Edit, Error, Expect, Fault, Instant, Order};
+
+use crate::databases::author;
+
+pub const NAMESPACE: &str = "default";
+
+/// The first instant of 2026, and a year later.
+pub const NEW_YEAR: Instant = Instant(1_767_225_600_000_000);
+pub const NEXT_YEAR: Instant = Instant(1_798_761_600_000_000);
+
+pub fn document(json: Value) -> Map<String, Value> {
+    json.as_object().unwrap().clone()
+}
+
+pub fn rule_draft(json: Value) -> RuleDraft {
+    RuleDraft { name: String::new(), document: document(json), enabled: true }
+}
+
+/// So many requests a second.
+pub fn per_second(requests: u64) -> RuleDraft {
+    rule_draft(json!({ "limit": { "requests": requests, "window": "1s" } }))
+}
+
+pub fn override_draft(client_key: &str, rule_id: &str, requests: i64) -> OverrideDraft {
+    OverrideDraft {
+        client_key: client_key.to_owned(),
+        rule_id: rule_id.to_owned(),
+        max_requests: Some(requests),
+        burst_size: 0,
+        unlimited: false,
+        valid_from: None,
+        valid_until: NEXT_YEAR,
+        reason: String::new(),
+    }
+}
+
+pub fn client_draft(tier: &str) -> ClientDraft {
+    ClientDraft { tier: Some(tier.to_owned()), ..ClientDraft::default() }
+}
+
+pub fn rule(rule_id: &str, to: impl Into<Option<RuleDraft>>, expect: Expect) -> Edit {
+    Edit::Rule { namespace: NAMESPACE.to_owned(), rule_id: rule_id.to_owned(), to: to.into(), expect }
+}
+
+pub fn overriding(override_id: &str, to: impl Into<Option<OverrideDraft>>) -> Edit {
+    let (namespace, override_id) = (NAMESPACE.to_owned(), override_id.to_owned());
+    Edit::Override { namespace, override_id, to: to.into(), expect: Expect::Anything }
+}
+
+pub fn client(client_key: &str, to: impl Into<Option<ClientDraft>>) -> Edit {
+    let (namespace, client_key) = (NAMESPACE.to_owned(), client_key.to_owned());
+    Edit::Client { namespace, client_key, to: to.into(), expect: Expect::Anything }
+}
+
+pub fn order(edits: impl IntoIterator<Item = Edit>) -> Order {
+    let edits = edits.into_iter().collect();
+    Order { edits, author: author(), action: "test".to_owned(), dry_run: false, idempotency_key: None }
+}
+
+pub async fn apply(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Applied {
+    control.apply(&order(edits)).await.unwrap()
+}
+
+/// What is wrong with an order that only is not valid.
+pub async fn faults(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Vec<Fault> {
+    match control.apply(&order(edits)).await {
+        Err(Error::Invalid(faults)) => faults,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The code and the field of each fault.
+pub async fn refused(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Vec<(String, String)> {
+    faults(control, edits).await.into_iter().map(|fault| (fault.code, fault.field)).collect()
+}

@@ -1,0 +1,21 @@
+//! Rules, overrides, clients and namespaces: what can be asked of them, how they are changed, and what is kept of that.
+//! Every test runs on SQLite and on PostgreSQL.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+#[path = "../databases/mod.rs"]
+mod databases;
+mod drafts;
+
+mod audit;
+mod cascades;
+mod crud;
+mod expect;
+mod filters;
+mod follow;
+mod odd;
+mod quarantine;
+mod replay;
+mod rollback;
+mod tables;
+mod writers;

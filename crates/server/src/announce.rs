@@ -1,0 +1,86 @@
+//! What a server says of itself when it is ready.
+
+use std::sync::Arc;
+
+use crate::api::Surface;
+use crate::net::Address;
+use crate::net::tls::Tls;
+use crate::plane::FirstToken;
+use crate::run::Server;
+
+impl Server {
+    /// What somebody who just started it wants to read.
+    pub fn announcement(&self) -> String {
+        let scheme = |tls: &Option<Arc<Tls>>| if tls.is_some() { "https" } else { "http" };
+        let mut text = String::new();
+        let mut curl = None;
+        for (surface, address) in self.addresses() {
+            let scheme = match surface {
+                Surface::Data => scheme(&self.tls),
+                Surface::Admin => scheme(&self.admin_tls),
+                Surface::Metrics => "http",
+            };
+            let (url, call) = match &address {
+                Address::Tcp(at) => (format!("{scheme}://{at}"), format!("{scheme}://{at}")),
+                Address::Unix(path) => (
+                    format!("unix:{}", path.display()),
+                    format!("--unix-socket {} {scheme}://localhost", path.display()),
+                ),
+            };
+            match surface {
+                Surface::Data => {
+                    text += &format!("listening on {url}\n");
+                    curl.get_or_insert(call);
+                }
+                Surface::Admin => text += &format!("admin on {url}, API at /docs, metrics at /metrics\n"),
+                Surface::Metrics => text += &format!("metrics on {url}\n"),
+            }
+        }
+        text += &self.rules();
+        text += &self.first_token();
+        let secret = match (&self.shared.tokens, self.tls.is_some()) {
+            (Some(_), true) => " --insecure -H 'Authorization: Bearer TOKEN'",
+            (Some(_), false) => " -H 'Authorization: Bearer TOKEN'",
+            (None, true) => " --insecure",
+            (None, false) => "",
+        };
+        let body = r#"{"client_key":"user:42","endpoint":"/api/orders","tier":"free"}"#;
+        if let Some(call) = curl {
+            text += &format!("try: curl -s{secret} {call}/v1/check -d '{body}'\n");
+        }
+        text
+    }
+
+    /// How many rules there are, and where they come from.
+    fn rules(&self) -> String {
+        let file = self.config.rules.as_ref();
+        let all = self.shared.engine.rules().rules.rules().len();
+        let of_file = self.plane.file_rules();
+        let mut text = match file {
+            Some(file) => format!("{of_file} rules from {}, read again when it changes\n", file.display()),
+            None => String::new(),
+        };
+        if let Some(place) = self.config.control.place().filter(|_| self.plane.control.is_some()) {
+            text += &format!("{} rules from {place}, changed with: tollgate rules\n", all.saturating_sub(of_file));
+        }
+        if all == 0 {
+            text += match self.plane.control {
+                Some(_) => "no rules yet: everything is allowed; add some with --rules FILE or tollgate rules create\n",
+                None => "no rules: everything is allowed; add some with --rules FILE\n",
+            };
+        }
+        text
+    }
+
+    fn first_token(&self) -> String {
+        match &self.plane.first_token {
+            None => String::new(),
+            Some(FirstToken::Shown(token)) => {
+                format!("the first admin token, shown this once: export TOLLGATE_TOKEN={token}\n")
+            }
+            Some(FirstToken::Written(path)) => {
+                format!("the first admin token is in {}, for this user alone\n", path.display())
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What the file says and what the database says, put together and put into force.
+//!
+//! The file comes first: its rules are what somebody deployed and reviewed, and nobody changes them through the API. A
+//! rule of the database that has the name of one in the file is left out, and said to be; settings of a namespace that
+//! both describe are the file's; of a client that both know, what the file says counts.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+use tollgate_control::feed::Loaded;
+use tollgate_engine::Engine;
+use tollgate_rules::ruleset::{CompileOptions, Part, RuleSet};
+use tollgate_rules::yaml::Node;
+use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, document};
+use tracing::{error, info, warn};
+
+use super::Written;
+use crate::admin::{FileRule, to_object};
+use crate::backend::Backend;
+use crate::telemetry::Metrics;
+
+/// Puts rules into force, from wherever they come.
+pub struct Assembly {
+    engine: Arc<Engine<Backend>>,
+    metrics: Arc<Metrics>,
+    options: CompileOptions,
+    parts: Mutex<Parts>,
+    shown: ArcSwap<Vec<FileRule>>,
+}
+
+/// What rules are put together from.
+#[derive(Default)]
+struct Parts {
+    file: Option<Arc<RuleFile>>,
+    database: Option<Arc<Loaded>>,
+    /// The file's rules, until the start is over.
+    held: Option<RuleSet>,
+    /// Rules of the database that the file hides, by namespace and id.
+    hidden: BTreeSet<(String, String)>,
+}
+
+impl Assembly {
+    /// For an engine whose rules come from `file`, if from anywhere.
+    pub fn new(engine: Arc<Engine<Backend>>, metrics: Arc<Metrics>, options: CompileOptions) -> Assembly {
+        Assembly { engine, metrics, options, parts: Mutex::default(), shown: ArcSwap::default() }
+    }
+
+    /// The rules of the file, which are not for the API to change.
+    pub fn file_rules(&self) -> Arc<Vec<FileRule>> {
+        self.shown.load_full()
+    }
+
+    /// What the file says at the start, to be put into force together with what the database says, or by
+    /// [`settle`](Assembly::settle).
+    pub fn hold(&self, written: Written) {
+        let Written { rules, file, tree } = written;
+        self.shown.store(Arc::new(shown(&rules, &file, &tree)));
+        let mut parts = self.parts.lock();
+        (parts.file, parts.held) = (Some(Arc::new(file)), Some(rules));
+    }
+
+    /// The start is over: what is held is put into force, unless a database did so.
+    pub fn settle(&self) {
+        let held = self.parts.lock().held.take();
+        if self.engine.rules().number == 0 {
+            self.put(held.unwrap_or_else(RuleSet::empty), 0);
+        }
+    }
+
+    /// The file says something new. Answers the generation that this makes.
+    pub fn file(&self, written: Written) -> u64 {
+        let Written { rules, file, tree } = written;
+        let mut parts = self.parts.lock();
+        self.shown.store(Arc::new(shown(&rules, &file, &tree)));
+        parts.file = Some(Arc::new(file));
+        match parts.database {
+            None => self.put(rules, 0),
+            Some(_) => self.assemble(&mut parts),
+        }
+    }
+
+    /// The database says something new. Answers the generation that this makes.
+    pub fn database(&self, loaded: Arc<Loaded>) -> u64 {
+        let mut parts = self.parts.lock();
+        parts.database = Some(loaded);
+        self.assemble(&mut parts)
+    }
+
+    fn assemble(&self, parts: &mut Parts) -> u64 {
+        let (Some(loaded), file) = (&parts.database, parts.file.as_deref()) else { return self.engine.rules().number };
+        let mut hidden = BTreeSet::new();
+        let mut together: Vec<(RuleFile, Vec<Directory>)> = Vec::with_capacity(loaded.namespaces.len() + 1);
+        for (name, namespace) in &loaded.namespaces {
+            let mut rules = RuleFile::clone(&namespace.file);
+            if let Some(file) = file.filter(|file| file.namespace == *name) {
+                rules = join(file, rules, &mut hidden);
+            }
+            together.push((rules, vec![namespace.directory.clone()]));
+        }
+        if let Some(file) = file.filter(|file| !loaded.namespaces.contains_key(&file.namespace)) {
+            together.push((file.clone(), Vec::new()));
+        }
+        for (namespace, rule) in hidden.difference(&parts.hidden) {
+            warn!(namespace, rule, "the rules file has a rule of this name: the one of the database is left out");
+        }
+        let assembled: Vec<Part<'_>> = together.iter().map(|(file, directories)| Part { file, directories }).collect();
+        let at_least = u64::try_from(loaded.state.generation).unwrap_or(0);
+        match RuleSet::assemble(&assembled, &self.options) {
+            Ok(rules) => {
+                parts.hidden = hidden;
+                let count = rules.rules().len();
+                let generation = self.put(rules, at_least);
+                info!(generation, rules = count, "rules of the database in force");
+                generation
+            }
+            Err(problems) => {
+                // Each part was valid by itself, so this is our mistake; what is in force stays.
+                let (problems, more) = problems.into_parts();
+                let first = problems.first().map_or("", |problem| problem.message.as_str());
+                error!(problem = first, more = problems.len() + more, "rules do not go together; those in force stay");
+                self.engine.rules().number
+            }
+        }
+    }
+
+    fn put(&self, rules: RuleSet, at_least: u64) -> u64 {
+        let generation = self.engine.swap_rules_as(rules, at_least);
+        self.metrics.adopt(&self.engine.rules());
+        generation
+    }
+}
+
+impl fmt::Debug for Assembly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Assembly")
+    }
+}
+
+/// The rules of both, the file's first, under the file's settings.
+fn join(file: &RuleFile, database: RuleFile, hidden: &mut BTreeSet<(String, String)>) -> RuleFile {
+    let names: BTreeSet<&str> = file.rules.iter().filter_map(|rule| rule.name.as_deref()).collect();
+    let mut joined = file.clone();
+    for mut rule in database.rules {
+        match &rule.name {
+            Some(name) if names.contains(name.as_str()) => {
+                hidden.insert((file.namespace.clone(), name.clone()));
+            }
+            _ => {
+                // What the file says for all its rules is not meant for others.
+                rule.on_fail = rule.on_fail.or(Some(OnFail::Local));
+                rule.key_by = rule.key_by.or_else(|| Some(KeyBy { parts: vec![vec!["client_key".to_owned()]] }));
+                joined.rules.push(rule);
+            }
+        }
+    }
+    joined
+}
+
+/// What a rule says, with what the file says for all of them, and without its name.
+fn document(node: &Node, file: &RuleFile) -> Map<String, Value> {
+    let mut document = to_object(&document::explicit(node, file));
+    document.remove("name");
+    document
+}
+
+/// Each rule of the file under the name that it has in decisions.
+fn shown(rules: &RuleSet, file: &RuleFile, tree: &Node) -> Vec<FileRule> {
+    let named = rules.rules().iter().zip(document::rules_of(tree));
+    let shown = |(rule, node): (&tollgate_rules::ruleset::Rule, &Node)| FileRule {
+        namespace: file.namespace.clone(),
+        rule_id: rule.name.clone(),
+        document: document(node, file),
+    };
+    named.map(shown).collect()
+}

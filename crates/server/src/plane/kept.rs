@@ -1,0 +1,58 @@
+//! The last word on the mode, in a file of this node: one that was switched off while the database was away must not come
+//! back switched on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tollgate_control::{Instant, Mode};
+use tollgate_core::Time;
+use tollgate_rules::datetime;
+use tracing::error;
+
+use crate::admin::{Scope, Setting};
+
+/// Where the word is kept; nowhere without a state directory.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept(Option<PathBuf>);
+
+impl Kept {
+    pub(crate) fn new(state_dir: Option<&Path>) -> Kept {
+        Kept(state_dir.map(|dir| dir.join("mode")))
+    }
+
+    /// The word that was kept.
+    pub(crate) fn read(&self) -> Option<Setting> {
+        let value: Value = serde_json::from_str(&fs::read_to_string(self.0.as_ref()?).ok()?).ok()?;
+        let text = |name: &str| value.get(name).and_then(Value::as_str);
+        let since = Instant::from(Time::from_nanos(datetime::parse(text("since")?).ok()?));
+        Some(Setting { mode: Mode::named(text("mode")?)?, since, scope: Scope::Node })
+    }
+
+    /// Keeps a word. What cannot be kept holds until the next start, and that is said.
+    pub(crate) fn keep(&self, mode: Mode, since: Instant) {
+        let Some(path) = &self.0 else { return };
+        let text = json!({"mode": mode.name(), "since": since.to_string()}).to_string();
+        let beside = path.with_extension("new");
+        if let Err(error) = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)) {
+            error!(file = %path.display(), %error, "cannot keep the mode: it holds until this node starts again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_outlives_the_process_and_a_broken_file_says_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept::new(Some(dir.path()));
+        assert_eq!(kept.read(), None);
+        kept.keep(Mode::Shadow, Instant(1_234_567));
+        assert_eq!(kept.read(), Some(Setting { mode: Mode::Shadow, since: Instant(1_234_567), scope: Scope::Node }));
+        fs::write(dir.path().join("mode"), "{").unwrap();
+        assert_eq!(kept.read(), None);
+        Kept::new(None).keep(Mode::Off, Instant(1));
+    }
+}

@@ -1,0 +1,236 @@
+//! The control plane of one server: a database that is followed, tokens that open the admin API, and the switch.
+
+mod kept;
+mod open;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded};
+use tollgate_control::{Author, Control};
+use tollgate_core::{Clock, Secret};
+use tollgate_engine::{Engine, Switch};
+use tracing::{debug, error};
+
+pub(crate) use self::kept::Kept;
+pub(crate) use self::open::{FirstToken, open};
+
+use crate::admin::{self, Database, Scope, Setting, Status, Switchboard, TokenBook};
+use crate::backend::Backend;
+use crate::config::Config;
+use crate::feed::Assembly;
+
+/// How often a word that nobody else has heard is told again, and how many ticks pass between telling uses of tokens.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+const USES_EVERY: u64 = 30;
+
+/// What the control plane is built around.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    pub(crate) engine: Arc<Engine<Backend>>,
+    pub(crate) assembly: Arc<Assembly>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The key of the digests that clients are found by.
+    pub(crate) secret: Secret,
+}
+
+/// The control plane of one server.
+pub(crate) struct Plane {
+    pub(crate) control: Option<Control>,
+    pub(crate) book: Arc<TokenBook>,
+    pub(crate) switchboard: Arc<Switchboard>,
+    pub(crate) first_token: Option<FirstToken>,
+    feed: Option<Arc<Feed>>,
+    parts: Arc<Parts>,
+    kept: Kept,
+    name: String,
+}
+
+impl Plane {
+    /// Opens the database, if there is one, and puts into force what it says.
+    pub(crate) async fn start(config: &Config, parts: Parts) -> Result<Plane> {
+        let mut plane = Plane::without_database(config, parts);
+        let Some(opened) = open(&config.control).await? else { return Ok(plane) };
+        let following = Following {
+            control: opened.control.clone(),
+            copy: opened.copy,
+            secret: plane.parts.secret,
+            poll: config.control.poll_interval,
+            clock: plane.parts.clock.clone(),
+            adopt: plane.adopt(),
+        };
+        let feed = Feed::start(following).await;
+        let place = config.control.place().map(|place| place.to_string()).unwrap_or_default();
+        plane.feed = Some(Arc::new(feed.with_context(|| format!("cannot use the database {place}"))?));
+        plane.control = Some(opened.control);
+        plane.first_token = opened.first_token;
+        Ok(plane)
+    }
+
+    /// A plane that follows nobody: rules come from the file, and nobody may change them.
+    pub(crate) fn without_database(config: &Config, parts: Parts) -> Plane {
+        let engine = parts.engine.clone();
+        let switchboard = Switchboard::new(move |mode| engine.set_switch(switch(mode)));
+        let kept = Kept::new(config.control.state_dir().filter(|_| config.control.place().is_some()).as_deref());
+        if let Some(word) = kept.read() {
+            switchboard.set(word);
+        }
+        Plane {
+            control: None,
+            book: Arc::default(),
+            switchboard: Arc::new(switchboard),
+            first_token: None,
+            feed: None,
+            parts: Arc::new(parts),
+            kept,
+            name: config.node_name(),
+        }
+    }
+
+    /// What becomes of what was read.
+    fn adopt(&self) -> Adopt {
+        let (parts, book, switchboard) = (self.parts.clone(), self.book.clone(), self.switchboard.clone());
+        let kept = self.kept.clone();
+        Arc::new(move |loaded: Arc<Loaded>| {
+            parts.assembly.database(loaded.clone());
+            book.replace(loaded.tokens.to_vec());
+            let said = Setting { mode: loaded.state.mode, since: loaded.state.mode_since, scope: Scope::Fleet };
+            let before = switchboard.setting();
+            if switchboard.set(said) == said && before.since != said.since {
+                kept.keep(said.mode, said.since);
+            }
+        })
+    }
+
+    /// How many rules the file has.
+    pub(crate) fn file_rules(&self) -> usize {
+        self.parts.assembly.file_rules().len()
+    }
+
+    /// How following stands, for figures.
+    pub(crate) fn states(&self) -> Option<watch::Receiver<FeedState>> {
+        self.feed.as_ref().map(|feed| feed.state())
+    }
+
+    /// How following stands now.
+    fn state(&self) -> Option<FeedState> {
+        self.feed.as_ref().map(|feed| feed.state().borrow().clone())
+    }
+
+    /// What the admin API asks of this node.
+    pub(crate) fn node(&self) -> admin::Node {
+        let (feed, engine) = (self.feed.clone(), self.parts.engine.clone());
+        let changed = move || {
+            feed.iter().for_each(|feed| feed.trigger());
+            let engine = engine.clone();
+            tokio::spawn(async move { engine.store().ring().await });
+        };
+        let (feed, engine, name) = (self.feed.clone(), self.parts.engine.clone(), self.name.clone());
+        let status = move || status(feed.as_deref(), engine.rules().number, name.clone());
+        let (assembly, kept) = (self.parts.assembly.clone(), self.kept.clone());
+        admin::Node {
+            changed: Box::new(changed),
+            status: Box::new(status),
+            file_rules: Box::new(move || assembly.file_rules()),
+            keep_mode: Box::new(move |mode, since| kept.keep(mode, since)),
+        }
+    }
+
+    /// Looks at once: somebody sent SIGHUP.
+    pub(crate) fn trigger(&self) {
+        self.feed.iter().for_each(|feed| feed.trigger());
+    }
+
+    /// What has to be done now and then: never returns.
+    pub(crate) async fn run(&self) {
+        let Some(control) = &self.control else { return std::future::pending().await };
+        tokio::join!(self.listen(), self.tell(control));
+    }
+
+    /// Hears other nodes ring.
+    async fn listen(&self) {
+        let Some(mut bell) = self.parts.engine.store().bell() else { return };
+        loop {
+            bell.heard().await;
+            self.trigger();
+        }
+    }
+
+    /// Tells the database what only this node knows.
+    async fn tell(&self, control: &Control) {
+        let mut ticks = interval(TELL_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        for tick in 1_u64.. {
+            ticks.tick().await;
+            self.tell_mode(control).await;
+            if tick % USES_EVERY == 0 {
+                self.tell_uses(control).await;
+            }
+        }
+    }
+
+    /// The mode that somebody set while the database was away.
+    async fn tell_mode(&self, control: &Control) {
+        let word = self.switchboard.setting();
+        let is_up = self.state().is_some_and(|state| state.away.is_none());
+        if word.scope != Scope::Node || !is_up {
+            return;
+        }
+        let author = Author { id: "node".to_owned(), name: self.name.clone() };
+        match control.set_mode(word.mode, word.since, &author).await {
+            Ok(state) => {
+                let said = Setting { mode: state.mode, since: state.mode_since, scope: Scope::Fleet };
+                self.switchboard.set(said);
+                self.kept.keep(said.mode, said.since);
+            }
+            Err(why) => debug!(%why, "the mode was not told yet"),
+        }
+    }
+
+    async fn tell_uses(&self, control: &Control) {
+        let used = self.book.used();
+        if used.is_empty() {
+            return;
+        }
+        if let Err(why) = control.touch_tokens(&used).await {
+            error!(%why, "cannot note when tokens were used");
+        }
+    }
+}
+
+impl fmt::Debug for Plane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plane").field("feed", &self.feed).finish_non_exhaustive()
+    }
+}
+
+fn switch(mode: tollgate_control::Mode) -> Switch {
+    match mode {
+        tollgate_control::Mode::Enforce => Switch::Enforce,
+        tollgate_control::Mode::Shadow => Switch::Shadow,
+        tollgate_control::Mode::Off => Switch::Off,
+    }
+}
+
+fn status(feed: Option<&Feed>, serving: u64, node: String) -> Status {
+    let Some(feed) = feed else { return Status { node, serving, ..Status::default() } };
+    let state = feed.state().borrow().clone();
+    let quarantined = state.quarantined.iter().map(|bad| admin::Quarantined {
+        kind: bad.kind.name().to_owned(),
+        namespace: bad.namespace.clone(),
+        id: bad.id.clone(),
+        reason: bad.reasons.iter().map(|reason| reason.message.as_str()).collect::<Vec<_>>().join("; "),
+    });
+    Status {
+        node,
+        serving,
+        generation: Some(state.generation),
+        database: state.away.map_or(Database::Up, Database::Away),
+        refreshed_at: state.fresh_at,
+        quarantined: quarantined.collect(),
+    }
+}

@@ -1,0 +1,165 @@
+//! From a configuration to everything that calls are answered with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use tokio::sync::Semaphore;
+use tollgate_core::{Secret, Span};
+use tollgate_engine::{Engine, EngineConfig};
+use tollgate_rules::ruleset::RuleSet;
+use tollgate_store::Store;
+
+use crate::admin;
+use crate::api::seal::Sealer;
+use crate::api::tokens::Tokens;
+use crate::api::{IN_BATCHES_MAX, Settlements, Shared, Surface};
+use crate::backend::{self, Opened, Probe};
+use crate::config::{Config, ControlSettings, StorePlace, StoreSettings};
+use crate::feed::{Apply, Assembly, FeedError, Following, Mark, Pace, Reloader, Source, Written};
+use crate::keys::{self, Keys};
+use crate::net::tls::{Tls, TlsFiles};
+use crate::net::{Drain, Listener};
+use crate::telemetry::{self, DecisionLog, DecisionLogConfig, Lines, Metrics, Scrape, ScrapeConfig, Sink, Telemetry};
+
+/// Everything that is there before a listener is.
+pub(crate) struct Started {
+    pub(crate) shared: Shared,
+    /// Keeps the rules of the file fresh.
+    pub(crate) reloader: Option<Reloader>,
+    /// Puts rules into force.
+    pub(crate) assembly: Arc<Assembly>,
+    /// The key of the digests that clients are found by.
+    pub(crate) secret: Secret,
+    /// What the admin API makes its digests and cursors with.
+    pub(crate) admin_secret: [u8; 32],
+}
+
+/// Everything that calls are answered with, and what keeps its rules fresh.
+pub(crate) fn shared(
+    config: &Config,
+    opened: Opened,
+    decisions: Option<DecisionLog>,
+    logs: Vec<(&'static str, Lines)>,
+) -> Result<Started> {
+    let Opened { backend, keys, clock } = opened;
+    let (written, source) = load(config, &keys)?.unzip();
+    let metrics = Arc::new(Metrics::new(admin::route_names()));
+    let sealer = match backend.is_shared() {
+        true => Sealer::for_all(keys.receipts(), keys::random()?),
+        false => Sealer::new(keys.receipts(), keys::random()?),
+    };
+    let engine = Engine::with_clock(backend, RuleSet::empty(), clock.clone()).awaiting_rules();
+    let engine = engine.with_config(engine_config(config));
+    let engine = Arc::new(engine.with_observer(Telemetry::new(metrics.clone(), decisions)));
+    metrics.adopt(&engine.rules());
+    let assembly = Arc::new(Assembly::new(engine.clone(), metrics.clone(), keys.compile_options()));
+    if let Some(written) = written {
+        assembly.hold(written);
+    }
+    let reloader = source.map(|(source, mark)| {
+        let pace = Pace { poll: config.reload_interval, ..Pace::default() };
+        let apply: Apply = {
+            let assembly = assembly.clone();
+            Arc::new(move |written| assembly.file(written))
+        };
+        let in_force = Some((mark, 1));
+        Reloader::start(Following { source, pace, clock: clock.clone(), apply, in_force })
+    });
+    let (memory, fleet) = (engine.clone(), engine.clone());
+    let scrape = Scrape::new(ScrapeConfig {
+        metrics: metrics.clone(),
+        memory: Box::new(move || memory.store().memory()),
+        fleet: Box::new(move || fleet.store().figures()),
+        feed: reloader.as_ref().map(Reloader::state),
+        control: Arc::default(),
+        logs,
+        started: clock.now(),
+    });
+    let shared = Shared {
+        engine,
+        clock,
+        answer: config.answer.config()?,
+        limits: config.net,
+        tokens: config.token_file.as_deref().map(Tokens::read).transpose()?.map(Arc::new),
+        sealer,
+        metrics,
+        scrape,
+        drain: Drain::default(),
+        settlements: Settlements::default(),
+        explains: Semaphore::new(1),
+        in_batches: Semaphore::new(IN_BATCHES_MAX),
+        probe: Probe::default(),
+    };
+    let admin_secret = keys.admin();
+    Ok(Started { shared, reloader, assembly, secret: keys.compile_options().secret, admin_secret })
+}
+
+fn engine_config(config: &Config) -> EngineConfig {
+    let StoreSettings { timeout, decision_deadline, nodes, .. } = config.store;
+    let span = |duration: Duration| Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+    let default = EngineConfig::default();
+    // What a shared store would have kept is kept here while it is away; who keeps all in memory never falls back.
+    let fallback = match config.store.place {
+        StorePlace::Memory => default.fallback,
+        StorePlace::Shared(_) => backend::memory_config(config.max_memory),
+    };
+    let nodes = nodes.map_or(1, |nodes| nodes as u64);
+    EngineConfig { within: span(timeout.min(decision_deadline)), deadline: span(decision_deadline), nodes, fallback }
+}
+
+/// The rules to begin with. A file that cannot be used ends the start: a server without its rules would allow all.
+fn load(config: &Config, keys: &Keys) -> Result<Option<(Written, (Source, Mark))>> {
+    let Some(path) = config.rules.clone() else { return Ok(None) };
+    let name = path.display().to_string();
+    let source = Source { path, options: keys.compile_options() };
+    match source.load() {
+        Ok(loaded) => Ok(Some((loaded.written, (source, loaded.mark)))),
+        Err(FeedError::Invalid(report)) => Err(anyhow::Error::new(*report)),
+        Err(error) => bail!("cannot read {name}: {error}"),
+    }
+}
+
+pub(crate) fn decision_log(config: &Config, keys: &Keys) -> Result<Option<DecisionLog>> {
+    let Some(place) = &config.decision_log else { return Ok(None) };
+    let sink = if place == "-" { Sink::Stdout } else { Sink::File(place.into()) };
+    let lines = Lines::start(sink).with_context(|| format!("cannot write the decision log {place}"))?;
+    let keys = DecisionLogConfig {
+        node: config.node_name(),
+        keys: if config.debug_keys { telemetry::Keys::Raw } else { telemetry::Keys::Digest },
+        secret: keys.decision_log(),
+    };
+    Ok(Some(DecisionLog::new(keys, lines)))
+}
+
+pub(crate) fn data_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
+    let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) else { return Ok(None) };
+    Ok(Some(Arc::new(Tls::read(TlsFiles::new(certificate, key))?)))
+}
+
+pub(crate) fn admin_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
+    let ControlSettings { tls_cert, tls_key, client_ca, client_names, .. } = &config.control;
+    let (Some(certificate), Some(key)) = (tls_cert, tls_key) else { return Ok(None) };
+    let (client_ca, client_names) = (client_ca.clone(), client_names.clone());
+    Ok(Some(Arc::new(Tls::read(TlsFiles { client_ca, client_names, ..TlsFiles::new(certificate, key) })?)))
+}
+
+pub(crate) fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {
+    let data = config.http.iter().map(|address| (Surface::Data, address));
+    let admin = config.admin.iter().map(|address| (Surface::Admin, address));
+    let metrics = config.metrics.iter().map(|address| (Surface::Metrics, address));
+    data.chain(admin)
+        .chain(metrics)
+        .map(|(surface, address)| {
+            Ok((surface, Listener::bind(address).map_err(|error| anyhow!("{error:#}; {}", hint(surface)))?))
+        })
+        .collect()
+}
+
+fn hint(surface: Surface) -> &'static str {
+    match surface {
+        Surface::Data => "choose another address with --http HOST:PORT (port 0 picks a free one)",
+        Surface::Admin => "choose another address with --admin HOST:PORT, or none with --admin off",
+        Surface::Metrics => "choose another address with --metrics HOST:PORT, or none with --metrics off",
+    }
+}

@@ -1,0 +1,84 @@
+//! P22 under load: many edits a minute, and every decision is of one generation.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tollgate_testkit::patience::{Watch, pause};
+use tollgate_testkit::postgres;
+
+use super::rig::{Place, call, rule};
+
+/// A thousand a minute, for as long as a test may take.
+const EDITS: u64 = 170;
+const EVERY: Duration = Duration::from_millis(60);
+
+/// Each edit makes a generation with a limit of its own. Every answer and every line of the decision log names a
+/// generation and a limit: those that belong together, and generations only grow.
+fn every_decision_is_of_one_generation(place: Place) {
+    let log = place.dir.path().join("decisions");
+    let place = place.with(&["--decision-log", log.to_str().unwrap()]);
+    let node = place.start(None);
+    let first = node.admin("POST", "/v1/rules", Some(rule("hot", "/hot", 1_000_000)));
+    assert_eq!(first.status, 201, "{first:?}");
+    node.serves("/hot", 1_000_000, Duration::from_secs(5));
+    let mut limits = BTreeMap::from([(first.body["version"].as_u64().unwrap(), 1_000_000)]);
+
+    let stop = AtomicBool::new(false);
+    let answers: Vec<Vec<(u64, u64)>> = std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..3)
+            .map(|number| {
+                let (node, stop) = (&node, &stop);
+                scope.spawn(move || {
+                    let mut seen = Vec::new();
+                    while !stop.load(Ordering::Relaxed) {
+                        let request = json!({"client_key": format!("user:{number}"), "endpoint": "/hot"}).to_string();
+                        let answer = call(&node.data, "POST", "/v1/check", &[], Some(&request)).expect("an answer");
+                        assert_eq!((answer.status, &answer.body["allowed"]), (200, &Value::Bool(true)), "{answer:?}");
+                        let number = |name: &str| answer.body[name].as_u64().expect("a number");
+                        seen.push((number("generation"), number("limit")));
+                    }
+                    seen
+                })
+            })
+            .collect();
+        let watch = Watch::start();
+        for edit in 1..=EDITS {
+            let limit = 1_000_000 + edit;
+            let to = json!({"limit": {"requests": limit, "window": "1h", "algorithm": "fixed_window"}});
+            let fields = [("If-Match", "*")];
+            let edited = node.try_admin(&node.admin, "PATCH", "/v1/rules/hot", &fields, Some(to)).expect("an answer");
+            assert_eq!(edited.status, 200, "{edited:?}");
+            limits.insert(edited.body["version"].as_u64().unwrap(), limit);
+            pause(EVERY.saturating_mul(u32::try_from(edit).unwrap()).saturating_sub(watch.elapsed()));
+        }
+        node.serves("/hot", 1_000_000 + EDITS, Duration::from_secs(5));
+        stop.store(true, Ordering::Relaxed);
+        callers.into_iter().map(|caller| caller.join().expect("callers do not panic")).collect()
+    });
+    let mut seen = 0;
+    for answers in &answers {
+        assert!(answers.is_sorted_by_key(|(generation, _)| *generation), "generations only grow");
+        for (generation, limit) in answers {
+            assert_eq!(limits.get(generation), Some(limit), "generation {generation} says {limit}");
+            seen += 1;
+        }
+    }
+    let distinct: std::collections::BTreeSet<u64> =
+        answers.iter().flatten().map(|(generation, _)| *generation).collect();
+    assert!(distinct.len() as u64 > EDITS / 4, "the load saw {} of {EDITS} generations", distinct.len());
+    let lines = std::fs::read_to_string(&log).unwrap();
+    let logged = lines.lines().filter(|line| line.contains("\"hot\"")).count();
+    assert!(logged >= seen, "{seen} answers, {logged} lines: none was dropped");
+}
+
+#[test]
+fn p22_a_thousand_edits_a_minute_in_sqlite() {
+    every_decision_is_of_one_generation(Place::embedded());
+}
+
+#[test]
+fn p22_a_thousand_edits_a_minute_in_postgres() {
+    every_decision_is_of_one_generation(Place::on(&postgres::database()));
+}
