@@ -24,6 +24,7 @@ use crate::signals::Signals;
 use crate::start::{self, Started};
 use crate::telemetry::{Lines, Metrics};
 use crate::upkeep::Upkeep;
+use crate::violations::{Scribe, ScribeConfig, Violations};
 
 /// A server that is bound and about to serve.
 pub struct Server {
@@ -33,7 +34,7 @@ pub struct Server {
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) admin_tls: Option<Arc<Tls>>,
     listeners: Vec<(Surface, Listener)>,
-    admin_secret: [u8; 32],
+    violations: Option<Arc<Violations>>,
     reloader: Option<Reloader>,
     decisions: Option<Lines>,
     log: Option<Lines>,
@@ -67,10 +68,11 @@ impl Server {
         let decisions = start::decision_log(&config, &opened.keys)?;
         let lines = decisions.as_ref().map(|log| log.lines().clone());
         let logs = log.clone().map(|log| ("log", log)).into_iter().chain(lines.clone().map(|log| ("decisions", log)));
-        let Started { shared, reloader, assembly, secret, admin_secret } =
+        let Started { shared, reloader, assembly, secret, admin_secret, violations } =
             start::shared(&config, opened, decisions, logs.collect())?;
         let (tls, admin_tls) = (start::data_tls(&config)?, start::admin_tls(&config)?);
-        let parts = Parts { engine: shared.engine.clone(), assembly, clock: shared.clock.clone(), secret };
+        let parts =
+            Parts { engine: shared.engine.clone(), assembly, clock: shared.clock.clone(), secret, admin_secret };
         let server = Server {
             listeners: start::bind(&config)?,
             plane: Arc::new(Plane::without_database(&config, parts.clone())),
@@ -82,7 +84,7 @@ impl Server {
             decisions: lines,
             log,
             hang_up: Arc::default(),
-            admin_secret,
+            violations,
         };
         Ok((server, parts))
     }
@@ -111,7 +113,7 @@ impl Server {
             tls,
             admin_tls,
             listeners,
-            admin_secret,
+            violations,
             reloader,
             decisions,
             log,
@@ -133,7 +135,7 @@ impl Server {
                     tokio::spawn(accept(listener, guests.clone(), drain.clone(), door));
                 }
                 Surface::Admin => {
-                    let admin = Admin::new(api, admin_config(&config, &plane, &shared, admin_secret));
+                    let admin = Admin::new(api, admin_config(&config, &plane, &shared));
                     let door = Door::new(admin, metrics, admin_tls.clone(), ground(&last));
                     tokio::spawn(accept(listener, operators.clone(), last.clone(), door));
                 }
@@ -143,6 +145,13 @@ impl Server {
                 }
             }
         }
+        let ended = Drain::default();
+        let scribe = violations.zip(plane.control.clone()).map(|(violations, control)| {
+            let (metrics, clock, ended) = (shared.metrics.clone(), shared.clock.clone(), ended.clone());
+            let retention = config.control.violations_retention;
+            let scribe = Scribe::new(ScribeConfig { violations, control, metrics, retention, clock });
+            tokio::spawn(async move { scribe.run(ended.begun()).await })
+        });
         let patience = config.net.drain_timeout;
         let store = shared.engine.clone();
         let tls = tls.into_iter().chain(admin_tls).collect();
@@ -154,6 +163,10 @@ impl Server {
         last.begin();
         last.ended(OPERATORS_PATIENCE).await;
         upkeep.abort();
+        ended.begin();
+        if let Some(scribe) = scribe {
+            let _ = timeout(GOODBYE, scribe).await; // it says itself what was lost
+        }
         if timeout(GOODBYE, store.store().close()).await.is_err() {
             warn!("the store did not hear of the end in time: what this node leased comes back by itself");
         }
@@ -167,7 +180,7 @@ impl Server {
     }
 }
 
-fn admin_config(config: &Config, plane: &Plane, shared: &Shared, secret: [u8; 32]) -> AdminConfig {
+fn admin_config(config: &Config, plane: &Plane, shared: &Shared) -> AdminConfig {
     let reached = config.admin.as_ref().is_some_and(|address| !address.is_loopback());
     AdminConfig {
         control: plane.control.clone(),
@@ -177,7 +190,7 @@ fn admin_config(config: &Config, plane: &Plane, shared: &Shared, secret: [u8; 32
         clock: shared.clock.clone(),
         allowed_hosts: config.control.allowed_hosts.clone(),
         metrics: if reached { Access::Needs(Role::Viewer) } else { Access::Open },
-        secret,
+        secret: plane.admin_secret(),
     }
 }
 
@@ -187,7 +200,7 @@ const OPERATORS_MAX: usize = 64;
 const OPERATORS_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How long leases may take to be given back.
-const GOODBYE: Duration = Duration::from_secs(2);
+const GOODBYE: Duration = Duration::from_secs(3);
 
 /// How long the logs may take to be written at the end.
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);

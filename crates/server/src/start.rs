@@ -21,6 +21,7 @@ use crate::keys::{self, Keys};
 use crate::net::tls::{Tls, TlsFiles};
 use crate::net::{Drain, Listener};
 use crate::telemetry::{self, DecisionLog, DecisionLogConfig, Lines, Metrics, Scrape, ScrapeConfig, Sink, Telemetry};
+use crate::violations::Violations;
 
 /// Everything that is there before a listener is.
 pub(crate) struct Started {
@@ -33,6 +34,8 @@ pub(crate) struct Started {
     pub(crate) secret: Secret,
     /// What the admin API makes its digests and cursors with.
     pub(crate) admin_secret: [u8; 32],
+    /// Counts who is refused, where there is somewhere to write it down.
+    pub(crate) violations: Option<Arc<Violations>>,
 }
 
 /// Everything that calls are answered with, and what keeps its rules fresh.
@@ -51,7 +54,12 @@ pub(crate) fn shared(
     };
     let engine = Engine::with_clock(backend, RuleSet::empty(), clock.clone()).awaiting_rules();
     let engine = engine.with_config(engine_config(config));
-    let engine = Arc::new(engine.with_observer(Telemetry::new(metrics.clone(), decisions)));
+    let violations = config.control.place().map(|_| Arc::new(Violations::new(metrics.clone())));
+    let telemetry = Telemetry::new(metrics.clone(), decisions);
+    let engine = Arc::new(engine.with_observer(match &violations {
+        Some(violations) => telemetry.with_violations(violations.clone()),
+        None => telemetry,
+    }));
     metrics.adopt(&engine.rules());
     let assembly = Arc::new(Assembly::new(engine.clone(), metrics.clone(), keys.compile_options()));
     if let Some(written) = written {
@@ -92,7 +100,7 @@ pub(crate) fn shared(
         probe: Probe::default(),
     };
     let admin_secret = keys.admin();
-    Ok(Started { shared, reloader, assembly, secret: keys.compile_options().secret, admin_secret })
+    Ok(Started { shared, reloader, assembly, secret: keys.compile_options().secret, admin_secret, violations })
 }
 
 fn engine_config(config: &Config) -> EngineConfig {

@@ -15,7 +15,9 @@ CREATE TABLE tollgate_state (
     audit_number BIGINT      NOT NULL,               -- of the last row of the audit
     audit_hash   TEXT        NOT NULL,               -- of the last row of the audit
     mode         TEXT        NOT NULL DEFAULT 'enforce', -- off, shadow, enforce: what all nodes do
-    mode_since   TIMESTAMPTZ NOT NULL
+    mode_since   TIMESTAMPTZ NOT NULL,
+    -- what nodes make digests and cursors with that all of them understand
+    secret       TEXT        NOT NULL DEFAULT replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')
 );
 INSERT INTO tollgate_state (id, generation, audit_number, audit_hash, mode_since)
 VALUES (1, 0, 0, '', TIMESTAMPTZ '1970-01-01 00:00:00+00');

@@ -16,7 +16,9 @@ CREATE TABLE tollgate_state (
     audit_number INTEGER NOT NULL,                -- of the last row of the audit
     audit_hash   TEXT NOT NULL,                   -- of the last row of the audit
     mode         TEXT NOT NULL DEFAULT 'enforce', -- off, shadow, enforce: what all nodes do
-    mode_since   TEXT NOT NULL
+    mode_since   TEXT NOT NULL,
+    -- what nodes make digests and cursors with that all of them understand
+    secret       TEXT NOT NULL DEFAULT (lower(hex(randomblob(32))))
 ) STRICT;
 INSERT INTO tollgate_state (id, generation, audit_number, audit_hash, mode_since)
 VALUES (1, 0, 0, '', '1970-01-01T00:00:00.000000Z');

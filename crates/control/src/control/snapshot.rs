@@ -69,6 +69,12 @@ impl Snapshot {
         read_state(&mut self.tx).await
     }
 
+    /// What nodes make digests and cursors with that all of them understand.
+    pub async fn secret(&mut self) -> Result<String> {
+        let row = self.tx.one(sql!("SELECT secret FROM tollgate_state")).await?;
+        row.map_or_else(|| Ok(String::new()), |row| row.get(0))
+    }
+
     /// What changed since a generation.
     pub async fn touched(&mut self, generation: i64) -> Result<Touched> {
         let state = self.state().await?;

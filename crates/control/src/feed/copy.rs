@@ -10,11 +10,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
-use tollgate_core::Secret;
 use tracing::{debug, warn};
 
-use super::Loaded;
 use super::table::{CLIENTS, NAMESPACES, OVERRIDES, RULES, TOKENS, Table};
+use super::{Loaded, Terms};
 use crate::control::{Snapshot, Touched};
 use crate::db::{Tx, sql};
 use crate::{Control, Place, Result};
@@ -48,8 +47,8 @@ impl Copy {
     }
 
     /// What was copied last; `None` if nothing ever was.
-    pub(super) async fn read(&self, secret: Secret) -> Option<Loaded> {
-        let kept = Loaded::whole(&self.to, secret).await;
+    pub(super) async fn read(&self, terms: &Terms) -> Option<Loaded> {
+        let kept = Loaded::whole(&self.to, terms).await;
         kept.ok().filter(|loaded| loaded.state.generation > 0)
     }
 
@@ -106,8 +105,9 @@ async fn write(to: &Control, snapshot: &mut Snapshot, touched: &Touched, extent:
         Extent::Step => step(&mut snapshot.tx, &mut tx, touched).await?,
     }
     let state = touched.state;
-    let set = "UPDATE tollgate_state SET generation = $1, mode = $2, mode_since = $3";
-    tx.run(sql!(set, state.generation, state.mode.name(), state.mode_since)).await?;
+    let secret = snapshot.secret().await?;
+    let set = "UPDATE tollgate_state SET generation = $1, mode = $2, mode_since = $3, secret = $4";
+    tx.run(sql!(set, state.generation, state.mode.name(), state.mode_since, secret)).await?;
     tx.commit().await?;
     debug!(generation = state.generation, ?extent, "copied");
     Ok(())

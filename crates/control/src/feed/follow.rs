@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
-use tollgate_core::{Clock, Secret};
+use tollgate_core::Clock;
 use tracing::{error, info, warn};
 
-use super::load::Extent;
+use super::load::{Extent, Terms};
 use super::state::{FeedState, Origin};
 use super::{Copy, Loaded};
 use crate::{Control, Error, Kind, Result};
@@ -24,8 +24,8 @@ pub struct Following {
     pub control: Control,
     /// The copy on disk; none if the database is on this disk itself.
     pub copy: Option<Copy>,
-    /// The key of the digests that clients are found by: the engine's.
-    pub secret: Secret,
+    /// What reading needs besides the tables.
+    pub terms: Terms,
     /// How often to look, though nobody told of anything.
     pub poll: Duration,
     /// Tells how fresh things are.
@@ -96,12 +96,12 @@ struct Follower {
 
 impl Follower {
     async fn first_look(&mut self) -> Result<()> {
-        let Following { control, secret, copy, .. } = &self.following;
+        let Following { control, terms, copy, .. } = &self.following;
         // Who answers is given the time that it takes: a million clients take a while.
         let there = timeout(FIRST_LOOK, control.state()).await;
         let there = there.unwrap_or_else(|_| Err(Error::Away(format!("not within {} s", FIRST_LOOK.as_secs()))));
         let read = match there {
-            Ok(_) => Loaded::whole(control, *secret).await,
+            Ok(_) => Loaded::whole(control, terms).await,
             Err(error) => Err(error),
         };
         let why = match read {
@@ -112,7 +112,7 @@ impl Follower {
             Err(error) => error,
         };
         let kept = match copy {
-            Some(copy) => copy.read(*secret).await,
+            Some(copy) => copy.read(terms).await,
             None => None,
         };
         let Some(loaded) = kept else { return Err(why) };
@@ -145,10 +145,10 @@ impl Follower {
 
     /// Reads what changed, if anything did.
     async fn look(&mut self) -> Result<()> {
-        let Following { control, secret, .. } = &self.following;
+        let Following { control, terms, .. } = &self.following;
         let next = match &self.loaded {
-            Some(loaded) => loaded.next(control, *secret).await?,
-            None => Some((Loaded::whole(control, *secret).await?, Extent::Whole)),
+            Some(loaded) => loaded.next(control, terms).await?,
+            None => Some((Loaded::whole(control, terms).await?, Extent::Whole)),
         };
         if self.state.borrow().away.is_some() {
             info!("the database answers again");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tollgate_core::Secret;
 use tollgate_rules::{
-    ClientSpec, Directory, DirectoryBuilder, EscapedSlash, Known, OverrideSpec, Place, Problem, RuleFile, RuleSpec,
-    check,
+    ClientSpec, Directory, DirectoryBuilder, EscapedSlash, Known, Mode, OverrideSpec, Place, Problem, RuleFile,
+    RuleSpec, check,
 };
 
 use crate::control::{Quarantined, Snapshot, Touched};
@@ -18,6 +18,8 @@ use crate::{Control, Fault, Kind, Result, State};
 pub struct Loaded {
     /// Generation and mode.
     pub state: State,
+    /// What all nodes make digests and cursors with; never shown.
+    pub secret: Arc<str>,
     /// What it says of each namespace.
     pub namespaces: BTreeMap<String, LoadedNamespace>,
     /// Who may use the admin API.
@@ -42,37 +44,43 @@ const DELTA_MAX: usize = 10_000;
 
 impl Loaded {
     /// Reads everything.
-    pub(super) async fn whole(control: &Control, secret: Secret) -> Result<Loaded> {
-        Loaded::all(&mut control.snapshot().await?, secret).await
+    pub(super) async fn whole(control: &Control, terms: &Terms) -> Result<Loaded> {
+        Loaded::all(&mut control.snapshot().await?, terms).await
     }
 
     /// Reads what changed since; `None` if nothing did.
-    pub(super) async fn next(&self, control: &Control, secret: Secret) -> Result<Option<(Loaded, Extent)>> {
+    pub(super) async fn next(&self, control: &Control, terms: &Terms) -> Result<Option<(Loaded, Extent)>> {
         let mut snapshot = control.snapshot().await?;
         let touched = snapshot.touched(self.state.generation).await?;
-        if touched.state == self.state {
+        let other_prefix = |(name, known): (&String, &LoadedNamespace)| {
+            (terms.prefix)(name).is_some_and(|p| p != known.file.ipv6_prefix)
+        };
+        let rehashed = self.namespaces.iter().any(other_prefix);
+        if touched.state == self.state && !rehashed {
             return Ok(None);
         }
-        let stepped = match touched.everything || touched.clients.len() > ONE_BY_ONE {
+        let stepped = match rehashed || touched.everything || touched.clients.len() > ONE_BY_ONE {
             true => None,
-            false => self.step(&mut snapshot, secret, &touched).await?,
+            false => self.step(&mut snapshot, terms, &touched).await?,
         };
         Ok(Some(match stepped {
             Some(loaded) => (loaded, Extent::Step),
-            None => (Loaded::all(&mut snapshot, secret).await?, Extent::Whole),
+            None => (Loaded::all(&mut snapshot, terms).await?, Extent::Whole),
         }))
     }
 
-    async fn all(snapshot: &mut Snapshot, secret: Secret) -> Result<Loaded> {
+    async fn all(snapshot: &mut Snapshot, terms: &Terms) -> Result<Loaded> {
         let state = snapshot.state().await?;
         let mut quarantined = Vec::new();
         let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
         for (namespace, settings) in snapshot.namespaces().await? {
-            drafts.insert(namespace, Draft::new(settings, secret));
+            let draft = Draft::new(terms.settings(&namespace, settings), terms.secret);
+            drafts.insert(namespace, draft);
         }
         let draft = |drafts: &mut BTreeMap<String, Draft>, namespace: &str, put: &mut dyn FnMut(&mut Draft)| {
             if !drafts.contains_key(namespace) {
-                drafts.insert(namespace.to_owned(), Draft::new(NamespaceDraft::default(), secret));
+                let settings = terms.settings(namespace, NamespaceDraft::default());
+                drafts.insert(namespace.to_owned(), Draft::new(settings, terms.secret));
             }
             drafts.get_mut(namespace).into_iter().for_each(put);
         };
@@ -100,21 +108,23 @@ impl Loaded {
             let (file, directory) = draft.finish(&name, &mut quarantined);
             namespaces.insert(name, LoadedNamespace { file, directory });
         }
-        Ok(Loaded { state, namespaces, tokens, quarantined })
+        let secret = snapshot.secret().await?.into();
+        Ok(Loaded { state, secret, namespaces, tokens, quarantined })
     }
 
     /// The same one step further; `None` if it is a leap.
-    async fn step(&self, snapshot: &mut Snapshot, secret: Secret, touched: &Touched) -> Result<Option<Loaded>> {
+    async fn step(&self, snapshot: &mut Snapshot, terms: &Terms, touched: &Touched) -> Result<Option<Loaded>> {
         let mut next = Loaded { state: touched.state, ..self.clone() };
         let settings: BTreeMap<String, NamespaceDraft> = snapshot.namespaces().await?.into_iter().collect();
-        let settings = |namespace: &str| settings.get(namespace).cloned().unwrap_or_default();
+        let settings =
+            |namespace: &str| terms.settings(namespace, settings.get(namespace).cloned().unwrap_or_default());
         for namespace in &touched.namespaces {
             let settings = settings(namespace);
             let before = next.namespaces.remove(namespace);
             if before.as_ref().is_some_and(|before| before.file.ipv6_prefix != settings.ipv6_prefix) {
                 return Ok(None); // identities are hashed with it: all of them change
             }
-            let mut draft = Draft::new(settings, secret);
+            let mut draft = Draft::new(settings, terms.secret);
             next.quarantined.retain(|bad| bad.kind != Kind::Rule || bad.namespace != *namespace);
             let put_rule = |row: Row<RuleRecord>| match row {
                 Ok(record) => draft.rule(&record, &mut next.quarantined),
@@ -139,7 +149,8 @@ impl Loaded {
         }
         for (namespace, known) in changed {
             let entry = next.namespaces.entry(namespace.to_owned()).or_insert_with(|| {
-                let (file, directory) = Draft::new(settings(namespace), secret).finish(namespace, &mut Vec::new());
+                let (file, directory) =
+                    Draft::new(settings(namespace), terms.secret).finish(namespace, &mut Vec::new());
                 LoadedNamespace { file, directory }
             });
             entry.directory = entry.directory.with(&known);
@@ -151,6 +162,23 @@ impl Loaded {
             next.tokens = Arc::new(snapshot.tokens().await?);
         }
         Ok(Some(next))
+    }
+}
+
+/// What reading needs besides the tables.
+#[derive(Clone)]
+pub struct Terms {
+    /// The key of the digests that clients are found by: the engine's.
+    pub secret: Secret,
+    /// How many leading bits of an IPv6 address identify a client of a namespace, where somebody else than the database
+    /// says so.
+    pub prefix: Arc<dyn Fn(&str) -> Option<u8> + Send + Sync>,
+}
+
+impl Terms {
+    /// The settings of a namespace as they are in force.
+    fn settings(&self, namespace: &str, own: NamespaceDraft) -> NamespaceDraft {
+        NamespaceDraft { ipv6_prefix: (self.prefix)(namespace).unwrap_or(own.ipv6_prefix), ..own }
     }
 }
 
@@ -178,7 +206,8 @@ impl Draft {
 
     fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
         match record.spec(&self.settings) {
-            _ if !record.draft.enabled => {}
+            // Not left out: another rule may replace it by name.
+            Ok(spec) if !record.draft.enabled => self.rules.push(RuleSpec { mode: Mode::Off, ..spec }),
             Ok(spec) => self.rules.push(spec),
             Err(reasons) => {
                 let (namespace, id) = (record.namespace.clone(), record.rule_id.clone());

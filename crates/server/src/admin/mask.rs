@@ -11,7 +11,7 @@ pub struct Mask<'a>(Option<&'a Secret>);
 /// Kinds of clients, which stay readable.
 const KINDS: &[&str] = &["user", "key", "ip", "org"];
 /// Members of documents that hold client keys, wherever they stand: conditions of rules included.
-const MEMBERS: &[&str] = &["client_key", "api_key"];
+const MEMBERS: &[&str] = &["client_key", "api_key", "user_id"];
 
 impl<'a> Mask<'a> {
     /// As they are.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::timeout;
-use tollgate_control::Mode;
+use tollgate_control::{Instant, Mode};
 use tollgate_control::record::Role;
 use tracing::warn;
 
@@ -49,7 +49,8 @@ async fn set(call: &Call<'_>) -> Result<Said, Problem> {
     fields.rest()?;
     let Some(mode) = mode else { return Err(Problem::of_faults(Vec::new())) };
     let admin = call.admin;
-    let since = admin.now();
+    // Whoever says so now has heard what held until now, whatever the clocks of others say.
+    let since = admin.now().max(Instant(admin.switchboard.setting().since.0.saturating_add(1)));
     let ours = Setting { mode, since, scope: Scope::Node };
     admin.switchboard.set(ours);
     (admin.node.keep_mode)(mode, since);

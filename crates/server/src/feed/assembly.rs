@@ -54,6 +54,12 @@ impl Assembly {
         self.shown.load_full()
     }
 
+    /// The bits of an IPv6 address that count, if the file says so of this namespace.
+    pub fn prefix_of_file(&self, namespace: &str) -> Option<u8> {
+        let parts = self.parts.lock();
+        parts.file.as_ref().filter(|file| file.namespace == namespace).map(|file| file.ipv6_prefix)
+    }
+
     /// What the file says at the start, to be put into force together with what the database says, or by
     /// [`settle`](Assembly::settle).
     pub fn hold(&self, written: Written) {

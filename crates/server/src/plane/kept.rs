@@ -26,13 +26,19 @@ impl Kept {
         let value: Value = serde_json::from_str(&fs::read_to_string(self.0.as_ref()?).ok()?).ok()?;
         let text = |name: &str| value.get(name).and_then(Value::as_str);
         let since = Instant::from(Time::from_nanos(datetime::parse(text("since")?).ok()?));
-        Some(Setting { mode: Mode::named(text("mode")?)?, since, scope: Scope::Node })
+        let scope = match value.get("told").and_then(Value::as_bool)? {
+            true => Scope::Fleet,
+            false => Scope::Node,
+        };
+        Some(Setting { mode: Mode::named(text("mode")?)?, since, scope })
     }
 
     /// Keeps a word. What cannot be kept holds until the next start, and that is said.
-    pub(crate) fn keep(&self, mode: Mode, since: Instant) {
+    pub(crate) fn keep(&self, word: Setting) {
         let Some(path) = &self.0 else { return };
-        let text = json!({"mode": mode.name(), "since": since.to_string()}).to_string();
+        let Setting { mode, since, scope } = word;
+        let told = scope == Scope::Fleet;
+        let text = json!({"mode": mode.name(), "since": since.to_string(), "told": told}).to_string();
         let beside = path.with_extension("new");
         if let Err(error) = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path)) {
             error!(file = %path.display(), %error, "cannot keep the mode: it holds until this node starts again");
@@ -49,10 +55,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let kept = Kept::new(Some(dir.path()));
         assert_eq!(kept.read(), None);
-        kept.keep(Mode::Shadow, Instant(1_234_567));
-        assert_eq!(kept.read(), Some(Setting { mode: Mode::Shadow, since: Instant(1_234_567), scope: Scope::Node }));
+        for scope in [Scope::Node, Scope::Fleet] {
+            let word = Setting { mode: Mode::Shadow, since: Instant(1_234_567), scope };
+            kept.keep(word);
+            assert_eq!(kept.read(), Some(word));
+        }
         fs::write(dir.path().join("mode"), "{").unwrap();
         assert_eq!(kept.read(), None);
-        Kept::new(None).keep(Mode::Off, Instant(1));
+        Kept::new(None).keep(Setting { mode: Mode::Off, since: Instant(1), scope: Scope::Node });
     }
 }

@@ -4,13 +4,14 @@ mod kept;
 mod open;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use aws_lc_rs::digest::{SHA256, digest};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
-use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded};
+use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded, Terms};
 use tollgate_control::{Author, Control};
 use tollgate_core::{Clock, Secret};
 use tollgate_engine::{Engine, Switch};
@@ -36,6 +37,8 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     /// The key of the digests that clients are found by.
     pub(crate) secret: Secret,
+    /// What the admin API makes its digests and cursors with, where no database has something better.
+    pub(crate) admin_secret: [u8; 32],
 }
 
 /// The control plane of one server.
@@ -45,6 +48,7 @@ pub(crate) struct Plane {
     pub(crate) switchboard: Arc<Switchboard>,
     pub(crate) first_token: Option<FirstToken>,
     feed: Option<Arc<Feed>>,
+    secret: Arc<OnceLock<Arc<str>>>,
     parts: Arc<Parts>,
     kept: Kept,
     name: String,
@@ -58,7 +62,7 @@ impl Plane {
         let following = Following {
             control: opened.control.clone(),
             copy: opened.copy,
-            secret: plane.parts.secret,
+            terms: plane.terms(),
             poll: config.control.poll_interval,
             clock: plane.parts.clock.clone(),
             adopt: plane.adopt(),
@@ -85,24 +89,39 @@ impl Plane {
             switchboard: Arc::new(switchboard),
             first_token: None,
             feed: None,
+            secret: Arc::default(),
             parts: Arc::new(parts),
             kept,
             name: config.node_name(),
         }
     }
 
+    /// The file's word on a namespace comes first, also when clients are entered.
+    fn terms(&self) -> Terms {
+        let assembly = self.parts.assembly.clone();
+        Terms { secret: self.parts.secret, prefix: Arc::new(move |namespace| assembly.prefix_of_file(namespace)) }
+    }
+
+    /// What the admin API makes its digests and cursors with: the same on all nodes of a database.
+    pub(crate) fn admin_secret(&self) -> [u8; 32] {
+        let of_database = self.secret.get().filter(|secret| !secret.is_empty());
+        let Some(secret) = of_database else { return self.parts.admin_secret };
+        digest(&SHA256, secret.as_bytes()).as_ref().first_chunk().copied().unwrap_or(self.parts.admin_secret)
+    }
+
     /// What becomes of what was read.
     fn adopt(&self) -> Adopt {
         let (parts, book, switchboard) = (self.parts.clone(), self.book.clone(), self.switchboard.clone());
-        let kept = self.kept.clone();
+        let (kept, secret) = (self.kept.clone(), self.secret.clone());
         Arc::new(move |loaded: Arc<Loaded>| {
             parts.assembly.database(loaded.clone());
             book.replace(loaded.tokens.to_vec());
             let said = Setting { mode: loaded.state.mode, since: loaded.state.mode_since, scope: Scope::Fleet };
             let before = switchboard.setting();
-            if switchboard.set(said) == said && before.since != said.since {
-                kept.keep(said.mode, said.since);
+            if switchboard.set(said) == said && before != said {
+                kept.keep(said);
             }
+            let _ = secret.set(loaded.secret.clone()); // a database keeps its own
         })
     }
 
@@ -136,7 +155,7 @@ impl Plane {
             changed: Box::new(changed),
             status: Box::new(status),
             file_rules: Box::new(move || assembly.file_rules()),
-            keep_mode: Box::new(move |mode, since| kept.keep(mode, since)),
+            keep_mode: Box::new(move |mode, since| kept.keep(Setting { mode, since, scope: Scope::Node })),
         }
     }
 
@@ -184,8 +203,8 @@ impl Plane {
         match control.set_mode(word.mode, word.since, &author).await {
             Ok(state) => {
                 let said = Setting { mode: state.mode, since: state.mode_since, scope: Scope::Fleet };
-                self.switchboard.set(said);
-                self.kept.keep(said.mode, said.since);
+                self.switchboard.confirm(word, said);
+                self.kept.keep(self.switchboard.setting());
             }
             Err(why) => debug!(%why, "the mode was not told yet"),
         }
