@@ -13,6 +13,9 @@ use crate::{Change, Edit, Error, Expect, Kind, Result};
 /// Most things that may differ between two generations for them to be compared.
 const THINGS_MAX: usize = 100_000;
 
+/// Kind, namespace and id.
+type Thing = (Kind, String, String);
+
 impl Control {
     /// What is different in generation `to` from generation `from`, which may be the later one.
     pub async fn diff(&self, from: i64, to: i64) -> Result<Vec<Change>> {
@@ -41,7 +44,7 @@ impl Control {
                 return Err(Error::NotFound(format!("generation {generation}; the present one is {present}")));
             }
         }
-        let mut things: BTreeMap<(Kind, String, String), (Option<Value>, Option<Value>)> = BTreeMap::new();
+        let mut things: BTreeMap<Thing, (Option<Value>, Option<Value>)> = BTreeMap::new();
         let mut sql = Sql::new(audit::SELECT, vec![]);
         sql.and(" WHERE generation > ? AND generation <= ? ORDER BY number", [from.into(), to.into()]);
         let fold = |row: Row| {
