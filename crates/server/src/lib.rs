@@ -26,4 +26,5 @@ mod signals;
 mod start;
 mod upkeep;
 
+pub use plane::with_password;
 pub use reply::{Fields, Reply};
