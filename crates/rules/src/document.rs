@@ -2,7 +2,7 @@
 //!
 //! They are read by the same strict reader as files and must keep the same promises ([`crate::check`]); only the paths
 //! of problems are their own: `limit.window`, not `rules[0].limit.window`. What must hold between several of them is
-//! [`check::across`](crate::check::across).
+//! [`check::across`].
 //!
 //! ```
 //! use tollgate_rules::document::{self, Settings};
@@ -53,7 +53,7 @@ pub fn client(node: &Node) -> Result<ClientSpec, Vec<Problem>> {
     one(node, "client", read_client, |spec| check::client(spec, String::new()))
 }
 
-/// Reads an override. Whether its numbers suit its rule is for [`check::across`](crate::check::across) to say.
+/// Reads an override. Whether its numbers suit its rule is for [`check::across`] to say.
 pub fn override_of(node: &Node) -> Result<OverrideSpec, Vec<Problem>> {
     one(node, "override", read_override, |spec| check::change(spec, String::new()))
 }

@@ -32,7 +32,7 @@ pub mod yaml;
 mod samples;
 
 pub use address::{Cidr, IpKey, canonical_ip};
-pub use directory::{Directory, DirectoryBuilder, Known};
+pub use directory::{Directory, DirectoryBuilder, Known, canonical_client_key};
 pub use endpoint::{EndpointMatcher, EndpointPattern};
 pub use fmt::format;
 pub use glob::Glob;

@@ -25,6 +25,7 @@ pub mod run;
 mod signals;
 mod start;
 mod upkeep;
+pub mod violations;
 
 pub use plane::with_password;
 pub use reply::{Fields, Reply};

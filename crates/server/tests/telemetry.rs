@@ -34,6 +34,7 @@ fn rig(yaml: &str) -> Rig {
         memory: Box::new(move || Some(held.store().stats())),
         fleet: Box::new(|| None),
         feed: None,
+        control: Arc::default(),
         logs,
         started: NOW,
     });
@@ -162,6 +163,12 @@ tollgate_requests_invalid_total 1
 # HELP tollgate_shadow_denied Requests that a shadow rule would have denied
 # TYPE tollgate_shadow_denied counter
 tollgate_shadow_denied_total{namespace="default",rule="trial"} 1
+# HELP tollgate_violations_written Refusals written down
+# TYPE tollgate_violations_written counter
+tollgate_violations_written_total 0
+# HELP tollgate_violations_dropped Refusals not written down
+# TYPE tollgate_violations_dropped counter
+tollgate_violations_dropped_total 0
 # HELP tollgate_decision_seconds Time from a request to its decision
 # TYPE tollgate_decision_seconds histogram
 tollgate_decision_seconds_sum 0.0000015
@@ -343,6 +350,7 @@ fn a_scrape_tells_how_the_rules_file_stands() {
         memory: Box::new(|| None),
         fleet: Box::new(|| None),
         feed: Some(feed),
+        control: Arc::default(),
         logs: Vec::new(),
         started: NOW,
     };

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use tollgate_rules::RuleSpec;
 
+use super::shelf::is_askable;
 use super::{Key, Shelf};
 use crate::control::Work;
 use crate::db::Sql;
@@ -39,7 +40,7 @@ impl Plan {
             if kind == Kind::Rule || kind == Kind::Namespace {
                 keys.entry(Kind::Namespace).or_default().insert((key.0.clone(), key.0.clone()));
             }
-            if let Edit::Rule { to: None, .. } = edit {
+            if matches!(edit, Edit::Rule { to: None, .. }) && is_askable(&key) {
                 self.read_overrides(&key, work).await?;
             }
             keys.entry(kind).or_default().insert(key);

@@ -30,11 +30,13 @@ impl<R: Stored> Shelf<R> {
     /// Takes out rows by their keys. What is on the shelf already stays.
     pub(super) async fn read(&mut self, keys: BTreeSet<Key>, tx: &mut Tx) -> Result<()> {
         let keys: Vec<Key> = keys.into_iter().filter(|key| !self.before.contains_key(key)).collect();
-        for chunk in keys.chunks(CHUNK) {
+        // What no database holds is not there; that it cannot be written either is said with its field, later.
+        let askable: Vec<&Key> = keys.iter().filter(|key| is_askable(key)).collect();
+        for chunk in askable.chunks(CHUNK) {
             let mut sql = Sql::new(R::TABLE.select, vec![]);
             sql.and(" WHERE (", []);
             sql.and(R::TABLE.key, []);
-            sql.and_listed(") IN (VALUES ", "(?, ?)", ")", chunk.iter().map(pair));
+            sql.and_listed(") IN (VALUES ", "(?, ?)", ")", chunk.iter().copied().map(pair));
             self.take(sql, tx).await?;
         }
         for key in keys {
@@ -113,6 +115,11 @@ impl<R: Stored> Shelf<R> {
         }
         Ok(())
     }
+}
+
+/// Whether a database can be asked about a key.
+pub(super) fn is_askable(key: &Key) -> bool {
+    !key.0.contains('\0') && !key.1.contains('\0')
 }
 
 fn pair(key: &Key) -> Vec<Value> {

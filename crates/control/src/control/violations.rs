@@ -132,6 +132,17 @@ impl Control {
         rows.iter().map(offender).collect()
     }
 
+    /// Before which instant violations would have to go so that no more than `most` stay; `None` if there are not more.
+    pub async fn surplus_violations(&self, most: u32) -> Result<Option<Instant>> {
+        let query = sql!(
+            "SELECT violated_at FROM rate_limit_violations ORDER BY violated_at DESC, violation_id DESC LIMIT 1 OFFSET $1",
+            most,
+        );
+        let row = self.read(async move |tx| tx.one(query).await).await?;
+        let minute: Option<Instant> = row.map(|row| row.get(0)).transpose()?;
+        Ok(minute.map(|minute| Instant(minute.0.saturating_add(1))))
+    }
+
     /// Deletes what is older, at most so many rows at once; answers how many it were.
     pub async fn prune_violations(&self, before: Instant, most: u32) -> Result<u64> {
         let prune = async move |tx: &mut Tx| {

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use super::Value;
+use crate::document::fault;
+use crate::{Error, Result};
 
 /// A statement. Its text is made of texts that stand in this program; what anybody sent is a [`Value`]. That is why
 /// there is nothing to escape.
@@ -81,6 +83,14 @@ impl Sql {
         self.and(close, []);
     }
 
+    /// Refuses NUL in text, which PostgreSQL cannot hold: what one database refuses, both do.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.values.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
+            true => Err(Error::Invalid(vec![fault("", "bad-text", "there is a NUL byte in a text", "remove it")])),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn text(&self) -> SqlStr {
         AssertSqlSafe(self.text.clone()).into_sql_str()
     }
@@ -88,8 +98,6 @@ impl Sql {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn pieces_number_their_values() {
         let mut statement = sql!("SELECT 1 FROM clients WHERE namespace = $1", "a");

@@ -50,6 +50,7 @@ impl Tx {
 
     /// Runs a statement; answers how many rows it touched.
     pub(crate) async fn run(&mut self, sql: Sql) -> Result<u64> {
+        sql.check()?;
         let done = match &mut self.inner {
             Inner::Sqlite(session) => {
                 let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_sqlite(query));
@@ -66,6 +67,7 @@ impl Tx {
 
     /// Hands over the rows of an answer, one after the other, however many they are. Ends at the first error.
     pub(crate) async fn each(&mut self, sql: Sql, mut take: impl FnMut(Row) -> Result<()>) -> Result<()> {
+        sql.check()?;
         let done = match &mut self.inner {
             Inner::Sqlite(session) => {
                 let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_sqlite(query));

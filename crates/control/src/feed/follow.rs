@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant as Tick, sleep, timeout_at};
+use tokio::time::{sleep, timeout};
 use tollgate_core::{Clock, Secret};
 use tracing::{error, info, warn};
 
@@ -34,7 +34,7 @@ pub struct Following {
     pub adopt: Adopt,
 }
 
-/// How long the first look may take before the copy is taken instead.
+/// How long the database may take to answer at all before the copy is taken instead.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 /// How long to wait after a look that failed, at first and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
@@ -97,9 +97,14 @@ struct Follower {
 impl Follower {
     async fn first_look(&mut self) -> Result<()> {
         let Following { control, secret, copy, .. } = &self.following;
-        let whole = Loaded::whole(control, *secret);
-        let read = timeout_at(Tick::now() + FIRST_LOOK, whole).await;
-        let why = match read.unwrap_or_else(|_| Err(Error::Away("it took too long".to_owned()))) {
+        // Who answers is given the time that it takes: a million clients take a while.
+        let there = timeout(FIRST_LOOK, control.state()).await;
+        let there = there.unwrap_or_else(|_| Err(Error::Away(format!("not within {} s", FIRST_LOOK.as_secs()))));
+        let read = match there {
+            Ok(_) => Loaded::whole(control, *secret).await,
+            Err(error) => Err(error),
+        };
+        let why = match read {
             Ok(loaded) => {
                 self.adopt(loaded, Origin::Database, Extent::Whole).await;
                 return Ok(());

@@ -141,6 +141,15 @@ on_both! {
         assert_eq!(list(&db, &ViolationFilter::default()).await.len(), 3);
     }
 
+    async fn the_oldest_of_too_many_are_found(db: Database) {
+        let rows: Vec<_> = (0..10).map(|n| violation(&n.to_string(), "r", n / 2, 1)).collect();
+        db.control.record_violations(&rows).await.unwrap();
+        assert_eq!(db.control.surplus_violations(10).await.unwrap(), None);
+        let before = db.control.surplus_violations(7).await.unwrap().unwrap();
+        assert_eq!(db.control.prune_violations(before, 100).await.unwrap(), 4, "minutes go whole");
+        assert_eq!(list(&db, &ViolationFilter::default()).await.last().unwrap().minute, Instant(2 * MINUTE));
+    }
+
     async fn odd_and_endless_keys_spoil_no_batch(db: Database) {
         let long = "ä\u{1f980}x".repeat(3000);
         let odd = ["\0", "a\0b", "'; DROP TABLE rate_limit_violations; --", "\u{202e}\u{ffff}", "", "{\"n\": 1}", &long];

@@ -1,1 +1,69 @@
-//! x
+//! What must be true before an edit, and what is said when it is not.
+
+use tollgate_control::{Edit, Error, Expect};
+
+use crate::databases::on_both;
+use crate::drafts::{NAMESPACE, apply, client_draft, order, override_draft, per_second, rule};
+
+/// What comes of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Done {
+    Changed,
+    Nothing,
+    Conflict,
+    NotFound,
+    Stale(Option<i64>),
+}
+
+/// Expectation, then what comes of writing and of deleting what is at version 2, and of both where there is nothing.
+const MATRIX: [(Expect, [Done; 4]); 5] = [
+    (Expect::Anything, [Done::Changed, Done::Changed, Done::Changed, Done::Nothing]),
+    (Expect::Absent, [Done::Conflict, Done::Conflict, Done::Changed, Done::Nothing]),
+    (Expect::Present, [Done::Changed, Done::Changed, Done::NotFound, Done::NotFound]),
+    (Expect::Version(2), [Done::Changed, Done::Changed, Done::Stale(None), Done::Stale(None)]),
+    (Expect::Version(1), [Done::Stale(Some(2)), Done::Stale(Some(2)), Done::Stale(None), Done::Stale(None)]),
+];
+
+/// An edit of a rule, an override or a client, which writes another one than the one before, or deletes.
+fn edit(kind: usize, id: &str, write: bool, expect: Expect) -> Edit {
+    let (namespace, id) = (NAMESPACE.to_owned(), id.to_owned());
+    match kind {
+        0 => Edit::Rule { namespace, rule_id: id, to: write.then(|| per_second(9)), expect },
+        1 => {
+            let to = write.then(|| override_draft("user:1", "base", 9));
+            Edit::Override { namespace, override_id: id, to, expect }
+        }
+        _ => Edit::Client { namespace, client_key: id, to: write.then(|| client_draft("nine")), expect },
+    }
+}
+
+on_both! {
+    async fn every_expectation_is_kept_for_every_kind(db: Database) {
+        let control = &db.control;
+        apply(control, [rule("base", per_second(1), Expect::Anything)]).await;
+        let other = override_draft("user:2", "base", 1);
+        apply(control, [
+            rule("there", per_second(1), Expect::Anything),
+            crate::drafts::overriding("there", other),
+            crate::drafts::client("there", client_draft("one")),
+        ]).await;
+        for kind in 0..3 {
+            for (expect, wanted) in MATRIX {
+                let cases = [("there", true), ("there", false), ("nothing", true), ("nothing", false)];
+                for ((id, write), wanted) in cases.into_iter().zip(wanted) {
+                    let mut order = order([edit(kind, id, write, expect)]);
+                    order.dry_run = true;
+                    let done = match control.apply(&order).await {
+                        Ok(applied) if applied.changes.is_empty() => Done::Nothing,
+                        Ok(_) => Done::Changed,
+                        Err(Error::Conflict(_)) => Done::Conflict,
+                        Err(Error::NotFound(_)) => Done::NotFound,
+                        Err(Error::Stale { version, .. }) => Done::Stale(version),
+                        Err(other) => panic!("{other}"),
+                    };
+                    assert_eq!(done, wanted, "kind {kind}, {id}, write {write}, {expect:?}");
+                }
+            }
+        }
+    }
+}

@@ -8,7 +8,9 @@ mod databases;
 mod drafts;
 
 mod audit;
+mod away;
 mod cascades;
+mod columns;
 mod crud;
 mod expect;
 mod filters;

@@ -1,1 +1,148 @@
-//! x
+//! The way back to an earlier generation, after edits drawn at random.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use tollgate_control::record::NamespaceDraft;
+use tollgate_control::{Control, Edit, Error, Expect, Kind};
+
+use crate::databases::on_both;
+use crate::drafts::{apply, client_draft, order, override_draft, rule_draft};
+
+/// Everything that is there, without what every change leaves on it.
+async fn state(control: &Control) -> BTreeMap<(Kind, String, String), Value> {
+    let mut all = BTreeMap::new();
+    let mut snapshot = control.snapshot().await.unwrap();
+    let strip = |mut json: Value| {
+        json.as_object_mut().unwrap().retain(|name, _| !name.ends_with("_at") && name != "version");
+        json
+    };
+    for (name, draft) in snapshot.namespaces().await.unwrap() {
+        if draft != NamespaceDraft::default() {
+            all.insert((Kind::Namespace, name.clone(), name), draft.json());
+        }
+    }
+    let put = |row: tollgate_control::record::RuleRecord| {
+        ((Kind::Rule, row.namespace.clone(), row.rule_id.clone()), strip(row.json()))
+    };
+    snapshot.rules(None, |row| all.extend([put(row.unwrap())])).await.unwrap();
+    snapshot
+        .clients(|row| {
+            let row = row.unwrap();
+            all.insert((Kind::Client, row.namespace.clone(), row.client_key.clone()), strip(row.json()));
+        })
+        .await
+        .unwrap();
+    snapshot
+        .overrides(|row| {
+            let row = row.unwrap();
+            all.insert((Kind::Override, row.namespace.clone(), row.override_id.clone()), strip(row.json()));
+        })
+        .await
+        .unwrap();
+    all
+}
+
+/// Numbers that look drawn, the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn draw(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+
+    fn edit(&mut self) -> Edit {
+        let namespace = ["default", "shop"][usize::try_from(self.draw(2)).unwrap()].to_owned();
+        let (id, keep, expect) = (self.draw(4), self.draw(3) > 0, Expect::Anything);
+        match self.draw(10) {
+            0..=3 => {
+                let replaces: Vec<String> = (0..id.min(self.draw(3))).map(|n| format!("rule-{n}")).collect();
+                let document = json!({
+                    "limit": { "requests": 1 + self.draw(9), "window": format!("{}ms", 1 + self.draw(5000)) },
+                    "match": { "tier": ["free", format!("t{}", self.draw(3))] },
+                    "replaces": replaces,
+                    "mode": if self.draw(2) == 0 { "shadow" } else { "enforce" },
+                });
+                Edit::Rule { namespace, rule_id: format!("rule-{id}"), to: keep.then(|| rule_draft(document)), expect }
+            }
+            4..=6 => {
+                let to = override_draft(
+                    &format!("user:{}", self.draw(3)),
+                    &format!("rule-{}", self.draw(4)),
+                    1 + i64::try_from(self.draw(50)).unwrap(),
+                );
+                Edit::Override { namespace, override_id: format!("o-{id}"), to: keep.then_some(to), expect }
+            }
+            7..=8 => {
+                let mut to = client_draft(&format!("t{}", self.draw(3)));
+                to.attributes.insert("n".to_owned(), self.draw(3).to_string());
+                Edit::Client { namespace, client_key: format!("user:{id}"), to: keep.then_some(to), expect }
+            }
+            _ => {
+                let to = NamespaceDraft {
+                    ipv6_prefix: u8::try_from(48 + self.draw(3)).unwrap(),
+                    ..NamespaceDraft::default()
+                };
+                Edit::Namespace { namespace, to: keep.then_some(to) }
+            }
+        }
+    }
+}
+
+on_both! {
+    async fn the_way_back_leads_to_exactly_what_was(db: Database) {
+        let control = &db.control;
+        let mut dice = Dice(11);
+        let mut states = vec![state(control).await];
+        let (mut refused, mut tries) = (0, 0);
+        while states.len() < 80 {
+            tries += 1;
+            let edits: Vec<Edit> = (0..1 + dice.draw(3)).map(|_| dice.edit()).collect();
+            match control.apply(&order(edits)).await {
+                Ok(applied) if applied.generation < i64::try_from(states.len()).unwrap() => {}
+                Ok(_) => states.push(state(control).await),
+                Err(Error::Invalid(_) | Error::Conflict(_)) => refused += 1,
+                Err(other) => panic!("{other}"),
+            }
+        }
+        assert!(refused > 0 && refused < tries / 2, "{refused} of {tries} were refused: the dice are loaded");
+        for _ in 0..25 {
+            let to = usize::try_from(dice.draw(u64::try_from(states.len()).unwrap())).unwrap();
+            let generation = i64::try_from(to).unwrap();
+            let edits = control.way_back(generation).await.unwrap();
+            let applied = apply(control, edits).await;
+            assert_eq!(state(control).await, states[to], "back to {to}");
+            if !applied.changes.is_empty() {
+                states.push(states[to].clone());
+            }
+            assert!(control.way_back(generation).await.unwrap().is_empty(), "there already");
+            assert!(control.diff(generation, applied.generation).await.unwrap().is_empty());
+        }
+        assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
+    }
+
+    async fn a_difference_is_told_from_either_side(db: Database) {
+        let control = &db.control;
+        let limit = |n: u64| rule_draft(json!({ "limit": { "requests": n, "window": "1s" } }));
+        let rule = |id: &str, to| crate::drafts::rule(id, to, Expect::Anything);
+        apply(control, [rule("a", Some(limit(1))), rule("b", Some(limit(1)))]).await;
+        apply(control, [rule("a", Some(limit(2)))]).await;
+        apply(control, [rule("b", None), rule("c", Some(limit(3)))]).await;
+        apply(control, [rule("a", Some(limit(1)))]).await;
+        let ids = async |from, to| {
+            let changes = control.diff(from, to).await.unwrap();
+            let told = |change: tollgate_control::Change| (change.id, change.before.is_some(), change.after.is_some());
+            changes.into_iter().map(told).collect::<Vec<_>>()
+        };
+        let row = |id: &str, before, after| (id.to_owned(), before, after);
+        assert_eq!(ids(1, 2).await, [row("a", true, true)]);
+        assert_eq!(ids(1, 4).await, [row("b", true, false), row("c", false, true)], "what came back is no difference");
+        assert_eq!(ids(4, 1).await, [row("b", false, true), row("c", true, false)]);
+        assert_eq!(ids(0, 1).await, [row("a", false, true), row("b", false, true)]);
+        assert!(ids(2, 2).await.is_empty());
+        assert!(matches!(control.diff(1, 5).await, Err(Error::NotFound(_))));
+        assert!(matches!(control.way_back(-1).await, Err(Error::NotFound(_))));
+        assert!(matches!(control.way_back(5).await, Err(Error::NotFound(_))));
+    }
+}

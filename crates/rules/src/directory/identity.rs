@@ -1,8 +1,22 @@
 //! Who a request is about, for looking up what is known of them.
 
+use std::borrow::Cow;
+
 use tollgate_core::{Digest, KeyHasher, Secret};
 
 use crate::address::{IpKey, parse_ip};
+
+/// The one spelling of a client key: of all that name one identity, the same. Only addresses have several; the first
+/// address of an IPv6 network stands for all of it.
+pub fn canonical_client_key(client_key: &str, ipv6_prefix: u8) -> Cow<'_, str> {
+    match Identity::of(client_key) {
+        Identity::Ip(text) if let Some(bits) = parse_ip(text) => {
+            let first = IpKey::new(bits, ipv6_prefix).bits();
+            Cow::Owned(format!("ip:{}", IpKey::new(first, 128)))
+        }
+        _ => Cow::Borrowed(client_key),
+    }
+}
 
 /// A kind of identity and its value: `user:42`, `key:abc`, `ip:192.0.2.1`, `org:acme`, or a client key without prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

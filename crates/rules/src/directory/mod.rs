@@ -23,6 +23,7 @@ use std::sync::Arc;
 use tollgate_core::{Digest, Secret};
 
 pub use self::builder::DirectoryBuilder;
+pub use self::identity::canonical_client_key;
 
 use self::base::Base;
 use self::delta::Delta;
@@ -41,7 +42,8 @@ pub struct Directory {
 
 /// Everything that now holds of one identity, in place of whatever did. Nothing at all: it is forgotten.
 ///
-/// Addresses of one IPv6 network are one identity, however many client keys name it: they are to be told together.
+/// Addresses of one IPv6 network are one identity, however many client keys name it: they are to be told together, or
+/// kept under their [one spelling](canonical_client_key) from the beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// Who. What the client and the overrides themselves say about that is not looked at.

@@ -340,3 +340,30 @@ fn many_identities_are_found_and_strangers_are_not() {
         assert_eq!(units(&set, &format!("x{number}"), 0), Some(20));
     }
 }
+
+#[test]
+fn client_keys_of_one_identity_have_one_spelling() {
+    let keys = [
+        "ip:192.0.2.1",
+        "ip:::ffff:192.0.2.1",
+        "ip:192.0.2.2",
+        "ip:2001:db8:1::1",
+        "ip:2001:DB8:1:ffff::7",
+        "ip:2001:db8:1::",
+        "ip:2001:db8:2::1",
+        "ip:nonsense",
+        "user:1",
+        "key:1",
+        "1",
+    ];
+    let digest = |key: &str| Identity::of(key).digest(secret(), 48);
+    for one in keys {
+        let spelled = canonical_client_key(one, 48);
+        assert_eq!(digest(&spelled), digest(one), "{one}");
+        assert_eq!(canonical_client_key(&spelled, 48), spelled);
+        for other in keys {
+            assert_eq!(spelled == canonical_client_key(other, 48), digest(one) == digest(other), "{one} {other}");
+        }
+    }
+    assert_eq!(canonical_client_key("ip:2001:DB8:1:ffff::7", 48), "ip:2001:db8:1::");
+}

@@ -50,7 +50,8 @@ async fn set(call: &Call<'_>) -> Result<Said, Problem> {
     let Some(mode) = mode else { return Err(Problem::of_faults(Vec::new())) };
     let admin = call.admin;
     let since = admin.now();
-    admin.switchboard.set(Setting { mode, since, scope: Scope::Node });
+    let ours = Setting { mode, since, scope: Scope::Node };
+    admin.switchboard.set(ours);
     (admin.node.keep_mode)(mode, since);
     warn!(mode = mode.name(), token = call.author().id, "the mode was set");
     let told = match &admin.control {
@@ -58,8 +59,9 @@ async fn set(call: &Call<'_>) -> Result<Said, Problem> {
         None => return Ok(show(admin.switchboard.setting())),
     };
     match told {
-        Ok(Ok(_)) => {
-            admin.switchboard.set(Setting { mode, since, scope: Scope::Fleet });
+        Ok(Ok(state)) => {
+            let theirs = Setting { mode: state.mode, since: state.mode_since, scope: Scope::Fleet };
+            admin.switchboard.confirm(ours, theirs);
             (admin.node.changed)();
         }
         Ok(Err(error)) => warn!(error = %error, "the mode is set on this node alone: the database was not told"),

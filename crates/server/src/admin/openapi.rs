@@ -185,11 +185,12 @@ fn refusals(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
     let asks = |header| endpoint.headers.contains(&header);
     let needs_token = endpoint.access != Access::Open;
     let is_conditional = asks(Header::IfMatch) || asks(Header::IfMatchOptional);
+    let is_of_generations = endpoint.tag == Tag::Generations;
     let all = [
         (400, "Something in it cannot be read: `errors` says what, with the path of the field.", true),
         (401, "No token, or one that is not good.", needs_token),
         (403, "The token may not do this, or a web page of another origin asked.", true),
-        (404, "There is no such thing.", endpoint.places().next().is_some() || endpoint.writes()),
+        (404, "There is no such thing.", endpoint.places().next().is_some() || endpoint.writes() || is_of_generations),
         (409, "It is there already, or belongs to a file.", endpoint.writes()),
         (412, "Somebody else changed it since it was read.", is_conditional),
         (413, "The body is too long.", true),

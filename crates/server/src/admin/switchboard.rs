@@ -55,6 +55,19 @@ impl Switchboard {
         *self.setting.lock()
     }
 
+    /// What the fleet made of a word that was given here: it is taken for it, even if the fleet dates it earlier, or
+    /// has heard a newer one.
+    pub fn confirm(&self, ours: Setting, theirs: Setting) -> Setting {
+        let mut setting = self.setting.lock();
+        if *setting == ours {
+            if theirs.mode != ours.mode {
+                (self.turn)(theirs.mode);
+            }
+            *setting = theirs;
+        }
+        *setting
+    }
+
     /// Turns it. An older word never replaces a newer one; the same word again may come from a wider circle. Answers
     /// where it stands afterwards.
     pub fn set(&self, new: Setting) -> Setting {
@@ -92,5 +105,10 @@ mod tests {
         assert_eq!(switchboard.set(setting(Mode::Enforce, 10, Scope::Fleet)), off);
         assert_eq!(switchboard.set(setting(Mode::Off, 20, Scope::Fleet)).scope, Scope::Fleet);
         assert_eq!(*turned.lock(), [Mode::Off, Mode::Off]);
+        let (ours, theirs) = (setting(Mode::Shadow, 40, Scope::Node), setting(Mode::Enforce, 30, Scope::Fleet));
+        switchboard.set(ours);
+        assert_eq!(switchboard.confirm(ours, theirs), theirs);
+        assert_eq!(switchboard.confirm(ours, off), theirs, "somebody else was faster");
+        assert_eq!(*turned.lock(), [Mode::Off, Mode::Off, Mode::Shadow, Mode::Enforce]);
     }
 }

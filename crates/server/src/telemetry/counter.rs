@@ -43,8 +43,14 @@ impl Counter {
     /// One more.
     #[inline]
     pub(super) fn add_one(&self) {
+        self.add(1);
+    }
+
+    /// So many more.
+    #[inline]
+    pub(super) fn add(&self, count: u64) {
         if let Some(stripe) = self.0.get(stripe()) {
-            stripe.0.fetch_add(1, Ordering::Relaxed);
+            stripe.0.fetch_add(count, Ordering::Relaxed);
         }
     }
 

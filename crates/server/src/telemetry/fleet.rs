@@ -279,6 +279,7 @@ mod tests {
             memory: Box::new(|| None),
             fleet: Box::new(move || Some(figures.clone())),
             feed: None,
+            control: Arc::default(),
             logs: Vec::new(),
             started: Time::ZERO,
         });

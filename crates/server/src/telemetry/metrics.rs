@@ -24,6 +24,8 @@ pub struct Metrics {
     pub(super) store_failures: Counter,
     pub(super) fallback: [Counter; Policy::ALL.len()],
     pub(super) latency: Latency,
+    pub(super) violations_written: Counter,
+    pub(super) violations_dropped: Counter,
     opened: Counter,
     closed: Counter,
     pub(super) refused: [Counter; Refusal::ALL.len()],
@@ -107,6 +109,8 @@ impl Metrics {
             store_failures: Counter::default(),
             fallback: Policy::ALL.map(|_| Counter::default()),
             latency: Latency::default(),
+            violations_written: Counter::default(),
+            violations_dropped: Counter::default(),
             opened: Counter::default(),
             closed: Counter::default(),
             refused: Refusal::ALL.map(|_| Counter::default()),
@@ -151,6 +155,22 @@ impl Metrics {
         if let Some(counter) = self.http.get(path * (STATUSES.len() + 1) + status) {
             counter.get_or_init(Counter::default).add_one();
         }
+    }
+
+    /// Refusals were written down.
+    pub fn violations_written(&self, count: u64) {
+        self.violations_written.add(count);
+    }
+
+    /// Refusals were not written down, and never will be.
+    pub fn violations_dropped(&self, count: u64) {
+        self.violations_dropped.add(count);
+    }
+
+    /// How many were, and were not.
+    #[cfg(test)]
+    pub(crate) fn violations(&self) -> (u64, u64) {
+        (self.violations_written.sum(), self.violations_dropped.sum())
     }
 
     /// Something panicked and was caught.

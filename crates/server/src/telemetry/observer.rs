@@ -8,18 +8,25 @@ use tollgate_store::StoreError;
 
 use super::decisions::DecisionLog;
 use super::metrics::Metrics;
+use crate::violations::Violations;
 
-/// Feeds the metrics and the decision log.
+/// Feeds the metrics, the decision log and the counts of refusals.
 #[derive(Debug)]
 pub struct Telemetry {
     metrics: Arc<Metrics>,
     decisions: Option<DecisionLog>,
+    violations: Option<Arc<Violations>>,
 }
 
 impl Telemetry {
     /// An observer for an engine; without a log, decisions are only counted.
     pub fn new(metrics: Arc<Metrics>, decisions: Option<DecisionLog>) -> Telemetry {
-        Telemetry { metrics, decisions }
+        Telemetry { metrics, decisions, violations: None }
+    }
+
+    /// The same, counting who was refused.
+    pub fn with_violations(self, violations: Arc<Violations>) -> Telemetry {
+        Telemetry { violations: Some(violations), ..self }
     }
 }
 
@@ -29,6 +36,9 @@ impl Observer for Telemetry {
         self.metrics.decided(requests, decision);
         if let Some(log) = &self.decisions {
             log.record(requests, decision);
+        }
+        if let Some(violations) = &self.violations {
+            violations.decided(requests, decision);
         }
     }
 

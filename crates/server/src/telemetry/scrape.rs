@@ -117,6 +117,8 @@ impl ScrapeConfig {
             "Requests that a shadow rule would have denied",
             of(Kind::ShadowDenied).map(ruled),
         )?;
+        page.counter("tollgate_violations_written", "Refusals written down", metrics.violations_written.sum())?;
+        page.counter("tollgate_violations_dropped", "Refusals not written down", metrics.violations_dropped.sum())?;
         let latency = metrics.latency.snapshot();
         let mut encoder = page.0.encode_descriptor(
             "tollgate_decision_seconds",

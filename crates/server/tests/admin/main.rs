@@ -2,5 +2,17 @@
 
 #![allow(clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
+mod browsers;
+mod clients;
+mod corpus;
+mod description;
+mod exchange;
+mod history;
+mod modes;
+mod overrides;
+mod permissions;
 mod rig;
 mod rules;
+mod secrets;
+mod tokens;
+mod violations;

@@ -40,7 +40,7 @@ pub struct Rig {
     pub viewer: String,
     pub operator: String,
     pub admin: String,
-    dir: TempDir,
+    _dir: TempDir,
 }
 
 /// What the node around the API was told, and what it answers.
@@ -116,7 +116,7 @@ impl Rig {
             viewer: String::new(),
             operator: String::new(),
             admin: String::new(),
-            dir,
+            _dir: dir,
         };
         if rig.control.is_some() {
             rig.viewer = rig.token(Role::Viewer, None).await;
@@ -152,10 +152,6 @@ impl Rig {
 
     pub fn changes(&self) -> usize {
         self.world.changed.load(Ordering::SeqCst)
-    }
-
-    pub fn database(&self) -> std::path::PathBuf {
-        self.dir.path().join("tollgate.db")
     }
 
     /// Calls as an operator.
@@ -276,7 +272,7 @@ impl Answer {
 fn node(world: &Arc<World>) -> Node {
     let [changed, status, files, kept] = std::array::from_fn(|_| world.clone());
     Node {
-        changed: Box::new(move || drop(changed.changed.fetch_add(1, Ordering::SeqCst))),
+        changed: Box::new(move || _ = changed.changed.fetch_add(1, Ordering::SeqCst)),
         status: Box::new(move || status.status.lock().clone()),
         file_rules: Box::new(move || files.files.lock().clone()),
         keep_mode: Box::new(move |mode, _| kept.kept.lock().push(mode)),

@@ -83,7 +83,7 @@ fn client_key() -> Value {
     json!({
         "type": "string",
         "minLength": 1,
-        "maxLength": 256,
+        "maxLength": 1024,
         "pattern": r"^[!-~]+$",
         "description": "Who it is: `key:abc`, `user:42`, `ip:192.0.2.1`, `org:acme`. Shown as a digest to viewers.",
         "examples": ["user:42"],

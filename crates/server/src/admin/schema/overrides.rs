@@ -79,7 +79,7 @@ fn tokens() -> Vec<(&'static str, Value)> {
     let input = json!({
         "name": json!({ "type": "string", "minLength": 1, "maxLength": 128, "description": "What it is for, for people." }),
         "role": role,
-        "namespaces": json!({ "type": "array", "items": label("A namespace."), "minItems": 1, "maxItems": 64, "uniqueItems": true, "description": "In which namespaces; all if it is left out." }),
+        "namespaces": json!({ "type": "array", "items": label("A namespace."), "minItems": 1, "maxItems": 64, "description": "In which namespaces; all if it is left out." }),
         "expires_at": time("First instant it opens nothing any more. Leave out `expires_in` then."),
         "expires_in": json!({ "type": "string", "pattern": "^[1-9][0-9]{0,3}(s|m|h|d)$", "description": "The same from now on: `90d`." }),
     });

@@ -42,7 +42,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("ShortRule", short_rule()),
         ("ShortRuleInput", object(short_input.clone(), &["limit", "window_seconds"])),
         ("ShortRulePatch", patch(&without(&short_input, "rule_id"))),
-        ("ShortRuleUpsert", object(short_input, &["rule_id", "limit", "window_seconds"])),
+        ("ShortRuleUpsert", object(short_input, &["rule_id"])),
         (
             "ShortRuleList",
             json!({

@@ -1,0 +1,84 @@
+//! Who a refused request was from, and what it asked for, as rows name them.
+
+use tollgate_core::{Attribute, Request};
+use tollgate_rules::path::{Endpoint, EscapedSlash};
+
+/// What stands where a request says nothing.
+const NOBODY: &str = "-";
+/// Longest text that is kept; callers choose theirs.
+const BYTES_MAX: usize = 1024;
+
+/// The caller, as a client key in two pieces, so that nothing needs to be put together to look it up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Client<'a> {
+    /// `key:`, `user:`, `ip:`, or nothing.
+    pub(super) kind: &'static str,
+    pub(super) value: &'a str,
+}
+
+impl<'a> Client<'a> {
+    /// As the caller names itself, or else by the most particular of what the request says. `client_key: "user:42"` and
+    /// `user_id: "42"` are the same one.
+    pub(super) fn of(request: &Request<'a>) -> Client<'a> {
+        const KINDS: [(&str, Attribute); 3] =
+            [("key:", Attribute::ApiKey), ("user:", Attribute::UserId), ("ip:", Attribute::Ip)];
+        if let Some(key) = request.get(Attribute::ClientKey) {
+            let typed = KINDS.iter().find_map(|(kind, _)| Some(Client { kind, value: key.strip_prefix(kind)? }));
+            return typed.unwrap_or(Client { kind: "", value: key });
+        }
+        let known = KINDS.iter().find_map(|(kind, attribute)| Some(Client { kind, value: request.get(*attribute)? }));
+        known.unwrap_or(Client { kind: "", value: NOBODY })
+    }
+
+    /// The whole key.
+    pub(super) fn text(self) -> String {
+        let mut text = self.kind.to_owned();
+        text.push_str(shortened(self.value));
+        text
+    }
+}
+
+/// What was asked for: the one spelling of its path, without method and query.
+pub(super) fn path(request: &Request<'_>) -> String {
+    // Whoever refuses escaped slashes has refused the request for them already.
+    let endpoint = request.get(Attribute::Endpoint).and_then(|text| Endpoint::parse(text, EscapedSlash::Keep).ok());
+    endpoint.map_or_else(|| NOBODY.to_owned(), |endpoint| shortened(&endpoint.path).to_owned())
+}
+
+fn shortened(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(BYTES_MAX)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_has_one_name_however_it_is_told() {
+        let of = |attribute, value| Client::of(&Request::new().with(attribute, value));
+        for (named, attribute, value) in [
+            ("key:abc", Attribute::ApiKey, "abc"),
+            ("user:42", Attribute::UserId, "42"),
+            ("ip:::1", Attribute::Ip, "::1"),
+        ] {
+            assert_eq!(of(attribute, value), of(Attribute::ClientKey, named));
+            assert_eq!(of(attribute, value).text(), named);
+        }
+        assert_eq!(of(Attribute::ClientKey, "org:acme").text(), "org:acme");
+        assert_eq!(of(Attribute::Org, "acme").text(), "-");
+        let many = Request::new().with(Attribute::Ip, "192.0.2.1").with(Attribute::UserId, "42");
+        assert_eq!(Client::of(&many).text(), "user:42");
+        assert_eq!(Client::of(&many.with(Attribute::ApiKey, "k")).text(), "key:k");
+        assert_eq!(of(Attribute::ApiKey, &"é".repeat(5000)).text().len(), "key:".len() + 1024);
+    }
+
+    #[test]
+    fn paths_are_told_in_one_spelling_and_without_what_follows() {
+        let of = |endpoint| path(&Request::new().with(Attribute::Endpoint, endpoint));
+        assert_eq!(of("POST /api/../a//b/?token=secret#x"), of("/a/b/"));
+        assert!(!of("/a?token=secret").contains("secret"));
+        assert_eq!(of("GET /a%2Fb"), "/a%2Fb");
+        assert_eq!((of("nonsense").as_str(), path(&Request::new()).as_str()), ("-", "-"));
+        assert_eq!(of(&format!("/{}", "x".repeat(3000))).len(), 1024);
+    }
+}

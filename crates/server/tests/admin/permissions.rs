@@ -1,0 +1,209 @@
+//! Who may do what: every row of the table, asked by everybody.
+
+use serde_json::json;
+use tollgate_control::Instant;
+use tollgate_control::record::Role;
+use tollgate_core::Span;
+use tollgate_server::admin::{Body, Endpoint, Header, Method, Reach, endpoints};
+
+use crate::rig::{Answer, Rig};
+
+/// What each row needs, said once more and apart from the table: `None` for what everybody may.
+fn needed(endpoint: &Endpoint) -> Option<Role> {
+    match (endpoint.method, endpoint.path) {
+        (_, "/openapi.json" | "/docs" | "/docs/style.css" | "/docs/script.js") => None,
+        (_, path) if path.starts_with("/v1/tokens") => Some(Role::Admin),
+        (Method::Put, "/v1/mode") | (_, "/v1/audit/verify") => Some(Role::Admin),
+        (Method::Get, "/v1/rules/export") => Some(Role::Operator),
+        (Method::Get, _) => Some(Role::Viewer),
+        _ => Some(Role::Operator),
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Caller {
+    Nobody,
+    Guessing,
+    Expired,
+    In(Role),
+    /// With a token of that role for another namespace.
+    Elsewhere(Role),
+}
+
+const CALLERS: [Caller; 9] = [
+    Caller::Nobody,
+    Caller::Guessing,
+    Caller::Expired,
+    Caller::In(Role::Viewer),
+    Caller::In(Role::Operator),
+    Caller::In(Role::Admin),
+    Caller::Elsewhere(Role::Viewer),
+    Caller::Elsewhere(Role::Operator),
+    Caller::Elsewhere(Role::Admin),
+];
+
+/// What comes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Status(u16),
+    /// 200, and there is nothing in it.
+    Empty,
+    /// Whatever it is, it is not refused for who asks.
+    Let,
+}
+
+fn expected(endpoint: &Endpoint, caller: Caller) -> Outcome {
+    let Some(role) = needed(endpoint) else { return Outcome::Status(200) };
+    let is_list = endpoint.places().next().is_none();
+    match caller {
+        Caller::Nobody | Caller::Guessing | Caller::Expired => Outcome::Status(401),
+        Caller::In(own) | Caller::Elsewhere(own) if own < role => Outcome::Status(403),
+        Caller::In(_) => Outcome::Let,
+        Caller::Elsewhere(_) => match (endpoint.reach, endpoint.writes()) {
+            (Reach::Nothing, _) => Outcome::Let,
+            (Reach::Everything, _) => Outcome::Status(403),
+            (_, true) => Outcome::Status(403),
+            (_, false) if endpoint.path == "/v1/rules/export" => Outcome::Status(404),
+            (_, false) if is_list => Outcome::Empty,
+            (_, false) => Outcome::Status(404),
+        },
+    }
+}
+
+/// A call that would be done, were it not for who asks. What can be tried without being done is only tried.
+fn path(endpoint: &Endpoint) -> String {
+    let fill = |part: &'static str| match part {
+        "{rule_id}" => "fixture",
+        "{override_id}" => "fixture",
+        "{client_key}" => "key:fixture",
+        "{generation}" => "1",
+        "{token_id}" => "nobody",
+        part => part,
+    };
+    let path = endpoint.path.split('/').map(fill).collect::<Vec<&str>>().join("/");
+    let mut query = Vec::new();
+    for parameter in endpoint.parameters() {
+        match parameter.name {
+            "namespace" => query.push("namespace=default"),
+            "dry_run" => query.push("dry_run=true"),
+            "from" if parameter.is_needed => query.push("from=1"),
+            "to" if parameter.is_needed => query.push("to=2"),
+            _ => {}
+        }
+    }
+    if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
+}
+
+fn body(endpoint: &Endpoint, until: &str) -> (&'static str, String) {
+    let names = match endpoint.body {
+        Body::None => return ("", String::new()),
+        Body::Yaml => {
+            let text = "rules: [{ name: fixture, limit: { requests: 1, window: 1s } }]";
+            return ("Content-Type: application/yaml\r\n", text.to_owned());
+        }
+        Body::Json(names) | Body::Patch(names) => names,
+    };
+    let value = match names[0] {
+        "RuleInput" | "ShortRuleInput" => json!({ "limit": 2, "window_seconds": 1 }),
+        "RulePatch" | "ShortRulePatch" => json!({ "limit": 3 }),
+        "ShortRuleUpsert" => json!({ "rule_id": "fixture", "limit": 4, "window_seconds": 1 }),
+        "OverrideInput" => {
+            json!({ "client_key": "key:other", "rule_id": "fixture", "max_requests": 1, "valid_until": until })
+        }
+        "OverridePatch" => json!({ "max_requests": 9 }),
+        "ClientInput" => json!({ "client_key": "key:new", "tier": "free" }),
+        "ClientBody" | "ClientPatch" => json!({ "tier": "pro" }),
+        "TokenInput" => json!({ "name": "made", "role": "viewer", "namespaces": ["other"] }),
+        "ModeInput" => json!({ "mode": "enforce" }),
+        other => panic!("no example of {other}"),
+    };
+    ("Content-Type: application/json\r\n", value.to_string())
+}
+
+async fn fixtures(rig: &Rig) {
+    let until = rig.in_seconds(3600);
+    rig.send("POST", "/v1/rules", json!({ "rule_id": "fixture", "limit": 1, "window_seconds": 1 })).await.expect(201);
+    rig.send("POST", "/v1/clients", json!({ "client_key": "key:fixture", "tier": "free" })).await.expect(201);
+    let change = json!({ "override_id": "fixture", "client_key": "key:fixture", "rule_id": "fixture", "max_requests": 5, "valid_until": until });
+    rig.send("POST", "/v1/overrides", change).await.expect(201);
+}
+
+/// True if an answer shows nothing of what is there.
+fn is_empty(answer: &Answer) -> bool {
+    let json = answer.json();
+    let mut lists = json.as_object().unwrap().values().filter_map(|value| value.as_array());
+    answer.status == 200 && lists.all(Vec::is_empty) && !answer.text().contains("fixture")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_row_lets_in_whom_it_should_and_nobody_else() {
+    let rig = Rig::start().await;
+    fixtures(&rig).await;
+    let expired = rig.token_until(Role::Admin, None, Some(Instant(rig.now().0 + 1_000_000))).await;
+    rig.clock.advance(Span::from_secs(1));
+    let mut elsewhere = Vec::new();
+    for role in Role::ALL {
+        elsewhere.push((role, rig.token(role, Some(&["other"])).await));
+    }
+    let token = |caller: Caller| match caller {
+        Caller::Nobody => None,
+        Caller::Guessing => Some("tg_nobody_knowsthis"),
+        Caller::Expired => Some(expired.as_str()),
+        Caller::In(Role::Viewer) => Some(rig.viewer.as_str()),
+        Caller::In(Role::Operator) => Some(rig.operator.as_str()),
+        Caller::In(Role::Admin) => Some(rig.admin.as_str()),
+        Caller::Elsewhere(own) => elsewhere.iter().find(|(role, _)| *role == own).map(|(_, token)| token.as_str()),
+    };
+    let until = rig.in_seconds(7200);
+    let mut wrong = Vec::new();
+    for endpoint in endpoints() {
+        for caller in CALLERS {
+            let (media, body) = body(endpoint, &until);
+            let mut fields =
+                token(caller).map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+            fields += media;
+            if endpoint.headers.contains(&Header::IfMatch) {
+                fields += "If-Match: *\r\n";
+            }
+            let before = rig.control.as_ref().unwrap().state().await.unwrap().generation;
+            let answer = rig.raw(endpoint.method.name(), &path(endpoint), &fields, body.as_bytes()).await;
+            let after = rig.control.as_ref().unwrap().state().await.unwrap().generation;
+            let expected = expected(endpoint, caller);
+            let fits = match expected {
+                Outcome::Status(status) => answer.status == status && before == after,
+                Outcome::Empty => is_empty(&answer),
+                Outcome::Let => matches!(answer.status, 200..=299 | 404),
+            };
+            if !fits {
+                wrong.push(format!(
+                    "{endpoint:?} by {caller:?}: {} instead of {expected:?}: {}",
+                    answer.status,
+                    answer.text()
+                ));
+            }
+            rig.clock.advance(Span::from_secs(6)); // so that guessing is only refused for what it is
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_for_several_namespaces_says_which_it_means() {
+    let rig = Rig::start().await;
+    let token = rig.token(Role::Operator, Some(&["a", "b"])).await;
+    let body = json!({ "rule_id": "r", "limit": 1, "window_seconds": 1 }).to_string();
+    let vague = rig.call_as(&token, "POST", "/v1/rules", crate::rig::JSON, &body).await;
+    assert_eq!(vague.expect(400).code(), "namespace_needed");
+    assert_eq!(rig.call_as(&token, "GET", "/v1/rules", "", "").await.expect(400).code(), "namespace_needed");
+    let made = rig.call_as(&token, "POST", "/v1/rules?namespace=b", crate::rig::JSON, &body).await.expect(201);
+    assert_eq!(made.json()["namespace"], "b");
+    let other = rig.call_as(&token, "POST", "/v1/rules?namespace=c", crate::rig::JSON, &body).await;
+    assert_eq!(other.expect(403).code(), "other_namespace");
+    let both = rig.token(Role::Viewer, Some(&["default", "b"])).await;
+    rig.call_as(&both, "GET", "/v1/rules/r", "", "").await.expect(404);
+    rig.call_as(&both, "GET", "/v1/rules/r?namespace=b", "", "").await.expect(200);
+    let forced = json!({ "rule_id": "s", "namespace": "c", "limit": 1, "window_seconds": 1 }).to_string();
+    let forced = rig.call_as(&token, "POST", "/v1/rules?namespace=b", crate::rig::JSON, &forced).await.expect(422);
+    assert_eq!(forced.faults(), [("namespace".to_owned(), "other-thing".to_owned())]);
+}
