@@ -150,8 +150,14 @@ fn read_settings(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Proble
 /// Reads all rules; what [`check`] finds in those that could be read is returned, still without a place.
 fn read_rules(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
     let mut faults = Vec::new();
+    // A file may be about clients alone, whose rules are in a database.
+    let may_be_empty = fields.get("clients").is_some_and(|clients| !clients.node.items().is_empty());
+    if may_be_empty && fields.get("rules").is_none() {
+        return faults;
+    }
     let Some(rules) = fields.required("rules", NO_RULES, problems) else { return faults };
     match &rules.node.kind {
+        Kind::List(items) if items.is_empty() && may_be_empty => {}
         Kind::List(items) if items.is_empty() => {
             problems.push(rules.problem("missing-field", "the list of rules is empty").help(NO_RULES));
         }

@@ -27,4 +27,5 @@ mod start;
 mod upkeep;
 pub mod violations;
 
+pub use plane::with_password;
 pub use reply::{Fields, Reply};

@@ -47,7 +47,7 @@ pub enum Command {
     Mode(Box<mode::Args>),
     /// How a server stands: generation, database, what it left out
     Status(Box<status::Args>),
-    /// The tables of the control plane: migrate, status
+    /// The tables of the control plane, without a server: migrate, status, token
     #[command(subcommand)]
     Db(db::Command),
     /// Look at what a fleet shares: check a Redis or Valkey

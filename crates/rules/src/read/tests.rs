@@ -92,6 +92,17 @@ fn every_field_is_read() {
 }
 
 #[test]
+fn a_file_may_be_about_clients_alone() {
+    for rules in ["", "rules: []\n"] {
+        let file = good(&format!("{rules}clients:\n  - {{ client_key: \"key:a\", tier: paid }}\n"));
+        assert_eq!((file.rules.len(), file.clients.len()), (0, 1));
+    }
+    for text in ["", "rules: []\n", "clients: []\n", "rules: []\nclients: []\n"] {
+        assert!(read("rules.yaml", text).unwrap_err().to_string().contains("a file needs at least one rule"), "{text}");
+    }
+}
+
+#[test]
 fn a_burst_of_zero_means_requests() {
     let rule = only_rule("limit: { requests: 7, window: 1s, burst: 0 }").unwrap();
     assert_eq!(rule.limit.as_ref().map(|limit| (limit.burst, limit.capacity())), Some((None, 7)));

@@ -18,6 +18,7 @@ use tollgate_engine::{Engine, Switch};
 use tracing::{debug, error};
 
 pub(crate) use self::kept::Kept;
+pub use self::open::with_password;
 pub(crate) use self::open::{FirstToken, open};
 
 use crate::admin::{self, Database, Scope, Setting, Status, Switchboard, TokenBook};

@@ -120,7 +120,7 @@ fn make_private(dir: &Path) -> std::io::Result<()> {
 }
 
 /// The place, with the password of a file in its URL.
-fn with_password(place: &Place, file: Option<&Path>) -> Result<Place> {
+pub fn with_password(place: &Place, file: Option<&Path>) -> Result<Place> {
     let (Place::Postgres(url), Some(file)) = (place, file) else { return Ok(place.clone()) };
     let name = file.display();
     let text = fs::read_to_string(file).with_context(|| format!("cannot read db_password_file {name}"))?;

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 use clap::Subcommand;
 use serde_json::json;
-use tollgate_control::{Control, Place, Schema};
+use tollgate_control::record::Role;
+use tollgate_control::{Author, Control, Place, Schema, TokenDraft};
 use tollgate_server::config::{ControlSettings, DbPlace};
+use tollgate_server::with_password;
 
 use crate::exit::Exit;
 use crate::output::Output;
@@ -19,6 +21,8 @@ pub enum Command {
     Migrate(Args),
     /// Tell how the tables stand to this version
     Status(Args),
+    /// Make a token of the admin API, for when nobody has one any more
+    Token(TokenArgs),
 }
 
 /// Which database.
@@ -34,7 +38,7 @@ pub struct Args {
     /// Where `sqlite` is
     #[arg(long, value_name = "DIR", env = "TOLLGATE_STATE_DIR", hide_env_values = true)]
     state_dir: Option<PathBuf>,
-    /// Print JSON: {db, schema}, and the steps it took
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -53,9 +57,37 @@ Exit codes:
   1  status: they are not; `db migrate` brings them there, unless they are newer
   2  wrong usage, no answer from the database"#;
 
+/// Which database, and for whom.
+#[derive(Debug, clap::Args)]
+#[command(after_help = TOKEN_HELP)]
+pub struct TokenArgs {
+    /// What people know it by
+    #[arg(long, value_name = "NAME", default_value = "made at the database")]
+    name: String,
+    /// What it may do
+    #[arg(long, value_name = "ROLE", default_value = "admin", value_parser = ["viewer", "operator", "admin"])]
+    role: String,
+    #[command(flatten)]
+    database: Args,
+}
+
+const TOKEN_HELP: &str = r#"Whoever can write to the database can make a token: this is the way back in when the
+last admin's token is lost. The token is printed once, alone, so that it can be
+captured; the audit says that it was made here. Running servers take it within
+seconds.
+
+Examples:
+  export TOLLGATE_TOKEN=$(tollgate db token)
+  tollgate db token --db postgres://owner@db.internal/limits \
+    --db-password-file /etc/tollgate/owner-password --name "after the fire"
+
+Exit codes:
+  0  made
+  2  wrong usage, no answer from the database"#;
+
 /// Runs one of them.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
-    let (Command::Migrate(args) | Command::Status(args)) = command;
+    let (Command::Migrate(args) | Command::Status(args) | Command::Token(TokenArgs { database: args, .. })) = command;
     let place = args.place()?;
     if let (Command::Status(_), Place::Sqlite(path)) = (command, &place)
         && !path.exists()
@@ -70,6 +102,7 @@ pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
         match command {
             Command::Migrate(_) => migrate(&control, &place, args, out).await,
             Command::Status(_) => status(&control, &place, args, out).await,
+            Command::Token(wanted) => token(&control, wanted, out).await,
         }
     })
 }
@@ -84,7 +117,8 @@ impl Args {
             state_dir: self.state_dir.clone(),
             ..ControlSettings::default()
         };
-        settings.place().context("there is no database to look at: name one with --db")
+        let place = settings.place().context("there is no database to look at: name one with --db")?;
+        with_password(&place, settings.password_file.as_deref())
     }
 }
 
@@ -94,6 +128,20 @@ async fn migrate(control: &Control, place: &Place, args: &Args, out: &mut Output
         true => out.json_line(&json!({ "db": place.to_string(), "schema": "current", "steps": steps }))?,
         false if steps == 0 => out.line(&format!("{place}: nothing to do"))?,
         false => out.line(&format!("{place}: {} run", count(steps, "migration")))?,
+    }
+    Ok(Exit::Ok)
+}
+
+async fn token(control: &Control, wanted: &TokenArgs, out: &mut Output) -> Result<Exit> {
+    let role = Role::named(&wanted.role).context("there is no such role")?;
+    let draft = TokenDraft { name: wanted.name.clone(), role, namespaces: None, expires_at: None };
+    let author = Author { id: "cli".to_owned(), name: "at the database".to_owned() };
+    let (record, token) = control.create_token(&draft, &author).await?;
+    match wanted.database.json {
+        true => out.json_line(
+            &json!({ "token_id": record.token_id, "name": record.name, "role": wanted.role, "token": token }),
+        )?,
+        false => out.line(&token)?,
     }
     Ok(Exit::Ok)
 }

@@ -68,7 +68,11 @@ fn text(status: &Value, me: &Value, palette: Palette) -> String {
     let line = |label: &str, said: String| format!("{}  {said}\n", palette.faint(&format!("{label:<10}")));
     let word = |name: &str| visible(&member(status, name));
     let mut text = line("node", word("node"));
-    text.push_str(&line("generation", format!("{} (decisions say {})", word("generation"), word("serving"))));
+    let serving = match member(status, "serving") == member(status, "generation") {
+        true => String::new(),
+        false => format!(" (decisions say {})", word("serving")),
+    };
+    text.push_str(&line("generation", format!("{}{serving}", word("generation"))));
     let error = status.pointer("/database/error").and_then(Value::as_str).map(|error| format!(": {error}"));
     let database = match database(status) {
         "away" => palette.bad(&format!("away{}", error.unwrap_or_default())),

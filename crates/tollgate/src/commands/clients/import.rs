@@ -52,8 +52,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut total = Tally::default();
     for (number, batch) in clients.chunks(BATCH).enumerate() {
         let call = args.change.call(admin.call(Method::POST, &["v1", "rules", "import"]));
-        // JSON is YAML. A file must say which rules it has, and not to prune keeps those that are there.
-        let call = call.yaml(json!({ "rules": [], "clients": batch }).to_string());
+        // JSON is YAML, so nothing has to be written twice.
+        let call = call.yaml(json!({ "clients": batch }).to_string());
         let done = format!("importing clients, {} of {}", number * BATCH, clients.len());
         let answer = admin.send_long(&call, &done, out)?;
         total = total + Tally::of(changes(&answer.json()?));
