@@ -106,24 +106,13 @@ impl Server {
 
     /// Serves until the drain begins, then answers what was accepted. Answers how many connections had to be cut.
     pub async fn run(self) -> usize {
-        let Server {
-            config,
-            shared,
-            plane,
-            tls,
-            admin_tls,
-            listeners,
-            violations,
-            reloader,
-            decisions,
-            log,
-            hang_up,
-        } = self;
+        let Server { config, shared, plane, tls, admin_tls, listeners, violations, reloader, decisions, log, hang_up } =
+            self;
         let drain = shared.drain.clone();
         // Operators have places of their own, and are the last to go: they want to see how it ends.
         let (guests, last) =
             (Guests::new(config.net.max_connections, config.net.max_connections_per_address), Drain::default());
-        let operators = Guests::new(OPERATORS_MAX, OPERATORS_MAX);
+        let operators = Guests::new(OPERATORS_MAX, OPERATORS_PER_ADDRESS_MAX);
         let transit = Transit::new(config.net.max_in_transit);
         for (surface, listener) in listeners {
             let (limits, clock, transit) = (config.net, shared.clock.clone(), transit.clone());
@@ -195,7 +184,9 @@ fn admin_config(config: &Config, plane: &Plane, shared: &Shared) -> AdminConfig 
 }
 
 /// Connections of operators and probes, beside those of callers.
-const OPERATORS_MAX: usize = 64;
+const OPERATORS_MAX: usize = 256;
+/// From one address: one that is silent on many must leave room for others.
+const OPERATORS_PER_ADDRESS_MAX: usize = 64;
 /// How long they may take to go once everybody else has gone.
 const OPERATORS_PATIENCE: Duration = Duration::from_millis(100);
 

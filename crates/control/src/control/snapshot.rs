@@ -69,6 +69,21 @@ impl Snapshot {
         read_state(&mut self.tx).await
     }
 
+    /// The last row of the audit: its number and its hash, by which one history is told from another.
+    pub(crate) async fn mark(&mut self) -> Result<(i64, String)> {
+        let row = self.tx.one(sql!("SELECT audit_number, audit_hash FROM tollgate_state")).await?;
+        row.map_or_else(|| Ok((0, String::new())), |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Whether the audit of these tables goes on from a mark: a database that was restored tells another story.
+    pub(crate) async fn continues(&mut self, (number, hash): &(i64, String)) -> Result<bool> {
+        if *number == 0 {
+            return Ok(true);
+        }
+        let row = self.tx.one(sql!("SELECT hash FROM audit WHERE number = $1", *number)).await?;
+        row.map_or(Ok(false), |row| Ok(row.get::<String>(0)? == *hash))
+    }
+
     /// What nodes make digests and cursors with that all of them understand.
     pub async fn secret(&mut self) -> Result<String> {
         let row = self.tx.one(sql!("SELECT secret FROM tollgate_state")).await?;

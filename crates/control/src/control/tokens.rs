@@ -67,6 +67,15 @@ impl Control {
         let token_id = token_id.to_owned();
         let revoke = async move |work: &mut Work| {
             let token = find(&token_id, &mut work.tx).await?;
+            let others = all(&mut work.tx).await?.into_iter().filter(|other| other.token_id != token_id);
+            let opens_all = |token: &TokenRecord| token.role == Role::Admin && token.namespaces.is_none();
+            let lasts = |token: &TokenRecord| token.expires_at.is_none_or(|end| end > work.at);
+            if opens_all(&token) && !others.into_iter().any(|other| opens_all(&other) && lasts(&other)) {
+                return Err(Error::Conflict(
+                    "it is the last token of an admin: whoever revokes it locks everybody out; make another first"
+                        .to_owned(),
+                ));
+            }
             work.tx.run(sql!("UPDATE tokens SET revoked_at = $1 WHERE token_id = $2", work.at, &token_id)).await?;
             work.note(of_the_fleet(Kind::Token, &token_id, Some(token.json()), None));
             Ok(token)

@@ -82,11 +82,17 @@ async fn catch_up(from: &Control, to: &Control) -> Result<()> {
     let has = to.state().await?;
     let mut snapshot = from.snapshot().await?;
     let touched = snapshot.touched(has.generation).await?;
-    if touched.state == has {
+    let mark = to.snapshot().await?.mark().await?;
+    let continues = snapshot.continues(&mark).await?;
+    if touched.state == has && continues {
         return Ok(());
     }
     // What only a step cannot do, such as two rules that trade their names, a whole copy can.
-    if !touched.everything && has.generation > 0 && write(to, &mut snapshot, &touched, Extent::Step).await.is_ok() {
+    if continues
+        && !touched.everything
+        && has.generation > 0
+        && write(to, &mut snapshot, &touched, Extent::Step).await.is_ok()
+    {
         return Ok(());
     }
     write(to, &mut snapshot, &touched, Extent::Whole).await
@@ -105,9 +111,18 @@ async fn write(to: &Control, snapshot: &mut Snapshot, touched: &Touched, extent:
         Extent::Step => step(&mut snapshot.tx, &mut tx, touched).await?,
     }
     let state = touched.state;
-    let secret = snapshot.secret().await?;
-    let set = "UPDATE tollgate_state SET generation = $1, mode = $2, mode_since = $3, secret = $4";
-    tx.run(sql!(set, state.generation, state.mode.name(), state.mode_since, secret)).await?;
+    let ((number, hash), secret) = (snapshot.mark().await?, snapshot.secret().await?);
+    tx.run(sql!(
+        "UPDATE tollgate_state SET generation = $1, mode = $2, mode_since = $3, secret = $4, audit_number = $5, \
+         audit_hash = $6",
+        state.generation,
+        state.mode.name(),
+        state.mode_since,
+        secret,
+        number,
+        hash,
+    ))
+    .await?;
     tx.commit().await?;
     debug!(generation = state.generation, ?extent, "copied");
     Ok(())

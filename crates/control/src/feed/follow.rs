@@ -15,8 +15,9 @@ use super::state::{FeedState, Origin};
 use super::{Copy, Loaded};
 use crate::{Control, Error, Kind, Result};
 
-/// Puts what was read into force. Called off the runtime, where taking long holds nobody up.
-pub type Adopt = Arc<dyn Fn(Arc<Loaded>) + Send + Sync>;
+/// Puts what was read into force; false if that could not be done, and what was in force stays. Called off the runtime,
+/// where taking long holds nobody up.
+pub type Adopt = Arc<dyn Fn(Arc<Loaded>) -> bool + Send + Sync>;
 
 /// What following takes.
 pub struct Following {
@@ -164,11 +165,14 @@ impl Follower {
         let loaded = Arc::new(loaded);
         let (adopt, adopted) = (self.following.adopt.clone(), loaded.clone());
         let put = tokio::task::spawn_blocking(move || adopt(adopted)).await;
-        if put.is_err() {
-            error!(
-                generation = loaded.state.generation,
-                "putting rules into force panicked; this is a bug in Tollgate"
-            );
+        if !put.unwrap_or(false) {
+            let generation = loaded.state.generation;
+            error!(generation, "what the database says cannot be put into force: what it said before stays");
+            self.state.send_modify(|state| {
+                state.failures += 1;
+                state.away = Some(format!("generation {generation} cannot be put into force; the log says why"));
+            });
+            return;
         }
         self.tell_of_quarantine(&loaded);
         let (generation, quarantined) = (loaded.state.generation, loaded.quarantined.clone());

@@ -18,6 +18,8 @@ use crate::{Control, Fault, Kind, Result, State};
 pub struct Loaded {
     /// Generation and mode.
     pub state: State,
+    /// The row of the audit that it is the state after.
+    pub(super) mark: Arc<(i64, String)>,
     /// What all nodes make digests and cursors with; never shown.
     pub secret: Arc<str>,
     /// What it says of each namespace.
@@ -56,10 +58,11 @@ impl Loaded {
             (terms.prefix)(name).is_some_and(|p| p != known.file.ipv6_prefix)
         };
         let rehashed = self.namespaces.iter().any(other_prefix);
-        if touched.state == self.state && !rehashed {
+        let another = rehashed || !snapshot.continues(&self.mark).await?;
+        if touched.state == self.state && !another {
             return Ok(None);
         }
-        let stepped = match rehashed || touched.everything || touched.clients.len() > ONE_BY_ONE {
+        let stepped = match another || touched.everything || touched.clients.len() > ONE_BY_ONE {
             true => None,
             false => self.step(&mut snapshot, terms, &touched).await?,
         };
@@ -109,12 +112,18 @@ impl Loaded {
             namespaces.insert(name, LoadedNamespace { file, directory });
         }
         let secret = snapshot.secret().await?.into();
-        Ok(Loaded { state, secret, namespaces, tokens, quarantined })
+        let mark = Arc::new(snapshot.mark().await?);
+        Ok(Loaded { state, mark, secret, namespaces, tokens, quarantined })
     }
 
     /// The same one step further; `None` if it is a leap.
     async fn step(&self, snapshot: &mut Snapshot, terms: &Terms, touched: &Touched) -> Result<Option<Loaded>> {
-        let mut next = Loaded { state: touched.state, ..self.clone() };
+        let touches = |bad: &Quarantined| touched.clients.iter().any(|(namespace, _)| *namespace == bad.namespace);
+        if self.quarantined.iter().any(|bad| bad.kind != Kind::Rule && touches(bad)) {
+            return Ok(None); // one of them may be what was repaired
+        }
+        let mark = Arc::new(snapshot.mark().await?);
+        let mut next = Loaded { state: touched.state, mark, ..self.clone() };
         let settings: BTreeMap<String, NamespaceDraft> = snapshot.namespaces().await?.into_iter().collect();
         let settings =
             |namespace: &str| terms.settings(namespace, settings.get(namespace).cloned().unwrap_or_default());

@@ -1,6 +1,6 @@
 //! Who may use the admin API: all tokens, in memory, so that nobody waits for a database to be told who they are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use arc_swap::ArcSwap;
@@ -21,6 +21,8 @@ pub struct TokenBook {
     tokens: ArcSwap<HashMap<String, TokenRecord>>,
     /// Uses that nobody was told of yet; of known tokens only, so never more than there are.
     used: Mutex<HashMap<String, Instant>>,
+    /// Revoked through this node; ids are never used again.
+    revoked: Mutex<HashSet<String>>,
 }
 
 /// Somebody who presented a good token.
@@ -55,9 +57,12 @@ impl TokenBook {
         book
     }
 
-    /// These are the tokens from now on.
+    /// These are the tokens from now on. Those that were revoked here stay so, though whoever read them may have done so
+    /// before.
     pub fn replace(&self, tokens: Vec<TokenRecord>) {
-        let tokens = tokens.into_iter().map(|token| (token.token_id.clone(), token)).collect();
+        let revoked = self.revoked.lock();
+        let tokens = tokens.into_iter().filter(|token| !revoked.contains(&token.token_id));
+        let tokens = tokens.map(|token| (token.token_id.clone(), token)).collect();
         self.tokens.store(std::sync::Arc::new(tokens));
     }
 
@@ -68,6 +73,7 @@ impl TokenBook {
 
     /// One less.
     pub fn remove(&self, token_id: &str) {
+        self.revoked.lock().insert(token_id.to_owned());
         self.change(|tokens| drop(tokens.remove(token_id)));
     }
 

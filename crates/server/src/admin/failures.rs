@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tollgate_core::{Ask, Charge, Clock, Digest, KeyHasher, Limit, Secret, Span, Wait};
+use tollgate_core::{Ask, Charge, Clock, Digest, KeyHasher, Limit, Secret, Source, Span, Wait};
 use tollgate_store::{Memory, MemoryConfig, Outcomes};
 
 /// Bad tokens that are looked at per minute and address, in the long run.
@@ -44,6 +44,9 @@ impl Failures {
         let charge = Charge { ask, ..Charge::new(self.bucket(address), self.limit?, 1) };
         let mut outcomes = Outcomes::new();
         let taken = self.memory.take_now(&[charge], &mut outcomes);
+        if outcomes.iter().any(|outcome| outcome.source == Source::Overflow) {
+            return None; // one flood of addresses must not keep all others out; guessing 160 bits gets nobody in
+        }
         let wait = outcomes.iter().map(|outcome| outcome.wait).max().unwrap_or(Wait::None);
         (!taken.allowed).then(|| wait.span().unwrap_or(Span::SECOND))
     }
@@ -54,7 +57,8 @@ impl Failures {
         match address {
             None => hasher.part(b"unix"),
             Some(IpAddr::V4(address)) => hasher.part(&address.octets()),
-            Some(IpAddr::V6(address)) => hasher.part(&address.octets()),
+            // Of IPv6 the network: whoever has one has all of its addresses.
+            Some(IpAddr::V6(address)) => hasher.part(address.octets().get(..8).unwrap_or_default()),
         };
         hasher.finish()
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::timeout;
-use tollgate_control::{Instant, Mode};
 use tollgate_control::record::Role;
+use tollgate_control::{Instant, Mode};
 use tracing::warn;
 
 use super::call::Call;

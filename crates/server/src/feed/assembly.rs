@@ -85,19 +85,19 @@ impl Assembly {
         parts.file = Some(Arc::new(file));
         match parts.database {
             None => self.put(rules, 0),
-            Some(_) => self.assemble(&mut parts),
+            Some(_) => self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number),
         }
     }
 
-    /// The database says something new. Answers the generation that this makes.
-    pub fn database(&self, loaded: Arc<Loaded>) -> u64 {
+    /// The database says something new; false if it cannot be put into force.
+    pub fn database(&self, loaded: Arc<Loaded>) -> bool {
         let mut parts = self.parts.lock();
         parts.database = Some(loaded);
-        self.assemble(&mut parts)
+        self.assemble(&mut parts).is_some()
     }
 
-    fn assemble(&self, parts: &mut Parts) -> u64 {
-        let (Some(loaded), file) = (&parts.database, parts.file.as_deref()) else { return self.engine.rules().number };
+    fn assemble(&self, parts: &mut Parts) -> Option<u64> {
+        let (Some(loaded), file) = (&parts.database, parts.file.as_deref()) else { return None };
         let mut hidden = BTreeSet::new();
         let mut together: Vec<(RuleFile, Vec<Directory>)> = Vec::with_capacity(loaded.namespaces.len() + 1);
         for (name, namespace) in &loaded.namespaces {
@@ -121,14 +121,14 @@ impl Assembly {
                 let count = rules.rules().len();
                 let generation = self.put(rules, at_least);
                 info!(generation, rules = count, "rules of the database in force");
-                generation
+                Some(generation)
             }
             Err(problems) => {
                 // Each part was valid by itself, so this is our mistake; what is in force stays.
                 let (problems, more) = problems.into_parts();
                 let first = problems.first().map_or("", |problem| problem.message.as_str());
                 error!(problem = first, more = problems.len() + more, "rules do not go together; those in force stay");
-                self.engine.rules().number
+                None
             }
         }
     }

@@ -115,7 +115,7 @@ impl Plane {
         let (parts, book, switchboard) = (self.parts.clone(), self.book.clone(), self.switchboard.clone());
         let (kept, secret) = (self.kept.clone(), self.secret.clone());
         Arc::new(move |loaded: Arc<Loaded>| {
-            parts.assembly.database(loaded.clone());
+            let in_force = parts.assembly.database(loaded.clone());
             book.replace(loaded.tokens.to_vec());
             let said = Setting { mode: loaded.state.mode, since: loaded.state.mode_since, scope: Scope::Fleet };
             let before = switchboard.setting();
@@ -123,6 +123,7 @@ impl Plane {
                 kept.keep(said);
             }
             let _ = secret.set(loaded.secret.clone()); // a database keeps its own
+            in_force
         })
     }
 

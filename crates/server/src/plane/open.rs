@@ -48,13 +48,18 @@ pub(crate) async fn open(settings: &ControlSettings) -> Result<Option<Opened>> {
     let opened = open_at(settings, &place, state_dir.as_deref()).await;
     match (opened, &settings.db) {
         (Ok(opened), _) => Ok(Some(opened)),
-        (Err(error), DbPlace::Embedded) => {
+        // A database that is there and cannot be opened holds rules: without them this would be a node that allows all.
+        (Err(error), DbPlace::Embedded) if !is_there(&place) => {
             let error = format!("{error:#}");
             warn!(error, "cannot use {place}: rules come from the file alone; set db or state_dir, or `db: off`");
             Ok(None)
         }
         (Err(error), _) => Err(error.context(format!("cannot use the database {place}"))),
     }
+}
+
+fn is_there(place: &Place) -> bool {
+    matches!(place, Place::Sqlite(path) if path.metadata().is_ok_and(|facts| facts.len() > 0))
 }
 
 async fn open_at(settings: &ControlSettings, place: &Place, state_dir: Option<&Path>) -> Result<Opened> {
