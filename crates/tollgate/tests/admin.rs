@@ -15,6 +15,8 @@ use std::process::Command;
 use running::Server;
 use support::Dir;
 use support::transcript::{self, Transcript};
+use tollgate_core::{Clock, Span};
+use tollgate_store::MonotonicClock;
 
 macro_rules! sessions {
     ($($name:ident),* $(,)?) => {
@@ -29,14 +31,45 @@ macro_rules! sessions {
 
 sessions!(clients, history, mistakes, overrides, rules, tokens);
 
+/// Refusals are written behind: asked for until they are there.
+#[test]
+fn refusals_are_listed_by_client_rule_and_minute() {
+    let session = session("violations");
+    let said = |args: &[&str]| {
+        let output = session.command().args(args).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(said(&["violations"]), "nobody was refused\n");
+    let url = session.server.url();
+    let ask =
+        ["check", "--url", url, "--client-key", "user:42", "--endpoint", "GET /a", "--cost", "101", "--repeat", "3"];
+    assert!(said(&ask).ends_with("3 requests: 0 allowed, 3 denied\n"));
+    let start = MonotonicClock::new().now();
+    while said(&["violations"]) == "nobody was refused\n" {
+        assert!(MonotonicClock::new().now().since(start) < Span::from_secs(30), "no refusals are written");
+    }
+    let list = said(&["violations", "list", "--client", "user:42", "--rule", "per-client", "--from", "1h"]);
+    let lines: Vec<String> = list.lines().map(|line| squeezed(&masked(line))).collect();
+    assert_eq!(lines, ["MINUTE  CLIENT  RULE  ENDPOINT  REFUSED  LIMIT", "TIME  user:42  per-client  /a  3  100"]);
+    assert_eq!(said(&["violations", "--client", "user:43"]), "nobody was refused\n");
+    let top = said(&["violations", "top", "--by", "rule"]);
+    let lines: Vec<String> = top.lines().map(|line| squeezed(&masked(line))).collect();
+    assert_eq!(lines, ["RULE  REFUSED  LAST", "per-client  3  TIME"]);
+}
+
 fn replay(name: &str) {
+    transcript::replay(&format!("tests/admin/{name}.txt"), &mut session(name));
+}
+
+fn session(name: &str) -> Session {
     let dir = Dir::new(&format!("admin-{name}"));
     let args = ["--http", "127.0.0.1:0", "--state-dir", "state", "--rules", "examples/fleet.yaml"];
     let server = Server::start(dir.tollgate(), &args);
     let mut session = Session { server, dir, secrets: Vec::new() };
     let first = fs::read_to_string(session.dir.path("state/admin-token")).unwrap();
     session.learn(&first);
-    transcript::replay(&format!("tests/admin/{name}.txt"), &mut session);
+    session
 }
 
 struct Session {

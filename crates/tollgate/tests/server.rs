@@ -110,6 +110,42 @@ fn trusts_the_authority_that_is_named_and_no_other() {
     assert!(code == 2 && !error.is_empty(), "{error}");
 }
 
+/// An authority, a certificate of the server and one of somebody who may administer it.
+fn certificates(dir: &Dir) {
+    let mut authority = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().unwrap();
+    dir.write("ca.pem", authority.self_signed(&key).unwrap().pem());
+    let authority = rcgen::Issuer::new(authority, key);
+    for (name, names) in [("node", vec!["127.0.0.1".to_owned()]), ("me", vec!["me.example".to_owned()])] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
+        dir.write(&format!("{name}.pem"), certificate.pem());
+        dir.write(&format!("{name}-key.pem"), key.serialize_pem());
+    }
+}
+
+#[test]
+fn shows_its_certificate_where_the_admin_listener_asks_for_one() {
+    let dir = Dir::new("mutual");
+    certificates(&dir);
+    let tls = ["--admin-tls-cert", "node.pem", "--admin-tls-key", "node-key.pem", "--admin-client-ca", "ca.pem"];
+    let args = [&["--http", "127.0.0.1:0", "--state-dir", "state"][..], &tls].concat();
+    let server = Server::start(dir.tollgate(), &args);
+    assert!(server.admin.starts_with("https://127.0.0.1:"), "{}", server.admin);
+    let asked =
+        |args: &[&str]| said(&server.operator(&dir).args(["mode", "--ca", "ca.pem"]).args(args).output().unwrap());
+    assert_eq!(
+        asked(&["--cert", "me.pem", "--key", "me-key.pem"]),
+        (0, "enforce, the whole fleet\n".to_owned(), String::new())
+    );
+    let (code, text, error) = asked(&[]);
+    assert_eq!((code, text.as_str()), (2, ""), "{error}");
+    assert!(error.contains("certificate"), "{error}");
+    let (code, _, error) = asked(&["--cert", "me.pem", "--key", "node-key.pem"]);
+    assert!(code == 2 && error.contains("me.pem and node-key.pem cannot be used"), "{error}");
+}
+
 #[test]
 fn knows_strangers() {
     let dir = Dir::new("strangers");

@@ -49,13 +49,13 @@ pub fn list<const N: usize>(
     let palette = out.palette();
     let mut table = Table::new(look.heading, |text| palette.faint(text));
     let (mut shown, mut cursor): (u64, Option<String>) = (0, None);
-    if args.json {
-        out.text(&format!("{{\"{}\":[", look.member))?;
-    }
     loop {
         let wanted = if args.all { PAGE } else { (args.limit - shown).min(PAGE) };
         let page = call.clone().query("limit", &wanted.to_string()).query_some("cursor", cursor.as_deref());
         let answer = admin.send(&page)?.json()?;
+        if args.json && cursor.is_none() {
+            out.text(&format!("{{\"{}\":[", look.member))?; // not before there is an answer
+        }
         for entry in answer.get(look.member).and_then(Value::as_array).into_iter().flatten() {
             match args.json {
                 true => out.text(&format!("{}\n{entry}", if shown == 0 { "" } else { "," }))?,

@@ -17,6 +17,7 @@ pub use refusal::Refusal;
 pub use target::Target;
 pub use token::Token;
 
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
@@ -180,6 +181,22 @@ async fn exchange(
 fn broken(target: &Target, error: &hyper::Error) -> anyhow::Error {
     match error.is_parse() && !target.is_tls() {
         true => anyhow!("{target} does not answer in HTTP; does it speak TLS? then write https://"),
-        false => Broken(format!("{target} closed the connection without an answer: {error}")).into(),
+        false => match complaint(error) {
+            Some(why) => anyhow!("{target} does not take our certificate, or wants one: see --cert and --key ({why})"),
+            None => Broken(format!("{target} closed the connection without an answer: {error}")).into(),
+        },
     }
+}
+
+/// What a server says of our certificate. It says so after the handshake, to whoever reads first.
+fn complaint(error: &hyper::Error) -> Option<&rustls::Error> {
+    let mut inner = error.source();
+    while let Some(error) = inner {
+        let of_tls = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        match of_tls.and_then(|error| error.downcast_ref()) {
+            Some(alert @ rustls::Error::AlertReceived(_)) => return Some(alert),
+            _ => inner = error.source(),
+        }
+    }
+    None
 }
