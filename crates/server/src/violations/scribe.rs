@@ -25,8 +25,9 @@ const BITES: usize = 20;
 const KEPT_MAX: usize = 20_000;
 /// Rows in the database, however young: a flood by ever new clients must not fill it.
 const ROWS_MAX: u32 = 1_000_000;
-/// How long the last counts may take to be written at the end.
-const GOODBYE: Duration = Duration::from_secs(2);
+/// How long the last counts may take to be written at the end: less than the server waits, so that it is still said
+/// what was lost.
+const GOODBYE: Duration = Duration::from_millis(1500);
 
 /// What a scribe works with.
 pub struct ScribeConfig {

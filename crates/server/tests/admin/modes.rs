@@ -37,6 +37,16 @@ async fn the_switch_turns_here_and_the_fleet_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_stands_still_or_behind_does_not_hold_the_switch() {
+    let rig = Rig::start().await;
+    for mode in ["off", "shadow", "enforce", "off"] {
+        let shown = set(&rig, mode).await;
+        assert_eq!((&shown["mode"], &shown["scope"]), (&json!(mode), &json!("fleet")));
+        assert_eq!(rig.control.as_ref().unwrap().state().await.unwrap().mode.name(), mode);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_switch_turns_while_the_database_is_away() {
     let mut server = Server::start();
     let rig = Rig::at(Place::Postgres(server.database())).await;

@@ -287,6 +287,7 @@ fn shared(clock: Arc<dyn Clock>) -> Shared {
         memory: Box::new(|| None),
         fleet: Box::new(|| None),
         feed: None,
+        control: Arc::default(),
         logs: Vec::new(),
         started: Time::ZERO,
     });
