@@ -6,5 +6,6 @@ mod away;
 mod durable;
 mod edits;
 mod full;
+mod mistakes;
 mod propagation;
 mod rig;

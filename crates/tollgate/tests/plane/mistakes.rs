@@ -1,0 +1,81 @@
+//! What a review by somebody who meant no good has found, one test each.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tollgate_testkit::patience;
+
+use super::rig::{Place, rule};
+
+const SOON: Duration = Duration::from_secs(5);
+
+/// Without its rules it would be a node that allows everything, ready and silent about it.
+#[test]
+fn a_database_that_is_there_and_cannot_be_read_ends_the_start() {
+    let place = Place::embedded();
+    std::fs::write(place.dir.path().join("tollgate.db"), "this is no database, and never was one".repeat(200)).unwrap();
+    let said = place.try_start(None).err().expect("it does not start");
+    assert!(said.contains("cannot use the database sqlite:"), "{said}");
+}
+
+#[test]
+fn a_rule_that_replaces_a_disabled_one_goes_on() {
+    let node = Place::embedded().start(None);
+    assert_eq!(node.make("base", "/x", 20).status, 201);
+    let mut special = rule("special", "/x", 10);
+    special["replaces"] = json!(["base"]);
+    assert_eq!(node.admin("POST", "/v1/rules", Some(special)).status, 201);
+    node.serves("/x", 10, SOON);
+    let fields = [("If-Match", "*")];
+    let off = node.try_admin(&node.admin, "PATCH", "/v1/rules/base", &fields, Some(json!({"enabled": false}))).unwrap();
+    assert_eq!(off.status, 200, "{off:?}");
+    let generation = off.body["version"].as_i64();
+    patience::until("the change is in force", SOON, || node.status()["generation"].as_i64() >= generation);
+    assert_eq!(node.limit("/x"), Some(10));
+    assert_eq!(node.status()["quarantined"], json!([]));
+}
+
+#[test]
+fn a_file_with_an_ipv6_prefix_of_its_own_holds_up_nobody() {
+    let place = Place::embedded();
+    let file = place.dir.path().join("rules.yaml");
+    let text = "ipv6_prefix: 56\nrules:\n  - { name: of-file, match: { endpoint: /file }, key_by: client_key, \
+                limit: { requests: 3, window: 1h } }\n";
+    std::fs::write(&file, text).unwrap();
+    let place = place.with(&["--rules", file.to_str().unwrap()]);
+    let node = place.start(None);
+    let known = node.admin("POST", "/v1/clients", Some(json!({"client_key": "ip:2001:db8:0:aa::1", "tier": "paid"})));
+    assert_eq!(known.status, 201, "{known:?}");
+    assert_eq!(node.make("later", "/later", 7).status, 201);
+    node.serves("/later", 7, SOON);
+    let neighbour = node.check(json!({"ip": "2001:db8:0:bb::9", "endpoint": "/file", "client_key": "user:1"}));
+    assert_eq!(neighbour.body["rule"], "of-file", "{neighbour:?}");
+}
+
+#[test]
+fn the_last_admin_cannot_lock_everybody_out() {
+    let node = Place::embedded().start(None);
+    let own = node.admin("GET", "/v1/whoami", None).body["token_id"].as_str().unwrap().to_owned();
+    let refused = node.admin("DELETE", &format!("/v1/tokens/{own}"), None);
+    assert_eq!(refused.status, 409, "{refused:?}");
+    let second = node.admin("POST", "/v1/tokens", Some(json!({"name": "second", "role": "admin"})));
+    assert_eq!(second.status, 201, "{second:?}");
+    assert_eq!(node.admin("DELETE", &format!("/v1/tokens/{own}"), None).status, 204);
+    assert_eq!(node.admin("GET", "/v1/whoami", None).status, 401, "revoked is revoked");
+}
+
+/// Written behind, one row per client, rule and minute.
+#[test]
+fn who_was_refused_is_written_down() {
+    let node = Place::embedded().start(None);
+    assert_eq!(node.make("tight", "/tight", 1).status, 201);
+    node.serves("/tight", 1, SOON);
+    for _ in 0..5 {
+        node.check(json!({"client_key": "user:7", "endpoint": "/tight"}));
+    }
+    let refused = || {
+        let rows = node.admin("GET", "/v1/violations?client_key=user:7", None).body["violations"].clone();
+        rows.as_array().map_or(0, |rows| rows.iter().filter_map(|row| row["request_count"].as_u64()).sum())
+    };
+    patience::until("four refusals in the table", Duration::from_secs(15), || refused() == 4);
+}
