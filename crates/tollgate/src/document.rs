@@ -109,7 +109,10 @@ fn value(node: &Node) -> Value {
 
 /// Whole numbers and plain decimals, as JSON has them. What is written otherwise stays text, for the server to refuse.
 fn number(text: &str) -> Option<Value> {
-    let spelled_so = |value: Value| (value.to_string() == text).then_some(value);
+    let spelled_so = |value: Value| {
+        let spelled = value.to_string();
+        (spelled == text).then_some(value)
+    };
     let whole = text.parse::<i64>().ok().map(Value::from).or_else(|| text.parse::<u64>().ok().map(Value::from));
     whole.or_else(|| text.parse::<f64>().ok().map(Value::from)).and_then(spelled_so)
 }

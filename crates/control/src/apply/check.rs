@@ -165,14 +165,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Takes out the other overrides of the same clients for the same rules.
+    /// Takes out the other overrides of the same clients.
     async fn read_siblings(&mut self, touched: &[(Key, OverrideRecord)], work: &mut Work) -> Result<()> {
-        for chunk in touched.chunks(CHUNK) {
+        for chunk in touched.chunk_by(|one, next| one.0.0 == next.0.0).flat_map(|chunk| chunk.chunks(CHUNK)) {
             let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
-            let wanted = chunk.iter().map(|(key, record)| {
-                vec![(&key.0).into(), (&record.draft.client_key).into(), (&record.draft.rule_id).into()]
-            });
-            sql.and_listed(" WHERE (namespace, client_key, rule_id) IN (VALUES ", "(?, ?, ?)", ")", wanted);
+            let clients = chunk.iter().map(|(_, record)| vec![(&record.draft.client_key).into()]);
+            sql.and_listed(" WHERE client_key IN (", "?", ")", clients);
+            sql.and_if(" AND namespace = ?", chunk.first().map(|(key, _)| &key.0));
             self.overrides.take(sql, &mut work.tx).await?;
         }
         Ok(())
@@ -196,9 +195,9 @@ impl Plan {
     async fn witnesses(&self, rule: &Key, work: &mut Work) -> Result<Vec<(Key, OverrideRecord)>> {
         let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
         sql.and(
-            " WHERE (namespace, override_id) IN (SELECT namespace, MIN(override_id) FROM rate_limit_overrides \
-             WHERE namespace = ? AND rule_id = ? GROUP BY namespace, max_requests, burst_size, unlimited)",
-            [(&rule.0).into(), (&rule.1).into()],
+            " WHERE namespace = ? AND override_id IN (SELECT MIN(override_id) FROM rate_limit_overrides \
+             WHERE namespace = ? AND rule_id = ? GROUP BY max_requests, burst_size, unlimited)",
+            [(&rule.0).into(), (&rule.0).into(), (&rule.1).into()],
         );
         let rows = work.tx.all(sql).await?;
         let records = rows.iter().filter_map(|row| OverrideRecord::read(row).ok());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Result;
-use crate::db::{Sql, Tx, Value};
+use crate::db::{Sql, Tx};
 use crate::record::Stored;
 
 /// Namespace and id.
@@ -31,12 +31,9 @@ impl<R: Stored> Shelf<R> {
     pub(super) async fn read(&mut self, keys: BTreeSet<Key>, tx: &mut Tx) -> Result<()> {
         let keys: Vec<Key> = keys.into_iter().filter(|key| !self.before.contains_key(key)).collect();
         // What no database holds is not there; that it cannot be written either is said with its field, later.
-        let askable: Vec<&Key> = keys.iter().filter(|key| is_askable(key)).collect();
-        for chunk in askable.chunks(CHUNK) {
+        for (namespace, ids) in chunks(keys.iter().filter(|key| is_askable(key))) {
             let mut sql = Sql::new(R::TABLE.select, vec![]);
-            sql.and(" WHERE (", []);
-            sql.and(R::TABLE.key, []);
-            sql.and_listed(") IN (VALUES ", "(?, ?)", ")", chunk.iter().copied().map(pair));
+            R::TABLE.select_ids(&mut sql, namespace, &ids);
             self.take(sql, tx).await?;
         }
         for key in keys {
@@ -89,16 +86,10 @@ impl<R: Stored> Shelf<R> {
 
     /// Deletes the rows that were taken away.
     pub(super) async fn delete(&self, tx: &mut Tx) -> Result<()> {
-        let gone: Vec<&Key> = self
-            .changed()
-            .filter(|(key, record)| record.is_none() && self.was(key).is_some())
-            .map(|(key, _)| key)
-            .collect();
-        for chunk in gone.chunks(CHUNK) {
+        let gone = self.changed().filter(|(key, record)| record.is_none() && self.was(key).is_some());
+        for (namespace, ids) in chunks(gone.map(|(key, _)| key)) {
             let mut sql = Sql::new(R::TABLE.delete, vec![]);
-            sql.and(" WHERE (", []);
-            sql.and(R::TABLE.key, []);
-            sql.and_listed(") IN (VALUES ", "(?, ?)", ")", chunk.iter().copied().map(pair));
+            R::TABLE.select_ids(&mut sql, namespace, &ids);
             tx.run(sql).await?;
         }
         Ok(())
@@ -122,6 +113,14 @@ pub(super) fn is_askable(key: &Key) -> bool {
     !key.0.contains('\0') && !key.1.contains('\0')
 }
 
-fn pair(key: &Key) -> Vec<Value> {
-    vec![(&key.0).into(), (&key.1).into()]
+/// Keys by their namespaces, so many at a time. They come sorted.
+fn chunks<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<(&'a str, Vec<&'a str>)> {
+    let mut chunks: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (namespace, id) in keys {
+        match chunks.last_mut() {
+            Some((last, ids)) if *last == namespace && ids.len() < CHUNK => ids.push(id),
+            _ => chunks.push((namespace, vec![id])),
+        }
+    }
+    chunks
 }

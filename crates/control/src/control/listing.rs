@@ -16,12 +16,11 @@ impl Control {
     pub(super) async fn list<R: Stored>(&self, mut sql: Sql, page: &Page) -> Result<Listing<R>> {
         let limit = page.limit();
         if let Some((namespace, id)) = page.after_key()? {
-            sql.and(" AND (", []);
-            sql.and(R::TABLE.key, []);
+            sql.and(" AND (namespace, ", []);
+            sql.and(R::TABLE.id, []);
             sql.and(") > (?, ?)", [namespace.into(), id.into()]);
         }
-        sql.and(" ORDER BY ", []);
-        sql.and(R::TABLE.key, []);
+        R::TABLE.in_order(&mut sql);
         sql.and(" LIMIT ?", [i64::try_from(limit + 1).unwrap_or(i64::MAX).into()]);
         let rows = self.read(async |tx| tx.all(sql).await).await?;
         let mut listing = Listing { entries: Vec::new(), next: None };
@@ -52,9 +51,7 @@ impl Control {
 /// One row by its key, if it is there.
 pub(super) async fn find<R: Stored>(tx: &mut Tx, namespace: &str, id: &str) -> Result<Option<R>> {
     let mut sql = Sql::new(R::TABLE.select, vec![]);
-    sql.and(" WHERE (", []);
-    sql.and(R::TABLE.key, []);
-    sql.and(") = (?, ?)", [namespace.into(), id.into()]);
+    R::TABLE.select_ids(&mut sql, namespace, &[id]);
     tx.one(sql).await?.as_ref().map(R::read).transpose()
 }
 

@@ -180,8 +180,7 @@ impl Snapshot {
     ) -> Result<()> {
         let mut sql = Sql::new(R::TABLE.select, vec![]);
         sql.and_if(" WHERE namespace = ?", namespace);
-        sql.and(" ORDER BY ", []);
-        sql.and(R::TABLE.key, []);
+        R::TABLE.in_order(&mut sql);
         let hand_over = |row: Row| {
             let (namespace, id): (String, String) = (row.get(0)?, row.get(1)?);
             let unreadable =

@@ -25,24 +25,18 @@ macro_rules! sql {
 pub(crate) use sql;
 
 impl Sql {
-    /// A statement whose text names its values `$1`, `$2`, ….
+    /// A statement whose text names its values `$1`, `$2`, …, or has none yet and goes on.
     pub(crate) fn new(text: &'static str, values: Vec<Value>) -> Sql {
         Sql { text: Cow::Borrowed(text), values }
     }
 
     /// Goes on with more text, in which each `?` stands for the next value.
     pub(crate) fn and(&mut self, text: &'static str, values: impl IntoIterator<Item = Value>) {
-        let mut values = values.into_iter();
-        let mut pieces = text.split('?');
-        let whole = self.text.to_mut();
-        whole.push_str(pieces.next().unwrap_or_default());
-        for (piece, value) in pieces.zip(&mut values) {
-            self.values.push(value);
-            whole.push('$');
-            whole.push_str(&self.values.len().to_string());
-            whole.push_str(piece);
-        }
-        debug_assert!(values.next().is_none(), "more values than `?` in {text}");
+        let before = self.values.len();
+        self.values.extend(values);
+        debug_assert_eq!(text.matches('?').count(), self.values.len() - before, "values for {text}");
+        debug_assert!(!self.text.contains('$'), "`$` and `?` in one statement: {}", self.text);
+        self.text.to_mut().push_str(text);
     }
 
     /// Goes on if there is something to ask about: one condition with one value.
@@ -91,8 +85,21 @@ impl Sql {
         }
     }
 
-    pub(super) fn text(&self) -> SqlStr {
+    /// The text for SQLite, which looks every name of a value up in a list: a thousand values had better have none.
+    pub(super) fn for_sqlite(&self) -> SqlStr {
         AssertSqlSafe(self.text.clone()).into_sql_str()
+    }
+
+    /// The text for PostgreSQL, where every value has a number.
+    pub(super) fn for_postgres(&self) -> SqlStr {
+        let mut pieces = self.text.split('?');
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for (number, piece) in (1..).zip(pieces) {
+            text.push('$');
+            text.push_str(&i32::to_string(&number));
+            text.push_str(piece);
+        }
+        AssertSqlSafe(text).into_sql_str()
     }
 }
 
@@ -100,18 +107,19 @@ impl Sql {
 mod tests {
     #[test]
     fn pieces_number_their_values() {
-        let mut statement = sql!("SELECT 1 FROM clients WHERE namespace = $1", "a");
+        let mut statement = sql!("SELECT 1 FROM clients WHERE TRUE");
         statement.and(" AND (namespace, client_key) > (?, ?)", ["b".into(), "c".into()]);
         statement.and_if(" AND tier = ?", None::<&str>);
         statement.and_if(" AND tier = ?", Some("'; DROP TABLE clients"));
         statement.and_in("organisation", Some(&["x".to_owned(), "y".to_owned()]));
-        assert_eq!(
-            statement.text,
-            "SELECT 1 FROM clients WHERE namespace = $1 AND (namespace, client_key) > ($2, $3) AND tier = $4 \
-             AND organisation IN ($5, $6)"
-        );
-        assert_eq!(statement.values.len(), 6);
+        let expected = "SELECT 1 FROM clients WHERE TRUE AND (namespace, client_key) > (?, ?) AND tier = ? \
+                        AND organisation IN (?, ?)";
+        assert_eq!(statement.for_sqlite().as_str(), expected);
+        let expected = "SELECT 1 FROM clients WHERE TRUE AND (namespace, client_key) > ($1, $2) AND tier = $3 \
+                        AND organisation IN ($4, $5)";
+        assert_eq!(statement.for_postgres().as_str(), expected);
+        assert_eq!(statement.values.len(), 5);
         statement.and_in("tier", Some(&[]));
-        assert!(statement.text.ends_with(" AND tier <> $7"), "NULL differs from nothing: no row");
+        assert!(statement.for_sqlite().as_str().ends_with(" AND tier <> ?"), "NULL differs from nothing: no row");
     }
 }

@@ -53,11 +53,13 @@ impl Tx {
         sql.check()?;
         let done = match &mut self.inner {
             Inner::Sqlite(session) => {
-                let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_sqlite(query));
+                let query =
+                    sql.values.iter().fold(sqlx::query(sql.for_sqlite()), |query, value| value.to_sqlite(query));
                 self.patience.bound(query.execute(&mut *session.connection)).await.map(|done| done.rows_affected())
             }
             Inner::Postgres(session) => {
-                let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_postgres(query));
+                let query =
+                    sql.values.iter().fold(sqlx::query(sql.for_postgres()), |query, value| value.to_postgres(query));
                 let connection = &mut *session.connection;
                 self.patience.bound(query.execute(connection)).await.map(|done| done.rows_affected())
             }
@@ -70,11 +72,13 @@ impl Tx {
         sql.check()?;
         let done = match &mut self.inner {
             Inner::Sqlite(session) => {
-                let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_sqlite(query));
+                let query =
+                    sql.values.iter().fold(sqlx::query(sql.for_sqlite()), |query, value| value.to_sqlite(query));
                 self.patience.walk(query.fetch(&mut *session.connection), |row| take(Row::Sqlite(row))).await
             }
             Inner::Postgres(session) => {
-                let query = sql.values.iter().fold(sqlx::query(sql.text()), |query, value| value.to_postgres(query));
+                let query =
+                    sql.values.iter().fold(sqlx::query(sql.for_postgres()), |query, value| value.to_postgres(query));
                 self.patience.walk(query.fetch(&mut *session.connection), |row| take(Row::Postgres(row))).await
             }
         };

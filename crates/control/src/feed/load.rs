@@ -181,8 +181,11 @@ pub struct Terms {
     pub secret: Secret,
     /// How many leading bits of an IPv6 address identify a client of a namespace, where somebody else than the database
     /// says so.
-    pub prefix: Arc<dyn Fn(&str) -> Option<u8> + Send + Sync>,
+    pub prefix: Prefix,
 }
+
+/// Answers for a namespace.
+pub type Prefix = Arc<dyn Fn(&str) -> Option<u8> + Send + Sync>;
 
 impl Terms {
     /// The settings of a namespace as they are in force.

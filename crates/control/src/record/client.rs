@@ -71,7 +71,7 @@ impl Stored for ClientRecord {
     const TABLE: Table = Table {
         select: "SELECT namespace, client_key, tier, organisation, attributes, created_at, updated_at, version \
                  FROM clients",
-        key: "namespace, client_key",
+        id: "client_key",
         insert: "INSERT INTO clients (namespace, client_key, tier, organisation, attributes, created_at, updated_at, \
                  version) VALUES ",
         row: "(?, ?, ?, ?, ?, ?, ?, ?)",

@@ -62,7 +62,7 @@ impl Stored for NamespaceRow {
     const TABLE: Table = Table {
         select: "SELECT namespace, namespace, ipv6_prefix, escaped_slash, allow_block_all, version \
                  FROM rate_limit_namespaces",
-        key: "namespace, namespace",
+        id: "namespace",
         insert: "INSERT INTO rate_limit_namespaces (namespace, ipv6_prefix, escaped_slash, allow_block_all, version) \
                  VALUES ",
         row: "(?, ?, ?, ?, ?)",

@@ -89,7 +89,7 @@ impl Stored for OverrideRecord {
     const TABLE: Table = Table {
         select: "SELECT namespace, override_id, client_key, rule_id, max_requests, burst_size, unlimited, valid_from, \
                  valid_until, reason, created_at, updated_at, version FROM rate_limit_overrides",
-        key: "namespace, override_id",
+        id: "override_id",
         insert: "INSERT INTO rate_limit_overrides (namespace, override_id, client_key, rule_id, max_requests, \
                  burst_size, unlimited, valid_from, valid_until, reason, created_at, updated_at, version) VALUES ",
         row: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -99,7 +99,7 @@ impl Stored for RuleRow {
         select: "SELECT namespace, rule_id, name, client_key, endpoint, \"match\", key_by, algorithm, max_requests, \
                  window_secs, window_ms, burst_size, cost, mode, consistency, on_fail, options, enabled, created_at, \
                  updated_at, version FROM rate_limit_rules",
-        key: "namespace, rule_id",
+        id: "rule_id",
         insert: "INSERT INTO rate_limit_rules (namespace, rule_id, name, client_key, endpoint, \"match\", key_by, \
                  algorithm, max_requests, window_secs, window_ms, burst_size, cost, mode, consistency, on_fail, \
                  options, enabled, created_at, updated_at, version) VALUES ",

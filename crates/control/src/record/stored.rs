@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::db::{Row, Value};
+use crate::db::{Row, Sql, Value};
 use crate::{Instant, Kind, Result};
 
 /// A row that can be edited. Its first two columns are its key, and its last is its version; a table whose key is one
@@ -30,8 +30,8 @@ pub(crate) trait Stored: Clone + PartialEq {
 pub(crate) struct Table {
     /// `SELECT … FROM …`, without a condition.
     pub(crate) select: &'static str,
-    /// The two columns of the key.
-    pub(crate) key: &'static str,
+    /// The second column of the key; the first is `namespace`.
+    pub(crate) id: &'static str,
     /// `INSERT INTO … (…) VALUES `.
     pub(crate) insert: &'static str,
     /// `(?, ?, …)`, one row.
@@ -40,6 +40,21 @@ pub(crate) struct Table {
     pub(crate) replace: &'static str,
     /// `DELETE FROM …`, without a condition.
     pub(crate) delete: &'static str,
+}
+
+impl Table {
+    /// Goes on with ` WHERE namespace = … AND id IN (…)`. Not with pairs of both: SQLite would look at every row.
+    pub(crate) fn select_ids(&self, sql: &mut Sql, namespace: &str, ids: &[&str]) {
+        sql.and(" WHERE namespace = ? AND ", [namespace.into()]);
+        sql.and(self.id, []);
+        sql.and_listed(" IN (", "?", ")", ids.iter().map(|id| vec![(*id).into()]));
+    }
+
+    /// Goes on with ` ORDER BY` the key.
+    pub(crate) fn in_order(&self, sql: &mut Sql) {
+        sql.and(" ORDER BY namespace, ", []);
+        sql.and(self.id, []);
+    }
 }
 
 /// When a row was made, changed, and by which generation.

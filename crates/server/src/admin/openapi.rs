@@ -121,7 +121,9 @@ fn header_parameter(endpoint: &Endpoint, header: Header) -> Value {
     let schema = match header {
         Header::IdempotencyKey => json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
         Header::IfNoneMatch if endpoint.method != Method::Get => json!({ "type": "string", "enum": ["*"] }),
-        _ => json!({ "type": "string", "pattern": r#"^(\*|"[0-9]{1,18}")$"# }),
+        _ => {
+            json!({ "anyOf": [{ "type": "string", "const": "*" }, { "type": "string", "pattern": r#"^"[0-9]{1,18}"$"# }] })
+        }
     };
     json!({ "name": name, "in": "header", "required": required, "description": help, "schema": schema })
 }
@@ -184,13 +186,15 @@ fn refusals(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
     let has_body = endpoint.body != Body::None;
     let asks = |header| endpoint.headers.contains(&header);
     let needs_token = endpoint.access != Access::Open;
+    let names_something = endpoint.places().next().is_some()
+        || endpoint.query.iter().any(|parameter| parameter.takes == Takes::Generation)
+        || endpoint.id == "exportRules";
     let is_conditional = asks(Header::IfMatch) || asks(Header::IfMatchOptional);
-    let is_of_generations = endpoint.tag == Tag::Generations;
     let all = [
         (400, "Something in it cannot be read: `errors` says what, with the path of the field.", true),
         (401, "No token, or one that is not good.", needs_token),
         (403, "The token may not do this, or a web page of another origin asked.", true),
-        (404, "There is no such thing.", endpoint.places().next().is_some() || endpoint.writes() || is_of_generations),
+        (404, "There is no such thing.", names_something || endpoint.writes()),
         (409, "It is there already, or belongs to a file.", endpoint.writes()),
         (412, "Somebody else changed it since it was read.", is_conditional),
         (413, "The body is too long.", true),

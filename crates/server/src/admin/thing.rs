@@ -72,7 +72,7 @@ pub(super) async fn get<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> {
 
 /// `POST …`
 pub(super) async fn create<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> {
-    let (body, tell) = T::widen(json::object(call.body)?)?;
+    let (body, tell) = T::widen(whole(call)?)?;
     let (id, draft) = T::read(call, None, body).map_err(tell)?;
     let id = match id {
         Some(id) => id,
@@ -86,12 +86,19 @@ pub(super) async fn create<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> {
 /// `PUT …/{id}`
 pub(super) async fn replace<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> {
     let expect = call.replaces()?;
-    let (body, tell) = T::widen(json::object(call.body)?)?;
+    let (body, tell) = T::widen(whole(call)?)?;
     let (_, draft) = T::read(call, Some(call.id()), body).map_err(tell)?;
     let written = write::<T>(call, call.id(), Some(draft), expect, "replace").await.map_err(tell)?;
     let said = answer::<T>(call, written, call.id()).await?;
     let is_new = expect == Expect::Absent && !call.dry_run();
     Ok(if is_new { said.created(format!("{}/{}", T::PATH, percent::encode(call.id()))) } else { said })
+}
+
+/// A body that says all: what is `null` in it is as good as not there.
+fn whole(call: &Call<'_>) -> Result<Map<String, Value>, Problem> {
+    let mut body = json::object(call.body)?;
+    body.retain(|_, value| !value.is_null());
+    Ok(body)
 }
 
 /// `PATCH …/{id}`

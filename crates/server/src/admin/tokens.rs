@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use tollgate_control::record::{Role, TokenRecord};
 use tollgate_control::{Instant, TokenDraft};
-use tollgate_rules::duration;
+use tollgate_rules::problem::quote;
+use tollgate_rules::{check, duration};
 
 use super::book::Who;
 use super::call::Call;
@@ -111,7 +112,15 @@ fn read(call: &Call<'_>) -> Result<TokenDraft, Problem> {
     let mut fields = Fields::of(json::object(call.body)?, FIELDS);
     let name = fields.needed_text("name", "what it is for, for people");
     let role = fields.needed_word("role", &Role::ALL.map(Role::name), Role::named);
-    let namespaces = fields.texts("namespaces");
+    let namespaces = fields.texts("namespaces").map(|mut names| {
+        names.sort_unstable();
+        names.dedup();
+        names
+    });
+    for name in namespaces.iter().flatten().filter(|name| !check::is_label(name)) {
+        let message = format!("{} cannot be a namespace", quote(name));
+        fields.refuse("namespaces", "bad-name", message, check::LABEL_HELP);
+    }
     if namespaces.as_ref().is_some_and(Vec::is_empty) {
         fields.refuse("namespaces", "out-of-range", "namespaces is empty", "name some, or leave it out for all");
     }

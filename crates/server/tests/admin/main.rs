@@ -1,6 +1,7 @@
 //! The admin API over real sockets and real databases: what people who have read its description expect of it.
 
 #![allow(clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod browsers;
 mod clients;

@@ -56,6 +56,7 @@ async fn what_is_no_token_is_refused() {
         (json!({ "name": "a", "role": "root" }), "role unknown-value"),
         (json!({ "name": "a", "role": "viewer", "namespaces": "team" }), "namespaces wrong-type"),
         (json!({ "name": "a", "role": "viewer", "namespaces": [] }), "namespaces out-of-range"),
+        (json!({ "name": "a", "role": "viewer", "namespaces": ["team", "a\"b"] }), "namespaces bad-name"),
         (json!({ "name": "a", "role": "viewer", "expires_in": "90" }), "expires_in bad-duration"),
         (json!({ "name": "a", "role": "viewer", "expires_at": "2020-01-01T00:00:00Z" }), "expires_at out-of-range"),
         (

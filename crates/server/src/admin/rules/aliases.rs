@@ -1,12 +1,13 @@
 //! The same rules in their short form, at the paths that people know from textbooks.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tollgate_control::Expect;
 
 use super::{Rule, in_file, list, show_file};
 use crate::admin::call::{Call, IfMatch};
 use crate::admin::changes;
 use crate::admin::json;
+use crate::admin::merge::merge;
 use crate::admin::problem::Problem;
 use crate::admin::said::Said;
 use crate::admin::short;
@@ -55,7 +56,9 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Said, Problem> {
     };
     let applied = match thing::merge_into::<Rule>(call, &id, body.clone(), IfMatch::Anything, "update").await {
         Err(problem) if problem.status == 404 => {
-            let (_, draft) = Rule::read(call, Some(&id), body).map_err(tell)?;
+            let mut fresh = Map::new();
+            merge(&mut fresh, body);
+            let (_, draft) = Rule::read(call, Some(&id), fresh).map_err(tell)?;
             thing::write::<Rule>(call, &id, Some(draft), Expect::Absent, "create").await
         }
         other => other,

@@ -107,14 +107,9 @@ impl Thing for Rule {
     }
 }
 
-/// Without what says nothing: `null`, and the empty objects that merging leaves behind.
+/// Without conditions that merging has emptied.
 fn tidy(mut document: Map<String, Value>) -> Map<String, Value> {
-    for value in document.values_mut() {
-        if let Value::Object(members) = value {
-            members.retain(|_, value| !value.is_null());
-        }
-    }
-    document.retain(|name, value| !(value.is_null() || (name == "match" && *value == json!({}))));
+    document.retain(|name, value| !(name == "match" && *value == json!({})));
     document
 }
 

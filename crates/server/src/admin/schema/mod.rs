@@ -20,6 +20,20 @@ fn object(members: Value, needed: &[&str]) -> Value {
     json!({ "type": "object", "properties": members, "required": needed, "additionalProperties": false })
 }
 
+/// The same for a body: what need not be there may also be `null`.
+fn input(members: &Value, needed: &[&str]) -> Value {
+    let member = |(name, schema): (&String, &Value)| match needed.contains(&name.as_str()) {
+        true => (name.clone(), schema.clone()),
+        false => (name.clone(), nullable(schema)),
+    };
+    let members: Map<String, Value> = members.as_object().into_iter().flatten().map(member).collect();
+    object(Value::Object(members), needed)
+}
+
+fn nullable(schema: &Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "null" }] })
+}
+
 /// The same, with every member always there.
 fn answer(members: Value) -> Value {
     let names: Vec<String> = members.as_object().map(|members| members.keys().cloned().collect()).unwrap_or_default();
@@ -28,11 +42,15 @@ fn answer(members: Value) -> Value {
 
 /// The same for a merge patch: nothing is needed, and `null` takes things away.
 fn patch(members: &Value) -> Value {
-    let nullable = |schema: &Value| json!({ "anyOf": [schema, { "type": "null" }] });
-    let members = members.as_object().map(|members| {
-        members.iter().map(|(name, schema)| (name.clone(), nullable(schema))).collect::<Map<String, Value>>()
-    });
-    object(Value::Object(members.unwrap_or_default()), &[])
+    input(members, &[])
+}
+
+/// The same for an object of anything: what is `null` in it goes.
+fn patch_entries(mut schema: Value) -> Value {
+    if let Some(entries) = schema.get_mut("additionalProperties") {
+        *entries = nullable(entries);
+    }
+    schema
 }
 
 /// A list under a name, and where it goes on.
@@ -84,7 +102,7 @@ fn client_key() -> Value {
         "type": "string",
         "minLength": 1,
         "maxLength": 1024,
-        "pattern": r"^[!-~]+$",
+        "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$",
         "description": "Who it is: `key:abc`, `user:42`, `ip:192.0.2.1`, `org:acme`. Shown as a digest to viewers.",
         "examples": ["user:42"],
     })

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tollgate_rules::check;
 
 use super::{
-    answer, client_key, count, described, flag, label, list, maybe_time, object, patch, stamps, text, time, together,
-    word,
+    answer, client_key, count, described, flag, input, label, list, maybe_time, patch, patch_entries, stamps, text,
+    time, together, word,
 };
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
@@ -32,7 +32,7 @@ fn overrides() -> Vec<(&'static str, Value)> {
     let id = json!({ "override_id": label("Its id. Made up if it is left out.") });
     vec![
         ("Override", answer(together(&[&own, &id, &stamps()]))),
-        ("OverrideInput", object(together(&[&own, &id]), &["client_key", "rule_id", "valid_until"])),
+        ("OverrideInput", input(&together(&[&own, &id]), &["client_key", "rule_id", "valid_until"])),
         ("OverridePatch", patch(&own)),
         ("OverrideList", list("overrides", "Override")),
     ]
@@ -41,23 +41,26 @@ fn overrides() -> Vec<(&'static str, Value)> {
 fn clients() -> Vec<(&'static str, Value)> {
     let known =
         |text: &str| json!({ "type": ["string", "null"], "minLength": 1, "maxLength": 1024, "description": text });
+    let fixed = ["tier", "org", "client_key", "endpoint", "method", "path", "namespace"];
+    let attributes = json!({
+        "type": "object",
+        "description": "Whatever else rules match on.",
+        "propertyNames": { "pattern": "^[a-z][a-z0-9_.-]{0,63}$", "not": { "enum": fixed } },
+        "additionalProperties": { "type": "string", "minLength": 1, "maxLength": 1024 },
+        "maxProperties": 64,
+    });
     let body = json!({
         "tier": known("Its tier."),
         "organisation": known("Its organisation; rules call it `org`."),
-        "attributes": json!({
-            "type": "object",
-            "description": "Whatever else rules match on.",
-            "propertyNames": { "pattern": "^[a-z][a-z0-9_.-]{0,63}$", "not": { "enum": ["tier", "org", "client_key", "endpoint", "method", "path", "namespace"] } },
-            "additionalProperties": { "type": "string", "minLength": 1, "maxLength": 1024 },
-            "maxProperties": 64,
-        }),
+        "attributes": attributes,
     });
+    let merged = together(&[&body, &json!({ "attributes": patch_entries(attributes) })]);
     let key = json!({ "client_key": client_key() });
     vec![
         ("Client", answer(together(&[&body, &key, &stamps()]))),
-        ("ClientInput", object(together(&[&body, &key]), &["client_key"])),
-        ("ClientBody", object(body.clone(), &[])),
-        ("ClientPatch", patch(&body)),
+        ("ClientInput", input(&together(&[&body, &key]), &["client_key"])),
+        ("ClientBody", input(&body, &[])),
+        ("ClientPatch", patch(&merged)),
         ("ClientList", list("clients", "Client")),
     ]
 }
@@ -77,15 +80,21 @@ fn tokens() -> Vec<(&'static str, Value)> {
     });
     let whole = json!({ "token": text("The whole token. It is never told again.") });
     let input = json!({
-        "name": json!({ "type": "string", "minLength": 1, "maxLength": 128, "description": "What it is for, for people." }),
+        "name": json!({ "type": "string", "minLength": 1, "maxLength": 200, "description": "What it is for, for people." }),
         "role": role,
         "namespaces": json!({ "type": "array", "items": label("A namespace."), "minItems": 1, "maxItems": 64, "description": "In which namespaces; all if it is left out." }),
         "expires_at": time("First instant it opens nothing any more. Leave out `expires_in` then."),
         "expires_in": json!({ "type": "string", "pattern": "^[1-9][0-9]{0,3}(s|m|h|d)$", "description": "The same from now on: `90d`." }),
     });
-    let mut input = object(input, &["name", "role"]);
+    let mut input = super::input(&input, &["name", "role"]);
     if let Some(members) = input.as_object_mut() {
-        members.insert("not".to_owned(), json!({ "required": ["expires_at", "expires_in"] }));
+        members.insert(
+            "not".to_owned(),
+            json!({
+                "required": ["expires_at", "expires_in"],
+                "properties": { "expires_at": { "type": "string" }, "expires_in": { "type": "string" } },
+            }),
+        );
     }
     vec![
         ("Token", answer(token.clone())),

@@ -34,15 +34,15 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     }
     vec![
         ("Rule", described(rule, "A rule in its full form: the fields of a rules file, and what it is stored with.")),
-        ("RuleInput", with_limit(object(input.clone(), &[]))),
-        ("RulePatch", patch(&together(&[&without(&input, "rule_id"), &patched_limit()]))),
+        ("RuleInput", with_limit(super::input(&input, &[]))),
+        ("RulePatch", patch(&together(&[&without(&input, "rule_id"), &patched_parts()]))),
         ("RuleList", list("rules", "Rule")),
         ("Limit", object(limit(), &[])),
         ("Match", conditions()),
         ("ShortRule", short_rule()),
-        ("ShortRuleInput", object(short_input.clone(), &["limit", "window_seconds"])),
+        ("ShortRuleInput", super::input(&short_input, &["limit", "window_seconds"])),
         ("ShortRulePatch", patch(&without(&short_input, "rule_id"))),
-        ("ShortRuleUpsert", object(short_input, &["rule_id"])),
+        ("ShortRuleUpsert", super::input(&short_input, &["rule_id"])),
         (
             "ShortRuleList",
             json!({
@@ -81,15 +81,15 @@ fn with_limit(mut schema: Value) -> Value {
     schema
 }
 
-/// A limit of which only some numbers are sent.
-fn patched_limit() -> Value {
-    json!({ "limit": patch(&limit()) })
+/// A limit and conditions of which only some are sent.
+fn patched_parts() -> Value {
+    json!({ "limit": patch(&limit()), "match": super::patch_entries(conditions()) })
 }
 
 /// The fields of a rule in a rules file, but for its name.
 pub(super) fn document() -> Value {
     json!({
-        "description": text("For people."),
+        "description": json!({ "type": "string", "minLength": 1, "description": "For people." }),
         "resource": label("What callers are told instead of the name."),
         "match": super::reference("Match"),
         "case": word(&["sensitive", "insensitive"], "Whether paths differ by case."),
@@ -118,7 +118,7 @@ pub(super) fn document() -> Value {
 
 /// The fields of a limit.
 pub(super) fn limit() -> Value {
-    let duration = |text: &str| json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$", "description": text, "examples": ["1s", "250ms", "1h"] });
+    let duration = |text: &str| json!({ "type": "string", "pattern": "^([0-9]+(ms|us|ns|s|m|h|d))+$", "description": text, "examples": ["1s", "250ms", "1h"] });
     json!({
         "requests": count("Units per window; 0 refuses everything.", check::REQUESTS_MAX),
         "window": duration("Length of the window."),
