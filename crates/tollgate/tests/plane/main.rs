@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
 mod away;
+mod description;
 mod durable;
 mod edits;
 mod full;
