@@ -35,7 +35,7 @@ impl Sql {
         let before = self.values.len();
         self.values.extend(values);
         debug_assert_eq!(text.matches('?').count(), self.values.len() - before, "values for {text}");
-        debug_assert!(!self.text.contains('$'), "`$` and `?` in one statement: {}", self.text);
+        debug_assert!(!self.text.contains("$1"), "`$1` and `?` in one statement: {}", self.text);
         self.text.to_mut().push_str(text);
     }
 

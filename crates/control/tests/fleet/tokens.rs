@@ -69,6 +69,10 @@ on_both! {
         assert_eq!((token.role, &token.namespaces, token.created_by.as_str()), (Role::Admin, &None, "node"));
         assert!(whole.starts_with("tg_"));
         assert_eq!(db.control.state().await.unwrap().generation, 1, "who got none changed nothing");
+        let refused = db.control.revoke_token(&token.token_id, &author()).await.unwrap_err();
+        assert!(matches!(refused, Error::Conflict(_)), "the last admin's: {refused}");
+        let other = TokenDraft { role: Role::Admin, namespaces: None, expires_at: None, ..draft("another") };
+        db.control.create_token(&other, &author()).await.unwrap();
         db.control.revoke_token(&token.token_id, &author()).await.unwrap();
         assert_eq!(db.control.first_token().await.unwrap(), None, "there was one once");
     }

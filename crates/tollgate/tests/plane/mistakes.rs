@@ -20,7 +20,8 @@ fn a_database_that_is_there_and_cannot_be_read_ends_the_start() {
 
 #[test]
 fn a_rule_that_replaces_a_disabled_one_goes_on() {
-    let node = Place::embedded().start(None);
+    let place = Place::embedded();
+    let node = place.start(None);
     assert_eq!(node.make("base", "/x", 20).status, 201);
     let mut special = rule("special", "/x", 10);
     special["replaces"] = json!(["base"]);
@@ -54,7 +55,8 @@ fn a_file_with_an_ipv6_prefix_of_its_own_holds_up_nobody() {
 
 #[test]
 fn the_last_admin_cannot_lock_everybody_out() {
-    let node = Place::embedded().start(None);
+    let place = Place::embedded();
+    let node = place.start(None);
     let own = node.admin("GET", "/v1/whoami", None).body["token_id"].as_str().unwrap().to_owned();
     let refused = node.admin("DELETE", &format!("/v1/tokens/{own}"), None);
     assert_eq!(refused.status, 409, "{refused:?}");
@@ -67,7 +69,8 @@ fn the_last_admin_cannot_lock_everybody_out() {
 /// Written behind, one row per client, rule and minute.
 #[test]
 fn who_was_refused_is_written_down() {
-    let node = Place::embedded().start(None);
+    let place = Place::embedded();
+    let node = place.start(None);
     assert_eq!(node.make("tight", "/tight", 1).status, 201);
     node.serves("/tight", 1, SOON);
     for _ in 0..5 {
