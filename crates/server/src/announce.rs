@@ -19,6 +19,20 @@ impl Server {
                 Surface::Data => scheme(&self.tls),
                 Surface::Admin => scheme(&self.admin_tls),
                 Surface::Metrics => "http",
+                Surface::Grpc => {
+                    if self.tls.is_some() {
+                        "grpcs"
+                    } else {
+                        "grpc"
+                    }
+                }
+                Surface::Resp => {
+                    if self.tls.is_some() {
+                        "rediss"
+                    } else {
+                        "redis"
+                    }
+                }
             };
             let (url, call) = match &address {
                 Address::Tcp(at) => (format!("{scheme}://{at}"), format!("{scheme}://{at}")),
@@ -34,6 +48,8 @@ impl Server {
                 }
                 Surface::Admin => text += &format!("admin on {url}, API at /docs, metrics at /metrics\n"),
                 Surface::Metrics => text += &format!("metrics on {url}\n"),
+                Surface::Grpc => text += &format!("gRPC on {url}\n"),
+                Surface::Resp => text += &format!("RESP on {url}\n"),
             }
         }
         text += &self.rules();

@@ -6,41 +6,40 @@ use std::sync::Arc;
 
 use tracing::{debug, warn};
 
-use crate::http::{self, Answer, Ground, Peer};
 use crate::net::tls::Tls;
-use crate::net::{Accept, Guest, Refusal, Stream};
+use crate::net::{Accept, Ground, Guest, Peer, Refusal, Speak, Stream};
 use crate::telemetry::{self, Metrics, Quiet};
 
 /// Lines of one kind that may be written in ten seconds: whoever knocks often does not fill the disk.
 const LINES_MAX: u32 = 5;
 
 /// One listener's door.
-pub struct Door<A>(Arc<Inner<A>>);
+pub struct Door<P>(Arc<Inner<P>>);
 
-struct Inner<A> {
-    answer: Arc<A>,
+struct Inner<P> {
+    protocol: P,
     metrics: Arc<Metrics>,
     tls: Option<Arc<Tls>>,
     ground: Ground,
     quiet: Quiet,
 }
 
-impl<A: Answer> Door<A> {
-    /// A door to `answer`, behind a handshake if there is a certificate.
-    pub fn new(answer: A, metrics: Arc<Metrics>, tls: Option<Arc<Tls>>, ground: Ground) -> Door<A> {
-        Door(Arc::new(Inner { answer: Arc::new(answer), metrics, tls, ground, quiet: Quiet::new(LINES_MAX) }))
+impl<P: Speak> Door<P> {
+    /// A door to whoever speaks `protocol`, behind a handshake if there is a certificate.
+    pub fn new(protocol: P, metrics: Arc<Metrics>, tls: Option<Arc<Tls>>, ground: Ground) -> Door<P> {
+        Door(Arc::new(Inner { protocol, metrics, tls, ground, quiet: Quiet::new(LINES_MAX) }))
     }
 }
 
-impl<A> Clone for Door<A> {
-    fn clone(&self) -> Door<A> {
+impl<P> Clone for Door<P> {
+    fn clone(&self) -> Door<P> {
         Door(self.0.clone())
     }
 }
 
-impl<A: Answer> Accept for Door<A> {
+impl<P: Speak> Accept for Door<P> {
     async fn serve(self, stream: Stream, guest: Guest) {
-        let Inner { answer, metrics, tls, ground, .. } = &*self.0;
+        let Inner { protocol, metrics, tls, ground, .. } = &*self.0;
         let _open = Open::new(metrics.clone());
         let stream = match tls {
             None => stream,
@@ -50,12 +49,12 @@ impl<A: Answer> Accept for Door<A> {
             },
         };
         let peer = Peer { address: guest.address() };
-        http::serve(stream, &peer, ground, answer).await;
+        protocol.speak(stream, &peer, ground).await;
         drop(guest);
     }
 
-    fn speaks_plainly(&self) -> bool {
-        self.0.tls.is_none()
+    fn no_room(&self) -> &'static [u8] {
+        if self.0.tls.is_some() { b"" } else { self.0.protocol.no_room() }
     }
 
     fn refused(&self, refusal: Refusal, address: Option<IpAddr>) {

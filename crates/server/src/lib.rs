@@ -9,12 +9,15 @@ pub mod api;
 pub mod backend;
 pub mod config;
 pub mod door;
+pub mod envoy_rls;
 pub mod explain;
 pub mod feed;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod grpc;
 pub mod http;
 pub mod net;
+pub mod resp;
 pub mod telemetry;
 
 mod announce;

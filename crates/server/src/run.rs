@@ -16,10 +16,12 @@ use crate::backend::{self, Opened};
 use crate::config::Config;
 use crate::door::Door;
 use crate::feed::Reloader;
-use crate::http::Ground;
+use crate::grpc::Grpc;
+use crate::http::Http;
 use crate::net::tls::Tls;
-use crate::net::{Address, Drain, Guests, Listener, Transit, accept, descriptors};
+use crate::net::{Address, Drain, Ground, Guests, Listener, Transit, accept, descriptors};
 use crate::plane::{Parts, Plane};
+use crate::resp::Resp;
 use crate::signals::Signals;
 use crate::start::{self, Started};
 use crate::telemetry::{Lines, Metrics};
@@ -120,16 +122,24 @@ impl Server {
             let (api, metrics) = (Api::new(surface, shared.clone()), shared.metrics.clone());
             match surface {
                 Surface::Data => {
-                    let door = Door::new(api, metrics, tls.clone(), ground(&drain));
+                    let door = Door::new(Http::new(api), metrics, tls.clone(), ground(&drain));
+                    tokio::spawn(accept(listener, guests.clone(), drain.clone(), door));
+                }
+                Surface::Grpc => {
+                    let door = Door::new(Grpc::new(shared.clone(), &config.grpc), metrics, tls.clone(), ground(&drain));
+                    tokio::spawn(accept(listener, guests.clone(), drain.clone(), door));
+                }
+                Surface::Resp => {
+                    let door = Door::new(Resp::new(shared.clone(), &config.resp), metrics, tls.clone(), ground(&drain));
                     tokio::spawn(accept(listener, guests.clone(), drain.clone(), door));
                 }
                 Surface::Admin => {
                     let admin = Admin::new(api, admin_config(&config, &plane, &shared));
-                    let door = Door::new(admin, metrics, admin_tls.clone(), ground(&last));
+                    let door = Door::new(Http::new(admin), metrics, admin_tls.clone(), ground(&last));
                     tokio::spawn(accept(listener, operators.clone(), last.clone(), door));
                 }
                 Surface::Metrics => {
-                    let door = Door::new(api, metrics, None, ground(&last));
+                    let door = Door::new(Http::new(api), metrics, None, ground(&last));
                     tokio::spawn(accept(listener, operators.clone(), last.clone(), door));
                 }
             }

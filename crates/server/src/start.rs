@@ -142,7 +142,8 @@ pub(crate) fn decision_log(config: &Config, keys: &Keys) -> Result<Option<Decisi
 
 pub(crate) fn data_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
     let (Some(certificate), Some(key)) = (&config.tls_cert, &config.tls_key) else { return Ok(None) };
-    Ok(Some(Arc::new(Tls::read(TlsFiles::new(certificate, key))?)))
+    let (client_ca, client_names) = (config.tls_client_ca.clone(), config.tls_client_names.clone());
+    Ok(Some(Arc::new(Tls::read(TlsFiles { client_ca, client_names, ..TlsFiles::new(certificate, key) })?)))
 }
 
 pub(crate) fn admin_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
@@ -156,7 +157,11 @@ pub(crate) fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {
     let data = config.http.iter().map(|address| (Surface::Data, address));
     let admin = config.admin.iter().map(|address| (Surface::Admin, address));
     let metrics = config.metrics.iter().map(|address| (Surface::Metrics, address));
-    data.chain(admin)
+    let grpc = config.grpc.address.iter().map(|address| (Surface::Grpc, address));
+    let resp = config.resp.address.iter().map(|address| (Surface::Resp, address));
+    data.chain(grpc)
+        .chain(resp)
+        .chain(admin)
         .chain(metrics)
         .map(|(surface, address)| {
             Ok((surface, Listener::bind(address).map_err(|error| anyhow!("{error:#}; {}", hint(surface)))?))
@@ -167,6 +172,8 @@ pub(crate) fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {
 fn hint(surface: Surface) -> &'static str {
     match surface {
         Surface::Data => "choose another address with --http HOST:PORT (port 0 picks a free one)",
+        Surface::Grpc => "choose another address with --grpc HOST:PORT, or none with --grpc off",
+        Surface::Resp => "choose another address with --resp HOST:PORT, or none with --resp off",
         Surface::Admin => "choose another address with --admin HOST:PORT, or none with --admin off",
         Surface::Metrics => "choose another address with --metrics HOST:PORT, or none with --metrics off",
     }

@@ -14,7 +14,8 @@ use super::query::Query;
 use super::{Admin, browser, endpoints, route};
 use crate::api::Route;
 use crate::door::network;
-use crate::http::{Head, Peer};
+use crate::http::Head;
+use crate::net::Peer;
 
 impl Admin {
     /// Lets a call in, or says why not.

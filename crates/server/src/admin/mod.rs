@@ -73,7 +73,8 @@ use self::failures::Failures;
 use self::problem::Problem;
 use crate::Reply;
 use crate::api::{Api, Plan as ApiPlan, Route, Surface};
-use crate::http::{Answer, Fault, Head, Peer};
+use crate::http::{Answer, Fault, Head};
+use crate::net::Peer;
 use crate::telemetry::Quiet;
 
 /// What the admin API is made of.

@@ -24,7 +24,8 @@ use tollgate_engine::Engine;
 use crate::Reply;
 use crate::answer::{AnswerConfig, Asking, Dialect, Media};
 use crate::backend::{Backend, Probe};
-use crate::http::{Answer, Fault, Head, Peer};
+use crate::http::{Answer, Fault, Head};
+use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
 use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
 

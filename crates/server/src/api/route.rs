@@ -38,6 +38,10 @@ pub enum Surface {
     Admin,
     /// What only tells how things are.
     Metrics,
+    /// gRPC, by a protocol of its own.
+    Grpc,
+    /// RESP, likewise.
+    Resp,
 }
 
 impl Route {

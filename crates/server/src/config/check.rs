@@ -46,6 +46,18 @@ impl Config {
                  (--allow-anonymous) to serve everyone",
             ),
             (
+                exposed("grpc", self.token_file.is_some() || self.allow_anonymous),
+                "reachable from other machines without a token",
+                "set token_file (--token-file FILE) to serve only callers with a token, or allow_anonymous \
+                 (--allow-anonymous) to serve everyone",
+            ),
+            (
+                exposed("resp", self.resp.password_file.is_some() || self.allow_anonymous),
+                "reachable from other machines without a password",
+                "set resp_password_file (--resp-password-file FILE) to serve only callers with it, or allow_anonymous \
+                 (--allow-anonymous) to serve everyone",
+            ),
+            (
                 exposed("admin", self.control.tls_cert.is_some() || self.control.insecure),
                 "reachable from other machines without TLS: tokens would travel in the clear",
                 "set admin_tls_cert and admin_tls_key, keep it on this machine, or set insecure_admin \
@@ -67,7 +79,9 @@ impl Config {
     fn addresses(&self) -> impl Iterator<Item = (&'static str, &Address)> {
         let http = self.http.iter().map(|address| ("http", address));
         let admin = self.admin.iter().map(|address| ("admin", address));
-        http.chain(admin).chain(self.metrics.iter().map(|address| ("metrics", address)))
+        let metrics = self.metrics.iter().map(|address| ("metrics", address));
+        let grpc = self.grpc.address.iter().map(|address| ("grpc", address));
+        http.chain(grpc).chain(self.resp.address.iter().map(|address| ("resp", address))).chain(admin).chain(metrics)
     }
 
     /// The first address that is given twice; the second listener could not bind it.

@@ -9,15 +9,19 @@
 //! value; nested sections were left out because they have no spelling as a flag.
 
 mod answer;
+mod auth;
 mod bytes;
 mod check;
 mod choice;
 mod control;
 mod effective;
+mod envoy;
 mod error;
 mod file;
+mod grpc;
 mod parse;
 mod reference;
+mod resp;
 mod setting;
 mod settings;
 mod sources;
@@ -27,12 +31,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use answer::{AnswerSettings, HEADER_STYLES};
+pub use auth::AuthSettings;
 pub use choice::{Choice, LogFormat, LogLevel};
 pub use control::{ControlSettings, DbPlace};
 pub use effective::{Resolved, UnknownVariable, template};
+pub use envoy::EnvoySettings;
 pub use error::{ConfigError, Mistake};
 pub use file::FILE_BYTES_MAX;
+pub use grpc::GrpcSettings;
 pub use reference::reference;
+pub use resp::RespSettings;
 pub use setting::{Kind, Section, Setting};
 pub use settings::{SETTINGS, Settings};
 pub use sources::{Origin, Sources};
@@ -49,6 +57,12 @@ pub struct Config {
     pub admin: Option<Address>,
     /// Where `/metrics` listens by itself.
     pub metrics: Option<Address>,
+    /// Where gRPC listens.
+    pub grpc: GrpcSettings,
+    /// Where RESP listens.
+    pub resp: RespSettings,
+    /// Rules as envoyproxy/ratelimit keeps them.
+    pub envoy: EnvoySettings,
     /// The rules file; without one everything is allowed.
     pub rules: Option<PathBuf>,
     /// How often the rules file is looked at.
@@ -65,6 +79,12 @@ pub struct Config {
     pub tls_cert: Option<PathBuf>,
     /// Its private key, PEM.
     pub tls_key: Option<PathBuf>,
+    /// Who signs the certificates of callers; they need none without it.
+    pub tls_client_ca: Option<PathBuf>,
+    /// Names of which a caller's certificate must have one; any if empty.
+    pub tls_client_names: Vec<String>,
+    /// How proxies ask on behalf of their callers.
+    pub auth: AuthSettings,
     /// Bounds on connections.
     pub net: NetLimits,
     /// How decisions are answered.
@@ -109,6 +129,9 @@ impl Default for Config {
             http: vec![Address::loopback(8080)],
             admin: Some(Address::loopback(8090)),
             metrics: None,
+            grpc: GrpcSettings::default(),
+            resp: RespSettings::default(),
+            envoy: EnvoySettings::default(),
             rules: None,
             reload_interval: Duration::from_millis(500),
             control: ControlSettings::default(),
@@ -117,6 +140,9 @@ impl Default for Config {
             allow_anonymous: false,
             tls_cert: None,
             tls_key: None,
+            tls_client_ca: None,
+            tls_client_names: Vec::new(),
+            auth: AuthSettings::default(),
             net: NetLimits::default(),
             answer: AnswerSettings::default(),
             max_memory: 1 << 30,

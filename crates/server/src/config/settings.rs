@@ -1,6 +1,10 @@
 //! The table of all settings, in the order in which every listing shows them.
 
+mod auth;
 mod control;
+mod envoy;
+mod grpc;
+mod resp;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -29,7 +33,8 @@ impl IntoIterator for Settings {
 }
 
 /// Every setting of the server.
-pub static SETTINGS: Settings = Settings(&[SERVED, control::CONTROL, OTHERS]);
+pub static SETTINGS: Settings =
+    Settings(&[SERVED, grpc::GRPC, resp::RESP, RULES, envoy::ENVOY, control::CONTROL, STORED, auth::AUTH, OTHERS]);
 
 static SERVED: &[Setting] = &[
     Setting {
@@ -56,6 +61,9 @@ static SERVED: &[Setting] = &[
         absent: "",
         kind: Kind::Address(|config| &mut config.metrics),
     },
+];
+
+static RULES: &[Setting] = &[
     Setting {
         name: "rules",
         value_name: "FILE",
@@ -74,7 +82,7 @@ static SERVED: &[Setting] = &[
     },
 ];
 
-static OTHERS: &[Setting] = &[
+static STORED: &[Setting] = &[
     Setting {
         name: "store",
         value_name: "STORE",
@@ -211,6 +219,25 @@ static OTHERS: &[Setting] = &[
         absent: "plain text",
         kind: Kind::Path(|config| &mut config.tls_key),
     },
+    Setting {
+        name: "tls_client_ca",
+        value_name: "FILE",
+        section: Section::Access,
+        help: "Serve only callers whose certificate one of these authorities signed (PEM); on every data listener",
+        absent: "callers need no certificate",
+        kind: Kind::Path(|config| &mut config.tls_client_ca),
+    },
+    Setting {
+        name: "tls_client_names",
+        value_name: "NAMES",
+        section: Section::Access,
+        help: "Of these, only callers whose certificate has one of these names",
+        absent: "any name",
+        kind: Kind::Names(|config| &mut config.tls_client_names),
+    },
+];
+
+static OTHERS: &[Setting] = &[
     Setting {
         name: "max_connections",
         value_name: "N",

@@ -16,10 +16,10 @@ use tokio_util::sync::WaitForCancellationFuture;
 use super::chunked::{BadChunk, Chunked};
 use super::head::{Fault, Length, Parsed, parse};
 use super::render::{self, After};
-use super::{Answer, Ground, Peer, answer_or_fail};
+use super::{Answer, answer_or_fail};
 use crate::Reply;
 use crate::net::drain::LAST_CALL;
-use crate::net::{Deadline, Room, Stream};
+use crate::net::{Deadline, Ground, Peer, Room, Stream};
 
 /// Read at once. A check is a quarter of it.
 const READ_BYTES: usize = 2 << 10;

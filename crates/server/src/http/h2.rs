@@ -16,9 +16,9 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Answer, Fault, Ground, Head, Peer, answer_or_fail};
+use super::{Answer, Fault, Head, answer_or_fail};
 use crate::Reply;
-use crate::net::{Rewound, Room, Stream};
+use crate::net::{Ground, Peer, Rewound, Room, Stream};
 
 /// Streams of one connection at the same time.
 const STREAMS_MAX: u32 = 100;

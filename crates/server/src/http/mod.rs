@@ -10,12 +10,10 @@ mod date;
 mod h1;
 mod h2;
 mod head;
-mod peer;
 mod render;
 mod status;
 
 pub use head::{Fault, Head, Length, Parsed, parse};
-pub use peer::Peer;
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,10 +21,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use tollgate_core::Clock;
-
 use crate::Reply;
-use crate::net::{Drain, NetLimits, Stream, Transit};
+use crate::net::{Ground, Peer, Speak, Stream};
 
 /// Whoever answers calls. Two steps, because a body is only read for a call that may have one.
 pub trait Answer: Send + Sync + 'static {
@@ -62,28 +58,36 @@ async fn answer_or_fail<A: Answer>(answer: &A, plan: &A::Plan, body: &[u8], repl
     }
 }
 
-/// What all connections of a server share.
-#[derive(Clone)]
-pub struct Ground {
-    /// Caps and deadlines.
-    pub limits: NetLimits,
-    /// The end, once it has begun.
-    pub drain: Drain,
-    /// Tells the date of answers.
-    pub clock: Arc<dyn Clock>,
-    /// Memory for bytes on their way.
-    pub transit: Transit,
+/// HTTP as a listener speaks it: whatever is asked is answered by `A`.
+pub struct Http<A>(Arc<A>);
+
+impl<A: Answer> Http<A> {
+    /// HTTP that `answer` answers.
+    pub fn new(answer: A) -> Http<A> {
+        Http(Arc::new(answer))
+    }
 }
 
-/// Serves one connection until it ends.
-pub async fn serve(stream: Stream, peer: &Peer, ground: &Ground, answer: &Arc<impl Answer>) {
-    if speaks_h2(&stream) {
-        return h2::serve(Vec::new(), stream, peer, ground, answer).await;
+impl<A: Answer> Speak for Http<A> {
+    async fn speak(&self, stream: Stream, peer: &Peer, ground: &Ground) {
+        let Http(answer) = self;
+        if speaks_h2(&stream) {
+            return h2::serve(Vec::new(), stream, peer, ground, answer).await;
+        }
+        if let h1::Ending::Preface(read, stream) = h1::Connection::new(stream, peer, ground).serve(&**answer).await {
+            h2::serve(read, stream, peer, ground, answer).await;
+        }
     }
-    if let h1::Ending::Preface(read, stream) = h1::Connection::new(stream, peer, ground).serve(&**answer).await {
-        h2::serve(read, stream, peer, ground, answer).await;
+
+    fn no_room(&self) -> &'static [u8] {
+        NO_ROOM
     }
 }
+
+/// What is sent to a caller there is no room for, before a byte of it was read.
+const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n\
+    Cache-Control: no-store\r\nRetry-After: 1\r\nContent-Length: 118\r\nConnection: close\r\n\r\n\
+    {\"type\":\"about:blank\",\"title\":\"Too many connections\",\"status\":503,\"code\":\"too_many_connections\",\"detail\":\"Try again.\"}";
 
 /// True if the handshake agreed on HTTP/2.
 fn speaks_h2(stream: &Stream) -> bool {
@@ -116,6 +120,14 @@ mod tests {
         }
 
         fn answered(&self, _: Option<&bool>, _: u16) {}
+    }
+
+    #[test]
+    fn the_refusal_says_how_long_it_is() {
+        let text = str::from_utf8(NO_ROOM).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+        assert!(serde_json::from_str::<serde_json::Value>(body).unwrap()["code"] == "too_many_connections");
     }
 
     #[tokio::test]

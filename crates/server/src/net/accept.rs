@@ -23,17 +23,12 @@ const FAREWELLS_MAX: usize = 64;
 /// What a spare descriptor is open on.
 const NOTHING: &str = "/dev/null";
 
-/// What is sent to a caller there is no room for, before a byte of it was read.
-const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n\
-    Cache-Control: no-store\r\nRetry-After: 1\r\nContent-Length: 118\r\nConnection: close\r\n\r\n\
-    {\"type\":\"about:blank\",\"title\":\"Too many connections\",\"status\":503,\"code\":\"too_many_connections\",\"detail\":\"Try again.\"}";
-
 /// Who is told about what happens at the door.
 pub trait Accept: Clone + Send + Sync + 'static {
     /// Serves a connection until it ends. The guest is kept as long.
     fn serve(self, stream: Stream, guest: Guest) -> impl Future<Output = ()> + Send;
-    /// True if callers understand plain HTTP; over TLS there is nothing that could be said before a handshake.
-    fn speaks_plainly(&self) -> bool;
+    /// What a caller there is no room for is told. Over TLS there is nothing that could be said before a handshake.
+    fn no_room(&self) -> &'static [u8];
     /// A connection was not let in.
     fn refused(&self, refusal: Refusal, address: Option<IpAddr>);
     /// Accepting failed.
@@ -56,10 +51,8 @@ async fn accept_until(listener: Listener, guests: Guests, drain: Drain, host: im
         Ok(guest) => drain.host(host.clone().serve(stream, guest)),
         Err(refusal) => {
             host.refused(refusal, address);
-            if host.speaks_plainly()
-                && let Ok(place) = farewells.enter(None)
-            {
-                tokio::spawn(say_no(stream, place));
+            if let Ok(place) = farewells.enter(None) {
+                tokio::spawn(say_no(stream, host.no_room(), place));
             }
         }
     };
@@ -97,10 +90,8 @@ async fn turn_away(listener: &Listener, spare: &mut Option<File>, host: &impl Ac
     let taken = timeout(Duration::ZERO, listener.accept()).await;
     if let Ok(Ok((stream, address))) = &taken {
         host.refused(Refusal::Full, *address);
-        if let Stream::Tcp(stream) = stream
-            && host.speaks_plainly()
-        {
-            let _ = stream.try_write(NO_ROOM); // told if it can be told at once
+        if let Stream::Tcp(stream) = stream {
+            let _ = stream.try_write(host.no_room()); // told if it can be told at once
         }
     }
     let closed = matches!(taken, Ok(Ok(_)));
@@ -109,9 +100,9 @@ async fn turn_away(listener: &Listener, spare: &mut Option<File>, host: &impl Ac
     closed
 }
 
-async fn say_no(mut stream: Stream, _place: Guest) {
+async fn say_no(mut stream: Stream, no_room: &[u8], _place: Guest) {
     let talk = async {
-        stream.write_all(NO_ROOM).await?;
+        stream.write_all(no_room).await?;
         stream.shutdown().await?;
         // Closing with unread bytes would reset the connection, and the answer with it.
         let mut rest = [0; 1024];
@@ -119,17 +110,4 @@ async fn say_no(mut stream: Stream, _place: Guest) {
         io::Result::Ok(())
     };
     let _ = timeout(FAREWELL, talk).await; // told or not: it is closed
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_refusal_says_how_long_it_is() {
-        let text = str::from_utf8(NO_ROOM).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
-        assert!(serde_json::from_str::<serde_json::Value>(body).unwrap()["code"] == "too_many_connections");
-    }
 }

@@ -23,7 +23,8 @@ use tollgate_server::api::seal::Sealer;
 use tollgate_server::api::{Api, Settlements, Shared, Surface};
 use tollgate_server::backend::{Backend, Probe};
 use tollgate_server::door::Door;
-use tollgate_server::http::Ground;
+use tollgate_server::http::Http;
+use tollgate_server::net::Ground;
 use tollgate_server::net::{Address, Drain, Guests, Listener, NetLimits, Transit, accept};
 use tollgate_server::telemetry::{Metrics, Scrape, ScrapeConfig};
 use tollgate_store::MonotonicClock;
@@ -105,7 +106,7 @@ impl Rig {
         let ground = Ground { limits, drain: drain.clone(), clock: Arc::new(clock.clone()), transit };
         let listener = Listener::bind(&Address::loopback(0)).expect("a port");
         let Ok(Address::Tcp(address)) = listener.address() else { panic!("a TCP address") };
-        let door = Door::new(admin, metrics, None, ground);
+        let door = Door::new(Http::new(admin), metrics, None, ground);
         tokio::spawn(accept(listener, Guests::new(100, 100), drain, door));
         let mut rig = Rig {
             address,

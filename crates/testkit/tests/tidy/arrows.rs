@@ -9,6 +9,7 @@ use crate::metadata::{list, members, text};
 /// A crate, and those of ours that it may depend on. No one but tests and benchmarks depends on testkit.
 const ARROWS: &[(&str, &[&str])] = &[
     ("tollgate-core", &[]),
+    ("tollgate-proto", &[]),
     ("tollgate-rules", &["tollgate-core"]),
     ("tollgate-store", &["tollgate-core"]),
     ("tollgate-store-redis", &["tollgate-core", "tollgate-store"]),
@@ -20,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tollgate-core",
             "tollgate-rules",
             "tollgate-control",
+            "tollgate-proto",
             "tollgate-store",
             "tollgate-store-redis",
             "tollgate-engine",

@@ -1,0 +1,10 @@
+//! Rules as envoyproxy/ratelimit keeps them, as it was configured.
+
+use std::path::PathBuf;
+
+/// Settings of what is compatible with envoyproxy/ratelimit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EnvoySettings {
+    /// The directory of its configuration files, loaded as they are.
+    pub config: Option<PathBuf>,
+}
