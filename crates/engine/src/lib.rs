@@ -37,6 +37,7 @@ mod generation;
 mod lot;
 mod observer;
 mod parcel;
+mod refund;
 mod reservation;
 mod switch;
 mod wait;
