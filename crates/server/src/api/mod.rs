@@ -1,6 +1,7 @@
 //! The data API: a head and a body in, a reply out. Knows JSON and decisions, nothing of sockets.
 
 mod check;
+mod envoy;
 mod explain;
 mod health;
 mod join;
@@ -170,6 +171,8 @@ impl Answer for Api {
             Route::Renew => reserve::renew(shared, body, reply).await,
             Route::Release => reserve::release(shared, body, reply).await,
             Route::Explain => explain::explain(shared, body, reply).await,
+            Route::EnvoyJson => envoy::json(shared, body, reply).await,
+            Route::EnvoyHealth => envoy::health(shared, reply),
             Route::Live => refuse::say(200, "{\"live\":true}", reply),
             Route::Ready => health::ready(shared, self.surface, reply).await,
             Route::Metrics => {
