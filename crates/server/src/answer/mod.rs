@@ -23,6 +23,7 @@ mod problem;
 mod retry;
 mod write;
 
+use tollgate_core::Wait;
 use tollgate_engine::{Decision, Verdict};
 
 pub use self::policy::Policy;
@@ -162,6 +163,11 @@ pub fn body(decision: &Decision, asking: &Asking, config: &AnswerConfig, out: &m
         Verdict::Invalid(error) => problem::write(&Problem::from(&**error), out),
         _ => body::write(&Case::of(decision, asking, config), out),
     }
+}
+
+/// How long a caller is asked to wait that can do so to the millisecond: jitter included, `lot` chooses where in it.
+pub fn retry_after(decision: &Decision, config: &AnswerConfig, lot: u64) -> Wait {
+    retry::exact(decision.retry_after(), config.retry_jitter, lot)
 }
 
 /// Fills `reply` with an error: status, fields and body anew, whatever was in them.

@@ -1,19 +1,20 @@
 //! The data API: a head and a body in, a reply out. Knows JSON and decisions, nothing of sockets.
 
-mod check;
+pub(crate) mod check;
 mod envoy;
-mod explain;
+pub(crate) mod explain;
 mod health;
+pub(crate) mod hold;
 mod join;
 pub mod read;
-mod refuse;
+pub(crate) mod refuse;
 mod reserve;
 mod route;
 pub mod seal;
 pub mod tokens;
 
 pub use check::IN_BATCHES_MAX;
-pub use reserve::Settlements;
+pub use hold::Settlements;
 pub use route::{Route, Surface};
 
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::net::{Drain, NetLimits};
 use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
 
 use self::refuse::refuse;
-use self::seal::Sealer;
+use self::seal::{Kind, Sealer};
 use self::tokens::Tokens;
 
 /// What every call is answered with.
@@ -165,9 +166,9 @@ impl Answer for Api {
         match plan.route {
             Route::Check(_) => check::check(shared, plan, body, reply).await,
             Route::Batch => check::batch(shared, plan, body, reply).await,
-            Route::Reserve => reserve::reserve(shared, plan, body, reply).await,
+            Route::Reserve => reserve::reserve(shared, plan, Kind::Reservation, body, reply).await,
             Route::Settle => reserve::settle(shared, body, reply).await,
-            Route::Acquire => reserve::acquire(shared, plan, body, reply).await,
+            Route::Acquire => reserve::reserve(shared, plan, Kind::Slot, body, reply).await,
             Route::Renew => reserve::renew(shared, body, reply).await,
             Route::Release => reserve::release(shared, body, reply).await,
             Route::Explain => explain::explain(shared, body, reply).await,
