@@ -26,6 +26,7 @@ use tollgate_engine::Engine;
 use crate::Reply;
 use crate::answer::{AnswerConfig, Asking, Dialect, Media};
 use crate::backend::{Backend, Probe};
+use crate::envoy_rls::Domains;
 use crate::http::{Answer, Fault, Head};
 use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
@@ -63,6 +64,8 @@ pub struct Shared {
     pub in_batches: Semaphore,
     /// Asks the store how it is.
     pub probe: Probe,
+    /// How domains of envoyproxy/ratelimit's files answer.
+    pub envoy: Domains,
 }
 
 /// The API as one listener offers it.
