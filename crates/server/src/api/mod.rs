@@ -177,6 +177,8 @@ impl Answer for Api {
             Route::Explain => explain::explain(shared, body, reply).await,
             Route::EnvoyJson => envoy::json(shared, body, reply).await,
             Route::EnvoyHealth => envoy::health(shared, reply),
+            Route::EnvoyStats => envoy::stats(shared, reply),
+            Route::EnvoyRules => envoy::rules(shared, reply),
             Route::Live => refuse::say(200, "{\"live\":true}", reply),
             Route::Ready => health::ready(shared, self.surface, reply).await,
             Route::Metrics => {

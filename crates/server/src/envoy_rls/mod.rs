@@ -7,7 +7,6 @@
 mod domain;
 mod json;
 mod read;
-mod units;
 mod write;
 
 pub use domain::Domains;

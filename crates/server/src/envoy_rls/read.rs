@@ -8,8 +8,9 @@ use tollgate_core::{AskedLimit, Attribute, Request};
 use tollgate_engine::Pinned;
 use tollgate_proto::RateLimitDescriptor;
 use tollgate_proto::rls::RateLimitRequest;
+use tollgate_rules::envoy::Unit;
 
-use super::{Refused, units};
+use super::Refused;
 
 /// Most descriptors of a request.
 pub const DESCRIPTORS_MAX: usize = 32;
@@ -88,7 +89,7 @@ impl<'a> Asked<'a> {
             }
             self.entries.push((&entry.key, &entry.value));
         }
-        if descriptor.limit.is_some_and(|limit| units::window_of(limit.unit).is_none()) {
+        if descriptor.limit.is_some_and(|limit| Unit::from_number(limit.unit).is_none()) {
             return Err("limit.unit: name a unit of time".to_owned());
         }
         self.places.push(start..self.entries.len());
@@ -145,7 +146,7 @@ impl<'a> Asked<'a> {
         let hits = self.hits(descriptor);
         let mut request = Request::new().in_namespace(&self.message.domain).with_custom(entries).cost(hits);
         request.limit = descriptor.limit.and_then(|limit| {
-            let (requests, window) = (u64::from(limit.requests_per_unit), units::window_of(limit.unit)?);
+            let (requests, window) = (u64::from(limit.requests_per_unit), Unit::from_number(limit.unit)?.window());
             Some(AskedLimit { requests, window })
         });
         if self.is_domain {

@@ -7,10 +7,10 @@ use tollgate_engine::{Decision, Ruling};
 use tollgate_proto::rls::RateLimitResponse;
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus, RateLimit};
 use tollgate_proto::{HeaderValue, RateLimitDescriptor};
+use tollgate_rules::envoy::Unit;
 use tollgate_rules::ruleset::Rule;
 
 use super::read::{Asked, Part};
-use super::units;
 use crate::Reply;
 use crate::answer::{self, Asking};
 use crate::api::Shared;
@@ -68,13 +68,15 @@ pub(super) fn is_over(decision: &Decision, ruling: &Ruling) -> bool {
 
 fn current_limit(rule: &Rule, ruling: &Ruling, descriptor: &RateLimitDescriptor) -> RateLimit {
     let asks = rule.envoy.as_ref().map_or(false, |envoy| envoy.overrides);
-    let asked = descriptor.limit.filter(|_| asks).and_then(|limit| units::window_of(limit.unit));
-    let window = asked.or_else(|| rule.limit.map(|limit| limit.window()));
+    let unit = match descriptor.limit.filter(|_| asks) {
+        Some(limit) => Unit::from_number(limit.unit),
+        None => rule.limit.and_then(|limit| Unit::from_window(limit.window())),
+    };
     let name = rule.envoy.as_ref().map_or_else(|| Some(rule.name.clone()), |envoy| envoy.name.clone());
     RateLimit {
         name: name.unwrap_or_default(),
         requests_per_unit: u32::try_from(ruling.requests).unwrap_or(u32::MAX),
-        unit: window.map_or(0, |window| units::unit_of(window).into()),
+        unit: unit.map_or(0, Unit::number),
     }
 }
 
