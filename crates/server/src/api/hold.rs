@@ -40,8 +40,7 @@ pub(crate) async fn hold(shared: &Shared, asked: &Asked<'_>, kind: Kind) -> (Dec
 
 /// Charges or refunds the difference between estimate and real cost; releases slots.
 pub(crate) async fn settle(shared: &Shared, receipt: &str, cost: u64) -> Result<Settled, Refused> {
-    let Opened { reservation, made } =
-        shared.sealer.open(Kind::Reservation, receipt).map_err(refuse::of_receipt)?;
+    let Opened { reservation, made } = shared.sealer.open(Kind::Reservation, receipt).map_err(refuse::of_receipt)?;
     if shared.clock.now().since(made) > SETTLE_WITHIN {
         return Err(refuse::EXPIRED_RECEIPT);
     }
