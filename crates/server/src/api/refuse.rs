@@ -76,7 +76,7 @@ pub(super) const STORE_AWAY: Refused = Refused {
     )
 };
 
-pub(super) const BUSY_EXPLAINING: Refused = Refused {
+pub(crate) const BUSY_EXPLAINING: Refused = Refused {
     field: Some(("Retry-After", "1")),
     ..refused(503, "busy_explaining", "Service unavailable", "Another explanation is being made; try again.")
 };
