@@ -12,6 +12,8 @@ pub mod seal;
 pub mod tokens;
 
 pub use check::IN_BATCHES_MAX;
+pub(crate) use check::Width;
+pub(crate) use join::join;
 pub use reserve::Settlements;
 pub use route::{Route, Surface};
 
@@ -27,6 +29,7 @@ use crate::backend::{Backend, Probe};
 use crate::http::{Answer, Fault, Head};
 use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
+use crate::resp::Access;
 use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
 
 use self::refuse::refuse;
@@ -61,6 +64,8 @@ pub struct Shared {
     pub in_batches: Semaphore,
     /// Asks the store how it is.
     pub probe: Probe,
+    /// Who may ask over RESP, and under which names their keys are kept.
+    pub resp: Access,
 }
 
 /// The API as one listener offers it.

@@ -11,6 +11,7 @@ use tollgate_rules::ruleset::RuleSet;
 
 use super::counter::Counter;
 use super::latency::Latency;
+use super::resp::RespCounts;
 use super::series::{Book, Kind, OTHER, Slot, Table};
 
 /// The counts of one server.
@@ -29,6 +30,7 @@ pub struct Metrics {
     opened: Counter,
     closed: Counter,
     pub(super) refused: [Counter; Refusal::ALL.len()],
+    pub(super) resp: RespCounts,
     paths: &'static [&'static str],
     http: Vec<OnceLock<Counter>>,
     pub(super) panics: AtomicU64,
@@ -114,6 +116,7 @@ impl Metrics {
             opened: Counter::default(),
             closed: Counter::default(),
             refused: Refusal::ALL.map(|_| Counter::default()),
+            resp: RespCounts::default(),
             paths,
             http: (0..(paths.len() + 1) * (STATUSES.len() + 1)).map(|_| OnceLock::new()).collect(),
             panics: AtomicU64::new(0),
@@ -146,6 +149,12 @@ impl Metrics {
         if let Some(counter) = self.refused.get(reason as usize) {
             counter.add_one();
         }
+    }
+
+    /// What is counted of RESP.
+    #[inline]
+    pub fn resp(&self) -> &RespCounts {
+        &self.resp
     }
 
     /// An HTTP request was answered.

@@ -189,7 +189,8 @@ impl ScrapeConfig {
         let http = metrics.http();
         let answered =
             http.iter().map(|(path, status, count)| ([("path", *path), ("status", status.as_str())], *count));
-        page.counters("tollgate_http_requests", "HTTP requests answered", answered)
+        page.counters("tollgate_http_requests", "HTTP requests answered", answered)?;
+        metrics.resp.write(page)
     }
 
     fn own(&self, page: &mut Page<'_>) -> fmt::Result {
