@@ -39,6 +39,8 @@ macro_rules! choice {
     };
 }
 
+pub(super) use choice;
+
 choice! {
     /// How log lines are written.
     LogFormat {

@@ -22,6 +22,7 @@ fn samples(setting: &Setting) -> [String; 3] {
         (Kind::Duration(_, range), _) if *range.end() < Duration::from_secs(3600) => own(["150ms", "400ms", "900ms"]),
         (Kind::Duration(_, range), _) if *range.start() >= Duration::from_secs(3600) => own(["2h", "30h", "90d"]),
         (Kind::Duration(..), _) => own(["77ms", "21s", "1h"]),
+        (Kind::MaybeDuration(..), _) => own(["70s", "21m", "off"]),
         (Kind::Store(_), _) => own(["rediss://a:1", "redis-clusters://b:2,c:3", "redis-sentinels://d:4/m"]),
         (Kind::Db(_), _) => own(["off", "sqlite:/a b.db", "postgres://me@db:5432/limits"]),
         (Kind::Names(_), _) => own(["a.example", "b.example", "c"]),
@@ -39,6 +40,8 @@ fn partner(setting: &Setting) -> Option<&'static str> {
     match setting.name {
         "tls_cert" => Some("tls_key: other"),
         "tls_key" => Some("tls_cert: other"),
+        "tls_client_ca" => Some("tls_cert: a\ntls_key: b"),
+        "tls_client_names" => Some("tls_client_ca: c\ntls_cert: a\ntls_key: b"),
         "admin_tls_cert" => Some("admin_tls_key: other"),
         "admin_tls_key" => Some("admin_tls_cert: other"),
         "admin_client_ca" => Some("admin_tls_cert: a\nadmin_tls_key: b"),
