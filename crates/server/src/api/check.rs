@@ -122,7 +122,7 @@ impl Width<'_> {
 }
 
 /// Notes how long a decision took; answers when it was made.
-pub(super) fn lap(shared: &Shared, start: Time) -> Time {
+pub(crate) fn lap(shared: &Shared, start: Time) -> Time {
     let now = shared.clock.now();
     shared.metrics.observe_latency(now.since(start));
     now

@@ -12,6 +12,7 @@ pub mod seal;
 pub mod tokens;
 
 pub use check::IN_BATCHES_MAX;
+pub(crate) use check::lap;
 pub use reserve::Settlements;
 pub use route::{Route, Surface};
 
