@@ -7,6 +7,7 @@ pub mod admin;
 pub mod answer;
 pub mod api;
 pub mod backend;
+mod caught;
 pub mod config;
 pub mod door;
 pub mod envoy_rls;
