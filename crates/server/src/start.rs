@@ -158,6 +158,11 @@ pub(crate) fn admin_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
     Ok(Some(Arc::new(Tls::read(TlsFiles { client_ca, client_names, ..TlsFiles::new(certificate, key) })?)))
 }
 
+pub(crate) fn metrics_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
+    let (Some(certificate), Some(key)) = (&config.metrics_tls_cert, &config.metrics_tls_key) else { return Ok(None) };
+    Ok(Some(Arc::new(Tls::read(TlsFiles::new(certificate, key))?)))
+}
+
 pub(crate) fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {
     let data = config.http.iter().map(|address| (Surface::Data, address));
     let admin = config.admin.iter().map(|address| (Surface::Admin, address));

@@ -15,6 +15,7 @@ pub mod tokens;
 
 pub use check::IN_BATCHES_MAX;
 pub(crate) use check::Width;
+pub(crate) use check::lap;
 pub use hold::Settlements;
 pub(crate) use join::join;
 pub use route::{Route, Surface};

@@ -63,6 +63,7 @@ impl Route {
         "/v1/slots/renew",
         "/v1/slots/release",
         "/v1/explain",
+        crate::forward_auth::PREFIX,
         "/json",
         "/healthcheck",
         "/stats",

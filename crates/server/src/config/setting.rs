@@ -4,11 +4,12 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tollgate_rules::address::Cidr;
 use tollgate_rules::duration;
 use tollgate_rules::problem::Fault;
 
 use super::choice::Choice;
-use super::{Config, DbPlace, StorePlace, bytes, parse};
+use super::{Config, DbPlace, FromHeader, StorePlace, auth, bytes, parse};
 use crate::net::Address;
 
 /// A setting. Its default is the value in [`Config::default`].
@@ -41,6 +42,8 @@ pub enum Section {
     Store,
     /// Who may ask, and over what.
     Access,
+    /// What proxies ask on behalf of their clients.
+    Auth,
     /// Bounds on connections.
     Connections,
     /// What decisions look like to callers.
@@ -62,6 +65,7 @@ impl Section {
             Self::Control => "Control plane",
             Self::Store => "Store",
             Self::Access => "Access",
+            Self::Auth => "Forward-auth",
             Self::Connections => "Connections",
             Self::Answers => "Answers",
             Self::Resources => "Resources",
@@ -115,6 +119,12 @@ pub enum Kind {
     Db(At<DbPlace>),
     /// Names of any number, joined by commas.
     Names(At<Vec<String>>),
+    /// The name of a header field, or `off`.
+    Header(At<Option<String>>),
+    /// Attributes and the header fields they come from, or `off`.
+    FromHeaders(At<Vec<FromHeader>>),
+    /// Networks, or `off`.
+    Networks(At<Vec<Cidr>>),
 }
 
 impl Setting {
@@ -135,7 +145,10 @@ impl Setting {
 
     /// Whether it takes several values, listed or joined by commas.
     pub fn is_list(&self) -> bool {
-        matches!(self.kind, Kind::Addresses(_) | Kind::Words(..) | Kind::Names(_))
+        matches!(
+            self.kind,
+            Kind::Addresses(_) | Kind::Words(..) | Kind::Names(_) | Kind::FromHeaders(_) | Kind::Networks(_)
+        )
     }
 
     /// Whether its flag means `true` without a value.
@@ -170,9 +183,9 @@ impl Setting {
     /// The stable code of a value that it does not take.
     pub fn code(&self) -> &'static str {
         match &self.kind {
-            Kind::Addresses(_) | Kind::Address(_) => "bad-address",
+            Kind::Addresses(_) | Kind::Address(_) | Kind::Networks(_) => "bad-address",
             Kind::Path(_) | Kind::Sink(_) => "bad-path",
-            Kind::Name(_) | Kind::Names(_) => "bad-name",
+            Kind::Name(_) | Kind::Names(_) | Kind::Header(_) | Kind::FromHeaders(_) => "bad-name",
             Kind::Duration(..) | Kind::MaybeDuration(..) | Kind::Jitter(_) => "bad-duration",
             Kind::Number(..) | Kind::MaybeNumber(..) => "bad-number",
             Kind::Size(..) | Kind::LargeSize(..) => "bad-size",
@@ -217,6 +230,11 @@ impl Setting {
             Kind::Store(at) => *at(config) = text.parse()?,
             Kind::Db(at) => *at(config) = text.parse()?,
             Kind::Names(at) => *at(config) = parse::pieces(texts).map(parse::name).collect::<Result<_, _>>()?,
+            Kind::Header(at) => *at(config) = parse::unless_off(text, auth::header)?,
+            Kind::FromHeaders(at) => *at(config) = auth::attributes(parse::pieces_unless_off(texts))?,
+            Kind::Networks(at) => {
+                *at(config) = parse::pieces_unless_off(texts).map(Cidr::parse).collect::<Result<_, _>>()?;
+            }
         }
         Ok(())
     }
@@ -226,6 +244,7 @@ impl Setting {
         // The table has one way to each field, for reading and writing; this is no hot path.
         let config = &mut config.clone();
         let off_or = |value: Option<String>| vec![value.unwrap_or_else(|| parse::OFF.to_owned())];
+        let all_or_off = |all: Vec<String>| if all.is_empty() { off_or(None) } else { all };
         match &self.kind {
             Kind::Addresses(at) => at(config).iter().map(Address::to_string).collect(),
             Kind::Address(at) => off_or(at(config).as_ref().map(Address::to_string)),
@@ -246,6 +265,9 @@ impl Setting {
             Kind::Store(at) => vec![at(config).to_string()],
             Kind::Db(at) => vec![at(config).to_string()],
             Kind::Names(at) => at(config).clone(),
+            Kind::Header(at) => off_or(at(config).clone()),
+            Kind::FromHeaders(at) => all_or_off(at(config).iter().map(FromHeader::to_string).collect()),
+            Kind::Networks(at) => all_or_off(at(config).iter().map(Cidr::to_string).collect()),
         }
     }
 
