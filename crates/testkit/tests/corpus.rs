@@ -24,6 +24,11 @@ fn durations() {
 }
 
 #[test]
+fn envoy_config() {
+    replay("envoy_config", fuzzing::envoy_config);
+}
+
+#[test]
 fn http_head() {
     replay("http_head", tollgate_server::fuzzing::http_head);
 }
