@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use prost::Message;
 
-const FILES: [&str; 2] = ["tollgate/v1/tollgate.proto", "envoy/service/ratelimit/v3/rls.proto"];
+const FILES: [&str; 3] =
+    ["tollgate/v1/tollgate.proto", "envoy/service/ratelimit/v3/rls.proto", "grpc/health/v1/health.proto"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let protos = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
@@ -15,6 +16,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tonic_prost_build::configure()
         .build_transport(false)
         .include_file("all.rs")
+        .codec_path("crate::Codec")
+        .btree_map(".tollgate.v1.CheckRequest.attributes") // a few names: cheaper to sort than to hash
         .bytes(".envoy.service.ratelimit.v3.RateLimitResponse.raw_body")
         .compile_fds(descriptors)?;
     Ok(())

@@ -7,11 +7,13 @@ pub mod admin;
 pub mod answer;
 pub mod api;
 pub mod backend;
+mod caught;
 pub mod config;
 pub mod door;
 pub mod envoy_rls;
 pub mod explain;
 pub mod feed;
+pub mod forward_auth;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod grpc;

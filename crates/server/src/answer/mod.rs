@@ -23,6 +23,7 @@ mod problem;
 mod retry;
 mod write;
 
+use tollgate_core::Wait;
 use tollgate_engine::{Decision, Verdict};
 
 pub use self::policy::Policy;
@@ -81,6 +82,17 @@ pub struct Asking {
     pub lot: u64,
 }
 
+/// How a proxy wants its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proxied {
+    /// As any other call.
+    pub asking: Asking,
+    /// The status of a refusal.
+    pub refused: u16,
+    /// The status of what is no request.
+    pub unreadable: u16,
+}
+
 /// By which of its names the API was called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
@@ -133,11 +145,27 @@ pub fn answer(decision: &Decision, asking: &Asking, config: &AnswerConfig, reply
         Retry::Never => (config.never_status, asking.media),
         _ => (429, asking.media),
     };
-    begin(reply, status, media);
+    begin(reply, status, Some(media));
     write_fields(&case, config, &mut reply.fields);
     match refused {
         false => body::write(&case, &mut reply.body),
         true => problem::write_refusal(&case, status, &mut reply.body),
+    }
+}
+
+/// Fills `reply` for a proxy, which looks at the status: 200 without a body, or a refusal of this status. A request that
+/// could not be read is a [`Problem`] of the status `unreadable`.
+pub fn proxied(decision: &Decision, asked: &Proxied, config: &AnswerConfig, reply: &mut Reply) {
+    let Proxied { asking, refused, unreadable } = *asked;
+    if let Verdict::Invalid(error) = &decision.verdict {
+        return problem(&Problem { status: unreadable, ..Problem::from(&**error) }, reply);
+    }
+    let case = Case::of(decision, &asking, config);
+    let denied = decision.verdict == Verdict::Deny;
+    begin(reply, if denied { refused } else { 200 }, denied.then_some(asking.media));
+    write_fields(&case, config, &mut reply.fields);
+    if denied {
+        problem::write_refusal(&case, refused, &mut reply.body);
     }
 }
 
@@ -164,18 +192,25 @@ pub fn body(decision: &Decision, asking: &Asking, config: &AnswerConfig, out: &m
     }
 }
 
+/// How long a caller is asked to wait that can do so to the millisecond: jitter included, `lot` chooses where in it.
+pub fn retry_after(decision: &Decision, config: &AnswerConfig, lot: u64) -> Wait {
+    retry::exact(decision.retry_after(), config.retry_jitter, lot)
+}
+
 /// Fills `reply` with an error: status, fields and body anew, whatever was in them.
 pub fn problem(problem: &Problem<'_>, reply: &mut Reply) {
-    begin(reply, problem.status, Media::Problem);
+    begin(reply, problem.status, Some(Media::Problem));
     problem::write(problem, &mut reply.body);
 }
 
 /// What every answer has. The connection's `close` stays as it is.
-fn begin(reply: &mut Reply, status: u16, media: Media) {
+fn begin(reply: &mut Reply, status: u16, media: Option<Media>) {
     let Reply { status: own, fields, body, close: _ } = reply;
     *own = status;
     fields.clear();
     body.clear();
-    fields.push("Content-Type", media.name());
+    if let Some(media) = media {
+        fields.push("Content-Type", media.name());
+    }
     fields.push("Cache-Control", "no-store"); // RFC 6585: a refusal must not be stored; neither must a permission
 }

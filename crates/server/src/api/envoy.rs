@@ -1,4 +1,4 @@
-//! What envoyproxy/ratelimit answers over HTTP: `POST /json` and `GET /healthcheck`.
+//! What envoyproxy/ratelimit answers over HTTP: `POST /json` and `GET /healthcheck`, and what it tells about itself.
 
 use super::Shared;
 use super::refuse::say;
@@ -32,11 +32,38 @@ fn refuse(status: u16, code: &'static str, detail: &str, field: Option<&str>, re
 
 /// `OK`, or 500 from the moment on that this node goes.
 pub(super) fn health(shared: &Shared, reply: &mut Reply) {
+    match shared.drain.has_begun() {
+        true => text(500, "", reply),
+        false => text(200, "OK", reply),
+    }
+}
+
+/// Every count of the rules of its files, a line each.
+pub(super) fn stats(shared: &Shared, reply: &mut Reply) {
+    let all = shared.metrics.domains.all();
+    let lines = all.iter().map(|(name, count)| format!("ratelimit.service.rate_limit.{name}: {count}\n"));
+    text(200, &lines.collect::<String>(), reply);
+}
+
+/// The rules of its files that are in force, a line each.
+pub(super) fn rules(shared: &Shared, reply: &mut Reply) {
+    let pinned = shared.engine.rules();
+    let mut lines = String::new();
+    for rule in pinned.rules.rules() {
+        let Some(envoy) = rule.envoy.as_deref().filter(|envoy| !envoy.overrides) else { continue };
+        let limit = match envoy.limit {
+            Some((requests, unit)) => format!("unit={} requests_per_unit={requests}", unit.name()),
+            None => "unlimited".to_owned(),
+        };
+        lines += &format!("{}.{}: {limit}, shadow_mode: {}\n", rule.namespace, rule.name, envoy.shadow_mode);
+    }
+    text(200, &lines, reply);
+}
+
+fn text(status: u16, body: &str, reply: &mut Reply) {
     reply.clear();
+    reply.status = status;
     reply.fields.push("Content-Type", "text/plain; charset=utf-8");
     reply.fields.push("Cache-Control", "no-store");
-    match shared.drain.has_begun() {
-        true => reply.status = 500,
-        false => reply.body.extend_from_slice(b"OK"),
-    }
+    reply.body.extend_from_slice(body.as_bytes());
 }

@@ -4,11 +4,12 @@
 //! entries are attributes, its domain is the namespace; all of them are decided together, all or nothing. Descriptors with
 //! negative hits give units back and are no part of the decision.
 
+mod domain;
 mod json;
 mod read;
-mod units;
 mod write;
 
+pub use domain::Domains;
 pub use json::{Unreadable, read as read_json, write as write_json};
 pub use read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
@@ -81,7 +82,12 @@ fn conclude(
             return Err(Refused::Invalid(error.to_string()));
         }
     }
-    Ok(write::response(shared, asked, decision, given))
+    let mut response = write::response(asked, decision, given);
+    match asked.is_domain {
+        true => shared.envoy.complete(shared, asked, decision, &mut response),
+        false => write::add_headers(shared, decision, &mut response),
+    }
+    Ok(response)
 }
 
 fn lap(shared: &Shared, start: Time) {

@@ -8,8 +8,9 @@ use tollgate_core::{AskedLimit, Attribute, Request};
 use tollgate_engine::Pinned;
 use tollgate_proto::RateLimitDescriptor;
 use tollgate_proto::rls::RateLimitRequest;
+use tollgate_rules::envoy::Unit;
 
-use super::{Refused, units};
+use super::Refused;
 
 /// Most descriptors of a request.
 pub const DESCRIPTORS_MAX: usize = 32;
@@ -57,10 +58,7 @@ impl<'a> Asked<'a> {
         }
         let mut asked = Asked {
             message,
-            is_domain: {
-                let _ = generation;
-                false
-            },
+            is_domain: generation.rules.is_domain(domain),
             entries: SmallVec::new(),
             places: SmallVec::new(),
         };
@@ -91,7 +89,7 @@ impl<'a> Asked<'a> {
             }
             self.entries.push((&entry.key, &entry.value));
         }
-        if descriptor.limit.is_some_and(|limit| units::window_of(limit.unit).is_none()) {
+        if descriptor.limit.is_some_and(|limit| Unit::from_number(limit.unit).is_none()) {
             return Err("limit.unit: name a unit of time".to_owned());
         }
         self.places.push(start..self.entries.len());
@@ -126,6 +124,17 @@ impl<'a> Asked<'a> {
         })
     }
 
+    /// Entries and hits of a descriptor, by its part.
+    pub(super) fn descriptor(&self, part: Part) -> Option<(&[(&'a str, &'a str)], u64)> {
+        let place = self.parts().position(|own| own == part)?;
+        let entries = self.entries.get(self.places.get(place)?.clone())?;
+        Some((entries, self.hits(self.message.descriptors.get(place)?)))
+    }
+
+    fn hits(&self, descriptor: &RateLimitDescriptor) -> u64 {
+        descriptor.hits_addend.unwrap_or_else(|| u64::from(self.message.hits_addend.max(1)))
+    }
+
     fn some(&self, negative: bool) -> SmallVec<[Request<'_>; 4]> {
         let all = self.message.descriptors.iter().zip(&self.places);
         let some = all.filter(|(descriptor, _)| descriptor.is_negative_hits == negative);
@@ -134,10 +143,10 @@ impl<'a> Asked<'a> {
 
     fn request(&self, descriptor: &RateLimitDescriptor, place: Range<usize>) -> Request<'_> {
         let entries = self.entries.get(place).unwrap_or_default();
-        let hits = descriptor.hits_addend.unwrap_or_else(|| u64::from(self.message.hits_addend.max(1)));
+        let hits = self.hits(descriptor);
         let mut request = Request::new().in_namespace(&self.message.domain).with_custom(entries).cost(hits);
         request.limit = descriptor.limit.and_then(|limit| {
-            let (requests, window) = (u64::from(limit.requests_per_unit), units::window_of(limit.unit)?);
+            let (requests, window) = (u64::from(limit.requests_per_unit), Unit::from_number(limit.unit)?.window());
             Some(AskedLimit { requests, window })
         });
         if self.is_domain {

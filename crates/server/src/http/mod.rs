@@ -10,18 +10,18 @@ mod date;
 mod h1;
 mod h2;
 mod head;
+mod received;
 mod render;
 mod status;
 
+pub(crate) use head::split_target;
 pub use head::{Fault, Head, Length, Parsed, parse};
+pub use received::{Found, Received};
 
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use crate::Reply;
+use crate::caught::caught;
 use crate::net::{Ground, Peer, Speak, Stream};
 
 /// Whoever answers calls. Two steps, because a body is only read for a call that may have one.
@@ -44,14 +44,7 @@ pub trait Answer: Send + Sync + 'static {
 
 /// Answers a call. One that panics is a bug, and is answered as such; it takes nothing else down.
 async fn answer_or_fail<A: Answer>(answer: &A, plan: &A::Plan, body: &[u8], reply: &mut Reply) {
-    let panicked = {
-        let mut answering = pin!(answer.answer(plan, body, reply));
-        poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(|()| false),
-            Err(_) => Poll::Ready(true), // the hook has told what happened
-        })
-        .await
-    };
+    let panicked = caught(answer.answer(plan, body, reply)).await.is_none();
     if panicked {
         reply.clear();
         answer.refuse(Fault::Panicked, reply);

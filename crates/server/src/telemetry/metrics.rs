@@ -8,10 +8,14 @@ use parking_lot::Mutex;
 use tollgate_core::{Purpose, Request, Span};
 use tollgate_engine::{Decision, Generation, Mode, Ruling, Verdict};
 use tollgate_rules::ruleset::RuleSet;
+use tonic::Code;
 
 use super::counter::Counter;
+use super::domains::Domains;
 use super::latency::Latency;
+use super::resp::RespCounts;
 use super::series::{Book, Kind, OTHER, Slot, Table};
+use crate::grpc::Method;
 
 /// The counts of one server.
 #[derive(Debug)]
@@ -29,9 +33,13 @@ pub struct Metrics {
     opened: Counter,
     closed: Counter,
     pub(super) refused: [Counter; Refusal::ALL.len()],
+    pub(super) resp: RespCounts,
     paths: &'static [&'static str],
     http: Vec<OnceLock<Counter>>,
+    grpc: Vec<OnceLock<Counter>>,
     pub(super) panics: AtomicU64,
+    /// By rule of an envoyproxy/ratelimit file.
+    pub domains: Domains,
 }
 
 /// Why a connection was not served.
@@ -90,6 +98,27 @@ impl Policy {
 const STATUSES: [u16; 22] =
     [200, 204, 304, 400, 401, 403, 404, 405, 406, 408, 409, 411, 413, 414, 415, 417, 422, 429, 431, 500, 503, 505];
 
+/// The codes of gRPC, in the order of their numbers.
+const CODES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
 impl Default for Metrics {
     fn default() -> Metrics {
         Metrics::new(&[])
@@ -114,9 +143,12 @@ impl Metrics {
             opened: Counter::default(),
             closed: Counter::default(),
             refused: Refusal::ALL.map(|_| Counter::default()),
+            resp: RespCounts::default(),
             paths,
             http: (0..(paths.len() + 1) * (STATUSES.len() + 1)).map(|_| OnceLock::new()).collect(),
+            grpc: (0..(Method::ALL.len() + 1) * CODES.len()).map(|_| OnceLock::new()).collect(),
             panics: AtomicU64::new(0),
+            domains: Domains::default(),
         }
     }
 
@@ -148,11 +180,25 @@ impl Metrics {
         }
     }
 
+    /// What is counted of RESP.
+    #[inline]
+    pub fn resp(&self) -> &RespCounts {
+        &self.resp
+    }
+
     /// An HTTP request was answered.
     pub fn http_answered(&self, path: &str, status: u16) {
         let path = self.paths.iter().position(|known| *known == path).unwrap_or(self.paths.len());
         let status = STATUSES.binary_search(&status).unwrap_or(STATUSES.len());
         if let Some(counter) = self.http.get(path * (STATUSES.len() + 1) + status) {
+            counter.get_or_init(Counter::default).add_one();
+        }
+    }
+
+    /// A call by gRPC was answered; `None` for methods that there are not.
+    pub fn grpc_answered(&self, method: Option<Method>, code: Code) {
+        let method = method.map_or(Method::ALL.len(), |method| method as usize);
+        if let Some(counter) = self.grpc.get(method * CODES.len() + code as usize) {
             counter.get_or_init(Counter::default).add_one();
         }
     }
@@ -256,6 +302,17 @@ impl Metrics {
             (path, status, count)
         });
         named.collect()
+    }
+}
+
+/// Method, code and count of every answer by gRPC given so far.
+impl Metrics {
+    pub(super) fn grpc(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        let counted = self.grpc.iter().enumerate().filter_map(|(place, counter)| Some((place, counter.get()?.sum())));
+        counted.map(|(place, count)| {
+            let method = Method::ALL.get(place / CODES.len()).map_or(OTHER, |method| method.path());
+            (method, CODES.get(place % CODES.len()).copied().unwrap_or(OTHER), count)
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The settings of the gRPC listener.
 
+use std::time::Duration;
+
 use super::{Kind, Section, Setting};
 
 pub(super) static GRPC: &[Setting] = &[
@@ -18,5 +20,16 @@ pub(super) static GRPC: &[Setting] = &[
         help: "Tell gRPC callers which services there are",
         absent: "",
         kind: Kind::Switch(|config| &mut config.grpc.reflection),
+    },
+    Setting {
+        name: "grpc_max_connection_age",
+        value_name: "DURATION",
+        section: Section::Connections,
+        help: "How old a gRPC connection gets before its caller is asked to open another one, a tenth more or less",
+        absent: "",
+        kind: Kind::Duration(
+            |config| &mut config.grpc.max_connection_age,
+            Duration::from_millis(100)..=Duration::from_secs(7 * 24 * 3600),
+        ),
     },
 ];

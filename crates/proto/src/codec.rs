@@ -1,0 +1,54 @@
+//! Protocol buffers as tonic carries them, but for one thing: a message that cannot be read is its sender's fault.
+
+use std::marker::PhantomData;
+
+use prost::Message;
+use tonic::Status;
+use tonic::codec::{BufferSettings, DecodeBuf, Decoder};
+use tonic_prost::{ProstDecoder, ProstEncoder};
+
+/// Encodes `T`, decodes `U`.
+#[derive(Clone, Debug)]
+pub struct Codec<T, U>(PhantomData<(T, U)>);
+
+impl<T, U> Default for Codec<T, U> {
+    fn default() -> Self {
+        Codec(PhantomData)
+    }
+}
+
+impl<T, U> tonic::codec::Codec for Codec<T, U>
+where
+    T: Message + Send + 'static,
+    U: Message + Default + Send + 'static,
+{
+    type Encode = T;
+    type Decode = U;
+    type Encoder = ProstEncoder<T>;
+    type Decoder = Reader<U>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProstEncoder::default()
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        Reader(ProstDecoder::default())
+    }
+}
+
+/// Decodes `U`.
+#[derive(Clone, Debug)]
+pub struct Reader<U>(ProstDecoder<U>);
+
+impl<U: Message + Default> Decoder for Reader<U> {
+    type Item = U;
+    type Error = Status;
+
+    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
+        self.0.decode(buffer).map_err(|status| Status::invalid_argument(status.message()))
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        self.0.buffer_settings()
+    }
+}

@@ -1,0 +1,85 @@
+//! Calls that are answered by way of tonic, each in a task of its own; and what any call has to heed that takes time.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::server::SendResponse;
+use http::Request;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Status};
+
+use super::call::{Call, too_late};
+use super::desk::Desk;
+use super::incoming::{Allowance, Incoming};
+use super::outgoing;
+use crate::caught::caught;
+use crate::net::{Deadline, Transit};
+
+/// One call.
+pub(super) struct Carry {
+    pub(super) desk: Arc<Desk>,
+    pub(super) call: Call,
+    pub(super) request: Request<RecvStream>,
+    pub(super) respond: SendResponse<Bytes>,
+    pub(super) transit: Transit,
+    /// Cancelled when the connection is about to end.
+    pub(super) leave: CancellationToken,
+}
+
+impl Carry {
+    /// Answers it.
+    pub(super) async fn run(self) {
+        let Carry { desk, call, request, mut respond, transit, leave } = self;
+        let limits = desk.limits();
+        let (silence, patience) = (limits.body_timeout, limits.write_timeout);
+        let allowance = Allowance { message: desk.longest(call.method), silence, transit };
+        let mut request = request.map(|body| Incoming::new(body, allowance, leave.clone()));
+        request.extensions_mut().insert(leave);
+        let answering = within(call.deadline, caught(desk.carry(call.method, request)));
+        let response = match until_gone(&mut respond, answering).await {
+            None => return desk.count(Some(call.method), Code::Cancelled),
+            Some(Some(Some(response))) => response,
+            Some(Some(None)) => panicked().into_http(),
+            Some(None) => too_late().into_http(),
+        };
+        let sending = within(call.deadline, caught(outgoing::send(&mut respond, response, patience)));
+        let code = match sending.await {
+            Some(Some(code)) => code,
+            Some(None) => Code::Internal,
+            None => Code::DeadlineExceeded,
+        };
+        desk.count(Some(call.method), code);
+    }
+}
+
+/// What is told about a bug.
+pub(super) fn panicked() -> Status {
+    Status::internal("a bug in Tollgate; its log says more")
+}
+
+/// What comes of `future`, unless the deadline passes first: then it is not even looked at again.
+pub(super) async fn within<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let Some(at) = deadline else { return Some(future.await) };
+    let mut deadline = Deadline::new(at);
+    poll_fn(|cx| match deadline.poll(cx) {
+        Poll::Ready(()) => Poll::Ready(None),
+        Poll::Pending => future.as_mut().poll(cx).map(Some),
+    })
+    .await
+}
+
+/// What comes of `future`, unless the caller gives its call up.
+pub(super) async fn until_gone<F: Future>(respond: &mut SendResponse<Bytes>, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|cx| match respond.poll_reset(cx) {
+        Poll::Ready(_) => Poll::Ready(None),
+        Poll::Pending => future.as_mut().poll(cx).map(Some),
+    })
+    .await
+}

@@ -1,0 +1,150 @@
+//! One connection: takes calls in, answers what it can at once, and gives the others tasks.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::{self, SendResponse};
+use h2::{Reason, RecvStream};
+use http::Request;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tonic::Code;
+
+use super::call::{Call, Refused};
+use super::carry::Carry;
+use super::desk::Desk;
+use super::hot;
+use super::keeper::{Keeper, Kept};
+use super::message::Message;
+use super::method::Method;
+use super::outgoing;
+use super::pulse::Felt;
+use crate::net::{Ground, Stream, Transit};
+
+/// Calls of one connection at the same time.
+const STREAMS_MAX: u32 = 100;
+/// Tasks of one connection: a call that was given up may leave one that is just ending.
+const TASKS_MAX: usize = 2 * STREAMS_MAX as usize;
+/// Windows: what a caller may send before we have read it.
+const STREAM_WINDOW_BYTES: u32 = 64 << 10;
+const CONNECTION_WINDOW_BYTES: u32 = 256 << 10;
+/// What is kept of an answer that the caller has no room for.
+const SEND_BYTES: usize = 64 << 10;
+/// Calls that are opened and given up before we look at them, and other faults of single calls: more end the connection.
+const RESETS_MAX: usize = 20;
+const FAULTS_MAX: usize = 100;
+/// What is remembered of calls that we gave up, so that late frames for them do no harm.
+const GIVEN_UP_MAX: usize = 50;
+const GIVEN_UP_FOR: Duration = Duration::from_secs(5);
+
+type H2 = server::Connection<Felt, Bytes>;
+
+/// Serves a connection until it ends.
+pub(super) async fn serve(desk: &Arc<Desk>, stream: Stream, ground: &Ground) {
+    let (felt, pulse) = Felt::new(stream);
+    let shaken = timeout(ground.limits.head_timeout, builder(ground).handshake(felt)).await;
+    let Ok(Ok(mut h2)) = shaken else { return }; // what is no HTTP/2 is closed
+    let mut keeper = Keeper::new(&mut h2, pulse, desk.max_age, ground);
+    let leave = keeper.leave().clone();
+    let mut calls = Calls { desk, transit: &ground.transit, leave, tasks: JoinSet::new() };
+    let mut drain = pin!(ground.drain.begun());
+    let (mut listening, mut draining) = (false, false);
+    poll_fn(|cx| {
+        loop {
+            if take_in(&mut h2, &mut calls, &mut keeper, cx).is_ready() {
+                return Poll::Ready(());
+            }
+            while let Poll::Ready(Some(_)) = calls.tasks.poll_join_next(cx) {}
+            // Looked at once, and then when it has begun: the waker of a task stays the same, and a look is a lock that
+            // all connections share.
+            let look = !draining && (!listening || ground.drain.has_begun());
+            listening = true;
+            if look && drain.as_mut().poll(cx).is_ready() {
+                draining = true;
+                keeper.drain(&mut h2);
+                continue; // what was just said is to be sent
+            }
+            match keeper.keep(&mut h2, !calls.tasks.is_empty(), cx) {
+                Kept::Over => return Poll::Ready(()),
+                Kept::Told => {}
+                Kept::Well => return Poll::Pending,
+            }
+        }
+    })
+    .await;
+}
+
+fn builder(ground: &Ground) -> server::Builder {
+    let mut builder = server::Builder::new();
+    builder
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(u32::try_from(ground.limits.max_head).unwrap_or(u32::MAX))
+        .initial_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_send_buffer_size(SEND_BYTES)
+        .max_pending_accept_reset_streams(RESETS_MAX)
+        .max_local_error_reset_streams(Some(FAULTS_MAX))
+        .max_concurrent_reset_streams(GIVEN_UP_MAX)
+        .reset_stream_duration(GIVEN_UP_FOR);
+    builder
+}
+
+/// Begins every call that has come in; ready when the connection has ended.
+fn take_in(h2: &mut H2, calls: &mut Calls<'_>, keeper: &mut Keeper, cx: &mut Context<'_>) -> Poll<()> {
+    loop {
+        match h2.poll_accept(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Some(Ok((request, respond)))) => {
+                keeper.called();
+                calls.begin(request, respond, cx);
+            }
+            Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()), // only the caller could mind
+        }
+    }
+}
+
+/// The calls of a connection.
+struct Calls<'a> {
+    desk: &'a Arc<Desk>,
+    transit: &'a Transit,
+    leave: CancellationToken,
+    /// Calls that take time. Dropped with the connection, they end.
+    tasks: JoinSet<()>,
+}
+
+impl Calls<'_> {
+    fn begin(&mut self, request: Request<RecvStream>, mut respond: SendResponse<Bytes>, cx: &mut Context<'_>) {
+        let desk = self.desk;
+        let (head, body) = request.into_parts();
+        let call = match Call::open(desk, &head) {
+            Ok(call) => call,
+            Err(Refused::Http(status)) => return outgoing::refuse(respond, status),
+            Err(Refused::Grpc(method, status)) => {
+                desk.count(method, status.code());
+                return outgoing::fail(respond, *status);
+            }
+        };
+        if self.tasks.len() >= TASKS_MAX {
+            desk.count(Some(call.method), Code::Unavailable);
+            return respond.send_reset(Reason::REFUSED_STREAM);
+        }
+        match call.method {
+            Method::Check | Method::ShouldRateLimit => {
+                let message = Message::new(body, desk.longest(call.method), self.transit);
+                if let Some(rest) = hot::begin(desk, call, message, respond, cx) {
+                    self.tasks.spawn(rest.finish());
+                }
+            }
+            _ => {
+                let (desk, transit, leave) = (desk.clone(), self.transit.clone(), self.leave.clone());
+                let request = Request::from_parts(head, body);
+                self.tasks.spawn(Carry { desk, call, request, respond, transit, leave }.run());
+            }
+        }
+    }
+}

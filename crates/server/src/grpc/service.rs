@@ -1,0 +1,120 @@
+//! Tollgate's own service, as tonic calls it.
+
+use std::sync::Arc;
+
+use tollgate_proto::v1::tollgate_server::Tollgate;
+use tollgate_proto::v1::{
+    AcquireSlotRequest, AcquireSlotResponse, BatchCheckRequest, BatchCheckResponse, CheckRequest, CheckResponse,
+    ExplainRequest, ExplainResponse, ReleaseSlotRequest, ReleaseSlotResponse, RenewSlotRequest, RenewSlotResponse,
+    ReserveRequest, ReserveResponse, SettleRequest, SettleResponse, StreamChecksRequest,
+};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::convert::{self, asked_in, response, ttl_ms};
+use super::stream::Answers;
+use crate::api::explain::Unexplained;
+use crate::api::hold::{self, Receipt};
+use crate::api::read::{Asked, BATCH_MAX, COST_MAX, Fault};
+use crate::api::refuse::BUSY_EXPLAINING;
+use crate::api::seal::Kind;
+use crate::api::{Shared, check, explain};
+
+/// Answers for Tollgate.
+#[derive(Clone)]
+pub(super) struct Service(pub(super) Arc<Shared>);
+
+#[tonic::async_trait]
+impl Tollgate for Service {
+    type StreamChecksStream = Answers;
+
+    async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
+        let Service(shared) = self;
+        let request = request.into_inner();
+        let asked = asked_in(Some(&request))?;
+        let decision = check::decide(shared, &asked).await;
+        response(&decision, &shared.answer).map(Response::new)
+    }
+
+    async fn batch_check(&self, request: Request<BatchCheckRequest>) -> Result<Response<BatchCheckResponse>, Status> {
+        let Service(shared) = self;
+        let requests = request.into_inner().requests;
+        if requests.len() > BATCH_MAX {
+            return Err(Status::invalid_argument(format!("too_many: requests holds more than {BATCH_MAX} requests")));
+        }
+        let asked = requests.iter().enumerate().map(|(place, request)| {
+            let named = |fault: Fault| Fault { field: format!("requests[{place}].{}", fault.field), ..fault };
+            convert::asked(request).map_err(|fault| convert::unreadable(&named(fault)))
+        });
+        let asked = asked.collect::<Result<Vec<Asked<'_>>, Status>>()?;
+        let mut results = Vec::with_capacity(asked.len());
+        check::decide_each(shared, &asked, |decision| results.push(convert::checked(decision, &shared.answer))).await;
+        Ok(Response::new(BatchCheckResponse { results }))
+    }
+
+    async fn stream_checks(
+        &self,
+        request: Request<Streaming<StreamChecksRequest>>,
+    ) -> Result<Response<Answers>, Status> {
+        Ok(Response::new(Answers::new(self.0.clone(), request.into_inner())))
+    }
+
+    async fn reserve(&self, request: Request<ReserveRequest>) -> Result<Response<ReserveResponse>, Status> {
+        let (decision, receipt) = self.hold(request.get_ref().request.as_ref(), Kind::Reservation).await?;
+        let reservation = receipt.map(|receipt| receipt.text).unwrap_or_default();
+        Ok(Response::new(ReserveResponse { decision: Some(decision), reservation }))
+    }
+
+    async fn settle(&self, request: Request<SettleRequest>) -> Result<Response<SettleResponse>, Status> {
+        let SettleRequest { reservation, cost } = request.into_inner();
+        if cost > COST_MAX {
+            return Err(convert::unreadable(&Fault::bad_cost()));
+        }
+        let settled = hold::settle(&self.0, &reservation, cost).await.map_err(convert::refused)?;
+        let (refunded, extended) = (settled.refunded as u64, settled.extended as u64);
+        Ok(Response::new(SettleResponse { settled: !settled.repeated, refunded, extended }))
+    }
+
+    async fn acquire_slot(
+        &self,
+        request: Request<AcquireSlotRequest>,
+    ) -> Result<Response<AcquireSlotResponse>, Status> {
+        let (decision, receipt) = self.hold(request.get_ref().request.as_ref(), Kind::Slot).await?;
+        let (slot, ttl) = receipt.map(|Receipt { text, ttl }| (text, ttl)).unwrap_or_default();
+        Ok(Response::new(AcquireSlotResponse { decision: Some(decision), slot, ttl_ms: ttl_ms(ttl) }))
+    }
+
+    async fn renew_slot(&self, request: Request<RenewSlotRequest>) -> Result<Response<RenewSlotResponse>, Status> {
+        let renewed = hold::renew(&self.0, &request.get_ref().slot).await;
+        let (renewed, ttl) = renewed.map_err(convert::refused)?;
+        Ok(Response::new(RenewSlotResponse { renewed, ttl_ms: ttl_ms(ttl) }))
+    }
+
+    async fn release_slot(
+        &self,
+        request: Request<ReleaseSlotRequest>,
+    ) -> Result<Response<ReleaseSlotResponse>, Status> {
+        let released = hold::release(&self.0, &request.get_ref().slot).await.map_err(convert::refused)?;
+        Ok(Response::new(ReleaseSlotResponse { released }))
+    }
+
+    async fn explain(&self, request: Request<ExplainRequest>) -> Result<Response<ExplainResponse>, Status> {
+        let asked = asked_in(request.get_ref().request.as_ref())?;
+        match explain::explained(&self.0, &asked).await {
+            Ok(json) => Ok(Response::new(ExplainResponse { json })),
+            Err(Unexplained::Busy) => Err(convert::refused(BUSY_EXPLAINING)),
+            Err(Unexplained::Unreadable(error)) => Err(convert::of_rules(&error)),
+        }
+    }
+}
+
+impl Service {
+    async fn hold(
+        &self,
+        request: Option<&CheckRequest>,
+        kind: Kind,
+    ) -> Result<(CheckResponse, Option<Receipt>), Status> {
+        let asked = asked_in(request)?;
+        let (decision, receipt) = hold::hold(&self.0, &asked, kind).await;
+        Ok((response(&decision, &self.0.answer)?, receipt))
+    }
+}

@@ -1,0 +1,105 @@
+//! Many checks on one stream: decided as they come, answered in their order.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use tollgate_proto::v1::{CheckRequest, Checked, StreamChecksRequest, StreamChecksResponse};
+use tonic::{Status, Streaming};
+
+use super::convert;
+use super::decide::{Decided, decide};
+use crate::api::Shared;
+
+/// Checks of one stream that may wait for the store at the same time; meanwhile no more are read.
+const UNDER_WAY_MAX: usize = 64;
+
+/// The answers of one stream.
+pub(super) struct Answers {
+    shared: Arc<Shared>,
+    questions: Streaming<StreamChecksRequest>,
+    under_way: VecDeque<(u64, Answer)>,
+    /// How the questions ended.
+    end: Option<Result<(), Status>>,
+}
+
+enum Answer {
+    Ready(Checked),
+    Awaited(Pin<Box<dyn Future<Output = Checked> + Send>>),
+}
+
+impl Answers {
+    pub(super) fn new(shared: Arc<Shared>, questions: Streaming<StreamChecksRequest>) -> Answers {
+        Answers { shared, questions, under_way: VecDeque::new(), end: None }
+    }
+
+    /// Takes in what was asked, as far as there is room.
+    fn take_in(&mut self, cx: &mut Context<'_>) {
+        while self.end.is_none() && self.under_way.len() < UNDER_WAY_MAX {
+            match Pin::new(&mut self.questions).poll_next(cx) {
+                Poll::Pending => return,
+                Poll::Ready(Some(Ok(StreamChecksRequest { id, request }))) => {
+                    let answer = begin(&self.shared, request.unwrap_or_default());
+                    self.under_way.push_back((id, answer));
+                    if matches!(self.under_way.front(), Some((_, Answer::Ready(_)))) {
+                        return; // answered before the next is read: nothing piles up
+                    }
+                }
+                Poll::Ready(Some(Err(status))) => self.end = Some(Err(status)),
+                Poll::Ready(None) => self.end = Some(Ok(())),
+            }
+        }
+    }
+}
+
+impl Stream for Answers {
+    type Item = Result<StreamChecksResponse, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.take_in(cx);
+        for (_, answer) in &mut self.under_way {
+            if let Answer::Awaited(awaited) = answer
+                && let Poll::Ready(checked) = awaited.as_mut().poll(cx)
+            {
+                *answer = Answer::Ready(checked);
+            }
+        }
+        match self.under_way.pop_front() {
+            Some((id, Answer::Ready(checked))) => {
+                Poll::Ready(Some(Ok(StreamChecksResponse { id, checked: Some(checked) })))
+            }
+            Some(waiting) => {
+                self.under_way.push_front(waiting);
+                Poll::Pending
+            }
+            None => match self.end.take() {
+                None => Poll::Pending,
+                Some(Ok(())) => {
+                    self.end = Some(Ok(()));
+                    Poll::Ready(None)
+                }
+                Some(Err(status)) => {
+                    self.end = Some(Ok(()));
+                    Poll::Ready(Some(Err(status)))
+                }
+            },
+        }
+    }
+}
+
+/// Decides a question, at once where nobody has to be waited for.
+fn begin(shared: &Arc<Shared>, request: CheckRequest) -> Answer {
+    match decide(shared, request, |decision| convert::checked(decision, &shared.answer)) {
+        Ok(Decided::Now(checked)) => Answer::Ready(checked),
+        Ok(Decided::Later(later)) => {
+            let shared = shared.clone();
+            Answer::Awaited(Box::pin(async move {
+                let _room = shared.in_batches.acquire().await; // one for all that wait: each takes some kilobytes
+                later.decide(&shared, |decision| convert::checked(decision, &shared.answer)).await
+            }))
+        }
+        Err(fault) => Answer::Ready(convert::faulty(fault)),
+    }
+}
