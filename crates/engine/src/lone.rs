@@ -3,8 +3,11 @@
 //! It is decided as a rule that fails locally is: by the store within the deadline, by this node's share while the store
 //! is away, and by nobody while limits are switched off.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
 use tollgate_core::{Charge, Enforcement, Outcome, Time};
-use tollgate_store::{Outcomes, Store, StoreError};
+use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind};
 
 use crate::{Engine, Mode, Switch};
 
@@ -43,8 +46,12 @@ impl<S: Store> Engine<S> {
 
     /// Forgets the bucket of a charge, as if nobody had used it.
     pub async fn forget_one(&self, charge: &Charge) -> Result<(), StoreError> {
-        self.fallback.forget_now(std::slice::from_ref(charge));
-        self.store.forget(std::slice::from_ref(charge)).await
+        let bucket = std::slice::from_ref(charge);
+        self.fallback.forget_now(bucket);
+        timeout(Duration::from(self.config.deadline), self.store.forget(bucket)).await.unwrap_or_else(|_| {
+            let detail = "no answer by the deadline".to_owned();
+            Err(StoreError { kind: StoreErrorKind::Indeterminate, detail })
+        })
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tollgate_control::record::Role;
+use tollgate_core::Clock;
 use tollgate_store::MonotonicClock;
 use tracing::{error, info, warn};
 
@@ -61,8 +62,13 @@ impl Server {
 
     /// The same at once, with the buckets in memory and rules from the file, whatever store and database are configured.
     pub fn bind(config: Config, log: Option<Lines>) -> Result<Server> {
+        Server::bind_on(Arc::new(MonotonicClock::new()), config, log)
+    }
+
+    /// The same on a clock of one's own.
+    pub fn bind_on(clock: Arc<dyn Clock>, config: Config, log: Option<Lines>) -> Result<Server> {
         config.check_exposure()?;
-        let opened = Opened::in_memory(&config, Arc::new(MonotonicClock::new()))?;
+        let opened = Opened::in_memory(&config, clock)?;
         let (server, parts) = Server::over(opened, config, log)?;
         parts.assembly.settle();
         Ok(server)

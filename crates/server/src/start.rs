@@ -21,6 +21,7 @@ use crate::feed::{Apply, Assembly, FeedError, Following, Mark, Pace, Reloader, S
 use crate::keys::{self, Keys};
 use crate::net::tls::{Tls, TlsFiles};
 use crate::net::{Drain, Listener};
+use crate::resp::Access;
 use crate::telemetry::{self, DecisionLog, DecisionLogConfig, Lines, Metrics, Scrape, ScrapeConfig, Sink, Telemetry};
 use crate::violations::Violations;
 
@@ -53,6 +54,7 @@ pub(crate) fn shared(
         true => Sealer::for_all(keys.receipts(), keys::random()?),
         false => Sealer::new(keys.receipts(), keys::random()?),
     };
+    let resp = Access::read(config.resp.password_file.as_deref(), keys.resp(), backend.is_shared())?;
     let engine = Engine::with_clock(backend, RuleSet::empty(), clock.clone()).awaiting_rules();
     let engine = engine.with_config(engine_config(config));
     let violations = config.control.place().map(|_| Arc::new(Violations::new(metrics.clone())));
@@ -100,6 +102,7 @@ pub(crate) fn shared(
         in_batches: Semaphore::new(IN_BATCHES_MAX),
         probe: Probe::default(),
         envoy: Domains::new(&config.envoy),
+        resp,
     };
     let admin_secret = keys.admin();
     Ok(Started { shared, reloader, assembly, secret: keys.compile_options().secret, admin_secret, violations })

@@ -14,8 +14,9 @@ pub mod seal;
 pub mod tokens;
 
 pub use check::IN_BATCHES_MAX;
-pub(crate) use check::lap;
+pub(crate) use check::{Width, lap};
 pub use hold::Settlements;
+pub(crate) use join::join;
 pub use route::{Route, Surface};
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use crate::envoy_rls::Domains;
 use crate::http::{Answer, Fault, Head};
 use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
+use crate::resp::Access;
 use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
 
 use self::refuse::refuse;
@@ -67,6 +69,8 @@ pub struct Shared {
     pub probe: Probe,
     /// How domains of envoyproxy/ratelimit's files answer.
     pub envoy: Domains,
+    /// Who may ask over RESP, and under which names their keys are kept.
+    pub resp: Access,
 }
 
 /// The API as one listener offers it.

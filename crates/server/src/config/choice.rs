@@ -39,6 +39,8 @@ macro_rules! choice {
     };
 }
 
+pub(super) use choice;
+
 choice! {
     /// Where a check of forward-auth says what the client asked for. One place: clients could fill in the others.
     AuthSource {

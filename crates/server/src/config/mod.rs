@@ -40,7 +40,7 @@ pub use error::{ConfigError, Mistake};
 pub use file::FILE_BYTES_MAX;
 pub use grpc::GrpcSettings;
 pub use reference::reference;
-pub use resp::RespSettings;
+pub use resp::{RespRounding, RespSettings};
 pub use setting::{Kind, Section, Setting};
 pub use settings::{SETTINGS, Settings};
 pub use sources::{Origin, Sources};

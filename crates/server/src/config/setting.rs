@@ -93,6 +93,8 @@ pub enum Kind {
     Name(At<Option<String>>),
     /// A duration within bounds.
     Duration(At<Duration>, RangeInclusive<Duration>),
+    /// A duration within bounds, or `off`.
+    MaybeDuration(At<Option<Duration>>, RangeInclusive<Duration>),
     /// A number within bounds.
     Number(At<usize>, RangeInclusive<usize>),
     /// A number within bounds, or nothing.
@@ -184,7 +186,7 @@ impl Setting {
             Kind::Addresses(_) | Kind::Address(_) | Kind::Networks(_) => "bad-address",
             Kind::Path(_) | Kind::Sink(_) => "bad-path",
             Kind::Name(_) | Kind::Names(_) | Kind::Header(_) | Kind::FromHeaders(_) => "bad-name",
-            Kind::Duration(..) | Kind::Jitter(_) => "bad-duration",
+            Kind::Duration(..) | Kind::MaybeDuration(..) | Kind::Jitter(_) => "bad-duration",
             Kind::Number(..) | Kind::MaybeNumber(..) => "bad-number",
             Kind::Size(..) | Kind::LargeSize(..) => "bad-size",
             Kind::Switch(_) => "wrong-type",
@@ -209,6 +211,9 @@ impl Setting {
             Kind::Sink(at) => *at(config) = parse::unless_off(text, parse::sink)?,
             Kind::Name(at) => *at(config) = Some(parse::name(text)?),
             Kind::Duration(at, range) => *at(config) = parse::duration(text, range)?,
+            Kind::MaybeDuration(at, range) => {
+                *at(config) = parse::unless_off(text, |text| parse::duration(text, range))?;
+            }
             Kind::Number(at, range) => *at(config) = parse::number(text, range)?,
             Kind::MaybeNumber(at, range) => *at(config) = Some(parse::number(text, range)?),
             Kind::Size(at, range) => *at(config) = usize::try_from(parse::size(text, range)?).unwrap_or(usize::MAX),
@@ -247,6 +252,7 @@ impl Setting {
             Kind::Sink(at) => off_or(at(config).clone()),
             Kind::Name(at) => at(config).iter().cloned().collect(),
             Kind::Duration(at, _) => vec![duration::display(parse::nanoseconds(*at(config)))],
+            Kind::MaybeDuration(at, _) => off_or(at(config).map(|span| duration::display(parse::nanoseconds(span)))),
             Kind::Number(at, _) => vec![at(config).to_string()],
             Kind::MaybeNumber(at, _) => at(config).iter().map(usize::to_string).collect(),
             Kind::Size(at, _) => vec![bytes::display(*at(config) as u64)],
@@ -274,7 +280,7 @@ impl Setting {
     pub fn bounds(&self) -> Option<String> {
         let between = |low: String, high: String| Some(format!("{low} to {high}"));
         match &self.kind {
-            Kind::Duration(_, range) => {
+            Kind::Duration(_, range) | Kind::MaybeDuration(_, range) => {
                 let show = |bound: &Duration| duration::display(parse::nanoseconds(*bound));
                 between(show(range.start()), show(range.end()))
             }

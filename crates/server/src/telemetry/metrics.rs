@@ -13,6 +13,7 @@ use tonic::Code;
 use super::counter::Counter;
 use super::domains::Domains;
 use super::latency::Latency;
+use super::resp::RespCounts;
 use super::series::{Book, Kind, OTHER, Slot, Table};
 use crate::grpc::Method;
 
@@ -32,6 +33,7 @@ pub struct Metrics {
     opened: Counter,
     closed: Counter,
     pub(super) refused: [Counter; Refusal::ALL.len()],
+    pub(super) resp: RespCounts,
     paths: &'static [&'static str],
     http: Vec<OnceLock<Counter>>,
     grpc: Vec<OnceLock<Counter>>,
@@ -141,6 +143,7 @@ impl Metrics {
             opened: Counter::default(),
             closed: Counter::default(),
             refused: Refusal::ALL.map(|_| Counter::default()),
+            resp: RespCounts::default(),
             paths,
             http: (0..(paths.len() + 1) * (STATUSES.len() + 1)).map(|_| OnceLock::new()).collect(),
             grpc: (0..(Method::ALL.len() + 1) * CODES.len()).map(|_| OnceLock::new()).collect(),
@@ -175,6 +178,12 @@ impl Metrics {
         if let Some(counter) = self.refused.get(reason as usize) {
             counter.add_one();
         }
+    }
+
+    /// What is counted of RESP.
+    #[inline]
+    pub fn resp(&self) -> &RespCounts {
+        &self.resp
     }
 
     /// An HTTP request was answered.

@@ -191,7 +191,8 @@ impl ScrapeConfig {
             http.iter().map(|(path, status, count)| ([("path", *path), ("status", status.as_str())], *count));
         page.counters("tollgate_http_requests", "HTTP requests answered", answered)?;
         let answered = metrics.grpc().map(|(method, code, count)| ([("method", method), ("code", code)], count));
-        page.counters("tollgate_grpc_requests", "Calls by gRPC answered", answered)
+        page.counters("tollgate_grpc_requests", "Calls by gRPC answered", answered)?;
+        metrics.resp.write(page)
     }
 
     fn own(&self, page: &mut Page<'_>) -> fmt::Result {

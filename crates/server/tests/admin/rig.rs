@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, Instant, Mode, Place, TokenDraft};
-use tollgate_core::{Clock, ManualClock, Time};
+use tollgate_core::{Clock, ManualClock, Secret, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_server::admin::{Access, Admin, AdminConfig, FileRule, Node, Status, Switchboard, TokenBook, route_names};
@@ -27,6 +27,7 @@ use tollgate_server::envoy_rls::Domains;
 use tollgate_server::http::Http;
 use tollgate_server::net::Ground;
 use tollgate_server::net::{Address, Drain, Guests, Listener, NetLimits, Transit, accept};
+use tollgate_server::resp;
 use tollgate_server::telemetry::{Metrics, Scrape, ScrapeConfig};
 use tollgate_store::MonotonicClock;
 
@@ -308,5 +309,6 @@ fn shared(clock: Arc<dyn Clock>) -> Shared {
         in_batches: Semaphore::new(16),
         probe: Probe::default(),
         envoy: Domains::default(),
+        resp: resp::Access::read(None, Secret::new(*b"tollgate testing"), false).expect("no file is read"),
     }
 }
