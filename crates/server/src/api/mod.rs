@@ -14,8 +14,7 @@ pub mod seal;
 pub mod tokens;
 
 pub use check::IN_BATCHES_MAX;
-pub(crate) use check::Width;
-pub(crate) use check::lap;
+pub(crate) use check::{Width, lap};
 pub use hold::Settlements;
 pub(crate) use join::join;
 pub use route::{Route, Surface};

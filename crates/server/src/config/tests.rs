@@ -47,8 +47,6 @@ fn partner(setting: &Setting) -> Option<&'static str> {
         "admin_tls_key" => Some("admin_tls_cert: other"),
         "admin_client_ca" => Some("admin_tls_cert: a\nadmin_tls_key: b"),
         "admin_client_names" => Some("admin_client_ca: c\nadmin_tls_cert: a\nadmin_tls_key: b"),
-        "tls_client_ca" => Some("tls_cert: a\ntls_key: b"),
-        "tls_client_names" => Some("tls_client_ca: c\ntls_cert: a\ntls_key: b"),
         "metrics_tls_cert" => Some("metrics_tls_key: other"),
         "metrics_tls_key" => Some("metrics_tls_cert: other"),
         "store_ca" | "store_insecure_tls" | "store_password_file" => Some("store: rediss://a:1"),
