@@ -185,6 +185,20 @@ impl Decision {
         self.rulings.get(usize::from(self.deciding?))
     }
 
+    /// What was said about one of the requests decided together, by the rule that matters most to it.
+    pub fn deciding_for(&self, request: u16) -> Option<&Ruling> {
+        let own = || self.rulings.iter().filter(move |ruling| ruling.request == request);
+        let refused = own().filter(|ruling| ruling.enforced && ruling.refused());
+        let longest = refused.rev().max_by_key(|ruling| ruling.outcome.map_or(Wait::Never, |outcome| outcome.wait));
+        // A shadow rule speaks where nobody else does: somebody wants to see it.
+        let least = |enforced: bool| {
+            let some = own().filter(move |ruling| ruling.enforced == enforced);
+            some.filter(|ruling| ruling.outcome.is_some())
+                .min_by_key(|ruling| ruling.outcome.map(|seen| seen.remaining))
+        };
+        longest.or_else(|| least(true)).or_else(|| least(false)).or_else(|| own().next())
+    }
+
     /// The rule that decided, and its bucket's answer.
     pub fn deciding_rule(&self) -> Option<(&Rule, Option<&Outcome>)> {
         let ruling = self.deciding()?;

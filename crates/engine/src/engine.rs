@@ -292,7 +292,7 @@ impl<S: Store> Engine<S> {
         charges.lot = lot::spread();
         charges.identities = self.store.is_shared();
         charges.shadowed = switch == Switch::Shadow;
-        Ok(requests.iter().try_for_each(|request| pinned.rules.charges(request, wall, charges))?)
+        Ok(pinned.rules.charges_of_all(requests, wall, charges)?)
     }
 
     /// What the store says at once, if it can.

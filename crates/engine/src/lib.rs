@@ -38,6 +38,7 @@ mod lone;
 mod lot;
 mod observer;
 mod parcel;
+mod refund;
 mod reservation;
 mod switch;
 mod wait;

@@ -16,6 +16,7 @@ use crate::api::tokens::Tokens;
 use crate::api::{IN_BATCHES_MAX, Settlements, Shared, Surface};
 use crate::backend::{self, Opened, Probe};
 use crate::config::{Config, ControlSettings, StorePlace, StoreSettings};
+use crate::envoy_rls::Domains;
 use crate::feed::{Apply, Assembly, FeedError, Following, Mark, Pace, Reloader, Source, Written};
 use crate::keys::{self, Keys};
 use crate::net::tls::{Tls, TlsFiles};
@@ -101,6 +102,7 @@ pub(crate) fn shared(
         in_batches: Semaphore::new(IN_BATCHES_MAX),
         probe: Probe::default(),
         resp,
+        envoy: Domains::new(&config.envoy),
     };
     let admin_secret = keys.admin();
     Ok(Started { shared, reloader, assembly, secret: keys.compile_options().secret, admin_secret, violations })

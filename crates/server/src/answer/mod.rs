@@ -23,6 +23,7 @@ mod problem;
 mod retry;
 mod write;
 
+use tollgate_core::Wait;
 use tollgate_engine::{Decision, Verdict};
 
 pub use self::policy::Policy;
@@ -32,7 +33,7 @@ pub use self::style::Styles;
 
 use self::case::Case;
 use self::retry::Retry;
-use crate::Reply;
+use crate::{Fields, Reply};
 
 /// How answers look, for all callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,14 +135,26 @@ pub fn answer(decision: &Decision, asking: &Asking, config: &AnswerConfig, reply
         _ => (429, asking.media),
     };
     begin(reply, status, media);
-    if let Retry::After { secs, .. } = case.retry {
-        reply.fields.push_with("Retry-After", |out| json::number(out, secs));
-    }
-    write::write(config.headers, decision.now, case.policy.as_ref(), case.policies(), &mut reply.fields);
+    write_fields(&case, config, &mut reply.fields);
     match refused {
         false => body::write(&case, &mut reply.body),
         true => problem::write_refusal(&case, status, &mut reply.body),
     }
+}
+
+/// Appends the header fields alone: what a decision tells a caller whose answer somebody else makes.
+pub fn fields(decision: &Decision, asking: &Asking, config: &AnswerConfig, out: &mut Fields) {
+    if !matches!(decision.verdict, Verdict::Invalid(_)) {
+        write_fields(&Case::of(decision, asking, config), config, out);
+    }
+}
+
+#[inline]
+fn write_fields(case: &Case<'_>, config: &AnswerConfig, out: &mut Fields) {
+    if let Retry::After { secs, .. } = case.retry {
+        out.push_with("Retry-After", |out| json::number(out, secs));
+    }
+    write::write(config.headers, case.decision.now, case.policy.as_ref(), case.policies(), out);
 }
 
 /// Appends the answer object alone, as a batch has many of.
@@ -150,6 +163,11 @@ pub fn body(decision: &Decision, asking: &Asking, config: &AnswerConfig, out: &m
         Verdict::Invalid(error) => problem::write(&Problem::from(&**error), out),
         _ => body::write(&Case::of(decision, asking, config), out),
     }
+}
+
+/// How long a caller is asked to wait that can do so to the millisecond: jitter included, `lot` chooses where in it.
+pub fn retry_after(decision: &Decision, config: &AnswerConfig, lot: u64) -> Wait {
+    retry::exact(decision.retry_after(), config.retry_jitter, lot)
 }
 
 /// Fills `reply` with an error: status, fields and body anew, whatever was in them.

@@ -35,6 +35,12 @@ impl Jitter {
         }
     }
 
+    /// The wait with a part of what may be added, for callers that can wait to the millisecond; `lot` chooses.
+    fn added(self, wait: Span, lot: u64) -> Span {
+        let more = (u128::from(lot) * (u128::from(self.most(wait).nanos()) + 1)) >> 64;
+        wait.plus(Span::from_nanos(u64::try_from(more).unwrap_or(u64::MAX)))
+    }
+
     /// Whole seconds that are enough for `wait`: every one from the wait to the wait with all that may be added is
     /// equally likely, and `lot` chooses.
     fn spread(self, wait: Span, lot: u64) -> u64 {
@@ -94,6 +100,14 @@ impl Retry {
     }
 }
 
+/// What a caller is told that can wait to the millisecond, jitter included.
+pub(super) fn exact(wait: Wait, jitter: Jitter, lot: u64) -> Wait {
+    match wait {
+        Wait::For(wait) => Wait::For(jitter.added(wait, lot)),
+        wait => wait,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +131,18 @@ mod tests {
         assert_eq!(spread(Span::from_millis(1999), "100%"), [2; 5], "below two seconds nothing is added");
         assert_eq!(spread(Span::from_nanos(1), "5s"), [1; 5]);
         assert_eq!(spread(Span::from_secs(60), "off"), [60; 5]);
+    }
+
+    #[test]
+    fn to_the_millisecond_it_spreads_as_far() {
+        let told = |wait, jitter: &str, lot| match exact(Wait::For(wait), jitter.parse().unwrap(), lot) {
+            Wait::For(wait) => wait.nanos() / 1_000_000,
+            other => panic!("{other:?}"),
+        };
+        let minute = Span::from_secs(60);
+        assert_eq!(LOTS.map(|lot| told(minute, "10%", lot)), [60_000, 61_500, 63_000, 64_500, 66_000]);
+        assert_eq!(LOTS.map(|lot| told(Span::from_millis(1999), "100%", lot)), [1999; 5]);
+        assert_eq!(told(Span::MAX, "100%", u64::MAX), Span::MAX.nanos() / 1_000_000);
     }
 
     #[test]

@@ -56,24 +56,28 @@ pub(super) async fn batch(shared: &Shared, plan: Plan, body: &[u8], reply: &mut 
         Err(fault) => return refuse_body(&fault, reply),
     };
     say(200, "{\"results\":[", reply);
-    let decided = match shared.engine.store().is_shared() {
-        true => 0,
-        false => batch_now(shared, plan, &requests, reply),
-    };
-    if let Some(rest) = requests.get(decided..).filter(|rest| !rest.is_empty()) {
-        let decisions = together(shared, rest).await;
-        decisions.iter().for_each(|decision| append(shared, plan, decision, reply));
-    }
+    decide_each(shared, &requests, |decision| append(shared, plan, decision, reply)).await;
     reply.body.extend_from_slice(b"]}");
 }
 
+/// Decides each by itself, and tells the decisions in the order of the requests.
+pub(crate) async fn decide_each(shared: &Shared, requests: &[Asked<'_>], mut tell: impl FnMut(&Decision)) {
+    let decided = match shared.engine.store().is_shared() {
+        true => 0,
+        false => each_now(shared, requests, &mut tell),
+    };
+    if let Some(rest) = requests.get(decided..).filter(|rest| !rest.is_empty()) {
+        together(shared, rest).await.iter().for_each(tell);
+    }
+}
+
 /// Decides them one after the other, until one would have to be waited for; answers how many that were.
-fn batch_now(shared: &Shared, plan: Plan, requests: &[Asked<'_>], reply: &mut Reply) -> usize {
+fn each_now(shared: &Shared, requests: &[Asked<'_>], tell: &mut impl FnMut(&Decision)) -> usize {
     let mut start = shared.clock.now();
     for (place, asked) in requests.iter().enumerate() {
         let custom = asked.custom();
         match shared.engine.try_decide(&[asked.request(&custom)]) {
-            Ok(decision) => append(shared, plan, &decision, reply),
+            Ok(decision) => tell(&decision),
             Err(_) => return place,
         }
         start = lap(shared, start);
@@ -95,7 +99,8 @@ async fn together(shared: &Shared, requests: &[Asked<'_>]) -> Vec<Decision> {
     Box::pin(join(requests.iter().map(|asked| decide(shared, asked)), width.checks)).await
 }
 
-async fn decide(shared: &Shared, asked: &Asked<'_>) -> Decision {
+/// Decides one, however long the store takes.
+pub(crate) async fn decide(shared: &Shared, asked: &Asked<'_>) -> Decision {
     let custom = asked.custom();
     let start = shared.clock.now();
     let decision = shared.engine.decide(&asked.request(&custom)).await;
@@ -128,7 +133,7 @@ impl Width<'_> {
 }
 
 /// Notes how long a decision took; answers when it was made.
-pub(super) fn lap(shared: &Shared, start: Time) -> Time {
+pub(crate) fn lap(shared: &Shared, start: Time) -> Time {
     let now = shared.clock.now();
     shared.metrics.observe_latency(now.since(start));
     now

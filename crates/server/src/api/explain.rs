@@ -1,9 +1,11 @@
 //! `/v1/explain`: what every rule makes of a request. Nothing is charged.
 
+use tollgate_rules::ruleset::RequestError;
 use tollgate_store::Store;
 
+use super::Shared;
+use super::read::{self, Asked};
 use super::refuse::{self, refuse, refuse_body, say};
-use super::{Shared, read};
 use crate::Reply;
 use crate::answer::{Problem, problem};
 use crate::explain::Case;
@@ -13,28 +15,44 @@ const STRANGERS_MAX: usize = 100;
 /// How often an explanation is begun anew because the rules changed under it.
 const TRIES: usize = 3;
 
+/// Why there is no explanation.
+pub(crate) enum Unexplained {
+    /// The request cannot be read.
+    Unreadable(RequestError),
+    /// Another one is being made.
+    Busy,
+}
+
 /// Explains a request.
 pub(super) async fn explain(shared: &Shared, body: &[u8], reply: &mut Reply) {
     let asked = match read::asked(body) {
         Ok(asked) => asked,
         Err(fault) => return refuse_body(&fault, reply),
     };
+    match explained(shared, &asked).await {
+        Ok(json) => say(200, &json, reply),
+        Err(Unexplained::Busy) => refuse(&refuse::BUSY_EXPLAINING, reply),
+        Err(Unexplained::Unreadable(error)) => problem(&Problem::from(&error), reply),
+    }
+}
+
+/// The explanation of a request, as JSON.
+pub(crate) async fn explained(shared: &Shared, asked: &Asked<'_>) -> Result<String, Unexplained> {
     let custom = asked.custom();
     let request = asked.request(&custom).peek();
     // One at a time: with many rules an explanation is work for a thousand checks.
-    let Ok(_turn) = shared.explains.try_acquire() else { return refuse(&refuse::BUSY_EXPLAINING, reply) };
+    let Ok(_turn) = shared.explains.try_acquire() else { return Err(Unexplained::Busy) };
+    let mut json = String::new();
     for _ in 0..TRIES {
         let pinned = shared.engine.rules();
-        let explanations = match pinned.rules.explain(&request, shared.clock.now()) {
-            Ok(explanations) => explanations,
-            Err(error) => return problem(&Problem::from(&error), reply),
-        };
+        let explanations = pinned.rules.explain(&request, shared.clock.now()).map_err(Unexplained::Unreadable)?;
         let before = shared.engine.look(&request.cost(0)).await;
         let decision = shared.engine.look(&request).await;
         let case = Case { before, decision, shared: shared.engine.store().is_shared() };
-        say(200, &case.json(&explanations, STRANGERS_MAX).to_string(), reply);
+        json = case.json(&explanations, STRANGERS_MAX).to_string();
         if [&case.before, &case.decision].iter().all(|decision| decision.generation() == pinned.number) {
-            return;
+            break;
         }
     }
+    Ok(json)
 }

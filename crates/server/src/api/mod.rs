@@ -1,11 +1,13 @@
 //! The data API: a head and a body in, a reply out. Knows JSON and decisions, nothing of sockets.
 
-mod check;
-mod explain;
+pub(crate) mod check;
+mod envoy;
+pub(crate) mod explain;
 mod health;
+pub(crate) mod hold;
 mod join;
 pub mod read;
-mod refuse;
+pub(crate) mod refuse;
 mod reserve;
 mod route;
 pub mod seal;
@@ -13,8 +15,8 @@ pub mod tokens;
 
 pub use check::IN_BATCHES_MAX;
 pub(crate) use check::Width;
+pub use hold::Settlements;
 pub(crate) use join::join;
-pub use reserve::Settlements;
 pub use route::{Route, Surface};
 
 use std::sync::Arc;
@@ -26,6 +28,7 @@ use tollgate_engine::Engine;
 use crate::Reply;
 use crate::answer::{AnswerConfig, Asking, Dialect, Media};
 use crate::backend::{Backend, Probe};
+use crate::envoy_rls::Domains;
 use crate::http::{Answer, Fault, Head};
 use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
@@ -33,7 +36,7 @@ use crate::resp::Access;
 use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
 
 use self::refuse::refuse;
-use self::seal::Sealer;
+use self::seal::{Kind, Sealer};
 use self::tokens::Tokens;
 
 /// What every call is answered with.
@@ -66,6 +69,8 @@ pub struct Shared {
     pub probe: Probe,
     /// Who may ask over RESP, and under which names their keys are kept.
     pub resp: Access,
+    /// How domains of envoyproxy/ratelimit's files answer.
+    pub envoy: Domains,
 }
 
 /// The API as one listener offers it.
@@ -169,12 +174,14 @@ impl Answer for Api {
         match plan.route {
             Route::Check(_) => check::check(shared, plan, body, reply).await,
             Route::Batch => check::batch(shared, plan, body, reply).await,
-            Route::Reserve => reserve::reserve(shared, plan, body, reply).await,
+            Route::Reserve => reserve::reserve(shared, plan, Kind::Reservation, body, reply).await,
             Route::Settle => reserve::settle(shared, body, reply).await,
-            Route::Acquire => reserve::acquire(shared, plan, body, reply).await,
+            Route::Acquire => reserve::reserve(shared, plan, Kind::Slot, body, reply).await,
             Route::Renew => reserve::renew(shared, body, reply).await,
             Route::Release => reserve::release(shared, body, reply).await,
             Route::Explain => explain::explain(shared, body, reply).await,
+            Route::EnvoyJson => envoy::json(shared, body, reply).await,
+            Route::EnvoyHealth => envoy::health(shared, reply),
             Route::Live => refuse::say(200, "{\"live\":true}", reply),
             Route::Ready => health::ready(shared, self.surface, reply).await,
             Route::Metrics => {

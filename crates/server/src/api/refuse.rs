@@ -9,11 +9,11 @@ use super::seal::Rejected;
 
 /// A refusal that is known before anything is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
-    status: u16,
-    code: &'static str,
+pub(crate) struct Refused {
+    pub(crate) status: u16,
+    pub(crate) code: &'static str,
     title: &'static str,
-    detail: &'static str,
+    pub(crate) detail: &'static str,
     field: Option<(&'static str, &'static str)>,
     closes: bool,
 }

@@ -10,6 +10,7 @@ use tollgate_engine::{Decision, Generation, Mode, Ruling, Verdict};
 use tollgate_rules::ruleset::RuleSet;
 
 use super::counter::Counter;
+use super::domains::Domains;
 use super::latency::Latency;
 use super::resp::RespCounts;
 use super::series::{Book, Kind, OTHER, Slot, Table};
@@ -34,6 +35,8 @@ pub struct Metrics {
     paths: &'static [&'static str],
     http: Vec<OnceLock<Counter>>,
     pub(super) panics: AtomicU64,
+    /// By rule of an envoyproxy/ratelimit file.
+    pub domains: Domains,
 }
 
 /// Why a connection was not served.
@@ -120,6 +123,7 @@ impl Metrics {
             paths,
             http: (0..(paths.len() + 1) * (STATUSES.len() + 1)).map(|_| OnceLock::new()).collect(),
             panics: AtomicU64::new(0),
+            domains: Domains::default(),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod counter;
 mod decisions;
+mod domains;
 mod escape;
 mod fleet;
 mod latency;
@@ -21,6 +22,7 @@ mod series;
 mod stamp;
 
 pub use decisions::{DecisionLog, DecisionLogConfig, Keys};
+pub use domains::{Domains, Sight};
 pub use fleet::{Distribution, OwnFigures, ShardFigures, ShardState, StoreFigures};
 pub use lines::{Lines, Sink};
 pub use log::{Colours, Format, LogConfig};

@@ -206,10 +206,10 @@ impl ScrapeConfig {
         if let Some(bytes) = process::resident_bytes() {
             page.gauge("process_resident_memory_bytes", "Resident memory", bytes)?;
         }
-        match process::open_fds() {
-            Some(count) => page.gauge("process_open_fds", "Open file descriptors", count),
-            None => Ok(()),
+        if let Some(count) = process::open_fds() {
+            page.gauge("process_open_fds", "Open file descriptors", count)?;
         }
+        self.metrics.domains.encode(page)
     }
 }
 

@@ -23,6 +23,7 @@ use tollgate_server::api::seal::Sealer;
 use tollgate_server::api::{Api, Settlements, Shared, Surface};
 use tollgate_server::backend::{Backend, Probe};
 use tollgate_server::door::Door;
+use tollgate_server::envoy_rls::Domains;
 use tollgate_server::http::Http;
 use tollgate_server::net::Ground;
 use tollgate_server::net::{Address, Drain, Guests, Listener, NetLimits, Transit, accept};
@@ -306,5 +307,6 @@ fn shared(clock: Arc<dyn Clock>) -> Shared {
         explains: Semaphore::new(1),
         in_batches: Semaphore::new(16),
         probe: Probe::default(),
+        envoy: Domains::default(),
     }
 }

@@ -10,7 +10,7 @@ use tollgate_core::{Attribute, Request};
 use tollgate_rules::key::is_attribute;
 use tollgate_rules::nearest;
 
-use super::fault::{Code, fault, within};
+use super::fault::{Code, Fault, fault, within};
 use super::{COST_MAX, CUSTOM_MAX};
 
 /// A request as it was sent.
@@ -25,6 +25,52 @@ pub struct Asked<'a> {
 
 /// Custom attributes as the engine takes them.
 pub type Custom<'a> = SmallVec<[(&'a str, &'a str); 2]>;
+
+impl<'a> Asked<'a> {
+    /// A request from a protocol that calls everything about it an attribute, and has read its text as UTF-8.
+    pub fn named(
+        namespace: &'a str,
+        attributes: impl Iterator<Item = (&'a str, &'a str)>,
+        cost: Option<u64>,
+        peek: bool,
+    ) -> Result<Asked<'a>, Fault> {
+        let mut asked = Asked { cost, peek: Some(peek), ..Asked::default() };
+        if namespace.contains('\0') {
+            return Err(Fault::new(Code::BadText, "namespace", NUL));
+        }
+        if !namespace.is_empty() {
+            asked.namespace = Some(Cow::Borrowed(namespace));
+        }
+        if cost.is_some_and(|cost| cost > COST_MAX) {
+            return Err(Fault::new(Code::BadCost, "cost", COST_WANTED));
+        }
+        for (name, value) in attributes {
+            let within = |code, detail: &str| Fault::new(code, &format!("attributes.{}", shown(name)), detail);
+            if value.contains('\0') {
+                return Err(within(Code::BadText, NUL));
+            }
+            if let Some(place) = Attribute::from_name(name).and_then(|known| asked.known.get_mut(known as usize)) {
+                *place = Some(Cow::Borrowed(value));
+                continue;
+            }
+            if asked.custom.len() == CUSTOM_MAX {
+                let detail = format!("holds more than {CUSTOM_MAX} attributes of your own");
+                return Err(Fault::new(Code::TooMany, "attributes", &detail));
+            }
+            if let Some(problem) = name_problem(name, &asked.custom) {
+                return Err(within(Code::BadName, problem));
+            }
+            asked.custom.push((Cow::Borrowed(name), Cow::Borrowed(value)));
+        }
+        match asked.is_about_nobody() {
+            true => Err(Fault::new(Code::MissingField, "attributes", WHO)),
+            false => Ok(asked),
+        }
+    }
+}
+
+const WHO: &str = "say who asks: client_key, api_key, user_id, ip, …";
+const NUL: &str = "should not hold NUL";
 
 impl Asked<'_> {
     /// Custom attributes, for [`Asked::request`].
@@ -98,7 +144,7 @@ impl<'de: 'a, 'a> Visitor<'de> for AskedSeed<'a> {
             }
         }
         match asked.is_about_nobody() {
-            true => Err(fault(Code::MissingField, "client_key", "say who asks: client_key, api_key, user_id, ip, …")),
+            true => Err(fault(Code::MissingField, "client_key", WHO)),
             false => Ok(asked),
         }
     }
@@ -180,7 +226,7 @@ pub(super) fn in_cost<E: Error>(error: &E) -> E {
     }
 }
 
-const COST_WANTED: &str = "should be a whole number from 0 to 9007199254740991";
+pub(super) const COST_WANTED: &str = "should be a whole number from 0 to 9007199254740991";
 
 pub(super) struct CostSeed;
 
@@ -229,7 +275,7 @@ impl<'de: 'a, 'a> Visitor<'de> for TextSeed<'a> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Cow<'a, str>, E> {
         match text.contains('\0') {
-            true => Err(fault(Code::BadText, "", "should not hold NUL")),
+            true => Err(fault(Code::BadText, "", NUL)),
             false => Ok(Cow::Owned(text.to_owned())),
         }
     }
@@ -259,18 +305,22 @@ impl<'de: 'a, 'a> Visitor<'de> for CustomSeed<'_, 'a> {
             if self.0.len() == CUSTOM_MAX {
                 return Err(fault(Code::TooMany, "", format_args!("holds more than {CUSTOM_MAX} attributes")));
             }
-            let problem = match &*name {
-                "method" | "path" => "comes from `endpoint`: write \"GET /path\" there",
-                name if Attribute::from_name(name).is_some() || name == "namespace" => "has a field of its own",
-                name if !is_attribute(name) => "should be a lower-case letter, then up to 63 of a-z, 0-9, _, ., -",
-                name if self.0.iter().any(|(other, _)| other == name) => "is there twice",
-                _ => {
-                    self.0.push((name, value));
-                    continue;
-                }
-            };
-            return Err(fault(Code::BadName, &shown(&name), problem));
+            if let Some(problem) = name_problem(&name, self.0) {
+                return Err(fault(Code::BadName, &shown(&name), problem));
+            }
+            self.0.push((name, value));
         }
         Ok(())
     }
+}
+
+/// What is wrong with the name of an attribute of the caller's own, beside those it has already.
+fn name_problem(name: &str, others: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<&'static str> {
+    Some(match name {
+        "method" | "path" => "comes from `endpoint`: write \"GET /path\" there",
+        name if Attribute::from_name(name).is_some() || name == "namespace" => "has a field of its own",
+        name if !is_attribute(name) => "should be a lower-case letter, then up to 63 of a-z, 0-9, _, ., -",
+        name if others.iter().any(|(other, _)| other == name) => "is there twice",
+        _ => return None,
+    })
 }

@@ -83,6 +83,15 @@ impl Code {
 }
 
 impl Fault {
+    pub(super) fn new(code: Code, field: &str, detail: &str) -> Fault {
+        Fault { code: code.name(), field: field.to_owned(), detail: detail.to_owned() }
+    }
+
+    /// A receipt that came back with a cost that is none.
+    pub(crate) fn bad_cost() -> Fault {
+        Fault::new(Code::BadCost, "cost", super::asked::COST_WANTED)
+    }
+
     pub(super) fn of(text: &str) -> Fault {
         let mut parts = text.split(MARK);
         if let (Some(code), Some(field), Some(detail)) = (parts.next(), parts.next(), parts.next())
