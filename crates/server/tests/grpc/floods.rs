@@ -13,7 +13,7 @@ use crate::frames::{
     begin, block, frame, stream,
 };
 use crate::raw::{CHECK, Raw, framed, prefixed};
-use crate::rig::{FULL, RULES, Rig, about};
+use crate::rig::{FULL, PATIENCE, RULES, Rig, about};
 
 const ENHANCE_YOUR_CALM: u32 = 11;
 const MEBIBYTE_KIB: u64 = 1 << 10;
@@ -204,7 +204,8 @@ async fn whoever_does_not_read_is_not_read_either_and_cut() {
             assert!(sent < 64 << 20, "the server reads on, though nobody takes its answers");
         }
         rig.answers_others().await;
-        drop(caller);
+        let cut = async { while caller.stream.write_all(&pings).await.is_ok() {} };
+        timeout(PATIENCE, cut).await.expect("the connection is cut when its time to write is over");
     }
     let grown = resident_kib().saturating_sub(before);
     assert!(grown < 32 * MEBIBYTE_KIB, "{grown} KiB");

@@ -52,7 +52,9 @@ async fn whoever_watches_is_told_of_the_drain_before_the_end() {
 #[tokio::test]
 async fn a_store_that_was_never_there_is_no_service() {
     let nowhere = tollgate_testkit::ports::free();
-    let rig = Rig::open(RULES, |config, _| {
+    let rig = Rig::open(RULES, |config, dir| {
+        std::fs::write(dir.join("secret"), "0123456789abcdef0123456789abcdef").unwrap();
+        config.secret_file = Some(dir.join("secret"));
         config.store.place = StorePlace::Shared(format!("redis://127.0.0.1:{nowhere}").parse().unwrap());
         config.store.timeout = Duration::from_millis(100);
     })

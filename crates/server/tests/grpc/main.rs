@@ -17,4 +17,5 @@ mod methods;
 mod raw;
 mod reflection;
 mod rig;
+mod shared;
 mod wire;

@@ -13,7 +13,7 @@ use crate::wire::sent;
 
 const TWO: &str = "rules:
   - { name: users, key_by: user_id, limit: { requests: 2, window: 1h } }
-  - { name: all, limit: { requests: 100, window: 1h } }
+  - { name: all, key_by: global, limit: { requests: 100, window: 1h } }
 ";
 
 #[tokio::test]

@@ -38,6 +38,15 @@ impl Raw {
 
     /// Begins a call; the body is still to be sent.
     pub async fn begin(&self, path: &str, fields: &[(&str, &str)]) -> (ResponseFuture, SendStream<Bytes>) {
+        self.try_begin(path, fields).await.unwrap()
+    }
+
+    /// The same on a connection that may have ended.
+    pub async fn try_begin(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> Result<(ResponseFuture, SendStream<Bytes>), h2::Error> {
         let mut request = Request::post(format!("http://localhost{path}"));
         if !fields.iter().any(|(name, _)| *name == "content-type") {
             request = request.header("content-type", "application/grpc");
@@ -45,8 +54,8 @@ impl Raw {
         for (name, value) in fields {
             request = request.header(*name, *value);
         }
-        let mut send = timeout(PATIENCE, self.0.clone().ready()).await.unwrap().unwrap();
-        send.send_request(request.body(()).unwrap(), false).unwrap()
+        let mut send = timeout(PATIENCE, self.0.clone().ready()).await.unwrap()?;
+        send.send_request(request.body(()).unwrap(), false)
     }
 
     /// A whole call.

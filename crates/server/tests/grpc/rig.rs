@@ -30,7 +30,7 @@ pub type Client = TollgateClient<Wire>;
 pub struct Rig {
     pub grpc: Address,
     pub admin: SocketAddr,
-    pub dir: TempDir,
+    _dir: TempDir,
     pub drain: Drain,
     served: JoinHandle<usize>,
 }
@@ -60,7 +60,7 @@ impl Rig {
         };
         let (grpc, Address::Tcp(admin)) = (at(Surface::Grpc), at(Surface::Admin)) else { panic!("no admin port") };
         let drain = server.drain();
-        Rig { grpc, admin, dir, drain, served: tokio::spawn(server.run()) }
+        Rig { grpc, admin, _dir: dir, drain, served: tokio::spawn(server.run()) }
     }
 
     /// Where it is.
