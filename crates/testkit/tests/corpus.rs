@@ -54,6 +54,11 @@ fn requests_together() {
 }
 
 #[test]
+fn resp_request() {
+    replay("resp_request", tollgate_server::fuzzing::resp_request);
+}
+
+#[test]
 fn yaml_rules() {
     replay("yaml_rules", fuzzing::yaml_rules);
 }
