@@ -7,4 +7,6 @@ use std::path::PathBuf;
 pub struct EnvoySettings {
     /// The directory of its configuration files, loaded as they are.
     pub config: Option<PathBuf>,
+    /// Whether several of them may add to one domain.
+    pub merge_domains: bool,
 }
