@@ -50,7 +50,7 @@ pub use gcra::{Gcra, Tat};
 pub use limit::{Limit, LimitError, LimitKind};
 pub use outcome::{Outcome, Wait};
 pub use queue::{NextFree, Queue};
-pub use request::{Attribute, Purpose, Request};
+pub use request::{AskedLimit, Attribute, Purpose, Request};
 pub use sharing::{LeaseSize, Sharing, Source};
 pub use sliding_counter::{Counter, SlidingCounter};
 pub use sliding_log::{Log, LogSight, SlidingLog};

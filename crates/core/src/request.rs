@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::SlotId;
+use crate::{SlotId, Span};
 
 /// The attributes that have a name of their own. All others are custom ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,6 +83,17 @@ pub struct Request<'a> {
     pub slot: Option<SlotId>,
     /// Importance under overload, 0 the least.
     pub priority: u8,
+    /// The limit that the caller brings along. Only rules that accept limits look at it.
+    pub limit: Option<AskedLimit>,
+}
+
+/// A limit that comes with a request: numbers instead of a rule's, for this request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AskedLimit {
+    /// Units per window; 0 refuses everything.
+    pub requests: u64,
+    /// Length of the window.
+    pub window: Span,
 }
 
 /// What becomes of a request's cost.
@@ -113,6 +124,7 @@ impl<'a> Request<'a> {
             purpose: Purpose::Consume,
             slot: None,
             priority: 0,
+            limit: None,
         }
     }
 
@@ -150,6 +162,11 @@ impl<'a> Request<'a> {
     /// The same request, holding slots of concurrency under `id`.
     pub fn holding(self, id: SlotId) -> Request<'a> {
         Request { slot: Some(id), ..self }
+    }
+
+    /// The same request with a limit of its own, for rules that accept one.
+    pub fn asking(self, limit: AskedLimit) -> Request<'a> {
+        Request { limit: Some(limit), ..self }
     }
 
     /// Sets one attribute.

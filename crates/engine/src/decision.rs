@@ -112,6 +112,8 @@ pub struct Ruling {
     pub outcome: Option<Outcome>,
     /// Units per window of the limit that was asked: the client's own, or a share, where the rule's is not the one.
     pub requests: u64,
+    /// Which of the decision's buckets it is about: those of equal number share one.
+    pub(crate) bucket: Option<u16>,
 }
 
 impl Ruling {
@@ -183,6 +185,20 @@ impl Decision {
     /// the least room left. `None` if no enforced limit applied; [`reason`](Decision::reason) then says why.
     pub fn deciding(&self) -> Option<&Ruling> {
         self.rulings.get(usize::from(self.deciding?))
+    }
+
+    /// What was said about one of the requests decided together, by the rule that matters most to it.
+    pub fn deciding_for(&self, request: u16) -> Option<&Ruling> {
+        let own = || self.rulings.iter().filter(move |ruling| ruling.request == request);
+        let refused = own().filter(|ruling| ruling.enforced && ruling.refused());
+        let longest = refused.rev().max_by_key(|ruling| ruling.outcome.map_or(Wait::Never, |outcome| outcome.wait));
+        // A shadow rule speaks where nobody else does: somebody wants to see it.
+        let least = |enforced: bool| {
+            let some = own().filter(move |ruling| ruling.enforced == enforced);
+            some.filter(|ruling| ruling.outcome.is_some())
+                .min_by_key(|ruling| ruling.outcome.map(|seen| seen.remaining))
+        };
+        longest.or_else(|| least(true)).or_else(|| least(false)).or_else(|| own().next())
     }
 
     /// The rule that decided, and its bucket's answer.

@@ -292,7 +292,7 @@ impl<S: Store> Engine<S> {
         charges.lot = lot::spread();
         charges.identities = self.store.is_shared();
         charges.shadowed = switch == Switch::Shadow;
-        Ok(requests.iter().try_for_each(|request| pinned.rules.charges(request, wall, charges))?)
+        Ok(pinned.rules.charges_of_all(requests, wall, charges)?)
     }
 
     /// What the store says at once, if it can.
@@ -359,7 +359,15 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
         let own = outcome.map_or(Mode::Store, |outcome| Mode::from(outcome.source));
         let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
         mode = mode.max(own);
-        rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode: own, outcome, requests });
+        rulings.push(Ruling {
+            rule: applied.rule,
+            request: applied.request,
+            enforced,
+            mode: own,
+            outcome,
+            requests,
+            bucket: applied.charge,
+        });
     }
     Decision {
         verdict: if taken.allowed { Verdict::Allow } else { Verdict::Deny },

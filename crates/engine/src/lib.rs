@@ -30,13 +30,16 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod counted;
 mod decision;
 mod engine;
 mod failure;
 mod generation;
+mod lone;
 mod lot;
 mod observer;
 mod parcel;
+mod refund;
 mod reservation;
 mod switch;
 mod wait;
@@ -44,6 +47,7 @@ mod wait;
 pub use decision::{Decision, Mode, Reason, Ruling, Verdict};
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use generation::{Generation, Pinned};
+pub use lone::Lone;
 pub use observer::Observer;
 pub use reservation::{Reservation, Settled};
 pub use switch::Switch;

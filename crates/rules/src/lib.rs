@@ -12,6 +12,7 @@ pub mod directory;
 pub mod document;
 pub mod duration;
 pub mod endpoint;
+pub mod envoy;
 pub mod fmt;
 pub mod glob;
 pub mod key;

@@ -14,7 +14,7 @@ mod rule;
 pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
 pub(crate) use client::{read_client, read_override};
 pub(crate) use field::{Path, Value};
-use fields::Fields;
+pub(crate) use fields::{Fields, suggest};
 pub use limit::LIMIT_FIELDS;
 pub(crate) use matching::Spelling;
 pub use rule::RULE_FIELDS;

@@ -156,12 +156,17 @@ pub struct Document {
 
 /// Parses a text.
 pub fn parse(text: &str) -> Result<Node, Vec<Problem>> {
-    build::document(text, false).map(|document| document.root)
+    build::document(text, false, DEPTH_MAX).map(|document| document.root)
+}
+
+/// Parses a text that may be nested up to `depth` levels: of others, whose files are trees.
+pub(crate) fn parse_to_depth(text: &str, depth: usize) -> Result<Node, Vec<Problem>> {
+    build::document(text, false, depth).map(|document| document.root)
 }
 
 /// Parses a text and keeps its comments.
 pub fn parse_with_comments(text: &str) -> Result<Document, Vec<Problem>> {
-    build::document(text, true)
+    build::document(text, true, DEPTH_MAX)
 }
 
 /// Whether a plain scalar stands for "no value" in some YAML reader.

@@ -18,7 +18,7 @@ impl Server {
             let scheme = match surface {
                 Surface::Data => scheme(&self.tls),
                 Surface::Admin => scheme(&self.admin_tls),
-                Surface::Metrics => "http",
+                Surface::Metrics => scheme(&self.metrics_tls),
                 Surface::Grpc => {
                     if self.tls.is_some() {
                         "grpcs"

@@ -48,7 +48,7 @@ impl<P: Speak> Accept for Door<P> {
                 None => return metrics.connection_refused(telemetry::Refusal::Handshake),
             },
         };
-        let peer = Peer { address: guest.address() };
+        let peer = Peer { address: guest.address(), whole: guest.whole_address() };
         protocol.speak(stream, &peer, ground).await;
         drop(guest);
     }

@@ -61,6 +61,11 @@ impl Keys {
         self.digests("decision log")
     }
 
+    /// The key of the digests of keys that callers of RESP name.
+    pub(crate) fn resp(&self) -> Secret {
+        self.digests("resp")
+    }
+
     /// What the admin API makes its digests and cursors with.
     pub(crate) fn admin(&self) -> [u8; 32] {
         let mut bytes = [0; 32];

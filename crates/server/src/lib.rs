@@ -13,6 +13,7 @@ pub mod door;
 pub mod envoy_rls;
 pub mod explain;
 pub mod feed;
+pub mod forward_auth;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod grpc;

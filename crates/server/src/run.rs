@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tollgate_control::record::Role;
+use tollgate_core::Clock;
 use tollgate_store::MonotonicClock;
 use tracing::{error, info, warn};
 
@@ -16,6 +17,7 @@ use crate::backend::{self, Opened};
 use crate::config::Config;
 use crate::door::Door;
 use crate::feed::Reloader;
+use crate::forward_auth::Front;
 use crate::grpc::Grpc;
 use crate::http::Http;
 use crate::net::tls::Tls;
@@ -35,6 +37,7 @@ pub struct Server {
     pub(crate) plane: Arc<Plane>,
     pub(crate) tls: Option<Arc<Tls>>,
     pub(crate) admin_tls: Option<Arc<Tls>>,
+    pub(crate) metrics_tls: Option<Arc<Tls>>,
     listeners: Vec<(Surface, Listener)>,
     violations: Option<Arc<Violations>>,
     reloader: Option<Reloader>,
@@ -59,8 +62,13 @@ impl Server {
 
     /// The same at once, with the buckets in memory and rules from the file, whatever store and database are configured.
     pub fn bind(config: Config, log: Option<Lines>) -> Result<Server> {
+        Server::bind_on(Arc::new(MonotonicClock::new()), config, log)
+    }
+
+    /// The same on a clock of one's own.
+    pub fn bind_on(clock: Arc<dyn Clock>, config: Config, log: Option<Lines>) -> Result<Server> {
         config.check_exposure()?;
-        let opened = Opened::in_memory(&config, Arc::new(MonotonicClock::new()))?;
+        let opened = Opened::in_memory(&config, clock)?;
         let (server, parts) = Server::over(opened, config, log)?;
         parts.assembly.settle();
         Ok(server)
@@ -73,6 +81,7 @@ impl Server {
         let Started { shared, reloader, assembly, secret, admin_secret, violations } =
             start::shared(&config, opened, decisions, logs.collect())?;
         let (tls, admin_tls) = (start::data_tls(&config)?, start::admin_tls(&config)?);
+        let metrics_tls = start::metrics_tls(&config)?;
         let parts =
             Parts { engine: shared.engine.clone(), assembly, clock: shared.clock.clone(), secret, admin_secret };
         let server = Server {
@@ -82,6 +91,7 @@ impl Server {
             shared: Arc::new(shared),
             tls,
             admin_tls,
+            metrics_tls,
             reloader,
             decisions: lines,
             log,
@@ -108,8 +118,8 @@ impl Server {
 
     /// Serves until the drain begins, then answers what was accepted. Answers how many connections had to be cut.
     pub async fn run(self) -> usize {
-        let Server { config, shared, plane, tls, admin_tls, listeners, violations, reloader, decisions, log, hang_up } =
-            self;
+        let Server { config, shared, plane, tls, admin_tls, metrics_tls, listeners, .. } = self;
+        let Server { violations, reloader, decisions, log, hang_up, .. } = self;
         let drain = shared.drain.clone();
         // Operators have places of their own, and are the last to go: they want to see how it ends.
         let (guests, last) =
@@ -122,7 +132,8 @@ impl Server {
             let (api, metrics) = (Api::new(surface, shared.clone()), shared.metrics.clone());
             match surface {
                 Surface::Data => {
-                    let door = Door::new(Http::new(api), metrics, tls.clone(), ground(&drain));
+                    let front = Front::new(api, shared.clone(), &config.auth);
+                    let door = Door::new(Http::new(front), metrics, tls.clone(), ground(&drain));
                     tokio::spawn(accept(listener, guests.clone(), drain.clone(), door));
                 }
                 Surface::Grpc => {
@@ -139,7 +150,7 @@ impl Server {
                     tokio::spawn(accept(listener, operators.clone(), last.clone(), door));
                 }
                 Surface::Metrics => {
-                    let door = Door::new(Http::new(api), metrics, None, ground(&last));
+                    let door = Door::new(Http::new(api), metrics, metrics_tls.clone(), ground(&last));
                     tokio::spawn(accept(listener, operators.clone(), last.clone(), door));
                 }
             }
@@ -153,7 +164,7 @@ impl Server {
         });
         let patience = config.net.drain_timeout;
         let store = shared.engine.clone();
-        let tls = tls.into_iter().chain(admin_tls).collect();
+        let tls = tls.into_iter().chain(admin_tls).chain(metrics_tls).collect();
         let upkeep = Upkeep { config, shared, plane, tls, reloader, decisions: decisions.clone(), hang_up };
         let upkeep = tokio::spawn(upkeep.run());
         drain.begun().await;

@@ -16,10 +16,12 @@ use crate::api::tokens::Tokens;
 use crate::api::{IN_BATCHES_MAX, Settlements, Shared, Surface};
 use crate::backend::{self, Opened, Probe};
 use crate::config::{Config, ControlSettings, StorePlace, StoreSettings};
+use crate::envoy_rls::Domains;
 use crate::feed::{Apply, Assembly, FeedError, Following, Mark, Pace, Reloader, Source, Written};
 use crate::keys::{self, Keys};
 use crate::net::tls::{Tls, TlsFiles};
 use crate::net::{Drain, Listener};
+use crate::resp::Access;
 use crate::telemetry::{self, DecisionLog, DecisionLogConfig, Lines, Metrics, Scrape, ScrapeConfig, Sink, Telemetry};
 use crate::violations::Violations;
 
@@ -52,6 +54,7 @@ pub(crate) fn shared(
         true => Sealer::for_all(keys.receipts(), keys::random()?),
         false => Sealer::new(keys.receipts(), keys::random()?),
     };
+    let resp = Access::read(config.resp.password_file.as_deref(), keys.resp(), backend.is_shared())?;
     let engine = Engine::with_clock(backend, RuleSet::empty(), clock.clone()).awaiting_rules();
     let engine = engine.with_config(engine_config(config));
     let violations = config.control.place().map(|_| Arc::new(Violations::new(metrics.clone())));
@@ -98,6 +101,8 @@ pub(crate) fn shared(
         explains: Semaphore::new(1),
         in_batches: Semaphore::new(IN_BATCHES_MAX),
         probe: Probe::default(),
+        envoy: Domains::new(&config.envoy),
+        resp,
     };
     let admin_secret = keys.admin();
     Ok(Started { shared, reloader, assembly, secret: keys.compile_options().secret, admin_secret, violations })
@@ -151,6 +156,11 @@ pub(crate) fn admin_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
     let (Some(certificate), Some(key)) = (tls_cert, tls_key) else { return Ok(None) };
     let (client_ca, client_names) = (client_ca.clone(), client_names.clone());
     Ok(Some(Arc::new(Tls::read(TlsFiles { client_ca, client_names, ..TlsFiles::new(certificate, key) })?)))
+}
+
+pub(crate) fn metrics_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
+    let (Some(certificate), Some(key)) = (&config.metrics_tls_cert, &config.metrics_tls_key) else { return Ok(None) };
+    Ok(Some(Arc::new(Tls::read(TlsFiles::new(certificate, key))?)))
 }
 
 pub(crate) fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,11 +102,15 @@ impl Upkeep {
         if let (Some(tokens), Some(file)) = (&self.shared.tokens, &self.config.token_file) {
             tell("tokens", tokens.reload(file));
         }
+        if let Some(file) = &self.config.resp.password_file {
+            tell("password of RESP", self.shared.resp.reload(file));
+        }
     }
 
     fn stamps(&self) -> Vec<Option<[i64; 4]>> {
         let certificates = self.tls.iter().flat_map(|tls| tls.files().paths());
-        certificates.chain(self.config.token_file.as_deref()).map(stamp).collect()
+        let secrets = self.config.token_file.iter().chain(&self.config.resp.password_file);
+        certificates.chain(secrets.map(PathBuf::as_path)).map(stamp).collect()
     }
 }
 

@@ -12,10 +12,11 @@
 //! | [`fuzzing`] | does it hold for any bytes? |
 //! | [`redis`] | and with a real server? Redis and Valkey, alone, under Sentinels, as a cluster, on free ports |
 //! | [`postgres`] | and with a real database? PostgreSQL, on free ports, with a fresh database for each test |
+//! | [`proxies`] | and behind a real proxy? nginx, Caddy, HAProxy and Envoy, on free ports |
 //! | [`proxy`] | and when the network is bad? Delays, losses and resets between a node and its store |
 //! | [`checker`] | and did it keep its promises? Reads decision logs and what clients noted, and searches for a broken bound |
 //! | [`faults`] | and when everything breaks? The fault matrix, done to a fleet of real processes |
-//! | [`process`], [`patience`], [`ports`], [`shim`] | what real processes take: an end, time, a port, a clock that steps |
+//! | [`process`], [`program`], [`patience`], [`ports`], [`shim`] | what real processes take: an end, a program, time, a port, a clock that steps |
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
 
@@ -23,6 +24,7 @@ pub mod answer;
 pub mod bucket;
 pub mod checker;
 pub mod config;
+pub mod envoy;
 pub mod faults;
 pub mod fuzzing;
 pub mod model;
@@ -33,6 +35,8 @@ pub mod plot;
 pub mod ports;
 pub mod postgres;
 pub mod process;
+pub mod program;
+pub mod proxies;
 pub mod proxy;
 pub mod redis;
 pub mod reference;

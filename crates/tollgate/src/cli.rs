@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, bench, check, clients, completions, config, db, explain, man, mode, overrides, rules, serve, status, store,
-    tokens, violations,
+    audit, bench, check, clients, completions, config, db, envoy_compat, explain, man, mode, overrides, rules, serve,
+    status, store, tokens, violations,
 };
 
 /// Decides, for every request of an API, whether it may pass.
@@ -19,8 +19,10 @@ pub struct Cli {
 /// All commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve decisions over HTTP
+    /// Serve decisions over HTTP, gRPC, Envoy's rate limit service and RESP
     Serve(Box<serve::Args>),
+    /// Serve in the place of envoyproxy/ratelimit: by its variables, on its ports, over its files
+    EnvoyCompat(Box<envoy_compat::Args>),
     /// Print the configuration in effect, and where each value comes from
     Config(Box<config::Args>),
     /// Decide requests: by a rules file in this process, or by a running server

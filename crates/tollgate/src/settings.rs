@@ -23,11 +23,16 @@ pub struct SettingsArgs {
 impl SettingsArgs {
     /// The configuration in effect. Mistakes and warnings are told on the way; the last mistake is the error.
     pub fn resolve(&self, out: &mut Output) -> Result<Resolved> {
-        let sources = Sources {
-            file: self.file.clone(),
-            flags: self.flags.clone(),
-            environment: Sources::environment_of_process(),
-        };
+        self.resolve_over(BTreeMap::new(), out)
+    }
+
+    /// The same, over values that somebody else's variables say: those of our own beat them.
+    pub fn resolve_over(&self, others: BTreeMap<&'static str, String>, out: &mut Output) -> Result<Resolved> {
+        let variable = |name: &str| Setting::named(name).map(Setting::variable);
+        let mut environment: BTreeMap<String, String> =
+            others.into_iter().filter_map(|(name, value)| Some((variable(name)?, value))).collect();
+        environment.extend(Sources::environment_of_process());
+        let sources = Sources { file: self.file.clone(), flags: self.flags.clone(), environment };
         let resolved = sources.resolve().map_err(|error| all_but_the_last(error, out))?;
         resolved.unknown_environment.iter().for_each(|variable| out.warning(&variable.to_string()));
         Ok(resolved)

@@ -79,13 +79,17 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn add_unlimited(&mut self, rule: RuleId) {
+    pub(super) fn terms(&self) -> Terms {
+        self.charges.terms()
+    }
+
+    pub(super) fn add_unlimited(&mut self, rule: RuleId) {
         self.charges.applied.push(Applied { rule, request: self.request, charge: None });
     }
 
     /// Adds a charge, or the cost of one to the charge that the same bucket already has: a store sees a bucket once.
     /// False if the two ask different things.
-    fn add(&mut self, rule: RuleId, charge: Charge) -> bool {
+    pub(super) fn add(&mut self, rule: RuleId, charge: Charge) -> bool {
         let all = &mut self.charges.charges;
         let place = match all.iter().position(|other| other.bucket == charge.bucket) {
             None => {
@@ -124,7 +128,7 @@ pub(super) fn collect(
             matched.push(rule);
         }
     }
-    let terms = place.charges.terms();
+    let terms = place.terms();
     let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
         match charge_of(rule, request, facts, wall, terms) {
@@ -143,6 +147,12 @@ pub(super) struct Terms {
     pub(super) lot: u64,
     pub(super) identities: bool,
     pub(super) shadowed: bool,
+}
+
+impl Terms {
+    pub(super) fn enforcement(self, rule: &Rule) -> Enforcement {
+        if self.shadowed { Enforcement::Shadow } else { rule.enforcement() }
+    }
 }
 
 /// What a matching rule makes of a request.
@@ -197,7 +207,7 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
         bucket,
         limit,
         ask,
-        enforcement: if terms.shadowed { Enforcement::Shadow } else { rule.enforcement() },
+        enforcement: terms.enforcement(rule),
         count_denied: rule.spec.count_denied,
         soft,
         owner: rule.owner,

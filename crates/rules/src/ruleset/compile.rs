@@ -9,11 +9,13 @@ use tollgate_core::{
 };
 
 use super::attributes::Attributes;
+use super::domain;
 use super::index::Index;
 use super::rule::{Conditions, Rule, RuleId};
 use super::sources::Sources;
 use super::{Namespace, RuleSet};
 use crate::directory::Directory;
+use crate::envoy::Domain;
 use crate::key::KeyBy;
 use crate::problem::{Problem, Problems};
 use crate::spec::{Algorithm, Consistency, Cost, Lease, LimitSpec, MatchSpec, Mode, OnFail, RuleFile, RuleSpec};
@@ -43,7 +45,7 @@ pub struct Part<'a> {
     pub directories: &'a [Directory],
 }
 
-pub(super) fn assemble(parts: &[Part<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
+pub(super) fn assemble(parts: &[Part<'_>], domains: &[Domain], options: &CompileOptions) -> Result<RuleSet, Problems> {
     let mut set = RuleSet { secret: options.secret, ..RuleSet::empty() };
     let mut problems = Problems::default();
     for part in parts {
@@ -55,6 +57,16 @@ pub(super) fn assemble(parts: &[Part<'_>], options: &CompileOptions) -> Result<R
         }
         let namespace = compile_part(part, options, &mut set, &mut problems);
         set.namespaces.insert(file.namespace.clone(), namespace);
+    }
+    for domain in domains {
+        if set.namespaces.contains_key(&domain.name) {
+            let message = format!("the namespace `{}` has rules, and is also a domain of Envoy's files", domain.name);
+            let problem = Problem::error("duplicate-namespace", domain.at, "domain", message);
+            problems.push(problem.help("rename one of them: the rules of a namespace come from one kind of file"));
+            continue;
+        }
+        let namespace = domain::compile(domain, options, &mut set, &mut problems);
+        set.namespaces.insert(domain.name.clone(), namespace);
     }
     if problems.is_empty() { Ok(set) } else { Err(problems) }
 }
@@ -96,10 +108,10 @@ fn compile_part(part: &Part<'_>, options: &CompileOptions, set: &mut RuleSet, pr
     let index = Index::build(rules.iter().filter(|rule| rule.spec.mode != Mode::Off));
     let tiers = sources.tiers().next().is_some();
     let (ipv6_prefix, escaped_slash) = (file.ipv6_prefix, file.escaped_slash);
-    Namespace { index, attributes, sources, tiers, ipv6_prefix, escaped_slash }
+    Namespace { index, attributes, sources, tiers, ipv6_prefix, escaped_slash, domain: None }
 }
 
-fn compile_rule(
+pub(super) fn compile_rule(
     id: RuleId,
     file: &RuleFile,
     spec: &RuleSpec,
@@ -129,6 +141,7 @@ fn compile_rule(
         name,
         on_fail: spec.on_fail.or(file.on_fail).unwrap_or(OnFail::Local),
         limit,
+        envoy: None,
         conditions: conditions_of(&spec.matches, attributes),
         key: key_by.parts.iter().map(|part| part.iter().map(|name| attributes.intern(name)).collect()).collect(),
         costs: costs_of(&spec.cost, attributes),

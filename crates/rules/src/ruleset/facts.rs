@@ -3,7 +3,7 @@
 use std::fmt;
 
 use smallvec::SmallVec;
-use tollgate_core::{Attribute, Request, Secret};
+use tollgate_core::{Attribute, LimitError, Request, Secret};
 
 use super::Namespace;
 use super::attributes::AttrId;
@@ -13,9 +13,9 @@ use crate::directory::Identity;
 use crate::path::{Endpoint, PATH_BYTES_MAX};
 
 /// Longest value of an attribute.
-const VALUE_BYTES_MAX: usize = 4096;
+pub(super) const VALUE_BYTES_MAX: usize = 4096;
 /// Most custom attributes of a request.
-const CUSTOM_MAX: usize = 64;
+pub(super) const CUSTOM_MAX: usize = 64;
 
 /// Everything a rule may match on or count by.
 pub(super) struct Facts<'a> {
@@ -69,7 +69,7 @@ impl<'a> Facts<'a> {
             }
         }
         if request.custom.len() > CUSTOM_MAX {
-            return Err(RequestError::new("too_many_attributes", "attributes", format!("use at most {CUSTOM_MAX}")));
+            return Err(RequestError::too_many_attributes());
         }
         for (name, value) in request.custom {
             if let Some(id) = namespace.attributes.find(name) {
@@ -161,7 +161,7 @@ impl<'a> Facts<'a> {
     fn offer(&mut self, id: AttrId, name: &str, value: &'a str) -> Result<(), RequestError> {
         let most = if id == AttrId::ENDPOINT { PATH_BYTES_MAX + 64 } else { VALUE_BYTES_MAX };
         if value.len() > most {
-            return Err(RequestError::new("value_too_long", name, format!("use at most {most} bytes")));
+            return Err(RequestError::too_long(name, most));
         }
         if let Some(place @ None) = self.values.get_mut(id.place()) {
             *place = Some(value);
@@ -229,6 +229,19 @@ impl RequestError {
     /// More requests at once than are decided together.
     pub fn too_many(most: usize) -> RequestError {
         RequestError::new("too_many_requests", "requests", format!("decide at most {most} together"))
+    }
+
+    pub(super) fn too_many_attributes() -> RequestError {
+        RequestError::new("too_many_attributes", "attributes", format!("use at most {CUSTOM_MAX}"))
+    }
+
+    pub(super) fn too_long(name: &str, most: usize) -> RequestError {
+        RequestError::new("value_too_long", name, format!("use at most {most} bytes"))
+    }
+
+    /// The limit that the request brings along is none.
+    pub(super) fn bad_limit(error: &LimitError) -> RequestError {
+        RequestError::new("bad_limit", "limit", error.to_string())
     }
 
     /// Two requests decided together ask different things of one bucket.

@@ -8,6 +8,7 @@
 mod attributes;
 mod charges;
 mod compile;
+mod domain;
 mod explain;
 mod facts;
 mod index;
@@ -24,9 +25,11 @@ pub use self::facts::RequestError;
 pub use self::rule::{Rule, RuleId};
 
 use self::attributes::{AttrId, Attributes};
+use self::domain::{Domain, Replaced};
 use self::facts::Facts;
 use self::index::Index;
 use self::sources::Sources;
+use crate::envoy;
 use crate::path::EscapedSlash;
 use crate::problem::Problems;
 use crate::quick::QuickMap;
@@ -51,6 +54,22 @@ struct Namespace {
     tiers: bool,
     ipv6_prefix: u8,
     escaped_slash: EscapedSlash,
+    /// The rules are found by a tree instead of by their conditions.
+    domain: Option<Box<Domain>>,
+}
+
+impl Namespace {
+    fn without_rules() -> Namespace {
+        Namespace {
+            index: Index::build(std::iter::empty()),
+            attributes: Attributes::new(),
+            sources: Sources::default(),
+            tiers: false,
+            ipv6_prefix: 64,
+            escaped_slash: EscapedSlash::default(),
+            domain: None,
+        }
+    }
 }
 
 impl RuleSet {
@@ -63,7 +82,16 @@ impl RuleSet {
     /// Compiles files, one per namespace, each with directories that may be large: they are shared, not copied, and not
     /// looked through. What they say of rules that do not exist is ignored.
     pub fn assemble(parts: &[Part<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
-        compile::assemble(parts, options)
+        RuleSet::assemble_with(parts, &[], options)
+    }
+
+    /// The same with the domains of Envoy's files, each a namespace of its own.
+    pub fn assemble_with(
+        parts: &[Part<'_>],
+        domains: &[envoy::Domain],
+        options: &CompileOptions,
+    ) -> Result<RuleSet, Problems> {
+        compile::assemble(parts, domains, options)
     }
 
     /// A set without rules: everything is allowed.
@@ -84,6 +112,13 @@ impl RuleSet {
     /// The rule of that name.
     pub fn rule_named(&self, namespace: &str, name: &str) -> Option<&Rule> {
         self.rules.iter().find(|rule| rule.namespace == namespace && rule.name == name)
+    }
+
+    /// True if the rules of this namespace come from files of envoyproxy/ratelimit, and its requests carry the entries of
+    /// one descriptor as custom attributes, in their order, known names included. Answers then go by that service's
+    /// table; [`Rule::envoy`] has what they need.
+    pub fn is_domain(&self, namespace: &str) -> bool {
+        self.namespaces.get(namespace).is_some_and(|namespace| namespace.domain.is_some())
     }
 
     /// True if the wall clock matters: some override begins or ends.
@@ -121,21 +156,61 @@ impl RuleSet {
     pub fn charges(&self, request: &Request<'_>, wall: Time, charges: &mut Charges) -> Result<(), RequestError> {
         let number = charges.next_request();
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
+        if let Some(domain) = &namespace.domain {
+            return domain.collect(self, request, &[], charges.place(number));
+        }
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         charges::collect(self, namespace, request, &facts, wall, charges.place(number))
+    }
+
+    /// The same for requests that are decided together. In a domain of Envoy's files, a rule that one of them leads to
+    /// may replace those of others.
+    pub fn charges_of_all(
+        &self,
+        requests: &[Request<'_>],
+        wall: Time,
+        charges: &mut Charges,
+    ) -> Result<(), RequestError> {
+        let [first, _, ..] = requests else {
+            return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
+        };
+        let mut replaced = Replaced::new();
+        let domain = |request: &Request<'_>| self.namespaces.get(request.namespace)?.domain.as_deref();
+        // Those who mix domains and other namespaces in one decision have no need of this.
+        if domain(first).is_none() {
+            return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
+        }
+        for request in requests {
+            if let Some(domain) = domain(request) {
+                domain.add_replaced(self, request, &mut replaced);
+            }
+        }
+        requests.iter().try_for_each(|request| match domain(request) {
+            Some(domain) => {
+                let number = charges.next_request();
+                domain.collect(self, request, &replaced, charges.place(number))
+            }
+            None => self.charges(request, wall, charges),
+        })
     }
 
     /// Whether a request can be read at all; no rule is asked.
     #[cold]
     pub fn readable(&self, request: &Request<'_>) -> Result<(), RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
+        if namespace.domain.is_some() {
+            return domain::readable(request);
+        }
         Facts::new(namespace).gather(namespace, request, self.secret)
     }
 
     /// Every rule of the request's namespace and what it makes of the request: slow, complete, for people.
     pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
+        if let Some(domain) = &namespace.domain {
+            return domain.explain(self, request);
+        }
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         Ok(explain::explain(self, namespace, request, &facts, wall))

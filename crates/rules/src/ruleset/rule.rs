@@ -6,6 +6,7 @@ use tollgate_core::{Ask, Digest, Enforcement, KeyHasher, Limit, Owner, Purpose, 
 use super::attributes::AttrId;
 use super::facts::Facts;
 use crate::endpoint::EndpointMatcher;
+use crate::envoy::EnvoyRule;
 use crate::path::Case;
 use crate::pattern::{Matcher, Pattern};
 use crate::spec::{Missing, Mode, OnFail, RuleSpec};
@@ -31,6 +32,9 @@ pub struct Rule {
     pub on_fail: OnFail,
     /// The limit; `None` for an unlimited rule. Of a rule with shards: the whole, not the share.
     pub limit: Option<Limit>,
+    /// What else it says, if it comes from a file of envoyproxy/ratelimit: the table at [`EnvoyRule`] tells what is
+    /// where.
+    pub envoy: Option<Box<EnvoyRule>>,
     pub(super) conditions: Conditions,
     pub(super) key: Vec<Vec<AttrId>>,
     pub(super) costs: Vec<(Conditions, u64)>,

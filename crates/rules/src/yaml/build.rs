@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 
 use super::refuse::{self, number, place};
-use super::{Comment, DEPTH_MAX, Document, Key, Kind, NODES_MAX, Node, SCALAR_BYTES_MAX, Span, TEXT_BYTES_MAX};
+use super::{Comment, Document, Key, Kind, NODES_MAX, Node, SCALAR_BYTES_MAX, Span, TEXT_BYTES_MAX};
 use crate::problem::{Problem, Problems, quote, short};
 use crate::spec::Place;
 
-pub(super) fn document(text: &str, comments: bool) -> Result<Document, Vec<Problem>> {
+pub(super) fn document(text: &str, comments: bool, depth: usize) -> Result<Document, Vec<Problem>> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("the text has {} bytes", text.len());
         let problem = Problem::error("too-large", Place { line: 1, column: 1 }, "", message);
@@ -21,14 +21,14 @@ pub(super) fn document(text: &str, comments: bool) -> Result<Document, Vec<Probl
         emit_anchor_events: true,
         emit_comments: comments,
         max_buffered_comment_events: 1_000_000,
-        flow_nesting_limit: DEPTH_MAX + 1,
-        block_nesting_limit: DEPTH_MAX + 1,
+        flow_nesting_limit: depth + 1,
+        block_nesting_limit: depth + 1,
     };
-    let mut builder = Builder::new(text);
+    let mut builder = Builder::new(text, depth);
     for event in Parser::new_from_str_with_options(text, options) {
         let step = match event {
             Ok((event, span)) => builder.event(event, &span),
-            Err(error) => Err(refuse::syntax(&error)),
+            Err(error) => Err(refuse::syntax(&error, depth)),
         };
         if let Err(problem) = step {
             builder.problems.push(problem);
@@ -54,6 +54,8 @@ type Seen = HashMap<String, Place>;
 
 struct Builder<'a> {
     text: &'a str,
+    /// Deepest nesting accepted.
+    depth: usize,
     open: Vec<Open>,
     root: Option<Node>,
     comments: Vec<Comment>,
@@ -63,9 +65,10 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(text: &'a str) -> Self {
+    fn new(text: &'a str, depth: usize) -> Self {
         Self {
             text,
+            depth,
             open: Vec::new(),
             root: None,
             comments: Vec::new(),
@@ -151,8 +154,8 @@ impl<'a> Builder<'a> {
     }
 
     fn open(&mut self, span: &granit_parser::Span, style: StructureStyle, held: Held) -> Result<(), Problem> {
-        if self.open.len() >= DEPTH_MAX {
-            return Err(refuse::too_deep(place(&span.start)));
+        if self.open.len() >= self.depth {
+            return Err(refuse::too_deep(place(&span.start), self.depth));
         }
         self.open.push(Open { span: narrow(span, style == StructureStyle::Flow), held });
         Ok(())

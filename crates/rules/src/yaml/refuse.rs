@@ -2,14 +2,13 @@
 
 use granit_parser::{ErrorKind, Marker, ScanError};
 
-use super::DEPTH_MAX;
 use crate::problem::Problem;
 use crate::spec::Place;
 
-pub(super) fn syntax(error: &ScanError) -> Problem {
+pub(super) fn syntax(error: &ScanError, depth: usize) -> Problem {
     let at = place(error.marker());
     if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
-        return too_deep(at);
+        return too_deep(at, depth);
     }
     let help = match error.kind() {
         ErrorKind::MissingAnchorOrAliasName => "a value that starts with `*` or `&` needs quotes: \"*\"",
@@ -24,8 +23,8 @@ pub(super) fn syntax(error: &ScanError) -> Problem {
     Problem::error("yaml-syntax", at, "", format!("not valid YAML: {}", error.info())).help(help)
 }
 
-pub(super) fn too_deep(at: Place) -> Problem {
-    Problem::error("too-deep", at, "", format!("lists and maps are nested more than {DEPTH_MAX} deep"))
+pub(super) fn too_deep(at: Place, depth: usize) -> Problem {
+    Problem::error("too-deep", at, "", format!("lists and maps are nested more than {depth} deep"))
         .help("no rules file needs that; check for stray brackets")
 }
 

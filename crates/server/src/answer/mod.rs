@@ -33,7 +33,7 @@ pub use self::style::Styles;
 
 use self::case::Case;
 use self::retry::Retry;
-use crate::Reply;
+use crate::{Fields, Reply};
 
 /// How answers look, for all callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,17 @@ pub struct Asking {
     pub media: Media,
     /// A random number, drawn for this answer: where in the jitter its wait falls.
     pub lot: u64,
+}
+
+/// How a proxy wants its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proxied {
+    /// As any other call.
+    pub asking: Asking,
+    /// The status of a refusal.
+    pub refused: u16,
+    /// The status of what is no request.
+    pub unreadable: u16,
 }
 
 /// By which of its names the API was called.
@@ -134,15 +145,43 @@ pub fn answer(decision: &Decision, asking: &Asking, config: &AnswerConfig, reply
         Retry::Never => (config.never_status, asking.media),
         _ => (429, asking.media),
     };
-    begin(reply, status, media);
-    if let Retry::After { secs, .. } = case.retry {
-        reply.fields.push_with("Retry-After", |out| json::number(out, secs));
-    }
-    write::write(config.headers, decision.now, case.policy.as_ref(), case.policies(), &mut reply.fields);
+    begin(reply, status, Some(media));
+    write_fields(&case, config, &mut reply.fields);
     match refused {
         false => body::write(&case, &mut reply.body),
         true => problem::write_refusal(&case, status, &mut reply.body),
     }
+}
+
+/// Fills `reply` for a proxy, which looks at the status: 200 without a body, or a refusal of this status. A request that
+/// could not be read is a [`Problem`] of the status `unreadable`.
+pub fn proxied(decision: &Decision, asked: &Proxied, config: &AnswerConfig, reply: &mut Reply) {
+    let Proxied { asking, refused, unreadable } = *asked;
+    if let Verdict::Invalid(error) = &decision.verdict {
+        return problem(&Problem { status: unreadable, ..Problem::from(&**error) }, reply);
+    }
+    let case = Case::of(decision, &asking, config);
+    let denied = decision.verdict == Verdict::Deny;
+    begin(reply, if denied { refused } else { 200 }, denied.then_some(asking.media));
+    write_fields(&case, config, &mut reply.fields);
+    if denied {
+        problem::write_refusal(&case, refused, &mut reply.body);
+    }
+}
+
+/// Appends the header fields alone: what a decision tells a caller whose answer somebody else makes.
+pub fn fields(decision: &Decision, asking: &Asking, config: &AnswerConfig, out: &mut Fields) {
+    if !matches!(decision.verdict, Verdict::Invalid(_)) {
+        write_fields(&Case::of(decision, asking, config), config, out);
+    }
+}
+
+#[inline]
+fn write_fields(case: &Case<'_>, config: &AnswerConfig, out: &mut Fields) {
+    if let Retry::After { secs, .. } = case.retry {
+        out.push_with("Retry-After", |out| json::number(out, secs));
+    }
+    write::write(config.headers, case.decision.now, case.policy.as_ref(), case.policies(), out);
 }
 
 /// Appends the answer object alone, as a batch has many of.
@@ -160,16 +199,18 @@ pub fn retry_after(decision: &Decision, config: &AnswerConfig, lot: u64) -> Wait
 
 /// Fills `reply` with an error: status, fields and body anew, whatever was in them.
 pub fn problem(problem: &Problem<'_>, reply: &mut Reply) {
-    begin(reply, problem.status, Media::Problem);
+    begin(reply, problem.status, Some(Media::Problem));
     problem::write(problem, &mut reply.body);
 }
 
 /// What every answer has. The connection's `close` stays as it is.
-fn begin(reply: &mut Reply, status: u16, media: Media) {
+fn begin(reply: &mut Reply, status: u16, media: Option<Media>) {
     let Reply { status: own, fields, body, close: _ } = reply;
     *own = status;
     fields.clear();
     body.clear();
-    fields.push("Content-Type", media.name());
+    if let Some(media) = media {
+        fields.push("Content-Type", media.name());
+    }
     fields.push("Cache-Control", "no-store"); // RFC 6585: a refusal must not be stored; neither must a permission
 }

@@ -113,16 +113,22 @@ pub(crate) async fn decide(shared: &Shared, asked: &Asked<'_>) -> Decision {
 pub const IN_BATCHES_MAX: usize = 8192;
 
 /// How many checks of a batch go at once.
-struct Width<'a> {
+pub(crate) struct Width<'a> {
     checks: usize,
     _room: Option<SemaphorePermit<'a>>,
 }
 
 impl Width<'_> {
-    fn take(room: &Semaphore, wanted: usize) -> Width<'_> {
+    /// Room for so many, as far as there is some.
+    pub(crate) fn take(room: &Semaphore, wanted: usize) -> Width<'_> {
         let wanted = wanted.min(room.available_permits());
         let room = u32::try_from(wanted).ok().and_then(|wanted| room.try_acquire_many(wanted).ok());
         Width { checks: if room.is_some() { wanted.max(1) } else { 1 }, _room: room }
+    }
+
+    /// How many go at once; at least one.
+    pub(crate) fn checks(&self) -> usize {
+        self.checks
     }
 }
 

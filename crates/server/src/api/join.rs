@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use parking_lot::Mutex;
 
 /// Waits for all of them; at most `width` are under way at the same time.
-pub(super) async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> Vec<F::Output> {
+pub(crate) async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> Vec<F::Output> {
     let mut waiting = futures.fuse();
     let mut answers: Vec<Option<F::Output>> = Vec::new();
     let mut running: Vec<Running<F>> = Vec::new();

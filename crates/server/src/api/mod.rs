@@ -1,6 +1,7 @@
 //! The data API: a head and a body in, a reply out. Knows JSON and decisions, nothing of sockets.
 
 pub(crate) mod check;
+mod envoy;
 pub(crate) mod explain;
 mod health;
 pub(crate) mod hold;
@@ -13,7 +14,9 @@ pub mod seal;
 pub mod tokens;
 
 pub use check::IN_BATCHES_MAX;
+pub(crate) use check::{Width, lap};
 pub use hold::Settlements;
+pub(crate) use join::join;
 pub use route::{Route, Surface};
 
 use std::sync::Arc;
@@ -25,9 +28,11 @@ use tollgate_engine::Engine;
 use crate::Reply;
 use crate::answer::{AnswerConfig, Asking, Dialect, Media};
 use crate::backend::{Backend, Probe};
+use crate::envoy_rls::Domains;
 use crate::http::{Answer, Fault, Head};
 use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
+use crate::resp::Access;
 use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
 
 use self::refuse::refuse;
@@ -62,6 +67,10 @@ pub struct Shared {
     pub in_batches: Semaphore,
     /// Asks the store how it is.
     pub probe: Probe,
+    /// How domains of envoyproxy/ratelimit's files answer.
+    pub envoy: Domains,
+    /// Who may ask over RESP, and under which names their keys are kept.
+    pub resp: Access,
 }
 
 /// The API as one listener offers it.
@@ -171,6 +180,10 @@ impl Answer for Api {
             Route::Renew => reserve::renew(shared, body, reply).await,
             Route::Release => reserve::release(shared, body, reply).await,
             Route::Explain => explain::explain(shared, body, reply).await,
+            Route::EnvoyJson => envoy::json(shared, body, reply).await,
+            Route::EnvoyHealth => envoy::health(shared, reply),
+            Route::EnvoyStats => envoy::stats(shared, reply),
+            Route::EnvoyRules => envoy::rules(shared, reply),
             Route::Live => refuse::say(200, "{\"live\":true}", reply),
             Route::Ready => health::ready(shared, self.surface, reply).await,
             Route::Metrics => {

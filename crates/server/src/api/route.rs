@@ -21,6 +21,14 @@ pub enum Route {
     Release,
     /// Why would it pass?
     Explain,
+    /// Envoy's rate limit service, as JSON.
+    EnvoyJson,
+    /// How envoyproxy/ratelimit says that it is well.
+    EnvoyHealth,
+    /// Its counts, under its names.
+    EnvoyStats,
+    /// The rules of its files, as it prints them.
+    EnvoyRules,
     /// Is the process alive?
     Live,
     /// May requests be sent here?
@@ -55,6 +63,11 @@ impl Route {
         "/v1/slots/renew",
         "/v1/slots/release",
         "/v1/explain",
+        crate::forward_auth::PREFIX,
+        "/json",
+        "/healthcheck",
+        "/stats",
+        "/rlconfig",
         "/live",
         "/ready",
         "/metrics",
@@ -72,6 +85,10 @@ impl Route {
             (Surface::Data, "/v1/slots/renew") => Route::Renew,
             (Surface::Data, "/v1/slots/release") => Route::Release,
             (Surface::Data, "/v1/explain") => Route::Explain,
+            (Surface::Data, "/json") => Route::EnvoyJson,
+            (Surface::Data, "/healthcheck") => Route::EnvoyHealth,
+            (Surface::Metrics, "/stats") => Route::EnvoyStats,
+            (Surface::Metrics, "/rlconfig") => Route::EnvoyRules,
             (Surface::Admin | Surface::Metrics, "/metrics") => Route::Metrics,
             (_, "/live") => Route::Live,
             (_, "/ready") => Route::Ready,
@@ -90,6 +107,10 @@ impl Route {
             Route::Renew => "/v1/slots/renew",
             Route::Release => "/v1/slots/release",
             Route::Explain => "/v1/explain",
+            Route::EnvoyJson => "/json",
+            Route::EnvoyHealth => "/healthcheck",
+            Route::EnvoyStats => "/stats",
+            Route::EnvoyRules => "/rlconfig",
             Route::Live => "/live",
             Route::Ready => "/ready",
             Route::Metrics => "/metrics",
@@ -98,11 +119,14 @@ impl Route {
 
     /// True for what is asked by GET: it changes nothing.
     pub const fn only_reads(self) -> bool {
-        matches!(self, Route::Live | Route::Ready | Route::Metrics)
+        matches!(
+            self,
+            Route::Live | Route::Ready | Route::Metrics | Route::EnvoyHealth | Route::EnvoyStats | Route::EnvoyRules
+        )
     }
 
     /// True for what anybody may ask, token or not.
     pub const fn is_public(self) -> bool {
-        matches!(self, Route::Live | Route::Ready)
+        matches!(self, Route::Live | Route::Ready | Route::EnvoyHealth)
     }
 }

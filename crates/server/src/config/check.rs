@@ -1,5 +1,7 @@
 //! What must hold between settings, each of which is right by itself.
 
+use std::path::PathBuf;
+
 use tollgate_rules::problem::Fault;
 
 use super::{Config, Mistake};
@@ -12,21 +14,40 @@ impl Config {
     /// Settings that do not go together: the one to point at, and why.
     pub fn conflicts(&self) -> Vec<(&'static str, Fault)> {
         let mut found = Vec::new();
-        let halves = [("tls_cert", &self.tls_cert, "tls_key"), ("tls_key", &self.tls_key, "tls_cert")];
-        for (name, value, other) in halves {
-            if value.is_some() && (self.tls_cert.is_none() || self.tls_key.is_none()) {
-                let message = format!("{name} is set and {other} is not");
-                found.push((name, Fault::new(message, "TLS needs both, and plain text neither")));
-            }
-        }
+        found.extend(self.listener_tls().iter().flat_map(TlsSettings::conflicts));
         if self.http.len() > ADDRESSES_MAX {
             let message = format!("{} addresses are too many", self.http.len());
             found.push(("http", Fault::new(message, format!("at most {ADDRESSES_MAX} are served"))));
         }
         found.extend(self.shared_address());
         found.extend(self.store.conflicts());
-        found.extend(self.control.conflicts());
+        found.extend(self.auth.conflicts(self.token_file.is_some()));
         found
+    }
+
+    /// The TLS of each listener that may have one.
+    fn listener_tls(&self) -> [TlsSettings<'_>; 3] {
+        let control = &self.control;
+        [
+            TlsSettings {
+                names: ["tls_cert", "tls_key", "tls_client_ca", "tls_client_names"],
+                halves: [&self.tls_cert, &self.tls_key],
+                client_ca: &self.tls_client_ca,
+                client_names: &self.tls_client_names,
+            },
+            TlsSettings {
+                names: ["admin_tls_cert", "admin_tls_key", "admin_client_ca", "admin_client_names"],
+                halves: [&control.tls_cert, &control.tls_key],
+                client_ca: &control.client_ca,
+                client_names: &control.client_names,
+            },
+            TlsSettings {
+                names: ["metrics_tls_cert", "metrics_tls_key", "", ""],
+                halves: [&self.metrics_tls_cert, &self.metrics_tls_key],
+                client_ca: &None,
+                client_names: &[],
+            },
+        ]
     }
 
     /// Whether only callers whom somebody meant to serve can reach this server.
@@ -100,5 +121,37 @@ impl Config {
             }
         }
         None
+    }
+}
+
+/// The TLS of one kind of listener, and the names of its settings: certificate, key, authorities and names of callers.
+struct TlsSettings<'a> {
+    names: [&'static str; 4],
+    halves: [&'a Option<PathBuf>; 2],
+    client_ca: &'a Option<PathBuf>,
+    client_names: &'a [String],
+}
+
+impl TlsSettings<'_> {
+    fn conflicts(&self) -> Vec<(&'static str, Fault)> {
+        let mut found = Vec::new();
+        let [cert, key, ca, client_names] = self.names;
+        let [has_cert, has_key] = self.halves.map(Option::is_some);
+        let mut without = |name, other: &str, help: String| {
+            found.push((name, Fault::new(format!("{name} is set and {other} is not"), help)));
+        };
+        let both = || "TLS needs both, and plain text neither".to_owned();
+        match (has_cert, has_key) {
+            (true, false) => without(cert, key, both()),
+            (false, true) => without(key, cert, both()),
+            _ => {}
+        }
+        if self.client_ca.is_some() && !has_cert && !has_key {
+            without(ca, cert, format!("set {cert} and {key}: clients show certificates over TLS only"));
+        }
+        if !self.client_names.is_empty() && self.client_ca.is_none() {
+            without(client_names, ca, format!("set {ca}: without it nobody is asked for a certificate"));
+        }
+        found
     }
 }

@@ -39,6 +39,22 @@ macro_rules! choice {
     };
 }
 
+pub(super) use choice;
+
+choice! {
+    /// Where a check of forward-auth says what the client asked for. One place: clients could fill in the others.
+    AuthSource {
+        /// There is no forward-auth.
+        Off = "off",
+        /// X-Forwarded-Method and X-Forwarded-Uri.
+        Forwarded = "forwarded",
+        /// X-Original-Method and X-Original-URI, or X-Original-URL.
+        Original = "original",
+        /// The method of the check, and its path below `/v1/auth`.
+        Path = "path",
+    }
+}
+
 choice! {
     /// How log lines are written.
     LogFormat {

@@ -75,36 +75,6 @@ impl ControlSettings {
             DbPlace::At(place) => Some(place.clone()),
         }
     }
-
-    /// Settings that do not go together: the one to point at, and why.
-    pub(super) fn conflicts(&self) -> Vec<(&'static str, Fault)> {
-        let mut found = Vec::new();
-        let halves = [
-            ("admin_tls_cert", &self.tls_cert, "admin_tls_key", &self.tls_key),
-            ("admin_tls_key", &self.tls_key, "admin_tls_cert", &self.tls_cert),
-        ];
-        for (name, value, other, half) in halves {
-            if value.is_some() && half.is_none() {
-                let message = format!("{name} is set and {other} is not");
-                found.push((name, Fault::new(message, "TLS needs both, and plain text neither")));
-            }
-        }
-        if self.client_ca.is_some() && self.tls_cert.is_none() {
-            let help = "set admin_tls_cert and admin_tls_key: clients show certificates over TLS only";
-            found.push((
-                "admin_client_ca",
-                Fault::new("admin_client_ca is set, and the admin listener has no TLS", help),
-            ));
-        }
-        if !self.client_names.is_empty() && self.client_ca.is_none() {
-            let help = "set admin_client_ca: without it nobody is asked for a certificate";
-            found.push((
-                "admin_client_names",
-                Fault::new("admin_client_names is set, and admin_client_ca is not", help),
-            ));
-        }
-        found
-    }
 }
 
 /// The database of the control plane.

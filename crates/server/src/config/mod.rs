@@ -31,8 +31,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use answer::{AnswerSettings, HEADER_STYLES};
-pub use auth::AuthSettings;
-pub use choice::{Choice, LogFormat, LogLevel};
+pub use auth::{AuthSettings, FromHeader};
+pub use choice::{AuthSource, Choice, LogFormat, LogLevel};
 pub use control::{ControlSettings, DbPlace};
 pub use effective::{Resolved, UnknownVariable, template};
 pub use envoy::EnvoySettings;
@@ -40,7 +40,7 @@ pub use error::{ConfigError, Mistake};
 pub use file::FILE_BYTES_MAX;
 pub use grpc::GrpcSettings;
 pub use reference::reference;
-pub use resp::RespSettings;
+pub use resp::{RespRounding, RespSettings};
 pub use setting::{Kind, Section, Setting};
 pub use settings::{SETTINGS, Settings};
 pub use sources::{Origin, Sources};
@@ -83,6 +83,10 @@ pub struct Config {
     pub tls_client_ca: Option<PathBuf>,
     /// Names of which a caller's certificate must have one; any if empty.
     pub tls_client_names: Vec<String>,
+    /// Certificate chain of the metrics listener, PEM; set together with `metrics_tls_key`.
+    pub metrics_tls_cert: Option<PathBuf>,
+    /// Its private key, PEM.
+    pub metrics_tls_key: Option<PathBuf>,
     /// How proxies ask on behalf of their callers.
     pub auth: AuthSettings,
     /// Bounds on connections.
@@ -142,6 +146,8 @@ impl Default for Config {
             tls_key: None,
             tls_client_ca: None,
             tls_client_names: Vec::new(),
+            metrics_tls_cert: None,
+            metrics_tls_key: None,
             auth: AuthSettings::default(),
             net: NetLimits::default(),
             answer: AnswerSettings::default(),

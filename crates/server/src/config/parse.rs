@@ -133,6 +133,12 @@ pub fn pieces<'a>(texts: &[&'a str]) -> impl Iterator<Item = &'a str> {
     texts.iter().flat_map(|text| text.split(',')).map(str::trim)
 }
 
+/// The same; none of them where `off` stands alone.
+pub fn pieces_unless_off<'a>(texts: &[&'a str]) -> impl Iterator<Item = &'a str> {
+    let texts = if texts == [OFF] { Vec::new() } else { texts.to_vec() };
+    texts.into_iter().flat_map(|text| text.split(',')).map(str::trim)
+}
+
 fn within<T: PartialOrd>(
     value: T,
     range: &RangeInclusive<T>,

@@ -4,11 +4,12 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tollgate_rules::address::Cidr;
 use tollgate_rules::duration;
 use tollgate_rules::problem::Fault;
 
 use super::choice::Choice;
-use super::{Config, DbPlace, StorePlace, bytes, parse};
+use super::{Config, DbPlace, FromHeader, StorePlace, auth, bytes, parse};
 use crate::net::Address;
 
 /// A setting. Its default is the value in [`Config::default`].
@@ -41,6 +42,8 @@ pub enum Section {
     Store,
     /// Who may ask, and over what.
     Access,
+    /// What proxies ask on behalf of their clients.
+    Auth,
     /// Bounds on connections.
     Connections,
     /// What decisions look like to callers.
@@ -62,6 +65,7 @@ impl Section {
             Self::Control => "Control plane",
             Self::Store => "Store",
             Self::Access => "Access",
+            Self::Auth => "Forward-auth",
             Self::Connections => "Connections",
             Self::Answers => "Answers",
             Self::Resources => "Resources",
@@ -89,6 +93,8 @@ pub enum Kind {
     Name(At<Option<String>>),
     /// A duration within bounds.
     Duration(At<Duration>, RangeInclusive<Duration>),
+    /// A duration within bounds, or `off`.
+    MaybeDuration(At<Option<Duration>>, RangeInclusive<Duration>),
     /// A number within bounds.
     Number(At<usize>, RangeInclusive<usize>),
     /// A number within bounds, or nothing.
@@ -113,6 +119,12 @@ pub enum Kind {
     Db(At<DbPlace>),
     /// Names of any number, joined by commas.
     Names(At<Vec<String>>),
+    /// The name of a header field, or `off`.
+    Header(At<Option<String>>),
+    /// Attributes and the header fields they come from, or `off`.
+    FromHeaders(At<Vec<FromHeader>>),
+    /// Networks, or `off`.
+    Networks(At<Vec<Cidr>>),
 }
 
 impl Setting {
@@ -133,7 +145,10 @@ impl Setting {
 
     /// Whether it takes several values, listed or joined by commas.
     pub fn is_list(&self) -> bool {
-        matches!(self.kind, Kind::Addresses(_) | Kind::Words(..) | Kind::Names(_))
+        matches!(
+            self.kind,
+            Kind::Addresses(_) | Kind::Words(..) | Kind::Names(_) | Kind::FromHeaders(_) | Kind::Networks(_)
+        )
     }
 
     /// Whether its flag means `true` without a value.
@@ -168,10 +183,10 @@ impl Setting {
     /// The stable code of a value that it does not take.
     pub fn code(&self) -> &'static str {
         match &self.kind {
-            Kind::Addresses(_) | Kind::Address(_) => "bad-address",
+            Kind::Addresses(_) | Kind::Address(_) | Kind::Networks(_) => "bad-address",
             Kind::Path(_) | Kind::Sink(_) => "bad-path",
-            Kind::Name(_) | Kind::Names(_) => "bad-name",
-            Kind::Duration(..) | Kind::Jitter(_) => "bad-duration",
+            Kind::Name(_) | Kind::Names(_) | Kind::Header(_) | Kind::FromHeaders(_) => "bad-name",
+            Kind::Duration(..) | Kind::MaybeDuration(..) | Kind::Jitter(_) => "bad-duration",
             Kind::Number(..) | Kind::MaybeNumber(..) => "bad-number",
             Kind::Size(..) | Kind::LargeSize(..) => "bad-size",
             Kind::Switch(_) => "wrong-type",
@@ -196,6 +211,9 @@ impl Setting {
             Kind::Sink(at) => *at(config) = parse::unless_off(text, parse::sink)?,
             Kind::Name(at) => *at(config) = Some(parse::name(text)?),
             Kind::Duration(at, range) => *at(config) = parse::duration(text, range)?,
+            Kind::MaybeDuration(at, range) => {
+                *at(config) = parse::unless_off(text, |text| parse::duration(text, range))?;
+            }
             Kind::Number(at, range) => *at(config) = parse::number(text, range)?,
             Kind::MaybeNumber(at, range) => *at(config) = Some(parse::number(text, range)?),
             Kind::Size(at, range) => *at(config) = usize::try_from(parse::size(text, range)?).unwrap_or(usize::MAX),
@@ -212,6 +230,11 @@ impl Setting {
             Kind::Store(at) => *at(config) = text.parse()?,
             Kind::Db(at) => *at(config) = text.parse()?,
             Kind::Names(at) => *at(config) = parse::pieces(texts).map(parse::name).collect::<Result<_, _>>()?,
+            Kind::Header(at) => *at(config) = parse::unless_off(text, auth::header)?,
+            Kind::FromHeaders(at) => *at(config) = auth::attributes(parse::pieces_unless_off(texts))?,
+            Kind::Networks(at) => {
+                *at(config) = parse::pieces_unless_off(texts).map(Cidr::parse).collect::<Result<_, _>>()?;
+            }
         }
         Ok(())
     }
@@ -221,6 +244,7 @@ impl Setting {
         // The table has one way to each field, for reading and writing; this is no hot path.
         let config = &mut config.clone();
         let off_or = |value: Option<String>| vec![value.unwrap_or_else(|| parse::OFF.to_owned())];
+        let all_or_off = |all: Vec<String>| if all.is_empty() { off_or(None) } else { all };
         match &self.kind {
             Kind::Addresses(at) => at(config).iter().map(Address::to_string).collect(),
             Kind::Address(at) => off_or(at(config).as_ref().map(Address::to_string)),
@@ -228,6 +252,7 @@ impl Setting {
             Kind::Sink(at) => off_or(at(config).clone()),
             Kind::Name(at) => at(config).iter().cloned().collect(),
             Kind::Duration(at, _) => vec![duration::display(parse::nanoseconds(*at(config)))],
+            Kind::MaybeDuration(at, _) => off_or(at(config).map(|span| duration::display(parse::nanoseconds(span)))),
             Kind::Number(at, _) => vec![at(config).to_string()],
             Kind::MaybeNumber(at, _) => at(config).iter().map(usize::to_string).collect(),
             Kind::Size(at, _) => vec![bytes::display(*at(config) as u64)],
@@ -240,6 +265,9 @@ impl Setting {
             Kind::Store(at) => vec![at(config).to_string()],
             Kind::Db(at) => vec![at(config).to_string()],
             Kind::Names(at) => at(config).clone(),
+            Kind::Header(at) => off_or(at(config).clone()),
+            Kind::FromHeaders(at) => all_or_off(at(config).iter().map(FromHeader::to_string).collect()),
+            Kind::Networks(at) => all_or_off(at(config).iter().map(Cidr::to_string).collect()),
         }
     }
 
@@ -252,7 +280,7 @@ impl Setting {
     pub fn bounds(&self) -> Option<String> {
         let between = |low: String, high: String| Some(format!("{low} to {high}"));
         match &self.kind {
-            Kind::Duration(_, range) => {
+            Kind::Duration(_, range) | Kind::MaybeDuration(_, range) => {
                 let show = |bound: &Duration| duration::display(parse::nanoseconds(*bound));
                 between(show(range.start()), show(range.end()))
             }

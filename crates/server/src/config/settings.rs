@@ -1,5 +1,6 @@
 //! The table of all settings, in the order in which every listing shows them.
 
+mod access;
 mod auth;
 mod control;
 mod envoy;
@@ -33,8 +34,18 @@ impl IntoIterator for Settings {
 }
 
 /// Every setting of the server.
-pub static SETTINGS: Settings =
-    Settings(&[SERVED, grpc::GRPC, resp::RESP, RULES, envoy::ENVOY, control::CONTROL, STORED, auth::AUTH, OTHERS]);
+pub static SETTINGS: Settings = Settings(&[
+    SERVED,
+    grpc::GRPC,
+    resp::RESP,
+    RULES,
+    envoy::ENVOY,
+    control::CONTROL,
+    STORED,
+    access::ACCESS,
+    auth::AUTH,
+    OTHERS,
+]);
 
 static SERVED: &[Setting] = &[
     Setting {
@@ -186,54 +197,6 @@ static STORED: &[Setting] = &[
         help: "How often the store is told what was decided here; for rules with `consistency: async`",
         absent: "",
         kind: Kind::Duration(|config| &mut config.store.async_interval, INTERVALS),
-    },
-    Setting {
-        name: "token_file",
-        value_name: "FILE",
-        section: Section::Access,
-        help: "Callers must present one of the tokens in this file",
-        absent: "no token is asked for",
-        kind: Kind::Path(|config| &mut config.token_file),
-    },
-    Setting {
-        name: "allow_anonymous",
-        value_name: "BOOL",
-        section: Section::Access,
-        help: "Serve callers without a token on addresses that other machines can reach",
-        absent: "",
-        kind: Kind::Switch(|config| &mut config.allow_anonymous),
-    },
-    Setting {
-        name: "tls_cert",
-        value_name: "FILE",
-        section: Section::Access,
-        help: "Serve TLS with this certificate chain (PEM); needs tls_key",
-        absent: "plain text",
-        kind: Kind::Path(|config| &mut config.tls_cert),
-    },
-    Setting {
-        name: "tls_key",
-        value_name: "FILE",
-        section: Section::Access,
-        help: "The private key of tls_cert (PEM)",
-        absent: "plain text",
-        kind: Kind::Path(|config| &mut config.tls_key),
-    },
-    Setting {
-        name: "tls_client_ca",
-        value_name: "FILE",
-        section: Section::Access,
-        help: "Serve only callers whose certificate one of these authorities signed (PEM); on every data listener",
-        absent: "callers need no certificate",
-        kind: Kind::Path(|config| &mut config.tls_client_ca),
-    },
-    Setting {
-        name: "tls_client_names",
-        value_name: "NAMES",
-        section: Section::Access,
-        help: "Of these, only callers whose certificate has one of these names",
-        absent: "any name",
-        kind: Kind::Names(|config| &mut config.tls_client_names),
     },
 ];
 

@@ -22,9 +22,13 @@ fn samples(setting: &Setting) -> [String; 3] {
         (Kind::Duration(_, range), _) if *range.end() < Duration::from_secs(3600) => own(["150ms", "400ms", "900ms"]),
         (Kind::Duration(_, range), _) if *range.start() >= Duration::from_secs(3600) => own(["2h", "30h", "90d"]),
         (Kind::Duration(..), _) => own(["77ms", "21s", "1h"]),
+        (Kind::MaybeDuration(..), _) => own(["70s", "21m", "off"]),
         (Kind::Store(_), _) => own(["rediss://a:1", "redis-clusters://b:2,c:3", "redis-sentinels://d:4/m"]),
         (Kind::Db(_), _) => own(["off", "sqlite:/a b.db", "postgres://me@db:5432/limits"]),
         (Kind::Names(_), _) => own(["a.example", "b.example", "c"]),
+        (Kind::Header(_), _) => own(["x-cost", "x-weight", "cost"]),
+        (Kind::FromHeaders(_), _) => own(["user_id=x-user-id", "tier=x-tier", "off"]),
+        (Kind::Networks(_), _) => own(["192.0.2.0/24", "2001:db8::/32", "off"]),
         (Kind::Number(..) | Kind::MaybeNumber(..), _) => own(["11", "12", "13"]),
         (Kind::Size(..), _) => own(["8KiB", "9999", "1MiB"]),
         (Kind::LargeSize(..), _) => own(["1MiB", "1TiB", "9999999"]),
@@ -43,6 +47,8 @@ fn partner(setting: &Setting) -> Option<&'static str> {
         "admin_tls_key" => Some("admin_tls_cert: other"),
         "admin_client_ca" => Some("admin_tls_cert: a\nadmin_tls_key: b"),
         "admin_client_names" => Some("admin_client_ca: c\nadmin_tls_cert: a\nadmin_tls_key: b"),
+        "metrics_tls_cert" => Some("metrics_tls_key: other"),
+        "metrics_tls_key" => Some("metrics_tls_cert: other"),
         "store_ca" | "store_insecure_tls" | "store_password_file" => Some("store: rediss://a:1"),
         _ => None,
     }
@@ -115,7 +121,9 @@ fn what_is_printed_reads_back_as_the_same() {
         let flags = SETTINGS.iter().map(|setting| (setting.name, vec![samples(setting)[which].clone()]));
         let mut sources = Sources { flags: flags.collect(), ..Sources::default() };
         sources.flags.insert("admin", vec!["127.0.0.1:3".to_owned()]);
-        sources.flags.insert("metrics", vec!["off".to_owned()]);
+        for name in ["metrics", "grpc", "resp"] {
+            sources.flags.insert(name, vec!["off".to_owned()]);
+        }
         let first = sources.resolve().unwrap();
         let again = folder.resolve(first.to_yaml()).unwrap_or_else(|error| panic!("{error}\n{}", first.to_yaml()));
         assert_eq!(again.config, first.config, "{}", first.to_yaml());
@@ -158,7 +166,9 @@ fn names_are_spelled_alike_everywhere() {
 fn every_field_has_a_setting() {
     let mut flags: BTreeMap<_, _> = SETTINGS.iter().map(|each| (each.name, vec![samples(each)[0].clone()])).collect();
     flags.insert("admin", vec!["off".to_owned()]);
-    flags.insert("metrics", vec!["unix:/run/metrics.sock".to_owned()]);
+    for name in ["metrics", "grpc", "resp"] {
+        flags.insert(name, vec![format!("unix:/run/{name}.sock")]);
+    }
     flags.insert("db_migrate", vec!["false".to_owned()]);
     let set = Sources { flags, ..Sources::default() }.resolve().unwrap().config;
     let (set, plain) = (format!("{set:#?}"), format!("{:#?}", Config::default()));

@@ -4,6 +4,8 @@
 
 mod head;
 mod json;
+mod resp;
 
 pub use head::http_head;
 pub use json::json_check;
+pub use resp::resp_request;

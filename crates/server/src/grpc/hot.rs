@@ -12,7 +12,7 @@ use h2::server::SendResponse;
 use prost::Message as _;
 use tokio::time::timeout;
 use tollgate_engine::Decision;
-use tollgate_proto::rls::RateLimitRequest;
+use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 use tollgate_proto::v1::CheckRequest;
 use tonic::{Code, Status};
 
@@ -159,16 +159,19 @@ fn should_rate_limit(shared: &Arc<Shared>, message: Bytes) -> Answered {
         Ok(request) => request,
         Err(error) => return unreadable(&error),
     };
+    let tell = |answer: Result<RateLimitResponse, Refused>| {
+        answer.map(|response| framed(&response)).map_err(|refused| of_refused(&refused))
+    };
+    if let Some(answer) = envoy_rls::try_now(shared, &request) {
+        return Answered::Now(tell(answer));
+    }
     let shared = shared.clone();
-    let mut answering: Awaited = Box::pin(async move {
-        match envoy_rls::should_rate_limit(&shared, &request).await {
-            Ok(response) => Ok(framed(&response)),
-            Err(Refused(why)) => Err(Status::invalid_argument(why)),
-        }
-    });
-    // Whoever waits is woken anew by the task that it gets.
-    match answering.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())) {
-        Poll::Ready(answer) => Answered::Now(answer),
-        Poll::Pending => Answered::Later(answering),
+    Answered::Later(Box::pin(async move { tell(envoy_rls::should_rate_limit(&shared, &request).await) }))
+}
+
+fn of_refused(refused: &Refused) -> Status {
+    match refused {
+        Refused::Invalid(why) => Status::invalid_argument(why),
+        Refused::StoreAway => Status::unavailable(refused.to_string()),
     }
 }

@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Answer, Fault, Head, answer_or_fail};
+use super::{Answer, Fault, Head, Received, answer_or_fail};
 use crate::Reply;
 use crate::net::{Ground, Peer, Rewound, Room, Stream};
 
@@ -177,6 +177,7 @@ async fn respond<A: Answer>(
         if_match: field(header::IF_MATCH),
         if_none_match: field(header::IF_NONE_MATCH),
         idempotency_key: parts.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes),
+        received: Received::Map(&parts.headers),
     };
     let fault = match parts.headers.len() > limits.max_headers {
         true => Some(Fault::HeadTooLarge),

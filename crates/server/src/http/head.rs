@@ -3,7 +3,9 @@
 
 use httparse::{EMPTY_HEADER, Error, Status};
 
-/// Of a head, what the API looks at. The rest is read over.
+use super::received::Received;
+
+/// Of a head, what the API looks at. The rest is read over, and can be asked for by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head<'a> {
     /// The method as it was sent.
@@ -32,6 +34,8 @@ pub struct Head<'a> {
     pub if_none_match: Option<&'a [u8]>,
     /// The field `Idempotency-Key`.
     pub idempotency_key: Option<&'a [u8]>,
+    /// All fields, for whoever looks at others.
+    pub received: Received<'a>,
 }
 
 impl Head<'_> {
@@ -134,7 +138,8 @@ fn parse_into<'b>(
     let length_of_body = reader.length()?;
     let (path, query) = split_target(target).ok_or(Fault::Malformed("the target is not a path"))?;
     let Reader { head, keep_alive, expects_continue, .. } = reader;
-    let head = Head { method, path, query, ..head };
+    let received = Received::Head(bytes.get(..length).unwrap_or_default());
+    let head = Head { method, path, query, received, ..head };
     Ok(Some(Parsed { head, bytes: length, length: length_of_body, keep_alive, expects_continue, is_old }))
 }
 
@@ -268,7 +273,7 @@ fn has_bare_line_feed(head: &[u8]) -> bool {
 }
 
 /// Path and query of a target; `None` if it has no path, as that of CONNECT.
-fn split_target(target: &str) -> Option<(&str, Option<&str>)> {
+pub(crate) fn split_target(target: &str) -> Option<(&str, Option<&str>)> {
     let absolute = ["http://", "https://"].into_iter().find_map(|scheme| target.strip_prefix(scheme));
     let target = match absolute {
         Some(rest) => rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or("/"),

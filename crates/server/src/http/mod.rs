@@ -10,10 +10,13 @@ mod date;
 mod h1;
 mod h2;
 mod head;
+mod received;
 mod render;
 mod status;
 
+pub(crate) use head::split_target;
 pub use head::{Fault, Head, Length, Parsed, parse};
+pub use received::{Found, Received};
 
 use std::sync::Arc;
 

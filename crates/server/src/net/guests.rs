@@ -26,6 +26,7 @@ struct Inner {
 pub struct Guest {
     guests: Guests,
     address: Option<IpAddr>,
+    whole: Option<IpAddr>,
 }
 
 /// Why a connection was not let in.
@@ -59,7 +60,7 @@ impl Guests {
         let Inner { most, most_per_address, present, by_address } = &*self.0;
         let room = |count: usize| (count < *most).then_some(count + 1);
         present.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).map_err(|_| Refusal::Full)?;
-        let mut guest = Guest { guests: self.clone(), address: None };
+        let mut guest = Guest { guests: self.clone(), address: None, whole: address };
         if let Some(address) = address.map(household) {
             let mut by_address = by_address.lock();
             let count = by_address.entry(address).or_insert(0);
@@ -82,6 +83,11 @@ impl Guest {
     /// What counts as its address; `None` for a Unix domain socket.
     pub fn address(&self) -> Option<IpAddr> {
         self.address
+    }
+
+    /// Its address, all of it.
+    pub fn whole_address(&self) -> Option<IpAddr> {
+        self.whole
     }
 }
 

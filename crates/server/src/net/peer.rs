@@ -7,4 +7,6 @@ use std::net::IpAddr;
 pub struct Peer {
     /// What counts as one address: of IPv6 the /64. `None` for a Unix domain socket, whose other end is this machine.
     pub address: Option<IpAddr>,
+    /// The same address, all of it.
+    pub whole: Option<IpAddr>,
 }

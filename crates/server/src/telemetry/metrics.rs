@@ -11,7 +11,9 @@ use tollgate_rules::ruleset::RuleSet;
 use tonic::Code;
 
 use super::counter::Counter;
+use super::domains::Domains;
 use super::latency::Latency;
+use super::resp::RespCounts;
 use super::series::{Book, Kind, OTHER, Slot, Table};
 use crate::grpc::Method;
 
@@ -31,10 +33,13 @@ pub struct Metrics {
     opened: Counter,
     closed: Counter,
     pub(super) refused: [Counter; Refusal::ALL.len()],
+    pub(super) resp: RespCounts,
     paths: &'static [&'static str],
     http: Vec<OnceLock<Counter>>,
     grpc: Vec<OnceLock<Counter>>,
     pub(super) panics: AtomicU64,
+    /// By rule of an envoyproxy/ratelimit file.
+    pub domains: Domains,
 }
 
 /// Why a connection was not served.
@@ -138,10 +143,12 @@ impl Metrics {
             opened: Counter::default(),
             closed: Counter::default(),
             refused: Refusal::ALL.map(|_| Counter::default()),
+            resp: RespCounts::default(),
             paths,
             http: (0..(paths.len() + 1) * (STATUSES.len() + 1)).map(|_| OnceLock::new()).collect(),
             grpc: (0..(Method::ALL.len() + 1) * CODES.len()).map(|_| OnceLock::new()).collect(),
             panics: AtomicU64::new(0),
+            domains: Domains::default(),
         }
     }
 
@@ -171,6 +178,12 @@ impl Metrics {
         if let Some(counter) = self.refused.get(reason as usize) {
             counter.add_one();
         }
+    }
+
+    /// What is counted of RESP.
+    #[inline]
+    pub fn resp(&self) -> &RespCounts {
+        &self.resp
     }
 
     /// An HTTP request was answered.

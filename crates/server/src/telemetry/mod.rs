@@ -5,6 +5,7 @@
 
 mod counter;
 mod decisions;
+mod domains;
 mod escape;
 mod fleet;
 mod latency;
@@ -15,15 +16,18 @@ mod observer;
 mod page;
 mod process;
 mod quiet;
+mod resp;
 mod scrape;
 mod series;
 mod stamp;
 
 pub use decisions::{DecisionLog, DecisionLogConfig, Keys};
+pub use domains::{Domains, Sight};
 pub use fleet::{Distribution, OwnFigures, ShardFigures, ShardState, StoreFigures};
 pub use lines::{Lines, Sink};
 pub use log::{Colours, Format, LogConfig};
 pub use metrics::{Metrics, Refusal};
 pub use observer::Telemetry;
 pub use quiet::{All, Quiet};
+pub use resp::{RespCounts, RespFault};
 pub use scrape::{CONTENT_TYPE, Scrape, ScrapeConfig};

@@ -191,7 +191,8 @@ impl ScrapeConfig {
             http.iter().map(|(path, status, count)| ([("path", *path), ("status", status.as_str())], *count));
         page.counters("tollgate_http_requests", "HTTP requests answered", answered)?;
         let answered = metrics.grpc().map(|(method, code, count)| ([("method", method), ("code", code)], count));
-        page.counters("tollgate_grpc_requests", "Calls by gRPC answered", answered)
+        page.counters("tollgate_grpc_requests", "Calls by gRPC answered", answered)?;
+        metrics.resp.write(page)
     }
 
     fn own(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -207,10 +208,10 @@ impl ScrapeConfig {
         if let Some(bytes) = process::resident_bytes() {
             page.gauge("process_resident_memory_bytes", "Resident memory", bytes)?;
         }
-        match process::open_fds() {
-            Some(count) => page.gauge("process_open_fds", "Open file descriptors", count),
-            None => Ok(()),
+        if let Some(count) = process::open_fds() {
+            page.gauge("process_open_fds", "Open file descriptors", count)?;
         }
+        self.metrics.domains.encode(page)
     }
 }
 

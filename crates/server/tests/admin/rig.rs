@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, Instant, Mode, Place, TokenDraft};
-use tollgate_core::{Clock, ManualClock, Time};
+use tollgate_core::{Clock, ManualClock, Secret, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_server::admin::{Access, Admin, AdminConfig, FileRule, Node, Status, Switchboard, TokenBook, route_names};
@@ -23,9 +23,11 @@ use tollgate_server::api::seal::Sealer;
 use tollgate_server::api::{Api, Settlements, Shared, Surface};
 use tollgate_server::backend::{Backend, Probe};
 use tollgate_server::door::Door;
+use tollgate_server::envoy_rls::Domains;
 use tollgate_server::http::Http;
 use tollgate_server::net::Ground;
 use tollgate_server::net::{Address, Drain, Guests, Listener, NetLimits, Transit, accept};
+use tollgate_server::resp;
 use tollgate_server::telemetry::{Metrics, Scrape, ScrapeConfig};
 use tollgate_store::MonotonicClock;
 
@@ -306,5 +308,7 @@ fn shared(clock: Arc<dyn Clock>) -> Shared {
         explains: Semaphore::new(1),
         in_batches: Semaphore::new(16),
         probe: Probe::default(),
+        envoy: Domains::default(),
+        resp: resp::Access::read(None, Secret::new(*b"tollgate testing"), false).expect("no file is read"),
     }
 }

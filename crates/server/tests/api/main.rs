@@ -4,6 +4,7 @@
 
 mod away;
 mod checks;
+mod envoy;
 mod receipts;
 #[allow(dead_code, reason = "shared with the suite of a fleet")]
 mod rig;

@@ -7,6 +7,7 @@ pub mod clients;
 pub mod completions;
 pub mod config;
 pub mod db;
+pub mod envoy_compat;
 pub mod explain;
 pub mod man;
 pub mod mode;
@@ -29,6 +30,7 @@ use crate::output::Output;
 pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
     match cli.command {
         Some(Command::Serve(args)) => serve::run(&args, out),
+        Some(Command::EnvoyCompat(args)) => envoy_compat::run(&args, out),
         Some(Command::Config(args)) => config::run(&args, out),
         Some(Command::Check(args)) => check::run(&args, out),
         Some(Command::Explain(args)) => explain::run(&args, out),

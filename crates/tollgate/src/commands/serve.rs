@@ -49,7 +49,11 @@ Exit codes:
 
 /// Serves until a signal ends it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let config = args.settings.resolve(out)?.config;
+    serve(args.settings.resolve(out)?.config, out)
+}
+
+/// Serves a configuration, wherever it comes from.
+pub fn serve(config: Config, out: &mut Output) -> Result<Exit> {
     let lines = Lines::start(Sink::Stderr)?;
     let log =
         LogConfig { format: format(&config), level: level(config.log_level), clock: Arc::new(MonotonicClock::new()) };

@@ -2,11 +2,45 @@
 
 use super::{Kind, Section, Setting};
 
-pub(super) static ENVOY: &[Setting] = &[Setting {
-    name: "envoy_config",
-    value_name: "DIR",
-    section: Section::Rules,
-    help: "Rules as envoyproxy/ratelimit keeps them: every YAML file in this directory, one domain each, loaded again when they change",
-    absent: "none",
-    kind: Kind::Path(|config| &mut config.envoy.config),
-}];
+pub(super) static ENVOY: &[Setting] = &[
+    Setting {
+        name: "envoy_config",
+        value_name: "DIR",
+        section: Section::Rules,
+        help: "Rules as envoyproxy/ratelimit keeps them: every YAML file in this directory, one domain each, loaded again when they change",
+        absent: "none",
+        kind: Kind::Path(|config| &mut config.envoy.config),
+    },
+    Setting {
+        name: "envoy_merge",
+        value_name: "BOOL",
+        section: Section::Rules,
+        help: "Let several files of envoy_config be about one domain",
+        absent: "",
+        kind: Kind::Switch(|config| &mut config.envoy.merge),
+    },
+    Setting {
+        name: "envoy_near_limit",
+        value_name: "PERCENT",
+        section: Section::Rules,
+        help: "From how much of a limit on hits count as near it, in the metrics of envoy_config's rules",
+        absent: "",
+        kind: Kind::Number(|config| &mut config.envoy.near_limit, 1..=100),
+    },
+    Setting {
+        name: "envoy_shadow",
+        value_name: "BOOL",
+        section: Section::Rules,
+        help: "Refuse nobody by the rules of envoy_config; what they would have done is told and counted",
+        absent: "",
+        kind: Kind::Switch(|config| &mut config.envoy.shadow),
+    },
+    Setting {
+        name: "envoy_headers",
+        value_name: "NAMES",
+        section: Section::Rules,
+        help: "Three names of header fields for limit, remaining and reset, told with every answer by envoy_config's rules",
+        absent: "none are told",
+        kind: Kind::Names(|config| &mut config.envoy.headers),
+    },
+];

@@ -1,5 +1,7 @@
 //! The settings of the RESP listener.
 
+use std::time::Duration;
+
 use super::{Kind, Section, Setting};
 
 pub(super) static RESP: &[Setting] = &[
@@ -18,5 +20,32 @@ pub(super) static RESP: &[Setting] = &[
         help: "The password that callers of RESP must give with AUTH",
         absent: "no password",
         kind: Kind::Path(|config| &mut config.resp.password_file),
+    },
+    Setting {
+        name: "resp_rounding",
+        value_name: "HOW",
+        section: Section::Listening,
+        help: "How CL.THROTTLE and THROTTLE make whole seconds of waits: `strict` is always enough, `redis-cell` drops what is below a millisecond",
+        absent: "",
+        kind: Kind::Choice(|config| &mut config.resp.rounding),
+    },
+    Setting {
+        name: "resp_idle_timeout",
+        value_name: "DURATION",
+        section: Section::Listening,
+        help: "How long a RESP connection may stay open without a command, or `off`",
+        absent: "",
+        kind: Kind::MaybeDuration(
+            |config| &mut config.resp.idle_timeout,
+            Duration::from_secs(1)..=Duration::from_secs(86_400),
+        ),
+    },
+    Setting {
+        name: "resp_select_any",
+        value_name: "BOOL",
+        section: Section::Listening,
+        help: "Answer OK to SELECT of any database over RESP, although there is only one",
+        absent: "",
+        kind: Kind::Switch(|config| &mut config.resp.select_any),
     },
 ];

@@ -1,0 +1,103 @@
+//! One charge that no rule made: for callers who bring their own limit with every call, as clients of redis-cell do.
+//!
+//! It is decided as a rule that fails locally is: by the store within the deadline, by this node's share while the store
+//! is away, and by nobody while limits are switched off.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tollgate_core::{Charge, Enforcement, Outcome, Time};
+use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind};
+
+use crate::{Engine, Mode, Switch};
+
+/// The answer to one charge.
+#[must_use]
+#[derive(Clone, Copy, Debug)]
+pub struct Lone {
+    /// May it pass? Also where the bucket refused, if limits are [shadowed](Switch::Shadow).
+    pub allowed: bool,
+    /// How that came about.
+    pub mode: Mode,
+    /// The time of the decision.
+    pub now: Time,
+    /// What the bucket says.
+    pub outcome: Outcome,
+}
+
+impl<S: Store> Engine<S> {
+    /// [`take_one`](Engine::take_one), if nobody has to be waited for. `None` has charged nothing.
+    #[inline]
+    pub fn try_take_one(&self, charge: &Charge) -> Option<Lone> {
+        match self.switch() {
+            Switch::Enforce => self.take_one_now(charge),
+            Switch::Shadow => self.take_one_now(&shadowed(charge)),
+            Switch::Off => Some(self.unasked(charge)),
+        }
+    }
+
+    /// Decides one charge, within the deadline. Never fails: a store that does not answer leaves it to this node's share.
+    pub async fn take_one(&self, charge: &Charge) -> Lone {
+        match self.try_take_one(charge) {
+            Some(lone) => lone,
+            None => Box::pin(self.take_one_later(charge)).await,
+        }
+    }
+
+    /// Forgets the bucket of a charge, as if nobody had used it.
+    pub async fn forget_one(&self, charge: &Charge) -> Result<(), StoreError> {
+        let bucket = std::slice::from_ref(charge);
+        self.fallback.forget_now(bucket);
+        timeout(Duration::from(self.config.deadline), self.store.forget(bucket)).await.unwrap_or_else(|_| {
+            let detail = "no answer by the deadline".to_owned();
+            Err(StoreError { kind: StoreErrorKind::Indeterminate, detail })
+        })
+    }
+
+    #[inline]
+    fn take_one_now(&self, charge: &Charge) -> Option<Lone> {
+        let mut outcomes = Outcomes::new();
+        let taken = self.store.try_take(std::slice::from_ref(charge), &mut outcomes)?;
+        let outcome = *outcomes.first()?;
+        Some(Lone { allowed: taken.allowed, mode: Mode::from(outcome.source), now: taken.now, outcome })
+    }
+
+    async fn take_one_later(&self, charge: &Charge) -> Lone {
+        let charge = if self.switch() == Switch::Shadow { shadowed(charge) } else { *charge };
+        let mut outcomes = Outcomes::new();
+        let answer = self.ask(std::slice::from_ref(&charge), &mut outcomes).await;
+        match (answer, outcomes.first()) {
+            (Ok(taken), Some(outcome)) => {
+                let (mode, outcome) = (Mode::from(outcome.source), *outcome);
+                Lone { allowed: taken.allowed, mode, now: taken.now, outcome }
+            }
+            (Ok(_), None) => self.unasked(&charge), // a store answers every charge it was asked
+            (Err(error), _) => self.take_share(&charge, &error),
+        }
+    }
+
+    /// This node's share decides.
+    #[cold]
+    fn take_share(&self, charge: &Charge, error: &StoreError) -> Lone {
+        if let Some(observer) = &self.observer {
+            observer.store_failed(error);
+        }
+        let nodes = self.store.nodes().unwrap_or(self.config.nodes);
+        let own = Charge { limit: charge.limit.share(nodes), ..*charge };
+        let mut outcomes = Outcomes::new();
+        let taken = self.fallback.take_now(&[own], &mut outcomes);
+        let outcome = outcomes.first().copied().unwrap_or_else(|| own.limit.unused(taken.now));
+        Lone { allowed: taken.allowed, mode: Mode::Fallback, now: taken.now, outcome }
+    }
+
+    /// The answer while nobody is asked: what an unused bucket says.
+    #[cold]
+    fn unasked(&self, charge: &Charge) -> Lone {
+        let now = self.fallback.clock().now();
+        Lone { allowed: true, mode: Mode::Off, now, outcome: charge.limit.unused(now) }
+    }
+}
+
+fn shadowed(charge: &Charge) -> Charge {
+    Charge { enforcement: Enforcement::Shadow, ..*charge }
+}

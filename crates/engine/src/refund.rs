@@ -1,0 +1,90 @@
+//! Units given back without a receipt: what an application reports about usage that did not happen after all.
+//!
+//! Whoever has a receipt settles it, which gives back exactly what that charge still owes. Here nobody knows which charge
+//! is meant, so as much comes back as the bucket has in use, and never more: a bucket is not filled above its limit. A
+//! log knows its units by their time alone, and gives nothing back without a receipt; slots are released, not refunded.
+
+use smallvec::SmallVec;
+use tollgate_core::{Limit, Receipt, Request, Sharing};
+use tollgate_rules::ruleset::Charges;
+use tollgate_store::{Outcomes, Store, StoreError};
+
+use crate::engine::{Unasked, conclude};
+use crate::{Decision, Engine};
+
+impl<S: Store> Engine<S> {
+    /// Gives the cost of every request back to the buckets that it would be charged to. Answers how these stand
+    /// afterwards, as somebody who only looks would be told.
+    ///
+    /// Not one step with the look before it: of two refunds at the same instant each gives back its units, and one that
+    /// meets the end of a window gives back nothing, as time has done it.
+    pub async fn refund(&self, requests: &[Request<'_>]) -> Result<Decision, StoreError> {
+        let looks: SmallVec<[Request<'_>; 4]> = requests.iter().map(|request| request.peek()).collect();
+        let pinned = self.generations.pin();
+        let mut charges = Charges::default();
+        match self.charges(&pinned, &looks, &mut charges) {
+            Err(Unasked::Off) => return Ok(self.answer(pinned, Unasked::Off)),
+            Err(unreadable) => return Ok(self.answer(pinned, unreadable)),
+            Ok(()) => {}
+        }
+        for charge in &mut charges.charges {
+            // What nodes hold in advance is theirs; what is given back goes to the bucket that all of them share.
+            if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
+                charge.sharing = Sharing::Exact;
+            }
+        }
+        let mut outcomes = Outcomes::new();
+        let _ = self.take(&charges, &mut outcomes).await?;
+        let asked = charges.charges.iter().zip(&outcomes);
+        let back: SmallVec<[Receipt; 4]> = asked
+            .filter(|(charge, _)| !matches!(charge.limit, Limit::Concurrency(_) | Limit::SlidingLog(_)))
+            .map(|(charge, outcome)| Receipt { units: charge.ask.cost(), ..Receipt::of(charge, outcome) })
+            .collect();
+        if !back.is_empty() {
+            self.store.give_back(&back).await?;
+            outcomes.clear();
+        }
+        let taken = self.take(&charges, &mut outcomes).await?;
+        Ok(conclude(pinned, &charges, taken, &outcomes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_core::{Attribute, ManualClock, Span, Time};
+
+    use super::*;
+    use crate::rules_from_yaml;
+
+    fn rules(algorithm: &str) -> String {
+        format!(
+            "rules: [{{ name: r, key_by: user_id, limit: {{ requests: 10, window: 10s, algorithm: {algorithm} }} }}]"
+        )
+    }
+
+    #[tokio::test]
+    async fn gives_back_what_is_in_use_and_never_more() {
+        for algorithm in ["token_bucket", "fixed_window", "sliding_window"] {
+            let clock = ManualClock::at(Time::from_secs(1_700_000_000));
+            let engine = Engine::on_clock(rules_from_yaml(&rules(algorithm)).unwrap(), clock.clone());
+            let request = Request::new().with(Attribute::UserId, "1");
+            let left = |decision: &Decision| decision.remaining();
+            assert_eq!(left(&engine.decide(&request.cost(7)).await), Some(3), "{algorithm}");
+            assert_eq!(left(&engine.refund(&[request.cost(2)]).await.unwrap()), Some(5), "{algorithm}");
+            assert_eq!(left(&engine.refund(&[request.cost(u64::MAX)]).await.unwrap()), Some(10), "{algorithm}");
+            assert_eq!(left(&engine.decide(&request.cost(10)).await), Some(0), "{algorithm}");
+            assert!(!engine.decide(&request).await.is_allowed(), "{algorithm}: a refund makes no room above the limit");
+            clock.advance(Span::from_secs(30));
+            assert_eq!(left(&engine.refund(&[request.cost(5)]).await.unwrap()), Some(10), "{algorithm}: all is back");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_log_wants_a_receipt() {
+        let clock = ManualClock::at(Time::from_secs(1_700_000_000));
+        let engine = Engine::on_clock(rules_from_yaml(&rules("sliding_window_log")).unwrap(), clock);
+        let request = Request::new().with(Attribute::UserId, "1");
+        let _ = engine.decide(&request.cost(7)).await;
+        assert_eq!(engine.refund(&[request.cost(2)]).await.unwrap().remaining(), Some(3));
+    }
+}

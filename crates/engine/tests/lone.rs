@@ -1,0 +1,96 @@
+//! Charges that no rule made: the store decides, or this node's share, or nobody.
+
+use tollgate_core::{Charge, Digest, Gcra, Limit, ManualClock, Receipt, Span, Time, Wait};
+use tollgate_engine::{Engine, EngineConfig, Mode, Switch};
+use tollgate_rules::ruleset::RuleSet;
+use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
+
+const START: Time = Time::from_secs(1_700_000_000);
+
+/// `burst` at once, one more each second.
+fn charge(burst: u64) -> Charge {
+    let limit = Gcra::new(1, Span::SECOND, burst).expect("a limit").unclamped();
+    Charge::new(Digest([1, 2]), Limit::Gcra(limit), 1)
+}
+
+#[test]
+fn a_charge_is_decided_at_once_in_memory_and_allocates_nothing() {
+    let clock = ManualClock::at(START);
+    let engine = Engine::on_clock(RuleSet::empty(), clock.clone());
+    let warm = engine.try_take_one(&charge(3)).expect("memory never waits");
+    assert_eq!((warm.allowed, warm.mode, warm.outcome.remaining, warm.now), (true, Mode::Store, 2, START));
+    let measured = allocation_counter::measure(|| {
+        for remaining in [1, 0, 0] {
+            let lone = engine.try_take_one(&charge(3)).expect("memory never waits");
+            assert_eq!(lone.outcome.remaining, remaining);
+        }
+    });
+    assert_eq!(measured.count_total, 0, "{measured:?}");
+    let refused = engine.try_take_one(&charge(3)).expect("memory never waits");
+    assert_eq!((refused.allowed, refused.outcome.wait), (false, Wait::For(Span::SECOND)));
+    clock.advance(Span::SECOND);
+    assert!(engine.try_take_one(&charge(3)).expect("memory never waits").allowed);
+}
+
+#[tokio::test]
+async fn a_forgotten_bucket_is_an_unused_one() {
+    let engine = Engine::on_clock(RuleSet::empty(), ManualClock::at(START));
+    assert!(engine.take_one(&charge(1)).await.allowed);
+    assert!(!engine.take_one(&charge(1)).await.allowed);
+    engine.forget_one(&charge(1)).await.expect("memory forgets");
+    assert!(engine.take_one(&charge(1)).await.allowed);
+}
+
+#[test]
+fn the_kill_switch_holds_for_it_too() {
+    let engine = Engine::on_clock(RuleSet::empty(), ManualClock::at(START));
+    let ask = || engine.try_take_one(&charge(1)).expect("memory never waits");
+    assert!(ask().allowed);
+    engine.set_switch(Switch::Shadow);
+    let shadowed = ask();
+    assert_eq!((shadowed.allowed, shadowed.outcome.allowed), (true, false));
+    engine.set_switch(Switch::Off);
+    let off = ask();
+    assert_eq!((off.allowed, off.mode, off.outcome.remaining), (true, Mode::Off, 1));
+    engine.set_switch(Switch::Enforce);
+    assert!(!ask().allowed);
+}
+
+/// A store nobody can reach.
+struct Unreachable;
+
+impl Unreachable {
+    fn error<T>() -> Result<T, StoreError> {
+        Err(StoreError { kind: StoreErrorKind::Unavailable, detail: "connection refused".to_owned() })
+    }
+}
+
+impl Store for Unreachable {
+    async fn take(&self, _: &[Charge], _: Span, _: &mut Outcomes) -> Result<Taken, StoreError> {
+        Unreachable::error()
+    }
+
+    async fn give_back(&self, _: &[Receipt]) -> Result<usize, StoreError> {
+        Unreachable::error()
+    }
+
+    async fn forget(&self, _: &[Charge]) -> Result<(), StoreError> {
+        Unreachable::error()
+    }
+}
+
+#[tokio::test]
+async fn while_the_store_is_away_this_nodes_share_decides() {
+    let config = EngineConfig { nodes: 3, ..EngineConfig::default() };
+    let engine = Engine::new(Unreachable, RuleSet::empty()).with_config(config);
+    let hourly = Limit::token_bucket(6, Span::from_secs(3600)).expect("a limit");
+    let charge = Charge::new(Digest([3, 4]), hourly, 1);
+    assert!(engine.try_take_one(&charge).is_none(), "the store must be asked");
+    let mut allowed = 0;
+    for _ in 0..10 {
+        let lone = engine.take_one(&charge).await;
+        assert_eq!(lone.mode, Mode::Fallback);
+        allowed += u64::from(lone.allowed);
+    }
+    assert_eq!(allowed, 2);
+}

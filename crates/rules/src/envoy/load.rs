@@ -1,0 +1,101 @@
+//! All files of a configuration together: one domain each, or several that add to one.
+
+use std::collections::BTreeMap;
+
+use super::read::{duplicate, line};
+use super::{Descriptor, Domain, read};
+use crate::problem::{Problem, Problems, quote};
+use crate::read::RULES_MAX;
+use crate::report::Report;
+
+/// A file's name and content.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// Its name, for messages.
+    pub file: &'a str,
+    /// Its content.
+    pub text: &'a str,
+}
+
+/// What to do with a second file about a domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// Its descriptors are added to those of the first.
+    Merge,
+}
+
+/// Reads all files; the domains are in the order of their names. What is wrong is told for every file.
+pub fn load(files: &[Text<'_>], duplicates: Duplicates) -> Result<Vec<Domain>, Vec<Report>> {
+    let mut domains: BTreeMap<String, Loaded<'_>> = BTreeMap::new();
+    let mut reports = Vec::new();
+    let mut rules = 0;
+    for file in files {
+        let domain = match read(file.file, file.text) {
+            Ok(domain) => domain,
+            Err(report) => {
+                reports.push(report);
+                continue;
+            }
+        };
+        rules += count(&domain.descriptors);
+        let mut problems = Problems::default();
+        if rules > RULES_MAX {
+            let message = format!("all files together have more than {RULES_MAX} limits");
+            problems.push(Problem::error("too-large", domain.at, "descriptors", message).help("load fewer of them"));
+        }
+        match domains.get_mut(&domain.name) {
+            None => {
+                let name = domain.name.clone();
+                domains.insert(name, Loaded::new(file.file, domain));
+            }
+            Some(first) if duplicates == Duplicates::Merge => first.add(file.file, domain, &mut problems),
+            Some(first) => problems.push(first.refuse(&domain)),
+        }
+        if !problems.is_empty() {
+            reports.push(Report::new(file.file, file.text, problems));
+        }
+    }
+    if reports.is_empty() { Ok(domains.into_values().map(|loaded| loaded.domain).collect()) } else { Err(reports) }
+}
+
+/// A domain, and which file each of its first level came from.
+struct Loaded<'a> {
+    domain: Domain,
+    origins: BTreeMap<(String, Option<String>), (&'a str, String)>,
+    file: &'a str,
+}
+
+impl<'a> Loaded<'a> {
+    fn new(file: &'a str, domain: Domain) -> Loaded<'a> {
+        let origins = domain.descriptors.iter().map(|descriptor| (pair(descriptor), (file, line(descriptor.at))));
+        Loaded { origins: origins.collect(), domain, file }
+    }
+
+    fn refuse(&self, second: &Domain) -> Problem {
+        let message = format!("the domain {} is also in {}", quote(&second.name), self.file);
+        let help = "put both into one file, rename one, or let files of one domain be merged";
+        Problem::error("duplicate-domain", second.at, "domain", message).help(help)
+    }
+
+    fn add(&mut self, file: &'a str, domain: Domain, problems: &mut Problems) {
+        for (number, descriptor) in domain.descriptors.into_iter().enumerate() {
+            if let Some((other, line)) = self.origins.insert(pair(&descriptor), (file, line(descriptor.at))) {
+                let (field, other) = (format!("descriptors[{number}]"), format!("on {line} of {other}"));
+                problems.push(duplicate(&descriptor, field, &other));
+            }
+            self.domain.descriptors.push(descriptor);
+        }
+    }
+}
+
+fn pair(descriptor: &Descriptor) -> (String, Option<String>) {
+    (descriptor.key.clone(), descriptor.value.clone())
+}
+
+/// Limits of a level and of those below.
+fn count(level: &[Descriptor]) -> usize {
+    level.iter().map(|descriptor| usize::from(descriptor.rate_limit.is_some()) + count(&descriptor.descriptors)).sum()
+}

@@ -1,0 +1,234 @@
+//! One file from text to a [`Domain`], with every mistake reported at once and at its place.
+//!
+//! As strict as the service whose files these are, and with its liberties: text without quotes, numbers where text is
+//! meant, `yes` for `true`, blank fields as if they were not there.
+
+use std::collections::HashMap;
+
+use super::{Allowance, Descriptor, Domain, Metadata, RateLimit, Unit};
+use crate::pattern::Pattern;
+use crate::problem::{Problem, Problems, quote};
+use crate::read::{Fields, Path, Value, suggest};
+use crate::report::Report;
+use crate::spec::Place;
+use crate::yaml::{self, Kind, is_blank};
+
+/// Deepest nesting of lists and maps: 30 levels of descriptors.
+const DEPTH_MAX: usize = 64;
+
+const FILE_FIELDS: &[&str] = &["domain", "descriptors"];
+const DESCRIPTOR_FIELDS: &[&str] = &[
+    "key",
+    "value",
+    "rate_limit",
+    "shadow_mode",
+    "quota_mode",
+    "detailed_metric",
+    "value_to_metric",
+    "share_threshold",
+    "metadata",
+    "descriptors",
+];
+const LIMIT_FIELDS: &[&str] = &["unit", "requests_per_unit", "unlimited", "name", "replaces"];
+const REPLACES_FIELDS: &[&str] = &["name"];
+
+const LIMIT_EXAMPLE: &str = "rate_limit: { unit: minute, requests_per_unit: 100 }";
+
+/// Reads the file of one domain.
+///
+/// ```
+/// let text = "domain: edge\ndescriptors:\n- key: user\n  rate_limit: { unit: Minute, requests_per_unit: 100 }\n";
+/// let domain = tollgate_rules::envoy::read("edge.yaml", text).unwrap();
+/// assert_eq!((domain.name.as_str(), domain.descriptors[0].key.as_str()), ("edge", "user"));
+///
+/// let report = tollgate_rules::envoy::read("edge.yaml", "domain: edge\ndescriptors: [{ key: '' }]").unwrap_err();
+/// assert!(report.to_string().starts_with("error[blank]: descriptors[0].key is empty"));
+/// ```
+pub fn read(file_name: &str, text: &str) -> Result<Domain, Report> {
+    let mut problems = Problems::default();
+    match yaml::parse_to_depth(text, DEPTH_MAX) {
+        Ok(root) => {
+            let domain = read_root(Value { node: &root, path: Path::Root("file") }, &mut problems);
+            if problems.is_empty() {
+                return Ok(domain);
+            }
+        }
+        Err(found) => problems.extend(found),
+    }
+    Err(Report::new(file_name, text, problems))
+}
+
+fn read_root(root: Value<'_>, problems: &mut Problems) -> Domain {
+    let fields = root.fields(FILE_FIELDS, "domain: edge", problems);
+    let named = fields.required("domain", "name the domain that requests carry: `domain: edge`", problems);
+    let name = named.and_then(|value| required_text(&value, "a domain", problems)).unwrap_or_default();
+    let at = named.map_or_else(|| root.place(), |value| value.place());
+    Domain { name, at, descriptors: read_level(&fields, problems) }
+}
+
+/// One level of the tree.
+fn read_level(parent: &Fields<'_>, problems: &mut Problems) -> Vec<Descriptor> {
+    let Some(list) = filled(parent, "descriptors") else { return Vec::new() };
+    let items: Vec<Value<'_>> = list.items("descriptors", problems).collect();
+    let mut level = Vec::with_capacity(items.len());
+    let mut seen = HashMap::new();
+    for item in items {
+        let descriptor = read_descriptor(item, problems);
+        if descriptor.key.is_empty() {
+            continue; // told already
+        }
+        let pair = (descriptor.key.clone(), descriptor.value.clone());
+        if let Some(first) = seen.insert(pair, descriptor.at) {
+            problems.push(duplicate(&descriptor, item.path, &format!("on line {}", first.line)));
+        }
+        level.push(descriptor);
+    }
+    level
+}
+
+/// Two siblings with the same key and value; `other` says where the first one is.
+pub(super) fn duplicate(second: &Descriptor, field: impl ToString, other: &str) -> Problem {
+    let value = second.value.as_ref().map(|value| format!(" with the value {}", quote(value)));
+    let message = format!("the key {}{} is there twice", quote(&second.key), value.unwrap_or_default());
+    Problem::error("duplicate-descriptor", second.at, field, message)
+        .help(format!("the first one is {other}; remove one of them, or put what is below both under one"))
+}
+
+fn read_descriptor(item: Value<'_>, problems: &mut Problems) -> Descriptor {
+    let fields = item.fields(DESCRIPTOR_FIELDS, "key: user_id", problems);
+    let key = fields.required("key", "every descriptor has a key: `key: user_id`", problems);
+    let share = filled(&fields, "share_threshold");
+    let descriptor = Descriptor {
+        at: item.place(),
+        key: key.and_then(|value| required_text(&value, "a key", problems)).unwrap_or_default(),
+        value: optional_text(&fields, "value", problems),
+        rate_limit: filled(&fields, "rate_limit").and_then(|value| read_limit(value, problems)),
+        shadow_mode: flag(&fields, "shadow_mode", problems),
+        quota_mode: flag(&fields, "quota_mode", problems),
+        detailed_metric: flag(&fields, "detailed_metric", problems),
+        value_to_metric: flag(&fields, "value_to_metric", problems),
+        share_threshold: flag(&fields, "share_threshold", problems),
+        metadata: filled(&fields, "metadata").map(|value| Metadata::of(value.node)),
+        descriptors: read_level(&fields, problems),
+    };
+    for (name, text) in [("key", Some(&descriptor.key)), ("value", descriptor.value.as_ref())] {
+        let pattern = text.filter(|text| text.contains('*')).map(|text| Pattern::parse(text));
+        if let (Some(value), Some(Err(fault))) = (fields.get(name), pattern) {
+            problems.push(value.fault("bad-pattern", fault));
+        }
+    }
+    if let Some(share) = share.filter(|_| descriptor.share_threshold && !descriptor.is_pattern()) {
+        let help = "write a value with `*`, such as `value: \"files/*\"`, or remove `share_threshold`";
+        let message = format!("{} needs a pattern: there is only one value to share by", share.path);
+        problems.push(share.problem("misplaced-field", message).help(help));
+    }
+    descriptor
+}
+
+fn read_limit(value: Value<'_>, problems: &mut Problems) -> Option<RateLimit> {
+    let fields = value.fields(LIMIT_FIELDS, LIMIT_EXAMPLE, problems);
+    let unlimited = flag(&fields, "unlimited", problems);
+    let requests = filled(&fields, "requests_per_unit");
+    let requests = requests.and_then(|value| value.integer(0..=u64::from(u32::MAX), problems)).unwrap_or(0);
+    let allowance = match unlimited {
+        true => {
+            refuse_unit(&fields, problems);
+            Some(Allowance::Unlimited)
+        }
+        false => read_unit(&fields, problems)
+            .map(|unit| Allowance::Limited { requests_per_unit: u32::try_from(requests).unwrap_or(u32::MAX), unit }),
+    };
+    let name = optional_text(&fields, "name", problems);
+    let replaces = read_replaces(&fields, name.as_deref(), problems);
+    Some(RateLimit { allowance: allowance?, name, replaces })
+}
+
+fn read_unit(fields: &Fields<'_>, problems: &mut Problems) -> Option<Unit> {
+    let help = format!("write for example `{LIMIT_EXAMPLE}`, or `unlimited: true`");
+    let value = fields.required("unit", &help, problems)?;
+    let text = required_text(&value, "a unit", problems)?;
+    let unit = Unit::from_name(&text);
+    if unit.is_none() {
+        let message = format!("{} is {}", value.path, quote(&text));
+        let help = suggest(&text.to_ascii_lowercase(), &Unit::ALL.map(Unit::name));
+        problems.push(value.problem("unknown-value", message).help(help));
+    }
+    unit
+}
+
+fn refuse_unit(fields: &Fields<'_>, problems: &mut Problems) {
+    if let Some(unit) = filled(fields, "unit") {
+        let message = format!("{} together with `unlimited`", unit.path);
+        let help = "remove one of them: what is unlimited is not counted";
+        problems.push(unit.problem("misplaced-field", message).help(help));
+    }
+}
+
+fn read_replaces(fields: &Fields<'_>, own: Option<&str>, problems: &mut Problems) -> Vec<String> {
+    let Some(list) = filled(fields, "replaces") else { return Vec::new() };
+    let mut names = Vec::new();
+    for item in list.items("names", problems).collect::<Vec<_>>() {
+        let fields = item.fields(REPLACES_FIELDS, "replaces: [{ name: other }]", problems);
+        let help = "name the limit that this one replaces: `replaces: [{ name: other }]`";
+        let Some(value) = fields.required("name", help, problems) else { continue };
+        let Some(name) = required_text(&value, "a name", problems) else { continue };
+        if Some(name.as_str()) == own {
+            let message = format!("{} is this limit's own name", value.path);
+            problems.push(value.problem("self-reference", message).help("name another limit, or remove it"));
+        }
+        names.push(name);
+    }
+    names
+}
+
+/// A field that says something: blank ones count as absent.
+fn filled<'a>(fields: &'a Fields<'_>, name: &'static str) -> Option<Value<'a>> {
+    fields.get(name).filter(|value| !matches!(&value.node.kind, Kind::Scalar { text, quoted: false } if is_blank(text)))
+}
+
+/// A scalar's text, whatever it looks like.
+fn text<'a>(value: &Value<'a>, wanted: &str, problems: &mut Problems) -> Option<&'a str> {
+    match &value.node.kind {
+        Kind::Scalar { text, quoted } if *quoted || !is_blank(text) => Some(text),
+        Kind::Scalar { .. } => Some(""),
+        _ => {
+            let message = format!("{} should be {wanted}, found {}", value.path, value.node.describe());
+            problems.push(value.problem("wrong-type", message).help("write plain text"));
+            None
+        }
+    }
+}
+
+fn required_text(value: &Value<'_>, wanted: &str, problems: &mut Problems) -> Option<String> {
+    let found = text(value, wanted, problems)?;
+    if found.is_empty() {
+        let message = format!("{} is empty", value.path);
+        problems.push(value.problem("blank", message).help(format!("write {wanted}")));
+        return None;
+    }
+    Some(found.to_owned())
+}
+
+fn optional_text(fields: &Fields<'_>, name: &'static str, problems: &mut Problems) -> Option<String> {
+    let found = fields.get(name).and_then(|value| text(&value, "text", problems).map(str::to_owned));
+    found.filter(|found| !found.is_empty())
+}
+
+/// As YAML 1.1 has it, which that service reads.
+fn flag(fields: &Fields<'_>, name: &'static str, problems: &mut Problems) -> bool {
+    let Some(value) = filled(fields, name) else { return false };
+    let word = match &value.node.kind {
+        Kind::Scalar { text, quoted: false } => text.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    match word.as_str() {
+        "true" | "yes" | "on" | "y" => true,
+        "false" | "no" | "off" | "n" => false,
+        _ => value.boolean(problems).unwrap_or_default(),
+    }
+}
+
+/// Where a descriptor stands, for those who know no line.
+pub(super) fn line(at: Place) -> String {
+    format!("line {}", at.line)
+}

@@ -1,0 +1,273 @@
+//! A namespace whose rules come from a file of envoyproxy/ratelimit: found by a tree, charged like any other.
+
+mod tree;
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+use tollgate_core::{Ask, AskedLimit, Charge, FixedWindow, KeyHasher, Limit, Purpose, Request};
+
+use self::tree::{Found, Tree};
+use super::charges::{Place, Terms};
+use super::compile::{CompileOptions, compile_rule};
+use super::explain::{Explanation, KeyPart, Standing};
+use super::facts::{CUSTOM_MAX, RequestError, VALUE_BYTES_MAX};
+use super::rule::{Rule, RuleId};
+use super::{Namespace, RuleSet};
+use crate::check::is_label;
+use crate::envoy::{Allowance, Descriptor, EnvoyRule, Level, OVERRIDE, RateLimit, Unit, label, rule_name};
+use crate::problem::{Problem, Problems};
+use crate::spec::{Algorithm, LimitSpec, Mode, RuleFile, RuleSpec};
+
+/// How the rules of such a namespace are found.
+#[derive(Debug)]
+pub(super) struct Domain {
+    tree: Tree,
+    /// The rule of requests that bring their limit along.
+    overriding: RuleId,
+    /// Some rule replaces another: requests decided together must be looked at together.
+    replaces: bool,
+}
+
+/// Rules that others among the requests decided together replace.
+pub(super) type Replaced = SmallVec<[RuleId; 8]>;
+
+impl Domain {
+    /// The rule of a request, or that nobody limits it.
+    fn find(&self, request: &Request<'_>) -> Option<Found> {
+        match request.limit {
+            Some(_) => Some(Found { rule: self.overriding, shared: 0 }),
+            None => self.tree.find(request.custom),
+        }
+    }
+
+    /// Adds the rules that the rule of `request` replaces.
+    pub(super) fn add_replaced(&self, set: &RuleSet, request: &Request<'_>, replaced: &mut Replaced) {
+        if let Some(rule) = self.find(request).filter(|_| self.replaces).and_then(|found| set.rule(found.rule)) {
+            replaced.extend_from_slice(&rule.replaces);
+        }
+    }
+
+    /// Adds the charge of the rule that the request is for, unless another replaces it.
+    pub(super) fn collect(
+        &self,
+        set: &RuleSet,
+        request: &Request<'_>,
+        replaced: &[RuleId],
+        mut place: Place<'_>,
+    ) -> Result<(), RequestError> {
+        readable(request)?;
+        let Some(found) = self.find(request).filter(|found| !replaced.contains(&found.rule)) else { return Ok(()) };
+        let Some(rule) = set.rule(found.rule) else { return Ok(()) };
+        match charge_of(rule, found, request, place.terms())? {
+            None => place.add_unlimited(rule.id),
+            Some(charge) if place.add(rule.id, charge) => {}
+            Some(_) => return Err(RequestError::mixed(&rule.name)),
+        }
+        Ok(())
+    }
+
+    /// Every rule of the domain, and whether it is the request's.
+    pub(super) fn explain<'a>(
+        &self,
+        set: &'a RuleSet,
+        request: &Request<'_>,
+    ) -> Result<Vec<Explanation<'a>>, RequestError> {
+        readable(request)?;
+        let found = self.find(request);
+        let rules = set.rules.iter().filter(|rule| rule.namespace == request.namespace);
+        let explain = |rule: &'a Rule| {
+            let own = found.filter(|found| found.rule == rule.id);
+            let standing = match own {
+                Some(found) => {
+                    let charge = charge_of(rule, found, request, Terms { identities: true, ..Terms::default() })?;
+                    let overridden = request.limit.is_some();
+                    charge.map_or(Standing::Unlimited, |charge| Standing::Applies {
+                        charge: Box::new(charge),
+                        overridden,
+                    })
+                }
+                None => Standing::NoMatch {
+                    attribute: "descriptor".to_owned(),
+                    wanted: rule.name.clone(),
+                    found: Some(rule_name(request.custom.iter().map(|(key, value)| (*key, Some(*value))))),
+                },
+            };
+            let part = |(key, value): &(&str, &str)| KeyPart {
+                attribute: (*key).to_owned(),
+                value: Some((*value).to_owned()),
+            };
+            let key = if own.is_some() { request.custom.iter().map(part).collect() } else { Vec::new() };
+            Ok(Explanation { rule, standing, key, overrides: 0 })
+        };
+        rules.map(explain).collect()
+    }
+}
+
+/// Whether a descriptor can be read: sizes are all that could be wrong with it.
+pub(super) fn readable(request: &Request<'_>) -> Result<(), RequestError> {
+    if request.custom.len() > CUSTOM_MAX {
+        return Err(RequestError::too_many_attributes());
+    }
+    for (key, value) in request.custom {
+        if key.len() > VALUE_BYTES_MAX || value.len() > VALUE_BYTES_MAX {
+            return Err(RequestError::too_long("entries", VALUE_BYTES_MAX));
+        }
+    }
+    Ok(())
+}
+
+/// The charge of a rule; `None` if it is unlimited.
+fn charge_of(rule: &Rule, found: Found, request: &Request<'_>, terms: Terms) -> Result<Option<Charge>, RequestError> {
+    let Some(mut limit) = rule.limit else { return Ok(None) };
+    let mut hasher = rule.hasher;
+    if let Some(AskedLimit { requests, window }) = request.limit {
+        let asked = FixedWindow::new(requests, window).map_err(|error| RequestError::bad_limit(&error))?;
+        limit = Limit::FixedWindow(asked);
+        hasher.word(window.nanos());
+    }
+    for (number, (key, value)) in request.custom.iter().enumerate() {
+        hasher.part(key.as_bytes());
+        match found.shared >> (number & 63) & 1 {
+            0 => hasher.part(value.as_bytes()),
+            _ => hasher.missing(),
+        }
+    }
+    let cost = request.cost;
+    let ask = match request.purpose {
+        Purpose::Consume => Ask::Consume(cost),
+        Purpose::Peek => Ask::Peek(cost),
+        Purpose::Report => Ask::Force(cost),
+    };
+    Ok(Some(Charge {
+        bucket: hasher.finish(),
+        limit,
+        ask,
+        enforcement: terms.enforcement(rule),
+        count_denied: rule.spec.count_denied,
+        soft: None,
+        owner: rule.owner,
+        identity: if terms.identities { identity(rule.identity, found, request) } else { 0 },
+        sharing: rule.sharing,
+    }))
+}
+
+/// Whom the bucket is about: the first entry, which is all that the counters of one caller have in common.
+fn identity(mut hasher: KeyHasher, found: Found, request: &Request<'_>) -> u32 {
+    if let Some((key, value)) = request.custom.first().filter(|_| found.shared & 1 == 0) {
+        hasher.part(key.as_bytes());
+        hasher.part(value.as_bytes());
+    }
+    let [bits, _] = hasher.finish().0;
+    bits as u32
+}
+
+/// Compiles a domain: its rules are added to the set.
+pub(super) fn compile(
+    domain: &crate::envoy::Domain,
+    options: &CompileOptions,
+    set: &mut RuleSet,
+    problems: &mut Problems,
+) -> Namespace {
+    let mut namespace = Namespace::without_rules();
+    let file = RuleFile { namespace: domain.name.clone(), ..RuleFile::default() };
+    let mut add = |spec: RuleSpec, envoy: EnvoyRule| {
+        let id = RuleId(set.rules.len() as u32);
+        match compile_rule(id, &file, &spec, options, &mut namespace.attributes) {
+            Ok(rule) => {
+                let envoy = Some(Box::new(EnvoyRule { domain: domain.name.clone(), ..envoy }));
+                set.rules.push(Rule { envoy, ..rule });
+                Some(id)
+            }
+            Err(error) => {
+                problems.push(Problem::error("bad-limit", spec.at, "descriptors", error.to_string()));
+                None
+            }
+        }
+    };
+    let overriding = add(overriding_spec(), EnvoyRule { overrides: true, ..EnvoyRule::default() });
+    let mut limits: Vec<(RuleId, &RateLimit)> = Vec::new();
+    let tree = Tree::of(&domain.descriptors, &mut |path| {
+        let (last, limit) = path.last().and_then(|last| Some((last, last.rate_limit.as_ref()?)))?;
+        let id = add(spec_of(path, last, limit), envoy_of(path, last, limit))?;
+        limits.push((id, limit));
+        Some(id)
+    });
+    resolve(&limits, set);
+    let replaces = limits.iter().any(|(_, limit)| !limit.replaces.is_empty());
+    let overriding = overriding.unwrap_or(RuleId(u32::MAX));
+    namespace.domain = Some(Box::new(Domain { tree, overriding, replaces }));
+    namespace
+}
+
+/// Names to numbers: several limits may have one name, and a name may have none. What is unlimited is not counted, so
+/// there is nothing to replace.
+fn resolve(limits: &[(RuleId, &RateLimit)], set: &mut RuleSet) {
+    let mut named: HashMap<&str, Vec<RuleId>> = HashMap::new();
+    for (id, limit) in limits.iter().filter(|(_, limit)| limit.allowance != Allowance::Unlimited) {
+        if let Some(name) = &limit.name {
+            named.entry(name).or_default().push(*id);
+        }
+    }
+    for (id, limit) in limits.iter().filter(|(_, limit)| !limit.replaces.is_empty()) {
+        if let Some(rule) = set.rules.get_mut(id.0 as usize) {
+            rule.replaces =
+                limit.replaces.iter().filter_map(|name| named.get(name.as_str())).flatten().copied().collect();
+        }
+    }
+}
+
+/// What the rule of a node says as any rule would. All that matches is charged, whoever refuses: callers report usage
+/// after the fact, and nothing in a request tells a report from a question.
+fn spec_of(path: &[&Descriptor], last: &Descriptor, limit: &RateLimit) -> RuleSpec {
+    let name = rule_name(path.iter().map(|node| (node.key.as_str(), node.value.as_deref())));
+    let (requests, window_ns, unlimited) = match limit.allowance {
+        Allowance::Limited { requests_per_unit, unit } => (u64::from(requests_per_unit), unit.window().nanos(), false),
+        Allowance::Unlimited => (0, 0, true),
+    };
+    RuleSpec {
+        at: last.at,
+        resource: limit.name.as_deref().map(label).filter(|name| is_label(name)),
+        limit: (!unlimited).then(|| fixed_window(requests, window_ns)),
+        unlimited,
+        // A quota refuses only together with others: who adds them up is asked, not the rule alone.
+        mode: if last.shadow_mode || last.quota_mode { Mode::Shadow } else { Mode::Enforce },
+        max_debt: Some(requests),
+        ..counted(name)
+    }
+}
+
+fn envoy_of(path: &[&Descriptor], last: &Descriptor, limit: &RateLimit) -> EnvoyRule {
+    let level = |node: &&Descriptor| Level {
+        key: node.key.clone(),
+        value: node.value.clone(),
+        shared: node.share_threshold,
+        by_value: node.value_to_metric,
+    };
+    EnvoyRule {
+        name: limit.name.as_deref().map(label),
+        limit: match limit.allowance {
+            Allowance::Limited { requests_per_unit, unit } => Some((requests_per_unit, unit)),
+            Allowance::Unlimited => None,
+        },
+        shadow_mode: last.shadow_mode,
+        quota_mode: last.quota_mode,
+        metadata: last.metadata.clone(),
+        levels: path.iter().map(level).collect(),
+        detailed: last.detailed_metric,
+        ..EnvoyRule::default()
+    }
+}
+
+/// The rule that stands for limits that requests bring along; what it would say by itself is never asked.
+fn overriding_spec() -> RuleSpec {
+    RuleSpec { limit: Some(fixed_window(0, Unit::Second.window().nanos())), ..counted(OVERRIDE.to_owned()) }
+}
+
+fn counted(name: String) -> RuleSpec {
+    RuleSpec { name: Some(name), count_denied: true, ..RuleSpec::default() }
+}
+
+fn fixed_window(requests: u64, window_ns: u64) -> LimitSpec {
+    LimitSpec { algorithm: Algorithm::FixedWindow, requests, window_ns, ..LimitSpec::default() }
+}

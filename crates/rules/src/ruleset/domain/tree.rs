@@ -1,0 +1,140 @@
+//! Which node of a domain's tree a descriptor leads to, by its entries in their order.
+//!
+//! One level for each entry, and at each level the most particular node: exactly this key and value, else the first
+//! pattern of the file that matches, else the key alone. Nothing is tried twice: a node that leads nowhere ends the
+//! search, as in the service whose files these are.
+
+use crate::envoy::Descriptor;
+use crate::pattern::Pattern;
+use crate::quick::QuickMap;
+use crate::ruleset::rule::RuleId;
+
+/// All nodes of a domain.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+    root: Branch,
+}
+
+/// The number of a node.
+#[derive(Clone, Copy, Debug)]
+struct NodeId(u32);
+
+#[derive(Debug)]
+struct Node {
+    rule: Option<RuleId>,
+    /// All values that lead here count as one.
+    shared: bool,
+    below: Branch,
+}
+
+/// One level below a node.
+#[derive(Debug, Default)]
+struct Branch {
+    keys: QuickMap<String, Values>,
+    /// Nodes whose key is a pattern.
+    patterns: Vec<Wild>,
+}
+
+/// The nodes of one key.
+#[derive(Debug, Default)]
+struct Values {
+    exact: QuickMap<String, NodeId>,
+    patterns: Vec<Wild>,
+    bare: Option<NodeId>,
+}
+
+/// A node with a pattern; its number says whether it comes before another of its level.
+#[derive(Debug)]
+struct Wild {
+    key: Pattern,
+    value: Pattern,
+    node: NodeId,
+}
+
+/// Where a descriptor leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) rule: RuleId,
+    /// Entries whose value does not tell counters apart: one bit each, the first entry's the lowest.
+    pub(super) shared: u64,
+}
+
+impl Tree {
+    /// The tree of `descriptors`; `rule` tells the rule of each node, given the way to it.
+    pub(super) fn of<'a>(
+        descriptors: &'a [Descriptor],
+        rule: &mut impl FnMut(&[&'a Descriptor]) -> Option<RuleId>,
+    ) -> Tree {
+        let mut tree = Tree::default();
+        tree.root = tree.branch(descriptors, &mut Vec::new(), rule);
+        tree
+    }
+
+    fn branch<'a>(
+        &mut self,
+        level: &'a [Descriptor],
+        path: &mut Vec<&'a Descriptor>,
+        rule: &mut impl FnMut(&[&'a Descriptor]) -> Option<RuleId>,
+    ) -> Branch {
+        let mut branch = Branch::default();
+        for descriptor in level {
+            path.push(descriptor);
+            let (rule_here, shared) = (rule(path), descriptor.share_threshold);
+            // Numbered before those below it: numbers of one level are in the order of the file.
+            let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+            self.nodes.push(Node { rule: rule_here, shared, below: Branch::default() });
+            branch.add(descriptor, id);
+            let below = self.branch(&descriptor.descriptors, path, rule);
+            if let Some(node) = self.nodes.get_mut(id.0 as usize) {
+                node.below = below;
+            }
+            path.pop();
+        }
+        branch
+    }
+
+    /// The rule of the node where the last entry ends, if there is one. At most 64 entries are looked at; a tree is not
+    /// as deep.
+    pub(super) fn find(&self, entries: &[(&str, &str)]) -> Option<Found> {
+        let (mut branch, mut shared, mut rule) = (&self.root, 0, None);
+        for (number, (key, value)) in entries.iter().enumerate() {
+            let node = self.nodes.get(branch.find(key, value)?.0 as usize)?;
+            shared |= u64::from(node.shared) << (number & 63);
+            (branch, rule) = (&node.below, node.rule);
+        }
+        rule.map(|rule| Found { rule, shared })
+    }
+}
+
+impl Branch {
+    fn add(&mut self, descriptor: &Descriptor, node: NodeId) {
+        let Descriptor { key, value, .. } = descriptor;
+        let pattern = |text: &str| Pattern::parse(text).unwrap_or_else(|_| Pattern::Exact(text.to_owned()));
+        let wild = || Wild { key: pattern(key), value: value.as_deref().map_or(Pattern::Any, pattern), node };
+        let values = self.keys.entry(key.clone()).or_default();
+        match value {
+            Some(text) => {
+                values.exact.insert(text.clone(), node);
+            }
+            None => values.bare = Some(node),
+        }
+        if key.contains('*') {
+            self.patterns.push(wild());
+        } else if descriptor.is_pattern() {
+            values.patterns.push(wild());
+        }
+    }
+
+    #[inline]
+    fn find(&self, key: &str, value: &str) -> Option<NodeId> {
+        let values = self.keys.get(key);
+        if let exact @ Some(_) = values.and_then(|values| values.exact.get(value)) {
+            return exact.copied();
+        }
+        let own = values.and_then(|values| values.patterns.iter().find(|wild| wild.value.matches(value)));
+        let other = self.patterns.iter().find(|wild| wild.key.matches(key) && wild.value.matches(value));
+        let first = own.into_iter().chain(other).map(|wild| wild.node).min_by_key(|node| node.0);
+        first.or_else(|| values.and_then(|values| values.bare))
+    }
+}

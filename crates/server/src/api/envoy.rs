@@ -1,0 +1,69 @@
+//! What envoyproxy/ratelimit answers over HTTP: `POST /json` and `GET /healthcheck`, and what it tells about itself.
+
+use super::Shared;
+use super::refuse::say;
+use crate::Reply;
+use crate::answer::{Problem, problem};
+use crate::envoy_rls::{self, Refused};
+
+/// Decides a `RateLimitRequest`: 200 if it may pass, 429 if not, 400 for what is none.
+pub(super) async fn json(shared: &Shared, body: &[u8], reply: &mut Reply) {
+    let request = match envoy_rls::read_json(body) {
+        Ok(request) => request,
+        Err(unreadable) => {
+            let field = Some(unreadable.field.as_str()).filter(|field| !field.is_empty());
+            return refuse(400, "bad_request", unreadable.detail, field, reply);
+        }
+    };
+    match envoy_rls::should_rate_limit(shared, &request).await {
+        Ok(response) => {
+            let (status, body) = envoy_rls::write_json(&response);
+            say(status, &body, reply);
+        }
+        Err(refused @ Refused::Invalid(_)) => refuse(400, "bad_request", &refused.to_string(), None, reply),
+        Err(refused @ Refused::StoreAway) => refuse(503, "store_unavailable", &refused.to_string(), None, reply),
+    }
+}
+
+fn refuse(status: u16, code: &'static str, detail: &str, field: Option<&str>, reply: &mut Reply) {
+    let title = if status == 400 { "Bad request" } else { "Service unavailable" };
+    problem(&Problem { status, code, title, detail, field }, reply);
+}
+
+/// `OK`, or 500 from the moment on that this node goes.
+pub(super) fn health(shared: &Shared, reply: &mut Reply) {
+    match shared.drain.has_begun() {
+        true => text(500, "", reply),
+        false => text(200, "OK", reply),
+    }
+}
+
+/// Every count of the rules of its files, a line each.
+pub(super) fn stats(shared: &Shared, reply: &mut Reply) {
+    let all = shared.metrics.domains.all();
+    let lines = all.iter().map(|(name, count)| format!("ratelimit.service.rate_limit.{name}: {count}\n"));
+    text(200, &lines.collect::<String>(), reply);
+}
+
+/// The rules of its files that are in force, a line each.
+pub(super) fn rules(shared: &Shared, reply: &mut Reply) {
+    let pinned = shared.engine.rules();
+    let mut lines = String::new();
+    for rule in pinned.rules.rules() {
+        let Some(envoy) = rule.envoy.as_deref().filter(|envoy| !envoy.overrides) else { continue };
+        let limit = match envoy.limit {
+            Some((requests, unit)) => format!("unit={} requests_per_unit={requests}", unit.name()),
+            None => "unlimited".to_owned(),
+        };
+        lines += &format!("{}.{}: {limit}, shadow_mode: {}\n", rule.namespace, rule.name, envoy.shadow_mode);
+    }
+    text(200, &lines, reply);
+}
+
+fn text(status: u16, body: &str, reply: &mut Reply) {
+    reply.clear();
+    reply.status = status;
+    reply.fields.push("Content-Type", "text/plain; charset=utf-8");
+    reply.fields.push("Cache-Control", "no-store");
+    reply.body.extend_from_slice(body.as_bytes());
+}

@@ -1,0 +1,104 @@
+//! From a decision to a message.
+
+use bytes::Bytes;
+use prost_types::Duration;
+use tollgate_core::{Span, Wait};
+use tollgate_engine::{Decision, Ruling};
+use tollgate_proto::rls::RateLimitResponse;
+use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus, RateLimit};
+use tollgate_proto::{HeaderValue, RateLimitDescriptor};
+use tollgate_rules::envoy::Unit;
+use tollgate_rules::ruleset::Rule;
+
+use super::read::{Asked, Part};
+use crate::Reply;
+use crate::answer::{self, Asking};
+use crate::api::Shared;
+
+/// What is the same for all rules: a code, and how each descriptor stands.
+pub(super) fn response(asked: &Asked<'_>, decision: &Decision, given: Option<&Decision>) -> RateLimitResponse {
+    let descriptors = &asked.message.descriptors;
+    let status = |(part, descriptor): (Part, &RateLimitDescriptor)| match part {
+        Part::Asked(place) => status_of(decision, place, descriptor),
+        Part::Given(place) => given.map_or_else(DescriptorStatus::default, |given| status_of(given, place, descriptor)),
+    };
+    let mut response = RateLimitResponse {
+        overall_code: Code::Ok.into(),
+        statuses: asked.parts().zip(descriptors).map(status).collect(),
+        ..RateLimitResponse::default()
+    };
+    if !decision.is_allowed() {
+        response.overall_code = Code::OverLimit.into();
+    }
+    response
+}
+
+/// What was said about one descriptor. Whether it is refused is told by itself: another one may have been the reason
+/// for the refusal of all.
+fn status_of(decision: &Decision, place: u16, descriptor: &RateLimitDescriptor) -> DescriptorStatus {
+    let own = || decision.rulings().iter().filter(|ruling| ruling.request == place);
+    let over = own().any(|ruling| is_over(decision, ruling));
+    let mut status = DescriptorStatus { code: Code::Ok.into(), ..DescriptorStatus::default() };
+    if over {
+        status.code = Code::OverLimit.into();
+    }
+    let Some(ruling) = decision.deciding_for(place) else { return status };
+    let Some(rule) = decision.rule(ruling) else { return status };
+    match &ruling.outcome {
+        None if rule.limit.is_none() => status.limit_remaining = u32::MAX,
+        None => {}
+        Some(outcome) => {
+            status.current_limit = Some(current_limit(rule, ruling, descriptor));
+            status.limit_remaining = u32::try_from(outcome.remaining).unwrap_or(u32::MAX);
+            let until = match (outcome.wait, &rule.envoy) {
+                (Wait::For(wait), None) => wait,
+                _ => outcome.reset_after,
+            };
+            status.duration_until_reset = Some(whole_seconds(until));
+        }
+    }
+    status
+}
+
+/// Whether a rule refuses its descriptor. A rule of a quota does, though it may not refuse the request by itself.
+pub(super) fn is_over(decision: &Decision, ruling: &Ruling) -> bool {
+    let envoy = decision.rule(ruling).and_then(|rule| rule.envoy.as_deref());
+    ruling.refused() && envoy.map_or(ruling.enforced, |envoy| !envoy.shadow_mode)
+}
+
+fn current_limit(rule: &Rule, ruling: &Ruling, descriptor: &RateLimitDescriptor) -> RateLimit {
+    let asks = rule.envoy.as_ref().map_or(false, |envoy| envoy.overrides);
+    let unit = match descriptor.limit.filter(|_| asks) {
+        Some(limit) => Unit::from_number(limit.unit),
+        None => rule.limit.and_then(|limit| Unit::from_window(limit.window())),
+    };
+    let name = rule.envoy.as_ref().map_or_else(|| Some(rule.name.clone()), |envoy| envoy.name.clone());
+    RateLimit {
+        name: name.unwrap_or_default(),
+        requests_per_unit: u32::try_from(ruling.requests).unwrap_or(u32::MAX),
+        unit: unit.map_or(0, Unit::number),
+    }
+}
+
+/// Envoy shows callers the seconds and drops the rest, so there must be no rest.
+fn whole_seconds(span: Span) -> Duration {
+    Duration { seconds: i64::try_from(span.secs_ceil()).unwrap_or(i64::MAX), nanos: 0 }
+}
+
+/// Header fields go into `value`: Envoy sends those in `raw_value` empty. It appends them to what is there already, so
+/// an allowed answer tells nothing of a body that it does not have.
+pub(super) fn add_headers(shared: &Shared, decision: &Decision, response: &mut RateLimitResponse) {
+    let asking = Asking { refuse_by_status: Some(true), lot: tollgate_engine::lot(), ..Asking::default() };
+    let mut reply = Reply::default();
+    match decision.is_allowed() {
+        true => answer::fields(decision, &asking, &shared.answer, &mut reply.fields),
+        false => answer::answer(decision, &asking, &shared.answer, &mut reply),
+    }
+    let header = |(name, value): (&'static str, &[u8])| HeaderValue {
+        key: name.to_ascii_lowercase(),
+        value: String::from_utf8_lossy(value).into_owned(),
+        ..HeaderValue::default()
+    };
+    response.response_headers_to_add = reply.fields.iter().map(header).collect();
+    response.raw_body = Bytes::from(reply.body);
+}

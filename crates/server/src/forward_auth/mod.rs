@@ -1,0 +1,137 @@
+//! Forward-auth: a proxy asks here before it passes a request on, and looks at the status of the answer.
+//!
+//! nginx, Traefik, Caddy, Envoy and HAProxy have this in common: 200 lets the request pass, everything else below 500 is
+//! the client's answer, and from 500 on the limiter has failed and the proxy does as it was told. So an allowed request
+//! is exactly 200 with an empty body, a refused one has one status, and 500 and above are left to faults of our own.
+
+mod client;
+mod convert;
+mod refuse;
+
+pub use client::Trust;
+pub use convert::{PREFIX, Question, Reading};
+
+use std::sync::Arc;
+
+use tracing::warn;
+
+use crate::Reply;
+use crate::answer::{self, Asking, Proxied};
+use crate::api::{Api, Plan as ApiPlan, Shared, lap, tokens::Tokens};
+use crate::config::{AuthSettings, AuthSource};
+use crate::http::{Answer, Fault, Head};
+use crate::net::Peer;
+use crate::telemetry::Quiet;
+use convert::below_prefix;
+use refuse::{Refused, bad_request};
+
+/// The data API with `/v1/auth` in front of it.
+pub struct Front {
+    api: Api,
+    auth: Option<ForwardAuth>,
+}
+
+/// What is remembered of a head while its body is read.
+#[derive(Debug)]
+pub enum Plan {
+    /// A call of the data API.
+    Api(ApiPlan),
+    /// A check.
+    Auth(Box<Question>),
+}
+
+struct ForwardAuth {
+    reading: Reading,
+    deny_status: u16,
+    shared: Arc<Shared>,
+    quiet: Quiet,
+}
+
+impl Front {
+    /// The API, with checks as they are configured.
+    pub fn new(api: Api, shared: Arc<Shared>, settings: &AuthSettings) -> Front {
+        let auth = (settings.source != AuthSource::Off).then(|| ForwardAuth {
+            reading: Reading::new(settings),
+            deny_status: settings.deny_status,
+            shared,
+            quiet: Quiet::by_the_minute(),
+        });
+        Front { api, auth }
+    }
+}
+
+impl Answer for Front {
+    type Plan = Plan;
+
+    fn open(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(Plan, usize)> {
+        if let Some(auth) = &self.auth
+            && let Some(below) = below_prefix(head.path)
+        {
+            return auth.open(peer, head, below, reply);
+        }
+        self.api.open(peer, head, reply).map(|(plan, most)| (Plan::Api(plan), most))
+    }
+
+    async fn answer(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
+        match (plan, &self.auth) {
+            (Plan::Api(plan), _) => self.api.answer(plan, body, reply).await,
+            (Plan::Auth(question), Some(auth)) => auth.answer(question, reply).await,
+            (Plan::Auth(_), None) => self.api.refuse(Fault::Panicked, reply), // nobody makes such a plan
+        }
+    }
+
+    fn refuse(&self, fault: Fault, reply: &mut Reply) {
+        self.api.refuse(fault, reply);
+    }
+
+    fn answered(&self, plan: Option<&Plan>, status: u16) {
+        match plan {
+            None => self.api.answered(None, status),
+            Some(Plan::Api(plan)) => self.api.answered(Some(plan), status),
+            Some(Plan::Auth(_)) => self.api.shared().metrics.http_answered(PREFIX, status),
+        }
+    }
+}
+
+impl ForwardAuth {
+    fn open(&self, peer: &Peer, head: &Head<'_>, below: &str, reply: &mut Reply) -> Option<(Plan, usize)> {
+        let known = |tokens: &Arc<Tokens>| tokens.open_to(head.authorization);
+        let question = match self.shared.tokens.as_ref().is_none_or(known) {
+            true => self.reading.question(peer, head, below),
+            false => Err(Refused::NoToken),
+        };
+        match question {
+            Ok(question) => {
+                self.warn_of_strangers(&question);
+                Some((Plan::Auth(Box::new(question)), self.shared.limits.max_body))
+            }
+            Err(refused) => {
+                refused.answer(self.deny_status, reply);
+                None
+            }
+        }
+    }
+
+    /// A proxy that is not trusted makes one client of all of its own: somebody should know why.
+    fn warn_of_strangers(&self, question: &Question) {
+        if !question.is_trusted
+            && let Some(unsaid) = self.quiet.admit("stranger")
+        {
+            warn!(
+                unsaid,
+                "a proxy asks that is not among trusted_proxies: its clients are counted as one, by its own address"
+            );
+        }
+    }
+
+    async fn answer(&self, question: &Question, reply: &mut Reply) {
+        let Shared { engine, clock, answer: config, .. } = &*self.shared;
+        let start = clock.now();
+        let custom = self.reading.custom(question);
+        let decision = engine.decide(&self.reading.request(question, &custom)).await;
+        lap(&self.shared, start);
+        let asking = Asking { media: question.media, lot: tollgate_engine::lot(), ..Asking::default() };
+        let (refused, unreadable) = (self.deny_status, bad_request(self.deny_status));
+        answer::proxied(&decision, &Proxied { asking, refused, unreadable }, config, reply);
+    }
+}

@@ -1,0 +1,72 @@
+//! Checks that cannot be read. Nothing is charged for them, and nothing that was sent is repeated.
+
+use std::fmt;
+
+use crate::Reply;
+use crate::answer::{Problem, problem};
+
+/// Why a check cannot be read; with the header field that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The caller shows no token that is known.
+    NoToken,
+    /// The field that says what was asked is not there.
+    NoOriginal(&'static str),
+    /// The field does not name a path.
+    NotATarget(&'static str),
+    /// Two fields say what was asked.
+    Both(&'static str, &'static str),
+    /// The field stands there more than once.
+    Repeated(String),
+    /// The field holds bytes that are no visible text.
+    NotText(String),
+    /// The field is no cost.
+    BadCost(String),
+}
+
+impl Refused {
+    const fn code(&self) -> &'static str {
+        match self {
+            Refused::NoToken => "no_token",
+            Refused::NoOriginal(_) => "no_original_request",
+            Refused::NotATarget(_) => "bad_original_request",
+            Refused::Both(..) => "two_original_requests",
+            Refused::Repeated(_) => "repeated_header",
+            Refused::NotText(_) => "bad_header",
+            Refused::BadCost(_) => "bad_cost",
+        }
+    }
+
+    /// Fills the reply. Of statuses that mean "ask somebody else" there are none: a client would take them for its own.
+    pub fn answer(&self, deny_status: u16, reply: &mut Reply) {
+        let status = match self {
+            Refused::NoToken => 403,
+            _ => bad_request(deny_status),
+        };
+        let title = if status == 403 { "Forbidden" } else { "Bad request" };
+        problem(&Problem { status, code: self.code(), title, detail: &self.to_string(), field: None }, reply);
+    }
+}
+
+/// The status of what is no request: where the proxy understands 403 alone, that.
+pub const fn bad_request(deny_status: u16) -> u16 {
+    if deny_status == 403 { 403 } else { 400 }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::NoToken => {
+                f.write_str("The proxy must send a token that this server knows: Authorization: Bearer TOKEN.")
+            }
+            Refused::NoOriginal(name) => {
+                write!(f, "The header {name} is missing: the proxy must send it, or auth_source be another.")
+            }
+            Refused::NotATarget(name) => write!(f, "The header {name} does not name a path."),
+            Refused::Both(one, other) => write!(f, "The headers {one} and {other} are both there: which one counts?"),
+            Refused::Repeated(name) => write!(f, "The header {name} is there more than once: which one counts?"),
+            Refused::NotText(name) => write!(f, "The header {name} holds more than visible ASCII and spaces."),
+            Refused::BadCost(name) => write!(f, "The header {name} is not a whole number from 0 to 9007199254740991."),
+        }
+    }
+}

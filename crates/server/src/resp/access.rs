@@ -1,0 +1,78 @@
+//! Who may ask, and under which names their keys are kept: what all connections share.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result, bail};
+use arc_swap::ArcSwapOption;
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::digest::{Digest, SHA256, digest};
+use tollgate_core::Secret;
+
+use super::throttle::Buckets;
+
+/// Shortest password.
+const BYTES_MIN: usize = 8;
+/// Longest password; longer ones are not even hashed.
+const BYTES_MAX: usize = 512;
+
+/// What all connections share beside what all transports share.
+#[derive(Debug)]
+pub struct Access {
+    /// The hash of the password, if there is one.
+    password: ArcSwapOption<Digest>,
+    pub(super) buckets: Buckets,
+    connections: AtomicU64,
+}
+
+impl Access {
+    /// Reads the password, if there is to be one. Keys are named under `secret`.
+    pub fn read(password_file: Option<&Path>, secret: Secret, shared: bool) -> Result<Access> {
+        let password = ArcSwapOption::from_pointee(password_file.map(hash).transpose()?);
+        Ok(Access { password, buckets: Buckets::new(secret, shared), connections: AtomicU64::new(0) })
+    }
+
+    /// Reads it again; a file that cannot be used leaves the old one in place.
+    pub fn reload(&self, password_file: &Path) -> Result<()> {
+        self.password.store(Some(hash(password_file)?.into()));
+        Ok(())
+    }
+
+    /// Whether callers have to give one.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.password.load().is_some()
+    }
+
+    /// True for the password. Takes as long for one that is nearly right as for any other.
+    pub(super) fn opens(&self, given: &[u8]) -> bool {
+        let password = self.password.load();
+        let Some(password) = &*password else { return true };
+        given.len() <= BYTES_MAX
+            && verify_slices_are_equal(password.as_ref().as_ref(), digest(&SHA256, given).as_ref()).is_ok()
+    }
+
+    /// A number for the next connection.
+    pub(super) fn next_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+fn hash(path: &Path) -> Result<Digest> {
+    let name = path.display();
+    let unreadable = || format!("cannot read resp_password_file {name}");
+    let mut bytes = Vec::new();
+    File::open(path)
+        .with_context(unreadable)?
+        .take(BYTES_MAX as u64 + 2)
+        .read_to_end(&mut bytes)
+        .with_context(unreadable)?;
+    let password = bytes.trim_ascii();
+    match password.len() {
+        BYTES_MIN..=BYTES_MAX => Ok(digest(&SHA256, password)),
+        _ => bail!(
+            "resp_password_file {name}: a password has {BYTES_MIN} to {BYTES_MAX} bytes; make one with: openssl rand -hex 20"
+        ),
+    }
+}

@@ -1,0 +1,303 @@
+//! One connection: reads what has come, answers all of it, writes once, waits for more.
+//!
+//! Whatever grows is bounded: a command by its limits, a batch by its number of commands and by the bytes of their
+//! answers. While a batch is not written nothing more is read, so a caller that does not read stops itself.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Resp;
+use super::frame::{Fault, Frames};
+use super::session::{Later, Next, Session, Waiting};
+use super::wire::{Stop, Wait, Wire};
+use super::writer::{Version, Writer};
+use crate::api::{Width, join};
+use crate::net::{Ground, Peer, Room, Stream};
+use crate::telemetry::RespFault;
+
+/// Room for a read. Sixteen throttles are a quarter of it.
+const READ_BYTES: usize = 4 << 10;
+/// The most that is read at once, by those who send as much.
+const READ_BYTES_MAX: usize = 64 << 10;
+/// Answers that leave together: more are written first. With the longest answer, far below a megabyte.
+const WRITE_BYTES: usize = 64 << 10;
+/// Commands that are answered before what they were told is written.
+const BATCH_MAX: usize = 1024;
+/// All that somebody is told who does not give the password.
+const STRANGER_BYTES_MAX: usize = 64 << 10;
+/// Buffers larger than this are given back before a longer wait: ten thousand connections wait.
+const KEEP_BYTES: usize = 6 << 10;
+/// How long a connection may keep large buffers while nothing comes.
+const BREATH: Duration = Duration::from_secs(1);
+
+/// A connection and what it holds between two waits.
+pub(super) struct Connection<'a> {
+    wire: Wire<'a>,
+    session: Session<'a>,
+    frames: Frames,
+    /// Throttles that wait for the store, to be asked together.
+    waiting: Vec<Waiting>,
+    input: Vec<u8>,
+    /// How much of the input has been answered.
+    start: usize,
+    output: Vec<u8>,
+    /// Commands answered since the last write.
+    answered: usize,
+    /// What was told before the password was given.
+    told_stranger: usize,
+    /// When the command that is not all there must be.
+    due: Option<Instant>,
+    /// What a large command on its way was given.
+    room: Room,
+    idle: Option<Duration>,
+    /// The last read found no end.
+    is_filled: bool,
+    /// What was read last came after the server began to end: when it is answered, so does the connection.
+    is_last: bool,
+}
+
+/// Why answering pauses.
+enum Pause {
+    /// Everything is answered that is all there.
+    Dry,
+    /// Enough is answered: it is to be written.
+    Full,
+    /// Throttles are to be asked for together.
+    Settle,
+    /// The store has to be waited for. The command, of so many bytes, is still at the start of the input.
+    Later(Later, usize),
+}
+
+impl<'a> Connection<'a> {
+    pub(super) fn new(stream: Stream, peer: &'a Peer, ground: &'a Ground, resp: &'a Resp) -> Connection<'a> {
+        Connection {
+            wire: Wire::new(stream, ground),
+            session: Session::new(resp, peer),
+            frames: Frames::default(),
+            waiting: Vec::new(),
+            input: Vec::new(),
+            start: 0,
+            output: Vec::new(),
+            answered: 0,
+            told_stranger: 0,
+            due: None,
+            room: Room::default(),
+            idle: resp.settings.idle_timeout,
+            is_filled: false,
+            is_last: false,
+        }
+    }
+
+    pub(super) async fn serve(mut self) {
+        let stop = loop {
+            if let Err(stop) = self.step().await {
+                break stop;
+            }
+        };
+        match stop {
+            Stop::Gone | Stop::Late => {}
+            Stop::Cut(fault) => self.session.resp.shared.metrics.resp().ended(fault),
+            Stop::Close => {
+                if self.wire.flush(&mut self.output).await.is_ok() {
+                    self.wire.linger().await;
+                }
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Result<(), Stop> {
+        match self.answer()? {
+            Pause::Dry => {
+                self.settle().await;
+                self.flush().await?;
+                self.await_more().await
+            }
+            Pause::Full => {
+                self.settle().await;
+                self.flush().await
+            }
+            Pause::Settle => {
+                self.settle().await;
+                Ok(())
+            }
+            Pause::Later(later, bytes) => {
+                let Connection { session, frames, input, start, output, .. } = self;
+                let command = input.get(*start..).unwrap_or_default();
+                session.wait(later, frames.arguments(command), output).await;
+                self.session.begin();
+                self.start += bytes;
+                Ok(())
+            }
+        }
+    }
+
+    /// Answers commands until there are no more, or something has to be waited for.
+    fn answer(&mut self) -> Result<Pause, Stop> {
+        loop {
+            if self.answered >= BATCH_MAX || self.output.len() >= WRITE_BYTES {
+                return Ok(Pause::Full);
+            }
+            let Connection { session, frames, waiting, input, start, output, .. } = self;
+            let rest = input.get(*start..).unwrap_or_default();
+            let bytes = match frames.next(rest, session.limits()) {
+                Ok(None) => return Ok(Pause::Dry),
+                Ok(Some(bytes)) => bytes,
+                Err(_) if !waiting.is_empty() => return Ok(Pause::Settle), // what is wrong stays wrong
+                Err(fault) => return Err(self.refuse(fault)),
+            };
+            self.due = None;
+            let next = session.answer(frames.arguments(rest), waiting, output);
+            let told = output.len();
+            match next {
+                Next::Settle => return Ok(Pause::Settle), // it is read again from where it begins
+                Next::Later(later) => {
+                    self.answered += 1;
+                    return Ok(Pause::Later(later, bytes));
+                }
+                Next::Done | Next::Close => {
+                    self.start += bytes;
+                    self.answered += 1;
+                }
+            }
+            if matches!(next, Next::Close) {
+                return Err(Stop::Close);
+            }
+            if !self.session.is_known() && self.told_stranger + told > STRANGER_BYTES_MAX {
+                return Err(Stop::Cut(RespFault::Stranger));
+            }
+        }
+    }
+
+    /// Says what is wrong with bytes that are no command.
+    fn refuse(&mut self, fault: Fault) -> Stop {
+        let (kind, text): (RespFault, &[u8]) = match fault {
+            Fault::Foreign => return Stop::Cut(RespFault::Foreign),
+            Fault::Multibulk => (RespFault::Malformed, b"invalid multibulk length"),
+            Fault::Bulk => (RespFault::Malformed, b"invalid bulk length"),
+            Fault::NoBulk(byte) => {
+                self.say(&[b"expected '$', got '", &[byte], b"'"]);
+                self.session.resp.shared.metrics.resp().ended(RespFault::Malformed);
+                return Stop::Close;
+            }
+            Fault::NoEnd => (RespFault::Malformed, b"expected CRLF after bulk"),
+            Fault::Command => (RespFault::TooLarge, b"too big request"),
+            Fault::Inline => (RespFault::TooLarge, b"too big inline request"),
+            Fault::Words => (RespFault::TooLarge, b"too many arguments"),
+            Fault::Quotes => (RespFault::Malformed, b"unbalanced quotes in request"),
+        };
+        self.say(&[text]);
+        self.session.resp.shared.metrics.resp().ended(kind);
+        Stop::Close
+    }
+
+    fn say(&mut self, parts: &[&[u8]]) {
+        let parts: Vec<&[u8]> = std::iter::once(&b"ERR Protocol error: "[..]).chain(parts.iter().copied()).collect();
+        Writer::new(&mut self.output, Version::Resp2).error(&parts);
+    }
+
+    /// Asks for all throttles that wait, together.
+    async fn settle(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let shared = &self.session.resp.shared;
+        let width = Width::take(&shared.in_batches, self.waiting.len());
+        let ask = |Waiting { throttle, lone }: &Waiting| {
+            let (charge, lone) = (throttle.charge, *lone);
+            async move {
+                match lone {
+                    Some(lone) => lone,
+                    None => shared.engine.take_one(&charge).await,
+                }
+            }
+        };
+        let lones = Box::pin(join(self.waiting.iter().map(ask), width.checks())).await;
+        self.session.settle(&mut self.waiting, &lones, &mut self.output);
+        self.session.begin();
+    }
+
+    async fn flush(&mut self) -> Result<(), Stop> {
+        if !self.session.is_known() {
+            self.told_stranger += self.output.len();
+        }
+        self.answered = 0;
+        self.wire.flush(&mut self.output).await
+    }
+
+    /// Waits for more bytes.
+    async fn await_more(&mut self) -> Result<(), Stop> {
+        self.make_room()?;
+        if !self.input.is_empty() {
+            // Absolute: a byte now and then buys no time.
+            let due = *self.due.get_or_insert_with(|| Instant::now() + self.wire.ground.limits.head_timeout);
+            let late = |stop| if stop == Stop::Late { Stop::Cut(RespFault::TooSlow) } else { stop };
+            self.read(Wait::Within(due)).await.map_err(late)?;
+        } else if self.is_last {
+            return Err(Stop::Close); // a server that ends has heard this caller out
+        } else {
+            let idle = self.idle;
+            self.breathe().await?;
+            if self.input.is_empty() {
+                self.read(Wait::Between(idle)).await.map_err(|stop| match stop {
+                    Stop::Late => Stop::Close,
+                    stop => stop,
+                })?;
+            }
+        }
+        self.is_last = self.wire.ground.drain.has_begun();
+        self.session.begin();
+        Ok(())
+    }
+
+    /// Whoever sends much one after the other keeps what it made grow; who pauses does not.
+    async fn breathe(&mut self) -> Result<(), Stop> {
+        if !self.holds_much() {
+            return Ok(());
+        }
+        match self.read(Wait::Between(Some(BREATH))).await {
+            Err(Stop::Late) if self.wire.ground.drain.has_begun() => Err(Stop::Close),
+            Err(Stop::Late) => {
+                self.give_back();
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    async fn read(&mut self, wait: Wait) -> Result<(), Stop> {
+        let room = self.input.capacity();
+        self.wire.read(&mut self.input, wait).await?;
+        self.is_filled = self.input.len() >= room;
+        Ok(())
+    }
+
+    /// Moves what is unread to the front, and makes room behind it: more for those who fill it.
+    fn make_room(&mut self) -> Result<(), Stop> {
+        if self.start == self.input.len() {
+            self.input.clear();
+        } else if self.start > 0 {
+            self.input.drain(..self.start);
+        }
+        self.start = 0;
+        let (held, room) = (self.input.len(), self.input.capacity());
+        if self.is_filled && room < READ_BYTES_MAX {
+            self.input.reserve(2 * room - held);
+        } else if room - held < READ_BYTES / 2 {
+            self.input.reserve(READ_BYTES);
+        }
+        self.is_filled = false;
+        // Only what is on its way counts: what is all there is answered before anything more is read.
+        self.room = Room::default();
+        self.room = self.wire.ground.transit.room(held as u64).ok_or(Stop::Cut(RespFault::NoRoom))?;
+        Ok(())
+    }
+
+    fn holds_much(&self) -> bool {
+        self.input.capacity().max(self.output.capacity()) > KEEP_BYTES
+    }
+
+    fn give_back(&mut self) {
+        (self.input, self.output, self.waiting) = (Vec::new(), Vec::new(), Vec::new());
+    }
+}

@@ -1,0 +1,111 @@
+//! `key=value … [COST n]` to a request, and a decision to a reply.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+use tollgate_core::Wait;
+use tollgate_engine::{Decision, Mode, Verdict};
+
+use super::frame::Arguments;
+use super::writer::{Writer, shown};
+use crate::answer::Policy;
+use crate::api::read::Asked;
+
+/// What is wrong with a request: the argument, and what is wrong with it.
+pub struct Wrong<'a>(&'a [u8], Cow<'static, str>);
+
+/// Reads the arguments behind the command's name.
+pub fn asked(arguments: Arguments<'_>, peek: bool) -> Result<Asked<'_>, Wrong<'_>> {
+    let mut attributes: SmallVec<[(&str, &str); 8]> = SmallVec::new(); // as many as a command has elements
+    let (mut namespace, mut cost) = (None, None);
+    let mut sent = arguments.from(1);
+    while let Some(argument) = sent.next() {
+        let wrong = |what: &'static str| Wrong(argument, what.into());
+        if argument.eq_ignore_ascii_case(b"COST") {
+            let digits = sent.next().and_then(digits).ok_or(wrong("should be followed by a whole number"))?;
+            if cost.replace(digits).is_some() {
+                return Err(wrong(TWICE));
+            }
+            continue;
+        }
+        let text = str::from_utf8(argument).map_err(|_| wrong("should be UTF-8"))?;
+        let (name, value) = text.split_once('=').ok_or(wrong("write attributes as name=value"))?;
+        let is_twice = match name {
+            "namespace" => namespace.replace(value).is_some(),
+            _ => attributes.iter().any(|(other, _)| *other == name),
+        };
+        if is_twice {
+            return Err(Wrong(name.as_bytes(), TWICE.into()));
+        }
+        if name != "namespace" {
+            attributes.push((name, value));
+        }
+    }
+    Asked::named(namespace.unwrap_or_default(), attributes.into_iter(), cost, peek)
+        .map_err(|fault| Wrong(b"", format!("{}: {}", fault.field, fault.detail).into()))
+}
+
+const TWICE: &str = "is there twice";
+
+fn digits(sent: &[u8]) -> Option<u64> {
+    str::from_utf8(sent).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
+}
+
+impl Wrong<'_> {
+    /// Writes the error.
+    pub fn write(&self, out: &mut Writer<'_>) {
+        let Wrong(argument, what) = self;
+        match argument.is_empty() {
+            true => out.error(&[b"ERR ", what.as_bytes()]),
+            false => out.error(&[b"ERR '", shown(argument), b"': ", what.as_bytes()]),
+        }
+    }
+}
+
+/// Writes a decision, pair by pair.
+pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
+    if let Verdict::Invalid(error) = &decision.verdict {
+        return out.error(&[b"ERR ", error.to_string().as_bytes()]);
+    }
+    let rule = decision.deciding().and_then(|ruling| Some((decision.rule(ruling)?, ruling)));
+    let policy = rule.and_then(|(rule, ruling)| Policy::of(rule, ruling));
+    let name = |out: &mut Writer<'_>, name: &str| out.bulk(name.as_bytes());
+    let number = |out: &mut Writer<'_>, number: Option<u64>| match number {
+        Some(number) => out.unsigned(number),
+        None => out.null(),
+    };
+    out.map(10);
+    name(out, "allowed");
+    out.boolean(decision.is_allowed());
+    name(out, "limit");
+    number(out, policy.as_ref().map(|policy| policy.limit));
+    name(out, "remaining");
+    match &policy {
+        None if decision.mode == Mode::Open => out.integer(-1), // nobody counts
+        policy => number(out, policy.as_ref().map(|policy| policy.remaining)),
+    }
+    name(out, "retry_after_ms");
+    match decision.retry_after() {
+        Wait::None => out.integer(0),
+        Wait::For(wait) => out.unsigned(wait.millis_ceil()),
+        Wait::Never => out.integer(-1),
+    }
+    name(out, "reset_after_ms");
+    number(out, policy.as_ref().map(|policy| policy.reset.millis_ceil()));
+    name(out, "delay_ms");
+    out.unsigned(decision.delay().millis_ceil());
+    name(out, "rule");
+    match &policy {
+        Some(policy) => out.bulk(policy.name.as_bytes()),
+        None => out.null(),
+    }
+    name(out, "mode");
+    out.bulk(decision.mode.name().as_bytes());
+    name(out, "generation");
+    out.unsigned(decision.generation());
+    name(out, "reason");
+    match decision.reason() {
+        Some(reason) => out.bulk(reason.text().as_bytes()),
+        None => out.null(),
+    }
+}

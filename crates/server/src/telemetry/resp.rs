@@ -1,0 +1,120 @@
+//! What is counted of RESP: commands by name, throttles by how they ended, and what was no command.
+
+use tollgate_engine::Mode;
+
+use super::counter::Counter;
+use super::page::Page;
+use crate::resp::Command;
+
+/// The counts of RESP.
+#[derive(Debug)]
+pub struct RespCounts {
+    commands: [Counter; Command::ALL.len()],
+    failed: Counter,
+    throttled: [Counter; 2],
+    fell_back: Counter,
+    faults: [Counter; RespFault::ALL.len()],
+}
+
+/// Why a connection was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RespFault {
+    /// What came is no command.
+    Malformed,
+    /// A command is larger than it may be.
+    TooLarge,
+    /// Another protocol is spoken.
+    Foreign,
+    /// A command, or the reading of answers, takes too long.
+    TooSlow,
+    /// A caller without the password has been told enough.
+    Stranger,
+    /// There is no memory left for what is on its way.
+    NoRoom,
+}
+
+impl RespFault {
+    const ALL: [RespFault; 6] = [
+        RespFault::Malformed,
+        RespFault::TooLarge,
+        RespFault::Foreign,
+        RespFault::TooSlow,
+        RespFault::Stranger,
+        RespFault::NoRoom,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            RespFault::Malformed => "malformed",
+            RespFault::TooLarge => "too_large",
+            RespFault::Foreign => "foreign",
+            RespFault::TooSlow => "too_slow",
+            RespFault::Stranger => "stranger",
+            RespFault::NoRoom => "no_room",
+        }
+    }
+}
+
+impl Default for RespCounts {
+    fn default() -> RespCounts {
+        RespCounts {
+            commands: Command::ALL.map(|_| Counter::default()),
+            failed: Counter::default(),
+            throttled: [Counter::default(), Counter::default()],
+            fell_back: Counter::default(),
+            faults: RespFault::ALL.map(|_| Counter::default()),
+        }
+    }
+}
+
+impl RespCounts {
+    /// A command was answered.
+    #[inline]
+    pub fn answered(&self, command: Command) {
+        if let Some(counter) = self.commands.get(command as usize) {
+            counter.add_one();
+        }
+    }
+
+    /// A command was answered with an error before it was looked at.
+    pub fn failed(&self) {
+        self.failed.add_one();
+    }
+
+    /// A limit of the caller's own decided.
+    #[inline]
+    pub fn throttled(&self, allowed: bool, mode: Mode) {
+        let [denied, passed] = &self.throttled;
+        if allowed {
+            passed.add_one()
+        } else {
+            denied.add_one()
+        }
+        if mode == Mode::Fallback {
+            self.fell_back.add_one();
+        }
+    }
+
+    /// A connection was ended for a reason.
+    pub fn ended(&self, fault: RespFault) {
+        if let Some(counter) = self.faults.get(fault as usize) {
+            counter.add_one();
+        }
+    }
+
+    /// Writes them down; those of a server that serves no RESP are left out.
+    pub(super) fn write(&self, page: &mut Page<'_>) -> std::fmt::Result {
+        let commands = Command::ALL.iter().zip(&self.commands).map(|(facts, counter)| (facts.name, counter.sum()));
+        let commands = commands.filter(|(_, count)| *count > 0).map(|(name, count)| ([("command", name)], count));
+        page.counters("tollgate_resp_commands", "RESP commands answered", commands)?;
+        let [denied, passed] = &self.throttled;
+        let outcomes = [("allowed", passed), ("denied", denied)].into_iter();
+        let outcomes = outcomes.map(|(name, counter)| ([("outcome", name)], counter.sum()));
+        page.counters("tollgate_resp_throttled", "Decisions by limits that came with the command", outcomes)?;
+        page.counter("tollgate_resp_throttled_locally", "Of these, made without the store", self.fell_back.sum())?;
+        page.counter("tollgate_resp_errors", "RESP commands that were none, or not allowed", self.failed.sum())?;
+        let faults = RespFault::ALL.iter().zip(&self.faults);
+        let faults = faults.map(|(fault, counter)| ([("reason", fault.name())], counter.sum()));
+        page.counters("tollgate_resp_protocol_errors", "RESP connections ended for what was sent", faults)
+    }
+}

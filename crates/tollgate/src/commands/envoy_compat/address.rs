@@ -1,0 +1,88 @@
+//! Addresses as that service writes them.
+
+use super::translate::Given;
+
+/// Where to listen.
+pub(super) fn listen(host: &str, port: &str) -> Result<String, String> {
+    if port.parse::<u16>().is_err() {
+        return Err(format!("{port} is no port"));
+    }
+    match host {
+        "localhost" => Ok(format!("127.0.0.1:{port}")),
+        host if host.contains(':') && !host.starts_with('[') => Ok(format!("[{host}]:{port}")),
+        host => Ok(format!("{host}:{port}")),
+    }
+}
+
+/// Where counters live, as a URL; `None` if nobody says.
+pub(super) fn store(given: &Given<'_>) -> Result<Option<String>, String> {
+    let Some(url) = given.get("REDIS_URL") else { return Ok(None) };
+    let socket = given.or("REDIS_SOCKET_TYPE", "unix");
+    if url.starts_with('/') {
+        return Err("REDIS_URL: a Unix domain socket cannot be the store; write HOST:PORT, with REDIS_SOCKET_TYPE=tcp"
+            .to_owned());
+    }
+    let tls = if given.is_true("REDIS_TLS") || socket == "tls" { "s" } else { "" };
+    if url.contains("://") {
+        return Ok(Some(url.to_owned()));
+    }
+    let login = given.get("REDIS_AUTH").map(login).unwrap_or_default();
+    match given.or("REDIS_TYPE", "SINGLE").to_ascii_uppercase().as_str() {
+        "SINGLE" => Ok(Some(format!("redis{tls}://{login}{url}"))),
+        "CLUSTER" => Ok(Some(format!("redis-cluster{tls}://{login}{}", hosts(url)))),
+        "SENTINEL" => match url.split_once(',') {
+            Some((master, sentinels)) => {
+                Ok(Some(format!("redis-sentinel{tls}://{login}{}/{}", hosts(sentinels), master.trim())))
+            }
+            None => Err("REDIS_URL: behind Sentinels it is MASTER,HOST:PORT,HOST:PORT".to_owned()),
+        },
+        other => Err(format!("REDIS_TYPE={other}: it is SINGLE, SENTINEL or CLUSTER")),
+    }
+}
+
+fn hosts(list: &str) -> String {
+    list.split(',').map(str::trim).collect::<Vec<_>>().join(",")
+}
+
+/// `password`, or `user:password`.
+fn login(auth: &str) -> String {
+    match auth.split_once(':') {
+        Some((user, password)) => format!("{}:{}@", encoded(user), encoded(password)),
+        None => format!(":{}@", encoded(auth)),
+    }
+}
+
+/// Percent-encoded, as URLs want it.
+fn encoded(text: &str) -> String {
+    let letter = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::translate::translate;
+
+    #[test]
+    fn stores_are_written_as_urls() {
+        let cases: &[(&[(&str, &str)], &str)] = &[
+            (&[("REDIS_URL", "a:1")], "redis://a:1"),
+            (&[("REDIS_URL", "a:1"), ("REDIS_TLS", "true"), ("REDIS_AUTH", "p@:s")], "rediss://p%40:s@a:1"),
+            (&[("REDIS_URL", "a:1"), ("REDIS_AUTH", "secret/1")], "redis://:secret%2F1@a:1"),
+            (&[("REDIS_URL", "a:1,b:2"), ("REDIS_TYPE", "cluster")], "redis-cluster://a:1,b:2"),
+            (&[("REDIS_URL", "m,a:1, b:2"), ("REDIS_TYPE", "SENTINEL")], "redis-sentinel://a:1,b:2/m"),
+            (&[("REDIS_URL", "redis://u:p@a:1/2")], "redis://u:p@a:1/2"),
+        ];
+        for (variables, url) in cases {
+            let variables: BTreeMap<String, String> =
+                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let translated = translate(&variables);
+            assert_eq!(translated.settings.get("store").map(String::as_str), Some(*url), "{:?}", translated.problems);
+            assert!(tollgate_server::config::Setting::named("store").unwrap().check(url).is_ok(), "{url}");
+        }
+    }
+}

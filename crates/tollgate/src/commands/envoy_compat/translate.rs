@@ -1,0 +1,247 @@
+//! From that service's variables to our settings.
+
+use std::collections::BTreeMap;
+
+use super::address;
+use super::variables::{Fate, VARIABLES};
+
+/// What the variables come to.
+#[derive(Debug, Default)]
+pub struct Translated {
+    /// Settings by name, weaker than what is said in Tollgate's own words.
+    pub settings: BTreeMap<&'static str, String>,
+    /// What is set and means nothing here.
+    pub remarks: Vec<String>,
+    /// What is set and cannot be done.
+    pub problems: Vec<String>,
+}
+
+/// Translates.
+pub fn translate(variables: &BTreeMap<String, String>) -> Translated {
+    let mut translated = Translated::default();
+    let given = Given(variables);
+    translated.listeners(&given);
+    translated.tls(&given);
+    translated.rules(&given);
+    translated.store(&given);
+    translated.logs(&given);
+    translated.remarks(&given);
+    translated
+}
+
+/// The variables that are set to something.
+pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
+
+impl Given<'_> {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    pub(super) fn or<'a>(&'a self, name: &str, default: &'a str) -> &'a str {
+        self.get(name).unwrap_or(default)
+    }
+
+    /// As Go reads them.
+    pub(super) fn is_true(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|value| matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True"))
+    }
+}
+
+impl Translated {
+    fn set(&mut self, name: &'static str, value: impl Into<String>) {
+        self.settings.insert(name, value.into());
+    }
+
+    fn address(&mut self, name: &'static str, host: (&str, &str), port: (&str, &str)) {
+        match address::listen(host.1, port.1) {
+            Ok(address) => self.set(name, address),
+            Err(why) => self.problems.push(format!("{} and {}: {why}", host.0, port.0)),
+        }
+    }
+
+    /// That service asks nobody who they are, and has no admin API.
+    fn listeners(&mut self, given: &Given<'_>) {
+        self.address("http", ("HOST", given.or("HOST", "0.0.0.0")), ("PORT", given.or("PORT", "8080")));
+        let debug = ("DEBUG_HOST", given.or("DEBUG_HOST", "0.0.0.0"));
+        self.address("metrics", debug, ("DEBUG_PORT", given.or("DEBUG_PORT", "6070")));
+        match given.get("GRPC_UDS") {
+            Some(path) => self.set("grpc", format!("unix:{path}")),
+            None => {
+                let host = ("GRPC_HOST", given.or("GRPC_HOST", "0.0.0.0"));
+                self.address("grpc", host, ("GRPC_PORT", given.or("GRPC_PORT", "8081")));
+            }
+        }
+        if let Some(age) = given.get("GRPC_MAX_CONNECTION_AGE") {
+            self.set("grpc_max_connection_age", age);
+        }
+        for (name, value) in [("allow_anonymous", "true"), ("admin", "off"), ("db", "off")] {
+            self.set(name, value);
+        }
+    }
+
+    fn tls(&mut self, given: &Given<'_>) {
+        if !given.is_true("GRPC_SERVER_USE_TLS") {
+            return;
+        }
+        let files = [
+            ("tls_cert", "GRPC_SERVER_TLS_CERT"),
+            ("tls_key", "GRPC_SERVER_TLS_KEY"),
+            ("tls_client_ca", "GRPC_CLIENT_TLS_CACERT"),
+            ("tls_client_names", "GRPC_CLIENT_TLS_SAN"),
+        ];
+        for (setting, variable) in files {
+            if let Some(value) = given.get(variable) {
+                self.set(setting, value);
+            }
+        }
+        self.remarks.push("GRPC_SERVER_USE_TLS: the HTTP port speaks TLS too".to_owned());
+    }
+
+    fn rules(&mut self, given: &Given<'_>) {
+        if let Some(kind) = given.get("CONFIG_TYPE").filter(|kind| *kind != "FILE") {
+            self.problems.push(format!("CONFIG_TYPE={kind}: rules come from files; leave it out, or say FILE"));
+        }
+        let parts = [
+            given.or("RUNTIME_ROOT", "/srv/runtime_data/current"),
+            given.or("RUNTIME_SUBDIRECTORY", ""),
+            given.or("RUNTIME_APPDIRECTORY", "config"),
+        ];
+        let path: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        self.set("envoy_config", path.join("/"));
+        for (setting, variable) in [("envoy_merge", "MERGE_DOMAIN_CONFIG"), ("envoy_shadow", "SHADOW_MODE")] {
+            if given.is_true(variable) {
+                self.set(setting, "true");
+            }
+        }
+        if let Some(ratio) = given.get("NEAR_LIMIT_RATIO") {
+            match ratio.parse::<f64>() {
+                Ok(ratio) if (0.01..=1.0).contains(&ratio) => {
+                    self.set("envoy_near_limit", format!("{:.0}", ratio * 100.0));
+                }
+                _ => self.problems.push(format!("NEAR_LIMIT_RATIO={ratio}: write a part of 1, such as 0.8")),
+            }
+        }
+        if given.is_true("LIMIT_RESPONSE_HEADERS_ENABLED") {
+            let names = [
+                given.or("LIMIT_LIMIT_HEADER", "RateLimit-Limit"),
+                given.or("LIMIT_REMAINING_HEADER", "RateLimit-Remaining"),
+                given.or("LIMIT_RESET_HEADER", "RateLimit-Reset"),
+            ];
+            self.set("envoy_headers", names.join(","));
+        }
+    }
+
+    fn store(&mut self, given: &Given<'_>) {
+        if let Some(kind) = given.get("BACKEND_TYPE").filter(|kind| *kind != "redis") {
+            self.problems
+                .push(format!("BACKEND_TYPE={kind}: counters live in Redis or Valkey; leave it out, or say redis"));
+            return;
+        }
+        match address::store(given) {
+            Ok(Some(url)) => self.set("store", url),
+            Ok(None) => self.remarks.push("REDIS_URL is not set: counters live in this process alone".to_owned()),
+            Err(why) => self.problems.push(why),
+        }
+        if let Some(ca) = given.get("REDIS_TLS_CACERT") {
+            self.set("store_ca", ca);
+        }
+        if given.is_true("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION") {
+            self.set("store_insecure_tls", "true");
+            self.remarks.push("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: any certificate of the store is taken".to_owned());
+        }
+    }
+
+    fn logs(&mut self, given: &Given<'_>) {
+        let level = given.or("LOG_LEVEL", "WARN").to_ascii_lowercase();
+        match level.as_str() {
+            "trace" => self.set("log_level", "debug"),
+            "warning" => self.set("log_level", "warn"),
+            "fatal" | "panic" => self.set("log_level", "error"),
+            _ => self.set("log_level", level),
+        }
+        match given.or("LOG_FORMAT", "text") {
+            "json" => self.set("log_format", "json"),
+            _ => self.set("log_format", "people"),
+        }
+    }
+
+    fn remarks(&mut self, given: &Given<'_>) {
+        for (name, fate) in VARIABLES {
+            if let (Fate::Missed(why), Some(value)) = (fate, given.get(name))
+                && !matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False")
+            {
+                self.remarks.push(format!("{name} is not supported: {why}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn translated(variables: &[(&str, &str)]) -> Translated {
+        let all = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        translate(&all)
+    }
+
+    #[test]
+    fn without_variables_it_binds_as_that_service_does() {
+        let Translated { settings, remarks, problems } = translated(&[]);
+        let get = |name: &str| settings.get(name).map(String::as_str);
+        assert_eq!((get("http"), get("grpc")), (Some("0.0.0.0:8080"), Some("0.0.0.0:8081")));
+        assert_eq!((get("metrics"), get("admin")), (Some("0.0.0.0:6070"), Some("off")));
+        assert_eq!(get("envoy_config"), Some("/srv/runtime_data/current/config"));
+        assert_eq!((remarks.len(), problems.len()), (1, 0), "{remarks:?}");
+    }
+
+    #[test]
+    fn what_is_set_is_taken_and_what_is_not_supported_is_named() {
+        let Translated { settings, remarks, problems } = translated(&[
+            ("RUNTIME_ROOT", "/data"),
+            ("RUNTIME_SUBDIRECTORY", "ratelimit"),
+            ("REDIS_SOCKET_TYPE", "tcp"),
+            ("REDIS_URL", "10.0.0.1:6379"),
+            ("GRPC_UDS", "/run/rl.sock"),
+            ("HOST", "::"),
+            ("NEAR_LIMIT_RATIO", "0.9"),
+            ("SHADOW_MODE", "True"),
+            ("LIMIT_RESPONSE_HEADERS_ENABLED", "1"),
+            ("LIMIT_RESET_HEADER", "X-Reset"),
+            ("LOG_LEVEL", "DEBUG"),
+            ("USE_STATSD", "false"),
+            ("USE_PROMETHEUS", "true"),
+            ("REDIS_PERSECOND", "true"),
+        ]);
+        let get = |name: &str| settings.get(name).map(String::as_str);
+        assert_eq!(get("envoy_config"), Some("/data/ratelimit/config"));
+        assert_eq!((get("store"), get("grpc")), (Some("redis://10.0.0.1:6379"), Some("unix:/run/rl.sock")));
+        assert_eq!((get("http"), get("envoy_near_limit")), (Some("[::]:8080"), Some("90")));
+        assert_eq!(get("envoy_headers"), Some("RateLimit-Limit,RateLimit-Remaining,X-Reset"));
+        assert_eq!((get("envoy_shadow"), get("log_level")), (Some("true"), Some("debug")));
+        let named: Vec<&str> =
+            remarks.iter().filter_map(|remark| remark.split_once(" is not")).map(|(name, _)| name).collect();
+        assert_eq!((named, problems.len()), (vec!["USE_PROMETHEUS", "REDIS_PERSECOND"], 0));
+    }
+
+    #[test]
+    fn what_cannot_be_done_ends_the_start() {
+        for (name, value) in [
+            ("CONFIG_TYPE", "GRPC_XDS_SOTW"),
+            ("BACKEND_TYPE", "memcache"),
+            ("NEAR_LIMIT_RATIO", "80"),
+            ("PORT", "http"),
+            ("REDIS_TYPE", "RING"),
+        ] {
+            let problems = translated(&[(name, value), ("REDIS_URL", "a:1")]).problems;
+            assert!(problems.iter().any(|problem| problem.contains(name)), "{name}: {problems:?}");
+        }
+    }
+
+    #[test]
+    fn settings_exist() {
+        for name in translated(&[("GRPC_SERVER_USE_TLS", "true"), ("GRPC_SERVER_TLS_CERT", "c")]).settings.keys() {
+            assert!(tollgate_server::config::Setting::named(name).is_some(), "{name}");
+        }
+    }
+}
