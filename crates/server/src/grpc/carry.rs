@@ -43,17 +43,15 @@ impl Carry {
         let mut request = request.map(|body| Incoming::new(body, allowance, leave.clone()));
         request.extensions_mut().insert(leave);
         let answering = within(call.deadline, caught(desk.carry(call.method, request)));
-        let response = match until_gone(&mut respond, answering).await {
-            None => return desk.count(Some(call.method), Code::Cancelled),
-            Some(Some(Some(response))) => response,
-            Some(Some(None)) => panicked().into_http(),
-            Some(None) => too_late().into_http(),
-        };
-        let sending = within(call.deadline, caught(outgoing::send(&mut respond, response, patience)));
-        let code = match sending.await {
-            Some(Some(code)) => code,
-            Some(None) => Code::Internal,
-            None => Code::DeadlineExceeded,
+        let answered = until_gone(&mut respond, answering).await;
+        let code = match answered {
+            None => Code::Cancelled,
+            Some(Some(Some(response))) => {
+                let sending = outgoing::send(&mut respond, response, call.deadline, patience);
+                caught(sending).await.unwrap_or(Code::Internal)
+            }
+            Some(Some(None)) => outgoing::fail(respond, panicked()),
+            Some(None) => outgoing::fail(respond, too_late()),
         };
         desk.count(Some(call.method), code);
     }

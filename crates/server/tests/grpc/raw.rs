@@ -20,6 +20,7 @@ pub struct Raw(SendRequest<Bytes>);
 
 /// What came back.
 #[derive(Debug)]
+#[expect(dead_code, reason = "told when a test fails")]
 pub struct Answer {
     pub status: u16,
     /// `None` if it is no gRPC.
