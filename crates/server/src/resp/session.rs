@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_engine::{Lone, Undecided};
+use tollgate_store::Store;
 
 use super::Resp;
 use super::about;
@@ -123,7 +124,9 @@ impl<'a> Session<'a> {
         match Throttle::read(style, arguments, &shared.resp.buckets) {
             Ok(throttle) => match shared.engine.try_take_one(&throttle.charge) {
                 Some(lone) if waiting.is_empty() => {
-                    self.count(style, &lone, lone.now);
+                    // A store of one's own tells this server's time; any other tells its own.
+                    let is_own = !shared.engine.store().is_shared();
+                    self.count(style, &lone, if is_own { lone.now } else { shared.clock.now() });
                     throttle.write(&lone, settings.rounding, &mut Writer::new(out, self.version));
                 }
                 lone => waiting.push(Waiting { throttle, lone }),

