@@ -1,0 +1,81 @@
+//! What stands behind a proxy, and who stands in front of it: HTTP/1.1, one request for each connection.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// An answer takes at most this long, or there was none.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An app that answers everything, and remembers what it was asked.
+pub struct App {
+    pub port: u16,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl App {
+    pub fn start() -> App {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+        let kept = heads.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let kept = kept.clone();
+                thread::spawn(move || serve(stream, &kept));
+            }
+        });
+        App { port, heads }
+    }
+
+    /// What it was asked since the last time.
+    pub fn heads(&self) -> Vec<String> {
+        std::mem::take(&mut *self.heads.lock().unwrap())
+    }
+}
+
+fn serve(mut stream: TcpStream, kept: &Mutex<Vec<String>>) {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => return, // a proxy that looked whether anybody is there
+        }
+    }
+    let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
+    let body = if head.starts_with("head ") { "" } else { "from the app" };
+    kept.lock().unwrap().push(head);
+    let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 12\r\nConnection: close\r\n\r\n{body}");
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub text: String,
+}
+
+impl Answer {
+    /// A header field.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let head = self.text.split("\r\n\r\n").next().unwrap_or_default();
+        let mut fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+        fields.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+}
+
+/// Asks, with these lines of header fields.
+pub fn ask(proxy: SocketAddr, request: &str, fields: &str) -> Answer {
+    let mut stream = TcpStream::connect(proxy).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n{fields}\r\n").unwrap();
+    let mut text = Vec::new();
+    stream.read_to_end(&mut text).unwrap();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Answer { status: status.unwrap_or_else(|| panic!("no answer to {request}: {text:?}")), text }
+}

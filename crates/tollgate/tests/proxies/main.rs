@@ -1,0 +1,209 @@
+//! Forward-auth behind real proxies, by the configurations that the guide shows: what is allowed, refused and forged, and
+//! what happens while nobody answers.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+mod app;
+mod guide;
+#[path = "../support/server.rs"]
+mod running;
+#[path = "../support/mod.rs"]
+mod support;
+
+use app::{Answer, App, ask};
+use running::Server;
+use support::Dir;
+use tollgate_testkit::proxies::{Kind, Plan, Proxy};
+
+const RULES: &str = "
+key_by: api_key
+rules:
+  - { name: per-key, match: { endpoint: '/api/*' }, limit: { requests: 3, window: 1h } }
+";
+
+/// A proxy, its configuration, and what makes it fail closed.
+struct Case {
+    kind: Kind,
+    source: &'static str,
+    config: &'static str,
+    port: u16,
+    /// Pieces of the configuration that would make a busy machine look like one that is down.
+    hurried: &'static [(&'static str, &'static str)],
+    closed: (&'static str, &'static str),
+    closed_status: u16,
+}
+
+const NGINX: Case = Case {
+    kind: Kind::Nginx,
+    source: "original",
+    config: include_str!("../../../../deploy/proxies/nginx.conf"),
+    port: 10_002,
+    hurried: &[("proxy_connect_timeout 100ms", "proxy_connect_timeout 20s"), ("timeout    500ms", "timeout 20s")],
+    closed: ("error_page 500 502 503 504 =200 /_open;", ""),
+    closed_status: 500,
+};
+
+const CADDY: Case = Case {
+    kind: Kind::Caddy,
+    source: "forwarded",
+    config: include_str!("../../../../deploy/proxies/Caddyfile"),
+    port: 10_003,
+    hurried: &[],
+    closed: ("handle_errors 502 503 504", "handle_errors 599"),
+    closed_status: 502,
+};
+
+const HAPROXY: Case = Case {
+    kind: Kind::Haproxy,
+    source: "forwarded",
+    config: include_str!("../../../../deploy/proxies/haproxy.cfg"),
+    port: 10_004,
+    hurried: &[],
+    closed: ("# It fails open. To fail closed: http-request", "http-request"),
+    closed_status: 503,
+};
+
+const ENVOY: Case = Case {
+    kind: Kind::Envoy,
+    source: "path",
+    config: include_str!("../../../../deploy/proxies/envoy.yaml"),
+    port: 10_001,
+    hurried: &[("timeout: 0.5s", "timeout: 20s"), ("connect_timeout: 0.25s", "connect_timeout: 20s")],
+    closed: ("failure_mode_allow: true", "failure_mode_allow: false"),
+    closed_status: 503,
+};
+
+const LUA: &str = include_str!("../../../../deploy/proxies/tollgate.lua");
+
+/// A proxy between a client and an app, and Tollgate beside it.
+struct Rig {
+    app: App,
+    proxy: Proxy,
+    tollgate: Option<Server>,
+    case: Case,
+    limiter: u16,
+    _dir: Dir,
+}
+
+impl Rig {
+    fn start(case: Case) -> Rig {
+        let dir = Dir::new(&format!("proxy-{}", case.kind.name()));
+        dir.write("rules.yaml", RULES);
+        let args = ["--rules", "rules.yaml", "--http", "127.0.0.1:0", "--db", "off", "--auth-source", case.source];
+        let tollgate = Server::start(dir.tollgate(), &args);
+        let limiter = tollgate.url().rsplit(':').next().unwrap().parse().unwrap();
+        let app = App::start();
+        let proxy = behind(&case, case.config, limiter, app.port);
+        Rig { app, proxy, tollgate: Some(tollgate), case, limiter, _dir: dir }
+    }
+
+    fn ask(&self, request: &str, fields: &str) -> Answer {
+        ask(self.proxy.address(), request, fields)
+    }
+
+    /// Asks, and expects an answer of the app.
+    fn passes(&self, request: &str, fields: &str) -> Answer {
+        let answer = self.ask(request, fields);
+        assert_eq!(answer.status, 200, "{request} {fields}: {answer:?}\n{}", self.proxy.log());
+        assert_eq!(self.app.heads().len(), 1, "{request}: the app was asked once");
+        answer
+    }
+
+    /// Asks, and expects a refusal of which the app does not hear.
+    fn is_refused(&self, request: &str, fields: &str) -> Answer {
+        let answer = self.ask(request, fields);
+        assert_eq!(answer.status, 429, "{request} {fields}: {answer:?}\n{}", self.proxy.log());
+        assert_eq!(self.app.heads(), [""; 0], "{request}: the app was not asked");
+        answer
+    }
+}
+
+fn behind(case: &Case, config: &str, limiter: u16, app: u16) -> Proxy {
+    let patient = case.hurried.iter().fold(config.to_owned(), |config, (hurried, patient)| {
+        assert!(config.contains(hurried), "{hurried} is not in the configuration");
+        config.replace(hurried, patient)
+    });
+    let plan = Plan::new(case.kind, &patient).listens(case.port).finds(8080, limiter).finds(3000, app);
+    plan.file("tollgate.lua", &LUA.replace("timeout = 500", "timeout = 20000")).start()
+}
+
+#[test]
+fn nginx() {
+    behaves(Rig::start(NGINX));
+}
+
+#[test]
+fn caddy() {
+    behaves(Rig::start(CADDY));
+}
+
+#[test]
+fn haproxy() {
+    behaves(Rig::start(HAPROXY));
+}
+
+#[test]
+fn envoy() {
+    behaves(Rig::start(ENVOY));
+}
+
+fn behaves(mut rig: Rig) {
+    allows_and_refuses(&rig);
+    takes_no_word_of_the_client(&rig);
+    what_is_no_request_does_not_pass(&rig);
+    drop(rig.tollgate.take());
+    does_as_it_was_told_while_nobody_answers(&rig);
+}
+
+fn allows_and_refuses(rig: &Rig) {
+    let key = "X-Api-Key: one\r\n";
+    let first = rig.passes("GET /api/orders", key);
+    assert!(first.text.ends_with("from the app"), "{first:?}");
+    assert_eq!(first.field("ratelimit"), Some("\"per-key\";r=2;t=1200"), "{first:?}");
+    assert_eq!(first.field("ratelimit-policy"), Some("\"per-key\";q=3;w=3600"), "{first:?}");
+    let second = rig.passes("HEAD /api/orders", key);
+    assert_eq!(second.field("ratelimit"), Some("\"per-key\";r=1;t=1200"), "HEAD counts: {second:?}");
+    rig.passes("POST /api/orders?a=b", key);
+    let refused = rig.is_refused("GET /api/orders", key);
+    assert!(refused.field("retry-after").unwrap().parse::<u32>().unwrap() > 1000, "{refused:?}");
+    assert_eq!(refused.field("ratelimit"), Some("\"per-key\";r=0;t=1200"), "{refused:?}");
+    assert_eq!(refused.field("ratelimit-policy"), Some("\"per-key\";q=3;w=3600"), "{refused:?}");
+    assert_eq!(refused.field("content-type"), Some("application/problem+json"), "{refused:?}");
+    assert!(refused.text.contains("http-problem-types#quota-exceeded"), "{refused:?}");
+    rig.passes("GET /api/orders", "X-Api-Key: two\r\n");
+    assert_eq!(rig.passes("GET /free", key).field("ratelimit"), None);
+}
+
+fn takes_no_word_of_the_client(rig: &Rig) {
+    let forged = "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /free\r\nX-Original-Method: GET\r\n\
+        X-Original-URI: /free\r\nX-Original-URL: /free\r\nX-Cost: 0\r\nForwarded: for=9.9.9.9\r\n\
+        X-Limit-State: mine\r\nX-Limit-Policy: mine\r\nX-Real-IP: 9.9.9.9\r\n";
+    rig.is_refused("GET /api/orders?cost=0&policy=none", &format!("{forged}X-Api-Key: one\r\n"));
+    rig.is_refused("GET /%61pi//orders", &format!("{forged}X-Api-Key: one\r\n"));
+    // Without a key a client is its address, whichever it claims to have.
+    for place in 1..=3 {
+        rig.passes("GET /api/orders?cost=0", &format!("{forged}X-Forwarded-For: 192.0.2.{place}\r\n"));
+    }
+    rig.is_refused("GET /api/orders?cost=0", &format!("{forged}X-Forwarded-For: 192.0.2.4\r\n"));
+    let shown = rig.passes("GET /free", forged);
+    assert!(!shown.text.contains("mine"), "{shown:?}");
+}
+
+fn what_is_no_request_does_not_pass(rig: &Rig) {
+    for (request, fields) in [("GET /api/%zz", ""), ("GET /api/a%2fb", ""), ("GET /free", "X-Api-Key: \u{e9}\r\n")] {
+        let answer = rig.ask(request, fields);
+        assert!((400..500).contains(&answer.status), "{request}: {answer:?}");
+        assert_eq!(rig.app.heads(), [""; 0], "{request}: the app was not asked");
+    }
+}
+
+fn does_as_it_was_told_while_nobody_answers(rig: &Rig) {
+    let open = rig.passes("GET /api/orders", "X-Api-Key: one\r\n");
+    assert_eq!(open.field("ratelimit"), None, "{open:?}");
+    let (before, after) = rig.case.closed;
+    assert!(rig.case.config.contains(before), "{before}");
+    let closed = behind(&rig.case, &rig.case.config.replace(before, after), rig.limiter, rig.app.port);
+    let answer = ask(closed.address(), "GET /api/orders", "X-Api-Key: one\r\n");
+    assert_eq!(answer.status, rig.case.closed_status, "{answer:?}");
+    assert_eq!(rig.app.heads(), [""; 0], "the app was not asked");
+}
