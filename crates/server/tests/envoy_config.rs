@@ -124,7 +124,7 @@ fn config_map(dir: &TempDir, version: u64, name: &str) -> PathBuf {
 }
 
 fn swap(link: &Path, target: &Path) {
-    let new = link.with_extension("new");
+    let new = link.parent().unwrap().join(".being-swapped");
     symlink(target, &new).unwrap();
     fs::rename(&new, link).unwrap();
 }
