@@ -22,6 +22,7 @@ fn samples(setting: &Setting) -> [String; 3] {
         (Kind::Duration(_, range), _) if *range.end() < Duration::from_secs(3600) => own(["150ms", "400ms", "900ms"]),
         (Kind::Duration(_, range), _) if *range.start() >= Duration::from_secs(3600) => own(["2h", "30h", "90d"]),
         (Kind::Duration(..), _) => own(["77ms", "21s", "1h"]),
+        (Kind::MaybeDuration(..), _) => own(["2s", "off", "1h"]),
         (Kind::Store(_), _) => own(["rediss://a:1", "redis-clusters://b:2,c:3", "redis-sentinels://d:4/m"]),
         (Kind::Db(_), _) => own(["off", "sqlite:/a b.db", "postgres://me@db:5432/limits"]),
         (Kind::Names(_), _) => own(["a.example", "b.example", "c"]),

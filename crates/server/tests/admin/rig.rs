@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, Instant, Mode, Place, TokenDraft};
-use tollgate_core::{Clock, ManualClock, Time};
+use tollgate_core::{Clock, ManualClock, Secret, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_server::admin::{Access, Admin, AdminConfig, FileRule, Node, Status, Switchboard, TokenBook, route_names};
@@ -308,5 +308,6 @@ fn shared(clock: Arc<dyn Clock>) -> Shared {
         in_batches: Semaphore::new(16),
         probe: Probe::default(),
         envoy: Domains::default(),
+        resp: tollgate_server::resp::Access::read(None, Secret::new([0; 16]), false).expect("no file, no error"),
     }
 }
