@@ -349,8 +349,8 @@ impl<'a> Session<'a> {
         let number = arguments.get(1).and_then(|sent| str::from_utf8(sent).ok()).and_then(|sent| sent.parse().ok());
         match number {
             Some(0_u32) => out.simple("OK"),
-            Some(_) if self.resp.settings.select_any => out.simple("OK"),
-            Some(_) => out.error(&[b"ERR DB index is out of range"]),
+            Some(_) if self.resp.settings.one_database => out.error(&[b"ERR DB index is out of range"]),
+            Some(_) => out.simple("OK"),
             None => out.error(&[b"ERR value is not an integer or out of range"]),
         }
     }

@@ -193,7 +193,7 @@ async fn a_password_that_is_none_ends_the_start() {
 
 #[tokio::test]
 async fn select_can_be_strict() {
-    let rig = Rig::with(|config, _| config.resp.select_any = false);
+    let rig = Rig::with(|config, _| config.resp.one_database = true);
     let mut caller = rig.caller().await;
     caller.says(&send("SELECT 0"), b"+OK\r\n").await;
     caller.says(&send("SELECT 1"), b"-ERR DB index is out of range\r\n").await;
