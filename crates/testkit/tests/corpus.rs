@@ -24,6 +24,11 @@ fn durations() {
 }
 
 #[test]
+fn forwarded() {
+    replay("forwarded", tollgate_server::fuzzing::forwarded);
+}
+
+#[test]
 fn http_head() {
     replay("http_head", tollgate_server::fuzzing::http_head);
 }
