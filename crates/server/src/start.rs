@@ -195,7 +195,8 @@ pub(crate) fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {
         .chain(admin)
         .chain(metrics)
         .map(|(surface, address)| {
-            Ok((surface, Listener::bind(address).map_err(|error| anyhow!("{error:#}; {}", hint(surface)))?))
+            let bound = Listener::bind(address, config.socket_mode);
+            Ok((surface, bound.map_err(|error| anyhow!("{error:#}; {}", hint(surface)))?))
         })
         .collect()
 }

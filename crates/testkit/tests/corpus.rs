@@ -29,6 +29,11 @@ fn envoy_config() {
 }
 
 #[test]
+fn forwarded() {
+    replay("forwarded", tollgate_server::fuzzing::forwarded);
+}
+
+#[test]
 fn http_head() {
     replay("http_head", tollgate_server::fuzzing::http_head);
 }

@@ -57,6 +57,8 @@ pub struct Config {
     pub admin: Option<Address>,
     /// Where `/metrics` listens by itself.
     pub metrics: Option<Address>,
+    /// The mode of the files of Unix domain sockets; as the umask has it if none.
+    pub socket_mode: Option<u32>,
     /// Where gRPC listens.
     pub grpc: GrpcSettings,
     /// Where RESP listens.
@@ -133,6 +135,7 @@ impl Default for Config {
             http: vec![Address::loopback(8080)],
             admin: Some(Address::loopback(8090)),
             metrics: None,
+            socket_mode: None,
             grpc: GrpcSettings::default(),
             resp: RespSettings::default(),
             envoy: EnvoySettings::default(),

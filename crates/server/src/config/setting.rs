@@ -123,6 +123,8 @@ pub enum Kind {
     Header(At<Option<String>>),
     /// Attributes and the header fields they come from, or `off`.
     FromHeaders(At<Vec<FromHeader>>),
+    /// Permissions of a file, in octal.
+    Mode(At<Option<u32>>),
     /// Networks, or `off`.
     Networks(At<Vec<Cidr>>),
 }
@@ -187,7 +189,7 @@ impl Setting {
             Kind::Path(_) | Kind::Sink(_) => "bad-path",
             Kind::Name(_) | Kind::Names(_) | Kind::Header(_) | Kind::FromHeaders(_) => "bad-name",
             Kind::Duration(..) | Kind::MaybeDuration(..) | Kind::Jitter(_) => "bad-duration",
-            Kind::Number(..) | Kind::MaybeNumber(..) => "bad-number",
+            Kind::Number(..) | Kind::MaybeNumber(..) | Kind::Mode(_) => "bad-number",
             Kind::Size(..) | Kind::LargeSize(..) => "bad-size",
             Kind::Switch(_) => "wrong-type",
             Kind::Status(..) | Kind::Choice(_) | Kind::Words(..) => "unknown-value",
@@ -230,6 +232,7 @@ impl Setting {
             Kind::Store(at) => *at(config) = text.parse()?,
             Kind::Db(at) => *at(config) = text.parse()?,
             Kind::Names(at) => *at(config) = parse::pieces(texts).map(parse::name).collect::<Result<_, _>>()?,
+            Kind::Mode(at) => *at(config) = Some(parse::mode(text)?),
             Kind::Header(at) => *at(config) = parse::unless_off(text, auth::header)?,
             Kind::FromHeaders(at) => *at(config) = auth::attributes(parse::pieces_unless_off(texts))?,
             Kind::Networks(at) => {
@@ -265,6 +268,7 @@ impl Setting {
             Kind::Store(at) => vec![at(config).to_string()],
             Kind::Db(at) => vec![at(config).to_string()],
             Kind::Names(at) => at(config).clone(),
+            Kind::Mode(at) => at(config).iter().map(|mode| format!("{mode:04o}")).collect(),
             Kind::Header(at) => off_or(at(config).clone()),
             Kind::FromHeaders(at) => all_or_off(at(config).iter().map(FromHeader::to_string).collect()),
             Kind::Networks(at) => all_or_off(at(config).iter().map(Cidr::to_string).collect()),

@@ -72,6 +72,14 @@ static SERVED: &[Setting] = &[
         absent: "",
         kind: Kind::Address(|config| &mut config.metrics),
     },
+    Setting {
+        name: "socket_mode",
+        value_name: "MODE",
+        section: Section::Listening,
+        help: "Mode of the files of Unix domain sockets, in octal: who may write to one may connect",
+        absent: "as the umask has it",
+        kind: Kind::Mode(|config| &mut config.socket_mode),
+    },
 ];
 
 static RULES: &[Setting] = &[

@@ -26,6 +26,7 @@ fn samples(setting: &Setting) -> [String; 3] {
         (Kind::Store(_), _) => own(["rediss://a:1", "redis-clusters://b:2,c:3", "redis-sentinels://d:4/m"]),
         (Kind::Db(_), _) => own(["off", "sqlite:/a b.db", "postgres://me@db:5432/limits"]),
         (Kind::Names(_), _) => own(["a.example", "b.example", "c"]),
+        (Kind::Mode(_), _) => own(["0660", "0600", "0777"]),
         (Kind::Header(_), _) => own(["x-cost", "x-weight", "cost"]),
         (Kind::FromHeaders(_), _) => own(["user_id=x-user-id", "tier=x-tier", "off"]),
         (Kind::Networks(_), _) => own(["192.0.2.0/24", "2001:db8::/32", "off"]),

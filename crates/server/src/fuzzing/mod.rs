@@ -2,10 +2,12 @@
 //!
 //! Here and not in the testkit, because the testkit is below this crate: its own tests use it.
 
+mod forwarded;
 mod head;
 mod json;
 mod resp;
 
+pub use forwarded::forwarded;
 pub use head::http_head;
 pub use json::json_check;
 pub use resp::resp_request;

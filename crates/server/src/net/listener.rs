@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -25,8 +25,8 @@ pub enum Listener {
 }
 
 impl Listener {
-    /// Binds. The error says what to do about it.
-    pub fn bind(address: &Address) -> Result<Listener> {
+    /// Binds; the file of a Unix domain socket gets this mode, if any. The error says what to do about it.
+    pub fn bind(address: &Address, mode: Option<u32>) -> Result<Listener> {
         match address {
             Address::Tcp(address) => {
                 let bind = || -> io::Result<TcpListener> {
@@ -43,7 +43,12 @@ impl Listener {
                 remove_stale(path)?;
                 let listener =
                     UnixListener::bind(path).with_context(|| format!("cannot listen on unix:{}", path.display()))?;
-                Ok(Listener::Unix(listener, SocketFile(path.clone())))
+                let file = SocketFile(path.clone());
+                if let Some(mode) = mode {
+                    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+                        .with_context(|| format!("cannot give unix:{} the mode {mode:03o}", path.display()))?;
+                }
+                Ok(Listener::Unix(listener, file))
             }
         }
     }

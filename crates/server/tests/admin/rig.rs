@@ -106,7 +106,7 @@ impl Rig {
         let (limits, drain) = (NetLimits::default(), Drain::default());
         let transit = Transit::new(limits.max_in_transit);
         let ground = Ground { limits, drain: drain.clone(), clock: Arc::new(clock.clone()), transit };
-        let listener = Listener::bind(&Address::loopback(0)).expect("a port");
+        let listener = Listener::bind(&Address::loopback(0), None).expect("a port");
         let Ok(Address::Tcp(address)) = listener.address() else { panic!("a TCP address") };
         let door = Door::new(Http::new(admin), metrics, None, ground);
         tokio::spawn(accept(listener, Guests::new(100, 100), drain, door));

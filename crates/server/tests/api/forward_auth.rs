@@ -1,5 +1,7 @@
 //! Forward-auth: what proxies send, what they understand, and what their clients would like it to be.
 
+use std::os::unix::fs::PermissionsExt;
+
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -218,8 +220,11 @@ async fn a_unix_socket_is_a_neighbour_and_is_believed() {
     let rig = Rig::with(RULES, |config, dir| {
         config.auth = AuthSettings { source: AuthSource::Forwarded, trusted_proxies: Vec::new(), ..Default::default() };
         config.http.push(Address::Unix(dir.join("s")));
+        config.socket_mode = Some(0o660);
     });
     let socket = rig.data.iter().find(|address| matches!(address, Address::Unix(_))).unwrap();
+    let mode = std::fs::metadata(rig.dir.path().join("s")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o660);
     let ask = async |client: &str| {
         let fields = format!("{FORWARDED}X-Forwarded-For: {client}\r\n");
         call(socket, "GET", "/v1/auth", &fields, "").await.status

@@ -24,6 +24,7 @@ pub const GOOD: &str = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 22
 pub struct House {
     pub data: SocketAddr,
     pub admin: SocketAddr,
+    pub metrics: Option<SocketAddr>,
     pub drain: Drain,
     /// Rung to read everything again.
     pub hang_up: Arc<Notify>,
@@ -50,10 +51,11 @@ impl House {
                 Address::Tcp(at) if surface == wanted => Some(at),
                 _ => None,
             };
-            server.addresses().into_iter().find_map(tcp).unwrap()
+            server.addresses().into_iter().find_map(tcp)
         };
-        let (data, admin, drain, hang_up) = (at(Surface::Data), at(Surface::Admin), server.drain(), server.hang_up());
-        House { data, admin, drain, hang_up, served: tokio::spawn(server.run()), _rules: rules }
+        let (data, admin) = (at(Surface::Data).unwrap(), at(Surface::Admin).unwrap());
+        let (metrics, drain, hang_up) = (at(Surface::Metrics), server.drain(), server.hang_up());
+        House { data, admin, metrics, drain, hang_up, served: tokio::spawn(server.run()), _rules: rules }
     }
 
     /// Somebody else is answered, on a connection of its own.

@@ -11,6 +11,7 @@ mod floods;
 mod frames;
 mod greedy;
 mod house;
+mod mutual;
 mod pipeline;
 mod slow;
 mod storm;

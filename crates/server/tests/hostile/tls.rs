@@ -29,7 +29,7 @@ fn pair() -> Pair {
 }
 
 /// Written beside and renamed, as careful tools do it.
-fn install(dir: &Path, name: &str, text: &str) {
+pub fn install(dir: &Path, name: &str, text: &str) {
     let fresh = dir.join(format!("{name}.new"));
     fs::write(&fresh, text).unwrap();
     fs::rename(fresh, dir.join(name)).unwrap();

@@ -105,7 +105,7 @@ impl Rig {
     fn passes(&self, request: &str, fields: &str) -> Answer {
         let answer = self.ask(request, fields);
         assert_eq!(answer.status, 200, "{request} {fields}: {answer:?}\n{}", self.proxy.log());
-        assert_eq!(self.app.heads().len(), 1, "{request}: the app was asked once");
+        assert_eq!(self.app.heads().len(), 1, "{request} {fields}: the app was asked once: {answer:?}");
         answer
     }
 
