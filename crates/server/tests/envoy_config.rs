@@ -115,6 +115,30 @@ async fn a_change_is_loaded_and_a_mistake_leaves_what_is_in_force() {
     assert_eq!(rig.limit("more"), None, "a file that is gone takes its domain along");
 }
 
+/// Whoever is in the way may go without the files changing.
+#[tokio::test]
+async fn a_conflict_is_told_once_and_ends_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("edge.yaml"), domain("edge", 1)).unwrap();
+    let free = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let gate = free.clone();
+    let apply: Apply<Domains> = Arc::new(move |_| match gate.load(std::sync::atomic::Ordering::Relaxed) {
+        true => Ok(5),
+        false => Err(FeedError::Conflict("somebody has that name".to_owned())),
+    });
+    let clock = Arc::new(ManualClock::at(Time::from_secs(1_800_000_000)));
+    let (source, in_force) = (directory(dir.path()), None);
+    let reloader = Reloader::start(Following { source, pace: PACE, clock, apply, in_force });
+    let mut state = reloader.state();
+    let within = Duration::from_secs(30);
+    let told = tokio::time::timeout(within, state.wait_for(|state| state.failures == 1 && state.looks > 20)).await;
+    assert_eq!(told.unwrap().unwrap().error.as_deref(), Some("somebody has that name"));
+    free.store(true, std::sync::atomic::Ordering::Relaxed);
+    let loaded = tokio::time::timeout(within, state.wait_for(|state| state.reloads == 1)).await;
+    let loaded = loaded.unwrap().unwrap().clone();
+    assert_eq!((loaded.generation, loaded.error, loaded.failures), (Some(5), None, 1));
+}
+
 /// A ConfigMap: files are links into `..data`, which is a link to a directory that is swapped.
 fn config_map(dir: &TempDir, version: u64, name: &str) -> PathBuf {
     let data = dir.path().join(format!("..{version}"));

@@ -6,7 +6,7 @@
 mod envoy;
 mod limitador;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::document::{self, Settings};
 use crate::report::Report;
@@ -64,8 +64,29 @@ pub fn translate(origin: Origin, file_name: &str, text: &str) -> Result<Translat
 /// Rules so far, by namespace.
 #[derive(Default)]
 struct Draft {
-    namespaces: BTreeMap<String, Vec<Node>>,
+    namespaces: BTreeMap<String, Rules>,
     notes: Vec<Note>,
+}
+
+/// The rules of a namespace, and how often each name was wanted.
+#[derive(Default)]
+struct Rules {
+    nodes: Vec<Node>,
+    names: HashMap<String, usize>,
+}
+
+impl Rules {
+    /// The name, or if it is taken, the name with a number.
+    fn unique(&mut self, name: &str) -> String {
+        loop {
+            let times = self.names.entry(name.to_owned()).or_default();
+            *times += 1;
+            let unique = if *times == 1 { name.to_owned() } else { format!("{name} {times}") };
+            if unique == name || self.names.insert(unique.clone(), 1).is_none() {
+                return unique;
+            }
+        }
+    }
 }
 
 impl Draft {
@@ -76,17 +97,9 @@ impl Draft {
     /// Adds a rule, or a note if rules like this cannot be.
     fn add(&mut self, namespace: &str, at: Place, name: &str, fields: Vec<(&str, Node)>) {
         let rules = self.namespaces.entry(namespace.to_owned()).or_default();
-        let taken = |name: &str| rules.iter().any(|rule| rule.get("name") == Some(&Node::text(name)));
-        let mut unique = name.to_owned();
-        for number in 2.. {
-            if !taken(&unique) {
-                break;
-            }
-            unique = format!("{name} {number}");
-        }
-        let rule = Node::map([("name", Node::text(unique))].into_iter().chain(fields));
+        let rule = Node::map([("name", Node::text(rules.unique(name)))].into_iter().chain(fields));
         match document::rule(&rule, &Settings::default()) {
-            Ok(_) => rules.push(rule),
+            Ok(_) => rules.nodes.push(rule),
             Err(problems) => {
                 let why = problems.first().map_or("", |problem| problem.message.as_str());
                 self.note(at, format!("left out: {why}"));
@@ -96,12 +109,12 @@ impl Draft {
 
     fn finish(mut self) -> Translation {
         self.notes.sort_by_key(|note| note.line);
-        let file = |(namespace, rules): (String, Vec<Node>)| {
-            let count = rules.len();
-            let root = Node::map([("namespace", Node::text(namespace.clone())), ("rules", Node::list(rules))]);
+        let file = |(namespace, Rules { nodes, .. }): (String, Rules)| {
+            let count = nodes.len();
+            let root = Node::map([("namespace", Node::text(namespace.clone())), ("rules", Node::list(nodes))]);
             Translated { namespace, rules: count, text: document::print(&root) }
         };
-        let files = self.namespaces.into_iter().filter(|(_, rules)| !rules.is_empty()).map(file).collect();
+        let files = self.namespaces.into_iter().filter(|(_, rules)| !rules.nodes.is_empty()).map(file).collect();
         Translation { files, notes: self.notes }
     }
 }

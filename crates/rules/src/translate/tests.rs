@@ -149,3 +149,13 @@ fn a_file_of_another_kind_is_an_error_with_its_place() {
     assert_eq!(codes, ["out-of-range", "unknown-field"]);
     assert!(translate(Origin::EnvoyRatelimit, "x.yaml", "- 1").is_err());
 }
+
+#[test]
+fn every_rule_has_a_name_of_its_own() {
+    let limit = |name: &str, value: u32| {
+        format!("- {{ namespace: a, max_value: {value}, seconds: 1, name: {name}, variables: [v{value}] }}\n")
+    };
+    let text: String = ["n", "n 2", "n", "n"].iter().zip(1..).map(|(name, value)| limit(name, value)).collect();
+    let translation = translated(Origin::Limitador, &text);
+    assert_eq!(translation.files[0].rules, 4, "{}", translation.files[0].text);
+}

@@ -171,6 +171,13 @@ impl<S: Watched> Follower<S> {
         match attempt {
             Attempt::Same(stamp, fingerprint) => self.stay(stamp, fingerprint, cause),
             Attempt::Loaded(mark, generation) => self.loaded(mark, generation),
+            // What stands in its way may go without this changing: it is tried again at every look, and told once.
+            Attempt::Invalid(_, _, error @ FeedError::Conflict(_)) => {
+                self.seen = None;
+                if cause == Cause::Asked || self.state.borrow().error != Some(error.to_string()) {
+                    self.fail(&error);
+                }
+            }
             Attempt::Invalid(stamp, fingerprint, error) => {
                 self.seen = Some(Ok(stamp));
                 self.tried = Some(fingerprint);
