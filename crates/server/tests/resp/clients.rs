@@ -55,8 +55,7 @@ async fn redis_cli_by_a_pipe() {
     let input = "PING\nCL.THROTTLE k 1 1 3600\nECHO \"a b\"\nNONSENSE\nQUIT\n";
     let out = run("redis-cli", redis_cli(rig.at(), ""), input).await;
     assert_eq!(
-        out,
-        "PONG\n0\n2\n1\n-1\n3600\na b\nERR unknown command 'NONSENSE', with args beginning with: \n\nOK\n",
+        out, "PONG\n0\n2\n1\n-1\n3600\na b\nERR unknown command 'NONSENSE', with args beginning with: \n\nOK\n",
         "as redis-cli prints them"
     );
 }
@@ -115,7 +114,9 @@ async fn node(script: &str) {
 #[tokio::test]
 async fn redis_rs_with_its_defaults() {
     let rig = Rig::start();
-    for (number, url) in [format!("redis://{}", rig.at()), format!("redis://{}/?protocol=resp3", rig.at())].iter().enumerate() {
+    for (number, url) in
+        [format!("redis://{}", rig.at()), format!("redis://{}/?protocol=resp3", rig.at())].iter().enumerate()
+    {
         let client = redis::Client::open(url.as_str()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         let pong: String = redis::cmd("PING").query_async(&mut connection).await.unwrap();

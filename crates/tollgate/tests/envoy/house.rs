@@ -34,7 +34,8 @@ impl Tollgate {
             |directory, [grpc, http, metrics]| {
                 let at = |port: &u16| format!("127.0.0.1:{port}");
                 let rules = directory.join("rules.yaml").display().to_string();
-                let mut args: Vec<String> = ["serve", "--admin", "off", "--db", "off", "--rules"].map(str::to_owned).into();
+                let mut args: Vec<String> =
+                    ["serve", "--admin", "off", "--db", "off", "--rules"].map(str::to_owned).into();
                 args.extend([rules, "--grpc".to_owned(), at(grpc), "--http".to_owned(), at(http)]);
                 args.extend(["--metrics".to_owned(), at(metrics)]);
                 (args, Vec::new())
