@@ -132,8 +132,8 @@ impl Calls<'_> {
         }
         match call.method {
             Method::Check | Method::ShouldRateLimit => {
-                let message = Message::new(body, desk.longest(call.method), self.transit);
-                if let Some(rest) = hot::begin(desk, call, message, respond, cx) {
+                let message = Message::new(body, desk.longest(call.method));
+                if let Some(rest) = hot::begin(desk, call, message, self.transit, respond, cx) {
                     self.tasks.spawn(rest.finish());
                 }
             }

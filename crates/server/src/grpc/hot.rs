@@ -27,6 +27,7 @@ use super::outgoing::{self, Unsent, framed};
 use crate::api::Shared;
 use crate::caught::caught;
 use crate::envoy_rls::{self, Refused};
+use crate::net::Transit;
 
 /// An answer, framed; or why there is none.
 type Answer = Result<Bytes, Status>;
@@ -41,7 +42,7 @@ pub(super) struct Rest {
 
 enum Left {
     /// Its message is not all there.
-    Read(Message, SendResponse<Bytes>),
+    Read(Message, Transit, SendResponse<Bytes>),
     /// Somebody has to be waited for.
     Await(Awaited, SendResponse<Bytes>),
     /// The caller has no room for the answer.
@@ -58,12 +59,13 @@ pub(super) fn begin(
     desk: &Arc<Desk>,
     call: Call,
     mut message: Message,
+    transit: &Transit,
     respond: SendResponse<Bytes>,
     cx: &mut Context<'_>,
 ) -> Option<Rest> {
     let rest = |left| Some(Rest { desk: desk.clone(), call, left });
-    match message.poll(cx) {
-        Poll::Pending => rest(Left::Read(message, respond)),
+    match message.poll(transit, cx) {
+        Poll::Pending => rest(Left::Read(message, transit.clone(), respond)),
         Poll::Ready(read) => {
             match read.map_or_else(|status| Answered::Now(Err(status)), |read| answer(desk, call, read)) {
                 Answered::Now(answer) => reply(desk, call, answer, respond).and_then(|unsent| rest(Left::Send(unsent))),
@@ -81,7 +83,9 @@ impl Rest {
         let (answering, mut respond): (Awaited, _) = match left {
             Left::Send(unsent) => return unsent.send(patience).await,
             Left::Await(awaited, respond) => (awaited, respond),
-            Left::Read(message, respond) => (Box::pin(read_and_answer(desk.clone(), call, message)), respond),
+            Left::Read(message, transit, respond) => {
+                (Box::pin(read_and_answer(desk.clone(), call, message, transit)), respond)
+            }
         };
         let answering = within(call.deadline, caught(answering));
         let answer = match until_gone(&mut respond, answering).await {
@@ -96,8 +100,8 @@ impl Rest {
     }
 }
 
-async fn read_and_answer(desk: Arc<Desk>, call: Call, mut message: Message) -> Answer {
-    let read = timeout(desk.limits().body_timeout, poll_fn(|cx| message.poll(cx))).await;
+async fn read_and_answer(desk: Arc<Desk>, call: Call, mut message: Message, transit: Transit) -> Answer {
+    let read = timeout(desk.limits().body_timeout, poll_fn(|cx| message.poll(&transit, cx))).await;
     let read = read.unwrap_or_else(|_| Err(Status::deadline_exceeded("the message did not arrive in time")))?;
     match answer(&desk, call, read) {
         Answered::Now(answer) => answer,

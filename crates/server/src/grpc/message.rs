@@ -20,23 +20,21 @@ pub(super) struct Message {
     all: BytesMut,
     most: usize,
     room: Option<Room>,
-    transit: Transit,
 }
 
 impl Message {
     /// A message of at most so many bytes.
-    pub(super) fn new(body: RecvStream, most: usize, transit: &Transit) -> Message {
-        let transit = transit.clone();
-        Message { body, first: Bytes::new(), all: BytesMut::new(), most, room: None, transit }
+    pub(super) fn new(body: RecvStream, most: usize) -> Message {
+        Message { body, first: Bytes::new(), all: BytesMut::new(), most, room: None }
     }
 
-    /// The message without its prefix, once the call has ended.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
+    /// The message without its prefix, once the call has ended. What is large needs room.
+    pub(super) fn poll(&mut self, transit: &Transit, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
         loop {
             match ready!(self.body.poll_data(cx)) {
                 Some(Ok(piece)) => {
                     let _ = self.body.flow_control().release_capacity(piece.len()); // fails if the call is over
-                    if let Err(status) = self.take(piece) {
+                    if let Err(status) = self.take(piece, transit) {
                         return Poll::Ready(Err(status));
                     }
                     if self.body.is_end_stream() {
@@ -52,7 +50,7 @@ impl Message {
     }
 
     /// Adds a piece; stops as soon as it is clear that this is no message.
-    fn take(&mut self, piece: Bytes) -> Result<(), Status> {
+    fn take(&mut self, piece: Bytes, transit: &Transit) -> Result<(), Status> {
         if self.all.is_empty() && self.first.is_empty() {
             self.first = piece;
         } else {
@@ -68,7 +66,7 @@ impl Message {
                 return Err(more_than_one());
             }
             if self.room.is_none() {
-                self.room = Some(self.transit.room(length as u64).ok_or_else(no_room)?);
+                self.room = Some(transit.room(length as u64).ok_or_else(no_room)?);
             }
         }
         Ok(())

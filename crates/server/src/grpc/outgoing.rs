@@ -9,7 +9,7 @@ use bytes::{BufMut, Bytes};
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::Body;
 use prost::Message;
 use tokio::time::{Instant, timeout};
@@ -20,7 +20,7 @@ use super::carry::within;
 use super::message::PREFIX_BYTES;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
-const STATUS: http::HeaderName = http::HeaderName::from_static("grpc-status");
+const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
 
 /// What is handed over at a time.
@@ -59,7 +59,7 @@ pub(super) struct Unsent {
 /// Answers with one message: at once, if the caller has room for it.
 pub(super) fn answer(mut respond: SendResponse<Bytes>, message: Bytes) -> Option<Unsent> {
     let mut response = Response::new(());
-    response.headers_mut().insert(CONTENT_TYPE, GRPC);
+    *response.headers_mut() = only(CONTENT_TYPE, GRPC);
     let mut stream = respond.send_response(response, false).ok()?;
     stream.reserve_capacity(message.len());
     if stream.capacity() < message.len() {
@@ -80,9 +80,14 @@ impl Unsent {
 }
 
 fn all_is_well() -> HeaderMap {
-    let mut trailers = HeaderMap::with_capacity(1);
-    trailers.insert(STATUS, OK);
-    trailers
+    only(STATUS, OK)
+}
+
+/// One field, in no more room than that takes.
+fn only(name: HeaderName, value: HeaderValue) -> HeaderMap {
+    let mut fields = HeaderMap::with_capacity(1);
+    fields.insert(name, value);
+    fields
 }
 
 /// Sends what tonic made, until the deadline; answers what became of it.

@@ -17,5 +17,6 @@ mod methods;
 mod raw;
 mod reflection;
 mod rig;
+mod rls;
 mod shared;
 mod wire;
