@@ -350,7 +350,7 @@ fn unknown_variables_are_told_with_what_was_meant() {
 #[test]
 fn zero_and_too_much_are_refused_for_everything_with_bounds() {
     for setting in SETTINGS.iter().filter(|setting| setting.bounds().is_some()) {
-        let unit = if matches!(setting.kind, Kind::Duration(..)) { "s" } else { "" };
+        let unit = if matches!(setting.kind, Kind::Duration(..) | Kind::MaybeDuration(..)) { "s" } else { "" };
         let bounds = setting.bounds().unwrap();
         let zero = setting.check(&format!("0{unit}")).unwrap_err();
         assert_eq!(
