@@ -4,21 +4,19 @@
 //! dearest part of a reply, and the server would pay for it. CPU per check comes from the server's own accounting, which
 //! is steadier than its throughput on a machine that others use too.
 
-pub mod field;
-pub mod prepare;
-pub mod round;
+mod field;
 pub mod rules;
-pub mod server;
 
 use std::time::Duration;
 
 use tollgate_load::{Pace, Plan, Request, Wait};
 
-use self::field::{BATCH, Candidate, DENIED, ECHO, Field, LARGE, LIMITADOR, SMALL, THROTTLECRAB, TOLLGATE};
-use self::round::{HEADS, Order, Runner, Standings};
+use self::field::{BATCH, DENIED, ECHO, LARGE, LIMITADOR, SMALL, THROTTLECRAB, TOLLGATE};
 use crate::cores::Cores;
 use crate::options::Options;
 use crate::report::{Bound, Report, progress};
+use crate::servers::lineup::{Candidate, Lineup};
+use crate::servers::round::{HEADS, Order, Round, Runner, Standings};
 
 /// Connections of all runs but the overload.
 const CONNECTIONS: usize = 50;
@@ -54,7 +52,7 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     let times = Times::of(options);
     let cores = Cores::take();
     progress("# HTTP: servers");
-    let field = Field::start(&cores, options.tollgate.as_deref())?;
+    let field = field::start(&cores, options.tollgate.as_deref())?;
     report.section("HTTP over loopback", &introduction(&cores, &field));
     fill(&field, times.fill);
     let peak = peak(&field, &times, report);
@@ -65,21 +63,18 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn introduction(cores: &Cores, field: &Field) -> String {
-    let absent = match field.absent.as_slice() {
-        [] => String::new(),
-        absent => format!("\n\nNot measured: {}.", absent.join("; ")),
-    };
+fn introduction(cores: &Cores, field: &Lineup<'_>) -> String {
     format!(
         "{} {CONNECTIONS} connections with keep-alive, one request at a time on each, keys of 16 bytes drawn uniformly: \
          100 k of them unless it says otherwise. The generator never sleeps. Closed loop first: the rate is what the \
-         server manages. A round counts as noisy when others took a tenth of a core; it stays in.{absent}",
-        cores.describe()
+         server manages. A round counts as noisy when others took a tenth of a core; it stays in.{}",
+        cores.describe(),
+        field.not_measured()
     )
 }
 
 /// Spends the one request that every key of the denied has, and fills the large table.
-fn fill(field: &Field, time: Duration) {
+fn fill(field: &Lineup<'_>, time: Duration) {
     for candidate in [DENIED, LARGE].into_iter().filter_map(|name| field.of(name)) {
         progress(&format!("  filling: {}", candidate.name));
         let plan = Plan {
@@ -91,7 +86,7 @@ fn fill(field: &Field, time: Duration) {
             seed: 77,
             ..Plan::default()
         };
-        let batch = Request::post("/v1/check/batch").body(&rules::batch(FILL_CHECKS)); // drawn at random: many are needed
+        let batch = Request::post("/v1/check/batch").body(rules::batch(FILL_CHECKS)); // drawn at random: many are needed
         if let Err(error) = tollgate_load::run(&candidate.target, &batch, &plan, &mut |_| {}) {
             progress(&format!("  {}: {error}", candidate.name));
         }
@@ -100,24 +95,24 @@ fn fill(field: &Field, time: Duration) {
 
 /// As fast as each of them can.
 fn at_peak(times: &Times) -> Order {
-    Order { connections: CONNECTIONS, pace: Pace::Closed, warm_up: times.warm_up, duration: times.round }
+    Order { connections: CONNECTIONS, pipeline: 1, pace: Pace::Closed, warm_up: times.warm_up, duration: times.round }
 }
 
-fn peak(field: &Field, times: &Times, report: &mut Report) -> Standings {
+fn peak(field: &Lineup<'_>, times: &Times, report: &mut Report) -> Standings {
     let runner = |candidate| Runner::new(candidate, at_peak(times));
     let standings = Standings::race(&field.candidates.iter().map(runner).collect::<Vec<_>>(), times.rounds);
     report.table(&HEADS, &standings.rows(ECHO));
-    tell_noise(&standings, report);
+    standings.tell_noise(report);
     standings
 }
 
 /// The floor and ourselves.
-fn both(field: &Field) -> impl Iterator<Item = &Candidate> {
+fn both<'a>(field: &'a Lineup<'_>) -> impl Iterator<Item = &'a Candidate> {
     [ECHO, TOLLGATE].into_iter().filter_map(|name| field.of(name))
 }
 
 /// Both at the same rate, half of what Tollgate can (of what the echo can, if it is alone).
-fn half(field: &Field, times: &Times, peak: &Standings, report: &mut Report) -> Standings {
+fn half(field: &Lineup<'_>, times: &Times, peak: &Standings, report: &mut Report) -> Standings {
     let of = if peak.has(TOLLGATE) { TOLLGATE } else { ECHO };
     let per_second = (peak.sample(of, |round| round.rate).median() / 2.0).max(1.0);
     report.section(
@@ -131,11 +126,11 @@ fn half(field: &Field, times: &Times, peak: &Standings, report: &mut Report) -> 
     let runners: Vec<Runner<'_>> = both(field).map(|candidate| Runner::new(candidate, order)).collect();
     let standings = Standings::race(&runners, times.rounds);
     report.table(&HEADS, &standings.rows(ECHO));
-    tell_noise(&standings, report);
+    standings.tell_noise(report);
     standings
 }
 
-fn overload(field: &Field, times: &Times, peak: &Standings, report: &mut Report) {
+fn overload(field: &Lineup<'_>, times: &Times, peak: &Standings, report: &mut Report) {
     report.section(
         "Overload, open loop",
         &format!(
@@ -163,7 +158,7 @@ fn overload(field: &Field, times: &Times, peak: &Standings, report: &mut Report)
         (rate(&calm_name(name)).median(), rate(name).median(), rate(name).over(&rate(&calm_name(name))))
     };
     let row = |candidate: &Candidate| {
-        let median = |figure: fn(&round::Round) -> f64| standings.sample(candidate.name, figure).median();
+        let median = |figure: fn(&Round) -> f64| standings.sample(candidate.name, figure).median();
         let (calm, rate, kept) = kept(candidate.name);
         vec![
             candidate.name.to_owned(),
@@ -191,14 +186,14 @@ fn overload(field: &Field, times: &Times, peak: &Standings, report: &mut Report)
         "resident MB",
     ];
     report.table(&heads, &both(field).map(row).collect::<Vec<_>>());
-    tell_noise(&standings, report);
+    standings.tell_noise(report);
     if standings.has(TOLLGATE) {
         let (_, _, kept) = kept(TOLLGATE);
         report.ratio("goodput at ten times the peak, of the peak", Bound::AtLeast(0.9), &kept);
     }
 }
 
-fn memory(field: &Field, report: &mut Report) {
+fn memory(field: &Lineup<'_>, report: &mut Report) {
     report.section("Resident memory", "Just after the server began to listen, and at the end of all runs.");
     let own = field.candidates.iter().filter(|candidate| candidate.name != BATCH);
     let row = |candidate: &Candidate| {
@@ -238,11 +233,6 @@ fn targets(peak: &Standings, half: &Standings, report: &mut Report) {
     let p99 = |name: &str| half.sample(name, |round| round.p99);
     report.ratio("p99 at half of the peak, µs", Bound::AtMost(1_000.0), &p99(TOLLGATE));
     report.ratio("p99 at half of the peak, of the hyper echo", Bound::AtMost(1.5), &p99(TOLLGATE).over(&p99(ECHO)));
-}
-
-fn tell_noise(standings: &Standings, report: &mut Report) {
-    let (foreign, stolen) = standings.worst_noise();
-    report.note(&format!("In the worst round others took {foreign:.2} cores, and the hypervisor {stolen:.2}."));
 }
 
 fn megabytes(bytes: u64) -> String {

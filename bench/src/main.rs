@@ -19,9 +19,11 @@ mod race;
 mod redis;
 mod report;
 mod rules;
+mod servers;
 mod statistics;
 mod stopwatch;
 mod store;
+mod wire;
 mod workload;
 
 use std::io::Write as _;
@@ -57,6 +59,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
             Question::Growth => growth::run(options, &mut report)?,
             Question::Http => http::run(options, &mut report)?,
             Question::Redis => redis::run(options, &mut report)?,
+            Question::Wire => wire::run(options, &mut report)?,
         }
     }
     let text = report.finish(&watched.describe());

@@ -27,14 +27,19 @@ Questions (all of them, if none is named):
   redis    A fleet's store: the same load straight to redis-server as a one-key script (the floor), exact, leased and
            async mode, Redis memory, the store down, a cluster; and servers on the same Redis: Tollgate,
            envoyproxy/ratelimit (built into target/peers where Go is), limitador-server if it is on PATH.
+  wire     RESP, gRPC and Envoy's rate limit service over loopback, beside echo servers on the same libraries (the
+           floors): Tollgate, throttlecrab-server, redis-server; envoyproxy/ratelimit and gubernator (built into
+           target/peers where Go is); limitador-server and libredis_cell.so if they are on PATH or in the folder that
+           TOLLGATE_PEERS names. Pipelined and not, few streams and many, and half of the peak.
 
 Options:
   --quick       Fewer rounds and no 10 M keys: minutes instead of a quarter of an hour.
   --rounds N    Timed rounds per candidate and heat (default 5). Each heat builds all stores anew,
                 because two stores with the same content may lie in memory differently well.
   --heats N     Heats (default 3; one at 10 M keys).
-  --tollgate FILE  For http and redis: measure this program instead of building one, an older one for example.
-  --only PART   For redis: exact, hot, fleet, memory, servers, down or cluster; may be given several times.
+  --tollgate FILE  For http, redis and wire: measure this program instead of building one, an older one for example.
+  --only PART   For redis: exact, hot, fleet, memory, servers, down or cluster; for wire: resp or grpc; may be given
+                several times.
   --save        Keep the report as bench/results/DATE-QUESTIONS.md.
   --out FILE    Keep the report as FILE.
   --help        Print this.
@@ -76,9 +81,11 @@ pub enum Question {
     Http,
     /// The store of a fleet.
     Redis,
+    /// RESP and gRPC over loopback.
+    Wire,
 }
 
-const QUESTIONS: [(&str, Question); 8] = [
+const QUESTIONS: [(&str, Question); 9] = [
     ("store", Question::Store),
     ("memory", Question::Memory),
     ("rules", Question::Rules),
@@ -87,6 +94,7 @@ const QUESTIONS: [(&str, Question); 8] = [
     ("growth", Question::Growth),
     ("http", Question::Http),
     ("redis", Question::Redis),
+    ("wire", Question::Wire),
 ];
 
 /// What to measure, and how thoroughly.

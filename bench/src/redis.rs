@@ -29,9 +29,9 @@ use self::round::Times;
 use self::server::Redis;
 use self::sizing::Measured;
 use crate::cores::Cores;
-use crate::http::prepare::on_path;
 use crate::options::Options;
 use crate::report::{Bound, Report, progress};
+use crate::servers::prepare::on_path;
 
 fn times(options: &Options) -> Times {
     let milliseconds = |quick, full| Duration::from_millis(if options.quick { quick } else { full });

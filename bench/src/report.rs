@@ -42,6 +42,12 @@ impl Report {
         progress(&format!("# {heading}"));
     }
 
+    /// A heading below that.
+    pub fn part(&mut self, heading: &str, text: &str) {
+        let _ = write!(self.body, "\n### {heading}\n\n{text}");
+        progress(&format!("## {heading}"));
+    }
+
     /// A paragraph below a table.
     pub fn note(&mut self, text: &str) {
         let _ = write!(self.body, "\n{text}\n");

@@ -4,13 +4,13 @@ use super::exact::{EXACT, EXACT_MANY, EXACT_THREE};
 use super::leased::Mixed;
 use super::round::{Round, Standings};
 use super::servers::TOLLGATE;
-use crate::http;
 use crate::report::Report;
+use crate::servers;
 
 /// Everything that the table is made of, as far as it was measured.
 pub struct Measured {
     pub exact: Option<Standings>,
-    pub servers: Option<http::round::Standings>,
+    pub servers: Option<servers::round::Standings>,
     pub mixed: Option<Mixed>,
     /// Bytes of Redis memory per bucket.
     pub bucket: Option<f64>,
@@ -31,7 +31,7 @@ pub fn run(measured: &Measured, report: &mut Report) {
         rows.push(library("exact, 3 rules, library", exact, EXACT_THREE));
     }
     if let Some(servers) = measured.servers.as_ref().filter(|servers| servers.has(TOLLGATE)) {
-        let median = |figure: fn(&http::round::Round) -> f64| servers.sample(TOLLGATE, figure).median();
+        let median = |figure: fn(&servers::round::Round) -> f64| servers.sample(TOLLGATE, figure).median();
         let (own, redis) = (median(|round| round.cpu), median(|round| round.backend));
         rows.push(line("exact, over HTTP", own, redis, f64::NAN, f64::NAN));
     }

@@ -359,7 +359,15 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
         let own = outcome.map_or(Mode::Store, |outcome| Mode::from(outcome.source));
         let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
         mode = mode.max(own);
-        rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode: own, outcome, requests });
+        rulings.push(Ruling {
+            rule: applied.rule,
+            request: applied.request,
+            enforced,
+            mode: own,
+            outcome,
+            requests,
+            bucket: applied.charge,
+        });
     }
     Decision {
         verdict: if taken.allowed { Verdict::Allow } else { Verdict::Deny },

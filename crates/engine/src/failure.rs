@@ -47,7 +47,15 @@ impl<S: Store> Engine<S> {
             let outcome = place.and_then(|place| outcomes.get(place).copied());
             let asked = place.and_then(|place| local.get(place)).or(bucket);
             let requests = asked.map_or(0, |charge| charge.limit.requests());
-            rulings.push(Ruling { rule: applied.rule, request: applied.request, enforced, mode, outcome, requests });
+            rulings.push(Ruling {
+                rule: applied.rule,
+                request: applied.request,
+                enforced,
+                mode,
+                outcome,
+                requests,
+                bucket: applied.charge,
+            });
         }
         let enforced = rulings.iter().filter(|ruling| ruling.enforced).map(|ruling| ruling.mode);
         let decision = Decision {

@@ -30,6 +30,7 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod counted;
 mod decision;
 mod engine;
 mod failure;

@@ -3,26 +3,25 @@
 //! Reading goes through a buffer that all connections share, and a request is written straight from the template: a
 //! connection keeps bytes of its own only when a reply or a request was cut in two, which is rare.
 
-use std::collections::VecDeque;
 use std::io;
 
 use mio::{Registry, Token};
 
 use crate::clock;
-use crate::protocol::{Malformed, Protocol, Reply};
+use crate::protocol::{Malformed, Verdict};
+use crate::replies::Replies;
 use crate::stream::Stream;
 use crate::target::Address;
 
 /// One connection and its requests under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Connection {
     state: State,
     /// The beginning of a reply.
     partial: Vec<u8>,
-    /// The end of a request that did not fit into the socket.
+    /// The end of a request that did not fit into the socket, and what the protocol itself has to say.
     unsent: Vec<u8>,
-    /// When the requests under way began, oldest first.
-    under_way: VecDeque<u64>,
+    replies: Replies,
     /// Stands in the line of connections with room.
     pub is_listed: bool,
 }
@@ -65,6 +64,17 @@ impl From<Malformed> for Lost {
 }
 
 impl Connection {
+    /// Not open yet; its replies are read like these.
+    pub fn new(replies: &Replies) -> Connection {
+        Connection {
+            state: State::New,
+            partial: Vec::new(),
+            unsent: Vec::new(),
+            replies: replies.clone(),
+            is_listed: false,
+        }
+    }
+
     /// Whether it may be opened by now.
     pub fn wants_opening(&self, now: u64) -> bool {
         match self.state {
@@ -81,9 +91,9 @@ impl Connection {
         Ok(())
     }
 
-    /// True if the connection stands: it did before, or does now.
+    /// True if the connection stands: it did before, or does now, and `opening` is to be sent on it.
     #[inline]
-    pub fn is_open(&mut self) -> Result<bool, Lost> {
+    pub fn is_open(&mut self, opening: &[u8]) -> Result<bool, Lost> {
         if let State::Opening { stream, .. } = &self.state {
             if !stream.is_connected().map_err(|error| Lost::Unopened(error.to_string()))? {
                 return Ok(false);
@@ -92,6 +102,8 @@ impl Connection {
                 State::Opening { stream, .. } => State::Open { stream },
                 other => other,
             };
+            self.unsent.extend_from_slice(opening);
+            self.replies.open(clock::now());
         }
         Ok(matches!(self.state, State::Open { .. }))
     }
@@ -100,40 +112,46 @@ impl Connection {
     pub fn overdue(&self, limit: u64) -> Option<Lost> {
         match &self.state {
             State::Opening { since, .. } if *since < limit => Some(Lost::Unopened("it took too long".to_owned())),
-            State::Open { .. } if self.under_way.front().is_some_and(|start| *start < limit) => Some(Lost::Late),
+            State::Open { .. } if self.replies.oldest().is_some_and(|start| start < limit) => Some(Lost::Late),
             _ => None,
         }
     }
 
     /// Hangs up, and tells how many requests are lost with it.
     pub fn shut(&mut self, until: u64) -> u64 {
-        let lost = self.under_way.len() as u64;
+        let lost = self.replies.under_way() as u64;
         self.state = State::Shut { until };
         self.partial.clear();
         self.unsent.clear();
-        self.under_way.clear();
+        self.replies.clear();
         lost
     }
 
     /// Requests under way.
     pub fn under_way(&self) -> usize {
-        self.under_way.len()
+        self.replies.under_way()
     }
 
     /// How many more requests may go out.
     #[inline]
     pub fn room(&self, pipeline: usize) -> usize {
         match self.state {
-            State::Open { .. } if self.unsent.is_empty() => pipeline.saturating_sub(self.under_way.len()),
+            State::Open { .. } if self.unsent.is_empty() => self.replies.room(pipeline),
             _ => 0,
         }
+    }
+
+    /// The stream of the next request, where there are streams.
+    #[inline]
+    pub fn next_stream(&self) -> u32 {
+        self.replies.next_stream()
     }
 
     /// Sends requests, begun at these moments.
     #[inline]
     pub fn send(&mut self, bytes: &[u8], starts: impl Iterator<Item = u64>) -> Result<(), Lost> {
         let State::Open { stream } = &mut self.state else { return Err(Lost::Closed) };
-        self.under_way.extend(starts);
+        self.replies.begin(starts);
         let written = write(stream, bytes)?;
         self.unsent.extend_from_slice(bytes.get(written..).unwrap_or_default());
         Ok(())
@@ -150,13 +168,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads all that is there. `on_reply` gets how long the request took, the reply, and its bytes.
+    /// Reads all that is there. `on_reply` gets how long the request took, what the reply says, and something to show.
     pub fn receive(
         &mut self,
         buffer: &mut [u8],
-        protocol: Protocol,
         is_closing: bool,
-        mut on_reply: impl FnMut(u64, &Reply, &[u8]),
+        mut on_reply: impl FnMut(u64, Verdict, &[u8]),
     ) -> Result<(), Lost> {
         loop {
             let State::Open { stream } = &mut self.state else { return Ok(()) };
@@ -168,8 +185,8 @@ impl Connection {
                 Err(_) => return Err(Lost::Closed),
             };
             let now = clock::now();
-            self.take_in(buffer.get(..read).unwrap_or_default(), protocol, |start, reply, bytes| {
-                on_reply(now.saturating_sub(start), reply, bytes);
+            self.take_in(buffer.get(..read).unwrap_or_default(), |start, verdict, bytes| {
+                on_reply(now.saturating_sub(start), verdict, bytes);
             })?;
             // A read that leaves room has emptied the socket, and more would bring another event; but for the end of
             // the connection, which may have been reported along with the data.
@@ -180,44 +197,17 @@ impl Connection {
     }
 
     #[inline]
-    fn take_in(
-        &mut self,
-        fresh: &[u8],
-        protocol: Protocol,
-        on_reply: impl FnMut(u64, &Reply, &[u8]),
-    ) -> Result<(), Lost> {
+    fn take_in(&mut self, fresh: &[u8], on_reply: impl FnMut(u64, Verdict, &[u8])) -> Result<(), Lost> {
         if self.partial.is_empty() {
-            let used = take_replies(fresh, &mut self.under_way, protocol, on_reply)?;
+            let used = self.replies.take(fresh, &mut self.unsent, on_reply)?;
             self.partial.extend_from_slice(fresh.get(used..).unwrap_or_default());
         } else {
             self.partial.extend_from_slice(fresh);
-            let used = take_replies(&self.partial, &mut self.under_way, protocol, on_reply)?;
+            let used = self.replies.take(&self.partial, &mut self.unsent, on_reply)?;
             self.partial.drain(..used);
         }
-        Ok(())
+        self.flush()
     }
-}
-
-/// Takes whole replies off the front, and tells how many bytes those were.
-#[inline]
-fn take_replies(
-    bytes: &[u8],
-    under_way: &mut VecDeque<u64>,
-    protocol: Protocol,
-    mut on_reply: impl FnMut(u64, &Reply, &[u8]),
-) -> Result<usize, Lost> {
-    let mut used = 0;
-    while used < bytes.len() {
-        let rest = bytes.get(used..).unwrap_or_default();
-        let Some(reply) = protocol.find(rest)? else { break };
-        let start = under_way.pop_front().ok_or(Lost::Malformed("a reply that nobody asked for"))?;
-        on_reply(start, &reply, rest.get(..reply.length).unwrap_or_default());
-        used += reply.length;
-        if reply.is_last {
-            return Err(Lost::Closed);
-        }
-    }
-    Ok(used)
 }
 
 #[inline]

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::keys::Keys;
 use crate::outcome::{Outcome, Second};
 use crate::plan::{Pace, Plan, Wait};
-use crate::protocol::Protocol;
+use crate::protocol;
 use crate::request::Request;
 use crate::schedule::Schedule;
 use crate::stream;
@@ -40,7 +40,7 @@ pub fn run(
     on_second: &mut dyn FnMut(&Second),
 ) -> Result<Outcome, Error> {
     plan.check()?;
-    let template = Protocol::Http.template(request, target, plan.pipeline)?;
+    let framed = protocol::frame(request, target, plan.pipeline)?;
     stream::probe(target.address(), plan.timeout)?;
     let poll = Poll::new().map_err(Error::machine)?;
     let now = clock::now();
@@ -49,13 +49,13 @@ pub fn run(
         Pace::Open { per_second } => Some(Schedule::new(now, per_second)),
     };
     let generator = Generator {
-        protocol: Protocol::Http,
         target,
         plan,
         poll,
-        connections: std::iter::repeat_with(Connection::default).take(plan.connections).collect(),
+        connections: std::iter::repeat_n(&framed.replies, plan.connections).map(Connection::new).collect(),
         with_room: VecDeque::new(),
-        template,
+        template: framed.template,
+        opening: framed.opening,
         keys: Keys::new(plan.keys, plan.popularity, plan.seed),
         schedule,
         tally: Tally::new(now),
@@ -68,7 +68,6 @@ pub fn run(
 }
 
 struct Generator<'a> {
-    protocol: Protocol,
     target: &'a Target,
     plan: &'a Plan,
     poll: Poll,
@@ -76,6 +75,8 @@ struct Generator<'a> {
     /// Open loop: who can take the next request. May name some that cannot any more.
     with_room: VecDeque<usize>,
     template: Template,
+    /// What every connection says first.
+    opening: Vec<u8>,
     keys: Keys,
     schedule: Option<Schedule>,
     tally: Tally,
@@ -181,13 +182,13 @@ impl Generator<'_> {
     #[inline]
     fn try_serve(&mut self, index: usize, is_closing: bool) -> Result<(), Lost> {
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
-        if !connection.is_open()? {
+        if !connection.is_open(&self.opening)? {
             return Ok(());
         }
         connection.flush()?;
         let tally = &mut self.tally;
-        connection.receive(&mut self.buffer, self.protocol, is_closing, |latency, reply, bytes| {
-            tally.reply(latency, reply, bytes);
+        connection.receive(&mut self.buffer, is_closing, |latency, verdict, bytes| {
+            tally.reply(latency, verdict, bytes);
         })?;
         let room = connection.room(self.plan.pipeline);
         match &self.schedule {
@@ -206,7 +207,7 @@ impl Generator<'_> {
     fn send(&mut self, index: usize, requests: usize) -> Result<(), Lost> {
         let Some(connection) = self.connections.get_mut(index) else { return Ok(()) };
         self.tally.sent += requests as u64;
-        let bytes = self.template.next(requests, &mut self.keys);
+        let bytes = self.template.next(requests, &mut self.keys, connection.next_stream());
         connection.send(bytes, std::iter::repeat_n(clock::now(), requests))
     }
 
@@ -231,7 +232,7 @@ impl Generator<'_> {
             }
             due -= requests;
             self.tally.sent += requests as u64;
-            let bytes = self.template.next(requests, &mut self.keys);
+            let bytes = self.template.next(requests, &mut self.keys, connection.next_stream());
             let sent = connection.send(bytes, (0..requests).map(|_| schedule.take()));
             let has_room = connection.room(self.plan.pipeline) > 0;
             match sent {
@@ -270,7 +271,7 @@ impl Generator<'_> {
             Lost::Closed if requests == 0 => {}
             Lost::Closed => self.tally.note(|| "the server closed a connection with requests under way".to_owned()),
             Lost::Late => self.tally.note(|| "a reply did not come in time".to_owned()),
-            Lost::Malformed(why) => self.tally.note(|| format!("not HTTP: {why}")),
+            Lost::Malformed(why) => self.tally.note(|| format!("not {}: {why}", self.target.protocol())),
         }
     }
 }

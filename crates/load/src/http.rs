@@ -21,17 +21,17 @@ pub fn frame(request: &Request, host: &str) -> [Text; 2] {
     if !has("host") {
         head.push_str(&format!("host: {host}\r\n"));
     }
-    if !body.text.is_empty() && !has("content-type") {
+    if !body.bytes.is_empty() && !has("content-type") {
         head.push_str("content-type: application/json\r\n");
     }
     for (name, value) in &request.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
-    if !body.text.is_empty() || request.method != "GET" {
-        head.push_str(&format!("content-length: {}\r\n", body.text.len()));
+    if !body.bytes.is_empty() || request.method != "GET" {
+        head.push_str(&format!("content-length: {}\r\n", body.bytes.len()));
     }
     head.push_str("\r\n");
-    [Text::new(&head), body]
+    [Text::new(head), body]
 }
 
 /// How a reply's body is told from the next reply.

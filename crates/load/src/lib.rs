@@ -1,7 +1,8 @@
 //! A load generator: open and closed loops, exact histograms, little CPU of its own.
 //!
-//! One thread drives all connections: a generator that needs a second core measures its own scheduling. A request is
-//! a template of fixed length whose key is patched in place, so that sending one costs a system call and little else.
+//! It speaks HTTP/1.1, RESP and gRPC. One thread drives all connections: a generator that needs a second core measures
+//! its own scheduling. A request is a template of fixed length whose key is patched in place, so that sending one costs a
+//! system call and little else.
 //!
 //! - **Closed loop**: every connection keeps so many requests under way; the rate is whatever the server manages.
 //! - **Open loop**: requests are due at a fixed rate, whatever the server does. Latency counts from the moment a request
@@ -21,12 +22,15 @@ mod clock;
 mod connection;
 mod error;
 mod generator;
+mod grpc;
 mod http;
 mod keys;
 mod outcome;
 mod plan;
 mod protocol;
+mod replies;
 mod request;
+mod resp;
 mod schedule;
 mod stream;
 mod tally;
@@ -35,7 +39,8 @@ mod template;
 
 pub use error::{Error, ErrorKind};
 pub use generator::run;
+pub use grpc::Message;
 pub use outcome::{Errors, Latency, Outcome, Second};
 pub use plan::{Pace, Plan, Popularity, Wait};
 pub use request::Request;
-pub use target::{Address, Target};
+pub use target::{Address, Protocol, Target};

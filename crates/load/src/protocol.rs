@@ -1,22 +1,26 @@
-//! What a protocol has to know: how a request is framed, and where a reply ends.
+//! What a protocol has to know: how a request is framed, and what its reply says.
 //!
-//! An enum, because the protocols are known; everything else in this crate is the same for all of them.
+//! Everything else in this crate is the same for all of them.
 
 use crate::error::Error;
-use crate::http;
+use crate::replies::{Queue, Replies};
 use crate::request::Request;
-use crate::target::Target;
+use crate::target::{Protocol, Target};
 use crate::template::Template;
+use crate::{grpc, http, resp};
 
 /// Longest reply that is waited for: whoever sends more is not answering a check.
 pub const REPLY_MAX: usize = 16 << 20;
 
-/// How requests and replies lie on a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP/1.1 with keep-alive.
-    #[default]
-    Http,
+/// A request as its protocol sends it.
+#[derive(Debug)]
+pub struct Framed {
+    /// Sent again and again.
+    pub template: Template,
+    /// Sent first on every connection.
+    pub opening: Vec<u8>,
+    /// How a connection's replies are read.
+    pub replies: Replies,
 }
 
 /// One whole reply at the front of what was read.
@@ -37,7 +41,7 @@ pub enum Verdict {
     Allowed,
     /// It may not.
     Denied,
-    /// No decision, but this status.
+    /// No decision, but this status; 0 where the protocol has no numbers for it.
     Failed(u16),
 }
 
@@ -45,24 +49,19 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
-impl Protocol {
-    /// The request as bytes, `copies` times.
-    pub fn template(self, request: &Request, target: &Target, copies: usize) -> Result<Template, Error> {
-        request.check()?;
-        match self {
-            Protocol::Http => Ok(Template::new(&http::frame(request, target.host()), copies)),
+/// Frames a request, of which up to `copies` go out at once.
+pub fn frame(request: &Request, target: &Target, copies: usize) -> Result<Framed, Error> {
+    request.check()?;
+    let in_order = |template, queue| Framed { template, opening: Vec::new(), replies: Replies::InOrder(queue) };
+    match target.protocol() {
+        Protocol::Http => {
+            let template = Template::new(&http::frame(request, target.host()), copies);
+            Ok(in_order(template, Queue::new(http::find)))
         }
-    }
-
-    /// The reply at the front of `bytes`; `None` if its end has not come yet.
-    #[inline]
-    pub fn find(self, bytes: &[u8]) -> Result<Option<Reply>, Malformed> {
-        let found = match self {
-            Protocol::Http => http::find(bytes)?,
-        };
-        match found {
-            None if bytes.len() > REPLY_MAX => Err(Malformed("the reply is too long")),
-            found => Ok(found),
+        Protocol::Resp => {
+            let (text, find) = resp::frame(request)?;
+            Ok(in_order(Template::new(&[text], copies), Queue::new(find)))
         }
+        Protocol::Grpc => grpc::frame(request, target.host(), copies),
     }
 }

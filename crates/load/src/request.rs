@@ -9,13 +9,13 @@ pub struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {
     /// A request without headers and body so far.
     pub fn new(method: &str, path: &str) -> Request {
-        Request { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), body: String::new() }
+        Request { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), body: Vec::new() }
     }
 
     /// A POST; its body counts as JSON unless a header says otherwise.
@@ -28,9 +28,14 @@ impl Request {
         Request::new("GET", path)
     }
 
-    /// With this body.
-    pub fn body(self, body: &str) -> Request {
-        Request { body: body.to_owned(), ..self }
+    /// A command for a server that speaks RESP: `CL.THROTTLE {key} 15 30 60`. Spaces part its arguments.
+    pub fn command(line: &str) -> Request {
+        Request::post("/").body(line)
+    }
+
+    /// With this body: text, or a [`Message`](crate::Message) for gRPC.
+    pub fn body(self, body: impl AsRef<[u8]>) -> Request {
+        Request { body: body.as_ref().to_vec(), ..self }
     }
 
     /// With one more header.

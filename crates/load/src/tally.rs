@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clock::{self, SECOND};
 use crate::outcome::{Errors, Latency, Outcome, Second};
-use crate::protocol::{Reply, Verdict};
+use crate::protocol::Verdict;
 
 /// How much of a bad reply is kept to be shown.
 const SHOWN_MAX: usize = 300;
@@ -58,9 +58,9 @@ impl Tally {
 
     /// A reply to what was asked at `start` has come.
     #[inline]
-    pub fn reply(&mut self, latency: u64, reply: &Reply, bytes: &[u8]) {
+    pub fn reply(&mut self, latency: u64, verdict: Verdict, bytes: &[u8]) {
         self.fresh.record(latency);
-        match reply.verdict {
+        match verdict {
             Verdict::Allowed => self.allowed += 1,
             Verdict::Denied => self.denied += 1,
             Verdict::Failed(status) => {
@@ -144,19 +144,15 @@ pub struct Closed {
 mod tests {
     use super::*;
 
-    fn reply(verdict: Verdict) -> Reply {
-        Reply { length: 0, verdict, is_last: false }
-    }
-
     #[test]
     fn late_replies_count_but_not_towards_the_rate() {
         let mut tally = Tally::new(0);
-        tally.reply(1_000, &reply(Verdict::Allowed), b"");
-        tally.reply(3_000, &reply(Verdict::Denied), b"");
+        tally.reply(1_000, Verdict::Allowed, b"");
+        tally.reply(3_000, Verdict::Denied, b"");
         let second = tally.turn(SECOND).cloned().unwrap();
         assert_eq!((second.at, second.rate, second.allowed, second.denied), (1.0, 2.0, 1, 1));
         let closed = tally.close(SECOND);
-        tally.reply(2 * SECOND, &reply(Verdict::Failed(503)), b"busy");
+        tally.reply(2 * SECOND, Verdict::Failed(503), b"busy");
         let outcome = tally.finish(closed);
         assert_eq!((outcome.answered, outcome.rate, outcome.errors.total()), (3, 2.0, 1));
         assert_eq!(outcome.errors.first.as_deref(), Some("busy"));

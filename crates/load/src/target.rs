@@ -5,9 +5,28 @@ use std::path::PathBuf;
 
 use crate::error::Error;
 
+/// What is spoken there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1 with keep-alive.
+    Http,
+    /// What clients of Redis speak; pipelined.
+    Resp,
+    /// gRPC over HTTP/2 in clear, several streams on a connection.
+    Grpc,
+}
+
+/// The scheme of a URL, the port that goes without saying, and a URL as it should be.
+const SCHEMES: [(Protocol, &str, u16, &str); 3] = [
+    (Protocol::Http, "http://", 80, "http://127.0.0.1:8080/v1/check"),
+    (Protocol::Resp, "redis://", 6379, "redis://127.0.0.1:6379"),
+    (Protocol::Grpc, "grpc://", 50051, "grpc://127.0.0.1:50051/tollgate.v1.Tollgate/Check"),
+];
+
 /// An address and what to ask for there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
+    protocol: Protocol,
     address: Address,
     host: String,
     path: String,
@@ -23,15 +42,16 @@ pub enum Address {
 }
 
 impl Target {
-    /// Reads `http://host:port/path`, or `http://unix:/run/tollgate.sock:/path` for a socket in the file system. A name
-    /// is looked up here, once, and its first address taken.
+    /// Reads `http://host:port/path`, `redis://host:port` or `grpc://host:port/package.Service/Method`; a socket in the
+    /// file system is `http://unix:/run/tollgate.sock:/path`. A name is looked up here, once, and its first address taken.
     pub fn parse(url: &str) -> Result<Target, Error> {
-        let refuse =
-            |why: &str| Err(Error::order(format!("{url:?} {why}; write it like http://127.0.0.1:8080/v1/check")));
-        let Some(rest) = url.strip_prefix("http://") else {
-            return match url.starts_with("https://") {
+        let known = SCHEMES.iter().find_map(|scheme| Some((scheme, url.strip_prefix(scheme.1)?)));
+        let example = known.map_or("http://127.0.0.1:8080/v1/check", |((.., example), _)| example);
+        let refuse = |why: &str| Err(Error::order(format!("{url:?} {why}; write it like {example}")));
+        let Some((&(protocol, _, port, _), rest)) = known else {
+            return match url.starts_with("https://") || url.starts_with("rediss://") {
                 true => refuse("wants TLS, which is not measured here"),
-                false => refuse("does not begin with http://"),
+                false => refuse("does not begin with http://, redis:// or grpc://"),
             };
         };
         if !rest.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -43,7 +63,7 @@ impl Target {
                 return refuse("names no socket: it is http://unix:/run/tollgate.sock:/v1/check");
             }
             let address = Address::Unix(PathBuf::from(file));
-            return Ok(Target { address, host: "localhost".to_owned(), path: path.to_owned() });
+            return Ok(Target { protocol, address, host: "localhost".to_owned(), path: path.to_owned() });
         }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (host, path) = rest.split_at(end);
@@ -52,8 +72,13 @@ impl Target {
         }
         let path = path.split('#').next().unwrap_or_default();
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let address = resolve(host)?;
-        Ok(Target { address: Address::Tcp(address), host: host.to_owned(), path })
+        let address = resolve(host, port)?;
+        Ok(Target { protocol, address: Address::Tcp(address), host: host.to_owned(), path })
+    }
+
+    /// What is spoken there.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// What a connection is opened to.
@@ -73,11 +98,21 @@ impl Target {
 }
 
 /// `host`, `host:port`, `[::1]:port`.
-fn resolve(host: &str) -> Result<SocketAddr, Error> {
+fn resolve(host: &str, port: u16) -> Result<SocketAddr, Error> {
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-    let full = if has_port { host.to_owned() } else { format!("{host}:80") };
+    let full = if has_port { host.to_owned() } else { format!("{host}:{port}") };
     let found = full.to_socket_addrs().map_err(|error| Error::order(format!("{host}: {error}")))?.next();
     found.ok_or_else(|| Error::order(format!("{host} has no address")))
+}
+
+impl std::fmt::Display for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Protocol::Http => "HTTP",
+            Protocol::Resp => "RESP",
+            Protocol::Grpc => "gRPC",
+        })
+    }
 }
 
 impl std::fmt::Display for Address {
@@ -113,6 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn the_scheme_says_what_is_spoken() {
+        let protocol = |url: &str| Target::parse(url).unwrap().protocol();
+        assert_eq!(protocol("http://127.0.0.1"), Protocol::Http);
+        assert_eq!(protocol("redis://127.0.0.1"), Protocol::Resp);
+        assert_eq!(protocol("grpc://127.0.0.1:1/a.B/C"), Protocol::Grpc);
+        assert_eq!(parsed("redis://127.0.0.1"), parts("127.0.0.1:6379", "127.0.0.1", "/"));
+        assert_eq!(parsed("grpc://unix:/run/t.sock:/a.B/C"), parts("/run/t.sock", "localhost", "/a.B/C"));
+    }
+
+    #[test]
     fn what_is_no_address_is_refused() {
         let cases = [
             "",
@@ -126,6 +171,10 @@ mod tests {
             "http://127.0.0.1:x/",
             "http://127.0.0.1:99999/",
             "http://a\r\nb/",
+            "redis://",
+            "rediss://a",
+            "redis://:secret@a",
+            "grpc://127.0.0.1:x/a.B/C",
         ];
         for url in cases {
             assert!(Target::parse(url).is_err(), "{url:?}");

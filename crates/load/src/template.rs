@@ -20,6 +20,8 @@ pub struct Template {
     length: usize,
     /// In every copy.
     places: Vec<Place>,
+    /// Where the number of a stream stands, in every copy; nowhere, unless the protocol counts streams.
+    streams: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,37 +32,43 @@ struct Place {
     own: bool,
 }
 
-/// Text with its placeholders made room for: what a protocol puts into a frame.
+/// Bytes with their placeholders made room for: what a protocol puts into a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
-    /// The text, every placeholder as wide as a key.
-    pub text: String,
+    /// The bytes, every placeholder as wide as a key.
+    pub bytes: Vec<u8>,
     /// Where the digits begin, and whether the key there is drawn anew.
     pub places: Vec<(usize, bool)>,
 }
 
 impl Text {
     /// Finds the placeholders.
-    pub fn new(source: &str) -> Text {
-        let (mut text, mut places) = (String::with_capacity(source.len()), Vec::new());
-        let mut rest = source;
-        while let Some((before, after)) = rest.split_once('{') {
-            text.push_str(before);
-            let (own, tail) = match (after.strip_prefix("key}"), after.strip_prefix("keys}")) {
+    pub fn new(source: impl AsRef<[u8]>) -> Text {
+        let mut text = Text::default();
+        let mut rest = source.as_ref();
+        while let Some(at) = rest.iter().position(|byte| *byte == b'{') {
+            let (before, after) = rest.split_at(at);
+            text.bytes.extend_from_slice(before);
+            let (own, tail) = match (after.strip_prefix(b"{key}"), after.strip_prefix(b"{keys}")) {
                 (Some(tail), _) => (false, tail),
                 (_, Some(tail)) => (true, tail),
                 _ => {
-                    text.push('{');
-                    rest = after;
+                    text.bytes.push(b'{');
+                    rest = after.get(1..).unwrap_or_default();
                     continue;
                 }
             };
-            places.push((text.len() + PLACE.len() - DIGITS, own));
-            text.push_str(PLACE);
+            text.places.push((text.bytes.len() + PLACE.len() - DIGITS, own));
+            text.bytes.extend_from_slice(PLACE.as_bytes());
             rest = tail;
         }
-        text.push_str(rest);
-        Text { text, places }
+        text.bytes.extend_from_slice(rest);
+        text
+    }
+
+    /// How many bytes this will be.
+    pub fn len_of(source: impl AsRef<[u8]>) -> usize {
+        Text::new(source).bytes.len()
     }
 }
 
@@ -70,14 +78,20 @@ impl Template {
         let (mut frame, mut places) = (Vec::new(), Vec::new());
         for piece in pieces {
             places.extend(piece.places.iter().map(|(at, own)| Place { at: frame.len() + at, own: *own }));
-            frame.extend_from_slice(piece.text.as_bytes());
+            frame.extend_from_slice(&piece.bytes);
         }
-        Template { bytes: frame.repeat(copies.max(1)), length: frame.len(), places }
+        Template { bytes: frame.repeat(copies.max(1)), length: frame.len(), places, streams: Vec::new() }
     }
 
-    /// The next so many requests (no more than there are copies), keys drawn.
+    /// With the number of its stream at these places of every request.
+    pub fn with_streams(self, streams: &[usize]) -> Template {
+        Template { streams: streams.to_vec(), ..self }
+    }
+
+    /// The next so many requests (no more than there are copies), keys drawn. Where streams are counted, the first
+    /// request is on this one, and the others on those that follow: a client's are odd.
     #[inline]
-    pub fn next(&mut self, requests: usize, keys: &mut Keys) -> &[u8] {
+    pub fn next(&mut self, requests: usize, keys: &mut Keys, stream: u32) -> &[u8] {
         for copy in 0..requests {
             let start = copy * self.length;
             let key = digits(keys.draw());
@@ -86,6 +100,11 @@ impl Template {
                 let spot: Range<usize> = start + place.at..start + place.at + DIGITS;
                 if let Some(spot) = self.bytes.get_mut(spot) {
                     spot.copy_from_slice(&key);
+                }
+            }
+            for at in &self.streams {
+                if let Some(spot) = self.bytes.get_mut(start + at..start + at + 4) {
+                    spot.copy_from_slice(&(stream + 2 * copy as u32).to_be_bytes());
                 }
             }
         }
@@ -125,7 +144,7 @@ mod tests {
     #[test]
     fn every_place_of_a_request_gets_the_same_key() {
         let mut template = Template::new(&[Text::new("a {key} b "), Text::new("{\"k\":\"{key}\"}\n")], 3);
-        let sent = String::from_utf8(template.next(3, &mut keys(1_000_000)).to_vec()).unwrap();
+        let sent = String::from_utf8(template.next(3, &mut keys(1_000_000), 0).to_vec()).unwrap();
         let lines: Vec<&str> = sent.lines().collect();
         assert_eq!(lines.len(), 3);
         for line in &lines {
@@ -138,7 +157,7 @@ mod tests {
     #[test]
     fn a_batch_gets_a_key_at_every_place() {
         let mut template = Template::new(&[Text::new("{keys},{keys},{keys}")], 1);
-        let sent = String::from_utf8(template.next(1, &mut keys(1_000_000)).to_vec()).unwrap();
+        let sent = String::from_utf8(template.next(1, &mut keys(1_000_000), 0).to_vec()).unwrap();
         let mut drawn: Vec<&str> = sent.split(',').collect();
         drawn.dedup();
         assert_eq!(drawn.len(), 3, "{sent}");
@@ -147,15 +166,22 @@ mod tests {
     #[test]
     fn braces_that_are_no_places_stay() {
         for text in ["", "{", "{}", "{keyx}", "{ke", "{\"a\":{\"b\":1}}", "{{"] {
-            assert_eq!(Text::new(text), Text { text: text.to_owned(), places: Vec::new() }, "{text}");
+            assert_eq!(Text::new(text), Text { bytes: text.as_bytes().to_vec(), places: Vec::new() }, "{text}");
         }
-        assert_eq!(Text::new("{{key}}").text, format!("{{{PLACE}}}"));
+        assert_eq!(Text::new("{{key}}").bytes, format!("{{{PLACE}}}").as_bytes());
+    }
+
+    #[test]
+    fn every_request_gets_a_stream_of_its_own() {
+        let mut template = Template::new(&[Text::new("....{key}|")], 2).with_streams(&[0]);
+        let sent = template.next(2, &mut keys(1), 0x0102_0305).to_vec();
+        assert_eq!((&sent[..5], &sent[21..26]), (b"\x01\x02\x03\x05k".as_slice(), b"\x01\x02\x03\x07k".as_slice()));
     }
 
     #[test]
     fn fewer_requests_than_copies_are_a_shorter_slice() {
         let mut template = Template::new(&[Text::new("x{key}")], 4);
-        assert_eq!(template.next(0, &mut keys(1)), b"");
-        assert_eq!(template.next(2, &mut keys(1)), b"xkey:000000000000xkey:000000000000");
+        assert_eq!(template.next(0, &mut keys(1), 0), b"");
+        assert_eq!(template.next(2, &mut keys(1), 0), b"xkey:000000000000xkey:000000000000");
     }
 }

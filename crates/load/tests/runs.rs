@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tollgate_load::{ErrorKind, Outcome, Pace, Plan, Request, Target, run};
+use tollgate_load::{ErrorKind, Message, Outcome, Pace, Plan, Request, Target, run};
 
 /// What the server does with its n-th request, counted from 1 over all connections.
 type Answer = fn(u64) -> Option<&'static str>;
@@ -19,11 +19,11 @@ const DENIED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 17\r\n\r\n{\"allowed\":
 const LAST: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 const BUSY: &str = "HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy";
 
-/// Answers every request that ends with `}`; `None` closes the connection instead.
-fn answer(mut stream: impl Read + Write, answer: Answer, count: &AtomicU64) {
+/// Answers every request, which has one such mark; `None` closes the connection instead.
+fn answer(mut stream: impl Read + Write, mark: u8, answer: Answer, count: &AtomicU64) {
     let mut buffer = [0; 4096];
     while let Ok(read) = stream.read(&mut buffer) {
-        let asked = buffer[..read].iter().filter(|byte| **byte == b'}').count();
+        let asked = buffer[..read].iter().filter(|byte| **byte == mark).count();
         if read == 0 {
             return;
         }
@@ -36,16 +36,25 @@ fn answer(mut stream: impl Read + Write, answer: Answer, count: &AtomicU64) {
     }
 }
 
-/// A server on a port of its own; it lasts as long as the test process.
+/// A server of HTTP/1.1; every request ends with `}`.
 fn server(with: Answer) -> (Target, Arc<AtomicU64>) {
+    serve("http", "/v1/check", move |stream, count| answer(stream, b'}', with, count))
+}
+
+/// A server on a port of its own; it lasts as long as the test process.
+fn serve(
+    scheme: &str,
+    path: &str,
+    each: impl Fn(TcpStream, &AtomicU64) + Clone + Send + 'static,
+) -> (Target, Arc<AtomicU64>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let target = Target::parse(&format!("http://{}/v1/check", listener.local_addr().unwrap())).unwrap();
+    let target = Target::parse(&format!("{scheme}://{}{path}", listener.local_addr().unwrap())).unwrap();
     let count = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&count);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (stream, counted) = (stream.unwrap(), Arc::clone(&counted));
-            std::thread::spawn(move || answer(stream, with, &counted));
+            let (stream, counted, each) = (stream.unwrap(), Arc::clone(&counted), each.clone());
+            std::thread::spawn(move || each(stream, &counted));
         }
     });
     (target, count)
@@ -182,11 +191,84 @@ fn a_socket_in_the_file_system_serves_as_well() {
     let listener = UnixListener::bind(&path).unwrap();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            std::thread::spawn(move || answer(stream.unwrap(), |_| Some(ALLOWED), &AtomicU64::new(0)));
+            std::thread::spawn(move || answer(stream.unwrap(), b'}', |_| Some(ALLOWED), &AtomicU64::new(0)));
         }
     });
     let target = Target::parse(&format!("http://unix:{}:/v1/check", path.display())).unwrap();
     let outcome = load(&target, &plan());
     assert!(outcome.allowed > 0 && outcome.errors.total() == 0, "{outcome:?}");
     let _ = std::fs::remove_file(&path);
+}
+
+#[test]
+fn commands_are_answered_and_counted() {
+    let with = |number| Some(if number % 4 == 0 { "*2\r\n:1\r\n:9\r\n" } else { "*2\r\n:0\r\n:9\r\n" });
+    let (target, count) = serve("redis", "", move |stream, count| answer(stream, b'*', with, count));
+    let outcome =
+        run(&target, &Request::command("CL.THROTTLE {key} 15 30 60"), &Plan { pipeline: 16, ..plan() }, &mut |_| {});
+    let (outcome, served) = (outcome.unwrap(), count.load(Ordering::Relaxed));
+    assert!(served > 0);
+    assert_eq!((outcome.sent, outcome.answered, outcome.errors.total()), (served, served, 0), "{outcome:?}");
+    assert!(outcome.denied.abs_diff(served / 4) <= 1);
+}
+
+#[test]
+fn a_refused_command_tells_what_the_server_said() {
+    let with = |_| Some("-ERR unknown command\r\n");
+    let (target, _) = serve("redis", "", move |stream, count| answer(stream, b'*', with, count));
+    let outcome = run(&target, &Request::command("NO {key}"), &plan(), &mut |_| {}).unwrap();
+    assert_eq!(outcome.errors.statuses.get(&0), Some(&outcome.answered));
+    assert_eq!(outcome.errors.first.as_deref(), Some("-ERR unknown command\r\n"));
+}
+
+/// Answers calls as they come in, those of a read in reverse; every fourth is denied. Counts those after the first of a
+/// connection.
+fn answer_calls(mut stream: TcpStream, count: &AtomicU64) {
+    let (mut buffer, mut bytes) = ([0; 4096], Vec::new());
+    let mut is_greeted = false;
+    while let Ok(read @ 1..) = stream.read(&mut buffer) {
+        bytes.extend_from_slice(&buffer[..read]);
+        if !is_greeted && bytes.len() >= 24 {
+            assert!(bytes.starts_with(b"PRI * HTTP/2.0"));
+            bytes.drain(..24);
+            is_greeted = true;
+        }
+        let mut asked = Vec::new();
+        while let Some(head) = bytes.first_chunk::<9>().copied().filter(|_| is_greeted) {
+            let end = 9 + usize::from(head[1]) * 256 + usize::from(head[2]);
+            if bytes.len() < end {
+                break;
+            }
+            if head[3] == 0 {
+                asked.push([head[5], head[6], head[7], head[8]]);
+            }
+            bytes.drain(..end);
+        }
+        let mut replies = Vec::new();
+        for [a, b, c, d] in asked.into_iter().rev() {
+            let is_first = [a, b, c, d] == [0, 0, 0, 1];
+            let number = if is_first { 1 } else { count.fetch_add(1, Ordering::Relaxed) + 1 };
+            let code = if number % 4 == 0 { 2 } else { 1 };
+            replies.extend([0, 0, 1, 1, 4, a, b, c, d, 0x88]);
+            replies.extend([0, 0, 7, 0, 0, a, b, c, d, 0, 0, 0, 0, 2, 8, code]);
+            replies.extend([0, 0, 1, 1, 5, a, b, c, d, 0xbe]);
+        }
+        if stream.write_all(&replies).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn calls_are_answered_in_any_order_and_counted() {
+    let (target, count) = serve("grpc", "/a.B/C", answer_calls);
+    for (connections, pipeline) in [(4, 1), (2, 25)] {
+        let before = count.load(Ordering::Relaxed);
+        let request = Request::post(target.path()).body(Message::new().text(1, "{key}"));
+        let outcome = run(&target, &request, &Plan { connections, pipeline, ..plan() }, &mut |_| {}).unwrap();
+        let served = count.load(Ordering::Relaxed) - before;
+        assert!(served > 0);
+        assert_eq!((outcome.sent, outcome.answered, outcome.errors.total()), (served, served, 0), "{outcome:?}");
+        assert!(outcome.denied.abs_diff(served / 4) <= 1, "{outcome:?}");
+    }
 }

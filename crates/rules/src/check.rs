@@ -95,6 +95,11 @@ fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
         let help = "use `exact` or `local`; leased and async are for token_bucket, gcra, leaky_bucket without max_delay, and fixed_window";
         found.add("bad-consistency", "consistency", message, help);
     }
+    if rule.accept_limits && (ahead || rule.shards > 1 || spec.algorithm == Algorithm::Concurrency) {
+        let message = "a limit that requests bring along does not go with slots, shards, or tokens taken in advance";
+        let help = "remove `accept_limits`, or use `consistency: exact` without shards and another algorithm";
+        found.add("misplaced-field", "accept_limits", message.to_owned(), help);
+    }
     if rule.lease.is_some() && rule.consistency != Consistency::Leased {
         let message = format!("`lease` is for `consistency: leased`, and this rule is {}", rule.consistency.name());
         found.add("misplaced-field", "lease", message, "remove it, or write `consistency: leased`");

@@ -27,6 +27,7 @@ pub mod report;
 pub mod route;
 pub mod ruleset;
 pub mod spec;
+pub mod translate;
 pub mod yaml;
 
 #[cfg(test)]

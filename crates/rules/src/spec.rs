@@ -98,6 +98,8 @@ pub struct RuleSpec {
     pub on_fail: Option<OnFail>,
     /// Charges refused requests too.
     pub count_denied: bool,
+    /// A limit that a request brings along replaces requests and window of this one.
+    pub accept_limits: bool,
     /// How far forced usage may go beyond the limit.
     pub max_debt: Option<u64>,
     /// Admits above the limit with falling probability.
@@ -135,6 +137,7 @@ impl Default for RuleSpec {
             consistency: Consistency::default(),
             on_fail: None,
             count_denied: false,
+            accept_limits: false,
             max_debt: None,
             soft: None,
             missing: Missing::default(),

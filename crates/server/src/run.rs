@@ -40,7 +40,7 @@ pub struct Server {
     pub(crate) metrics_tls: Option<Arc<Tls>>,
     listeners: Vec<(Surface, Listener)>,
     violations: Option<Arc<Violations>>,
-    reloader: Option<Reloader>,
+    reloaders: Vec<Reloader>,
     decisions: Option<Lines>,
     log: Option<Lines>,
     /// Rung to read everything again.
@@ -78,7 +78,7 @@ impl Server {
         let decisions = start::decision_log(&config, &opened.keys)?;
         let lines = decisions.as_ref().map(|log| log.lines().clone());
         let logs = log.clone().map(|log| ("log", log)).into_iter().chain(lines.clone().map(|log| ("decisions", log)));
-        let Started { shared, reloader, assembly, secret, admin_secret, violations } =
+        let Started { shared, reloaders, assembly, secret, admin_secret, violations } =
             start::shared(&config, opened, decisions, logs.collect())?;
         let (tls, admin_tls) = (start::data_tls(&config)?, start::admin_tls(&config)?);
         let metrics_tls = start::metrics_tls(&config)?;
@@ -92,7 +92,7 @@ impl Server {
             tls,
             admin_tls,
             metrics_tls,
-            reloader,
+            reloaders,
             decisions: lines,
             log,
             hang_up: Arc::default(),
@@ -119,7 +119,7 @@ impl Server {
     /// Serves until the drain begins, then answers what was accepted. Answers how many connections had to be cut.
     pub async fn run(self) -> usize {
         let Server { config, shared, plane, tls, admin_tls, metrics_tls, listeners, .. } = self;
-        let Server { violations, reloader, decisions, log, hang_up, .. } = self;
+        let Server { violations, reloaders, decisions, log, hang_up, .. } = self;
         let drain = shared.drain.clone();
         // Operators have places of their own, and are the last to go: they want to see how it ends.
         let (guests, last) =
@@ -165,7 +165,7 @@ impl Server {
         let patience = config.net.drain_timeout;
         let store = shared.engine.clone();
         let tls = tls.into_iter().chain(admin_tls).chain(metrics_tls).collect();
-        let upkeep = Upkeep { config, shared, plane, tls, reloader, decisions: decisions.clone(), hang_up };
+        let upkeep = Upkeep { config, shared, plane, tls, reloaders, decisions: decisions.clone(), hang_up };
         let upkeep = tokio::spawn(upkeep.run());
         drain.begun().await;
         info!(connections = guests.present(), "draining");

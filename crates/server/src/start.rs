@@ -7,8 +7,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use tokio::sync::Semaphore;
 use tollgate_core::{Secret, Span};
 use tollgate_engine::{Engine, EngineConfig};
+use tollgate_rules::envoy::Duplicates;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_store::Store;
+use tracing::warn;
 
 use crate::admin;
 use crate::api::seal::Sealer;
@@ -16,8 +18,8 @@ use crate::api::tokens::Tokens;
 use crate::api::{IN_BATCHES_MAX, Settlements, Shared, Surface};
 use crate::backend::{self, Opened, Probe};
 use crate::config::{Config, ControlSettings, StorePlace, StoreSettings};
-use crate::envoy_rls::Domains;
-use crate::feed::{Apply, Assembly, FeedError, Following, Mark, Pace, Reloader, Source, Written};
+use crate::envoy_rls;
+use crate::feed::{Apply, Assembly, Directory, Domains, FeedError, Following, Mark, Pace, Reloader, Source, Written};
 use crate::keys::{self, Keys};
 use crate::net::tls::{Tls, TlsFiles};
 use crate::net::{Drain, Listener};
@@ -28,8 +30,8 @@ use crate::violations::Violations;
 /// Everything that is there before a listener is.
 pub(crate) struct Started {
     pub(crate) shared: Shared,
-    /// Keeps the rules of the file fresh.
-    pub(crate) reloader: Option<Reloader>,
+    /// Keep the rules of files fresh.
+    pub(crate) reloaders: Vec<Reloader>,
     /// Puts rules into force.
     pub(crate) assembly: Arc<Assembly>,
     /// The key of the digests that clients are found by.
@@ -68,21 +70,24 @@ pub(crate) fn shared(
     if let Some(written) = written {
         assembly.hold(written);
     }
-    let reloader = source.map(|(source, mark)| {
-        let pace = Pace { poll: config.reload_interval, ..Pace::default() };
-        let apply: Apply = {
-            let assembly = assembly.clone();
-            Arc::new(move |written| assembly.file(written))
-        };
-        let in_force = Some((mark, 1));
-        Reloader::start(Following { source, pace, clock: clock.clone(), apply, in_force })
-    });
+    let pace = Pace { poll: config.reload_interval, ..Pace::default() };
+    let mut reloaders = Vec::new();
+    if let Some((source, mark)) = source {
+        let (assembly, clock, in_force) = (assembly.clone(), clock.clone(), Some((mark, 1)));
+        let apply: Apply = Arc::new(move |written| assembly.file(written));
+        reloaders.push(Reloader::start(Following { source, pace, clock, apply, in_force }));
+    }
+    if let Some((source, mark)) = load_domains(config, &keys, &assembly)? {
+        let (assembly, clock, in_force) = (assembly.clone(), clock.clone(), Some((mark, 1)));
+        let apply: Apply<Domains> = Arc::new(move |domains| assembly.domains(domains));
+        reloaders.push(Reloader::start(Following { source, pace, clock, apply, in_force }));
+    }
     let (memory, fleet) = (engine.clone(), engine.clone());
     let scrape = Scrape::new(ScrapeConfig {
         metrics: metrics.clone(),
         memory: Box::new(move || memory.store().memory()),
         fleet: Box::new(move || fleet.store().figures()),
-        feed: reloader.as_ref().map(Reloader::state),
+        feeds: reloaders.iter().map(Reloader::state).collect(),
         control: Arc::default(),
         logs,
         started: clock.now(),
@@ -101,11 +106,11 @@ pub(crate) fn shared(
         explains: Semaphore::new(1),
         in_batches: Semaphore::new(IN_BATCHES_MAX),
         probe: Probe::default(),
-        envoy: Domains::new(&config.envoy),
+        envoy: envoy_rls::Domains::new(&config.envoy),
         resp,
     };
     let admin_secret = keys.admin();
-    Ok(Started { shared, reloader, assembly, secret: keys.compile_options().secret, admin_secret, violations })
+    Ok(Started { shared, reloaders, assembly, secret: keys.compile_options().secret, admin_secret, violations })
 }
 
 fn engine_config(config: &Config) -> EngineConfig {
@@ -131,6 +136,22 @@ fn load(config: &Config, keys: &Keys) -> Result<Option<(Written, (Source, Mark))
         Err(FeedError::Invalid(report)) => Err(anyhow::Error::new(*report)),
         Err(error) => bail!("cannot read {name}: {error}"),
     }
+}
+
+/// The domains of Envoy's files to begin with, held until the start is over. A file that cannot be used ends the start.
+fn load_domains(config: &Config, keys: &Keys, assembly: &Assembly) -> Result<Option<(Directory, Mark)>> {
+    let Some(path) = config.envoy.config.clone() else { return Ok(None) };
+    let duplicates = if config.envoy.merge_domains { Duplicates::Merge } else { Duplicates::Refuse };
+    let directory = Directory { path, duplicates, options: keys.compile_options() };
+    let (domains, mark) = directory.load().map_err(|error| match error {
+        FeedError::Invalid(report) => anyhow::Error::new(*report),
+        error => anyhow!("cannot read {}: {error}", directory.path.display()),
+    })?;
+    if domains.domains.is_empty() {
+        warn!(directory = %directory.path.display(), "no *.yaml or *.yml here: no domain of Envoy's is limited");
+    }
+    assembly.hold_domains(domains).map_err(|error| anyhow!("{error}"))?;
+    Ok(Some((directory, mark)))
 }
 
 pub(crate) fn decision_log(config: &Config, keys: &Keys) -> Result<Option<DecisionLog>> {

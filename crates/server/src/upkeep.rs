@@ -33,7 +33,7 @@ pub(crate) struct Upkeep {
     pub(crate) shared: Arc<Shared>,
     pub(crate) plane: Arc<Plane>,
     pub(crate) tls: Vec<Arc<Tls>>,
-    pub(crate) reloader: Option<Reloader>,
+    pub(crate) reloaders: Vec<Reloader>,
     pub(crate) decisions: Option<Lines>,
     /// Rung by SIGHUP.
     pub(crate) hang_up: Arc<Notify>,
@@ -69,7 +69,7 @@ impl Upkeep {
                 }
                 () = self.hang_up.notified() => {
                     info!("reading everything again");
-                    self.reloader.iter().for_each(Reloader::trigger);
+                    self.reloaders.iter().for_each(Reloader::trigger);
                     self.plane.trigger();
                     self.decisions.iter().for_each(Lines::reopen);
                     self.reread();

@@ -49,7 +49,7 @@ impl Rig {
         let loaded = source.load().expect("the rules load");
         let engine = Arc::new(Engine::in_memory(loaded.written.rules));
         let swapped = engine.clone();
-        let apply: Apply = Arc::new(move |written| swapped.swap_rules(written.rules));
+        let apply: Apply = Arc::new(move |written| Ok(swapped.swap_rules(written.rules)));
         let in_force = Some((loaded.mark, 1));
         let reloader = Reloader::start(Following { source, pace: PACE, clock: clock(), apply, in_force });
         Rig { dir, path, engine, reloader }
@@ -292,7 +292,7 @@ async fn sighup_reloads_at_once_and_says_when_nothing_changed() {
     fs::write(&path, rules(1)).unwrap();
     let source = Source { path: path.clone(), options: CompileOptions::for_test() };
     let never = Pace { poll: Duration::from_secs(3600), ..PACE };
-    let apply: Apply = Arc::new(|_| 7);
+    let apply: Apply = Arc::new(|_| Ok(7));
     let reloader = Reloader::start(Following { source, pace: never, clock: clock(), apply, in_force: None });
     assert_eq!(reloader.state().borrow().generation, None, "not ready before the first valid content");
     let after = async |wanted: fn(&FeedState) -> bool| {
@@ -332,7 +332,7 @@ async fn f68_a_panic_costs_one_reload_and_not_the_feed() {
     let source = Source { path: path.clone(), options: CompileOptions::for_test() };
     let apply: Apply = Arc::new(|written: Written| match written.rules.rules()[0].limit.unwrap().requests() {
         13 => panic!("a bug, for the test"),
-        other => other,
+        other => Ok(other),
     });
     let reloader = Reloader::start(Following { source, pace: PACE, clock: clock(), apply, in_force: None });
     let mut state = reloader.state();

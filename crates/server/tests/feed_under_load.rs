@@ -70,7 +70,7 @@ impl Rig {
             source,
             pace: PACE,
             clock: Arc::new(clock),
-            apply: Arc::new(move |written| swapped.swap_rules(written.rules)),
+            apply: Arc::new(move |written| Ok(swapped.swap_rules(written.rules))),
             in_force: Some((loaded.mark, 1)),
         });
         Rig { engine, reloader }

@@ -1,6 +1,7 @@
 //! What fuzz targets call and what the replay of their corpus calls: bytes in, a panic if a promise is broken.
 
 mod addresses;
+mod envoy;
 mod keys;
 mod paths;
 mod scalars;
@@ -13,6 +14,7 @@ use crate::oracle::{Script, play, play_together};
 use crate::subject::Store;
 
 pub use addresses::addresses;
+pub use envoy::envoy_config;
 pub use keys::key_builder;
 pub use paths::paths;
 pub use scalars::durations;

@@ -24,6 +24,7 @@ pub mod answer;
 pub mod bucket;
 pub mod checker;
 pub mod config;
+pub mod envoy;
 pub mod faults;
 pub mod fuzzing;
 pub mod model;

@@ -24,6 +24,11 @@ fn durations() {
 }
 
 #[test]
+fn envoy_config() {
+    replay("envoy_config", fuzzing::envoy_config);
+}
+
+#[test]
 fn forwarded() {
     replay("forwarded", tollgate_server::fuzzing::forwarded);
 }
@@ -51,6 +56,11 @@ fn paths() {
 #[test]
 fn requests_together() {
     replay("requests_together", fuzzing::requests_together);
+}
+
+#[test]
+fn resp_request() {
+    replay("resp_request", tollgate_server::fuzzing::resp_request);
 }
 
 #[test]

@@ -23,4 +23,4 @@ macro_rules! transcripts {
     };
 }
 
-transcripts!(bench, check, config, db, explain, fmt, help, help_admin, lint, mistakes, store, test_tables);
+transcripts!(bench, check, config, db, explain, fmt, help, help_admin, lint, mistakes, store, test_tables, translate);

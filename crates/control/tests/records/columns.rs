@@ -124,6 +124,7 @@ impl Dice {
         field("case", 4, &[json!("insensitive"), json!("sensitive")]);
         field("missing", 4, &[json!("share"), json!("skip")]);
         field("count_denied", 5, &[json!(true), json!(false)]);
+        field("accept_limits", 5, &[json!(true), json!(false)]);
         field("max_debt", 5, &[json!(0), json!(100)]);
         field("soft", 6, &[json!("20%"), json!("1000%")]);
         field("shards", 8, &[json!(1), json!(2)]);

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::{Allowance, Descriptor, Domain, Metadata, RateLimit, Unit};
+use crate::pattern::Pattern;
 use crate::problem::{Problem, Problems, quote};
 use crate::read::{Fields, Path, Value, suggest};
 use crate::report::Report;
@@ -110,6 +111,12 @@ fn read_descriptor(item: Value<'_>, problems: &mut Problems) -> Descriptor {
         metadata: filled(&fields, "metadata").map(|value| Metadata::of(value.node)),
         descriptors: read_level(&fields, problems),
     };
+    for (name, text) in [("key", Some(&descriptor.key)), ("value", descriptor.value.as_ref())] {
+        let pattern = text.filter(|text| text.contains('*')).map(|text| Pattern::parse(text));
+        if let (Some(value), Some(Err(fault))) = (fields.get(name), pattern) {
+            problems.push(value.fault("bad-pattern", fault));
+        }
+    }
     if let Some(share) = share.filter(|_| descriptor.share_threshold && !descriptor.is_pattern()) {
         let help = "write a value with `*`, such as `value: \"files/*\"`, or remove `share_threshold`";
         let message = format!("{} needs a pattern: there is only one value to share by", share.path);

@@ -28,6 +28,7 @@ pub const RULE_FIELDS: &[&str] = &[
     "lease",
     "on_fail",
     "count_denied",
+    "accept_limits",
     "max_debt",
     "soft",
     "shards",
@@ -99,6 +100,7 @@ fn read_policy(fields: &Fields<'_>, rule: &mut RuleSpec, problems: &mut Problems
     rule.on_fail = fields.get("on_fail").and_then(|value| value.choice(&ON_FAIL, problems));
     rule.missing = fields.get("missing").and_then(|value| value.choice(&MISSING, problems)).unwrap_or_default();
     rule.count_denied = flag(fields, "count_denied", problems);
+    rule.accept_limits = flag(fields, "accept_limits", problems);
     rule.max_debt = fields.get("max_debt").and_then(|value| value.integer(0..=check::REQUESTS_MAX, problems));
     rule.soft = fields.get("soft").and_then(|value| value.percent(1..=1000, problems)).map(|percent| Soft { percent });
     rule.shards = fields

@@ -1,7 +1,7 @@
 //! From the rules that match to the charges they make.
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Enforcement, Request, Time};
+use tollgate_core::{Charge, Enforcement, LimitError, Request, Time};
 
 use super::facts::{Facts, RequestError};
 use super::index::Candidates;
@@ -135,6 +135,7 @@ pub(super) fn collect(
             Answer::Charge(charge) if place.add(rule.id, charge) => {}
             Answer::Charge(_) => return Err(RequestError::mixed(&rule.name)),
             Answer::Unlimited => place.add_unlimited(rule.id),
+            Answer::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
             Answer::Missing | Answer::NoSlot => {}
         }
     }
@@ -164,6 +165,8 @@ pub(super) enum Answer {
     Missing,
     /// It counts slots, and the request holds none.
     NoSlot,
+    /// The limit that the request brings along is none.
+    BadLimit(LimitError),
 }
 
 impl Answer {
@@ -184,6 +187,12 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
     }
     if let Some(other) = other {
         limit = other.apply(limit, rule.spec.limit.as_ref().is_some_and(|spec| spec.burst.is_some()));
+    }
+    if let Some(asked) = request.limit.filter(|_| rule.spec.accept_limits) {
+        match rule.accept(asked, &mut hasher) {
+            Ok(asked) => limit = asked.unwrap_or(limit),
+            Err(error) => return Answer::BadLimit(error),
+        }
     }
     let mut part = None;
     if rule.spec.shards > 1 {

@@ -204,7 +204,7 @@ fn unnamed(file: &RuleFile, spec: &RuleSpec, key_by: &KeyBy) -> String {
     format!("rule-{bits:016x}")
 }
 
-fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
+pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
     let window = Span::from_nanos(spec.window_ns);
     Ok(match spec.algorithm {
         Algorithm::LeakyBucket if let Some(max_delay) = spec.max_delay_ns => {

@@ -114,6 +114,9 @@ fn standing<'a>(
         }
         Answer::Unlimited => Standing::Unlimited,
         Answer::NoSlot => Standing::NoSlot,
+        Answer::BadLimit(error) => {
+            Standing::NoMatch { attribute: "limit".to_owned(), wanted: error.to_string(), found: None }
+        }
         Answer::Missing => {
             let missing = rule.key.iter().find(|part| part_of(part, facts).is_none());
             let names = missing.into_iter().flatten().map(|id| namespace.attributes.name(*id));

@@ -1,15 +1,18 @@
 //! One rule, compiled: conditions by number, key by number, limit as a value.
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, Digest, Enforcement, KeyHasher, Limit, Owner, Purpose, Request, Sharing, Soft, Span};
+use tollgate_core::{
+    Ask, AskedLimit, Digest, Enforcement, KeyHasher, Limit, LimitError, Owner, Purpose, Request, Sharing, Soft, Span,
+};
 
 use super::attributes::AttrId;
+use super::compile::limit_of;
 use super::facts::Facts;
 use crate::endpoint::EndpointMatcher;
 use crate::envoy::EnvoyRule;
 use crate::path::Case;
 use crate::pattern::{Matcher, Pattern};
-use crate::spec::{Missing, Mode, OnFail, RuleSpec};
+use crate::spec::{LimitSpec, Missing, Mode, OnFail, RuleSpec};
 
 /// A rule's place in its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,6 +96,9 @@ const BORROWED: u64 = u64::MAX - 1;
 /// Stands before a client key that is an address, in its one spelling.
 const ADDRESS: u64 = u64::MAX - 2;
 
+/// Stands before a window that is not the rule's own.
+const ASKED: u64 = u64::MAX - 3;
+
 impl Rule {
     /// True if the rule is enforced; a shadow rule is only reported.
     pub fn is_enforced(&self) -> bool {
@@ -118,6 +124,19 @@ impl Rule {
     pub(super) fn cost(&self, request: &Request<'_>, facts: &Facts<'_>) -> u64 {
         let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
         request.cost.saturating_mul(case.map_or(1, |(_, cost)| *cost))
+    }
+
+    /// The rule's limit with the requests and the window that the caller brings along. Another window is another bucket,
+    /// as it would be in another generation.
+    #[cold]
+    pub(super) fn accept(&self, asked: AskedLimit, hasher: &mut KeyHasher) -> Result<Option<Limit>, LimitError> {
+        let Some(spec) = &self.spec.limit else { return Ok(None) };
+        let (requests, window_ns) = (asked.requests, asked.window.nanos());
+        if window_ns != spec.window_ns {
+            hasher.word(ASKED);
+            hasher.word(window_ns);
+        }
+        limit_of(&LimitSpec { requests, window_ns, ..spec.clone() }, &self.spec).map(Some)
     }
 
     /// What the charge asks; `None` where a slot is needed and the request holds none.

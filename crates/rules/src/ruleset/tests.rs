@@ -1,7 +1,8 @@
 //! What a compiled set makes of requests, asked through its public face.
 
 use tollgate_core::{
-    Ask, Attribute, Charge, Digest, Enforcement, LeaseSize, Limit, LimitKind, Request, Sharing, SlotId, Span, Time,
+    Ask, AskedLimit, Attribute, Charge, Digest, Enforcement, LeaseSize, Limit, LimitKind, Request, Sharing, SlotId,
+    Span, Time,
 };
 
 use super::*;
@@ -560,4 +561,35 @@ fn how_nodes_share_a_bucket_reaches_the_charge() {
     let leased = [LeaseSize::Auto, LeaseSize::Units(7), LeaseSize::Millis(2000)].map(Sharing::Leased);
     let [auto, units, millis] = leased;
     assert_eq!(sharing, [Sharing::Exact, auto, units, millis, Sharing::Async, Sharing::Local]);
+}
+
+#[test]
+fn a_limit_that_comes_along_counts_only_where_the_rule_accepts_it() {
+    let set = set("rules:
+  - { name: fixed, key_by: user_id, limit: { requests: 5, window: 1m, algorithm: fixed_window } }
+  - { name: open, key_by: user_id, accept_limits: true, limit: { requests: 5, window: 1m } }
+");
+    let asked = |requests, secs| user("1").asking(AskedLimit { requests, window: Span::from_secs(secs) });
+    let of = |request: &Request<'_>| charges(&set, request).charges.to_vec();
+    let (plain, more, longer) = (of(&user("1")), of(&asked(9, 60)), of(&asked(9, 3600)));
+    assert_eq!(plain[0], more[0]);
+    let (limit, window) = (more[1].limit, longer[1].limit.window());
+    assert_eq!((limit.requests(), limit.capacity(), window), (9, 9, Span::from_secs(3600)));
+    assert_eq!(plain[1].bucket, more[1].bucket, "usage stays when only the number changes");
+    assert_ne!(plain[1].bucket, longer[1].bucket, "another window is another bucket");
+    let mut charges = Charges::default();
+    let error = set.charges(&asked(1, 0), Time::ZERO, &mut charges).expect_err("a window of no length");
+    assert_eq!((error.code, error.field.as_str()), ("bad_limit", "limit"));
+}
+
+#[test]
+fn what_cannot_take_a_limit_along_is_refused() {
+    for rule in [
+        "{ accept_limits: true, limit: { algorithm: concurrency, slots: 1 } }",
+        "{ accept_limits: true, shards: 2, limit: { requests: 10, window: 1s } }",
+        "{ accept_limits: true, consistency: leased, limit: { requests: 10, window: 1s } }",
+    ] {
+        let report = crate::read("rules.yaml", &format!("rules: [{rule}]")).expect_err(rule).to_string();
+        assert!(report.contains("accept_limits"), "{report}");
+    }
 }

@@ -8,7 +8,7 @@ pub struct EnvoySettings {
     /// The directory of its configuration files, loaded as they are.
     pub config: Option<PathBuf>,
     /// Whether several files may be about one domain.
-    pub merge: bool,
+    pub merge_domains: bool,
     /// From how many percent of a limit on hits count as near it.
     pub near_limit: usize,
     /// Whether its domains refuse nobody, whatever their descriptors say.
@@ -19,6 +19,6 @@ pub struct EnvoySettings {
 
 impl Default for EnvoySettings {
     fn default() -> Self {
-        Self { config: None, merge: false, near_limit: 80, shadow: false, headers: Vec::new() }
+        Self { config: None, merge_domains: false, near_limit: 80, shadow: false, headers: Vec::new() }
     }
 }

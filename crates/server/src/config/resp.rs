@@ -18,14 +18,14 @@ pub struct RespSettings {
     pub rounding: RespRounding,
     /// How long a connection may stay open without a command; for ever if none.
     pub idle_timeout: Option<Duration>,
-    /// Whether SELECT of any number is answered OK; there is one database.
-    pub select_any: bool,
+    /// Whether SELECT of any number but 0 is an error; there is one database.
+    pub one_database: bool,
 }
 
 impl Default for RespSettings {
     fn default() -> Self {
         let rounding = RespRounding::Strict;
-        Self { address: None, password_file: None, rounding, idle_timeout: None, select_any: true }
+        Self { address: None, password_file: None, rounding, idle_timeout: None, one_database: false }
     }
 }
 

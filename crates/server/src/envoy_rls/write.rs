@@ -67,7 +67,7 @@ pub(super) fn is_over(decision: &Decision, ruling: &Ruling) -> bool {
 }
 
 fn current_limit(rule: &Rule, ruling: &Ruling, descriptor: &RateLimitDescriptor) -> RateLimit {
-    let asks = rule.envoy.as_ref().map_or(false, |envoy| envoy.overrides);
+    let asks = rule.envoy.as_ref().map_or(rule.spec.accept_limits, |envoy| envoy.overrides);
     let unit = match descriptor.limit.filter(|_| asks) {
         Some(limit) => Unit::from_number(limit.unit),
         None => rule.limit.and_then(|limit| Unit::from_window(limit.window())),

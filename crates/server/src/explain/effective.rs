@@ -54,6 +54,7 @@ pub fn effective_json(rule: &Rule) -> Map<String, Value> {
         "consistency": spec.consistency.name(),
         "on_fail": on_fail_name(rule.on_fail),
         "count_denied": spec.count_denied,
+        "accept_limits": spec.accept_limits,
         "max_debt": spec.max_debt,
         "soft": spec.soft.map(|soft| format!("{}%", soft.percent)),
         "missing": missing_name(spec.missing),

@@ -3,6 +3,9 @@
 //! The file comes first: its rules are what somebody deployed and reviewed, and nobody changes them through the API. A
 //! rule of the database that has the name of one in the file is left out, and said to be; settings of a namespace that
 //! both describe are the file's; of a client that both know, what the file says counts.
+//!
+//! The domains of Envoy's files are namespaces of their own. One that a rules file describes too is refused; one that
+//! exists in the database as well hides it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,7 +21,7 @@ use tollgate_rules::yaml::Node;
 use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, document};
 use tracing::{error, info, warn};
 
-use super::Written;
+use super::{Domains, FeedError, Written};
 use crate::admin::{FileRule, to_object};
 use crate::backend::Backend;
 use crate::telemetry::Metrics;
@@ -36,6 +39,7 @@ pub struct Assembly {
 #[derive(Default)]
 struct Parts {
     file: Option<Arc<RuleFile>>,
+    domains: Domains,
     database: Option<Arc<Loaded>>,
     /// The file's rules, until the start is over.
     held: Option<RuleSet>,
@@ -69,24 +73,51 @@ impl Assembly {
         (parts.file, parts.held) = (Some(Arc::new(file)), Some(rules));
     }
 
+    /// What Envoy's files say at the start, in the same way. Fails where the rules file is about one of their domains.
+    pub fn hold_domains(&self, domains: Domains) -> Result<(), FeedError> {
+        let mut parts = self.parts.lock();
+        parts.domains = domains;
+        parts.conflict()
+    }
+
     /// The start is over: what is held is put into force, unless a database did so.
     pub fn settle(&self) {
-        let held = self.parts.lock().held.take();
-        if self.engine.rules().number == 0 {
+        let mut parts = self.parts.lock();
+        let held = parts.held.take();
+        if self.engine.rules().number > 0 {
+            return;
+        }
+        if parts.domains.domains.is_empty() || self.assemble(&mut parts).is_none() {
             self.put(held.unwrap_or_else(RuleSet::empty), 0);
         }
     }
 
     /// The file says something new. Answers the generation that this makes.
-    pub fn file(&self, written: Written) -> u64 {
+    pub fn file(&self, written: Written) -> Result<u64, FeedError> {
         let Written { rules, file, tree } = written;
+        let shown = shown(&rules, &file, &tree);
         let mut parts = self.parts.lock();
-        self.shown.store(Arc::new(shown(&rules, &file, &tree)));
-        parts.file = Some(Arc::new(file));
-        match parts.database {
-            None => self.put(rules, 0),
-            Some(_) => self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number),
+        let before = parts.file.replace(Arc::new(file));
+        if let Err(conflict) = parts.conflict() {
+            parts.file = before;
+            return Err(conflict);
         }
+        self.shown.store(Arc::new(shown));
+        if parts.database.is_none() && parts.domains.domains.is_empty() {
+            return Ok(self.put(rules, 0));
+        }
+        Ok(self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number))
+    }
+
+    /// Envoy's files say something new. Answers the generation that this makes.
+    pub fn domains(&self, domains: Domains) -> Result<u64, FeedError> {
+        let mut parts = self.parts.lock();
+        let before = std::mem::replace(&mut parts.domains, domains);
+        if let Err(conflict) = parts.conflict() {
+            parts.domains = before;
+            return Err(conflict);
+        }
+        Ok(self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number))
     }
 
     /// The database says something new; false if it cannot be put into force.
@@ -97,30 +128,39 @@ impl Assembly {
     }
 
     fn assemble(&self, parts: &mut Parts) -> Option<u64> {
-        let (Some(loaded), file) = (&parts.database, parts.file.as_deref()) else { return None };
-        let mut hidden = BTreeSet::new();
-        let mut together: Vec<(RuleFile, Vec<Directory>)> = Vec::with_capacity(loaded.namespaces.len() + 1);
-        for (name, namespace) in &loaded.namespaces {
+        let file = parts.file.as_deref();
+        let (mut hidden, mut known) = (BTreeSet::new(), false);
+        let mut together: Vec<(RuleFile, Vec<Directory>)> = Vec::new();
+        for (name, namespace) in parts.database.iter().flat_map(|loaded| &loaded.namespaces) {
             let mut rules = RuleFile::clone(&namespace.file);
+            if parts.domains.domains.iter().any(|domain| domain.name == *name) {
+                hidden.extend(rules.rules.iter().map(|rule| (name.clone(), rule.name.clone().unwrap_or_default())));
+                continue;
+            }
             if let Some(file) = file.filter(|file| file.namespace == *name) {
                 rules = join(file, rules, &mut hidden);
+                known = true;
             }
             together.push((rules, vec![namespace.directory.clone()]));
         }
-        if let Some(file) = file.filter(|file| !loaded.namespaces.contains_key(&file.namespace)) {
+        if let Some(file) = file.filter(|_| !known) {
             together.push((file.clone(), Vec::new()));
         }
         for (namespace, rule) in hidden.difference(&parts.hidden) {
-            warn!(namespace, rule, "the rules file has a rule of this name: the one of the database is left out");
+            warn!(
+                namespace,
+                rule, "a file has a rule of this name or this domain: the rule of the database is left out"
+            );
         }
         let assembled: Vec<Part<'_>> = together.iter().map(|(file, directories)| Part { file, directories }).collect();
-        let at_least = u64::try_from(loaded.state.generation).unwrap_or(0);
-        match RuleSet::assemble(&assembled, &self.options) {
+        let generation = parts.database.as_ref().map_or(0, |loaded| loaded.state.generation);
+        let at_least = u64::try_from(generation).unwrap_or(0);
+        match RuleSet::assemble_with(&assembled, &parts.domains.domains, &self.options) {
             Ok(rules) => {
                 parts.hidden = hidden;
                 let count = rules.rules().len();
                 let generation = self.put(rules, at_least);
-                info!(generation, rules = count, "rules of the database in force");
+                info!(generation, rules = count, "rules in force");
                 Some(generation)
             }
             Err(problems) => {
@@ -137,6 +177,21 @@ impl Assembly {
         let generation = self.engine.swap_rules_as(rules, at_least);
         self.metrics.adopt(&self.engine.rules());
         generation
+    }
+}
+
+impl Parts {
+    /// A namespace has rules, or it is a domain.
+    fn conflict(&self) -> Result<(), FeedError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        match self.domains.domains.iter().any(|domain| domain.name == file.namespace) {
+            true => Err(FeedError::Conflict(format!(
+                "`{}` is the namespace of the rules file and a domain of Envoy's files, and can only be one of them: \
+                 rename one, or load the files without the rules",
+                file.namespace
+            ))),
+            false => Ok(()),
+        }
     }
 }
 

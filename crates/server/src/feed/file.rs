@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use rustix::fs::OFlags;
-use tollgate_core::{Digest, KeyHasher, Secret};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::yaml::{self, Node};
 use tollgate_rules::{Report, RuleFile};
 use tracing::warn;
+
+use super::directory::FILES_MAX;
+use super::watched::{Content, Fingerprint, Mark, Stamp, Watched};
 
 /// Longest file accepted: as much as the reader of rules takes, 16 MiB.
 pub const BYTES_MAX: u64 = yaml::TEXT_BYTES_MAX as u64;
@@ -29,20 +31,6 @@ pub struct Source {
     /// The secret and the seed.
     pub options: CompileOptions,
 }
-
-/// What tells a file from the one that was there before, without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-/// A digest of a file's content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fingerprint(Digest);
 
 /// A rules file that was read, and the content it was read from.
 #[derive(Debug)]
@@ -64,55 +52,19 @@ pub struct Written {
     pub tree: Node,
 }
 
-/// Tells one content of the file from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    pub(super) fingerprint: Fingerprint,
-    pub(super) stamp: Stamp,
-    pub(super) rules: usize,
-}
-
-/// A file's bytes, whole.
-#[derive(Debug)]
-pub(super) struct Content {
-    bytes: Vec<u8>,
-    pub(super) fingerprint: Fingerprint,
-    pub(super) stamp: Stamp,
-}
-
 impl Source {
     /// Reads and compiles the file.
     pub fn load(&self) -> Result<Loaded, FeedError> {
         let content = self.read()?;
-        let written = self.compile(&content).map_err(|report| FeedError::Invalid(Box::new(report)))?;
+        let written = self.compile(&content.data)?;
         let rules = written.rules.rules().len();
         let mark = Mark { fingerprint: content.fingerprint, stamp: content.stamp, rules };
         Ok(Loaded { written, mark })
     }
 
-    /// The stamp of what the name leads to at this moment, or why it cannot be a rules file.
-    pub(super) fn look(&self) -> Result<Stamp, Unreadable> {
-        stamp(&fs::metadata(&self.path)?)
-    }
-
-    pub(super) fn read(&self) -> Result<Content, Unreadable> {
-        let file = open(&self.path)?;
-        let before = stamp(&file.metadata()?)?;
-        let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0));
-        (&file).take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > BYTES_MAX {
-            return Err(Unreadable::TooLarge);
-        }
-        let after = stamp(&file.metadata()?)?;
-        if before != after || bytes.len() as u64 != after.size {
-            return Err(Unreadable::Changing);
-        }
-        Ok(Content { fingerprint: Fingerprint::of(&bytes), bytes, stamp: after })
-    }
-
-    pub(super) fn compile(&self, content: &Content) -> Result<Written, Report> {
+    fn written(&self, bytes: &[u8]) -> Result<Written, Report> {
         let name = self.path.to_string_lossy();
-        let text = tollgate_rules::read::decode(&name, &content.bytes)?;
+        let text = tollgate_rules::read::decode(&name, bytes)?;
         let (file, tree) = tollgate_rules::read::read_with_tree(&name, text)?;
         let warnings = Report::new(&name, text, tollgate_rules::lint_text(&file, text));
         let rules = RuleSet::compile(std::slice::from_ref(&file), &self.options)
@@ -128,6 +80,48 @@ impl Source {
     }
 }
 
+impl Watched for Source {
+    type Data = Vec<u8>;
+    type Written = Written;
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn look(&self) -> Result<Stamp, Unreadable> {
+        Ok(stamp(&fs::metadata(&self.path)?)?.stamp)
+    }
+
+    fn read(&self) -> Result<Content<Vec<u8>>, Unreadable> {
+        let (data, stamp) = read(&self.path)?;
+        Ok(Content { fingerprint: Fingerprint::of([data.as_slice()]), data, stamp })
+    }
+
+    fn compile(&self, data: &Vec<u8>) -> Result<Written, FeedError> {
+        self.written(data).map_err(|report| FeedError::Invalid(Box::new(report)))
+    }
+
+    fn rules(written: &Written) -> usize {
+        written.rules.rules().len()
+    }
+}
+
+/// The content of a file as it was at one moment, and its stamp.
+pub(super) fn read(path: &Path) -> Result<(Vec<u8>, Stamp), Unreadable> {
+    let file = open(path)?;
+    let before = stamp(&file.metadata()?)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0));
+    (&file).take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(Unreadable::TooLarge);
+    }
+    let after = stamp(&file.metadata()?)?;
+    if before != after || bytes.len() as u64 != after.size {
+        return Err(Unreadable::Changing);
+    }
+    Ok((bytes, after.stamp))
+}
+
 /// Warnings about one file that are logged; the command line tells all of them.
 const WARNINGS_MAX: usize = 5;
 
@@ -137,7 +131,14 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
 }
 
-fn stamp(facts: &Metadata) -> Result<Stamp, Unreadable> {
+/// What is known of a file without reading it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) stamp: Stamp,
+    size: u64,
+}
+
+pub(super) fn stamp(facts: &Metadata) -> Result<Facts, Unreadable> {
     if facts.is_dir() {
         return Err(Unreadable::Directory);
     }
@@ -147,21 +148,9 @@ fn stamp(facts: &Metadata) -> Result<Stamp, Unreadable> {
     if facts.size() > BYTES_MAX {
         return Err(Unreadable::TooLarge);
     }
-    Ok(Stamp {
-        device: facts.dev(),
-        inode: facts.ino(),
-        size: facts.size(),
-        modified: (facts.mtime(), facts.mtime_nsec()),
-        changed: (facts.ctime(), facts.ctime_nsec()),
-    })
-}
-
-impl Fingerprint {
-    fn of(bytes: &[u8]) -> Fingerprint {
-        let mut hasher = KeyHasher::new(Secret::new(*b"rules as written"));
-        hasher.part(bytes);
-        Fingerprint(hasher.finish())
-    }
+    let times = [facts.mtime(), facts.mtime_nsec(), facts.ctime(), facts.ctime_nsec()].map(i64::cast_unsigned);
+    let stamp = Stamp::of([facts.dev(), facts.ino(), facts.size()].into_iter().chain(times));
+    Ok(Facts { stamp, size: facts.size() })
 }
 
 /// Why a name leads to no rules file.
@@ -177,6 +166,12 @@ pub enum Unreadable {
     TooLarge,
     /// Someone wrote to it while it was read.
     Changing,
+    /// A file where a directory should be.
+    NotDirectory,
+    /// More files than are read from one directory.
+    TooMany,
+    /// A file of the directory, and what is wrong with it.
+    Entry(String, Box<Unreadable>),
     /// The system refused.
     Refused(String),
 }
@@ -199,6 +194,9 @@ impl fmt::Display for Unreadable {
             Unreadable::NotRegular => f.write_str("it is not a regular file"),
             Unreadable::TooLarge => write!(f, "it is too large: at most {BYTES_MAX} bytes are read"),
             Unreadable::Changing => f.write_str("it changed while it was read"),
+            Unreadable::NotDirectory => f.write_str("it is not a directory: name the one that the files are in"),
+            Unreadable::TooMany => write!(f, "there are too many files: at most {FILES_MAX} are read"),
+            Unreadable::Entry(name, reason) => write!(f, "{name}: {reason}"),
             Unreadable::Refused(reason) => f.write_str(reason),
         }
     }
@@ -211,6 +209,8 @@ pub enum FeedError {
     Unreadable(Unreadable),
     /// It can be read and says nothing valid. Prints its first problem with its place; the report has them all.
     Invalid(Box<Report>),
+    /// It is valid, and does not go together with other rules.
+    Conflict(String),
     /// Reading or compiling it panicked, which is a bug of ours; the old rules stay.
     Panicked,
 }
@@ -226,6 +226,7 @@ impl fmt::Display for FeedError {
         match self {
             FeedError::Unreadable(reason) => reason.fmt(f),
             FeedError::Invalid(report) => first_problem(report, f),
+            FeedError::Conflict(problem) => f.write_str(problem),
             FeedError::Panicked => f.write_str("reading the rules panicked; this is a bug in Tollgate"),
         }
     }

@@ -1,4 +1,4 @@
-//! The handle of the task that follows the rules file.
+//! The handle of the task that follows rules on disk.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,28 +8,29 @@ use tokio::task::AbortHandle;
 use tollgate_core::Clock;
 
 use super::watch::{Follower, Pace};
-use super::{FeedState, Mark, Source, Written};
+use super::watched::{Mark, Watched};
+use super::{FeedError, FeedState, Source, Written};
 
-/// Puts rules into force and answers their generation: `Engine::swap_rules`, and whatever else should know of it.
-/// Called off the runtime, where taking long holds nobody up.
-pub type Apply = Arc<dyn Fn(Written) -> u64 + Send + Sync>;
+/// Puts rules into force and answers their generation: `Engine::swap_rules`, and whatever else should know of it; or
+/// says why they do not go together with others. Called off the runtime, where taking long holds nobody up.
+pub type Apply<W = Written> = Arc<dyn Fn(W) -> Result<u64, FeedError> + Send + Sync>;
 
-/// What following a file takes.
-pub struct Following {
+/// What following a file takes, or a directory of them.
+pub struct Following<S: Watched = Source> {
     /// The file.
-    pub source: Source,
+    pub source: S,
     /// How often to look.
     pub pace: Pace,
     /// Tells when rules were loaded.
     pub clock: Arc<dyn Clock>,
     /// What becomes of new rules.
-    pub apply: Apply,
+    pub apply: Apply<S::Written>,
     /// The content that is in force already, and its generation. Without one the first valid content is the first
     /// reload.
     pub in_force: Option<(Mark, u64)>,
 }
 
-/// Follows one rules file for as long as it lives.
+/// Follows one rules file, or one directory, for as long as it lives.
 pub struct Reloader {
     trigger: Arc<Notify>,
     state: watch::Receiver<FeedState>,
@@ -38,7 +39,7 @@ pub struct Reloader {
 
 impl Reloader {
     /// Starts to follow, on the runtime of the caller.
-    pub fn start(following: Following) -> Reloader {
+    pub fn start<S: Watched>(following: Following<S>) -> Reloader {
         let trigger = Arc::new(Notify::new());
         let (follower, state) = Follower::new(following, trigger.clone());
         Reloader { trigger, state, task: tokio::spawn(follower.run()).abort_handle() }

@@ -1,4 +1,4 @@
-//! Follows one rules file by looking at it, twice a second.
+//! Follows rules on disk by looking at them, twice a second: a file, or a directory of files.
 //!
 //! Looking beats being told. A notification is bound to an inode, and rules files change theirs: editors rename over
 //! them, deployments swap a symbolic link, a ConfigMap flips the `..data` link two levels up; network file systems
@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep};
 use tollgate_core::Clock;
 use tracing::{error, info};
 
-use super::file::{Fingerprint, Stamp};
-use super::{Apply, FeedError, FeedState, Following, Mark, Source, Unreadable};
+use super::watched::{Fingerprint, Mark, Stamp, Watched};
+use super::{Apply, FeedError, FeedState, Following, Unreadable};
 
 /// How often the file is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +51,11 @@ enum Cause {
 }
 
 /// The task behind a `Reloader`.
-pub(super) struct Follower {
-    source: Arc<Source>,
+pub(super) struct Follower<S: Watched> {
+    source: Arc<S>,
     pace: Pace,
     clock: Arc<dyn Clock>,
-    apply: Apply,
+    apply: Apply<S::Written>,
     trigger: Arc<Notify>,
     state: watch::Sender<FeedState>,
     /// What the last look that was acted upon saw; `None` to look closer next time.
@@ -76,8 +76,8 @@ enum Attempt {
     Failed(FeedError),
 }
 
-impl Follower {
-    pub(super) fn new(following: Following, trigger: Arc<Notify>) -> (Follower, watch::Receiver<FeedState>) {
+impl<S: Watched> Follower<S> {
+    pub(super) fn new(following: Following<S>, trigger: Arc<Notify>) -> (Follower<S>, watch::Receiver<FeedState>) {
         let Following { source, pace, clock, apply, in_force } = following;
         let mut start = FeedState::default();
         if let Some((mark, generation)) = in_force {
@@ -158,7 +158,7 @@ impl Follower {
         // Content that failed is tried again when somebody asks: they want to hear why.
         let tried = self.tried.filter(|_| cause == Cause::Changed);
         let known = [self.in_force, tried];
-        let attempt = tokio::task::spawn_blocking(move || attempt(&source, &apply, known)).await;
+        let attempt = tokio::task::spawn_blocking(move || attempt(&*source, &apply, known)).await;
         self.seen = Some(Ok(stamp)); // what panicked is not tried again before it changes
         match attempt.unwrap_or(Attempt::Failed(FeedError::Panicked)) {
             Attempt::Failed(FeedError::Unreadable(reason)) => self.leave(stamp, reason, cause),
@@ -171,6 +171,13 @@ impl Follower {
         match attempt {
             Attempt::Same(stamp, fingerprint) => self.stay(stamp, fingerprint, cause),
             Attempt::Loaded(mark, generation) => self.loaded(mark, generation),
+            // What stands in its way may go without this changing: it is tried again at every look, and told once.
+            Attempt::Invalid(_, _, error @ FeedError::Conflict(_)) => {
+                self.seen = None;
+                if cause == Cause::Asked || self.state.borrow().error != Some(error.to_string()) {
+                    self.fail(&error);
+                }
+            }
             Attempt::Invalid(stamp, fingerprint, error) => {
                 self.seen = Some(Ok(stamp));
                 self.tried = Some(fingerprint);
@@ -186,9 +193,9 @@ impl Follower {
         let back = self.in_force == Some(fingerprint);
         let wrong = self.state.borrow().error.is_some();
         if cause == Cause::Asked {
-            info!(file = %self.source.path.display(), "rules unchanged");
+            info!(file = %self.source.path().display(), "rules unchanged");
         } else if back && wrong {
-            info!(file = %self.source.path.display(), "the rules file is again what is in force");
+            info!(file = %self.source.path().display(), "the rules file is again what is in force");
         }
         self.tried = Some(fingerprint);
         self.state.send_modify(|state| {
@@ -203,7 +210,7 @@ impl Follower {
         self.seen = Some(Ok(mark.stamp));
         self.tried = Some(mark.fingerprint);
         self.in_force = Some(mark.fingerprint);
-        let (file, rules) = (self.source.path.display(), mark.rules);
+        let (file, rules) = (self.source.path().display(), mark.rules);
         info!(%file, generation, rules, "rules loaded");
         let loaded_at = Some(self.clock.now());
         self.state.send_modify(|state| {
@@ -242,7 +249,7 @@ impl Follower {
 
     fn fail(&mut self, reason: &FeedError) {
         let text = reason.to_string();
-        error!(file = %self.source.path.display(), problem = %text, "rules not loaded; those in force stay");
+        error!(file = %self.source.path().display(), problem = %text, "rules not loaded; those in force stay");
         self.state.send_modify(|state| {
             state.attempts += 1;
             state.failures += 1;
@@ -253,7 +260,7 @@ impl Follower {
 }
 
 /// Reads, compares, compiles and applies; blocking.
-fn attempt(source: &Source, apply: &Apply, known: [Option<Fingerprint>; 2]) -> Attempt {
+fn attempt<S: Watched>(source: &S, apply: &Apply<S::Written>, known: [Option<Fingerprint>; 2]) -> Attempt {
     let content = match source.read() {
         Ok(content) => content,
         Err(reason) => return Attempt::Failed(reason.into()),
@@ -262,11 +269,12 @@ fn attempt(source: &Source, apply: &Apply, known: [Option<Fingerprint>; 2]) -> A
     if known.contains(&Some(fingerprint)) {
         return Attempt::Same(stamp, fingerprint);
     }
-    match source.compile(&content) {
-        Err(report) => Attempt::Invalid(stamp, fingerprint, FeedError::Invalid(Box::new(report))),
-        Ok(written) => {
-            let mark = Mark { fingerprint, stamp, rules: written.rules.rules().len() };
-            Attempt::Loaded(mark, apply(written))
-        }
+    let applied = source.compile(&content.data).and_then(|written| {
+        let mark = Mark { fingerprint, stamp, rules: S::rules(&written) };
+        Ok((mark, apply(written)?))
+    });
+    match applied {
+        Ok((mark, generation)) => Attempt::Loaded(mark, generation),
+        Err(error) => Attempt::Invalid(stamp, fingerprint, error),
     }
 }

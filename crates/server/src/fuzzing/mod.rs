@@ -5,7 +5,9 @@
 mod forwarded;
 mod head;
 mod json;
+mod resp;
 
 pub use forwarded::forwarded;
 pub use head::http_head;
 pub use json::json_check;
+pub use resp::resp_request;

@@ -16,6 +16,7 @@ use tonic::{Code, Status};
 use super::call::{Call, too_late};
 use super::desk::Desk;
 use super::incoming::{Allowance, Incoming};
+use super::method::Method;
 use super::outgoing;
 use crate::caught::caught;
 use crate::net::{Deadline, Transit};
@@ -37,21 +38,20 @@ impl Carry {
         let Carry { desk, call, request, mut respond, transit, leave } = self;
         let limits = desk.limits();
         let (silence, patience) = (limits.body_timeout, limits.write_timeout);
-        let allowance = Allowance { message: desk.longest(call.method), silence, transit };
+        let many = matches!(call.method, Method::StreamChecks | Method::Reflect | Method::ReflectAlpha);
+        let allowance = Allowance { message: desk.longest(call.method), many, silence, transit };
         let mut request = request.map(|body| Incoming::new(body, allowance, leave.clone()));
         request.extensions_mut().insert(leave);
         let answering = within(call.deadline, caught(desk.carry(call.method, request)));
-        let response = match until_gone(&mut respond, answering).await {
-            None => return desk.count(Some(call.method), Code::Cancelled),
-            Some(Some(Some(response))) => response,
-            Some(Some(None)) => panicked().into_http(),
-            Some(None) => too_late().into_http(),
-        };
-        let sending = within(call.deadline, caught(outgoing::send(&mut respond, response, patience)));
-        let code = match sending.await {
-            Some(Some(code)) => code,
-            Some(None) => Code::Internal,
-            None => Code::DeadlineExceeded,
+        let answered = until_gone(&mut respond, answering).await;
+        let code = match answered {
+            None => Code::Cancelled,
+            Some(Some(Some(response))) => {
+                let sending = outgoing::send(&mut respond, response, call.deadline, patience);
+                caught(sending).await.unwrap_or(Code::Internal)
+            }
+            Some(Some(None)) => outgoing::fail(respond, panicked()),
+            Some(None) => outgoing::fail(respond, too_late()),
         };
         desk.count(Some(call.method), code);
     }
@@ -67,9 +67,12 @@ pub(super) async fn within<F: Future>(deadline: Option<Instant>, future: F) -> O
     let mut future = pin!(future);
     let Some(at) = deadline else { return Some(future.await) };
     let mut deadline = Deadline::new(at);
-    poll_fn(|cx| match deadline.poll(cx) {
-        Poll::Ready(()) => Poll::Ready(None),
-        Poll::Pending => future.as_mut().poll(cx).map(Some),
+    poll_fn(|cx| {
+        // The timer rings to the millisecond, and never early.
+        if Instant::now() >= at || deadline.poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        future.as_mut().poll(cx).map(Some)
     })
     .await
 }
@@ -82,4 +85,28 @@ pub(super) async fn until_gone<F: Future>(respond: &mut SendResponse<Bytes>, fut
         Poll::Pending => future.as_mut().poll(cx).map(Some),
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_too_late_is_not_even_begun() {
+        let begun = Cell::new(false);
+        let work = || async { begun.set(true) };
+        assert_eq!(within(Some(Instant::now()), work()).await, None);
+        assert!(!begun.get());
+        assert_eq!(within(Some(Instant::now() + Duration::from_millis(1)), work()).await, Some(()));
+        assert_eq!(within(None, work()).await, Some(()));
+        let store = tokio::time::sleep(Duration::from_millis(50));
+        assert_eq!(
+            within(Some(Instant::now() + Duration::from_millis(20)), store).await,
+            None,
+            "nor waited for longer"
+        );
+    }
 }

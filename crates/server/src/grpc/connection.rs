@@ -124,10 +124,7 @@ impl Calls<'_> {
         let call = match Call::open(desk, &head) {
             Ok(call) => call,
             Err(Refused::Http(status)) => return outgoing::refuse(respond, status),
-            Err(Refused::Grpc(method, status)) => {
-                desk.count(method, status.code());
-                return outgoing::fail(respond, *status);
-            }
+            Err(Refused::Grpc(method, status)) => return desk.count(method, outgoing::fail(respond, *status)),
         };
         if self.tasks.len() >= TASKS_MAX {
             desk.count(Some(call.method), Code::Unavailable);

@@ -113,8 +113,7 @@ fn reply(desk: &Desk, call: Call, answer: Answer, respond: SendResponse<Bytes>) 
             outgoing::answer(respond, message)
         }
         Err(status) => {
-            desk.count(Some(call.method), status.code());
-            outgoing::fail(respond, status);
+            desk.count(Some(call.method), outgoing::fail(respond, status));
             None
         }
     }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-use super::message::{PREFIX_BYTES, length, no_room};
+use super::message::{PREFIX_BYTES, length, more_than_one, no_room};
 use crate::net::{Deadline, Room, Transit};
 
 /// What a body may take.
@@ -19,6 +19,8 @@ use crate::net::{Deadline, Room, Transit};
 pub(super) struct Allowance {
     /// The longest message.
     pub(super) message: usize,
+    /// Whether there may be more than one.
+    pub(super) many: bool,
     /// The longest silence.
     pub(super) silence: Duration,
     /// Memory for what is on its way.
@@ -60,8 +62,12 @@ impl Incoming {
     fn take(&mut self, piece: Bytes) -> Result<Bytes, Status> {
         let _ = self.body.flow_control().release_capacity(piece.len()); // fails if the call is over
         self.deadline.set(Instant::now() + self.allowance.silence);
-        let Allowance { message, transit, .. } = &self.allowance;
-        if let Some(length) = self.scan.largest(&piece, *message)? {
+        let Allowance { message, many, transit, .. } = &self.allowance;
+        let largest = self.scan.largest(&piece, *message)?;
+        if !many && self.scan.messages > 1 {
+            return Err(more_than_one());
+        }
+        if let Some(length) = largest {
             self.room = None;
             self.room = Some(transit.room(length as u64).ok_or_else(no_room)?);
         }
@@ -101,6 +107,8 @@ struct Scan {
     seen: usize,
     /// Bytes of the message that are still to come.
     left: usize,
+    /// Messages that have begun.
+    messages: u64,
 }
 
 impl Scan {
@@ -119,6 +127,7 @@ impl Scan {
             self.seen += 1;
             if self.seen == PREFIX_BYTES {
                 self.seen = 0;
+                self.messages += 1;
                 self.left = length(self.prefix, most)?;
                 largest = largest.max(Some(self.left));
             }
@@ -137,7 +146,7 @@ mod tests {
             let mut scan = Scan::default();
             let found: Vec<usize> = bytes.chunks(size).filter_map(|piece| scan.largest(piece, 256).unwrap()).collect();
             assert_eq!(found.iter().max(), Some(&256), "in pieces of {size}");
-            assert_eq!((scan.seen, scan.left), (0, 0));
+            assert_eq!((scan.seen, scan.left, scan.messages), (0, 0, 3));
         }
         let too_long = Scan::default().largest(&bytes, 255).unwrap_err();
         assert_eq!(too_long.code(), tonic::Code::ResourceExhausted);

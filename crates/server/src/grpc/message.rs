@@ -65,7 +65,7 @@ impl Message {
         if let Some(prefix) = read.first_chunk() {
             let length = length(*prefix, self.most)?;
             if read.len() > PREFIX_BYTES + length {
-                return Err(Status::invalid_argument("one message was expected, and more was sent"));
+                return Err(more_than_one());
             }
             if self.room.is_none() {
                 self.room = Some(self.transit.room(length as u64).ok_or_else(no_room)?);
@@ -73,6 +73,11 @@ impl Message {
         }
         Ok(())
     }
+}
+
+/// What is told to those who send more than was asked for.
+pub(super) fn more_than_one() -> Status {
+    Status::invalid_argument("one message was expected, and more was sent")
 }
 
 /// What is told when too many bytes are on their way.

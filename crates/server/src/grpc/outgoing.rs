@@ -12,9 +12,11 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use hyper::body::Body;
 use prost::Message;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tonic::{Code, Status};
 
+use super::call::too_late;
+use super::carry::within;
 use super::message::PREFIX_BYTES;
 
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
@@ -41,9 +43,11 @@ pub(super) fn refuse(mut respond: SendResponse<Bytes>, status: StatusCode) {
     let _ = respond.send_response(response, true); // fails if the caller has gone
 }
 
-/// Answers with an error, all in one head.
-pub(super) fn fail(mut respond: SendResponse<Bytes>, status: Status) {
+/// Answers with an error, all in one head; answers its code.
+pub(super) fn fail(mut respond: SendResponse<Bytes>, status: Status) -> Code {
+    let code = status.code();
     let _ = respond.send_response(status.into_http(), true); // fails if the caller has gone
+    code
 }
 
 /// An answer for which the caller has no room yet.
@@ -81,10 +85,11 @@ fn all_is_well() -> HeaderMap {
     trailers
 }
 
-/// Sends what tonic made; answers what became of it.
+/// Sends what tonic made, until the deadline; answers what became of it.
 pub(super) async fn send(
     respond: &mut SendResponse<Bytes>,
     response: Response<tonic::body::Body>,
+    deadline: Option<Instant>,
     patience: Duration,
 ) -> Code {
     let (head, mut body) = response.into_parts();
@@ -101,7 +106,8 @@ pub(super) async fn send(
             Poll::Ready(_) => Poll::Ready(None),
             Poll::Pending => Pin::new(&mut body).poll_frame(cx).map(Some),
         });
-        match next.await {
+        let Some(next) = within(deadline, next).await else { return end(&mut stream, &too_late()) };
+        match next {
             None => return Code::Cancelled,
             Some(Some(Ok(frame))) => match frame.into_data() {
                 Ok(data) => {

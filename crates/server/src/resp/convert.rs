@@ -1,95 +1,65 @@
 //! `key=value … [COST n]` to a request, and a decision to a reply.
 
+use std::borrow::Cow;
+
 use smallvec::SmallVec;
-use tollgate_core::{Attribute, Request, Wait};
+use tollgate_core::Wait;
 use tollgate_engine::{Decision, Mode, Verdict};
-use tollgate_rules::key::is_attribute;
 
 use super::frame::Arguments;
 use super::writer::{Writer, shown};
 use crate::answer::Policy;
-use crate::api::read::COST_MAX;
+use crate::api::read::Asked;
 
-/// A request as it was sent.
-#[derive(Debug)]
-pub struct Asked<'a> {
-    request: Request<'a>,
-    custom: SmallVec<[(&'a str, &'a str); 4]>,
-}
+/// What is wrong with a request: the argument, and what is wrong with it.
+pub struct Wrong<'a>(&'a [u8], Cow<'static, str>);
 
-/// What is wrong with one: the argument, and what is wrong with it.
-pub type Wrong<'a> = (&'a [u8], &'static str);
-
-impl<'a> Asked<'a> {
-    /// Reads the arguments behind the command's name.
-    pub fn read(arguments: Arguments<'a>) -> Result<Asked<'a>, Wrong<'a>> {
-        let mut asked = Asked { request: Request::new(), custom: SmallVec::new() };
-        let mut sent = arguments.from(1);
-        let mut named = false;
-        let mut cost = None;
-        while let Some(argument) = sent.next() {
-            if argument.eq_ignore_ascii_case(b"COST") {
-                let wanted = sent.next().unwrap_or_default();
-                let number = read_cost(wanted).ok_or((wanted, "COST should be a whole number from 0 to 2^53-1"))?;
-                match cost.replace(number) {
-                    None => continue,
-                    Some(_) => return Err((argument, "COST is there twice")),
-                }
+/// Reads the arguments behind the command's name.
+pub fn asked(arguments: Arguments<'_>, peek: bool) -> Result<Asked<'_>, Wrong<'_>> {
+    let mut attributes: SmallVec<[(&str, &str); 8]> = SmallVec::new(); // as many as a command has elements
+    let (mut namespace, mut cost) = (None, None);
+    let mut sent = arguments.from(1);
+    while let Some(argument) = sent.next() {
+        let wrong = |what: &'static str| Wrong(argument, what.into());
+        if argument.eq_ignore_ascii_case(b"COST") {
+            let digits = sent.next().and_then(digits).ok_or(wrong("should be followed by a whole number"))?;
+            if cost.replace(digits).is_some() {
+                return Err(wrong(TWICE));
             }
-            let text = str::from_utf8(argument).map_err(|_| (argument, "an attribute should be UTF-8"))?;
-            let (name, value) = text.split_once('=').ok_or((argument, "write attributes as name=value"))?;
-            asked.put(name, value).map_err(|what| (name.as_bytes(), what))?;
-            named |= name != "namespace";
+            continue;
         }
-        asked.request.cost = cost.unwrap_or(1);
-        match named {
-            true => Ok(asked),
-            false => Err((b"client_key", "say who asks: client_key, api_key, user_id, ip, ...")),
+        let text = str::from_utf8(argument).map_err(|_| wrong("should be UTF-8"))?;
+        let (name, value) = text.split_once('=').ok_or(wrong("write attributes as name=value"))?;
+        let is_twice = match name {
+            "namespace" => namespace.replace(value).is_some(),
+            _ => attributes.iter().any(|(other, _)| *other == name),
+        };
+        if is_twice {
+            return Err(Wrong(name.as_bytes(), TWICE.into()));
+        }
+        if name != "namespace" {
+            attributes.push((name, value));
         }
     }
-
-    /// The request as the engine takes it.
-    pub fn request(&self) -> Request<'_> {
-        self.request.with_custom(&self.custom)
-    }
-
-    fn put(&mut self, name: &'a str, value: &'a str) -> Result<(), &'static str> {
-        const TWICE: &str = "is there twice";
-        if value.contains('\0') {
-            return Err("should not hold NUL");
-        }
-        match (Attribute::from_name(name), name) {
-            (Some(attribute), _) if self.request.get(attribute).is_some() => Err(TWICE),
-            (Some(attribute), _) => {
-                self.request.set(attribute, value);
-                Ok(())
-            }
-            (None, "namespace") if self.request.namespace != Request::DEFAULT_NAMESPACE => Err(TWICE),
-            (None, "namespace") => {
-                self.request.namespace = value;
-                Ok(())
-            }
-            (None, "method" | "path") => Err("comes from endpoint: write endpoint=GET /path"),
-            (None, name) if !is_attribute(name) => {
-                Err("should be a lower-case letter, then up to 63 of a-z, 0-9, _, ., -")
-            }
-            (None, name) if self.custom.iter().any(|(other, _)| *other == name) => Err(TWICE),
-            (None, name) => {
-                self.custom.push((name, value)); // as many as a command has elements
-                Ok(())
-            }
-        }
-    }
+    Asked::named(namespace.unwrap_or_default(), attributes.into_iter(), cost, peek)
+        .map_err(|fault| Wrong(b"", format!("{}: {}", fault.field, fault.detail).into()))
 }
 
-fn read_cost(sent: &[u8]) -> Option<u64> {
-    let digits = str::from_utf8(sent).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
-    digits.parse().ok().filter(|cost| *cost <= COST_MAX)
+const TWICE: &str = "is there twice";
+
+fn digits(sent: &[u8]) -> Option<u64> {
+    str::from_utf8(sent).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
 }
 
-/// Writes what is wrong with a request.
-pub fn write_wrong((argument, what): Wrong<'_>, out: &mut Writer<'_>) {
-    out.error(&[b"ERR '", shown(argument), b"': ", what.as_bytes()]);
+impl Wrong<'_> {
+    /// Writes the error.
+    pub fn write(&self, out: &mut Writer<'_>) {
+        let Wrong(argument, what) = self;
+        match argument.is_empty() {
+            true => out.error(&[b"ERR ", what.as_bytes()]),
+            false => out.error(&[b"ERR '", shown(argument), b"': ", what.as_bytes()]),
+        }
+    }
 }
 
 /// Writes a decision, pair by pair.

@@ -1,16 +1,24 @@
 //! One connection's side of the talk: a command in, a reply out. Knows nothing of sockets.
 
+use std::time::Duration;
+
+use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_engine::{Lone, Undecided};
+use tollgate_store::Store;
 
 use super::Resp;
 use super::about;
 use super::command::{Command, Facts};
-use super::convert::{Asked, write_decision, write_wrong};
+use super::convert::{asked, write_decision};
 use super::frame::{Arguments, FrameLimits};
 use super::throttle::{Style, Throttle};
 use super::writer::{Version, Writer, shown};
+use crate::api::check::lap;
 use crate::net::Peer;
+
+/// How long the store may take to give back: longer than it takes to decide, because nobody waits behind it.
+const STORE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Longest name that a connection gives itself.
 const NAME_BYTES_MAX: usize = 256;
@@ -48,6 +56,8 @@ pub enum Next {
 pub enum Later {
     /// Requests against the rules.
     Decide(Undecided),
+    /// A cost to give back.
+    Refund,
     /// Keys to forget.
     Forget,
 }
@@ -114,7 +124,9 @@ impl<'a> Session<'a> {
         match Throttle::read(style, arguments, &shared.resp.buckets) {
             Ok(throttle) => match shared.engine.try_take_one(&throttle.charge) {
                 Some(lone) if waiting.is_empty() => {
-                    self.count(style, &lone, lone.now);
+                    // A store of one's own tells this server's time; any other tells its own.
+                    let is_own = !shared.engine.store().is_shared();
+                    self.count(style, &lone, if is_own { lone.now } else { shared.clock.now() });
                     throttle.write(&lone, settings.rounding, &mut Writer::new(out, self.version));
                 }
                 lone => waiting.push(Waiting { throttle, lone }),
@@ -213,41 +225,42 @@ impl<'a> Session<'a> {
     /// A request against the rules.
     fn check(&mut self, command: Command, arguments: Arguments<'_>, out: &mut Writer<'_>) -> Next {
         let shared = &self.resp.shared;
-        match Asked::read(arguments) {
-            Err(wrong) => write_wrong(wrong, out),
-            Ok(asked) => {
-                let request = asked.request();
-                let request = if command == Command::TgPeek { request.peek() } else { request };
-                match shared.engine.try_decide(&[request]) {
-                    Ok(decision) => {
-                        let now = shared.clock.now();
-                        shared.metrics.observe_latency(now.since(self.lap));
-                        self.lap = now;
-                        write_decision(&decision, out);
-                    }
-                    Err(undecided) => return Next::Later(Later::Decide(undecided)),
+        match asked(arguments, command == Command::TgPeek) {
+            Err(wrong) => wrong.write(out),
+            Ok(_) if command == Command::TgRefund => return Next::Later(Later::Refund),
+            Ok(asked) => match shared.engine.try_decide(&[asked.request(&asked.custom())]) {
+                Ok(decision) => {
+                    self.lap = lap(shared, self.lap);
+                    write_decision(&decision, out);
                 }
-            }
+                Err(undecided) => return Next::Later(Later::Decide(undecided)),
+            },
         }
         Next::Done
     }
 
     /// Does what waits for the store.
     pub async fn wait(&mut self, later: Later, arguments: Arguments<'_>, out: &mut Vec<u8>) {
-        match later {
-            Later::Decide(undecided) => self.decide_later(undecided, arguments, out).await,
-            Later::Forget => self.forget(arguments, out).await,
-        }
-    }
-
-    async fn decide_later(&mut self, undecided: Undecided, arguments: Arguments<'_>, out: &mut Vec<u8>) {
         let shared = &self.resp.shared;
-        let Ok(asked) = Asked::read(arguments) else { return }; // it was read before
         let is_peek = arguments.get(0).is_some_and(|name| name.eq_ignore_ascii_case(b"TG.PEEK"));
-        let request = if is_peek { asked.request().peek() } else { asked.request() };
-        let decision = shared.engine.decide_later(&[request], undecided).await;
-        shared.metrics.observe_latency(shared.clock.now().since(self.lap));
-        write_decision(&decision, &mut Writer::new(out, self.version));
+        let asked = match (&later, asked(arguments, is_peek)) {
+            (Later::Forget, _) => return self.forget(arguments, out).await,
+            (_, Ok(asked)) => asked,
+            (_, Err(_)) => return, // it was read before
+        };
+        let (custom, mut out) = (asked.custom(), Writer::new(out, self.version));
+        let requests = [asked.request(&custom)];
+        let decision = match later {
+            Later::Decide(undecided) => Ok(shared.engine.decide_later(&requests, undecided).await),
+            _ => {
+                timeout(STORE_TIMEOUT, shared.engine.refund(&requests)).await.map_or(Err(()), |back| back.map_err(drop))
+            }
+        };
+        lap(shared, self.lap);
+        match decision {
+            Ok(decision) => write_decision(&decision, &mut out),
+            Err(()) => out.error(&[b"ERR the store did not answer; it may have given back, or not"]),
+        }
     }
 
     async fn forget(&mut self, arguments: Arguments<'_>, out: &mut Vec<u8>) {
@@ -336,8 +349,8 @@ impl<'a> Session<'a> {
         let number = arguments.get(1).and_then(|sent| str::from_utf8(sent).ok()).and_then(|sent| sent.parse().ok());
         match number {
             Some(0_u32) => out.simple("OK"),
-            Some(_) if self.resp.settings.select_any => out.simple("OK"),
-            Some(_) => out.error(&[b"ERR DB index is out of range"]),
+            Some(_) if self.resp.settings.one_database => out.error(&[b"ERR DB index is out of range"]),
+            Some(_) => out.simple("OK"),
             None => out.error(&[b"ERR value is not an integer or out of range"]),
         }
     }

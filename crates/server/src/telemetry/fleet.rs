@@ -278,7 +278,7 @@ mod tests {
             metrics: Arc::new(Metrics::default()),
             memory: Box::new(|| None),
             fleet: Box::new(move || Some(figures.clone())),
-            feed: None,
+            feeds: Vec::new(),
             control: Arc::default(),
             logs: Vec::new(),
             started: Time::ZERO,

@@ -36,8 +36,8 @@ pub struct ScrapeConfig {
     pub memory: Figures<MemoryStats>,
     /// What the store tells, if it is shared.
     pub fleet: Figures<StoreFigures>,
-    /// How the rules stand, if they come from a file.
-    pub feed: Option<watch::Receiver<FeedState>>,
+    /// How the rules stand that come from files.
+    pub feeds: Vec<watch::Receiver<FeedState>>,
     /// How the database is followed, once it is.
     pub control: Arc<OnceLock<watch::Receiver<tollgate_control::feed::FeedState>>>,
     /// The logs, by name.
@@ -150,16 +150,23 @@ impl ScrapeConfig {
         let table = self.metrics.table.load();
         page.gauge("tollgate_generation", "Generation of the rules in force", table.generation)?;
         page.gauge("tollgate_rules", "Rules in force", table.rules.len())?;
-        let Some(feed) = &self.feed else { return Ok(()) };
-        let state = feed.borrow().clone();
-        page.counter("tollgate_reloads", "Times new rules came into force", state.reloads)?;
-        page.counter("tollgate_reload_failures", "Times new rules could not be loaded", state.failures)?;
-        match state.loaded_at {
+        if self.feeds.is_empty() {
+            return Ok(());
+        }
+        let (reloads, failures) = (self.feeds(|state| state.reloads), self.feeds(|state| state.failures));
+        page.counter("tollgate_reloads", "Times new rules came into force", reloads)?;
+        page.counter("tollgate_reload_failures", "Times new rules could not be loaded", failures)?;
+        match self.feeds.iter().filter_map(|feed| feed.borrow().loaded_at).max() {
             Some(at) => {
                 page.gauge("tollgate_last_reload_timestamp_seconds", "When rules were last loaded", seconds(at))
             }
             None => Ok(()),
         }
+    }
+
+    /// A count of all feeds together.
+    fn feeds(&self, count: impl Fn(&FeedState) -> u64) -> u64 {
+        self.feeds.iter().map(|feed| count(&feed.borrow())).sum()
     }
 
     fn control(&self, page: &mut Page<'_>) -> fmt::Result {
@@ -198,8 +205,7 @@ impl ScrapeConfig {
     fn own(&self, page: &mut Page<'_>) -> fmt::Result {
         let dropped = self.logs.iter().map(|(name, lines)| ([("log", *name)], lines.dropped()));
         page.counters("tollgate_log_lines_dropped", "Log lines lost to a full buffer or a broken sink", dropped)?;
-        let of_feed = self.feed.as_ref().map_or(0, |feed| feed.borrow().panics);
-        let panics = self.metrics.panics.load(Ordering::Relaxed) + of_feed;
+        let panics = self.metrics.panics.load(Ordering::Relaxed) + self.feeds(|state| state.panics);
         page.counter("tollgate_panics", "Panics that were caught", panics)?;
         let version = [("version", env!("CARGO_PKG_VERSION"))];
         let help = "The version that is running";

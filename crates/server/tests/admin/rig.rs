@@ -289,7 +289,7 @@ fn shared(clock: Arc<dyn Clock>) -> Shared {
         metrics: metrics.clone(),
         memory: Box::new(|| None),
         fleet: Box::new(|| None),
-        feed: None,
+        feeds: Vec::new(),
         control: Arc::default(),
         logs: Vec::new(),
         started: Time::ZERO,

@@ -63,6 +63,16 @@ impl ServerArgs {
 }
 
 impl ScopeArgs {
+    /// The namespace that was named.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// The API within the namespace that was named, or else in this one.
+    pub fn admin_of(&self, otherwise: Option<String>) -> Result<Admin> {
+        self.server.within(self.namespace.clone().or(otherwise))
+    }
+
     /// The API of that server, within that namespace. Nothing is sent yet.
     pub fn admin(&self) -> Result<Admin> {
         self.server.within(self.namespace.clone())

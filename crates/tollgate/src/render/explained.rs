@@ -129,6 +129,7 @@ fn policy_text(rule: &Value) -> String {
         format!("missing {}", word("missing")),
     ];
     words.extend(flag(rule, "count_denied").then(|| "count_denied".to_owned()));
+    words.extend(flag(rule, "accept_limits").then(|| "accept_limits".to_owned()));
     words.extend(string(rule, "soft").map(|soft| format!("soft {soft}")));
     words.extend(number(rule, "max_debt").map(|debt| format!("max_debt {debt}")));
     words.extend(number(rule, "shards").filter(|shards| *shards > 1).map(|shards| format!("{shards} shards")));

@@ -91,7 +91,7 @@ fn y04_scalars() {
         assert!(problem.message.contains("rules[0].limit.requests"), "{value}: {problem:?}");
         assert!(problem.help.as_deref().unwrap_or("").contains(help), "{value}: {problem:?}");
     }
-    for field in ["unlimited", "count_denied"] {
+    for field in ["unlimited", "count_denied", "accept_limits"] {
         for value in ["yes", "on", "True", "\"true\"", "1", "~", ""] {
             let text = format!("{field}: {value}\n    limit: {{ requests: 1, window: 1s }}");
             assert!(only_rule(&text).is_err(), "{field} {value}");

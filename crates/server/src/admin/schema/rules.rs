@@ -107,6 +107,7 @@ pub(super) fn document() -> Value {
         "lease": lease(),
         "on_fail": word(&["allow", "deny", "local"], "What happens when the store does not answer."),
         "count_denied": flag("Charges refused requests too."),
+        "accept_limits": flag("A limit that a request brings along replaces requests and window of this one."),
         "max_debt": count("How far forced usage may go beyond the limit.", check::REQUESTS_MAX),
         "soft": json!({ "type": "string", "pattern": "^([1-9][0-9]{0,2}|1000)%$", "description": "Admits above the limit with falling probability, up to this excess." }),
         "shards": json!({ "type": "integer", "minimum": 1, "maximum": check::SHARDS_MAX, "description": "Over how many buckets one hot key is spread." }),

@@ -12,12 +12,12 @@ pub(super) static ENVOY: &[Setting] = &[
         kind: Kind::Path(|config| &mut config.envoy.config),
     },
     Setting {
-        name: "envoy_merge",
+        name: "envoy_merge_domains",
         value_name: "BOOL",
         section: Section::Rules,
         help: "Let several files of envoy_config be about one domain",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.envoy.merge),
+        kind: Kind::Switch(|config| &mut config.envoy.merge_domains),
     },
     Setting {
         name: "envoy_near_limit",

@@ -41,11 +41,11 @@ pub(super) static RESP: &[Setting] = &[
         ),
     },
     Setting {
-        name: "resp_select_any",
+        name: "resp_one_database",
         value_name: "BOOL",
         section: Section::Listening,
-        help: "Answer OK to SELECT of any database over RESP, although there is only one",
+        help: "Refuse SELECT of any database but 0 over RESP, instead of answering OK",
         absent: "",
-        kind: Kind::Switch(|config| &mut config.resp.select_any),
+        kind: Kind::Switch(|config| &mut config.resp.one_database),
     },
 ];

@@ -1,5 +1,6 @@
 //! `tollgate bench`: load for a server, and what became of it.
 
+mod ask;
 mod figures;
 mod plot;
 mod summary;
@@ -7,7 +8,7 @@ mod summary;
 use std::time::Duration;
 
 use anyhow::Result;
-use tollgate_load::{Pace, Plan, Popularity, Request, Second, Target, Wait};
+use tollgate_load::{Pace, Plan, Popularity, Protocol, Request, Second, Target, Wait};
 use tollgate_rules::duration;
 
 use self::figures::{grouped, short_time};
@@ -18,7 +19,8 @@ use crate::output::Output;
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// What to ask: http://HOST:PORT/PATH, or http://unix:/SOCKET:/PATH
+    /// What to ask: http://HOST:PORT/PATH, redis://HOST:PORT or grpc://HOST:PORT/SERVICE/METHOD; for a socket in the file
+    /// system, unix:/SOCKET: in place of host and port
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080/v1/check")]
     url: String,
     /// Print one JSON document at the end instead
@@ -53,7 +55,8 @@ pub struct Args {
     /// Some keys come more often: the n-th in proportion to n to the power of -S
     #[arg(long, value_name = "S", help_heading = "Request")]
     zipf: Option<f64>,
-    /// The body; {key} is a key, the same in the whole request, {keys} another one at every place
+    /// The body, the command of RESP, or name=value words for gRPC; {key} is a key, the same in the whole request, {keys}
+    /// another one at every place
     #[arg(long, value_name = "TEXT", help_heading = "Request")]
     body: Option<String>,
     /// POST, GET ... (GET has no body unless one is given)
@@ -62,17 +65,15 @@ pub struct Args {
     /// One more header; {key} works here and in the URL too
     #[arg(long, value_name = "NAME:VALUE", value_parser = header, help_heading = "Request")]
     header: Vec<(String, String)>,
-    /// Present this token (Authorization: Bearer)
+    /// Present this token (Authorization: Bearer), but not to redis://
     #[arg(long, value_name = "TOKEN", env = "TOLLGATE_TOKEN", hide_env_values = true, help_heading = "Request")]
     token: Option<String>,
 }
 
-/// What is asked unless something else is given.
-const BODY: &str = r#"{"client_key":"{key}","endpoint":"/api/orders","tier":"free"}"#;
-
 const HELP: &str = r#"Keys are key:000000000000 and so on: sixteen bytes, so that requests keep their
 length. A reply counts as denied if its status is 429, or if its body says
-"allowed":false; any other 2xx is allowed, and everything else an error.
+"allowed":false; any other 2xx is allowed, and everything else an error. RESP
+and gRPC say by their first number, or by allowed, whether a request may pass.
 
 Closed loop (without --rate): every connection waits for its reply before it
 asks again, so the server sets the pace. It finds the peak, and flatters the
@@ -92,6 +93,13 @@ Examples:
       --header 'X-Trace: bench'
   Any other HTTP server:
     tollgate bench --url http://127.0.0.1:8000/ --method GET
+  RESP, sixteen commands at once on each connection:
+    tollgate bench --url redis://127.0.0.1:6379 --pipeline 16 \
+      --body 'CL.THROTTLE {key} 15 30 60'
+  gRPC on four connections of 25 streams: a check, and what Envoy asks:
+    tollgate bench --url grpc://127.0.0.1:50051 --connections 4 --pipeline 25
+    tollgate bench --body 'domain=shop user_id={key}' --url \
+      grpc://127.0.0.1:50051/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit
 
 Exit codes:
   0  every request that was sent was answered, allowed or denied
@@ -117,7 +125,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     if tells {
         out.line(&summary::heading(&args.url, &plan))?;
     }
-    let outcome = tollgate_load::run(&target, &args.request(target.path()), &plan, &mut |second| {
+    let outcome = tollgate_load::run(&target, &args.request(&target)?, &plan, &mut |second| {
         if tells {
             let _ = out.line(&progress(second)); // lost output is reported when the command ends
         }
@@ -161,27 +169,35 @@ impl Args {
         }
     }
 
-    fn request(&self, path: &str) -> Request {
-        let body = match (&self.body, self.method.as_str()) {
-            (Some(body), _) => body.as_str(),
-            (None, "GET") => "",
-            (None, _) => BODY,
+    fn request(&self, target: &Target) -> Result<Request> {
+        let body = self.body.as_deref();
+        let request = match target.protocol() {
+            Protocol::Resp => return Ok(Request::command(body.unwrap_or(ask::COMMAND))),
+            Protocol::Grpc => {
+                Request::post(target.path()).body(ask::message(target.path(), body.unwrap_or(ask::WORDS))?)
+            }
+            Protocol::Http => {
+                let given = if self.method == "GET" { "" } else { ask::JSON };
+                Request::new(&self.method, target.path()).body(body.unwrap_or(given))
+            }
         };
-        let request = Request::new(&self.method, path).body(body);
         let request = self.header.iter().fold(request, |request, (name, value)| request.header(name, value));
-        match &self.token {
+        Ok(match &self.token {
             Some(token) => request.header("authorization", &format!("Bearer {token}")),
             None => request,
-        }
+        })
     }
 }
 
 /// The address of a server alone means its checks, as it does for `check` and `explain`.
 fn with_path(url: &str) -> String {
-    let authority = url.strip_prefix("http://").unwrap_or_default();
-    match !authority.is_empty() && !authority.contains('/') {
-        true => format!("{url}/v1/check"),
-        false => url.to_owned(),
+    let checks = [("http://", "/v1/check"), ("grpc://", ask::CHECK)];
+    let alone = checks.iter().find(|(scheme, _)| {
+        url.strip_prefix(scheme).is_some_and(|authority| !authority.is_empty() && !authority.contains('/'))
+    });
+    match alone {
+        Some((_, path)) => format!("{url}{path}"),
+        None => url.to_owned(),
     }
 }
 
@@ -196,6 +212,9 @@ mod tests {
             ("http://127.0.0.1:8080/", "http://127.0.0.1:8080/"),
             ("http://unix:/run/x.sock:/v1/check", "http://unix:/run/x.sock:/v1/check"),
             ("https://x", "https://x"),
+            ("grpc://127.0.0.1:1", "grpc://127.0.0.1:1/tollgate.v1.Tollgate/Check"),
+            ("grpc://127.0.0.1:1/a.B/C", "grpc://127.0.0.1:1/a.B/C"),
+            ("redis://127.0.0.1:1", "redis://127.0.0.1:1"),
         ] {
             assert_eq!(with_path(url), whole);
         }

@@ -78,11 +78,14 @@ fn errors(errors: &Errors) -> String {
         (errors.connect, "could not connect"),
         (errors.closed, "lost with a closed connection"),
         (errors.timeout, "timed out"),
-        (errors.malformed, "answered with something else than HTTP"),
+        (errors.malformed, "answered with what is no reply"),
     ];
     let kinds = kinds.iter().filter(|(number, _)| *number > 0);
     let kinds = kinds.map(|(number, what)| format!("{} {what}", grouped(*number)));
-    let statuses = errors.statuses.iter().map(|(status, number)| format!("{} with status {status}", grouped(*number)));
+    let statuses = errors.statuses.iter().map(|(status, number)| match status {
+        0 => format!("{} refused", grouped(*number)), // RESP has no numbers for it
+        status => format!("{} with status {status}", grouped(*number)),
+    });
     kinds.chain(statuses).collect::<Vec<_>>().join(", ")
 }
 

@@ -108,7 +108,7 @@ impl Translated {
         ];
         let path: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         self.set("envoy_config", path.join("/"));
-        for (setting, variable) in [("envoy_merge", "MERGE_DOMAIN_CONFIG"), ("envoy_shadow", "SHADOW_MODE")] {
+        for (setting, variable) in [("envoy_merge_domains", "MERGE_DOMAIN_CONFIG"), ("envoy_shadow", "SHADOW_MODE")] {
             if given.is_true(variable) {
                 self.set(setting, "true");
             }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use hyper::Method;
 
+use super::translate;
 use crate::admin::{Admin, ScopeArgs, changes, show};
 use crate::client::{Answer, Call};
 use crate::exit::Exit;
@@ -19,6 +20,12 @@ pub struct Args {
     /// A rules file; - reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Translate it from the format of another limiter first
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    from: Option<translate::From>,
+    /// With --from: write the rules to this file, - for standard output; import nothing
+    #[arg(long, value_name = "FILE", requires = "from")]
+    out: Option<PathBuf>,
     /// Also delete the rules that the file does not have
     #[arg(long)]
     prune: bool,
@@ -46,6 +53,9 @@ Examples:
     tollgate rules import rules.yaml --dry-run
   From CI, with the file as the only truth:
     tollgate rules import rules.yaml --prune --yes
+  From another limiter (envoy-ratelimit, limitador), as a file to look at first:
+    tollgate rules import --from limitador limits.yaml --out rules.yaml
+  What rules cannot say as it did is told as warnings, each with its line.
 
 Exit codes:
   0  imported; with --dry-run: it could be
@@ -54,8 +64,17 @@ Exit codes:
 
 /// Imports it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    let source = input::read(&args.file)?;
-    let mut admin = args.scope.admin()?;
+    let mut source = input::read(&args.file)?;
+    let mut namespace = None;
+    if let Some(from) = args.from {
+        let (rules, of) = translate::rules_from(from, &source, args.scope.namespace(), out)?;
+        if let Some(path) = &args.out {
+            translate::write(path, &rules, out)?;
+            return Ok(Exit::Ok);
+        }
+        (source, namespace) = (rules, Some(of));
+    }
+    let mut admin = args.scope.admin_of(namespace)?;
     let label = format!("importing {}", source.name);
     if args.dry_run {
         let answer = admin.send_long(&call(&admin, &source, args.prune, true), &label, out)?;

@@ -15,6 +15,7 @@ pub mod list;
 pub mod refresh;
 pub mod rollback;
 pub mod test;
+mod translate;
 pub mod update;
 
 use anyhow::Result;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tollgate_load::{Outcome, Pace, Plan, Wait};
 
-use super::field::Candidate;
+use super::lineup::Candidate;
 use crate::machine::Ticks;
 use crate::process;
-use crate::report::progress;
+use crate::report::{Report, progress};
 use crate::statistics::Sample;
 use crate::stopwatch::{Elapsed, Stopwatch};
 
@@ -18,6 +18,8 @@ const NOISE: f64 = 0.1;
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     pub connections: usize,
+    /// Requests under way on each of them.
+    pub pipeline: usize,
     pub pace: Pace,
     pub warm_up: Duration,
     pub duration: Duration,
@@ -51,6 +53,7 @@ pub struct Round {
     /// In microseconds, from request or from when it was due.
     pub p50: f64,
     pub p99: f64,
+    pub p999: f64,
     /// Of the decisions.
     pub denied: f64,
     pub errors: u64,
@@ -66,6 +69,7 @@ impl Round {
     pub fn run(candidate: &Candidate, order: &Order, seed: u64) -> anyhow::Result<Round> {
         let plan = Plan {
             connections: order.connections,
+            pipeline: order.pipeline,
             pace: order.pace,
             keys: candidate.keys,
             duration: order.warm_up,
@@ -95,6 +99,7 @@ impl Round {
             busy: server / own.wall,
             p50: micros(0.5),
             p99: micros(0.99),
+            p999: micros(0.999),
             denied: outcome.denied as f64 / decided.max(1.0),
             errors: outcome.errors.total(),
             unsent: outcome.unsent,
@@ -170,6 +175,7 @@ impl Standings {
                 format!("{:.0} %", sample(|round| round.busy * 100.0).median()),
                 format!("{:.0}", sample(|round| round.p50).median()),
                 format!("{:.0}", sample(|round| round.p99).median()),
+                format!("{:.0}", sample(|round| round.p999).median()),
                 format!("{:.1} %", sample(|round| round.denied * 100.0).median()),
                 rounds.iter().map(|round| round.errors).sum::<u64>().to_string(),
                 format!("{}/{}", rounds.iter().filter(|round| round.is_noisy()).count(), rounds.len()),
@@ -183,16 +189,17 @@ impl Standings {
         self.0.iter().flat_map(|(_, rounds)| rounds).map(|round| round.errors).sum()
     }
 
-    /// What others took of the machine at the worst, in cores.
-    pub fn worst_noise(&self) -> (f64, f64) {
+    /// Tells what others took of the machine at the worst.
+    pub fn tell_noise(&self, report: &mut Report) {
         let all = || self.0.iter().flat_map(|(_, rounds)| rounds);
         let most = |figure: fn(&Round) -> f64| all().map(figure).fold(0.0, f64::max);
-        (most(|round| round.foreign), most(|round| round.stolen))
+        let (foreign, stolen) = (most(|round| round.foreign), most(|round| round.stolen));
+        report.note(&format!("In the worst round others took {foreign:.2} cores, and the hypervisor {stolen:.2}."));
     }
 }
 
 /// Headings of [`Standings::rows`].
-pub const HEADS: [&str; 12] = [
+pub const HEADS: [&str; 13] = [
     "candidate",
     "k checks/s",
     "±",
@@ -202,6 +209,7 @@ pub const HEADS: [&str; 12] = [
     "core used",
     "p50 µs",
     "p99 µs",
+    "p99.9 µs",
     "denied",
     "errors",
     "noisy",

@@ -7,9 +7,9 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::report::progress;
 
-const RATELIMIT: &str = "github.com/envoyproxy/ratelimit/src/service_cmd";
 /// It has no releases: the commit of January 2026.
-const RATELIMIT_VERSION: &str = "v1.4.1-0.20260122083618-3fb702589d36";
+const RATELIMIT: &str = "github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36";
+const GUBERNATOR: &str = "github.com/mailgun/gubernator/v2/cmd/gubernator@v2.4.0";
 
 /// Where things are.
 #[derive(Debug)]
@@ -39,11 +39,22 @@ impl Programs {
         Ok(self.release.join(program))
     }
 
-    /// throttlecrab-server: from PATH, or installed into target/peers.
+    /// Tollgate: the given one, or one built from here.
+    pub fn tollgate(&self, given: Option<&Path>) -> anyhow::Result<PathBuf> {
+        given.map_or_else(|| self.build("tollgate", "tollgate"), |program| Ok(program.to_owned()))
+    }
+
+    /// A peer that is there already: on PATH, in the folder that `TOLLGATE_PEERS` names, or installed before.
+    pub fn found(&self, name: &str) -> Option<PathBuf> {
+        let given = std::env::var_os("TOLLGATE_PEERS").map(PathBuf::from);
+        let folders = given.into_iter().flat_map(|folder| [folder.join("bin"), folder]).chain([self.installed()]);
+        on_path(name).or_else(|| folders.map(|folder| folder.join(name)).find(|file| file.is_file()))
+    }
+
+    /// throttlecrab-server: found, or installed into target/peers.
     pub fn throttlecrab(&self) -> anyhow::Result<PathBuf> {
         let (name, root) = ("throttlecrab-server", self.target.join("peers"));
-        let installed = root.join("bin").join(name);
-        if let Some(found) = on_path(name).or_else(|| installed.is_file().then(|| installed.clone())) {
+        if let Some(found) = self.found(name) {
             return Ok(found);
         }
         progress("  installing throttlecrab-server into target/peers: three to five minutes, once");
@@ -51,22 +62,37 @@ impl Programs {
         let mut cargo = cargo();
         cargo.args(["install", name, "--locked", "--quiet", "--root"]).arg(&root);
         succeed(cargo.arg("--target-dir").arg(root.join("build")))?;
-        Ok(installed)
+        Ok(self.installed().join(name))
     }
 
-    /// envoyproxy/ratelimit: from PATH, or built into target/peers where Go is.
+    /// envoyproxy/ratelimit: found, or built into target/peers where Go is.
     pub fn ratelimit(&self) -> anyhow::Result<PathBuf> {
-        let (name, folder) = ("service_cmd", self.target.join("peers/bin"));
-        let installed = folder.join(name);
-        if let Some(found) = on_path("ratelimit").or_else(|| installed.is_file().then(|| installed.clone())) {
+        match self.found("ratelimit") {
+            Some(found) => Ok(found),
+            None => self.go("service_cmd", RATELIMIT),
+        }
+    }
+
+    /// gubernator: found, or built into target/peers where Go is.
+    pub fn gubernator(&self) -> anyhow::Result<PathBuf> {
+        self.go("gubernator", GUBERNATOR)
+    }
+
+    /// A program of a Go module.
+    fn go(&self, name: &str, module: &str) -> anyhow::Result<PathBuf> {
+        if let Some(found) = self.found(name) {
             return Ok(found);
         }
-        let go = on_path("go").context("neither on PATH as `ratelimit`, nor is there a Go to build it")?;
-        progress("  building envoyproxy/ratelimit into target/peers: a minute, once");
+        let go = on_path("go").context("neither on PATH, nor is there a Go to build it")?;
+        progress(&format!("  building {module} into target/peers: a minute or two, once"));
         let mut go = Command::new(go);
-        go.args(["install", &format!("{RATELIMIT}@{RATELIMIT_VERSION}")]).env("GOBIN", &folder);
+        go.args(["install", module]).env("GOBIN", self.installed());
         succeed(go.current_dir(repository()))?;
-        Ok(installed)
+        Ok(self.installed().join(name))
+    }
+
+    fn installed(&self) -> PathBuf {
+        self.target.join("peers/bin")
     }
 }
 

@@ -56,6 +56,11 @@ impl Server {
         &self.address
     }
 
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// CPU nanoseconds of all its threads so far.
     pub fn cpu(&self) -> u64 {
         process::cpu(self.child.id())

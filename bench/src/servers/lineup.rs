@@ -1,0 +1,132 @@
+//! Who is measured, and who could not be.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::rc::Rc;
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+use tollgate_load::{Request, Target};
+
+use super::prepare::Programs;
+use super::server::{Ready, Server};
+use crate::cores::Cores;
+use crate::report::progress;
+
+/// Keys, unless a scenario says otherwise.
+const KEYS: u64 = 100_000;
+
+/// One line of the table: a server and what it is asked.
+#[derive(Debug)]
+pub struct Candidate {
+    /// As the tables have it.
+    pub name: &'static str,
+    /// Several may ask the same one.
+    pub server: Rc<Server>,
+    /// The process of a store behind it, whose CPU time is counted apart.
+    pub backend: Option<u32>,
+    pub target: Target,
+    pub request: Request,
+    pub keys: u64,
+    /// Checks in a request.
+    pub checks: usize,
+}
+
+/// How somebody is started and joins.
+pub type Start = fn(&mut Lineup<'_>) -> anyhow::Result<()>;
+
+/// All who could be started, and why others could not.
+#[derive(Debug)]
+pub struct Lineup<'a> {
+    pub candidates: Vec<Candidate>,
+    absent: Vec<String>,
+    pub programs: Programs,
+    /// Servers that nobody asks, behind others.
+    behind: Vec<Rc<Server>>,
+    cores: &'a Cores,
+    folder: TempDir,
+}
+
+impl<'a> Lineup<'a> {
+    /// Nobody yet.
+    pub fn new(cores: &'a Cores) -> anyhow::Result<Lineup<'a>> {
+        let (programs, folder) = (Programs::new()?, tempfile::tempdir()?);
+        Ok(Lineup { candidates: Vec::new(), absent: Vec::new(), programs, behind: Vec::new(), cores, folder })
+    }
+
+    /// A candidate by name.
+    pub fn of(&self, name: &str) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| candidate.name == name)
+    }
+
+    /// Starts a server on the servers' core.
+    pub fn server(&self, name: &str, command: Command, ready: Ready) -> anyhow::Result<Rc<Server>> {
+        progress(&format!("  starting {name}"));
+        let log = self.folder.path().join(format!("{}.log", name.replace([' ', '/'], "-")));
+        Ok(Rc::new(Server::start(command, ready, self.cores, &log)?))
+    }
+
+    /// One more candidate: a server, what it is asked, and where.
+    pub fn join(
+        &mut self,
+        name: &'static str,
+        server: &Rc<Server>,
+        target: &str,
+        request: Request,
+    ) -> anyhow::Result<&mut Candidate> {
+        self.candidates.push(Candidate {
+            name,
+            server: Rc::clone(server),
+            backend: None,
+            target: Target::parse(target)?,
+            request,
+            keys: KEYS,
+            checks: 1,
+        });
+        self.candidates.last_mut().context("it was just added")
+    }
+
+    /// Keeps a server running that stands behind another.
+    pub fn keep(&mut self, server: Rc<Server>) {
+        self.behind.push(server);
+    }
+
+    /// Starts those who can be started.
+    pub fn attempt(&mut self, peers: &[(&str, Start)]) {
+        for (name, start) in peers {
+            let started = start(self);
+            self.excuse(name, started);
+        }
+    }
+
+    /// Keeps in mind why somebody is not there.
+    pub fn excuse(&mut self, name: &str, started: anyhow::Result<()>) {
+        if let Err(error) = started {
+            progress(&format!("  {name}: not measured: {error:#}"));
+            self.absent.push(format!("{name} ({error:#})"));
+        }
+    }
+
+    /// Who is not there, as a paragraph; nothing if all are.
+    pub fn not_measured(&self) -> String {
+        match self.absent.as_slice() {
+            [] => String::new(),
+            absent => format!("\n\nNot measured: {}.", absent.join("; ")),
+        }
+    }
+
+    /// A folder that lasts as long as the servers.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A file in it.
+    pub fn write(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
+        let path = self.folder.path().join(name);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(&path, text)?;
+        Ok(path)
+    }
+}

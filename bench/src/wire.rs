@@ -1,0 +1,143 @@
+//! What does a check cost over RESP and gRPC, beside an echo on the same library and beside others that limit?
+//!
+//! As for HTTP: servers and generator have a core each, the generator never sleeps, and CPU per check comes from the
+//! server's own accounting. The floors do all the work but the limiting: they read and frame as we do, and answer what
+//! never changes, in as many bytes.
+
+mod grpc;
+mod resp;
+
+use std::time::Duration;
+
+use tollgate_load::Pace;
+
+use crate::cores::Cores;
+use crate::options::Options;
+use crate::report::{Bound, Report, progress};
+use crate::servers::lineup::Lineup;
+use crate::servers::round::{HEADS, Order, Runner, Standings};
+
+/// The rule behind every check of ours: one that matches, keyed by what is asked about.
+const RULES: &str = "rules:\n  - { name: users, key_by: user_id, limit: { requests: 1000000, window: 60s, burst: \
+                     1000000 } }\n";
+
+/// How connections are used.
+#[derive(Clone, Copy, Debug)]
+struct Mode {
+    name: &'static str,
+    connections: usize,
+    /// Requests under way on each of them.
+    pipeline: usize,
+}
+
+/// How long everything takes.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    warm_up: Duration,
+    round: Duration,
+    rounds: usize,
+}
+
+/// Measures both protocols.
+pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+    let milliseconds = |quick, full| Duration::from_millis(if options.quick { quick } else { full });
+    let rounds = options.rounds.max(5);
+    let times = Times { warm_up: milliseconds(150, 500), round: milliseconds(400, 2_000), rounds };
+    let cores = Cores::take();
+    let tollgate = options.tollgate.as_deref();
+    if options.wants("resp") {
+        progress("# RESP: servers");
+        let lineup = resp::start(&cores, tollgate)?;
+        report.section("RESP over loopback", &introduction(&cores, &lineup, resp::INTRODUCTION));
+        resp::run(&Race { lineup: &lineup, floor: resp::ECHO, times }, report);
+    }
+    if options.wants("grpc") {
+        progress("# gRPC: servers");
+        let lineup = grpc::start(&cores, tollgate)?;
+        report.section("gRPC over loopback", &introduction(&cores, &lineup, grpc::INTRODUCTION));
+        grpc::run(&Race { lineup: &lineup, floor: grpc::ECHO, times }, report);
+    }
+    Ok(())
+}
+
+fn introduction(cores: &Cores, lineup: &Lineup<'_>, protocol: &str) -> String {
+    format!(
+        "{} {protocol} Keys of 16 bytes are drawn uniformly, 100 k of them, and everything is allowed. The generator never \
+         sleeps. Closed loop first: the rate is what the server manages. A round counts as noisy when others took a tenth \
+         of a core; it stays in.{}",
+        cores.describe(),
+        lineup.not_measured()
+    )
+}
+
+/// Everybody of one protocol, and whom they are compared with.
+struct Race<'a> {
+    lineup: &'a Lineup<'a>,
+    floor: &'static str,
+    times: Times,
+}
+
+impl Race<'_> {
+    /// All of them, as fast as each can.
+    fn peak(&self, mode: Mode, report: &mut Report) -> Standings {
+        let runners = self.lineup.candidates.iter().map(|candidate| Runner::new(candidate, self.at_peak(mode)));
+        self.run(&runners.collect::<Vec<_>>(), mode.name, "", report)
+    }
+
+    /// The floor and ourselves at the same rate: half of what the first of ours can (of the floor, if it is alone).
+    fn half(&self, mode: Mode, ours: &[&str], peak: &Standings, report: &mut Report) -> Standings {
+        let of = ours.iter().copied().find(|name| peak.has(name)).unwrap_or(self.floor);
+        let per_second = (peak.sample(of, |round| round.rate).median() / 2.0).max(1.0);
+        let order = Order { pace: Pace::Open { per_second }, ..self.at_peak(mode) };
+        let named = [self.floor].into_iter().chain(ours.iter().copied());
+        let runners = named.filter_map(|name| self.lineup.of(name)).map(|candidate| Runner::new(candidate, order));
+        let text = format!(
+            "{:.1} k checks/s, half of the peak of {of}. Latency counts from when a request was due.\n",
+            per_second / 1e3
+        );
+        self.run(&runners.collect::<Vec<_>>(), &format!("{}, half of the peak, open loop", mode.name), &text, report)
+    }
+
+    fn run(&self, runners: &[Runner<'_>], heading: &str, text: &str, report: &mut Report) -> Standings {
+        report.part(heading, text);
+        let standings = Standings::race(runners, self.times.rounds);
+        report.table(&HEADS, &standings.rows(self.floor));
+        standings.tell_noise(report);
+        report.number(&format!("{heading}: errors"), Bound::AtMost(0.0), standings.errors() as f64);
+        standings
+    }
+
+    fn at_peak(&self, mode: Mode) -> Order {
+        Order {
+            connections: mode.connections,
+            pipeline: mode.pipeline,
+            pace: Pace::Closed,
+            warm_up: self.times.warm_up,
+            duration: self.times.round,
+        }
+    }
+
+    /// Holds one runner's CPU per check against that of the floor.
+    fn cost(&self, what: &str, most: f64, name: &str, standings: &Standings, report: &mut Report) {
+        if standings.has(name) {
+            let cpu = |name: &str| standings.sample(name, |round| round.cpu);
+            report.ratio(what, Bound::AtMost(most), &cpu(name).over(&cpu(self.floor)));
+        }
+    }
+
+    /// Holds one runner's p99.9 against that of the floor.
+    fn tail(&self, what: &str, name: &str, standings: &Standings, report: &mut Report) {
+        if standings.has(name) {
+            let p999 = |name: &str| standings.sample(name, |round| round.p999);
+            report.ratio(what, Bound::AtMost(2.0), &p999(name).over(&p999(self.floor)));
+        }
+    }
+}
+
+/// Holds one runner's rate against that of another.
+fn speed(what: &str, least: f64, (name, of): (&str, &str), standings: &Standings, report: &mut Report) {
+    if standings.has(name) && standings.has(of) {
+        let rate = |name: &str| standings.sample(name, |round| round.rate);
+        report.ratio(what, Bound::AtLeast(least), &rate(name).over(&rate(of)));
+    }
+}

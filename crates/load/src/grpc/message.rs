@@ -1,0 +1,61 @@
+//! Messages, field by field.
+
+use crate::template::Text;
+
+/// A message of protocol buffers whose texts may have places for keys: a length counts a key, not its place.
+///
+/// ```
+/// use tollgate_load::{Message, Request};
+///
+/// let entry = Message::new().text(1, "user_id").text(2, "{key}");
+/// let descriptor = Message::new().message(1, &entry);
+/// let body = Message::new().text(1, "shop").message(2, &descriptor).number(3, 1);
+/// let request = Request::post("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit").body(body);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message(Vec<u8>);
+
+impl Message {
+    /// Without fields so far.
+    pub fn new() -> Message {
+        Message::default()
+    }
+
+    /// With a number, a truth value or an enumeration.
+    pub fn number(mut self, field: u32, value: u64) -> Message {
+        self.varint(u64::from(field) << 3);
+        self.varint(value);
+        self
+    }
+
+    /// With a text.
+    pub fn text(self, field: u32, text: &str) -> Message {
+        self.bytes(field, text.as_bytes())
+    }
+
+    /// With a message in it.
+    pub fn message(self, field: u32, message: &Message) -> Message {
+        self.bytes(field, &message.0)
+    }
+
+    fn bytes(mut self, field: u32, bytes: &[u8]) -> Message {
+        self.varint(u64::from(field) << 3 | 2);
+        self.varint(Text::len_of(bytes) as u64);
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(0x80 | (value & 0x7f) as u8);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+}
+
+impl AsRef<[u8]> for Message {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}

@@ -1,0 +1,123 @@
+//! The tree of a domain as rules, each with the conditions under which it is the one that is found.
+
+use super::{Draft, fixed_window, is_attribute, key_by};
+use crate::check::is_label;
+use crate::envoy::{Allowance, Descriptor, Domain, RateLimit, Unit, rule_name};
+use crate::yaml::Node;
+
+/// A node, and the level that it is on.
+type Step<'a> = (&'a Descriptor, &'a [Descriptor]);
+
+pub(super) fn translate(domain: &Domain, draft: &mut Draft) {
+    level(domain, &domain.descriptors, &mut Vec::new(), draft);
+}
+
+fn level<'a>(domain: &Domain, nodes: &'a [Descriptor], path: &mut Vec<Step<'a>>, draft: &mut Draft) {
+    for node in nodes {
+        path.push((node, nodes));
+        if let Some(limit) = &node.rate_limit {
+            rule(domain, path, node, limit, draft);
+        }
+        level(domain, &node.descriptors, path, draft);
+        path.pop();
+    }
+}
+
+fn rule(domain: &Domain, path: &[Step<'_>], node: &Descriptor, limit: &RateLimit, draft: &mut Draft) {
+    if let Some(why) = impossible(path) {
+        return draft.note(node.at, format!("left out: {why}"));
+    }
+    let conditions = path.iter().filter_map(|step| Some((step.0.key.as_str(), condition(step)?)));
+    let keys: Vec<&str> = path.iter().map(|(node, _)| *node).filter(counts_by).map(|node| node.key.as_str()).collect();
+    let mut fields = vec![("match", Node::map(conditions))];
+    match limit.allowance {
+        Allowance::Unlimited => fields.push(("unlimited", Node::plain(true))),
+        Allowance::Limited { requests_per_unit, unit } => {
+            fields.push(("key_by", key_by(&keys)));
+            fields.push(("limit", fixed_window(requests_per_unit.into(), window(unit))));
+            fields.push(("count_denied", Node::plain(true)));
+        }
+    }
+    if node.shadow_mode || node.quota_mode {
+        fields.push(("mode", Node::text("shadow")));
+    }
+    remark(node, limit, draft);
+    let path_name = rule_name(path.iter().map(|(node, _)| (node.key.as_str(), node.value.as_deref())));
+    let name = limit.name.as_deref().filter(|name| is_label(name)).unwrap_or(&path_name);
+    draft.add(&domain.name, node.at, name, fields);
+}
+
+/// Whether each value has a counter of its own.
+fn counts_by(node: &&Descriptor) -> bool {
+    match &node.value {
+        None => true,
+        Some(value) => value.contains('*') && !node.share_threshold,
+    }
+}
+
+fn impossible(path: &[Step<'_>]) -> Option<String> {
+    for (number, (node, level)) in path.iter().enumerate() {
+        let key = &node.key;
+        if !is_attribute(key) {
+            return Some(format!("the key `{key}` cannot be an attribute: use letters, digits, `_`, `-` and `.`"));
+        }
+        if path.iter().take(number).any(|(before, _)| before.key == *key) {
+            return Some(format!("the key `{key}` is there twice on the way: an attribute has one value"));
+        }
+        let values = level.iter().filter(|sibling| sibling.key == *key).filter_map(|sibling| sibling.value.as_ref());
+        if let Some(value) = values.into_iter().find(|value| value.starts_with('!')) {
+            return Some(format!("the value `{value}` would mean \"not\""));
+        }
+    }
+    None
+}
+
+/// What an entry's value must be for this node to be the one that is found.
+fn condition((node, level): &Step<'_>) -> Option<Node> {
+    let siblings = || level.iter().filter(|sibling| sibling.key == node.key && sibling.at != node.at);
+    let before = |sibling: &&Descriptor| match &node.value {
+        None => true,
+        Some(_) => !sibling.is_pattern() || sibling.at < node.at,
+    };
+    let value = node.value.as_deref();
+    if let Some(exact) = value.filter(|value| !value.contains('*')) {
+        return Some(Node::text(exact));
+    }
+    let others = siblings().filter(before).filter_map(|sibling| sibling.value.as_ref());
+    let others: Vec<Node> = others.map(|value| Node::text(format!("!{value}"))).collect();
+    match (value, others.is_empty()) {
+        (None, true) => Some(Node::text("*")),
+        (None, false) => Some(Node::list(others)),
+        (Some(value), true) => Some(Node::text(value)),
+        (Some(value), false) => Some(Node::list([Node::text(value)].into_iter().chain(others))),
+    }
+}
+
+/// What the rule does not say as the file does.
+fn remark(node: &Descriptor, limit: &RateLimit, draft: &mut Draft) {
+    let said = [
+        (!node.descriptors.is_empty(), "also counts requests that have the attributes of a level below"),
+        (
+            !limit.replaces.is_empty(),
+            "`replaces` is left out: between the descriptors of one request there is none here",
+        ),
+        (node.quota_mode, "`quota_mode` became `mode: shadow`: a rule refuses by itself or not at all"),
+        (node.detailed_metric || node.value_to_metric, "metrics go by rule, never by values"),
+        (node.metadata.is_some(), "`metadata` is left out"),
+    ];
+    for (_, what) in said.into_iter().filter(|(is_so, _)| *is_so) {
+        draft.note(node.at, what);
+    }
+}
+
+const fn window(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Second => "1s",
+        Unit::Minute => "1m",
+        Unit::Hour => "1h",
+        Unit::Day => "1d",
+        Unit::Week => "7d",
+        Unit::Month => "30d",
+        Unit::Year => "365d",
+    }
+}

@@ -1,0 +1,107 @@
+//! The limits of limitador: counters with conditions and variables.
+//!
+//! Conditions are expressions there. Those that compare one attribute with one text are translated; others are noted.
+
+use super::{Draft, fixed_window, is_attribute, key_by};
+use crate::check::{REQUESTS_MAX, is_label};
+use crate::problem::Problems;
+use crate::read::{Path, Value};
+use crate::report::Report;
+use crate::yaml::{self, Kind, Node};
+
+const FIELDS: &[&str] = &["namespace", "max_value", "seconds", "conditions", "variables", "name", "id", "policy"];
+const EXAMPLE: &str = "{ namespace: api, max_value: 10, seconds: 60 }";
+
+pub(super) fn translate(file_name: &str, text: &str, draft: &mut Draft) -> Result<(), Report> {
+    let mut problems = Problems::default();
+    match yaml::parse(text) {
+        Ok(root) => {
+            let list = Value { node: &root, path: Path::Root("file") };
+            // The file of its operator has the list under `limits`.
+            let under = root.get("limits").map(|node| Value { node, path: Path::Field(&list.path, "limits") });
+            let limits = under.unwrap_or(list);
+            for limit in limits.items("limits", &mut problems).collect::<Vec<_>>() {
+                one(limit, draft, &mut problems);
+            }
+        }
+        Err(found) => problems.extend(found),
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Report::new(file_name, text, problems)) }
+}
+
+fn one(limit: Value<'_>, draft: &mut Draft, problems: &mut Problems) {
+    let fields = limit.fields(FIELDS, EXAMPLE, problems);
+    let help = format!("write for example `{EXAMPLE}`");
+    let namespace = fields.required("namespace", &help, problems).and_then(|value| value.text(problems));
+    let most = fields.required("max_value", &help, problems);
+    let most = most.and_then(|value| value.integer(0..=REQUESTS_MAX, problems));
+    let seconds = fields.required("seconds", &help, problems).and_then(|value| value.integer(1..=31_622_400, problems));
+    let name = fields.get("name").and_then(|value| value.text(problems)).filter(|name| is_label(name));
+    let (Some(namespace), Some(most), Some(seconds)) = (namespace, most, seconds) else { return };
+    let at = limit.place();
+    let conditions: Vec<Result<(String, String), String>> =
+        texts(fields.get("conditions")).iter().map(|text| condition(text)).collect();
+    let variables: Vec<Option<String>> = texts(fields.get("variables")).iter().map(|text| attribute(text)).collect();
+    if let Some(Err(text)) = conditions.iter().find(|condition| condition.is_err()) {
+        return draft.note(at, format!("left out: `{text}` does not compare an attribute with a text"));
+    }
+    let Some(keys) = variables.iter().map(Option::as_deref).collect::<Option<Vec<&str>>>() else {
+        return draft.note(at, "left out: a variable is no attribute");
+    };
+    let mut matches: Vec<(String, Vec<Node>)> = Vec::new();
+    for (name, pattern) in conditions.into_iter().flatten() {
+        match matches.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, patterns)) => patterns.push(Node::text(pattern)),
+            None => matches.push((name, vec![Node::text(pattern)])),
+        }
+    }
+    if let Some((name, _)) = matches.iter().find(|(_, patterns)| patterns.iter().filter(|p| !is_not(p)).count() > 1) {
+        return draft.note(at, format!("left out: `{name}` would have to equal two texts at once"));
+    }
+    let matches = matches.into_iter().map(|(name, patterns)| (name, Node::list(patterns)));
+    let limit = fixed_window(most, &format!("{seconds}s"));
+    let fields = vec![("match", Node::map(matches)), ("key_by", key_by(&keys)), ("limit", limit)];
+    draft.add(namespace, at, name.unwrap_or("limit"), fields);
+}
+
+fn is_not(pattern: &Node) -> bool {
+    matches!(&pattern.kind, Kind::Scalar { text, .. } if text.starts_with('!'))
+}
+
+fn texts(value: Option<Value<'_>>) -> Vec<String> {
+    let items = value.as_ref().map(Value::one_or_more).unwrap_or_default();
+    let text = |item: &Value<'_>| match &item.node.kind {
+        Kind::Scalar { text, .. } => text.clone(),
+        _ => String::new(),
+    };
+    items.iter().map(text).collect()
+}
+
+/// `attribute == 'text'` or `!=`, as attribute and pattern; otherwise the text itself.
+fn condition(text: &str) -> Result<(String, String), String> {
+    let split = text.split_once("==").map(|sides| (sides, "")).or_else(|| text.split_once("!=").map(|s| (s, "!")));
+    let parsed = split.and_then(|((left, right), not)| {
+        let value = unquoted(right.trim())?;
+        let special = value.contains('*') || value.starts_with('!') || value.is_empty();
+        (!special).then_some((attribute(left.trim())?, format!("{not}{value}")))
+    });
+    parsed.ok_or_else(|| text.to_owned())
+}
+
+/// A text in quotes of either kind, or a bare word, as older files have it.
+fn unquoted(text: &str) -> Option<&str> {
+    let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote).filter(|inside| !inside.contains(quote));
+    inside('\'').or_else(|| inside('"')).or_else(|| Some(text).filter(|text| is_attribute(text)))
+}
+
+/// `user_id`, `descriptors[0].user_id` or `descriptors[0]['user_id']`.
+fn attribute(text: &str) -> Option<String> {
+    let inner = match text.strip_prefix("descriptors[0]") {
+        None => text,
+        Some(rest) => match rest.strip_prefix('.') {
+            Some(name) => name,
+            None => unquoted(rest.strip_prefix('[')?.strip_suffix(']')?.trim())?,
+        },
+    };
+    is_attribute(inner).then(|| inner.to_owned())
+}

@@ -1,0 +1,318 @@
+//! F55, F56, G01–G08, G16: HTTP/2 as an attack on the gRPC port. The connection ends or stays small, others are served.
+
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
+use tollgate_testkit::patience::Watch;
+use tonic::Code;
+
+use crate::caller::Caller;
+use crate::frames::{
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, Frames, HEADERS, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE,
+    begin, block, frame, stream,
+};
+use crate::raw::{CHECK, Raw, framed, prefixed};
+use crate::rig::{FULL, PATIENCE, RULES, Rig, about};
+
+const ENHANCE_YOUR_CALM: u32 = 11;
+const MEBIBYTE_KIB: u64 = 1 << 10;
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn rig() -> Rig {
+    Rig::with(RULES, |config, _| {
+        config.net.idle_timeout = ms(500);
+        config.net.body_timeout = ms(500);
+        config.net.write_timeout = ms(500);
+    })
+}
+
+/// A header block of a call.
+fn head(path: &str) -> Vec<u8> {
+    let mut head = block(3, path.as_bytes());
+    head.extend(b"\x00\x0ccontent-type\x10application/grpc");
+    head
+}
+
+/// A whole call.
+fn call(count: u32, path: &str, body: &[u8]) -> Vec<u8> {
+    let opened = frame(HEADERS, END_HEADERS, stream(count), &head(path));
+    [opened, frame(DATA, END_STREAM, stream(count), body)].concat()
+}
+
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+/// How a flooded connection ended.
+#[derive(Debug, PartialEq)]
+enum End {
+    Away(u32),
+    Closed,
+    Open,
+}
+
+/// Sends all the pieces, reading what comes back, and looks how it ends.
+async fn flood(rig: &Rig, pieces: impl Iterator<Item = Vec<u8>> + Send + 'static) -> End {
+    let (reading, mut writing) = Caller::connect(rig.tcp()).await.stream.into_split();
+    let write = tokio::spawn(async move {
+        for piece in pieces {
+            if writing.write_all(&piece).await.is_err() {
+                return None;
+            }
+        }
+        Some(writing)
+    });
+    let mut caller = Caller::over(tokio::io::join(reading, tokio::io::sink()));
+    let mut frames = Frames::default();
+    let end = loop {
+        match timeout(ms(300), frames.next(&mut caller)).await {
+            Ok(Some(frame)) => {
+                if let Some(code) = frame.goaway().filter(|code| *code != 0) {
+                    break End::Away(code);
+                }
+            }
+            Ok(None) => break End::Closed,
+            Err(_) if write.is_finished() => break End::Open,
+            Err(_) => {}
+        }
+    };
+    rig.answers_others().await;
+    write.abort();
+    end
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g01_rapid_resets_are_told_to_calm_down() {
+    let rig = rig();
+    let before = resident_kib();
+    let body = framed(&about("victim"));
+    for whole in [false, true] {
+        let body = body.clone();
+        let pair = move |count| {
+            let opened = if whole {
+                call(count, CHECK, &body)
+            } else {
+                frame(HEADERS, END_HEADERS, stream(count), &head(CHECK))
+            };
+            [opened, frame(RST_STREAM, 0, stream(count), &8u32.to_be_bytes())].concat()
+        };
+        let many = (0..100).map(move |hundred| (0..100).flat_map(|one| pair(hundred * 100 + one)).collect());
+        let end = flood(&rig, std::iter::once(begin(&[])).chain(many)).await;
+        assert!(matches!(end, End::Away(ENHANCE_YOUR_CALM) | End::Closed), "{end:?}");
+    }
+    assert_eq!(rig.left_to("victim").await, FULL, "what was given up before it was looked at charged nothing");
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < 32 * MEBIBYTE_KIB, "{grown} KiB");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g02_a_head_that_goes_on_and_on_ends_the_connection() {
+    let rig = rig();
+    let before = resident_kib();
+    let first = [begin(&[]), frame(HEADERS, 0, 1, &head(CHECK))].concat();
+    let more =
+        (0..4096).map(|_| frame(CONTINUATION, 0, 1, &[b"\x00\x01a\x7f\x81\x7e".as_slice(), &[b'b'; 16_000]].concat()));
+    let end = flood(&rig, std::iter::once(first).chain(more)).await;
+    assert!(matches!(end, End::Away(_) | End::Closed), "{end:?}");
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < 32 * MEBIBYTE_KIB, "{grown} KiB for 64 MiB of continuations");
+}
+
+/// What became of the first stream: the first byte of its answer's head, or none if it was reset or the connection ended.
+async fn outcome(caller: &mut Caller) -> Option<u8> {
+    let mut frames = Frames::default();
+    loop {
+        match frames.next(caller).await {
+            Some(frame) if frame.kind == HEADERS => return frame.payload.first().copied(),
+            Some(frame) if frame.kind == RST_STREAM || frame.goaway().is_some() => return None,
+            Some(_) => {}
+            None => return None,
+        }
+    }
+}
+
+/// 200, from the static table.
+const OK: Option<u8> = Some(0x88);
+
+/// G03: a field that is kept in the table once, and then named two thousand times.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g03_a_small_block_that_unfolds_is_refused() {
+    let rig = rig();
+    let mut caller = Caller::connect(rig.tcp()).await;
+    let mut bomb = head(CHECK);
+    bomb.extend(b"\x40\x01a\x7f\x81\x0f"); // literal, kept: `a`, then 127 + 1 + 15 × 128 bytes
+    bomb.extend([b'b'; 2048]);
+    bomb.extend([0xbe; 2000]); // the newest of the table, again and again
+    let opened = frame(HEADERS, END_HEADERS, 1, &bomb);
+    let body = frame(DATA, END_STREAM, 1, &framed(&about("victim")));
+    caller.send([begin(&[]), opened, body].concat()).await.unwrap();
+    assert_ne!(outcome(&mut caller).await, OK);
+    rig.answers_others().await;
+    assert_eq!(rig.left_to("victim").await, FULL);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g04_floods_of_small_frames_stay_small() {
+    let rig = rig();
+    let before = resident_kib();
+    let floods = [
+        frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]),
+        frame(PING, 0, 0, b"12345678"),
+        frame(PRIORITY, 0, 1, &[0, 0, 0, 3, 7]),
+        frame(DATA, 0, 1, b""),
+        frame(WINDOW_UPDATE, 0, 0, &1u32.to_be_bytes()),
+        frame(0xbe, 0, 0, b"what is this?"),
+    ];
+    for small in floods {
+        let first = [begin(&[]), frame(HEADERS, END_HEADERS, 1, &head(CHECK))].concat();
+        let piece = small.repeat(1000);
+        let _bounded = flood(&rig, std::iter::once(first).chain((0..100).map(move |_| piece.clone()))).await;
+    }
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < 32 * MEBIBYTE_KIB, "{grown} KiB");
+}
+
+/// A client that makes the server answer, and reads nothing: neither pings nor calls are read for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_does_not_read_is_not_read_either_and_cut() {
+    let rig = rig();
+    let before = resident_kib();
+    let body = framed(&about("payer"));
+    let pings = frame(PING, 0, 0, b"12345678").repeat(4000);
+    for asks in [false, true] {
+        let mut caller = Caller::connect(rig.tcp()).await;
+        caller.send(begin(&[0, 4, 0x7f, 0xff, 0xff, 0xff])).await.unwrap();
+        let mut sent = 0;
+        let mut count = 0;
+        loop {
+            let piece = if asks {
+                (count..count + 1000).flat_map(|count| call(count, CHECK, &body)).collect()
+            } else {
+                pings.clone()
+            };
+            count += 1000;
+            match timeout(ms(400), caller.stream.write_all(&piece)).await {
+                Ok(Ok(())) => sent += piece.len(),
+                _ => break,
+            }
+            assert!(sent < 64 << 20, "the server reads on, though nobody takes its answers");
+        }
+        rig.answers_others().await;
+        let cut = async { while caller.stream.write_all(&pings).await.is_ok() {} };
+        timeout(PATIENCE, cut).await.expect("the connection is cut when its time to write is over");
+    }
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < 32 * MEBIBYTE_KIB, "{grown} KiB");
+}
+
+/// G06: at most a hundred streams, and a window of nothing keeps neither them nor the connection for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g06_answers_that_may_not_be_sent_are_given_up() {
+    let rig = rig();
+    for path in [CHECK, "/grpc.health.v1.Health/Check"] {
+        let body = if path == CHECK { framed(&about("payer")) } else { prefixed(b"") };
+        let mut caller = Caller::connect(rig.tcp()).await;
+        let no_window = begin(&[0, 4, 0, 0, 0, 0]); // SETTINGS_INITIAL_WINDOW_SIZE = 0
+        let calls: Vec<u8> = (0..1000).flat_map(|count| call(count, path, &body)).collect();
+        let watch = Watch::start();
+        let _ = caller.send([no_window, calls].concat()).await;
+        let mut frames = Frames::default();
+        let mut answered = 0;
+        while let Some(frame) = frames.next(&mut caller).await {
+            assert_ne!(frame.kind, DATA, "there is no window for it");
+            answered += u32::from(frame.kind == HEADERS);
+        }
+        assert!(answered <= 100, "{answered} streams at once");
+        assert!(watch.elapsed() < Duration::from_secs(15), "{:?}", watch.elapsed());
+        rig.answers_others().await;
+    }
+}
+
+/// G06: messages that do not come are told so after their time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_has_its_time_for_a_message() {
+    let rig = rig();
+    for path in [CHECK, "/tollgate.v1.Tollgate/Reserve", "/tollgate.v1.Tollgate/StreamChecks"] {
+        let raw = Raw::connect(&rig).await;
+        let (response, mut sending) = raw.begin(path, &[]).await;
+        sending.send_data(vec![0, 0].into(), false).unwrap();
+        let answer = crate::raw::answer(response).await;
+        assert_eq!(answer.code, Some(Code::DeadlineExceeded), "{path}: {answer:?}");
+    }
+    rig.answers_others().await;
+}
+
+/// G08, and other heads that HTTP/1 could not even carry.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g08_heads_that_smuggle_are_refused() {
+    let rig = rig();
+    let body = framed(&about("victim"));
+    let with = |field: &[u8]| [head(CHECK).as_slice(), field].concat();
+    let heads = [
+        head("/tollgate.v1.Tollgate/Check\r\nA: b"),
+        head("/tollgate.v1.Tollgate/\0Check"),
+        with(b"\x00\x01A\x01b"),                       // upper case
+        with(b"\x00\x0aconnection\x0akeep-alive"),     // of HTTP/1
+        with(b"\x00\x11transfer-encoding\x07chunked"), // of HTTP/1
+        with(b"\x00\x01a\x04b\r\nc"),
+        with(b"\x00\x0econtent-length\x0299"),
+        with(b"\x00\x05:path\x05/live"),
+        vec![0x83, 0x86], // no path
+    ];
+    for head in heads {
+        let mut caller = Caller::connect(rig.tcp()).await;
+        let opened = frame(HEADERS, END_HEADERS, 1, &head);
+        caller.send([begin(&[]), opened, frame(DATA, END_STREAM, 1, &body)].concat()).await.unwrap();
+        assert_ne!(outcome(&mut caller).await, OK, "200 for {}", head.escape_ascii());
+        assert_eq!(rig.left_to("victim").await, FULL, "{} was charged", head.escape_ascii());
+    }
+    rig.answers_others().await;
+}
+
+/// G16: methods that there are not, by the thousand; the metrics know one name for all of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g16_unknown_methods_make_no_series() {
+    let rig = rig();
+    let raw = Raw::connect(&rig).await;
+    for number in 0..500 {
+        let answer = raw.call(&format!("/a.B/C{number}"), &[], prefixed(b"")).await;
+        assert_eq!(answer.code, Some(Code::Unimplemented));
+    }
+    let figures = rig.metrics().await;
+    let series: Vec<&str> = figures.lines().filter(|line| line.starts_with("tollgate_grpc_requests_total")).collect();
+    assert_eq!(series.len(), 1, "{series:?}");
+    assert!(series[0].contains("UNIMPLEMENTED") && series[0].ends_with(" 500"), "{series:?}");
+    rig.answers_others().await;
+}
+
+/// F56: what nobody would call HTTP/2, again and again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn f56_storms_of_noise_end_their_own_connections() {
+    let rig = rig();
+    let before = resident_kib();
+    let mut dice = 0x9e37_79b9_7f4a_7c15u64;
+    let mut roll = || {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        dice
+    };
+    for round in 0..300 {
+        let mut caller = Caller::connect(rig.tcp()).await;
+        let mut noise = if round % 2 == 0 { begin(&[]) } else { Vec::new() };
+        for _ in 0..20 {
+            let payload: Vec<u8> = (0..roll() % 40).map(|_| roll() as u8).collect();
+            noise.extend(frame(roll() as u8 % 12, roll() as u8, (roll() % 8) as u32, &payload));
+        }
+        let _ = caller.send(noise).await;
+    }
+    rig.answers_others().await;
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < 64 * MEBIBYTE_KIB, "{grown} KiB");
+}

@@ -1,0 +1,21 @@
+//! gRPC over real sockets: every method by a generated client, and what no client of good faith sends, by hand.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+#[path = "../hostile/caller.rs"]
+#[allow(dead_code, reason = "shared with the tests of HTTP")]
+mod caller;
+mod calls;
+mod doors;
+mod floods;
+#[path = "../hostile/frames.rs"]
+#[allow(dead_code, reason = "shared with the tests of HTTP")]
+mod frames;
+mod health;
+mod messages;
+mod methods;
+mod raw;
+mod reflection;
+mod rig;
+mod shared;
+mod wire;

@@ -1,0 +1,71 @@
+//! A store that has to be waited for: every call gets a task, streams go to it together, and what is late is told so.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tollgate_proto::v1::checked::Result as Checked;
+use tollgate_proto::v1::{BatchCheckRequest, StreamChecksRequest};
+use tollgate_server::config::StoreSettings;
+use tollgate_testkit::redis::Server;
+use tonic::Code;
+
+use crate::raw::{CHECK, Raw, framed};
+use crate::rig::{FULL, PATIENCE, RULES, Rig, about, check};
+use crate::wire::sent;
+
+async fn rig(redis: &Server) -> Rig {
+    let place = redis.url().parse().unwrap();
+    // Patience for a machine that is busy with other tests.
+    let (within, deadline) = (Duration::from_secs(5), Duration::from_secs(10));
+    Rig::open(RULES, |config, _| {
+        config.store =
+            StoreSettings { place, timeout: within, decision_deadline: deadline, ..StoreSettings::default() };
+    })
+    .await
+}
+
+#[tokio::test]
+async fn checks_batches_and_streams_are_decided_by_the_store() {
+    let redis = Server::start();
+    let rig = rig(&redis).await;
+    let mut client = rig.client().await;
+    let first = check(&mut client, about("a")).await;
+    assert_eq!((first.remaining, first.mode.as_str()), (Some(FULL - 1), "store"));
+
+    let batch = BatchCheckRequest { requests: vec![about("a"); 100] };
+    let results = client.batch_check(batch).await.unwrap().into_inner().results;
+    assert_eq!(results.len(), 100);
+    assert_eq!(rig.left_to("a").await, FULL - 101);
+
+    let (ask, asked) = sent();
+    for id in 0..300 {
+        let client_key = if id % 3 == 0 { "b" } else { "c" };
+        ask.send(StreamChecksRequest { id, request: Some(about(client_key)) }).unwrap();
+    }
+    drop(ask);
+    let mut answers = client.stream_checks(asked).await.unwrap().into_inner();
+    let mut count: HashMap<u64, u32> = HashMap::new();
+    for id in 0..300 {
+        let answer = timeout(PATIENCE, answers.message()).await.unwrap().unwrap().expect("an answer");
+        let Some(Checked::Decision(decision)) = answer.checked.unwrap().result else { panic!("no decision") };
+        assert_eq!(answer.id, id, "in order, whatever the store answered first");
+        *count.entry(u64::from(id % 3 == 0)).or_default() += u32::from(decision.allowed);
+    }
+    assert_eq!((count[&1], count[&0]), (100, 200));
+    assert_eq!((rig.left_to("b").await, rig.left_to("c").await), (FULL - 100, FULL - 200));
+    assert!(answers.message().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_deadline_that_passes_while_the_store_thinks_is_told() {
+    let redis = Server::start();
+    let rig = rig(&redis).await;
+    rig.answers_others().await;
+    redis.stop();
+    let raw = Raw::connect(&rig).await;
+    let answer = raw.call(CHECK, &[("grpc-timeout", "100m")], framed(&about("a"))).await;
+    redis.cont();
+    assert_eq!(answer.code, Some(Code::DeadlineExceeded), "{answer:?}");
+    rig.answers_others().await;
+}

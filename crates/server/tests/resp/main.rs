@@ -1,0 +1,14 @@
+//! RESP over real sockets: what clients of Redis expect, and what nobody should be able to do.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+mod allocations;
+mod clients;
+mod commands;
+mod framing;
+mod hostile;
+mod rig;
+mod rules;
+mod throttles;
+mod transports;
+mod vectors;

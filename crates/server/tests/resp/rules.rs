@@ -1,0 +1,179 @@
+//! Checks against the rules, and what they cost while a store has to be waited for.
+
+use tollgate_core::Span;
+use tollgate_testkit::redis::Server as Redis;
+
+use crate::rig::{Rig, command, five};
+
+/// A decision in either version: pairs of names and values, those of text as they are.
+fn map(version: u8, values: [&str; 10]) -> Vec<u8> {
+    const NAMES: [&str; 10] = [
+        "allowed",
+        "limit",
+        "remaining",
+        "retry_after_ms",
+        "reset_after_ms",
+        "delay_ms",
+        "rule",
+        "mode",
+        "generation",
+        "reason",
+    ];
+    let bulk = |text: &str| format!("${}\r\n{text}\r\n", text.len());
+    let value = |name: &str, value: &str| match (value, version) {
+        ("yes", 2) => ":1\r\n".to_owned(),
+        ("no", 2) => ":0\r\n".to_owned(),
+        ("yes", _) => "#t\r\n".to_owned(),
+        ("no", _) => "#f\r\n".to_owned(),
+        ("-", 2) => "$-1\r\n".to_owned(),
+        ("-", _) => "_\r\n".to_owned(),
+        (text, _) if matches!(name, "rule" | "mode" | "reason") => bulk(text),
+        (number, _) => format!(":{number}\r\n"),
+    };
+    let pairs: String = NAMES.iter().zip(values).map(|(name, sent)| bulk(name) + &value(name, sent)).collect();
+    let head = if version == 2 { "*20\r\n" } else { "%10\r\n" };
+    (head.to_owned() + &pairs).into_bytes()
+}
+
+#[tokio::test]
+async fn a_check_is_answered_in_words() {
+    let (rig, clock) = Rig::on_clock(|_, _| {});
+    let mut caller = rig.caller().await;
+    let check = |words: &[&str]| command(words);
+    let hour = "3600000";
+    for (version, key) in [(2, "a"), (3, "b")] {
+        caller.send(&command(&["HELLO", &version.to_string()])).await;
+        caller.reply().await;
+        let key = format!("client_key={key}");
+        let answer = |values| map(version, values);
+        caller
+            .says(
+                &check(&["TG.CHECK", &key, "COST", "9"]),
+                &answer(["yes", "10", "1", "0", "3240000", "0", "hourly", "store", "1", "-"]),
+            )
+            .await;
+        caller
+            .says(
+                &check(&["tg.peek", &key, "cost", "2"]),
+                &answer(["no", "10", "1", "360000", "3240000", "0", "hourly", "store", "1", "-"]),
+            )
+            .await;
+        caller
+            .says(
+                &check(&["TG.CHECK", &key, "COST", "11"]),
+                &answer(["no", "10", "1", "-1", "3240000", "0", "hourly", "store", "1", "-"]),
+            )
+            .await;
+        caller
+            .says(
+                &check(&["TG.CHECK", &key, "plan=x", "endpoint=GET /a=b"]),
+                &answer(["yes", "10", "0", "0", hour, "0", "hourly", "store", "1", "-"]),
+            )
+            .await;
+        caller
+            .says(
+                &check(&["TG.REFUND", &key, "COST", "4"]),
+                &answer(["yes", "10", "4", "0", "2160000", "0", "hourly", "store", "1", "-"]),
+            )
+            .await;
+        caller
+            .says(
+                &check(&["TG.REFUND", &key, "COST", "100"]),
+                &answer(["no", "10", "10", "-1", "0", "0", "hourly", "store", "1", "-"]),
+            )
+            .await;
+        caller
+            .says(
+                &check(&["TG.CHECK", "org=acme"]),
+                &answer(["yes", "-", "-", "0", "-", "0", "-", "store", "1", "no rule applies to this request"]),
+            )
+            .await;
+    }
+    clock.advance(Span::SECOND);
+    assert_eq!(rig.metric("tollgate_resp_commands_total{command=\"tg.refund\"}").await, 4.0);
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_read_charges_nothing() {
+    let rig = Rig::start();
+    let mut caller = rig.caller().await;
+    for (words, said) in [
+        (vec!["TG.CHECK"], "wrong number of arguments for 'tg.check' command"),
+        (vec!["TG.CHECK", "COST", "1"], "attributes: say who asks: client_key, api_key, user_id, ip, …"),
+        (vec!["TG.CHECK", "client_key"], "'client_key': write attributes as name=value"),
+        (vec!["TG.CHECK", "client_key=a", "client_key=b"], "'client_key': is there twice"),
+        (vec!["TG.CHECK", "client_key=a", "COST"], "'COST': should be followed by a whole number"),
+        (vec!["TG.CHECK", "client_key=a", "COST", "-1"], "'COST': should be followed by a whole number"),
+        (vec!["TG.CHECK", "client_key=a", "COST", "1", "COST", "1"], "'COST': is there twice"),
+        (
+            vec!["TG.CHECK", "client_key=a", "COST", "9007199254740992"],
+            "cost: should be a whole number from 0 to 9007199254740991",
+        ),
+        (vec!["TG.CHECK", "client_key=a\0b"], "attributes.client_key: should not hold NUL"),
+        (vec!["TG.CHECK", "ip=nonsense"], "ip: not an address; write 192.0.2.1 or 2001:db8::1 (bad_address)"),
+    ] {
+        caller.says(&command(&words), format!("-ERR {said}\r\n").as_bytes()).await;
+    }
+    let not_text = crate::rig::bytes(&[b"TG.CHECK", b"client_key=\xff"]);
+    caller.says(&not_text, b"-ERR 'client_key=\xff': should be UTF-8\r\n").await;
+    caller.send(&command(&["TG.PEEK", "client_key=a"])).await;
+    assert!(caller.reply().await.contains("remaining\r\n:10\r\n"));
+}
+
+/// A fleet's store: replies keep their order, whoever had to be waited for.
+#[tokio::test]
+async fn a_shared_store_is_asked_together_and_answered_in_order() {
+    let redis = Redis::start();
+    let rig = Rig::open(|config, _| config.store.place = redis.url().parse().unwrap()).await;
+    let mut caller = rig.caller().await;
+    let mut sent = Vec::new();
+    let mut expected = Vec::new();
+    for number in 0..100 {
+        let key = format!("key{number}");
+        sent.extend(command(&["CL.THROTTLE", &key, "9", "1", "3600", "10"]));
+        expected.extend(five([0, 10, 0, -1, 36_000]));
+        if number % 10 == 3 {
+            sent.extend(command(&["ECHO", &key]));
+            expected.extend(format!("${}\r\n{key}\r\n", key.len()).bytes());
+        }
+        if number % 10 == 5 {
+            sent.extend(command(&["CL.THROTTLE", &key, "x", "1", "1"]));
+            expected.extend(b"-ERR Cell error: Store error: Couldn't parse as integer: x\r\n");
+        }
+    }
+    caller.says(&sent, &expected).await;
+    for key in ["key0", "key99"] {
+        caller.send(&command(&["CL.THROTTLE", key, "9", "1", "3600", "1"])).await;
+        assert!(
+            caller.reply().await.starts_with("*5\r\n:1\r\n:10\r\n:0\r\n:3"),
+            "refused by what it was charged before"
+        );
+    }
+    caller.says(&command(&["DEL", "key0"]), b":1\r\n").await;
+    caller.says(&command(&["CL.THROTTLE", "key0", "9", "1", "3600", "10"]), &five([0, 10, 0, -1, 36_000])).await;
+    caller.send(&command(&["TG.CHECK", "client_key=a", "COST", "3"])).await;
+    assert!(caller.reply().await.contains("remaining\r\n:7\r\n"));
+    caller.send(&command(&["TG.PEEK", "client_key=a"])).await;
+    assert!(caller.reply().await.contains("remaining\r\n:7\r\n"), "nothing was charged");
+    caller.send(&command(&["TG.REFUND", "client_key=a", "COST", "2"])).await;
+    assert!(caller.reply().await.contains("remaining\r\n:9\r\n"));
+}
+
+/// The store is away: this node's share decides, and who asks is told as ever.
+#[tokio::test]
+async fn while_the_store_is_away_limits_hold_here() {
+    let redis = Redis::start();
+    let rig = Rig::open(|config, _| config.store.place = redis.url().parse().unwrap()).await;
+    let mut caller = rig.caller().await;
+    caller.says(&command(&["CL.THROTTLE", "k", "4", "1", "3600"]), &five([0, 5, 4, -1, 3600])).await;
+    drop(redis);
+    let mut allowed = 0;
+    for _ in 0..10 {
+        caller.send(&command(&["CL.THROTTLE", "away", "4", "1", "3600"])).await;
+        allowed += i32::from(caller.reply().await.starts_with("*5\r\n:0\r\n"));
+    }
+    assert_eq!(allowed, 5);
+    caller.send(&command(&["DEL", "away"])).await;
+    assert!(caller.reply().await.starts_with("-ERR the store did not answer"));
+    assert!(rig.metric("tollgate_resp_throttled_locally_total").await >= 9.0);
+}

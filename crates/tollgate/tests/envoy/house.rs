@@ -1,0 +1,171 @@
+//! A service, Tollgate and Envoy, on ports of their own.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tollgate_testkit::process::{self, Process};
+use tollgate_testkit::proxies::{Kind, Plan, Proxy};
+use tollgate_testkit::{patience, ports};
+
+/// The configuration that the guide shows.
+pub const CONFIG: &str = include_str!("../../../../deploy/proxies/envoy-rls.yaml");
+/// The rules that go with it.
+pub const RULES: &str = include_str!("../../../../deploy/proxies/envoy-rls-rules.yaml");
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Tollgate, with its files in a directory of its own.
+pub struct Tollgate {
+    pub process: Process,
+    pub grpc: u16,
+    pub http: u16,
+    pub metrics: u16,
+    _directory: tempfile::TempDir,
+}
+
+impl Tollgate {
+    /// `tollgate serve` over a rules file.
+    pub fn serve(rules: &str) -> Tollgate {
+        Tollgate::start(
+            |directory| std::fs::write(directory.join("rules.yaml"), rules).unwrap(),
+            |directory, [grpc, http, metrics]| {
+                let at = |port: &u16| format!("127.0.0.1:{port}");
+                let rules = directory.join("rules.yaml").display().to_string();
+                let mut args: Vec<String> =
+                    ["serve", "--admin", "off", "--db", "off", "--rules"].map(str::to_owned).into();
+                args.extend([rules, "--grpc".to_owned(), at(grpc), "--http".to_owned(), at(http)]);
+                args.extend(["--metrics".to_owned(), at(metrics)]);
+                (args, Vec::new())
+            },
+        )
+    }
+
+    /// `tollgate envoy-compat` over the files of a runtime directory.
+    pub fn compat(files: &[(&str, &str)], variables: &[(&str, &str)]) -> Tollgate {
+        Tollgate::start(
+            |directory| {
+                std::fs::create_dir_all(directory.join("limits/config")).unwrap();
+                for (name, text) in files {
+                    std::fs::write(directory.join("limits/config").join(name), text).unwrap();
+                }
+            },
+            |directory, [grpc, http, metrics]| {
+                let own = [
+                    ("RUNTIME_ROOT", directory.display().to_string()),
+                    ("RUNTIME_SUBDIRECTORY", "limits".to_owned()),
+                    ("HOST", "127.0.0.1".to_owned()),
+                    ("GRPC_HOST", "127.0.0.1".to_owned()),
+                    ("DEBUG_HOST", "127.0.0.1".to_owned()),
+                    ("GRPC_PORT", grpc.to_string()),
+                    ("PORT", http.to_string()),
+                    ("DEBUG_PORT", metrics.to_string()),
+                ];
+                let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
+                let more = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+                (vec!["envoy-compat".to_owned()], own.chain(more).collect())
+            },
+        )
+    }
+
+    fn start(
+        prepare: impl Fn(&Path),
+        order: impl Fn(&Path, &[u16; 3]) -> (Vec<String>, Vec<(String, String)>),
+    ) -> Tollgate {
+        let directory = process::directory();
+        prepare(directory.path());
+        let all = [ports::free(), ports::free(), ports::free()];
+        let (args, variables) = order(directory.path(), &all);
+        let process = Process::start(Path::new(env!("CARGO_BIN_EXE_tollgate")), |command| {
+            command.args(&args).envs(variables).current_dir(directory.path());
+            command.stdout(Stdio::null()).stderr(std::fs::File::create(directory.path().join("log")).unwrap());
+        });
+        let mut process = process.unwrap();
+        let mut up = false;
+        patience::try_until(PATIENCE, || {
+            up = all.iter().all(|port| TcpStream::connect(("127.0.0.1", *port)).is_ok());
+            up || process.ended().is_some()
+        });
+        let said = || std::fs::read_to_string(directory.path().join("log")).unwrap_or_default();
+        assert!(up, "Tollgate does not listen: {}", said());
+        let [grpc, http, metrics] = all;
+        Tollgate { process, grpc, http, metrics, _directory: directory }
+    }
+
+    /// Where its files are.
+    pub fn directory(&self) -> &Path {
+        self._directory.path()
+    }
+}
+
+/// Envoy in front of a service, with a configuration changed by `change`.
+pub fn envoy(grpc: u16, change: impl FnOnce(String) -> String) -> Proxy {
+    // How long a busy machine takes is not what is looked at, but by the test about it.
+    let config = change(CONFIG.replace("timeout: 0.05s", "timeout: 20s"));
+    Plan::new(Kind::Envoy, &config).listens(10000).finds(8081, grpc).finds(3000, service()).start()
+}
+
+/// A service that answers everything, and says that it used seven tokens. Lives as long as the test.
+fn service() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    port
+}
+
+fn serve(stream: TcpStream) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut writer = stream;
+    loop {
+        let mut line = String::new();
+        let mut some = false;
+        while reader.read_line(&mut line).unwrap_or(0) > 0 && line != "\r\n" {
+            line.clear();
+            some = true;
+        }
+        let answer = b"HTTP/1.1 200 OK\r\nX-Tokens-Used: 7\r\nContent-Length: 5\r\n\r\nhello";
+        if !some || writer.write_all(answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Answer {
+    /// The value of a header field, by its name in lower case.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        let fields = self.head.lines().filter_map(|line| line.split_once(": "));
+        fields.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    }
+}
+
+/// One call over HTTP/1.1, on a connection of its own.
+pub fn call(at: SocketAddr, path: &str, fields: &str) -> Answer {
+    send(at, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n"))
+}
+
+/// Sends a request, reads to the end.
+pub fn send(at: SocketAddr, request: &str) -> Answer {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    Answer { status, head: head.to_owned(), body: body.to_owned() }
+}

@@ -1,0 +1,5 @@
+//! RESP: the same commands however the bytes arrive.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_server::fuzzing::resp_request(data));
