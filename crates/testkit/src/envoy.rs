@@ -10,6 +10,9 @@ use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
 /// The entries of a descriptor.
 pub type Entries = Vec<(String, String)>;
 
+/// Keys and values that tell one counter of a rule from another; no value where all share one.
+pub type Counter = Vec<(String, Option<String>)>;
+
 /// Asks a compiled domain about descriptors, and panics where it does not find what [`find`] finds: another rule, or
 /// counters that are one where they should be two, or two where they should be one. Nodes must stand at places of their
 /// own.
@@ -17,8 +20,8 @@ pub fn check(domain: &Domain, descriptors: &[Entries]) {
     let set = RuleSet::assemble_with(&[], std::slice::from_ref(domain), &CompileOptions::for_test());
     let set = set.unwrap_or_else(|problems| panic!("a domain that was read does not compile: {problems:?}"));
     assert!(set.is_domain(&domain.name));
-    let mut buckets: HashMap<Digest, (usize, Vec<(String, Option<String>)>)> = HashMap::new();
-    let mut counters: HashMap<(usize, Vec<(String, Option<String>)>), Digest> = HashMap::new();
+    let mut buckets: HashMap<Digest, (usize, Counter)> = HashMap::new();
+    let mut counters: HashMap<(usize, Counter), Digest> = HashMap::new();
     for entries in descriptors {
         let entries: Vec<(&str, &str)> = entries.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let request = Request::new().in_namespace(&domain.name).with_custom(&entries);
@@ -78,7 +81,7 @@ pub struct Found<'a> {
     /// The nodes from the first level to the last, one for each entry.
     pub path: Vec<&'a Descriptor>,
     /// What tells its counter from others: each entry's key, and its value unless the node shares one counter.
-    pub counter: Vec<(String, Option<String>)>,
+    pub counter: Counter,
 }
 
 /// The node with a limit that `entries` end at.
