@@ -164,7 +164,7 @@ fn original(head: &Head<'_>, method: &'static str, targets: &[&'static str]) -> 
     }
     let first = targets.first().copied().unwrap_or_default();
     let (name, target) = target.ok_or(Refused::NoOriginal(first))?;
-    let (path, _) = split_target(target).ok_or_else(|| Refused::NotATarget(name))?;
+    let (path, _) = split_target(target).ok_or(Refused::NotATarget(name))?;
     let path = if path.is_empty() { "/" } else { path }; // https://shop.example?query
     Ok(endpoint(once(method)?.ok_or(Refused::NoOriginal(method))?, path))
 }
