@@ -10,7 +10,7 @@ use tollgate_load::Request;
 use super::rules::{self, Limit};
 use crate::cores::Cores;
 use crate::servers::lineup::{Candidate, Lineup};
-use crate::servers::peers::{THROTTLECRAB_ROOM, limitador, limitador_check};
+use crate::servers::peers::{THROTTLECRAB_ROOM, limitador, limitador_check, tollgate};
 use crate::servers::prepare::on_path;
 use crate::servers::server::{Ready, Server, free_address};
 
@@ -69,8 +69,7 @@ fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()>
     ];
     for (name, number, limit, keys) in scenarios {
         let rules = lineup.write(&format!("{number}-{limit:?}.yaml"), &rules::file(number, limit))?;
-        let mut command = Command::new(program);
-        command.arg("serve").arg("--rules").arg(rules).args(["--http", "127.0.0.1:0", "--admin", "off"]);
+        let command = tollgate(program, &rules);
         let server = lineup.server(name, command, Ready::Says)?;
         join(lineup, name, &server, Request::post("/v1/check").body(rules::CHECK))?.keys = keys;
         if name == TOLLGATE {

@@ -12,7 +12,7 @@ use crate::cores::Cores;
 use crate::http::rules;
 use crate::report::{Bound, Report};
 use crate::servers::lineup::{Candidate, Lineup};
-use crate::servers::peers::{limitador, limitador_check, ratelimit};
+use crate::servers::peers::{limitador, limitador_check, ratelimit, tollgate};
 use crate::servers::round::{Order, Round, Runner, Standings};
 use crate::servers::server::{Ready, free_address};
 
@@ -122,8 +122,7 @@ impl Field<'_> {
         let rules = "rules:\n  - { name: orders, match: { endpoint: '/api/orders', tier: free }, limit: { requests: 1, \
                      window: 60s, burst: 1000000 } }\n";
         let rules = self.lineup.write("rules.yaml", rules)?;
-        let mut command = Command::new(program);
-        command.arg("serve").arg("--rules").arg(rules).args(["--http", "127.0.0.1:0", "--admin", "off"]);
+        let mut command = tollgate(program, &rules);
         // All users are new at first, and none of them is meant to share a bucket.
         command.args(["--store", &self.redis.url(), "--new-keys-per-second", "1000000"]);
         self.join(TOLLGATE, command, Ready::Says, Request::post("/v1/check").body(rules::CHECK))

@@ -1,6 +1,7 @@
 //! How those are started whom several questions ask.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -11,6 +12,13 @@ use super::server::free_address;
 
 /// Room for all keys, as a run would set it; and no line per request.
 pub const THROTTLECRAB_ROOM: [&str; 4] = ["--store-capacity", "200000", "--log-level", "warn"];
+
+/// Tollgate with these rules and no others: whatever a database of this machine holds is left out.
+pub fn tollgate(program: &Path, rules: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg("serve").arg("--rules").arg(rules).args(["--http", "127.0.0.1:0", "--admin", "off", "--db", "off"]);
+    command
+}
 
 /// limitador-server on these addresses, with this storage.
 pub fn limitador(lineup: &Lineup<'_>, http: SocketAddr, rls: SocketAddr, storage: &[&str]) -> anyhow::Result<Command> {

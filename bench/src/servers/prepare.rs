@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 
 use crate::report::progress;
 
 /// It has no releases: the commit of January 2026.
 const RATELIMIT: &str = "github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36";
-const GUBERNATOR: &str = "github.com/mailgun/gubernator/v2/cmd/gubernator@v2.4.0";
+const GUBERNATOR: &str = "github.com/gubernator-io/gubernator/v2/cmd/gubernator@v2.13.0";
 
 /// Where things are.
 #[derive(Debug)]
@@ -86,8 +86,12 @@ impl Programs {
         let go = on_path("go").context("neither on PATH, nor is there a Go to build it")?;
         progress(&format!("  building {module} into target/peers: a minute or two, once"));
         let mut go = Command::new(go);
-        go.args(["install", module]).env("GOBIN", self.installed());
-        succeed(go.current_dir(repository()))?;
+        go.args(["install", module]).env("GOBIN", self.installed()).current_dir(repository());
+        // What Go says names hosts and folders of this machine, which are nothing for a report.
+        succeed(&mut go).map_err(|error| {
+            progress(&format!("  {error:#}"));
+            anyhow!("neither on PATH, nor could go install it")
+        })?;
         Ok(self.installed().join(name))
     }
 

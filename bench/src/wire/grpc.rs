@@ -9,7 +9,7 @@ use super::{Mode, RULES, Race, resp, speed};
 use crate::cores::Cores;
 use crate::report::Report;
 use crate::servers::lineup::Lineup;
-use crate::servers::peers::{THROTTLECRAB_ROOM, limitador, ratelimit};
+use crate::servers::peers::{THROTTLECRAB_ROOM, limitador, ratelimit, tollgate};
 use crate::servers::server::{Ready, free_address};
 
 /// The floor.
@@ -75,8 +75,7 @@ fn should_rate_limit(domain: &str) -> Request {
 
 fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()> {
     let (rules, address) = (lineup.write("rules.yaml", RULES)?, free_address()?);
-    let mut command = Command::new(program);
-    command.arg("serve").arg("--rules").arg(rules).args(["--http", "127.0.0.1:0", "--admin", "off"]);
+    let mut command = tollgate(program, &rules);
     command.args(["--grpc", &address.to_string()]);
     let server = lineup.server("Tollgate", command, Ready::Listens(address))?;
     let attribute = Message::new().text(1, "user_id").text(2, "{key}");

@@ -10,7 +10,7 @@ use super::{Mode, RULES, Race, speed};
 use crate::cores::Cores;
 use crate::report::{Bound, Report};
 use crate::servers::lineup::Lineup;
-use crate::servers::peers::THROTTLECRAB_ROOM;
+use crate::servers::peers::{THROTTLECRAB_ROOM, tollgate};
 use crate::servers::prepare::on_path;
 use crate::servers::server::{Ready, free_address};
 
@@ -73,8 +73,7 @@ pub fn run(race: &Race<'_>, report: &mut Report) {
 
 fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()> {
     let (rules, address) = (lineup.write("rules.yaml", RULES)?, free_address()?);
-    let mut command = Command::new(program);
-    command.arg("serve").arg("--rules").arg(rules).args(["--http", "127.0.0.1:0", "--admin", "off"]);
+    let mut command = tollgate(program, &rules);
     command.args(["--resp", &address.to_string()]);
     let server = lineup.server("Tollgate", command, Ready::Listens(address))?;
     for (name, command) in [(TOLLGATE, COMMAND), (TOLLGATE_CHECK, CHECK)] {

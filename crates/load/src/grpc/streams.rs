@@ -38,7 +38,7 @@ const STATUSES: [&str; 17] = [
     "DATA_LOSS",
     "UNAUTHENTICATED",
 ];
-/// Where a reply has neither a message nor a status that can be read without the table.
+/// Where a reply has no message, and no status that can be read without the table.
 const UNKNOWN: u16 = 2;
 
 /// The streams of one connection.
@@ -64,6 +64,8 @@ pub struct Streams {
     received: u32,
     /// The server is leaving, or numbers have run out: what is under way is the last.
     is_last: bool,
+    /// The last status that stood in full in a reply and was no success: later ones refer to it.
+    failure: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +107,7 @@ impl Streams {
             message,
             received: 0,
             is_last: false,
+            failure: UNKNOWN,
         }
     }
 
@@ -240,8 +243,9 @@ impl Streams {
     ) -> Result<(), Malformed> {
         // Once the server has said a status, a number of the table stands for it.
         let status = if trailers.len() > 2 { hpack::status(trailers) } else { None };
-        let failed = status.filter(|status| *status != 0).map(Verdict::Failed);
-        self.end(frame.stream, failed, on_reply)
+        let failure = status.filter(|status| *status != 0);
+        self.failure = failure.unwrap_or(self.failure);
+        self.end(frame.stream, failure.map(Verdict::Failed), on_reply)
     }
 
     #[inline]
@@ -251,10 +255,11 @@ impl Streams {
         failed: Option<Verdict>,
         on_reply: &mut impl FnMut(u64, Verdict, &[u8]),
     ) -> Result<(), Malformed> {
+        let failure = self.failure;
         let slot = self.slot(stream)?;
         slot.is_done = true;
         let start = slot.start;
-        let verdict = failed.unwrap_or_else(|| verdict(slot.kept()));
+        let verdict = failed.or_else(|| verdict(slot.kept())).unwrap_or(Verdict::Failed(failure));
         self.open -= 1;
         while self.slots.front().is_some_and(|slot| slot.is_done) {
             self.slots.pop_front();
@@ -281,22 +286,21 @@ impl Streams {
     }
 }
 
-/// What the beginning of a message says. The first field is 1 where a request may pass: `allowed`, or Envoy's code; a
-/// truth value that is false is left out. Where the first field is a message, it is one of a list of statuses, as
-/// gubernator answers: there 1 means over the limit, and 0 is left out.
-fn verdict(kept: &[u8]) -> Verdict {
+/// What the beginning of a message says; `None` if there is none, or if it is compressed, which nobody asked for.
+///
+/// The first field is 1 where a request may pass: `allowed`, or Envoy's code; a truth value that is false is left out.
+/// Where the first field is a message, it is one of a list of statuses, as gubernator answers: there 1 means over the
+/// limit, and 0 is left out.
+fn verdict(kept: &[u8]) -> Option<Verdict> {
     const NUMBER: u8 = 1 << 3;
     const MESSAGE: u8 = 1 << 3 | 2;
-    let Some((prefix, message)) = kept.split_first_chunk::<{ super::PREFIX }>() else {
-        return Verdict::Failed(UNKNOWN);
-    };
-    match (prefix, message) {
-        ([0, ..], [NUMBER, 1, ..] | [MESSAGE, 0, ..]) => Verdict::Allowed,
-        ([0, ..], [MESSAGE, _, NUMBER, 1, ..]) => Verdict::Denied,
-        ([0, ..], [MESSAGE, ..]) => Verdict::Allowed,
-        ([0, ..], _) => Verdict::Denied,
-        _ => Verdict::Failed(UNKNOWN), // compressed, which nobody asked for
-    }
+    let ([0, ..], message) = kept.split_first_chunk::<{ super::PREFIX }>()? else { return None };
+    Some(match message {
+        [NUMBER, 1, ..] | [MESSAGE, 0, ..] => Verdict::Allowed,
+        [MESSAGE, _, NUMBER, 1, ..] => Verdict::Denied,
+        [MESSAGE, ..] => Verdict::Allowed,
+        _ => Verdict::Denied,
+    })
 }
 
 /// What gRPC calls the reason for which a stream was ended.

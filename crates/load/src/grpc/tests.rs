@@ -152,6 +152,9 @@ fn a_status_is_told() {
     assert_eq!(failed(&trailers(STATUS_12)), Ok(Verdict::Failed(12)));
     assert_eq!(failed(&trailers(b"\x88\x40\x0bgrpc-status\x0214")), Ok(Verdict::Failed(14)));
     assert_eq!(failed(&trailers(b"\x88\xbe\xbf\xc0")), Ok(Verdict::Failed(2)), "by a number that nobody looks up");
+    let twice = [trailers(STATUS_12), one(Kind::HEADERS, END_HEADERS | END_STREAM, 5, b"\xbe")].concat();
+    let failed_twice = take(&mut streams(2), &twice);
+    assert_eq!(failed_twice, Ok(vec![(100, Verdict::Failed(12)), (101, Verdict::Failed(12))]), "as the one before it");
     let after_message = [one(Kind::DATA, 0, 3, ALLOWED), trailers(STATUS_12)].concat();
     assert_eq!(failed(&after_message), Ok(Verdict::Failed(12)));
     assert_eq!(failed(&one(Kind::RST_STREAM, 0, 3, &7_u32.to_be_bytes())), Ok(Verdict::Failed(14)));
