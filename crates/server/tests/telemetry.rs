@@ -208,6 +208,28 @@ tollgate_connections_refused_total{reason="handshake"} 0
 # TYPE tollgate_http_requests counter
 tollgate_http_requests_total{path="/v1/check",status="200"} 1
 tollgate_http_requests_total{path="__other__",status="__other__"} 1
+# HELP tollgate_grpc_requests Calls by gRPC answered
+# TYPE tollgate_grpc_requests counter
+# HELP tollgate_resp_commands RESP commands answered
+# TYPE tollgate_resp_commands counter
+# HELP tollgate_resp_throttled Decisions by limits that came with the command
+# TYPE tollgate_resp_throttled counter
+tollgate_resp_throttled_total{outcome="allowed"} 0
+tollgate_resp_throttled_total{outcome="denied"} 0
+# HELP tollgate_resp_throttled_locally Of these, made without the store
+# TYPE tollgate_resp_throttled_locally counter
+tollgate_resp_throttled_locally_total 0
+# HELP tollgate_resp_errors RESP commands that were none, or not allowed
+# TYPE tollgate_resp_errors counter
+tollgate_resp_errors_total 0
+# HELP tollgate_resp_protocol_errors RESP connections ended for what was sent
+# TYPE tollgate_resp_protocol_errors counter
+tollgate_resp_protocol_errors_total{reason="malformed"} 0
+tollgate_resp_protocol_errors_total{reason="too_large"} 0
+tollgate_resp_protocol_errors_total{reason="foreign"} 0
+tollgate_resp_protocol_errors_total{reason="too_slow"} 0
+tollgate_resp_protocol_errors_total{reason="stranger"} 0
+tollgate_resp_protocol_errors_total{reason="no_room"} 0
 # HELP tollgate_log_lines_dropped Log lines lost to a full buffer or a broken sink
 # TYPE tollgate_log_lines_dropped counter
 tollgate_log_lines_dropped_total{log="server"} 0

@@ -45,7 +45,7 @@ const COMMANDS: &str = "
     audit audit-list audit-verify
     bench check completions config explain man mode serve status
     clients clients-delete clients-get clients-import clients-list clients-set
-    db db-migrate db-status db-token
+    db db-migrate db-status db-token envoy-compat
     overrides overrides-create overrides-delete overrides-end overrides-extend overrides-get overrides-list
     rules rules-create rules-delete rules-diff rules-explain rules-export rules-fmt rules-generations rules-get
     rules-import rules-lint rules-list rules-refresh rules-rollback rules-test rules-update

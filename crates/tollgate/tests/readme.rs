@@ -304,7 +304,17 @@ fn masked(line: &str) -> String {
     if let (Some(start), Some(end)) = (text.find("tgr_"), text.find('…')) {
         text.replace_range(start..end, "receipt");
     }
-    without_digits(&without_distances(&text))
+    without_digits(&without_distances(&without_days(&text)))
+}
+
+/// `Date: Sun, 15 Nov` is a date on any day of any month.
+fn without_days(text: &str) -> String {
+    if !text.starts_with("Date: ") {
+        return text.to_owned();
+    }
+    let is_name =
+        |word: &&str| !word.ends_with(',') && word.parse::<u32>().is_err() && word.len() == 3 && *word != "GMT";
+    text.split(' ').filter(|word| !word.ends_with(',') && !is_name(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// `(now)`, `(3 s ago)` and `(in 2 h)` are all `(then)`.

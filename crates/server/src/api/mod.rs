@@ -180,7 +180,7 @@ impl Answer for Api {
             Route::Renew => reserve::renew(shared, body, reply).await,
             Route::Release => reserve::release(shared, body, reply).await,
             Route::Explain => explain::explain(shared, body, reply).await,
-            Route::EnvoyJson => envoy::json(shared, body, reply).await,
+            Route::EnvoyJson => Box::pin(envoy::json(shared, body, reply)).await, // large, and rare
             Route::EnvoyHealth => envoy::health(shared, reply),
             Route::EnvoyStats => envoy::stats(shared, reply),
             Route::EnvoyRules => envoy::rules(shared, reply),

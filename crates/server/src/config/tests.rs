@@ -21,7 +21,7 @@ fn samples(setting: &Setting) -> [String; 3] {
         (Kind::Name(_), _) => own(["node-1", "~", "#3"]),
         (Kind::Duration(_, range), _) if *range.end() < Duration::from_secs(3600) => own(["150ms", "400ms", "900ms"]),
         (Kind::Duration(_, range), _) if *range.start() >= Duration::from_secs(3600) => own(["2h", "30h", "90d"]),
-        (Kind::Duration(..), _) => own(["77ms", "21s", "1h"]),
+        (Kind::Duration(..), _) => own(["177ms", "21s", "1h"]),
         (Kind::MaybeDuration(..), _) => own(["70s", "21m", "off"]),
         (Kind::Store(_), _) => own(["rediss://a:1", "redis-clusters://b:2,c:3", "redis-sentinels://d:4/m"]),
         (Kind::Db(_), _) => own(["off", "sqlite:/a b.db", "postgres://me@db:5432/limits"]),
@@ -140,7 +140,8 @@ fn the_template_sets_nothing_and_its_values_work() {
     assert_eq!(folder.resolve(&template).unwrap().config, Config::default());
     let lines = template.lines().filter(|line| !line.starts_with("##"));
     let used: String = lines.map(|line| format!("{}\n", line.trim_start_matches("# "))).collect();
-    let used = used.replace(": N ", ": 1 ").replace("store: memory", "store: rediss://a:1");
+    let used =
+        used.replace(": N ", ": 1 ").replace(": MODE ", ": 660 ").replace("store: memory", "store: rediss://a:1");
     let resolved = folder.resolve(&used).unwrap_or_else(|error| panic!("{error}"));
     assert!(SETTINGS.iter().all(|setting| resolved.origin(setting) != Origin::Default));
 }

@@ -75,7 +75,7 @@ impl Answer for Front {
     async fn answer(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
         match (plan, &self.auth) {
             (Plan::Api(plan), _) => self.api.answer(plan, body, reply).await,
-            (Plan::Auth(question), Some(auth)) => auth.answer(question, reply).await,
+            (Plan::Auth(question), Some(auth)) => Box::pin(auth.answer(question, reply)).await,
             (Plan::Auth(_), None) => self.api.refuse(Fault::Panicked, reply), // nobody makes such a plan
         }
     }

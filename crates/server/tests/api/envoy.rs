@@ -65,7 +65,7 @@ async fn all_descriptors_pass_or_none_is_charged() {
     let rig = Rig::start(RULES);
     let [key, address] = [descriptor(&[("api_key", "k")]), descriptor(&[("remote_address", "192.0.2.1")])];
     for _ in 0..3 {
-        assert_eq!(ask(&rig, request(&[key.clone()])).await.0, 200);
+        assert_eq!(ask(&rig, request(std::slice::from_ref(&key))).await.0, 200);
     }
     let (status, answer) = ask(&rig, request(&[address.clone(), key.clone()])).await;
     assert_eq!(status, 429);

@@ -21,7 +21,10 @@ fn no_line_ends_in_a_carriage_return() {
 
 #[test]
 fn no_tabs_where_spaces_indent() {
-    let spaced = |file: &TextFile| INDENTED_BY_SPACES.iter().any(|ending| file.path.ends_with(ending));
+    // Caddy's own formatter writes tabs, and pages show its files as they are.
+    let spaced = |file: &TextFile| {
+        INDENTED_BY_SPACES.iter().any(|ending| file.path.ends_with(ending)) && !file.path.ends_with("/caddy.md")
+    };
     expect_none(lines(|file, line| spaced(file) && line.contains('\t')), ADVICE);
 }
 

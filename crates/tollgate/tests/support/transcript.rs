@@ -93,7 +93,8 @@ fn run(session: &mut impl Transcript, line: &str) -> String {
         text.push_str(format!("! {line}").trim_end());
         text.push('\n');
     }
-    let text = session.text(&text);
+    // clap indents the empty lines of a long help; nobody sees it, and files are kept without blanks at ends.
+    let text: String = session.text(&text).lines().map(|line| format!("{}\n", line.trim_end())).collect();
     match output.status.code() {
         Some(0) => text,
         Some(code) => format!("{text}? {code}\n"),

@@ -24,7 +24,7 @@ pub(super) static GRPC: &[Setting] = &[
     Setting {
         name: "grpc_max_connection_age",
         value_name: "DURATION",
-        section: Section::Connections,
+        section: Section::Listening,
         help: "How old a gRPC connection gets before its caller is asked to open another one, a tenth more or less",
         absent: "",
         kind: Kind::Duration(

@@ -1,3 +1,5 @@
+//! Framing: byte by byte, cut anywhere, whole or broken.
+
 use super::*;
 
 /// What a reader makes of bytes that arrive in these pieces: every command, then the fault if there is one.
