@@ -44,6 +44,8 @@ fn partner(setting: &Setting) -> Option<&'static str> {
     match setting.name {
         "tls_cert" => Some("tls_key: other"),
         "tls_key" => Some("tls_cert: other"),
+        "tls_client_ca" => Some("tls_cert: a\ntls_key: b"),
+        "tls_client_names" => Some("tls_client_ca: c\ntls_cert: a\ntls_key: b"),
         "admin_tls_cert" => Some("admin_tls_key: other"),
         "admin_tls_key" => Some("admin_tls_cert: other"),
         "admin_client_ca" => Some("admin_tls_cert: a\nadmin_tls_key: b"),
