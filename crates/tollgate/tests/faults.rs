@@ -14,7 +14,7 @@ use tollgate_testkit::faults::{self, Lab, Outcome};
 static QUIET: RwLock<()> = RwLock::new(());
 
 /// Rows that need the machine to themselves.
-const ALONE: &[&str] = &["F4", "F22", "F36", "F57", "F60", "fleet-short"];
+const ALONE: &[&str] = &["F4", "F4-late", "F22", "F36", "F57", "F60", "fleet-short"];
 
 fn tollgate() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_tollgate"))
@@ -63,6 +63,7 @@ rows! {
     f02_redis_back_empty "F2"
     f03_redis_sigstop "F3"
     f04_latency "F4"
+    f04_late "F4-late"
     f05_jitter "F5"
     f06_reply_lost "F6"
     f07_black_hole "F7"

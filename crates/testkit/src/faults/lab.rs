@@ -76,6 +76,12 @@ impl Lab {
         self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
     }
 
+    /// For rows about who is asked, not how soon: a store that answers late because the machine is busy stays the one
+    /// that decides, and whoever decides without it has a reason to be found.
+    pub fn be_patient(&mut self) {
+        self.argue(&["--store-timeout", "2s", "--decision-deadline", "3s"]);
+    }
+
     /// Starts a fleet that knows its size, and waits until the store decides everywhere.
     pub fn fleet(&mut self, store: &str, count: u64) {
         self.parts = count;

@@ -70,6 +70,7 @@ pub fn of_nodes(mut lab: Lab) -> Outcome {
     let server = Server::start();
     let wall = WallClock::new(lab.directory());
     wall.set(DAY);
+    lab.be_patient();
     lab.argue(&["--nodes", "2"]);
     lab.start_node("n1", &server.url());
     lab.start_node_at("n2", &server.url(), crate::ports::free(), Some(&wall));
@@ -83,7 +84,7 @@ pub fn of_nodes(mut lab: Lab) -> Outcome {
     let to = lab.now();
     let other = lab.notes.iter().filter(|note| note.mode != Some(Mode::Store)).count();
     lab.expect(other == 0, || format!("{other} decisions without the store"));
-    lab.expect_quick(from, to);
+    lab.expect_answers(from, to);
     lab.expect_truth();
     for node in &mut lab.nodes {
         node.end();

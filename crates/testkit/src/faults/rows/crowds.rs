@@ -43,6 +43,7 @@ fn flood(mut lab: Lab, seconds: u64) -> Outcome {
     const NEW_PER_SECOND: u64 = 300;
     let server = Server::start();
     lab.use_rules(&[HOURLY]);
+    lab.be_patient();
     lab.argue(&["--new-keys-per-second", &NEW_PER_SECOND.to_string()]);
     lab.fleet(&server.url(), 2);
     let spent = (0..25).filter(|_| is_allowed(&lab.ask(0, "hourly", "victim"))).count();

@@ -30,6 +30,7 @@ pub fn flushed(mut lab: Lab) -> Outcome {
 pub fn scripts_flushed(mut lab: Lab) -> Outcome {
     const FLUSHES: u64 = 20;
     let server = Server::start();
+    lab.be_patient();
     lab.fleet(&server.url(), 2);
     let load = lab.load(8);
     lab.pause(700);
@@ -47,7 +48,7 @@ pub fn scripts_flushed(mut lab: Lab) -> Outcome {
     let most = FLUSHES * 2 * lab.nodes.len() as u64 * 2;
     lab.expect(evals <= most, || format!("{evals} EVALs after {FLUSHES} flushes, at most {most}"));
     lab.remark(format!("{evals} EVALs after {FLUSHES} flushes"));
-    lab.expect_quick(from, to);
+    lab.expect_answers(from, to);
     lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()

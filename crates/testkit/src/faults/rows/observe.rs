@@ -56,10 +56,15 @@ impl Lab {
         self.remark(format!("first answer by policy after {} ms", first.unwrap_or(0)));
     }
 
-    /// Between these times everybody was answered, in time.
-    pub fn expect_quick(&mut self, from: u64, to: u64) {
+    /// Between these times everybody was answered.
+    pub fn expect_answers(&mut self, from: u64, to: u64) {
         let unanswered = self.between(from, to).filter(|note| note.mode.is_none()).count();
         self.expect(unanswered == 0, || format!("{unanswered} requests without an answer"));
+    }
+
+    /// Between these times everybody was answered, in time.
+    pub fn expect_quick(&mut self, from: u64, to: u64) {
+        self.expect_answers(from, to);
         let (p99, most) = (self.latency(from, to, 0.99), self.latency(from, to, 1.0));
         self.expect(p99 <= DECISION_MS, || format!("p99 of decisions {p99:.1} ms"));
         let late = self.between(from, to).filter(|note| (note.heard - note.asked) as f64 > DECISION_MS * 1e6).count();

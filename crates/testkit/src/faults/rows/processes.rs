@@ -158,8 +158,7 @@ fn hold(caller: &mut Caller) -> bool {
 pub fn rolling(mut lab: Lab) -> Outcome {
     let server = Server::start();
     lab.use_rules(&[EXACT, SHARED].concat());
-    // Whether a node asks the store at all is looked at, not how soon a busy machine lets it answer: nobody may fall back.
-    lab.argue(&["--store-timeout", "2s", "--decision-deadline", "3s"]);
+    lab.be_patient();
     lab.fleet(&server.url(), 2);
     let load = lab.load(8);
     lab.pause(700);
