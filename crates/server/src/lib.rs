@@ -23,6 +23,7 @@ pub mod resp;
 pub mod telemetry;
 
 mod announce;
+mod failures;
 mod keys;
 mod plane;
 mod reply;

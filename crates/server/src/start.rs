@@ -56,7 +56,7 @@ pub(crate) fn shared(
         true => Sealer::for_all(keys.receipts(), keys::random()?),
         false => Sealer::new(keys.receipts(), keys::random()?),
     };
-    let resp = Access::read(config.resp.password_file.as_deref(), keys.resp(), backend.is_shared())?;
+    let resp = Access::read(config.resp.password_file.as_deref(), keys.resp(), backend.is_shared(), clock.clone())?;
     let engine = Engine::with_clock(backend, RuleSet::empty(), clock.clone()).awaiting_rules();
     let engine = engine.with_config(engine_config(config));
     let violations = config.control.place().map(|_| Arc::new(Violations::new(metrics.clone())));

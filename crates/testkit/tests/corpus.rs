@@ -64,6 +64,11 @@ fn resp_request() {
 }
 
 #[test]
+fn rls_request() {
+    replay("rls_request", tollgate_server::fuzzing::rls_request);
+}
+
+#[test]
 fn yaml_rules() {
     replay("yaml_rules", fuzzing::yaml_rules);
 }

@@ -11,7 +11,7 @@ use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
 use tollgate_rules::envoy::{EnvoyRule, Metadata};
 
 use super::read::{Asked, Part};
-use super::write::is_over;
+use super::write::{count_before_others, is_over};
 use crate::api::Shared;
 use crate::config::EnvoySettings;
 use crate::telemetry::Sight;
@@ -47,23 +47,24 @@ impl Domains {
         decision: &Decision,
         response: &mut RateLimitResponse,
     ) {
+        let over = |ruling: &Ruling| is_over(decision, ruling, |place| asked.hits_in_turn(place));
         let rules: Vec<(&Ruling, &EnvoyRule)> = decision
             .rulings()
             .iter()
             .filter_map(|ruling| Some((ruling, decision.rule(ruling)?.envoy.as_deref()?)))
             .collect();
         for (ruling, rule) in &rules {
-            self.count(shared, asked, ruling, rule);
+            self.count(shared, asked, decision, ruling, rule);
         }
         let mut quotas = rules.iter().filter(|(_, rule)| rule.quota_mode).peekable();
-        let spent = quotas.peek().is_some() && quotas.all(|(ruling, _)| is_over(decision, ruling));
+        let spent = quotas.peek().is_some() && quotas.all(|(ruling, _)| over(ruling));
         if spent && shared.engine.switch() == Switch::Enforce {
             response.overall_code = Code::OverLimit.into();
         }
         if self.shadow {
             response.overall_code = Code::Ok.into();
         }
-        let passing = rules.iter().filter(|(ruling, _)| !is_over(decision, ruling));
+        let passing = rules.iter().filter(|(ruling, _)| !over(ruling));
         let fields: BTreeMap<String, Value> =
             passing.filter_map(|(_, rule)| rule.metadata.as_ref()).flat_map(members).collect();
         response.dynamic_metadata = (!fields.is_empty()).then_some(Struct { fields });
@@ -72,11 +73,12 @@ impl Domains {
         }
     }
 
-    fn count(&self, shared: &Shared, asked: &Asked<'_>, ruling: &Ruling, rule: &EnvoyRule) {
+    fn count(&self, shared: &Shared, asked: &Asked<'_>, decision: &Decision, ruling: &Ruling, rule: &EnvoyRule) {
         let Some((entries, hits)) = asked.descriptor(Part::Asked(ruling.request)) else { return };
         let Some(outcome) = &ruling.outcome else { return };
         let near = (u128::from(outcome.limit) * u128::from(self.near_percent) / 100) as u64; // at most the limit
-        let sight = Sight { hits, used: outcome.used, limit: outcome.limit, near, shadow: rule.shadow_mode };
+        let used = count_before_others(decision, ruling, |place| asked.hits_in_turn(place)).unwrap_or(outcome.used);
+        let sight = Sight { hits, used, limit: outcome.limit, near, shadow: rule.shadow_mode };
         shared.metrics.domains.count(&rule.stat_key(entries), &sight);
     }
 }

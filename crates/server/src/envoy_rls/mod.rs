@@ -6,8 +6,8 @@
 
 mod domain;
 mod json;
-mod read;
-mod write;
+pub(crate) mod read;
+pub(crate) mod write;
 
 pub use domain::Domains;
 pub use json::{Unreadable, read as read_json, write as write_json};
@@ -85,7 +85,7 @@ fn conclude(
     let mut response = write::response(asked, decision, given);
     match asked.is_domain {
         true => shared.envoy.complete(shared, asked, decision, &mut response),
-        false => write::add_headers(shared, decision, &mut response),
+        false => write::add_headers(&shared.answer, decision, &mut response),
     }
     Ok(response)
 }

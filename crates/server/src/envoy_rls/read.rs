@@ -25,10 +25,10 @@ pub const VALUE_BYTES_MAX: usize = 1024;
 const REMOTE_ADDRESS: &str = "remote_address";
 
 /// A message that was found to be in order.
-pub(super) struct Asked<'a> {
-    pub(super) message: &'a RateLimitRequest,
+pub(crate) struct Asked<'a> {
+    pub(crate) message: &'a RateLimitRequest,
     /// The domain's rules are files of envoyproxy/ratelimit: it is answered as that answers.
-    pub(super) is_domain: bool,
+    pub(crate) is_domain: bool,
     entries: SmallVec<[(&'a str, &'a str); 8]>,
     /// Where each descriptor's entries are.
     places: SmallVec<[Range<usize>; 4]>,
@@ -36,13 +36,13 @@ pub(super) struct Asked<'a> {
 
 /// Which decision has a descriptor's part, and at which place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Asked(u16),
     Given(u16),
 }
 
 impl<'a> Asked<'a> {
-    pub(super) fn read(message: &'a RateLimitRequest, generation: &Pinned) -> Result<Asked<'a>, Refused> {
+    pub(crate) fn read(message: &'a RateLimitRequest, generation: &Pinned) -> Result<Asked<'a>, Refused> {
         let RateLimitRequest { domain, descriptors, .. } = message;
         if domain.is_empty() {
             return Err(invalid("rate limit domain must not be empty"));
@@ -97,22 +97,22 @@ impl<'a> Asked<'a> {
     }
 
     /// True if some descriptor gives units back.
-    pub(super) fn gives_back(&self) -> bool {
+    pub(crate) fn gives_back(&self) -> bool {
         self.message.descriptors.iter().any(|descriptor| descriptor.is_negative_hits)
     }
 
     /// What is decided, all or nothing.
-    pub(super) fn requests(&self) -> SmallVec<[Request<'_>; 4]> {
+    pub(crate) fn requests(&self) -> SmallVec<[Request<'_>; 4]> {
         self.some(false)
     }
 
     /// What is given back.
-    pub(super) fn refunds(&self) -> SmallVec<[Request<'_>; 4]> {
+    pub(crate) fn refunds(&self) -> SmallVec<[Request<'_>; 4]> {
         self.some(true)
     }
 
     /// Each descriptor, and where its part of the answer is.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Part> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> {
         let (mut asked, mut given) = (0, 0);
         self.message.descriptors.iter().map(move |descriptor| {
             let (next, part): (&mut u16, fn(u16) -> Part) = match descriptor.is_negative_hits {
@@ -125,10 +125,16 @@ impl<'a> Asked<'a> {
     }
 
     /// Entries and hits of a descriptor, by its part.
-    pub(super) fn descriptor(&self, part: Part) -> Option<(&[(&'a str, &'a str)], u64)> {
+    pub(crate) fn descriptor(&self, part: Part) -> Option<(&[(&'a str, &'a str)], u64)> {
         let place = self.parts().position(|own| own == part)?;
         let entries = self.entries.get(self.places.get(place)?.clone())?;
         Some((entries, self.hits(self.message.descriptors.get(place)?)))
+    }
+
+    /// What the descriptor at a place of the decision asked for, where descriptors are counted one after the other: in
+    /// a domain. Elsewhere they are charged as one.
+    pub(crate) fn hits_in_turn(&self, place: u16) -> u64 {
+        if self.is_domain { self.descriptor(Part::Asked(place)).map_or(0, |(_, hits)| hits) } else { 0 }
     }
 
     fn hits(&self, descriptor: &RateLimitDescriptor) -> u64 {

@@ -12,15 +12,16 @@ use tollgate_rules::ruleset::Rule;
 
 use super::read::{Asked, Part};
 use crate::Reply;
-use crate::answer::{self, Asking};
-use crate::api::Shared;
+use crate::answer::{self, AnswerConfig, Asking};
 
 /// What is the same for all rules: a code, and how each descriptor stands.
-pub(super) fn response(asked: &Asked<'_>, decision: &Decision, given: Option<&Decision>) -> RateLimitResponse {
+pub(crate) fn response(asked: &Asked<'_>, decision: &Decision, given: Option<&Decision>) -> RateLimitResponse {
     let descriptors = &asked.message.descriptors;
     let status = |(part, descriptor): (Part, &RateLimitDescriptor)| match part {
-        Part::Asked(place) => status_of(decision, place, descriptor),
-        Part::Given(place) => given.map_or_else(DescriptorStatus::default, |given| status_of(given, place, descriptor)),
+        Part::Asked(place) => status_of(decision, place, descriptor, |place| asked.hits_in_turn(place)),
+        Part::Given(place) => {
+            given.map_or_else(DescriptorStatus::default, |given| status_of(given, place, descriptor, |_| 0))
+        }
     };
     let mut response = RateLimitResponse {
         overall_code: Code::Ok.into(),
@@ -35,9 +36,14 @@ pub(super) fn response(asked: &Asked<'_>, decision: &Decision, given: Option<&De
 
 /// What was said about one descriptor. Whether it is refused is told by itself: another one may have been the reason
 /// for the refusal of all.
-fn status_of(decision: &Decision, place: u16, descriptor: &RateLimitDescriptor) -> DescriptorStatus {
+fn status_of(
+    decision: &Decision,
+    place: u16,
+    descriptor: &RateLimitDescriptor,
+    hits: impl Fn(u16) -> u64,
+) -> DescriptorStatus {
     let own = || decision.rulings().iter().filter(|ruling| ruling.request == place);
-    let over = own().any(|ruling| is_over(decision, ruling));
+    let over = own().any(|ruling| is_over(decision, ruling, &hits));
     let mut status = DescriptorStatus { code: Code::Ok.into(), ..DescriptorStatus::default() };
     if over {
         status.code = Code::OverLimit.into();
@@ -49,7 +55,11 @@ fn status_of(decision: &Decision, place: u16, descriptor: &RateLimitDescriptor) 
         None => {}
         Some(outcome) => {
             status.current_limit = Some(current_limit(rule, ruling, descriptor));
-            status.limit_remaining = u32::try_from(outcome.remaining).unwrap_or(u32::MAX);
+            let remaining = match count_before_others(decision, ruling, &hits) {
+                Some(used) => outcome.limit.saturating_sub(used),
+                None => outcome.remaining,
+            };
+            status.limit_remaining = u32::try_from(remaining).unwrap_or(u32::MAX);
             let until = match (outcome.wait, &rule.envoy) {
                 (Wait::For(wait), None) => wait,
                 _ => outcome.reset_after,
@@ -61,9 +71,18 @@ fn status_of(decision: &Decision, place: u16, descriptor: &RateLimitDescriptor) 
 }
 
 /// Whether a rule refuses its descriptor. A rule of a quota does, though it may not refuse the request by itself.
-pub(super) fn is_over(decision: &Decision, ruling: &Ruling) -> bool {
+pub(crate) fn is_over(decision: &Decision, ruling: &Ruling, hits: impl Fn(u16) -> u64) -> bool {
     let envoy = decision.rule(ruling).and_then(|rule| rule.envoy.as_deref());
-    ruling.refused() && envoy.map_or(ruling.enforced, |envoy| !envoy.shadow_mode)
+    let limit = ruling.outcome.map_or(0, |outcome| outcome.limit);
+    let was_in_time = || count_before_others(decision, ruling, hits).is_some_and(|used| used <= limit);
+    ruling.refused() && envoy.map_or(ruling.enforced, |envoy| !envoy.shadow_mode) && !was_in_time()
+}
+
+/// Units in use once a descriptor was counted, where later ones of the same call were counted after it in the same
+/// bucket. `hits` tells what each of them asked for.
+pub(crate) fn count_before_others(decision: &Decision, ruling: &Ruling, hits: impl Fn(u16) -> u64) -> Option<u64> {
+    let all = ruling.outcome?.used;
+    decision.used_after(ruling, hits).filter(|used| *used < all)
 }
 
 fn current_limit(rule: &Rule, ruling: &Ruling, descriptor: &RateLimitDescriptor) -> RateLimit {
@@ -87,12 +106,12 @@ fn whole_seconds(span: Span) -> Duration {
 
 /// Header fields go into `value`: Envoy sends those in `raw_value` empty. It appends them to what is there already, so
 /// an allowed answer tells nothing of a body that it does not have.
-pub(super) fn add_headers(shared: &Shared, decision: &Decision, response: &mut RateLimitResponse) {
+pub(crate) fn add_headers(config: &AnswerConfig, decision: &Decision, response: &mut RateLimitResponse) {
     let asking = Asking { refuse_by_status: Some(true), lot: tollgate_engine::lot(), ..Asking::default() };
     let mut reply = Reply::default();
     match decision.is_allowed() {
-        true => answer::fields(decision, &asking, &shared.answer, &mut reply.fields),
-        false => answer::answer(decision, &asking, &shared.answer, &mut reply),
+        true => answer::fields(decision, &asking, config, &mut reply.fields),
+        false => answer::answer(decision, &asking, config, &mut reply),
     }
     let header = |(name, value): (&'static str, &[u8])| HeaderValue {
         key: name.to_ascii_lowercase(),

@@ -6,8 +6,10 @@ mod forwarded;
 mod head;
 mod json;
 mod resp;
+mod rls;
 
 pub use forwarded::forwarded;
 pub use head::http_head;
 pub use json::json_check;
 pub use resp::resp_request;
+pub use rls::rls_request;

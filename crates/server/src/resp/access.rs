@@ -2,36 +2,53 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result, bail};
 use arc_swap::ArcSwapOption;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Digest, SHA256, digest};
-use tollgate_core::Secret;
+use tollgate_core::{Clock, Secret, Span};
 
 use super::throttle::Buckets;
+use crate::failures::Failures;
 
 /// Shortest password.
 const BYTES_MIN: usize = 8;
 /// Longest password; longer ones are not even hashed.
 const BYTES_MAX: usize = 512;
 
+/// The only user.
+pub(super) const USER: &[u8] = b"default";
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// A wrong user or password.
+    Wrong,
+    /// Too many of these came from there; the next is looked at after this time.
+    Wait(Span),
+}
+
 /// What all connections share beside what all transports share.
 #[derive(Debug)]
 pub struct Access {
     /// The hash of the password, if there is one.
     password: ArcSwapOption<Digest>,
+    failures: Failures,
     pub(super) buckets: Buckets,
     connections: AtomicU64,
 }
 
 impl Access {
     /// Reads the password, if there is to be one. Keys are named under `secret`.
-    pub fn read(password_file: Option<&Path>, secret: Secret, shared: bool) -> Result<Access> {
+    pub fn read(password_file: Option<&Path>, secret: Secret, shared: bool, clock: Arc<dyn Clock>) -> Result<Access> {
         let password = ArcSwapOption::from_pointee(password_file.map(hash).transpose()?);
-        Ok(Access { password, buckets: Buckets::new(secret, shared), connections: AtomicU64::new(0) })
+        let failures = Failures::new(clock, secret);
+        Ok(Access { password, failures, buckets: Buckets::new(secret, shared), connections: AtomicU64::new(0) })
     }
 
     /// Reads it again; a file that cannot be used leaves the old one in place.
@@ -45,8 +62,23 @@ impl Access {
         self.password.load().is_some()
     }
 
+    /// Whether somebody gave the right user and password. Where too many wrong ones came from, they are not looked at.
+    pub(super) fn admits(&self, user: &[u8], password: &[u8], from: Option<IpAddr>) -> Result<(), Refusal> {
+        if !self.is_guarded() {
+            return if user == USER { Ok(()) } else { Err(Refusal::Wrong) };
+        }
+        if let Some(wait) = self.failures.wait(from) {
+            return Err(Refusal::Wait(wait));
+        }
+        if user == USER && self.opens(password) {
+            return Ok(());
+        }
+        self.failures.note(from);
+        Err(Refusal::Wrong)
+    }
+
     /// True for the password. Takes as long for one that is nearly right as for any other.
-    pub(super) fn opens(&self, given: &[u8]) -> bool {
+    fn opens(&self, given: &[u8]) -> bool {
         let password = self.password.load();
         let Some(password) = &*password else { return true };
         given.len() <= BYTES_MAX

@@ -9,6 +9,7 @@ use tollgate_store::Store;
 
 use super::Resp;
 use super::about;
+use super::access::{Refusal, USER};
 use super::command::{Command, Facts};
 use super::convert::{asked, write_decision};
 use super::frame::{Arguments, FrameLimits};
@@ -291,8 +292,8 @@ impl<'a> Session<'a> {
             if option.eq_ignore_ascii_case(b"AUTH")
                 && let (Some(user), Some(password)) = (options.next(), options.next())
             {
-                if !(user == b"default" && self.resp.shared.resp.opens(password)) {
-                    return out.error(&[WRONG_PASSWORD]);
+                if let Err(refusal) = self.resp.shared.resp.admits(user, password, self.peer.address) {
+                    return refuse(refusal, out);
                 }
                 known = true;
             } else if option.eq_ignore_ascii_case(b"SETNAME")
@@ -325,7 +326,7 @@ impl<'a> Session<'a> {
     fn auth(&mut self, arguments: Arguments<'_>, out: &mut Writer<'_>) {
         let access = &self.resp.shared.resp;
         let (user, password) = match (arguments.len(), arguments.get(1), arguments.get(2)) {
-            (2, Some(password), _) if access.is_guarded() => (&b"default"[..], password),
+            (2, Some(password), _) if access.is_guarded() => (USER, password),
             (2, ..) => {
                 return out.error(&[
                     b"ERR AUTH <password> called without any password configured for the default user. Are you sure \
@@ -335,12 +336,12 @@ impl<'a> Session<'a> {
             (3, Some(user), Some(password)) => (user, password),
             _ => return out.error(&[b"ERR syntax error"]),
         };
-        match user == b"default" && access.opens(password) {
-            true => {
+        match access.admits(user, password, self.peer.address) {
+            Ok(()) => {
                 self.known = true;
                 out.simple("OK");
             }
-            false => out.error(&[WRONG_PASSWORD]),
+            Err(refusal) => refuse(refusal, out),
         }
     }
 
@@ -367,9 +368,18 @@ impl<'a> Session<'a> {
     }
 }
 
-const WRONG_PASSWORD: &[u8] = b"WRONGPASS invalid username-password pair or user is disabled.";
 const BAD_NAME: &[u8] =
     b"ERR Client names cannot contain spaces, newlines or special characters, nor more than 256 bytes.";
+
+fn refuse(refusal: Refusal, out: &mut Writer<'_>) {
+    match refusal {
+        Refusal::Wrong => out.error(&[b"WRONGPASS invalid username-password pair or user is disabled."]),
+        Refusal::Wait(wait) => {
+            let seconds = wait.secs_ceil().to_string();
+            out.error(&[b"ERR too many wrong passwords came from this address; wait ", seconds.as_bytes(), b" s"]);
+        }
+    }
+}
 
 fn is_name(name: &[u8]) -> bool {
     name.len() <= NAME_BYTES_MAX && name.iter().all(u8::is_ascii_graphic)

@@ -294,6 +294,7 @@ fn shared(clock: Arc<dyn Clock>) -> Shared {
         logs: Vec::new(),
         started: Time::ZERO,
     });
+    let access = resp::Access::read(None, Secret::new(*b"tollgate testing"), false, clock.clone());
     Shared {
         engine: Arc::new(engine),
         clock,
@@ -309,6 +310,6 @@ fn shared(clock: Arc<dyn Clock>) -> Shared {
         in_batches: Semaphore::new(16),
         probe: Probe::default(),
         envoy: Domains::default(),
-        resp: resp::Access::read(None, Secret::new(*b"tollgate testing"), false).expect("no file is read"),
+        resp: access.expect("no file is read"),
     }
 }

@@ -163,3 +163,38 @@ async fn what_is_no_request_is_refused_and_charges_nothing() {
     assert_eq!(rig.call("GET", "/healthcheck", "", "").await.body, b"OK");
     rig.end().await;
 }
+
+/// Two descriptors that find the same rule and share its count: the first one came in time, the second did not.
+#[tokio::test]
+async fn descriptors_of_a_domain_are_counted_one_after_the_other() {
+    let rig = Rig::with(RULES, |config, dir| {
+        let files = dir.join("domains");
+        std::fs::create_dir(&files).unwrap();
+        let shared = "\
+domain: files
+descriptors:
+- key: plan
+  value: a*
+  share_threshold: true
+  rate_limit: { unit: hour, requests_per_unit: 4 }
+";
+        std::fs::write(files.join("files.yaml"), shared).unwrap();
+        config.envoy.config = Some(files);
+    });
+    let mut descriptors = [descriptor(&[("plan", "a1")]), descriptor(&[("plan", "a2")])];
+    descriptors[1]["hitsAddend"] = json!(2);
+    let body = json!({ "domain": "files", "descriptors": descriptors });
+    let told = |answer: &Value| -> Vec<(String, u64)> {
+        let statuses = answer["statuses"].as_array().unwrap().iter();
+        statuses
+            .map(|own| (own["code"].as_str().unwrap().to_owned(), own["limitRemaining"].as_u64().unwrap_or_default()))
+            .collect()
+    };
+    let (status, answer) = ask(&rig, body.clone()).await;
+    assert_eq!((status, told(&answer)), (200, vec![("OK".to_owned(), 3), ("OK".to_owned(), 1)]));
+    let (status, answer) = ask(&rig, body.clone()).await;
+    assert_eq!((status, told(&answer)), (429, vec![("OK".to_owned(), 0), ("OVER_LIMIT".to_owned(), 0)]));
+    let (status, answer) = ask(&rig, body).await;
+    assert_eq!((status, told(&answer)), (429, vec![("OVER_LIMIT".to_owned(), 0), ("OVER_LIMIT".to_owned(), 0)]));
+    rig.end().await;
+}

@@ -8,14 +8,11 @@ use tollgate_testkit::patience::Watch;
 use tonic::Code;
 
 use crate::caller::Caller;
-use crate::frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, Frames, HEADERS, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE,
-    begin, block, frame, stream,
-};
+use crate::flood::{self, ENHANCE_YOUR_CALM, End, OK, outcome, resident_kib};
+use crate::frames::{DATA, END_HEADERS, END_STREAM, Frames, HEADERS, PING, RST_STREAM, begin, block, frame, stream};
 use crate::raw::{CHECK, Raw, framed, prefixed};
 use crate::rig::{FULL, PATIENCE, RULES, Rig, about};
 
-const ENHANCE_YOUR_CALM: u32 = 11;
 const MEBIBYTE_KIB: u64 = 1 << 10;
 
 const fn ms(count: u64) -> Duration {
@@ -43,47 +40,10 @@ fn call(count: u32, path: &str, body: &[u8]) -> Vec<u8> {
     [opened, frame(DATA, END_STREAM, stream(count), body)].concat()
 }
 
-fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
-/// How a flooded connection ended.
-#[derive(Debug, PartialEq)]
-enum End {
-    Away(u32),
-    Closed,
-    Open,
-}
-
-/// Sends all the pieces, reading what comes back, and looks how it ends.
-async fn flood(rig: &Rig, pieces: impl Iterator<Item = Vec<u8>> + Send + 'static) -> End {
-    let (reading, mut writing) = Caller::connect(rig.tcp()).await.stream.into_split();
-    let write = tokio::spawn(async move {
-        for piece in pieces {
-            if writing.write_all(&piece).await.is_err() {
-                return None;
-            }
-        }
-        Some(writing)
-    });
-    let mut caller = Caller::over(tokio::io::join(reading, tokio::io::sink()));
-    let mut frames = Frames::default();
-    let end = loop {
-        match timeout(ms(300), frames.next(&mut caller)).await {
-            Ok(Some(frame)) => {
-                if let Some(code) = frame.goaway().filter(|code| *code != 0) {
-                    break End::Away(code);
-                }
-            }
-            Ok(None) => break End::Closed,
-            Err(_) if write.is_finished() => break End::Open,
-            Err(_) => {}
-        }
-    };
+/// Floods a connection; the others are served all the same.
+async fn flood(rig: &Rig, first: Vec<u8>, pieces: impl Iterator<Item = Vec<u8>> + Send + 'static) -> End {
+    let end = flood::flood(rig.tcp(), first, pieces).await;
     rig.answers_others().await;
-    write.abort();
     end
 }
 
@@ -103,7 +63,7 @@ async fn g01_rapid_resets_are_told_to_calm_down() {
             [opened, frame(RST_STREAM, 0, stream(count), &8u32.to_be_bytes())].concat()
         };
         let many = (0..100).map(move |hundred| (0..100).flat_map(|one| pair(hundred * 100 + one)).collect());
-        let end = flood(&rig, std::iter::once(begin(&[])).chain(many)).await;
+        let end = flood(&rig, Vec::new(), many).await;
         assert!(matches!(end, End::Away(ENHANCE_YOUR_CALM) | End::Closed), "{end:?}");
     }
     assert_eq!(rig.left_to("victim").await, FULL, "what was given up before it was looked at charged nothing");
@@ -115,41 +75,17 @@ async fn g01_rapid_resets_are_told_to_calm_down() {
 async fn g02_a_head_that_goes_on_and_on_ends_the_connection() {
     let rig = rig();
     let before = resident_kib();
-    let first = [begin(&[]), frame(HEADERS, 0, 1, &head(CHECK))].concat();
-    let more =
-        (0..4096).map(|_| frame(CONTINUATION, 0, 1, &[b"\x00\x01a\x7f\x81\x7e".as_slice(), &[b'b'; 16_000]].concat()));
-    let end = flood(&rig, std::iter::once(first).chain(more)).await;
+    let end = flood(&rig, frame(HEADERS, 0, 1, &head(CHECK)), flood::continuations()).await;
     assert!(matches!(end, End::Away(_) | End::Closed), "{end:?}");
     let grown = resident_kib().saturating_sub(before);
     assert!(grown < 32 * MEBIBYTE_KIB, "{grown} KiB for 64 MiB of continuations");
 }
 
-/// What became of the first stream: the first byte of its answer's head, or none if it was reset or the connection ended.
-async fn outcome(caller: &mut Caller) -> Option<u8> {
-    let mut frames = Frames::default();
-    loop {
-        match frames.next(caller).await {
-            Some(frame) if frame.kind == HEADERS => return frame.payload.first().copied(),
-            Some(frame) if frame.kind == RST_STREAM || frame.goaway().is_some() => return None,
-            Some(_) => {}
-            None => return None,
-        }
-    }
-}
-
-/// 200, from the static table.
-const OK: Option<u8> = Some(0x88);
-
-/// G03: a field that is kept in the table once, and then named two thousand times.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g03_a_small_block_that_unfolds_is_refused() {
     let rig = rig();
     let mut caller = Caller::connect(rig.tcp()).await;
-    let mut bomb = head(CHECK);
-    bomb.extend(b"\x40\x01a\x7f\x81\x0f"); // literal, kept: `a`, then 127 + 1 + 15 × 128 bytes
-    bomb.extend([b'b'; 2048]);
-    bomb.extend([0xbe; 2000]); // the newest of the table, again and again
-    let opened = frame(HEADERS, END_HEADERS, 1, &bomb);
+    let opened = frame(HEADERS, END_HEADERS, 1, &flood::bomb(head(CHECK)));
     let body = frame(DATA, END_STREAM, 1, &framed(&about("victim")));
     caller.send([begin(&[]), opened, body].concat()).await.unwrap();
     assert_ne!(outcome(&mut caller).await, OK);
@@ -161,18 +97,10 @@ async fn g03_a_small_block_that_unfolds_is_refused() {
 async fn g04_floods_of_small_frames_stay_small() {
     let rig = rig();
     let before = resident_kib();
-    let floods = [
-        frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]),
-        frame(PING, 0, 0, b"12345678"),
-        frame(PRIORITY, 0, 1, &[0, 0, 0, 3, 7]),
-        frame(DATA, 0, 1, b""),
-        frame(WINDOW_UPDATE, 0, 0, &1u32.to_be_bytes()),
-        frame(0xbe, 0, 0, b"what is this?"),
-    ];
-    for small in floods {
-        let first = [begin(&[]), frame(HEADERS, END_HEADERS, 1, &head(CHECK))].concat();
+    for small in flood::small_frames() {
         let piece = small.repeat(1000);
-        let _bounded = flood(&rig, std::iter::once(first).chain((0..100).map(move |_| piece.clone()))).await;
+        let pieces = (0..100).map(move |_| piece.clone());
+        let _bounded = flood(&rig, frame(HEADERS, END_HEADERS, 1, &head(CHECK)), pieces).await;
     }
     let grown = resident_kib().saturating_sub(before);
     assert!(grown < 32 * MEBIBYTE_KIB, "{grown} KiB");
@@ -253,19 +181,8 @@ async fn a_call_has_its_time_for_a_message() {
 async fn g08_heads_that_smuggle_are_refused() {
     let rig = rig();
     let body = framed(&about("victim"));
-    let with = |field: &[u8]| [head(CHECK).as_slice(), field].concat();
-    let heads = [
-        head("/tollgate.v1.Tollgate/Check\r\nA: b"),
-        head("/tollgate.v1.Tollgate/\0Check"),
-        with(b"\x00\x01A\x01b"),                       // upper case
-        with(b"\x00\x0aconnection\x0akeep-alive"),     // of HTTP/1
-        with(b"\x00\x11transfer-encoding\x07chunked"), // of HTTP/1
-        with(b"\x00\x01a\x04b\r\nc"),
-        with(b"\x00\x0econtent-length\x0299"),
-        with(b"\x00\x05:path\x05/live"),
-        vec![0x83, 0x86], // no path
-    ];
-    for head in heads {
+    let own = [head("/tollgate.v1.Tollgate/Check\r\nA: b"), head("/tollgate.v1.Tollgate/\0Check")];
+    for head in own.into_iter().chain(flood::odd_heads(&head(CHECK))) {
         let mut caller = Caller::connect(rig.tcp()).await;
         let opened = frame(HEADERS, END_HEADERS, 1, &head);
         caller.send([begin(&[]), opened, frame(DATA, END_STREAM, 1, &body)].concat()).await.unwrap();

@@ -7,6 +7,8 @@
 mod caller;
 mod calls;
 mod doors;
+#[path = "../hostile/flood.rs"]
+mod flood;
 mod floods;
 #[path = "../hostile/frames.rs"]
 #[allow(dead_code, reason = "shared with the tests of HTTP")]

@@ -7,6 +7,7 @@ mod caller;
 mod corpus;
 mod crowd;
 mod drain;
+mod flood;
 mod floods;
 mod frames;
 mod greedy;

@@ -6,18 +6,12 @@ use tokio::io::AsyncWriteExt;
 use tollgate_server::net::NetLimits;
 
 use crate::caller::{Caller, within};
+use crate::flood::resident_kib;
 use crate::frames::begin;
 use crate::house::{House, ms};
 
 /// Strings on each kind of port. A fuzzer looks for more; this looks whether sockets change anything.
 const STORM: usize = 1500;
-
-/// Pages of this process, all tests that run at the same time included: good for bounds that are far away.
-pub fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
 
 /// Numbers that are the same in every run (xorshift).
 struct Dice(u64);

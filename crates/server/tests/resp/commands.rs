@@ -166,15 +166,29 @@ async fn a_new_password_is_read_without_a_restart() {
     let watch = patience::Watch::start();
     let mut caller = rig.caller().await;
     loop {
-        caller.send(&command(&["AUTH", "another password"])).await;
-        if caller.reply().await == "+OK\r\n" {
+        caller.send(&command(&["AUTH", PASSWORD])).await;
+        if caller.reply().await.as_bytes() == WRONGPASS {
             break;
         }
-        assert!(watch.elapsed().as_secs() < 20, "the new password is never known");
+        assert!(watch.elapsed().as_secs() < 20, "the old password stays known");
         tokio::task::yield_now().await;
-        caller = rig.caller().await; // one that is told no has been told little
     }
-    caller.says(&command(&["AUTH", PASSWORD]), WRONGPASS).await;
+    caller.says(&command(&["AUTH", "another password"]), b"+OK\r\n").await;
+}
+
+#[tokio::test]
+async fn who_keeps_guessing_has_to_wait() {
+    let rig = guarded();
+    let mut caller = rig.caller().await;
+    let guesses: Vec<u8> = (0..25).flat_map(|guess| command(&["AUTH", &format!("guess {guess}")])).collect();
+    caller.send(&[guesses, command(&["AUTH", PASSWORD])].concat()).await;
+    for _ in 0..20 {
+        assert_eq!(caller.reply().await.as_bytes(), WRONGPASS);
+    }
+    for _ in 20..26 {
+        let told = caller.reply().await;
+        assert!(told.starts_with("-ERR too many wrong passwords came from this address; wait "), "{told}");
+    }
 }
 
 #[tokio::test]

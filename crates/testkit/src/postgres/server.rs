@@ -156,7 +156,7 @@ impl Server {
 
     /// Halts it, with all its children: it keeps its connections and says nothing.
     pub fn stop(&self) {
-        self.process.signal(Signal::STOP); // first, so that no child is born meanwhile
+        self.process.halt(); // first, so that no child is born meanwhile
         family::signal(&family::children(self.pid()), Signal::STOP);
     }
 
@@ -183,7 +183,7 @@ impl Server {
         if self.process.ended().is_some() {
             return;
         }
-        self.process.signal(Signal::STOP);
+        self.process.halt();
         let children = family::children(self.pid());
         family::signal(&children, Signal::KILL);
         self.process.kill();

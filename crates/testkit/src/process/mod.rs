@@ -69,6 +69,12 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).expect("a child can be sent signals");
     }
 
+    /// Halts it, and waits until all its threads stand still: on a busy machine, some go on for a while.
+    pub fn halt(&self) {
+        self.signal(Signal::STOP);
+        patience::until("all threads stand still", FAREWELL, || stands_still(self.id()).unwrap_or(true));
+    }
+
     /// Kills it, and waits until it is gone.
     pub fn kill(&mut self) {
         if !self.is_over {
@@ -98,6 +104,19 @@ impl Process {
         });
         status
     }
+}
+
+/// Whether every thread of a process is halted; an error if there is no such process.
+fn stands_still(process: u32) -> io::Result<bool> {
+    for thread in std::fs::read_dir(format!("/proc/{process}/task"))? {
+        let Ok(stat) = std::fs::read_to_string(thread?.path().join("stat")) else { return Ok(false) };
+        // The name, in brackets, may have brackets of its own.
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        if !matches!(state, Some('T' | 'Z')) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 impl Drop for Process {

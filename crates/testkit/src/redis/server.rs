@@ -161,7 +161,7 @@ impl Server {
 
     /// Halts it: it keeps its connections and says nothing.
     pub fn stop(&self) {
-        self.process.signal(Signal::STOP);
+        self.process.halt();
     }
 
     /// Lets it go on.

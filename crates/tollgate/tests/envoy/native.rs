@@ -73,7 +73,7 @@ fn a_limiter_that_is_away_lets_pass_or_refuses_as_configured() {
     let ask = |at| call(at, "/away", "x-api-key: a\r\n");
     let limited = |answer: &crate::house::Answer| answer.field("ratelimit").is_some();
     patience::until("Envoy reaches Tollgate", Duration::from_secs(20), || limited(&ask(open.address())));
-    tollgate.process.signal(Signal::STOP);
+    tollgate.process.halt();
     let late = ask(open.address());
     assert_eq!((late.status, limited(&late)), (200, false), "no answer in time: {late:?}");
     tollgate.process.signal(Signal::CONT);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_testkit::postgres;
+use tollgate_testkit::{patience, postgres};
 
 use super::rig::{Place, rule};
 
@@ -53,6 +53,8 @@ fn tables_changed_by_hand_are_read_on_request_and_bad_rows_are_in_quarantine() {
     assert_eq!(told.status, 202, "{told:?}");
     for node in [&one, &two] {
         node.serves("/hand", 5, SOON);
+        // What is in force is told a moment after it is.
+        patience::until("a bad row is told of", SOON, || node.status()["quarantined"][0].is_object());
         let status = node.status();
         let bad = &status["quarantined"][0];
         assert_eq!((bad["id"].as_str(), bad["namespace"].as_str()), (Some("nonsense"), Some("default")), "{status}");

@@ -1,5 +1,6 @@
-//! Bad tokens, counted by where they come from: an address that keeps guessing is told to wait before its next guess is
-//! looked at. Tokens are never locked, so nobody can lock out somebody else. We are a rate limiter; this is one.
+//! Bad tokens and passwords, counted by where they come from: an address that keeps guessing is told to wait before its
+//! next guess is looked at. Tokens are never locked, so nobody can lock out somebody else. We are a rate limiter; this is
+//! one.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,14 +9,14 @@ use std::sync::Arc;
 use tollgate_core::{Ask, Charge, Clock, Digest, KeyHasher, Limit, Secret, Source, Span, Wait};
 use tollgate_store::{Memory, MemoryConfig, Outcomes};
 
-/// Bad tokens that are looked at per minute and address, in the long run.
+/// Guesses that are looked at per minute and address, in the long run.
 const PER_MINUTE: u64 = 10;
 /// And at once.
 const BURST: u64 = 20;
 /// Room for addresses; further ones share an overflow bucket.
 const MEMORY_BYTES: usize = 1 << 20;
 
-/// Counts bad tokens.
+/// Counts bad guesses.
 pub struct Failures {
     memory: Memory,
     limit: Option<Limit>,
@@ -30,12 +31,12 @@ impl Failures {
         Failures { memory: Memory::with_clock(config, clock), limit, secret }
     }
 
-    /// How long the next token from this address has to wait; `None` if it may be looked at.
+    /// How long the next guess from this address has to wait; `None` if it may be looked at.
     pub fn wait(&self, address: Option<IpAddr>) -> Option<Span> {
         self.ask(address, Ask::Peek(1))
     }
 
-    /// A token from this address was bad.
+    /// A guess from this address was bad.
     pub fn note(&self, address: Option<IpAddr>) {
         self.ask(address, Ask::Consume(1));
     }
@@ -45,7 +46,7 @@ impl Failures {
         let mut outcomes = Outcomes::new();
         let taken = self.memory.take_now(&[charge], &mut outcomes);
         if outcomes.iter().any(|outcome| outcome.source == Source::Overflow) {
-            return None; // one flood of addresses must not keep all others out; guessing 160 bits gets nobody in
+            return None; // one flood of addresses must not keep all others out; guessing gets nobody in
         }
         let wait = outcomes.iter().map(|outcome| outcome.wait).max().unwrap_or(Wait::None);
         (!taken.allowed).then(|| wait.span().unwrap_or(Span::SECOND))

@@ -1,0 +1,5 @@
+//! Envoy's rate limit service: any message is refused or answered.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_server::fuzzing::rls_request(data));
