@@ -7,7 +7,7 @@
 //! |---|---|
 //! | is the name ours, is it no other page's doing? | `browser` |
 //! | which row of the table is it? | `endpoints`, `endpoint`, `route` |
-//! | who asks? may they? | `book`, `failures`, `entry` |
+//! | who asks? may they? | `book`, `entry`, and `crate::failures` |
 //! | what do they send? | `query`, `json`, `fields`, `short` |
 //! | do it | one file per resource, over [`tollgate_control`] |
 //! | say so | `said`, `problem`; keys hidden by `mask`, cursors by `cursor` |
