@@ -95,15 +95,22 @@ fn builder(ground: &Ground) -> server::Builder {
 }
 
 /// Begins every call that has come in; ready when the connection has ended.
+///
+/// All that are there are taken before any is answered: h2 writes whenever it is asked for the next one, and answers that
+/// are made together are to leave together.
 fn take_in(h2: &mut H2, calls: &mut Calls<'_>, keeper: &mut Keeper, cx: &mut Context<'_>) -> Poll<()> {
+    let mut come = Vec::new(); // at most as many as there may be streams
     loop {
         match h2.poll_accept(cx) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(Some(Ok((request, respond)))) => {
-                keeper.called();
-                calls.begin(request, respond, cx);
-            }
+            Poll::Ready(Some(Ok(call))) => come.push(call),
             Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()), // only the caller could mind
+            Poll::Pending if come.is_empty() => return Poll::Pending,
+            Poll::Pending => {
+                for (request, respond) in come.drain(..) {
+                    keeper.called();
+                    calls.begin(request, respond, cx);
+                }
+            }
         }
     }
 }
