@@ -106,6 +106,8 @@ pub enum Purpose {
     Peek,
     /// Report usage after the fact: charge it whatever the rules say.
     Report,
+    /// Nothing, and no rule rules on it: it is there for what it means for those decided together with it.
+    Mention,
 }
 
 impl Request<'_> {
@@ -157,6 +159,11 @@ impl<'a> Request<'a> {
     /// The same request as a report of usage after the fact.
     pub fn report(self) -> Request<'a> {
         Request { purpose: Purpose::Report, ..self }
+    }
+
+    /// The same request, only mentioned among others.
+    pub fn mention(self) -> Request<'a> {
+        Request { purpose: Purpose::Mention, ..self }
     }
 
     /// The same request, holding slots of concurrency under `id`.

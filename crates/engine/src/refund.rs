@@ -5,7 +5,7 @@
 //! log knows its units by their time alone, and gives nothing back without a receipt; slots are released, not refunded.
 
 use smallvec::SmallVec;
-use tollgate_core::{Limit, Receipt, Request, Sharing};
+use tollgate_core::{Limit, Purpose, Receipt, Request, Sharing};
 use tollgate_rules::ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError};
 
@@ -19,7 +19,8 @@ impl<S: Store> Engine<S> {
     /// Not one step with the look before it: of two refunds at the same instant each gives back its units, and one that
     /// meets the end of a window gives back nothing, as time has done it.
     pub async fn refund(&self, requests: &[Request<'_>]) -> Result<Decision, StoreError> {
-        let looks: SmallVec<[Request<'_>; 4]> = requests.iter().map(|request| request.peek()).collect();
+        let mut looks: SmallVec<[Request<'_>; 4]> = SmallVec::from_slice(requests);
+        looks.iter_mut().filter(|look| look.purpose != Purpose::Mention).for_each(|look| *look = look.peek());
         let pinned = self.generations.pin();
         let mut charges = Charges::default();
         match self.charges(&pinned, &looks, &mut charges) {

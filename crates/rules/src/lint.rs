@@ -19,6 +19,8 @@ use rivals::Rivals;
 /// A burst worth more than this much of its rate is more than a few seconds.
 const BURST_SECONDS: u128 = 5;
 
+const ADDRESSES: [&str; 4] = ["address", "ip_address", "client_ip", "remote_address"];
+
 /// Warnings about a file that is valid.
 pub fn lint(file: &RuleFile) -> Problems {
     let mut problems = Problems::default();
@@ -186,7 +188,9 @@ fn misspelt_attributes(rule: &RuleSpec, field: &str) -> Vec<Problem> {
     let keyed = rule.key_by.iter().flat_map(|key| key.parts.iter().flatten()).map(|name| (name, "key_by"));
     let unknown = matched.chain(keyed).filter(|(name, _)| !KNOWN_ATTRIBUTES.contains(&name.as_str()));
     let warn = |(name, part): (&String, &str)| {
-        let meant = nearest(name, KNOWN_ATTRIBUTES)?;
+        // What others call the address of a caller; spelled right, it may well be somebody's own.
+        let address = || nearest(name, ADDRESSES).filter(|_| !ADDRESSES.contains(&name.as_str())).map(|_| "ip");
+        let meant = nearest(name, KNOWN_ATTRIBUTES).or_else(address)?;
         let message = format!("`{name}` is an attribute of its own, which no caller sends unless it was agreed upon");
         let problem = Problem::warning("unknown-attribute", rule.at, format!("{field}.{part}"), message);
         Some(problem.help(format!("did you mean `{meant}`?")))
@@ -286,6 +290,9 @@ mod tests {
   - { match: { teir: free }, key_by: usr_id, limit: { requests: 1, window: 1s } }
 ";
         assert_eq!(codes(rules), ["2:unknown-attribute", "2:unknown-attribute"]);
+        let key = |key: &str| codes(&format!("rules: [{{ key_by: {key}, limit: {{ requests: 1, window: 1s }} }}]"));
+        assert_eq!(key("adress"), ["1:unknown-attribute"]);
+        assert_eq!(key("remote_address"), NONE);
     }
 
     /// Comparing every rule with every other takes minutes here.

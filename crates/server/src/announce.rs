@@ -1,6 +1,9 @@
 //! What a server says of itself when it is ready.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use serde_json::{Value, json};
 
 use crate::api::Surface;
 use crate::net::Address;
@@ -60,26 +63,52 @@ impl Server {
             (None, true) => " --insecure",
             (None, false) => "",
         };
-        let body = r#"{"client_key":"user:42","endpoint":"/api/orders","tier":"free"}"#;
+        let native = r#"{"client_key":"user:42","endpoint":"/api/orders","tier":"free"}"#.to_owned();
+        let (path, body) = self.descriptor().map_or(("v1/check", native), |body| ("json", body));
         if let Some(call) = curl {
-            text += &format!("try: curl -s{secret} {call}/v1/check -d '{body}'\n");
+            text += &format!("try: curl -s{secret} {call}/{path} -d '{body}'\n");
         }
         text
+    }
+
+    /// A request that some limit of Envoy's files is about, where there are no rules of another kind.
+    fn descriptor(&self) -> Option<String> {
+        let pinned = self.shared.engine.rules();
+        let rules = pinned.rules.rules();
+        let rule = rules.iter().find(|rule| rule.envoy.as_ref().is_some_and(|envoy| !envoy.overrides))?;
+        let own = rule.envoy.as_ref().filter(|_| rules.iter().all(|rule| rule.envoy.is_some()))?;
+        let entries: Vec<Value> = own.example().map(|(key, value)| json!({ "key": key, "value": value })).collect();
+        let body = json!({ "domain": rule.namespace, "descriptors": [{ "entries": entries }] });
+        Some(body.to_string().replace('\'', r"'\''"))
+    }
+
+    /// How many limits of Envoy's files there are, and how many domains have some.
+    fn limits(&self) -> (usize, usize) {
+        let pinned = self.shared.engine.rules();
+        let limits = pinned.rules.rules().iter().filter(|rule| rule.envoy.as_ref().is_some_and(|own| !own.overrides));
+        let domains: Vec<&str> = limits.map(|rule| rule.namespace.as_str()).collect();
+        (domains.len(), domains.iter().collect::<BTreeSet<_>>().len())
     }
 
     /// How many rules there are, and where they come from.
     fn rules(&self) -> String {
         let file = self.config.rules.as_ref();
-        let all = self.shared.engine.rules().rules.rules().len();
+        let (limits, domains) = self.limits();
+        let all = self.shared.engine.rules().rules.rules().iter().filter(|rule| rule.envoy.is_none()).count();
         let of_file = self.plane.file_rules();
         let mut text = match file {
             Some(file) => format!("{of_file} rules from {}, read again when it changes\n", file.display()),
             None => String::new(),
         };
+        if let Some(directory) = &self.config.envoy.config {
+            let many = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+            let (limits, domains) = (many(limits, "limit"), many(domains, "domain"));
+            text += &format!("{limits} of {domains} from {}, read again when they change\n", directory.display());
+        }
         if let Some(place) = self.config.control.place().filter(|_| self.plane.control.is_some()) {
             text += &format!("{} rules from {place}, changed with: tollgate rules\n", all.saturating_sub(of_file));
         }
-        if all == 0 {
+        if all + limits == 0 {
             text += match self.plane.control {
                 Some(_) => "no rules yet: everything is allowed; add some with --rules FILE or tollgate rules create\n",
                 None => "no rules: everything is allowed; add some with --rules FILE\n",

@@ -141,6 +141,9 @@ fn load(config: &Config, keys: &Keys) -> Result<Option<(Written, (Source, Mark))
 /// The domains of Envoy's files to begin with, held until the start is over. A file that cannot be used ends the start.
 fn load_domains(config: &Config, keys: &Keys, assembly: &Assembly) -> Result<Option<(Directory, Mark)>> {
     let Some(path) = config.envoy.config.clone() else { return Ok(None) };
+    if let names @ (1 | 2 | 4..) = config.envoy.headers.len() {
+        bail!("envoy_headers has {names} names: name three header fields, for limit, remaining and reset");
+    }
     let duplicates = if config.envoy.merge_domains { Duplicates::Merge } else { Duplicates::Refuse };
     let directory = Directory { path, duplicates, options: keys.compile_options() };
     let (domains, mark) = directory.load().map_err(|error| match error {

@@ -178,7 +178,23 @@ async fn a_swapped_root_is_one_reload() {
     assert_eq!(rig.limit("edge"), Some(2));
     fs::remove_file(&root).unwrap();
     let state = rig.until(|state| state.failures == 1).await;
-    assert_eq!((state.error.as_deref(), rig.limit("edge")), (Some("there is no such file"), Some(2)));
+    assert_eq!((state.error.as_deref(), rig.limit("edge")), (Some("there is no such directory"), Some(2)));
+}
+
+/// A mount that is gone, or a pipeline that wrote nothing: no limit at all is hardly what was meant.
+#[tokio::test]
+async fn an_emptied_directory_leaves_what_is_in_force() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("edge.yaml");
+    fs::write(&file, domain("edge", 3)).unwrap();
+    let rig = Rig::over(dir.path());
+    fs::remove_file(&file).unwrap();
+    let state = rig.until(|state| state.failures > 0).await;
+    assert_eq!(state.error.as_deref(), Some("there is no *.yaml or *.yml in it any more"));
+    assert_eq!(rig.limit("edge"), Some(3));
+    fs::write(&file, domain("edge", 4)).unwrap();
+    rig.until(|state| state.error.is_none()).await;
+    assert_eq!(rig.limit("edge"), Some(4));
 }
 
 #[test]
@@ -191,7 +207,7 @@ fn what_is_no_directory_of_files_says_so() {
     let file = dir.path().join("edge.yaml");
     fs::write(&file, domain("edge", 1)).unwrap();
     assert_eq!(reason(&file), Unreadable::NotDirectory);
-    assert_eq!(reason(&dir.path().join("nowhere")), Unreadable::Missing);
+    assert_eq!(reason(&dir.path().join("nowhere")), Unreadable::NoDirectory);
     fs::create_dir(dir.path().join("folder.yaml")).unwrap();
     assert!(directory(dir.path()).load().is_ok(), "a directory is looked into, whatever it is called");
     symlink("/dev/null", dir.path().join("pipe.yaml")).unwrap();
@@ -217,8 +233,18 @@ async fn a_server_starts_with_both_kinds_of_files_and_not_with_one_that_is_wrong
     let rules =
         |namespace: &str| format!("namespace: {namespace}\nrules: [{{ limit: {{ requests: 1, window: 1s }} }}]");
     assert!(serve(dir.path(), Some(&rules("native"))).is_ok());
+    let told = serve(dir.path(), None).unwrap().announcement();
+    let from = format!("1 limit of 1 domain from {}, read again when they change\n", dir.path().display());
+    assert!(told.contains(&from) && !told.contains("no rules"), "{told}");
+    let body = r#"/json -d '{"descriptors":[{"entries":[{"key":"user","value":"1"}]}],"domain":"edge"}'"#;
+    assert!(told.contains(body), "{told}");
     let error = serve(dir.path(), Some(&rules("edge"))).err().unwrap().to_string();
     assert!(error.starts_with("`edge` is the namespace of the rules file and a domain of Envoy's files"), "{error}");
+    let mut config = Config::for_test();
+    config.envoy.config = Some(dir.path().to_owned());
+    config.envoy.headers = vec!["a".to_owned(), "b".to_owned()];
+    let error = Server::bind(config, None).err().unwrap().to_string();
+    assert_eq!(error, "envoy_headers has 2 names: name three header fields, for limit, remaining and reset");
     fs::write(dir.path().join("wrong.yaml"), "domain: ''\n").unwrap();
     let error = serve(dir.path(), None).err().unwrap().to_string();
     assert!(error.starts_with("error[blank]: domain is empty") && error.contains("wrong.yaml:1:9"), "{error}");

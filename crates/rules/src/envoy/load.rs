@@ -76,7 +76,7 @@ impl<'a> Loaded<'a> {
 
     fn refuse(&self, second: &Domain) -> Problem {
         let message = format!("the domain {} is also in {}", quote(&second.name), self.file);
-        let help = "put both into one file, rename one, or let files of one domain be merged";
+        let help = "put both into one file, rename one, or let them be merged with --envoy-merge-domains";
         Problem::error("duplicate-domain", second.at, "domain", message).help(help)
     }
 

@@ -48,6 +48,12 @@ pub(crate) struct Level {
 }
 
 impl EnvoyRule {
+    /// Entries that lead to the rule, for people who want to try it.
+    pub fn example(&self) -> impl Iterator<Item = (String, String)> {
+        let filled = |pattern: &str| pattern.replace('*', "1");
+        self.levels.iter().map(move |level| (filled(&level.key), filled(level.value.as_deref().unwrap_or("*"))))
+    }
+
     /// Under which name that service keeps the rule's statistics: `<domain>.<key>[_<value>][.<nested>]`, with the
     /// request's values where the file asks for them. `entries` are the request's.
     pub fn stat_key(&self, entries: &[(&str, &str)]) -> String {

@@ -10,12 +10,14 @@ use super::attributes::AttrId;
 use super::sources::Exceptions;
 use crate::address::{IpKey, parse_ip};
 use crate::directory::Identity;
-use crate::path::{Endpoint, PATH_BYTES_MAX};
+use crate::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
 
 /// Longest value of an attribute.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
 /// Most custom attributes of a request.
 pub(super) const CUSTOM_MAX: usize = 64;
+
+const MIXED: &str = "mixed_purposes";
 
 /// Everything a rule may match on or count by.
 pub(super) struct Facts<'a> {
@@ -120,8 +122,8 @@ impl<'a> Facts<'a> {
     #[inline]
     pub(super) fn value(&self, id: AttrId) -> Option<&str> {
         match id {
-            AttrId::PATH => self.endpoint.as_ref().map(|endpoint| &*endpoint.path),
-            AttrId::METHOD => self.endpoint.as_ref().and_then(|endpoint| endpoint.method),
+            AttrId::PATH if let Some(endpoint) = &self.endpoint => Some(&endpoint.path),
+            AttrId::METHOD if let Some(endpoint) = &self.endpoint => endpoint.method,
             _ => self.values.get(id.place()).copied().flatten(),
         }
     }
@@ -197,11 +199,22 @@ impl<'a> Facts<'a> {
 
     #[inline]
     fn read_endpoint(&mut self, namespace: &Namespace) -> Result<(), RequestError> {
-        let Some(Some(text)) = self.values.get(AttrId::ENDPOINT.place()).copied() else { return Ok(()) };
+        let Some(Some(text)) = self.values.get(AttrId::ENDPOINT.place()).copied() else {
+            self.endpoint = self.endpoint_of_parts(namespace);
+            return Ok(());
+        };
         let endpoint = Endpoint::parse(text, namespace.escaped_slash)
             .map_err(|error| RequestError::new(error.code(), "endpoint", error.to_string()))?;
         self.endpoint = Some(endpoint);
         Ok(())
+    }
+
+    /// The endpoint of those who send method and path as attributes of their own, as proxies do. What is no path, or
+    /// could be read in two ways, is matched as it was sent: a request is not refused for an attribute of its own.
+    fn endpoint_of_parts(&self, namespace: &Namespace) -> Option<Endpoint<'a>> {
+        let path = self.sent_or_known(AttrId::PATH).filter(|path| path.starts_with('/'))?;
+        let path = canonical_path(path, namespace.escaped_slash).ok()?;
+        Some(Endpoint { method: self.sent_or_known(AttrId::METHOD), path })
     }
 
     fn read_ip(&mut self) -> Result<(), RequestError> {
@@ -247,7 +260,12 @@ impl RequestError {
     /// Two requests decided together ask different things of one bucket.
     pub(super) fn mixed(rule: &str) -> RequestError {
         let message = format!("requests decided together ask different things of one bucket of the rule `{rule}`");
-        RequestError::new("mixed_purposes", "requests", message)
+        RequestError::new(MIXED, "requests", message)
+    }
+
+    /// True if requests that can be decided one by one cannot be decided together.
+    pub fn is_mixed(&self) -> bool {
+        self.code == MIXED
     }
 
     fn new(code: &'static str, field: &str, message: String) -> RequestError {

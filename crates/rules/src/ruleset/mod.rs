@@ -16,7 +16,7 @@ mod routes;
 mod rule;
 mod sources;
 
-use tollgate_core::{Attribute, Request, Secret, Time};
+use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
 
 pub use self::charges::{Applied, Charges};
 pub use self::compile::{CompileOptions, Part};
@@ -161,6 +161,9 @@ impl RuleSet {
         }
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
+        if request.purpose == Purpose::Mention {
+            return Ok(());
+        }
         charges::collect(self, namespace, request, &facts, wall, charges.place(number))
     }
 

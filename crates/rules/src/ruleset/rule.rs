@@ -144,7 +144,7 @@ impl Rule {
         match (limit, request.purpose) {
             (Limit::Concurrency(_), Purpose::Consume) => request.slot.map(Ask::Hold),
             (Limit::Concurrency(_), Purpose::Peek) => request.slot.map(|_| Ask::Peek(1)),
-            (Limit::Concurrency(_), Purpose::Report) => None,
+            (Limit::Concurrency(_), Purpose::Report) | (_, Purpose::Mention) => None,
             (_, Purpose::Consume) => Some(Ask::Consume(cost)),
             (_, Purpose::Peek) => Some(Ask::Peek(cost)),
             (_, Purpose::Report) => Some(Ask::Force(cost)),

@@ -76,6 +76,26 @@ fn an_absent_attribute_meets_neither_a_star_nor_a_negation() {
     assert_eq!(names(&set, &Request::new().with(Attribute::Tier, "paid")), ["star", "not", "all"]);
 }
 
+/// As proxies send them: descriptors of Envoy have a method and a path, not an endpoint.
+#[test]
+fn method_and_path_may_come_by_themselves() {
+    let set = set("rules:
+  - { name: login, match: { path: /login }, key_by: global, limit: { requests: 1, window: 1s } }
+  - { name: posts, match: { method: POST }, key_by: global, limit: { requests: 1, window: 1s } }
+  - { name: both, match: { endpoint: 'POST /login' }, key_by: endpoint, limit: { requests: 1, window: 1s } }
+  - { name: any, match: { path: '*' }, key_by: path, limit: { requests: 1, window: 1s } }
+");
+    let named = |custom: &[(&str, &str)]| names(&set, &Request::new().with_custom(custom)).join(" ");
+    assert_eq!(named(&[("method", "POST"), ("path", "/login")]), "login posts both any");
+    assert_eq!(named(&[("path", "//log%69n?next=/"), ("method", "GET")]), "login any");
+    assert_eq!(named(&[("method", "POST")]), "posts");
+    assert_eq!(named(&[("method", "post"), ("path", "files/a")]), "any");
+    assert_eq!(named(&[("path", "/a/%2F")]), "any", "what servers read differently is taken as it was sent");
+    let sent = [("method", "POST"), ("path", "/login")];
+    let other = Request::new().with_custom(&sent).with(Attribute::Endpoint, "/other");
+    assert_eq!(names(&set, &other), ["any"], "an endpoint says it all");
+}
+
 #[test]
 fn i17_key_parts_do_not_run_into_each_other() {
     let set = set("rules: [{ key_by: [a, b], limit: { requests: 1, window: 1s } }]");

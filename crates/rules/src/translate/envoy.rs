@@ -1,31 +1,73 @@
 //! The tree of a domain as rules, each with the conditions under which it is the one that is found.
 
-use super::{Draft, fixed_window, is_attribute, key_by};
+use super::{Draft, fixed_window, is_attribute, key_by, peculiar, reserved};
 use crate::check::is_label;
 use crate::envoy::{Allowance, Descriptor, Domain, RateLimit, Unit, rule_name};
+use crate::spec::Place;
 use crate::yaml::Node;
 
 /// A node, and the level that it is on.
 type Step<'a> = (&'a Descriptor, &'a [Descriptor]);
 
-pub(super) fn translate(domain: &Domain, draft: &mut Draft) {
-    level(domain, &domain.descriptors, &mut Vec::new(), draft);
+/// Most lines that one note names.
+const LINES_MAX: usize = 20;
+
+/// The nodes that became rules.
+#[derive(Default)]
+struct Became {
+    limits: Vec<Place>,
+    exemptions: Vec<Place>,
 }
 
-fn level<'a>(domain: &Domain, nodes: &'a [Descriptor], path: &mut Vec<Step<'a>>, draft: &mut Draft) {
+pub(super) fn translate(domain: &Domain, draft: &mut Draft) {
+    let mut became = Became::default();
+    level(domain, &domain.descriptors, &mut Vec::new(), &mut became, draft);
+    // There is no way to say that a request must not have further attributes.
+    wider(&became.limits, "counts every descriptor that has its keys", draft);
+    wider(&became.exemptions, "exempts every descriptor that has its keys from all limits", draft);
+}
+
+fn wider(places: &[Place], what: &str, draft: &mut Draft) {
+    let Some((first, others)) = places.split_first() else { return };
+    let lines: Vec<String> = others.iter().take(LINES_MAX).map(|place| place.line.to_string()).collect();
+    let more = match others.len().saturating_sub(LINES_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let like = match lines.len() {
+        0 => String::new(),
+        1 => format!("like line {}, ", lines.concat()),
+        _ => format!("like lines {}{more}, ", lines.join(", ")),
+    };
+    draft.note(*first, format!("{like}{what}; there, only one that ends with the last of them"));
+}
+
+fn level<'a>(
+    domain: &Domain,
+    nodes: &'a [Descriptor],
+    path: &mut Vec<Step<'a>>,
+    became: &mut Became,
+    draft: &mut Draft,
+) {
     for node in nodes {
         path.push((node, nodes));
-        if let Some(limit) = &node.rate_limit {
-            rule(domain, path, node, limit, draft);
+        if let Some(limit) = &node.rate_limit
+            && rule(domain, path, node, limit, draft)
+        {
+            match limit.allowance {
+                Allowance::Unlimited => became.exemptions.push(node.at),
+                Allowance::Limited { .. } => became.limits.push(node.at),
+            }
         }
-        level(domain, &node.descriptors, path, draft);
+        level(domain, &node.descriptors, path, became, draft);
         path.pop();
     }
 }
 
-fn rule(domain: &Domain, path: &[Step<'_>], node: &Descriptor, limit: &RateLimit, draft: &mut Draft) {
+fn rule(domain: &Domain, path: &[Step<'_>], node: &Descriptor, limit: &RateLimit, draft: &mut Draft) -> bool {
     if let Some(why) = impossible(path) {
-        return draft.note(node.at, format!("left out: {why}"));
+        draft.leave_out(node.at, why);
+        return false;
     }
     let conditions = path.iter().filter_map(|step| Some((step.0.key.as_str(), condition(step)?)));
     let keys: Vec<&str> = path.iter().map(|(node, _)| *node).filter(counts_by).map(|node| node.key.as_str()).collect();
@@ -41,10 +83,14 @@ fn rule(domain: &Domain, path: &[Step<'_>], node: &Descriptor, limit: &RateLimit
     if node.shadow_mode || node.quota_mode {
         fields.push(("mode", Node::text("shadow")));
     }
-    remark(node, limit, draft);
     let path_name = rule_name(path.iter().map(|(node, _)| (node.key.as_str(), node.value.as_deref())));
     let name = limit.name.as_deref().filter(|name| is_label(name)).unwrap_or(&path_name);
-    draft.add(&domain.name, node.at, name, fields);
+    let added = draft.add(&domain.name, node.at, name, fields);
+    if added {
+        path.iter().filter_map(|(node, _)| peculiar(&node.key)).for_each(|what| draft.note(node.at, what));
+        remark(node, limit, draft);
+    }
+    added
 }
 
 /// Whether each value has a counter of its own.
@@ -60,6 +106,9 @@ fn impossible(path: &[Step<'_>]) -> Option<String> {
         let key = &node.key;
         if !is_attribute(key) {
             return Some(format!("the key `{key}` cannot be an attribute: use letters, digits, `_`, `-` and `.`"));
+        }
+        if let Some(why) = reserved(key) {
+            return Some(why);
         }
         if path.iter().take(number).any(|(before, _)| before.key == *key) {
             return Some(format!("the key `{key}` is there twice on the way: an attribute has one value"));
@@ -96,13 +145,13 @@ fn condition((node, level): &Step<'_>) -> Option<Node> {
 /// What the rule does not say as the file does.
 fn remark(node: &Descriptor, limit: &RateLimit, draft: &mut Draft) {
     let said = [
-        (!node.descriptors.is_empty(), "also counts requests that have the attributes of a level below"),
         (
             !limit.replaces.is_empty(),
             "`replaces` is left out: between the descriptors of one request there is none here",
         ),
         (node.quota_mode, "`quota_mode` became `mode: shadow`: a rule refuses by itself or not at all"),
-        (node.detailed_metric || node.value_to_metric, "metrics go by rule, never by values"),
+        (node.detailed_metric, "`detailed_metric` is left out: metrics go by rule, never by values"),
+        (node.value_to_metric, "`value_to_metric` is left out: metrics go by rule, never by values"),
         (node.metadata.is_some(), "`metadata` is left out"),
     ];
     for (_, what) in said.into_iter().filter(|(is_so, _)| *is_so) {

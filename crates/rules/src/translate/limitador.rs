@@ -2,7 +2,9 @@
 //!
 //! Conditions are expressions there. Those that compare one attribute with one text are translated; others are noted.
 
-use super::{Draft, fixed_window, is_attribute, key_by};
+use std::collections::BTreeSet;
+
+use super::{Draft, fixed_window, is_attribute, key_by, peculiar, reserved};
 use crate::check::{REQUESTS_MAX, is_label};
 use crate::problem::Problems;
 use crate::read::{Path, Value};
@@ -39,29 +41,42 @@ fn one(limit: Value<'_>, draft: &mut Draft, problems: &mut Problems) {
     let name = fields.get("name").and_then(|value| value.text(problems)).filter(|name| is_label(name));
     let (Some(namespace), Some(most), Some(seconds)) = (namespace, most, seconds) else { return };
     let at = limit.place();
-    let conditions: Vec<Result<(String, String), String>> =
-        texts(fields.get("conditions")).iter().map(|text| condition(text)).collect();
-    let variables: Vec<Option<String>> = texts(fields.get("variables")).iter().map(|text| attribute(text)).collect();
-    if let Some(Err(text)) = conditions.iter().find(|condition| condition.is_err()) {
-        return draft.note(at, format!("left out: `{text}` does not compare an attribute with a text"));
-    }
-    let Some(keys) = variables.iter().map(Option::as_deref).collect::<Option<Vec<&str>>>() else {
-        return draft.note(at, "left out: a variable is no attribute");
+    let conditions = texts(fields.get("conditions"));
+    let conditions = conditions.iter().map(|text| condition(text)).collect::<Result<Vec<(String, String)>, String>>();
+    let variables = texts(fields.get("variables"));
+    let variables = variables.iter().map(|text| attribute(text).ok_or(text)).collect::<Result<Vec<String>, _>>();
+    let (conditions, keys) = match (conditions, variables) {
+        (Err(text), _) => return draft.leave_out(at, format!("`{text}` does not compare an attribute with a text")),
+        (_, Err(text)) => return draft.leave_out(at, format!("the variable `{text}` is no attribute")),
+        (Ok(conditions), Ok(keys)) => (conditions, keys),
     };
+    let names: BTreeSet<&str> = conditions.iter().map(|(name, _)| name).chain(&keys).map(String::as_str).collect();
+    if let Some(why) = names.iter().find_map(|name| reserved(name)) {
+        return draft.leave_out(at, why);
+    }
+    let mut remarks: Vec<String> = names.iter().filter_map(|name| peculiar(name)).map(str::to_owned).collect();
+    match fields.get("policy").map(|policy| policy.node.kind.clone()) {
+        None => {}
+        Some(Kind::Scalar { text, .. }) if text == "fixed_window" => {}
+        Some(_) => remarks.push("`policy` is left out: it is counted in fixed windows".to_owned()),
+    }
     let mut matches: Vec<(String, Vec<Node>)> = Vec::new();
-    for (name, pattern) in conditions.into_iter().flatten() {
+    for (name, pattern) in conditions {
         match matches.iter_mut().find(|(other, _)| *other == name) {
             Some((_, patterns)) => patterns.push(Node::text(pattern)),
             None => matches.push((name, vec![Node::text(pattern)])),
         }
     }
     if let Some((name, _)) = matches.iter().find(|(_, patterns)| patterns.iter().filter(|p| !is_not(p)).count() > 1) {
-        return draft.note(at, format!("left out: `{name}` would have to equal two texts at once"));
+        return draft.leave_out(at, format!("`{name}` would have to equal two texts at once"));
     }
     let matches = matches.into_iter().map(|(name, patterns)| (name, Node::list(patterns)));
     let limit = fixed_window(most, &format!("{seconds}s"));
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let fields = vec![("match", Node::map(matches)), ("key_by", key_by(&keys)), ("limit", limit)];
-    draft.add(namespace, at, name.unwrap_or("limit"), fields);
+    if draft.add(namespace, at, name.unwrap_or("limit"), fields) {
+        remarks.into_iter().for_each(|remark| draft.note(at, remark));
+    }
 }
 
 fn is_not(pattern: &Node) -> bool {

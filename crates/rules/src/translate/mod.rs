@@ -7,6 +7,7 @@ mod envoy;
 mod limitador;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use crate::document::{self, Settings};
 use crate::report::Report;
@@ -49,6 +50,15 @@ pub struct Note {
     pub line: u32,
     /// What becomes of it.
     pub message: String,
+    /// There is no rule for a limit that stands there.
+    pub left_out: bool,
+}
+
+impl Translation {
+    /// How many limits have no rule.
+    pub fn left_out(&self) -> usize {
+        self.notes.iter().filter(|note| note.left_out).count()
+    }
 }
 
 /// Translates a file; fails only if it is not what it should be.
@@ -73,6 +83,8 @@ struct Draft {
 struct Rules {
     nodes: Vec<Node>,
     names: HashMap<String, usize>,
+    /// Some rule lets nothing pass, which a file must say that it means.
+    blocks: bool,
 }
 
 impl Rules {
@@ -91,31 +103,61 @@ impl Rules {
 
 impl Draft {
     fn note(&mut self, at: Place, message: impl Into<String>) {
-        self.notes.push(Note { line: at.line, message: message.into() });
+        self.notes.push(Note { line: at.line, message: message.into(), left_out: false });
     }
 
-    /// Adds a rule, or a note if rules like this cannot be.
-    fn add(&mut self, namespace: &str, at: Place, name: &str, fields: Vec<(&str, Node)>) {
+    fn leave_out(&mut self, at: Place, why: impl fmt::Display) {
+        self.notes.push(Note { line: at.line, message: format!("left out: {why}"), left_out: true });
+    }
+
+    /// Adds a rule, or a note if rules like this cannot be. False if there is none.
+    fn add(&mut self, namespace: &str, at: Place, name: &str, fields: Vec<(&str, Node)>) -> bool {
         let rules = self.namespaces.entry(namespace.to_owned()).or_default();
         let rule = Node::map([("name", Node::text(rules.unique(name)))].into_iter().chain(fields));
-        match document::rule(&rule, &Settings::default()) {
-            Ok(_) => rules.nodes.push(rule),
+        match document::rule(&rule, &Settings { allow_block_all: true, ..Settings::default() }) {
+            Ok(spec) => {
+                rules.blocks |= spec.limit.is_some_and(|limit| limit.blocks());
+                rules.nodes.push(rule);
+                true
+            }
             Err(problems) => {
-                let why = problems.first().map_or("", |problem| problem.message.as_str());
-                self.note(at, format!("left out: {why}"));
+                self.leave_out(at, problems.first().map_or("", |problem| problem.message.as_str()));
+                false
             }
         }
     }
 
     fn finish(mut self) -> Translation {
         self.notes.sort_by_key(|note| note.line);
-        let file = |(namespace, Rules { nodes, .. }): (String, Rules)| {
+        let file = |(namespace, Rules { nodes, blocks, .. }): (String, Rules)| {
             let count = nodes.len();
-            let root = Node::map([("namespace", Node::text(namespace.clone())), ("rules", Node::list(nodes))]);
+            let head = [("namespace", Node::text(namespace.clone()))];
+            let zero = blocks.then(|| ("allow_block_all", Node::plain(true)));
+            let root = Node::map(head.into_iter().chain(zero).chain([("rules", Node::list(nodes))]));
             Translated { namespace, rules: count, text: document::print(&root) }
         };
         let files = self.namespaces.into_iter().filter(|(_, rules)| !rules.nodes.is_empty()).map(file).collect();
         Translation { files, notes: self.notes }
+    }
+}
+
+/// Why an attribute of that name would mean something else here, if it would.
+fn reserved(name: &str) -> Option<String> {
+    let meaning = match name {
+        "endpoint" => "a method and a path",
+        "namespace" => "the namespace itself, which every request has",
+        "global" => "one bucket for all",
+        _ => return None,
+    };
+    Some(format!("here, `{name}` means {meaning}: use another name, in the file and for whoever sends it"))
+}
+
+/// What to know of an attribute that is not taken as it stands.
+fn peculiar(name: &str) -> Option<&'static str> {
+    match name {
+        "path" => Some("`path` is taken without its query and in one spelling: `/a//b?c` is `/a/b`"),
+        "ip" => Some("`ip` must be an address, may come as `remote_address`, too, and counts IPv6 by network"),
+        _ => None,
     }
 }
 

@@ -73,8 +73,9 @@ rules:
     assert_eq!(
         notes(&translation),
         [
-            "14: also counts requests that have the attributes of a level below",
+            "3: like lines 6, 9, 13, counts every descriptor that has its keys; there, only one that ends with the last of them",
             "17: `replaces` is left out: between the descriptors of one request there is none here",
+            "17: exempts every descriptor that has its keys from all limits; there, only one that ends with the last of them",
         ]
     );
 }
@@ -101,10 +102,58 @@ descriptors:
             "4: left out: the value `!y` would mean \"not\"",
             "7: left out: the key `a` is there twice on the way: an attribute has one value",
             "8: `quota_mode` became `mode: shadow`: a rule refuses by itself or not at all",
-            "8: metrics go by rule, never by values",
+            "8: `detailed_metric` is left out: metrics go by rule, never by values",
             "8: `metadata` is left out",
+            "8: counts every descriptor that has its keys; there, only one that ends with the last of them",
         ]
     );
+    assert_eq!(translation.left_out(), 3);
+}
+
+/// Names that mean something here are either sent as that, or told.
+#[test]
+fn names_that_are_taken_are_left_out_and_told() {
+    let limit = "rate_limit: { unit: day, requests_per_unit: 1 }";
+    let keys = ["path", "method", "endpoint", "namespace", "global", "ip", "remote_address"];
+    let nodes: String = keys.iter().map(|key| format!("- {{ key: {key}, {limit} }}\n")).collect();
+    let translation = translated(Origin::EnvoyRatelimit, &format!("domain: d\ndescriptors:\n{nodes}"));
+    let other = "use another name, in the file and for whoever sends it";
+    assert_eq!(
+        notes(&translation),
+        [
+            "3: `path` is taken without its query and in one spelling: `/a//b?c` is `/a/b`".to_owned(),
+            "3: like lines 4, 8, 9, counts every descriptor that has its keys; there, only one that ends with the last of them"
+                .to_owned(),
+            format!("5: left out: here, `endpoint` means a method and a path: {other}"),
+            format!("6: left out: here, `namespace` means the namespace itself, which every request has: {other}"),
+            format!("7: left out: here, `global` means one bucket for all: {other}"),
+            "8: `ip` must be an address, may come as `remote_address`, too, and counts IPv6 by network".to_owned(),
+        ]
+    );
+    let limits = "- { namespace: a, max_value: 1, seconds: 1, conditions: [\"namespace != 'x'\"] }
+- { namespace: a, max_value: 1, seconds: 1, variables: [endpoint] }
+- { namespace: a, max_value: 1, seconds: 1, variables: ['a b'] }
+- { namespace: a, max_value: 1, seconds: 1, variables: [path], policy: token_bucket }
+- { namespace: a, max_value: 1, seconds: 1, variables: [method], policy: fixed_window }
+";
+    let translation = translated(Origin::Limitador, limits);
+    assert_eq!((translation.left_out(), translation.files[0].rules), (3, 2));
+    assert_eq!(
+        notes(&translation)[2..],
+        [
+            "3: left out: the variable `a b` is no attribute",
+            "4: `path` is taken without its query and in one spelling: `/a//b?c` is `/a/b`",
+            "4: `policy` is left out: it is counted in fixed windows",
+        ]
+    );
+}
+
+#[test]
+fn a_limit_of_nothing_stays_one() {
+    let text = "domain: d\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 0 } }]\n";
+    let translation = translated(Origin::EnvoyRatelimit, text);
+    assert!(translation.files[0].text.contains("\nallow_block_all: true\n"), "{}", translation.files[0].text);
+    assert_eq!((translation.files[0].rules, translation.left_out()), (1, 0));
 }
 
 #[test]

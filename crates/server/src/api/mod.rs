@@ -108,7 +108,10 @@ impl Api {
 
     /// Everything that can be said about a call before its body: the path, the method, the token, the kind of body.
     fn plan(&self, head: &Head<'_>) -> Result<Plan, refuse::Refused> {
-        let route = Route::find(self.surface, head.path).ok_or(refuse::NO_SUCH_PATH)?;
+        let route = Route::find(self.surface, head.path).ok_or(match self.surface {
+            Surface::Metrics => refuse::NO_SUCH_METRICS,
+            _ => refuse::NO_SUCH_PATH,
+        })?;
         match (route.only_reads(), head.method) {
             (true, "GET" | "HEAD") | (false, "POST") => {}
             (true, _) => return Err(refuse::ONLY_GET),

@@ -28,6 +28,8 @@ pub(super) const NO_SUCH_PATH: Refused = refused(
     "Not found",
     "There is no such path here. POST /v1/check decides a request; /metrics is on the admin port.",
 );
+pub(super) const NO_SUCH_METRICS: Refused =
+    refused(404, "no_such_path", "Not found", "There is no such path here. /metrics, /stats and /rlconfig are.");
 pub(super) const ONLY_POST: Refused = Refused {
     field: Some(("Allow", "POST")),
     ..refused(405, "method_not_allowed", "Method not allowed", "Use POST: a check changes what is left.")

@@ -10,7 +10,7 @@ use tollgate_proto::rls::RateLimitResponse;
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
 use tollgate_rules::envoy::{EnvoyRule, Metadata};
 
-use super::read::{Asked, Part};
+use super::read::Asked;
 use super::write::{count_before_others, is_over};
 use crate::api::Shared;
 use crate::config::EnvoySettings;
@@ -44,29 +44,30 @@ impl Domains {
         &self,
         shared: &Shared,
         asked: &Asked<'_>,
-        decision: &Decision,
+        turns: &[Decision],
         response: &mut RateLimitResponse,
     ) {
-        let over = |ruling: &Ruling| is_over(decision, ruling, |place| asked.hits_in_turn(place));
-        let rules: Vec<(&Ruling, &EnvoyRule)> = decision
-            .rulings()
-            .iter()
-            .filter_map(|ruling| Some((ruling, decision.rule(ruling)?.envoy.as_deref()?)))
+        let over = |(decision, ruling, _): &(&Decision, &Ruling, &EnvoyRule)| {
+            is_over(decision, ruling, |place| asked.hits_in_turn(place))
+        };
+        let rulings = turns.iter().flat_map(|decision| decision.rulings().iter().map(move |ruling| (decision, ruling)));
+        let rules: Vec<(&Decision, &Ruling, &EnvoyRule)> = rulings
+            .filter_map(|(decision, ruling)| Some((decision, ruling, decision.rule(ruling)?.envoy.as_deref()?)))
             .collect();
-        for (ruling, rule) in &rules {
+        for (decision, ruling, rule) in &rules {
             self.count(shared, asked, decision, ruling, rule);
         }
-        let mut quotas = rules.iter().filter(|(_, rule)| rule.quota_mode).peekable();
-        let spent = quotas.peek().is_some() && quotas.all(|(ruling, _)| over(ruling));
+        let mut quotas = rules.iter().filter(|(_, _, rule)| rule.quota_mode).peekable();
+        let spent = quotas.peek().is_some() && quotas.all(over);
         if spent && shared.engine.switch() == Switch::Enforce {
             response.overall_code = Code::OverLimit.into();
         }
         if self.shadow {
             response.overall_code = Code::Ok.into();
         }
-        let passing = rules.iter().filter(|(ruling, _)| !over(ruling));
+        let passing = rules.iter().filter(|rule| !over(rule));
         let fields: BTreeMap<String, Value> =
-            passing.filter_map(|(_, rule)| rule.metadata.as_ref()).flat_map(members).collect();
+            passing.filter_map(|(_, _, rule)| rule.metadata.as_ref()).flat_map(members).collect();
         response.dynamic_metadata = (!fields.is_empty()).then_some(Struct { fields });
         if let Some(names) = &self.headers {
             response.response_headers_to_add = headers(names, response);
@@ -74,7 +75,7 @@ impl Domains {
     }
 
     fn count(&self, shared: &Shared, asked: &Asked<'_>, decision: &Decision, ruling: &Ruling, rule: &EnvoyRule) {
-        let Some((entries, hits)) = asked.descriptor(Part::Asked(ruling.request)) else { return };
+        let Some((entries, hits)) = asked.descriptor(ruling.request) else { return };
         let Some(outcome) = &ruling.outcome else { return };
         let near = (u128::from(outcome.limit) * u128::from(self.near_percent) / 100) as u64; // at most the limit
         let used = count_before_others(decision, ruling, |place| asked.hits_in_turn(place)).unwrap_or(outcome.used);

@@ -2,6 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use prost_types::Struct;
+use prost_types::value::Kind;
 use serde_json::{Map, Value, json};
 use tollgate_proto::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::{Entry, RateLimitOverride};
 use tollgate_proto::rls::rate_limit_response::rate_limit::Unit;
@@ -83,9 +85,14 @@ fn flag(value: &Value, at: &str) -> Result<bool, Unreadable> {
 fn number<N: TryFrom<u64>>(value: &Value, at: &str) -> Result<N, Unreadable> {
     let number = match value {
         Value::String(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
-        value => value.as_u64(),
+        value => value.as_u64().or_else(|| value.as_f64().and_then(whole)),
     };
     number.and_then(|number| N::try_from(number).ok()).ok_or_else(|| wrong(at, "should be a whole number from 0"))
+}
+
+/// `1.0` is a whole number too. Beyond 2^53 nobody can tell.
+fn whole(number: f64) -> Option<u64> {
+    (number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number)).then_some(number as u64)
 }
 
 fn wrong(field: &str, detail: &'static str) -> Unreadable {
@@ -168,12 +175,30 @@ pub fn write(response: &RateLimitResponse) -> (u16, String) {
     if !response.raw_body.is_empty() {
         fields.insert("rawBody".to_owned(), STANDARD.encode(&response.raw_body).into());
     }
+    if let Some(metadata) = &response.dynamic_metadata {
+        fields.insert("dynamicMetadata".to_owned(), members(metadata));
+    }
     let status = match response.overall_code() {
         Code::Ok => 200,
         Code::OverLimit => 429,
         Code::Unknown => 500,
     };
     (status, Value::Object(fields).to_string())
+}
+
+fn members(metadata: &Struct) -> Value {
+    metadata.fields.iter().map(|(name, value)| (name.clone(), plain(value))).collect::<Map<_, _>>().into()
+}
+
+fn plain(value: &prost_types::Value) -> Value {
+    match &value.kind {
+        None | Some(Kind::NullValue(_)) => Value::Null,
+        Some(Kind::BoolValue(value)) => (*value).into(),
+        Some(Kind::NumberValue(value)) => (*value).into(),
+        Some(Kind::StringValue(text)) => text.as_str().into(),
+        Some(Kind::ListValue(list)) => list.values.iter().map(plain).collect(),
+        Some(Kind::StructValue(map)) => members(map),
+    }
 }
 
 fn status(status: &DescriptorStatus) -> Value {

@@ -1,8 +1,9 @@
 //! Envoy's rate limit service: a `RateLimitRequest` becomes requests, their decision a `RateLimitResponse`.
 //!
 //! Knows nothing of sockets: [`crate::grpc`] carries it, and `POST /json` does. Every descriptor is one request, its
-//! entries are attributes, its domain is the namespace; all of them are decided together, all or nothing. Descriptors with
-//! negative hits give units back and are no part of the decision.
+//! entries are attributes, its domain is the namespace; all of them are decided together, all or nothing. Where two ask
+//! different things of one bucket, they are decided in turn. Descriptors with negative hits give units back and are no
+//! part of the decision.
 
 mod domain;
 mod json;
@@ -15,11 +16,12 @@ pub use read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 use std::fmt;
 
-use tollgate_core::Time;
+use tollgate_core::{Purpose, Time};
 use tollgate_engine::{Decision, Verdict};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 
 use self::read::Asked;
+use self::write::Answer;
 use crate::api::Shared;
 
 /// Why there is no answer.
@@ -44,50 +46,56 @@ impl std::error::Error for Refused {}
 
 /// Answers what can be decided at once; `None` if somebody has to be waited for, and nothing was charged yet.
 pub fn try_now(shared: &Shared, request: &RateLimitRequest) -> Option<Result<RateLimitResponse, Refused>> {
-    let asked = match Asked::read(request, &shared.engine.rules()) {
-        Ok(asked) if asked.gives_back() => return None,
+    let start = shared.clock.now();
+    let asked = match Asked::read(request, &shared.engine.rules(), start) {
+        Ok(asked) if asked.gives_back() || asked.turns() > 1 => return None,
         Ok(asked) => asked,
         Err(refused) => return Some(Err(refused)),
     };
-    let start = shared.clock.now();
-    let decision = shared.engine.try_decide(&asked.requests()).ok()?;
+    let decision = shared.engine.try_decide(&asked.requests(0)).ok()?;
     lap(shared, start);
-    Some(conclude(shared, &asked, &decision, None))
+    let answer = Answer { turns: std::slice::from_ref(&decision), given: None };
+    Some(valid(&decision).map(|()| conclude(shared, &asked, answer)))
 }
 
 /// Answers, whoever has to be waited for.
 pub async fn should_rate_limit(shared: &Shared, request: &RateLimitRequest) -> Result<RateLimitResponse, Refused> {
-    let asked = Asked::read(request, &shared.engine.rules())?;
     let start = shared.clock.now();
-    let decision = shared.engine.decide_all(&asked.requests()).await;
-    lap(shared, start);
-    if let Verdict::Invalid(_) = decision.verdict {
-        return conclude(shared, &asked, &decision, None);
+    let asked = Asked::read(request, &shared.engine.rules(), start)?;
+    let mut turns: Vec<Decision> = Vec::new();
+    for turn in 0..asked.turns() {
+        let mut requests = asked.requests(turn);
+        // Rules of our own charge all or nothing: after a refusal, the rest is only told how it stands.
+        if !asked.is_domain && turns.iter().any(|before| !before.is_allowed()) {
+            requests.iter_mut().filter(|own| own.purpose != Purpose::Mention).for_each(|own| *own = own.peek());
+        }
+        let decision = shared.engine.decide_all(&requests).await;
+        valid(&decision)?;
+        turns.push(decision);
     }
+    lap(shared, start);
     let given = match asked.gives_back() {
         true => Some(shared.engine.refund(&asked.refunds()).await.map_err(|_| Refused::StoreAway)?),
         false => None,
     };
-    conclude(shared, &asked, &decision, given.as_ref())
+    given.as_ref().map_or(Ok(()), valid)?;
+    Ok(conclude(shared, &asked, Answer { turns: &turns, given: given.as_ref() }))
 }
 
-fn conclude(
-    shared: &Shared,
-    asked: &Asked<'_>,
-    decision: &Decision,
-    given: Option<&Decision>,
-) -> Result<RateLimitResponse, Refused> {
-    for decision in [Some(decision), given].into_iter().flatten() {
-        if let Verdict::Invalid(error) = &decision.verdict {
-            return Err(Refused::Invalid(error.to_string()));
-        }
+fn valid(decision: &Decision) -> Result<(), Refused> {
+    match &decision.verdict {
+        Verdict::Invalid(error) => Err(Refused::Invalid(error.to_string())),
+        _ => Ok(()),
     }
-    let mut response = write::response(asked, decision, given);
+}
+
+fn conclude(shared: &Shared, asked: &Asked<'_>, answer: Answer<'_>) -> RateLimitResponse {
+    let mut response = write::response(asked, answer);
     match asked.is_domain {
-        true => shared.envoy.complete(shared, asked, decision, &mut response),
-        false => write::add_headers(&shared.answer, decision, &mut response),
+        true => shared.envoy.complete(shared, asked, answer.turns, &mut response),
+        false => write::add_headers(&shared.answer, answer, &mut response),
     }
-    Ok(response)
+    response
 }
 
 fn lap(shared: &Shared, start: Time) {

@@ -4,11 +4,12 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use smallvec::SmallVec;
-use tollgate_core::{AskedLimit, Attribute, Request};
+use tollgate_core::{AskedLimit, Attribute, Request, Time};
 use tollgate_engine::Pinned;
 use tollgate_proto::RateLimitDescriptor;
 use tollgate_proto::rls::RateLimitRequest;
 use tollgate_rules::envoy::Unit;
+use tollgate_rules::ruleset::{Charges, RuleSet};
 
 use super::Refused;
 
@@ -32,17 +33,22 @@ pub(crate) struct Asked<'a> {
     entries: SmallVec<[(&'a str, &'a str); 8]>,
     /// Where each descriptor's entries are.
     places: SmallVec<[Range<usize>; 4]>,
+    /// Where each descriptor's answer is.
+    parts: SmallVec<[Part; 4]>,
 }
 
-/// Which decision has a descriptor's part, and at which place.
+/// Which decision is about a descriptor. Every decision knows all of them by their places, and rules on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    Asked(u16),
-    Given(u16),
+    /// One of those that are made in turn: the first, unless some cannot be decided together.
+    Turn(u8),
+    /// What is given back.
+    Given,
 }
 
 impl<'a> Asked<'a> {
-    pub(crate) fn read(message: &'a RateLimitRequest, generation: &Pinned) -> Result<Asked<'a>, Refused> {
+    /// Reads a message. At `now`, because clients may have other limits for a time.
+    pub(crate) fn read(message: &'a RateLimitRequest, generation: &Pinned, now: Time) -> Result<Asked<'a>, Refused> {
         let RateLimitRequest { domain, descriptors, .. } = message;
         if domain.is_empty() {
             return Err(invalid("rate limit domain must not be empty"));
@@ -61,11 +67,50 @@ impl<'a> Asked<'a> {
             is_domain: generation.rules.is_domain(domain),
             entries: SmallVec::new(),
             places: SmallVec::new(),
+            parts: SmallVec::new(),
         };
         for (number, descriptor) in descriptors.iter().enumerate() {
             asked.add(descriptor).map_err(|why| invalid(&format!("descriptors[{number}]: {why}")))?;
         }
+        asked.take_turns(&generation.rules, now)?;
         Ok(asked)
+    }
+
+    /// Puts those that ask different things of one bucket into different turns: some only look, some bring another
+    /// limit along.
+    fn take_turns(&mut self, rules: &RuleSet, now: Time) -> Result<(), Refused> {
+        let charge = |requests: &[Request<'_>]| rules.charges_of_all(requests, now, &mut Charges::default());
+        let mix = |requests: &[Request<'_>]| charge(requests).is_err_and(|error| error.is_mixed());
+        if self.parts.len() < 2 || !mix(&self.requests(0)) {
+            return Ok(());
+        }
+        // Looks come first and by themselves: whoever looks is told how things stood before this message. In a domain
+        // nobody looks: hits of 0 are counted in their place.
+        let mut turns: Vec<(bool, Vec<usize>)> = Vec::new();
+        for looks in [true, false] {
+            for (place, descriptor) in self.message.descriptors.iter().enumerate() {
+                if descriptor.is_negative_hits || (!self.is_domain && self.hits(descriptor) == 0) != looks {
+                    continue;
+                }
+                let fits = |(own, others): &(bool, Vec<usize>)| {
+                    let together = others.iter().chain([&place]).filter_map(|place| self.request(*place));
+                    *own == looks && !mix(&together.collect::<Vec<_>>())
+                };
+                match turns.iter().position(fits).and_then(|turn| turns.get_mut(turn)) {
+                    Some((_, turn)) => turn.push(place),
+                    None => turns.push((looks, vec![place])),
+                }
+            }
+        }
+        for (turn, (_, places)) in (0..).zip(turns) {
+            for (place, part) in self.parts.iter_mut().enumerate() {
+                if places.contains(&place) {
+                    *part = Part::Turn(turn);
+                }
+            }
+        }
+        // Before the first turn is charged, all of them must be in order.
+        (0..self.turns()).try_for_each(|turn| charge(&self.requests(turn))).map_err(|error| invalid(&error.to_string()))
     }
 
     fn add(&mut self, descriptor: &'a RateLimitDescriptor) -> Result<(), String> {
@@ -93,62 +138,69 @@ impl<'a> Asked<'a> {
             return Err("limit.unit: name a unit of time".to_owned());
         }
         self.places.push(start..self.entries.len());
+        self.parts.push(if descriptor.is_negative_hits { Part::Given } else { Part::Turn(0) });
         Ok(())
     }
 
     /// True if some descriptor gives units back.
     pub(crate) fn gives_back(&self) -> bool {
-        self.message.descriptors.iter().any(|descriptor| descriptor.is_negative_hits)
+        self.parts.contains(&Part::Given)
     }
 
-    /// What is decided, all or nothing.
-    pub(crate) fn requests(&self) -> SmallVec<[Request<'_>; 4]> {
-        self.some(false)
+    /// How many decisions are to be made, besides what is given back.
+    pub(crate) fn turns(&self) -> u8 {
+        let turn = |part: &Part| match part {
+            Part::Turn(turn) => *turn,
+            Part::Given => 0,
+        };
+        self.parts.iter().map(turn).max().unwrap_or_default() + 1
+    }
+
+    /// What is decided in one turn, all or nothing.
+    pub(crate) fn requests(&self, turn: u8) -> SmallVec<[Request<'_>; 4]> {
+        self.only(Part::Turn(turn))
     }
 
     /// What is given back.
     pub(crate) fn refunds(&self) -> SmallVec<[Request<'_>; 4]> {
-        self.some(true)
+        self.only(Part::Given)
     }
 
-    /// Each descriptor, and where its part of the answer is.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> {
-        let (mut asked, mut given) = (0, 0);
-        self.message.descriptors.iter().map(move |descriptor| {
-            let (next, part): (&mut u16, fn(u16) -> Part) = match descriptor.is_negative_hits {
-                true => (&mut given, Part::Given),
-                false => (&mut asked, Part::Asked),
-            };
-            *next += 1;
-            part(*next - 1)
-        })
+    /// Where the answer of each descriptor is.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
-    /// Entries and hits of a descriptor, by its part.
-    pub(crate) fn descriptor(&self, part: Part) -> Option<(&[(&'a str, &'a str)], u64)> {
-        let place = self.parts().position(|own| own == part)?;
+    /// Entries and hits of a descriptor.
+    pub(crate) fn descriptor(&self, place: u16) -> Option<(&[(&'a str, &'a str)], u64)> {
+        let place = usize::from(place);
         let entries = self.entries.get(self.places.get(place)?.clone())?;
         Some((entries, self.hits(self.message.descriptors.get(place)?)))
     }
 
-    /// What the descriptor at a place of the decision asked for, where descriptors are counted one after the other: in
-    /// a domain. Elsewhere they are charged as one.
+    /// What a descriptor asked for, where descriptors are counted one after the other: in a domain. Elsewhere they are
+    /// charged as one.
     pub(crate) fn hits_in_turn(&self, place: u16) -> u64 {
-        if self.is_domain { self.descriptor(Part::Asked(place)).map_or(0, |(_, hits)| hits) } else { 0 }
+        if self.is_domain { self.descriptor(place).map_or(0, |(_, hits)| hits) } else { 0 }
     }
 
     fn hits(&self, descriptor: &RateLimitDescriptor) -> u64 {
         descriptor.hits_addend.unwrap_or_else(|| u64::from(self.message.hits_addend.max(1)))
     }
 
-    fn some(&self, negative: bool) -> SmallVec<[Request<'_>; 4]> {
-        let all = self.message.descriptors.iter().zip(&self.places);
-        let some = all.filter(|(descriptor, _)| descriptor.is_negative_hits == negative);
-        some.map(|(descriptor, place)| self.request(descriptor, place.clone())).collect()
+    /// All descriptors: those of one part, and the others for what they mean for them.
+    fn only(&self, part: Part) -> SmallVec<[Request<'_>; 4]> {
+        let all = (0..).zip(&self.parts);
+        let one = |(place, own): (usize, &Part)| {
+            let request = self.request(place)?;
+            Some(if *own == part { request } else { request.mention() })
+        };
+        all.filter_map(one).collect()
     }
 
-    fn request(&self, descriptor: &RateLimitDescriptor, place: Range<usize>) -> Request<'_> {
-        let entries = self.entries.get(place).unwrap_or_default();
+    fn request(&self, place: usize) -> Option<Request<'_>> {
+        let descriptor = self.message.descriptors.get(place)?;
+        let entries = self.entries.get(self.places.get(place)?.clone())?;
         let hits = self.hits(descriptor);
         let mut request = Request::new().in_namespace(&self.message.domain).with_custom(entries).cost(hits);
         request.limit = descriptor.limit.and_then(|limit| {
@@ -156,7 +208,7 @@ impl<'a> Asked<'a> {
             Some(AskedLimit { requests, window })
         });
         if self.is_domain {
-            return request; // its rules go by the entries as they stand, in their order
+            return Some(request); // its rules go by the entries as they stand, in their order
         }
         for (key, value) in entries {
             match Attribute::from_name(key) {
@@ -168,7 +220,7 @@ impl<'a> Asked<'a> {
             }
         }
         // A check without hits asks whether anything is left at all.
-        if hits == 0 && !descriptor.is_negative_hits { request.cost(1).peek() } else { request }
+        Some(if hits == 0 && !descriptor.is_negative_hits { request.cost(1).peek() } else { request })
     }
 }
 

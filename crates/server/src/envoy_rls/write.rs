@@ -14,21 +14,34 @@ use super::read::{Asked, Part};
 use crate::Reply;
 use crate::answer::{self, AnswerConfig, Asking};
 
+/// What was decided about a message.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer<'a> {
+    /// One after the other; most messages take one.
+    pub(crate) turns: &'a [Decision],
+    /// How things stand where units were given back.
+    pub(crate) given: Option<&'a Decision>,
+}
+
 /// What is the same for all rules: a code, and how each descriptor stands.
-pub(crate) fn response(asked: &Asked<'_>, decision: &Decision, given: Option<&Decision>) -> RateLimitResponse {
-    let descriptors = &asked.message.descriptors;
-    let status = |(part, descriptor): (Part, &RateLimitDescriptor)| match part {
-        Part::Asked(place) => status_of(decision, place, descriptor, |place| asked.hits_in_turn(place)),
-        Part::Given(place) => {
-            given.map_or_else(DescriptorStatus::default, |given| status_of(given, place, descriptor, |_| 0))
+pub(crate) fn response(asked: &Asked<'_>, answer: Answer<'_>) -> RateLimitResponse {
+    let status = |((place, part), descriptor): ((u16, &Part), &RateLimitDescriptor)| match part {
+        Part::Turn(turn) => {
+            let decision = answer.turns.get(usize::from(*turn));
+            decision.map(|decision| status_of(decision, place, descriptor, |place| asked.hits_in_turn(place)))
         }
+        // Whoever gives back is not refused, however little is left.
+        Part::Given => answer
+            .given
+            .map(|given| DescriptorStatus { code: Code::Ok.into(), ..status_of(given, place, descriptor, |_| 0) }),
     };
+    let statuses = (0..).zip(asked.parts()).zip(&asked.message.descriptors);
     let mut response = RateLimitResponse {
         overall_code: Code::Ok.into(),
-        statuses: asked.parts().zip(descriptors).map(status).collect(),
+        statuses: statuses.map(|one| status(one).unwrap_or_default()).collect(),
         ..RateLimitResponse::default()
     };
-    if !decision.is_allowed() {
+    if answer.turns.iter().any(|decision| !decision.is_allowed()) {
         response.overall_code = Code::OverLimit.into();
     }
     response
@@ -106,7 +119,9 @@ fn whole_seconds(span: Span) -> Duration {
 
 /// Header fields go into `value`: Envoy sends those in `raw_value` empty. It appends them to what is there already, so
 /// an allowed answer tells nothing of a body that it does not have.
-pub(crate) fn add_headers(config: &AnswerConfig, decision: &Decision, response: &mut RateLimitResponse) {
+pub(crate) fn add_headers(config: &AnswerConfig, answer: Answer<'_>, response: &mut RateLimitResponse) {
+    let refusing = answer.turns.iter().find(|decision| !decision.is_allowed());
+    let Some(decision) = refusing.or(answer.turns.last()) else { return };
     let asking = Asking { refuse_by_status: Some(true), lot: tollgate_engine::lot(), ..Asking::default() };
     let mut reply = Reply::default();
     match decision.is_allowed() {

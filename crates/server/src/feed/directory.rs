@@ -13,6 +13,7 @@ use tollgate_rules::Report;
 use tollgate_rules::envoy::{self, Domain, Duplicates, Text};
 use tollgate_rules::read::decode;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tracing::warn;
 
 use super::file::{BYTES_MAX, read, stamp};
 use super::watched::{Content, Fingerprint, Mark, Stamp, Watched};
@@ -72,19 +73,31 @@ impl Directory {
         }
     }
 
-    fn names(&self) -> Result<Vec<PathBuf>, Unreadable> {
-        if !fs::metadata(&self.path)?.is_dir() {
+    fn names(&self) -> Result<Names, Unreadable> {
+        let facts = fs::metadata(&self.path).map_err(|error| match error.into() {
+            Unreadable::Missing => Unreadable::NoDirectory,
+            reason => reason,
+        })?;
+        if !facts.is_dir() {
             return Err(Unreadable::NotDirectory);
         }
-        let mut found = Vec::new();
-        list(&self.path, 1, &mut found)?;
-        found.sort_unstable();
-        Ok(found)
+        let mut names = Names::default();
+        list(&self.path, 1, &mut names)?;
+        names.found.sort_unstable();
+        Ok(names)
     }
 }
 
+/// What is in a directory.
+#[derive(Default)]
+struct Names {
+    found: Vec<PathBuf>,
+    /// Some directory that is too deep to be looked into.
+    too_deep: Option<PathBuf>,
+}
+
 /// Adds the files of one directory, then of those below.
-fn list(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
+fn list(directory: &Path, depth: usize, names: &mut Names) -> Result<(), Unreadable> {
     for entry in fs::read_dir(directory).map_err(|error| inside(directory, error.into()))? {
         let entry = entry.map_err(|error| inside(directory, error.into()))?;
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
@@ -93,11 +106,13 @@ fn list(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), 
         let kind = entry.file_type().map_err(|error| inside(directory, error.into()))?;
         let path = entry.path();
         if kind.is_dir() && depth < DEPTH_MAX {
-            list(&path, depth + 1, found)?;
-        } else if is_yaml(&path) && !kind.is_dir() {
-            found.push(path);
+            list(&path, depth + 1, names)?;
+        } else if kind.is_dir() {
+            names.too_deep.get_or_insert(path);
+        } else if is_yaml(&path) {
+            names.found.push(path);
         }
-        if found.len() > FILES_MAX {
+        if names.found.len() > FILES_MAX {
             return Err(Unreadable::TooMany);
         }
     }
@@ -140,12 +155,16 @@ impl Watched for Directory {
             let facts = facts.map_err(|reason| Unreadable::Entry(path.display().to_string(), Box::new(reason)))?;
             Ok((path, facts.stamp))
         };
-        Ok(together(self.names()?.into_iter().map(look).collect::<Result<Vec<_>, Unreadable>>()?))
+        Ok(together(self.names()?.found.into_iter().map(look).collect::<Result<Vec<_>, Unreadable>>()?))
     }
 
     fn read(&self) -> Result<Content<Files>, Unreadable> {
         let (mut data, mut stamps, mut size) = (Files::new(), Vec::new(), 0);
-        for path in self.names()? {
+        let names = self.names()?;
+        if let Some(directory) = &names.too_deep {
+            warn!(directory = %directory.display(), "files more than {DEPTH_MAX} directories deep are not read");
+        }
+        for path in names.found {
             let (bytes, stamp) = read(&path).map_err(|reason| inside(&path, reason))?;
             size += bytes.len() as u64;
             if size > ALL_BYTES_MAX {
@@ -171,6 +190,10 @@ impl Watched for Directory {
         let rules = RuleSet::assemble_with(&[], &domains, &self.options)
             .map_err(|problems| invalid(Report::new(&self.path.display().to_string(), "", problems)))?;
         Ok(Domains { domains, rules: rules.rules().len() })
+    }
+
+    fn is_empty(files: &Files) -> bool {
+        files.is_empty()
     }
 
     fn rules(written: &Domains) -> usize {

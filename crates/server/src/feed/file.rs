@@ -168,6 +168,10 @@ pub enum Unreadable {
     Changing,
     /// A file where a directory should be.
     NotDirectory,
+    /// There is no directory of that name.
+    NoDirectory,
+    /// There is no file left in the directory, and there were some.
+    Emptied,
     /// More files than are read from one directory.
     TooMany,
     /// A file of the directory, and what is wrong with it.
@@ -195,6 +199,8 @@ impl fmt::Display for Unreadable {
             Unreadable::TooLarge => write!(f, "it is too large: at most {BYTES_MAX} bytes are read"),
             Unreadable::Changing => f.write_str("it changed while it was read"),
             Unreadable::NotDirectory => f.write_str("it is not a directory: name the one that the files are in"),
+            Unreadable::NoDirectory => f.write_str("there is no such directory"),
+            Unreadable::Emptied => f.write_str("there is no *.yaml or *.yml in it any more"),
             Unreadable::TooMany => write!(f, "there are too many files: at most {FILES_MAX} are read"),
             Unreadable::Entry(name, reason) => write!(f, "{name}: {reason}"),
             Unreadable::Refused(reason) => f.write_str(reason),

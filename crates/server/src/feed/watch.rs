@@ -195,7 +195,7 @@ impl<S: Watched> Follower<S> {
         if cause == Cause::Asked {
             info!(file = %self.source.path().display(), "rules unchanged");
         } else if back && wrong {
-            info!(file = %self.source.path().display(), "the rules file is again what is in force");
+            info!(file = %self.source.path().display(), "what is there is again what is in force");
         }
         self.tried = Some(fingerprint);
         self.state.send_modify(|state| {
@@ -268,6 +268,9 @@ fn attempt<S: Watched>(source: &S, apply: &Apply<S::Written>, known: [Option<Fin
     let (stamp, fingerprint) = (content.stamp, content.fingerprint);
     if known.contains(&Some(fingerprint)) {
         return Attempt::Same(stamp, fingerprint);
+    }
+    if S::is_empty(&content.data) {
+        return Attempt::Failed(Unreadable::Emptied.into());
     }
     let applied = source.compile(&content.data).and_then(|written| {
         let mark = Mark { fingerprint, stamp, rules: S::rules(&written) };

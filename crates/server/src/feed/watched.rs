@@ -25,6 +25,11 @@ pub trait Watched: Send + Sync + 'static {
     /// What it says.
     fn compile(&self, data: &Self::Data) -> Result<Self::Written, FeedError>;
 
+    /// Whether the place is there and holds nothing. Where rules came from it before, that is a mistake.
+    fn is_empty(_: &Self::Data) -> bool {
+        false
+    }
+
     /// How many rules that is.
     fn rules(written: &Self::Written) -> usize;
 }

@@ -11,7 +11,7 @@ use tollgate_store::Memory;
 use crate::answer::AnswerConfig;
 use crate::envoy_rls::Refused;
 use crate::envoy_rls::read::Asked;
-use crate::envoy_rls::write;
+use crate::envoy_rls::write::{self, Answer};
 
 const RULES: &str = "
 namespace: edge
@@ -57,23 +57,30 @@ pub fn rls_request(data: &[u8]) {
     }
 }
 
+const NOW: Time = Time::from_secs(1_800_000_000);
+
 #[expect(clippy::expect_used, reason = "the texts above are in order")]
 fn engine() -> Engine<Memory> {
     let file = tollgate_rules::read("rules.yaml", RULES).expect("rules");
     let domain = tollgate_rules::envoy::read("files.yaml", DOMAIN).expect("a domain");
     let part = Part { file: &file, directories: &[] };
     let rules = RuleSet::assemble_with(&[part], &[domain], &CompileOptions::for_test()).expect("they compile");
-    Engine::on_clock(rules, ManualClock::at(Time::from_secs(1_800_000_000)))
+    Engine::on_clock(rules, ManualClock::at(NOW))
 }
 
 fn answer(engine: &Engine<Memory>, request: &RateLimitRequest) -> Result<RateLimitResponse, Refused> {
-    let asked = Asked::read(request, &engine.rules())?;
-    let decision = engine.decide_all_now(&asked.requests());
-    if let Verdict::Invalid(error) = &decision.verdict {
-        return Err(Refused::Invalid(error.to_string()));
+    let asked = Asked::read(request, &engine.rules(), NOW)?;
+    let mut turns = Vec::new();
+    for turn in 0..asked.turns() {
+        let decision = engine.decide_all_now(&asked.requests(turn));
+        if let Verdict::Invalid(error) = &decision.verdict {
+            return Err(Refused::Invalid(error.to_string()));
+        }
+        turns.push(decision);
     }
-    let mut response = write::response(&asked, &decision, None);
-    write::add_headers(&AnswerConfig::default(), &decision, &mut response);
+    let answer = Answer { turns: &turns, given: None };
+    let mut response = write::response(&asked, answer);
+    write::add_headers(&AnswerConfig::default(), answer, &mut response);
     Ok(response)
 }
 

@@ -67,7 +67,8 @@ impl DecisionLog {
     pub fn record(&self, requests: &[Request<'_>], decision: &Decision) {
         thread_local! { static LINE: RefCell<String> = const { RefCell::new(String::new()) }; }
         LINE.with_borrow_mut(|line| {
-            for (place, request) in requests.iter().enumerate() {
+            let asked = requests.iter().enumerate().filter(|(_, request)| request.purpose != Purpose::Mention);
+            for (place, request) in asked {
                 line.clear();
                 self.write(line, request, place, decision);
                 self.lines.push(line.as_bytes());

@@ -1,6 +1,7 @@
 //! What envoyproxy/ratelimit counts about the rules of its files, under the names that it has for it: dashboards and
 //! alarms of people who come from there go on working.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -39,12 +40,21 @@ struct Counts([AtomicU64; NAMES.len()]);
 
 const NAMES: [&str; 5] = ["total_hits", "over_limit", "near_limit", "within_limit", "shadow_mode"];
 
+/// A name in one line: values come from callers.
+fn plain(name: &str) -> Cow<'_, str> {
+    match name.contains(char::is_control) {
+        true => name.replace(char::is_control, "_").into(),
+        false => name.into(),
+    }
+}
+
 impl Domains {
     /// Counts what a rule saw. `name` is the rule's, as that service joins it: `domain.key_value`.
     pub fn count(&self, name: &str, sight: &Sight) {
-        let counts = self.of(name);
+        let counts = self.of(&plain(name));
         for (count, more) in counts.0.iter().zip(sight.parts()) {
-            count.fetch_add(more, Ordering::Relaxed);
+            // Callers say how many hits they mean, up to all there are: a count that wraps would look like a restart.
+            count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_add(more))).ok();
         }
     }
 
@@ -121,6 +131,15 @@ mod tests {
         assert_eq!(sight(2, 14), [2, 2, 0, 0, 0]);
         assert_eq!(sight(0, 14), [0, 0, 0, 0, 0]);
         assert_eq!(Sight { hits: 4, used: 14, limit: 10, near: 8, shadow: true }.parts(), [4, 4, 0, 0, 4]);
+    }
+
+    #[test]
+    fn counts_stay_where_they_end_and_names_in_their_line() {
+        let domains = Domains::default();
+        let sight = Sight { hits: u64::MAX, used: u64::MAX, limit: 10, near: 8, shadow: false };
+        (0..2).for_each(|_| domains.count("d.k_a\nd.total_hits: 1\r", &sight));
+        let all = domains.all();
+        assert_eq!(all.get("d.k_a_d.total_hits: 1_.total_hits"), Some(&u64::MAX), "{all:?}");
     }
 
     #[test]

@@ -316,9 +316,9 @@ impl Metrics {
     }
 }
 
-/// Requests that only ask charge nothing and stop nobody.
+/// Requests that only ask charge nothing and stop nobody; those that are only mentioned ask nothing.
 fn is_counted(request: &Request<'_>) -> bool {
-    request.purpose != Purpose::Peek
+    !matches!(request.purpose, Purpose::Peek | Purpose::Mention)
 }
 
 /// What shadow rules would have refused, of requests that count.

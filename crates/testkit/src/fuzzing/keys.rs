@@ -131,7 +131,11 @@ fn keys(namespace: &str, sent: &Sent, custom: usize, lot: u64) -> Option<Vec<Key
     }
     let known = filled_in(sent, namespace);
     let endpoint = match known.get("endpoint") {
-        None => None,
+        None => {
+            let path = known.get("path").filter(|path| path.starts_with('/'));
+            let method = known.get("method").map(String::as_str);
+            path.and_then(|path| spelling::endpoint(path, lax)).map(|(_, path)| (method, path))
+        }
         Some(text) => Some(spelling::endpoint(text, lax)?),
     };
     let ip = match known.get("ip") {
@@ -141,8 +145,8 @@ fn keys(namespace: &str, sent: &Sent, custom: usize, lot: u64) -> Option<Vec<Key
     let value = |rule: &Sketch, name: &str| match name {
         "ip" => ip.map(|counted| format!("{counted:?}")),
         "endpoint" => endpoint.as_ref().map(|(method, path)| place(rule, *method, path, lax)),
-        "method" => endpoint.as_ref()?.0.map(str::to_owned),
-        "path" => endpoint.as_ref().map(|(_, path)| path.clone()),
+        "method" if let Some((method, _)) = &endpoint => method.map(str::to_owned),
+        "path" if let Some((_, path)) = &endpoint => Some(path.clone()),
         "client_key" => known.get(name).map(|text| client(text, prefix)),
         _ => known.get(name).cloned(),
     };

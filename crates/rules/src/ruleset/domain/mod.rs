@@ -57,6 +57,9 @@ impl Domain {
         mut place: Place<'_>,
     ) -> Result<(), RequestError> {
         readable(request)?;
+        if request.purpose == Purpose::Mention {
+            return Ok(());
+        }
         let Some(found) = self.find(request).filter(|found| !replaced.contains(&found.rule)) else { return Ok(()) };
         let Some(rule) = set.rule(found.rule) else { return Ok(()) };
         match charge_of(rule, found, request, place.terms())? {
@@ -136,7 +139,7 @@ fn charge_of(rule: &Rule, found: Found, request: &Request<'_>, terms: Terms) -> 
     let cost = request.cost;
     let ask = match request.purpose {
         Purpose::Consume => Ask::Consume(cost),
-        Purpose::Peek => Ask::Peek(cost),
+        Purpose::Peek | Purpose::Mention => Ask::Peek(cost),
         Purpose::Report => Ask::Force(cost),
     };
     Ok(Some(Charge {

@@ -2,16 +2,14 @@
 
 use super::translate::Given;
 
-/// Where to listen.
-pub(super) fn listen(host: &str, port: &str) -> Result<String, String> {
-    if port.parse::<u16>().is_err() {
-        return Err(format!("{port} is no port"));
-    }
-    match host {
-        "localhost" => Ok(format!("127.0.0.1:{port}")),
-        host if host.contains(':') && !host.starts_with('[') => Ok(format!("[{host}]:{port}")),
-        host => Ok(format!("{host}:{port}")),
-    }
+/// Where to listen; `None` if the port is none.
+pub(super) fn listen(host: &str, port: &str) -> Option<String> {
+    port.parse::<u16>().ok()?;
+    Some(match host {
+        "localhost" => format!("127.0.0.1:{port}"),
+        host if host.contains(':') && !host.starts_with('[') => format!("[{host}]:{port}"),
+        host => format!("{host}:{port}"),
+    })
 }
 
 /// Where counters live, as a URL; `None` if nobody says.
@@ -23,10 +21,14 @@ pub(super) fn store(given: &Given<'_>) -> Result<Option<String>, String> {
             .to_owned());
     }
     let tls = if given.is_true("REDIS_TLS") || socket == "tls" { "s" } else { "" };
-    if url.contains("://") {
-        return Ok(Some(url.to_owned()));
-    }
     let login = given.get("REDIS_AUTH").map(login).unwrap_or_default();
+    if let Some((scheme, rest)) = url.split_once("://") {
+        if !login.is_empty() && rest.contains('@') {
+            return Err("REDIS_AUTH: REDIS_URL has a password already; leave one of them out".to_owned());
+        }
+        let tls = if matches!(scheme, "redis" | "redis-cluster" | "redis-sentinel") { tls } else { "" };
+        return Ok(Some(format!("{scheme}{tls}://{login}{rest}")));
+    }
     match given.or("REDIS_TYPE", "SINGLE").to_ascii_uppercase().as_str() {
         "SINGLE" => Ok(Some(format!("redis{tls}://{login}{url}"))),
         "CLUSTER" => Ok(Some(format!("redis-cluster{tls}://{login}{}", hosts(url)))),
@@ -76,6 +78,8 @@ mod tests {
             (&[("REDIS_URL", "a:1,b:2"), ("REDIS_TYPE", "cluster")], "redis-cluster://a:1,b:2"),
             (&[("REDIS_URL", "m,a:1, b:2"), ("REDIS_TYPE", "SENTINEL")], "redis-sentinel://a:1,b:2/m"),
             (&[("REDIS_URL", "redis://u:p@a:1/2")], "redis://u:p@a:1/2"),
+            (&[("REDIS_URL", "redis://a:1"), ("REDIS_AUTH", "p"), ("REDIS_TLS", "1")], "rediss://:p@a:1"),
+            (&[("REDIS_URL", "rediss://a:1"), ("REDIS_TLS", "1")], "rediss://a:1"),
         ];
         for (variables, url) in cases {
             let variables: BTreeMap<String, String> =

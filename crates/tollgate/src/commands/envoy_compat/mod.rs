@@ -2,12 +2,14 @@
 //! ports, over the same files.
 
 mod address;
+mod duration;
 mod translate;
 mod variables;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 
 use self::translate::{Translated, translate};
 use super::serve;
@@ -17,18 +19,35 @@ use crate::settings::SettingsArgs;
 
 /// What to serve instead of what the variables say.
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, help_template = TEMPLATE)]
 pub struct Args {
     #[command(flatten)]
     settings: SettingsArgs,
 }
+
+/// What the variables mean comes before the settings, whose defaults are those of `serve`.
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}";
+
+/// What our errors advise, and what to do about it here.
+const WORDS: [(&str, &str); 4] = [
+    ("choose another address with --http HOST:PORT (port 0 picks a free one)", "choose another with HOST and PORT"),
+    (
+        "choose another address with --grpc HOST:PORT, or none with --grpc off",
+        "choose another with GRPC_HOST and GRPC_PORT",
+    ),
+    (
+        "choose another address with --metrics HOST:PORT, or none with --metrics off",
+        "choose another with DEBUG_HOST and DEBUG_PORT",
+    ),
+    ("correct `store`", "correct REDIS_URL"),
+];
 
 const HELP: &str = r#"Reads the environment variables of envoyproxy/ratelimit: HOST, PORT, GRPC_HOST,
 GRPC_PORT, GRPC_UDS, DEBUG_HOST, DEBUG_PORT, RUNTIME_ROOT, RUNTIME_SUBDIRECTORY,
 RUNTIME_APPDIRECTORY, REDIS_TYPE, REDIS_URL, REDIS_AUTH, REDIS_TLS, LOG_LEVEL,
 NEAR_LIMIT_RATIO, SHADOW_MODE, LIMIT_RESPONSE_HEADERS_ENABLED and more; those that mean
 nothing here are named at the start. Tollgate's own settings (flags, TOLLGATE_…) beat
-them.
+them; where nothing is said, what is said below holds, but for the addresses.
 
 Example:
   RUNTIME_ROOT=/srv/runtime_data/current RUNTIME_SUBDIRECTORY=ratelimit \
@@ -48,5 +67,17 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         others.iter().for_each(|problem| out.error(&anyhow::anyhow!("{problem}")));
         bail!("{last}");
     }
-    serve::serve(args.settings.resolve_over(settings, out)?.config, out)
+    let theirs = settings.get("envoy_config").map(PathBuf::from);
+    let config = args.settings.resolve_over(settings, out)?.config;
+    if let Some(path) = theirs.filter(|path| config.envoy.config.as_ref() == Some(path) && !path.is_dir()) {
+        let path = path.display();
+        bail!("there is no directory {path}: it is RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY; set them");
+    }
+    serve::serve(config, out).map_err(in_their_words)
+}
+
+fn in_their_words(error: Error) -> Error {
+    let text = format!("{error:#}");
+    let told = WORDS.iter().fold(text.clone(), |text, (ours, theirs)| text.replace(ours, theirs));
+    if told == text { error } else { Error::msg(told) }
 }

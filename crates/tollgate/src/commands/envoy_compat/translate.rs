@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::address;
-use super::variables::{Fate, VARIABLES};
+use tollgate_server::config::Setting;
+
+use super::variables::{BOOLEANS, Fate, VARIABLES};
+use super::{address, duration};
 
 /// What the variables come to.
 #[derive(Debug, Default)]
@@ -20,6 +22,7 @@ pub struct Translated {
 pub fn translate(variables: &BTreeMap<String, String>) -> Translated {
     let mut translated = Translated::default();
     let given = Given(variables);
+    translated.booleans(&given);
     translated.listeners(&given);
     translated.tls(&given);
     translated.rules(&given);
@@ -41,9 +44,17 @@ impl Given<'_> {
         self.get(name).unwrap_or(default)
     }
 
-    /// As Go reads them.
     pub(super) fn is_true(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|value| matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True"))
+        self.get(name).and_then(boolean).unwrap_or_default()
+    }
+}
+
+/// As Go reads them.
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
     }
 }
 
@@ -52,10 +63,27 @@ impl Translated {
         self.settings.insert(name, value.into());
     }
 
+    /// The same for a value that somebody gave: if it is none, they are told in their words.
+    fn set_by(&mut self, variable: &str, name: &'static str, value: impl Into<String>) {
+        let value = value.into();
+        match Setting::named(name).map(|setting| setting.check(&value)) {
+            Some(Err(fault)) => self.problems.push(format!("{variable}: {fault}")),
+            _ => self.set(name, value),
+        }
+    }
+
     fn address(&mut self, name: &'static str, host: (&str, &str), port: (&str, &str)) {
         match address::listen(host.1, port.1) {
-            Ok(address) => self.set(name, address),
-            Err(why) => self.problems.push(format!("{} and {}: {why}", host.0, port.0)),
+            Some(address) => self.set_by(host.0, name, address),
+            None => self.problems.push(format!("{}={}: it is no port", port.0, port.1)),
+        }
+    }
+
+    fn booleans(&mut self, given: &Given<'_>) {
+        for name in BOOLEANS {
+            if let Some(value) = given.get(name).filter(|value| boolean(value).is_none()) {
+                self.problems.push(format!("{name}={value}: write true or false"));
+            }
         }
     }
 
@@ -65,14 +93,17 @@ impl Translated {
         let debug = ("DEBUG_HOST", given.or("DEBUG_HOST", "0.0.0.0"));
         self.address("metrics", debug, ("DEBUG_PORT", given.or("DEBUG_PORT", "6070")));
         match given.get("GRPC_UDS") {
-            Some(path) => self.set("grpc", format!("unix:{path}")),
+            Some(path) => self.set_by("GRPC_UDS", "grpc", format!("unix:{path}")),
             None => {
                 let host = ("GRPC_HOST", given.or("GRPC_HOST", "0.0.0.0"));
                 self.address("grpc", host, ("GRPC_PORT", given.or("GRPC_PORT", "8081")));
             }
         }
         if let Some(age) = given.get("GRPC_MAX_CONNECTION_AGE") {
-            self.set("grpc_max_connection_age", age);
+            match duration::ours(age) {
+                Some(age) => self.set_by("GRPC_MAX_CONNECTION_AGE", "grpc_max_connection_age", age),
+                None => self.problems.push(format!("GRPC_MAX_CONNECTION_AGE={age}: write a duration, such as 24h")),
+            }
         }
         for (name, value) in [("allow_anonymous", "true"), ("admin", "off"), ("db", "off")] {
             self.set(name, value);
@@ -83,6 +114,11 @@ impl Translated {
         if !given.is_true("GRPC_SERVER_USE_TLS") {
             return;
         }
+        for needed in ["GRPC_SERVER_TLS_CERT", "GRPC_SERVER_TLS_KEY"] {
+            if given.get(needed).is_none() {
+                self.problems.push(format!("GRPC_SERVER_USE_TLS: {needed} is not set; name a file"));
+            }
+        }
         let files = [
             ("tls_cert", "GRPC_SERVER_TLS_CERT"),
             ("tls_key", "GRPC_SERVER_TLS_KEY"),
@@ -91,7 +127,7 @@ impl Translated {
         ];
         for (setting, variable) in files {
             if let Some(value) = given.get(variable) {
-                self.set(setting, value);
+                self.set_by(variable, setting, value);
             }
         }
         self.remarks.push("GRPC_SERVER_USE_TLS: the HTTP port speaks TLS too".to_owned());
@@ -127,7 +163,10 @@ impl Translated {
                 given.or("LIMIT_REMAINING_HEADER", "RateLimit-Remaining"),
                 given.or("LIMIT_RESET_HEADER", "RateLimit-Reset"),
             ];
-            self.set("envoy_headers", names.join(","));
+            match names.iter().find(|name| name.contains(',')) {
+                Some(name) => self.problems.push(format!("LIMIT_…_HEADER={name}: name one header field")),
+                None => self.set_by("LIMIT_…_HEADER", "envoy_headers", names.join(",")),
+            }
         }
     }
 
@@ -138,7 +177,7 @@ impl Translated {
             return;
         }
         match address::store(given) {
-            Ok(Some(url)) => self.set("store", url),
+            Ok(Some(url)) => self.set_by("REDIS_URL", "store", url),
             Ok(None) => self.remarks.push("REDIS_URL is not set: counters live in this process alone".to_owned()),
             Err(why) => self.problems.push(why),
         }
@@ -157,7 +196,7 @@ impl Translated {
             "trace" => self.set("log_level", "debug"),
             "warning" => self.set("log_level", "warn"),
             "fatal" | "panic" => self.set("log_level", "error"),
-            _ => self.set("log_level", level),
+            _ => self.set_by("LOG_LEVEL", "log_level", level),
         }
         match given.or("LOG_FORMAT", "text") {
             "json" => self.set("log_format", "json"),
@@ -168,7 +207,7 @@ impl Translated {
     fn remarks(&mut self, given: &Given<'_>) {
         for (name, fate) in VARIABLES {
             if let (Fate::Missed(why), Some(value)) = (fate, given.get(name))
-                && !matches!(value, "0" | "f" | "F" | "false" | "FALSE" | "False")
+                && boolean(value) != Some(false)
             {
                 self.remarks.push(format!("{name} is not supported: {why}"));
             }
@@ -243,5 +282,36 @@ mod tests {
         for name in translated(&[("GRPC_SERVER_USE_TLS", "true"), ("GRPC_SERVER_TLS_CERT", "c")]).settings.keys() {
             assert!(tollgate_server::config::Setting::named(name).is_some(), "{name}");
         }
+    }
+
+    /// What is wrong is told with the name and the value that somebody set.
+    #[test]
+    fn what_cannot_be_done_is_a_problem_in_its_own_words() {
+        let cases: &[(&[(&str, &str)], &[&str])] = &[
+            (&[("SHADOW_MODE", "yes")], &["SHADOW_MODE=yes: write true or false"]),
+            (&[("REDIS_TLS", "on")], &["REDIS_TLS=on: write true or false"]),
+            (&[("PORT", "abc")], &["PORT=abc: it is no port"]),
+            (
+                &[("GRPC_SERVER_USE_TLS", "true"), ("GRPC_SERVER_TLS_CERT", "c.pem")],
+                &["GRPC_SERVER_USE_TLS: GRPC_SERVER_TLS_KEY is not set; name a file"],
+            ),
+            (&[("GRPC_MAX_CONNECTION_AGE", "1.5h")], &[]),
+            (&[("GRPC_MAX_CONNECTION_AGE", "long")], &["GRPC_MAX_CONNECTION_AGE=long: write a duration, such as 24h"]),
+            (
+                &[("LIMIT_RESPONSE_HEADERS_ENABLED", "t"), ("LIMIT_RESET_HEADER", "a,b")],
+                &["LIMIT_…_HEADER=a,b: name one header field"],
+            ),
+            (
+                &[("REDIS_URL", "redis://u:p@a:1"), ("REDIS_AUTH", "q")],
+                &["REDIS_AUTH: REDIS_URL has a password already; leave one of them out"],
+            ),
+        ];
+        for (variables, expected) in cases {
+            assert_eq!(translated(variables).problems, *expected, "{variables:?}");
+        }
+        let level = translated(&[("LOG_LEVEL", "loud")]).problems;
+        assert!(level.len() == 1 && level[0].starts_with("LOG_LEVEL: `loud`"), "{level:?}");
+        let age = translated(&[("GRPC_MAX_CONNECTION_AGE", "1.5h")]);
+        assert_eq!(age.settings.get("grpc_max_connection_age").map(String::as_str), Some("5400s"));
     }
 }

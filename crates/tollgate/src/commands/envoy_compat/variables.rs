@@ -20,6 +20,16 @@ const PER_SECOND: &str = "one store keeps all counters";
 const MEMCACHE: &str = "counters live in Redis, Valkey or this process";
 const TRACES: &str = "traces are not exported";
 
+/// Those that are taken and mean yes or no.
+pub const BOOLEANS: [&str; 6] = [
+    "GRPC_SERVER_USE_TLS",
+    "LIMIT_RESPONSE_HEADERS_ENABLED",
+    "MERGE_DOMAIN_CONFIG",
+    "REDIS_TLS",
+    "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION",
+    "SHADOW_MODE",
+];
+
 /// In the order of that service's own settings.
 pub const VARIABLES: &[(&str, Fate)] = &[
     ("HOST", Taken),

@@ -26,6 +26,9 @@ pub struct Args {
     /// With --from: write the rules to this file, - for standard output; import nothing
     #[arg(long, value_name = "FILE", requires = "from")]
     out: Option<PathBuf>,
+    /// With --out: replace the file if it is there
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Also delete the rules that the file does not have
     #[arg(long)]
     prune: bool,
@@ -58,35 +61,37 @@ Examples:
   What rules cannot say as it did is told as warnings, each with its line.
 
 Exit codes:
-  0  imported; with --dry-run: it could be
-  1  refused: the file is not valid, or you said no
+  0  imported; with --dry-run: it could be; with --out: written
+  1  refused: the file is not valid, or you said no; with --from: done, but some
+     limit was left out
   2  wrong usage, a file that cannot be read, no answer, no valid token"#;
 
 /// Imports it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut source = input::read(&args.file)?;
-    let mut namespace = None;
+    let (mut namespace, mut done) = (None, Exit::Ok);
     if let Some(from) = args.from {
-        let (rules, of) = translate::rules_from(from, &source, args.scope.namespace(), out)?;
+        let meant = translate::rules_from(from, &source, args.scope.namespace(), out)?;
+        done = Exit::from_success(meant.is_whole);
         if let Some(path) = &args.out {
-            translate::write(path, &rules, out)?;
-            return Ok(Exit::Ok);
+            translate::write(path, &meant.rules, args.force, out)?;
+            return Ok(done);
         }
-        (source, namespace) = (rules, Some(of));
+        (source, namespace) = (meant.rules, Some(meant.namespace));
     }
     let mut admin = args.scope.admin_of(namespace)?;
     let label = format!("importing {}", source.name);
     if args.dry_run {
         let answer = admin.send_long(&call(&admin, &source, args.prune, true), &label, out)?;
         show(&answer, args.json, crate::admin::DRY_RUN, out)?;
-        return Ok(Exit::Ok);
+        return Ok(done);
     }
     if !args.yes && !agreed(args, &mut admin, &source, out)? {
         return Ok(Exit::No);
     }
     let answer = admin.send_long(&call(&admin, &source, args.prune, false), &label, out)?;
     imported(args, &answer, out)?;
-    Ok(Exit::Ok)
+    Ok(done)
 }
 
 /// An import, as a dry run or not.

@@ -28,14 +28,25 @@ impl From {
     }
 }
 
-/// The rules that the file means, and their namespace. What could not be said is told as warnings.
-pub fn rules_from(from: From, source: &Source, namespace: Option<&str>, out: &mut Output) -> Result<(Source, String)> {
+/// What a file means.
+pub struct Meant {
+    /// The rules.
+    pub rules: Source,
+    /// Their namespace.
+    pub namespace: String,
+    /// No limit of the file was left out.
+    pub is_whole: bool,
+}
+
+/// The rules that the file means. What could not be said is told as warnings.
+pub fn rules_from(from: From, source: &Source, namespace: Option<&str>, out: &mut Output) -> Result<Meant> {
     let translation = translate(from.origin(), &source.name, &source.text)?;
     for note in &translation.notes {
         out.warning(&format!("{}:{}: {}", source.name, note.line, note.message));
     }
+    let is_whole = translation.left_out() == 0;
     let Translated { namespace, text, .. } = one(translation.files, namespace)?;
-    Ok((Source { name: format!("what {} means", source.name), text }, namespace))
+    Ok(Meant { rules: Source { name: format!("what {} means", source.name), text }, namespace, is_whole })
 }
 
 /// The one file that is wanted: a rules file is about one namespace.
@@ -53,11 +64,14 @@ fn one(mut files: Vec<Translated>, namespace: Option<&str>) -> Result<Translated
     }
 }
 
-/// Writes rules instead of importing them.
-pub fn write(path: &Path, rules: &Source, out: &mut Output) -> Result<()> {
+/// Writes rules instead of importing them. A file that is there stays, unless it may go.
+pub fn write(path: &Path, rules: &Source, force: bool, out: &mut Output) -> Result<()> {
     if input::is_stdin(path) {
         out.text(&rules.text)?;
         return Ok(());
+    }
+    if !force && path.exists() {
+        bail!("{} is there already: name another file, or add --force to replace it", visible(&path.to_string_lossy()));
     }
     replace(path, rules.text.as_bytes())?;
     out.line(&format!("wrote {}", visible(&path.to_string_lossy())))?;
