@@ -12,9 +12,12 @@ use arc_swap::ArcSwapOption;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Digest, SHA256, digest};
 use tollgate_core::{Clock, Secret, Span};
+use tracing::warn;
 
 use super::throttle::Buckets;
+use crate::door::network;
 use crate::failures::Failures;
+use crate::telemetry::Quiet;
 
 /// Shortest password.
 const BYTES_MIN: usize = 8;
@@ -39,6 +42,7 @@ pub struct Access {
     /// The hash of the password, if there is one.
     password: ArcSwapOption<Digest>,
     failures: Failures,
+    quiet: Quiet,
     pub(super) buckets: Buckets,
     connections: AtomicU64,
 }
@@ -48,7 +52,8 @@ impl Access {
     pub fn read(password_file: Option<&Path>, secret: Secret, shared: bool, clock: Arc<dyn Clock>) -> Result<Access> {
         let password = ArcSwapOption::from_pointee(password_file.map(hash).transpose()?);
         let failures = Failures::new(clock, secret);
-        Ok(Access { password, failures, buckets: Buckets::new(secret, shared), connections: AtomicU64::new(0) })
+        let (buckets, quiet) = (Buckets::new(secret, shared), Quiet::by_the_minute());
+        Ok(Access { password, failures, quiet, buckets, connections: AtomicU64::new(0) })
     }
 
     /// Reads it again; a file that cannot be used leaves the old one in place.
@@ -74,6 +79,9 @@ impl Access {
             return Ok(());
         }
         self.failures.note(from);
+        if let Some(unsaid) = self.quiet.admit("password") {
+            warn!(network = %network(from), unsaid, "a wrong password was given over RESP");
+        }
         Err(Refusal::Wrong)
     }
 

@@ -26,10 +26,14 @@ const WRITE_BYTES: usize = 64 << 10;
 const BATCH_MAX: usize = 1024;
 /// All that somebody is told who does not give the password.
 const STRANGER_BYTES_MAX: usize = 64 << 10;
+/// What each of their commands counts at least: an empty one is told nothing.
+const STRANGER_COMMAND_BYTES: usize = 32;
 /// Buffers larger than this are given back before a longer wait: ten thousand connections wait.
 const KEEP_BYTES: usize = 6 << 10;
 /// How long a connection may keep large buffers while nothing comes.
 const BREATH: Duration = Duration::from_secs(1);
+/// Small batches after which it has no more use for them.
+const SMALL_BATCHES_MAX: u32 = 16;
 
 /// A connection and what it holds between two waits.
 pub(super) struct Connection<'a> {
@@ -44,8 +48,13 @@ pub(super) struct Connection<'a> {
     output: Vec<u8>,
     /// Commands answered since the last write.
     answered: usize,
-    /// What was told before the password was given.
+    /// What was told since the password was last missing.
     told_stranger: usize,
+    /// When it must be there.
+    known_by: Option<Instant>,
+    /// The most that the batch read or told, and how many were small one after the other.
+    used: usize,
+    small_batches: u32,
     /// When the command that is not all there must be.
     due: Option<Instant>,
     /// What a large command on its way was given.
@@ -81,6 +90,9 @@ impl<'a> Connection<'a> {
             output: Vec::new(),
             answered: 0,
             told_stranger: 0,
+            known_by: None,
+            used: 0,
+            small_batches: 0,
             due: None,
             room: Room::default(),
             idle: resp.settings.idle_timeout,
@@ -147,8 +159,9 @@ impl<'a> Connection<'a> {
                 Err(fault) => return Err(self.refuse(fault)),
             };
             self.due = None;
+            let (was_known, before) = (session.is_known(), output.len());
             let next = session.answer(frames.arguments(rest), waiting, output);
-            let told = output.len();
+            let told = output.len() - before;
             match next {
                 Next::Settle => return Ok(Pause::Settle), // it is read again from where it begins
                 Next::Later(later) => {
@@ -163,9 +176,22 @@ impl<'a> Connection<'a> {
             if matches!(next, Next::Close) {
                 return Err(Stop::Close);
             }
-            if !self.session.is_known() && self.told_stranger + told > STRANGER_BYTES_MAX {
-                return Err(Stop::Cut(RespFault::Stranger));
+            if !was_known {
+                self.tell_stranger(told)?;
             }
+        }
+    }
+
+    /// Strangers are told so much, and then no more; those who have become known have not been strangers.
+    fn tell_stranger(&mut self, told: usize) -> Result<(), Stop> {
+        if self.session.is_known() {
+            (self.told_stranger, self.known_by) = (0, None);
+            return Ok(());
+        }
+        self.told_stranger += told.max(STRANGER_COMMAND_BYTES);
+        match self.told_stranger > STRANGER_BYTES_MAX {
+            true => Err(Stop::Cut(RespFault::Stranger)),
+            false => Ok(()),
         }
     }
 
@@ -218,9 +244,7 @@ impl<'a> Connection<'a> {
     }
 
     async fn flush(&mut self) -> Result<(), Stop> {
-        if !self.session.is_known() {
-            self.told_stranger += self.output.len();
-        }
+        self.used = self.used.max(self.output.len());
         self.answered = 0;
         self.wire.flush(&mut self.output).await
     }
@@ -228,40 +252,56 @@ impl<'a> Connection<'a> {
     /// Waits for more bytes.
     async fn await_more(&mut self) -> Result<(), Stop> {
         self.make_room()?;
+        let known_by = self.known_by();
         if !self.input.is_empty() {
             // Absolute: a byte now and then buys no time.
             let due = *self.due.get_or_insert_with(|| Instant::now() + self.wire.ground.limits.head_timeout);
+            let due = known_by.map_or(due, |by| by.min(due));
             let late = |stop| if stop == Stop::Late { Stop::Cut(RespFault::TooSlow) } else { stop };
-            self.read(Wait::Within(due)).await.map_err(late)?;
+            if !self.breathe(|| Wait::Within(due.min(Instant::now() + BREATH))).await? {
+                self.read(Wait::Within(due)).await.map_err(late)?;
+            }
         } else if self.is_last {
             return Err(Stop::Close); // a server that ends has heard this caller out
-        } else {
-            let idle = self.idle;
-            self.breathe().await?;
-            if self.input.is_empty() {
-                self.read(Wait::Between(idle)).await.map_err(|stop| match stop {
-                    Stop::Late => Stop::Close,
-                    stop => stop,
-                })?;
-            }
+        } else if !self.breathe(|| Wait::Between(Some(BREATH))).await? {
+            let patience = known_by.map(|by| by.saturating_duration_since(Instant::now()));
+            let patience = patience.into_iter().chain(self.idle).min();
+            self.read(Wait::Between(patience)).await.map_err(|stop| match stop {
+                Stop::Late if known_by.is_some_and(|by| by <= Instant::now()) => Stop::Cut(RespFault::Stranger),
+                Stop::Late => Stop::Close,
+                stop => stop,
+            })?;
         }
         self.is_last = self.wire.ground.drain.has_begun();
         self.session.begin();
         Ok(())
     }
 
-    /// Whoever sends much one after the other keeps what it made grow; who pauses does not.
-    async fn breathe(&mut self) -> Result<(), Stop> {
-        if !self.holds_much() {
-            return Ok(());
+    /// When the password must have been given, whatever comes until then: a place is not for those who never give it.
+    fn known_by(&mut self) -> Option<Instant> {
+        if self.session.is_known() {
+            return None;
         }
-        match self.read(Wait::Between(Some(BREATH))).await {
-            Err(Stop::Late) if self.wire.ground.drain.has_begun() => Err(Stop::Close),
+        let patience = self.wire.ground.limits.head_timeout;
+        Some(*self.known_by.get_or_insert_with(|| Instant::now() + patience))
+    }
+
+    /// Whoever sends much one after the other keeps what it made grow; who pauses does not. True if something came.
+    async fn breathe(&mut self, wait: impl Fn() -> Wait) -> Result<bool, Stop> {
+        if !self.holds_much() {
+            return Ok(false);
+        }
+        let wait = wait();
+        match self.read(wait).await {
+            Ok(()) => Ok(true),
+            Err(Stop::Late) if matches!(wait, Wait::Between(_)) && self.wire.ground.drain.has_begun() => {
+                Err(Stop::Close)
+            }
             Err(Stop::Late) => {
                 self.give_back();
-                Ok(())
+                Ok(false)
             }
-            other => other,
+            Err(stop) => Err(stop),
         }
     }
 
@@ -274,14 +314,17 @@ impl<'a> Connection<'a> {
 
     /// Moves what is unread to the front, and makes room behind it: more for those who fill it.
     fn make_room(&mut self) -> Result<(), Stop> {
+        self.used = self.used.max(self.input.len());
         if self.start == self.input.len() {
             self.input.clear();
         } else if self.start > 0 {
             self.input.drain(..self.start);
         }
         self.start = 0;
+        self.outgrow();
         let (held, room) = (self.input.len(), self.input.capacity());
-        if self.is_filled && room < READ_BYTES_MAX {
+        let is_known = self.session.is_known();
+        if self.is_filled && is_known && room < READ_BYTES_MAX {
             self.input.reserve(2 * room - held);
         } else if room - held < READ_BYTES / 2 {
             self.input.reserve(READ_BYTES);
@@ -289,15 +332,30 @@ impl<'a> Connection<'a> {
         self.is_filled = false;
         // Only what is on its way counts: what is all there is answered before anything more is read.
         self.room = Room::default();
-        self.room = self.wire.ground.transit.room(held as u64).ok_or(Stop::Cut(RespFault::NoRoom))?;
+        let transit = &self.wire.ground.transit;
+        let room = if is_known { transit.room(held as u64) } else { transit.room_for_stranger(held as u64) };
+        self.room = room.ok_or(Stop::Cut(RespFault::NoRoom))?;
         Ok(())
     }
 
-    fn holds_much(&self) -> bool {
-        self.input.capacity().max(self.output.capacity()) > KEEP_BYTES
+    /// Gives large buffers back that nobody has had a use for: a few bytes now and then do not keep them.
+    fn outgrow(&mut self) {
+        let is_small = std::mem::take(&mut self.used) <= KEEP_BYTES;
+        self.small_batches = if is_small { self.small_batches.saturating_add(1) } else { 0 };
+        if self.small_batches >= SMALL_BATCHES_MAX && self.holds_much() {
+            self.small_batches = 0;
+            self.give_back();
+        }
     }
 
+    fn holds_much(&self) -> bool {
+        let waiting = self.waiting.capacity() * size_of::<Waiting>();
+        self.input.capacity().max(self.output.capacity()).max(waiting) > KEEP_BYTES
+    }
+
+    /// Keeps what has not been answered, and nothing else.
     fn give_back(&mut self) {
-        (self.input, self.output, self.waiting) = (Vec::new(), Vec::new(), Vec::new());
+        self.input.shrink_to(READ_BYTES);
+        (self.output, self.waiting) = (Vec::new(), Vec::new());
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
-use tollgate_core::Wait;
+use tollgate_core::{Attribute, Wait};
 use tollgate_engine::{Decision, Mode, Verdict};
 
 use super::frame::Arguments;
@@ -30,6 +30,9 @@ pub fn asked(arguments: Arguments<'_>, peek: bool) -> Result<Asked<'_>, Wrong<'_
         }
         let text = str::from_utf8(argument).map_err(|_| wrong("should be UTF-8"))?;
         let (name, value) = text.split_once('=').ok_or(wrong("write attributes as name=value"))?;
+        if let Some(hint) = misspelt(name, value) {
+            return Err(Wrong(name.as_bytes(), hint.into()));
+        }
         let is_twice = match name {
             "namespace" => namespace.replace(value).is_some(),
             _ => attributes.iter().any(|(other, _)| *other == name),
@@ -43,6 +46,19 @@ pub fn asked(arguments: Arguments<'_>, peek: bool) -> Result<Asked<'_>, Wrong<'_
     }
     Asked::named(namespace.unwrap_or_default(), attributes.into_iter(), cost, peek)
         .map_err(|fault| Wrong(b"", format!("{}: {}", fault.field, fault.detail).into()))
+}
+
+/// What was meant by a name that would otherwise be an attribute of one's own, and count nowhere.
+fn misspelt(name: &str, value: &str) -> Option<String> {
+    if name.eq_ignore_ascii_case("cost") {
+        let number = value.parse().unwrap_or(1_u64);
+        return Some(format!("is no attribute; write COST {number}"));
+    }
+    let letters = |text: &'static str| text.bytes().filter(|byte| *byte != b'_');
+    let sent = || name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase());
+    let known = Attribute::ALL.into_iter().map(Attribute::name).chain(["namespace"]);
+    let meant = known.filter(|known| *known != name).find(|known| letters(known).eq(sent()))?;
+    Some(format!("did you mean `{meant}`?"))
 }
 
 const TWICE: &str = "is there twice";

@@ -26,7 +26,8 @@ impl FrameLimits {
     /// For callers who gave the password, or need none.
     pub const KNOWN: FrameLimits = FrameLimits { elements: 64, bulk: 64 << 10, inline: 4 << 10, command: 1 << 20 };
     /// For callers who have yet to give it: enough for that.
-    pub const STRANGER: FrameLimits = FrameLimits { elements: 10, bulk: 16 << 10, ..FrameLimits::KNOWN };
+    pub const STRANGER: FrameLimits =
+        FrameLimits { elements: 10, bulk: 16 << 10, command: 20 << 10, ..FrameLimits::KNOWN };
 }
 
 /// Why bytes are no command. The connection ends with it.
@@ -230,7 +231,8 @@ impl Frames {
             return Err(Fault::Words);
         }
         (self.at, self.stage) = (end + 1, Stage::Done { inline: true });
-        if self.arguments(input).get(0).is_some_and(is_http) {
+        let words = self.arguments(input);
+        if words.get(0).is_some_and(is_http) || (words.len() == 3 && words.get(2).is_some_and(is_version)) {
             return Err(Fault::Foreign);
         }
         Ok(Some(()))
@@ -240,6 +242,11 @@ impl Frames {
 /// How a browser that was lured here begins, or goes on.
 fn is_http(word: &[u8]) -> bool {
     word.eq_ignore_ascii_case(b"POST") || word.eq_ignore_ascii_case(b"Host:")
+}
+
+/// How a request line of HTTP ends, whatever its method.
+fn is_version(word: &[u8]) -> bool {
+    matches!(word, b"HTTP/1.0" | b"HTTP/1.1" | b"HTTP/2.0")
 }
 
 /// A byte that begins no word: a handshake of TLS begins with one.

@@ -180,7 +180,10 @@ impl<'a> Session<'a> {
             }
             Some(facts) if !facts.suits(arguments.len()) => {
                 counts.failed();
-                wrong_number(facts.name.as_bytes(), out);
+                match facts.command {
+                    Command::TgCheck | Command::TgPeek | Command::TgRefund => usage(facts.name.as_bytes(), out),
+                    _ => wrong_number(facts.name.as_bytes(), out),
+                }
                 Next::Done
             }
             Some(facts) => {
@@ -227,7 +230,10 @@ impl<'a> Session<'a> {
     fn check(&mut self, command: Command, arguments: Arguments<'_>, out: &mut Writer<'_>) -> Next {
         let shared = &self.resp.shared;
         match asked(arguments, command == Command::TgPeek) {
-            Err(wrong) => wrong.write(out),
+            Err(wrong) => {
+                shared.metrics.resp().failed();
+                wrong.write(out);
+            }
             Ok(_) if command == Command::TgRefund => return Next::Later(Later::Refund),
             Ok(asked) => match shared.engine.try_decide(&[asked.request(&asked.custom())]) {
                 Ok(decision) => {
@@ -293,7 +299,7 @@ impl<'a> Session<'a> {
                 && let (Some(user), Some(password)) = (options.next(), options.next())
             {
                 if let Err(refusal) = self.resp.shared.resp.admits(user, password, self.peer.address) {
-                    return refuse(refusal, out);
+                    return self.refuse(refusal, out);
                 }
                 known = true;
             } else if option.eq_ignore_ascii_case(b"SETNAME")
@@ -341,7 +347,18 @@ impl<'a> Session<'a> {
                 self.known = true;
                 out.simple("OK");
             }
-            Err(refusal) => refuse(refusal, out),
+            Err(refusal) => self.refuse(refusal, out),
+        }
+    }
+
+    fn refuse(&self, refusal: Refusal, out: &mut Writer<'_>) {
+        self.resp.shared.metrics.resp().wrong_password();
+        match refusal {
+            Refusal::Wrong => out.error(&[b"WRONGPASS invalid username-password pair or user is disabled."]),
+            Refusal::Wait(wait) => {
+                let seconds = wait.secs_ceil().to_string();
+                out.error(&[b"ERR too many wrong passwords came from this address; wait ", seconds.as_bytes(), b" s"]);
+            }
         }
     }
 
@@ -371,16 +388,6 @@ impl<'a> Session<'a> {
 const BAD_NAME: &[u8] =
     b"ERR Client names cannot contain spaces, newlines or special characters, nor more than 256 bytes.";
 
-fn refuse(refusal: Refusal, out: &mut Writer<'_>) {
-    match refusal {
-        Refusal::Wrong => out.error(&[b"WRONGPASS invalid username-password pair or user is disabled."]),
-        Refusal::Wait(wait) => {
-            let seconds = wait.secs_ceil().to_string();
-            out.error(&[b"ERR too many wrong passwords came from this address; wait ", seconds.as_bytes(), b" s"]);
-        }
-    }
-}
-
 fn is_name(name: &[u8]) -> bool {
     name.len() <= NAME_BYTES_MAX && name.iter().all(u8::is_ascii_graphic)
 }
@@ -388,6 +395,17 @@ fn is_name(name: &[u8]) -> bool {
 /// Says that a command has too few or too many arguments.
 pub(super) fn wrong_number(name: &[u8], out: &mut Writer<'_>) {
     out.error(&[b"ERR wrong number of arguments for '", name, b"' command"]);
+}
+
+/// The same where there is more to say about what they are.
+fn usage(name: &[u8], out: &mut Writer<'_>) {
+    out.error(&[
+        b"ERR wrong number of arguments for '",
+        name,
+        b"' command; usage: ",
+        name,
+        b" client_key=<key> [endpoint=<method and path>] [<name>=<value> ...] [COST <n>]",
+    ]);
 }
 
 fn unknown(arguments: Arguments<'_>, out: &mut Writer<'_>) {

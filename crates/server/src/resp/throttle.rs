@@ -10,7 +10,7 @@
 //!
 //! Both count in one bucket per key. Its parameters are no part of its name: other ones find the time that is owed.
 
-use tollgate_core::{Charge, Gcra, KeyHasher, Limit, LimitError, Owner, Secret, Span, Wait};
+use tollgate_core::{Charge, Enforcement, Gcra, KeyHasher, Limit, LimitError, Owner, Secret, Span, Wait};
 use tollgate_engine::Lone;
 
 use super::frame::Arguments;
@@ -128,7 +128,10 @@ impl Throttle {
             _ => Refused::TooFast,
         })?;
         let limit = if style == Style::Cell { limit.unclamped() } else { limit };
-        Ok(Throttle { style, charge: buckets.charge(key, limit, quantity) })
+        let charge = buckets.charge(key, limit, quantity);
+        // A quantity of 0 reads, and is never refused: not even by a bucket that owes more than this limit holds.
+        let enforcement = if quantity == 0 { Enforcement::Shadow } else { charge.enforcement };
+        Ok(Throttle { style, charge: Charge { enforcement, ..charge } })
     }
 
     /// Whose order and meaning it has.

@@ -11,6 +11,7 @@ use crate::resp::Command;
 pub struct RespCounts {
     commands: [Counter; Command::ALL.len()],
     failed: Counter,
+    wrong_passwords: Counter,
     throttled: [Counter; 2],
     fell_back: Counter,
     faults: [Counter; RespFault::ALL.len()],
@@ -27,7 +28,7 @@ pub enum RespFault {
     Foreign,
     /// A command, or the reading of answers, takes too long.
     TooSlow,
-    /// A caller without the password has been told enough.
+    /// A caller without the password has been told enough, or has had time enough to give it.
     Stranger,
     /// There is no memory left for what is on its way.
     NoRoom,
@@ -60,6 +61,7 @@ impl Default for RespCounts {
         RespCounts {
             commands: Command::ALL.map(|_| Counter::default()),
             failed: Counter::default(),
+            wrong_passwords: Counter::default(),
             throttled: [Counter::default(), Counter::default()],
             fell_back: Counter::default(),
             faults: RespFault::ALL.map(|_| Counter::default()),
@@ -76,9 +78,15 @@ impl RespCounts {
         }
     }
 
-    /// A command was answered with an error before it was looked at.
+    /// A command was answered with an error.
     pub fn failed(&self) {
         self.failed.add_one();
+    }
+
+    /// A password was wrong, or was not looked at because too many were.
+    pub fn wrong_password(&self) {
+        self.failed();
+        self.wrong_passwords.add_one();
     }
 
     /// A limit of the caller's own decided.
@@ -113,6 +121,7 @@ impl RespCounts {
         page.counters("tollgate_resp_throttled", "Decisions by limits that came with the command", outcomes)?;
         page.counter("tollgate_resp_throttled_locally", "Of these, made without the store", self.fell_back.sum())?;
         page.counter("tollgate_resp_errors", "RESP commands that were none, or not allowed", self.failed.sum())?;
+        page.counter("tollgate_resp_wrong_passwords", "Wrong passwords over RESP", self.wrong_passwords.sum())?;
         let faults = RespFault::ALL.iter().zip(&self.faults);
         let faults = faults.map(|(fault, counter)| ([("reason", fault.name())], counter.sum()));
         page.counters("tollgate_resp_protocol_errors", "RESP connections ended for what was sent", faults)

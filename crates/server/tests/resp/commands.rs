@@ -189,6 +189,8 @@ async fn who_keeps_guessing_has_to_wait() {
         let told = caller.reply().await;
         assert!(told.starts_with("-ERR too many wrong passwords came from this address; wait "), "{told}");
     }
+    assert_eq!(rig.metric("tollgate_resp_wrong_passwords_total").await, 26.0);
+    assert_eq!(rig.metric("tollgate_resp_errors_total").await, 26.0);
 }
 
 #[tokio::test]

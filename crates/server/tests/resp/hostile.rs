@@ -10,12 +10,13 @@ use tollgate_server::net::NetLimits;
 
 use crate::rig::{Caller, Rig, bytes, command, within};
 
+const PASSWORD: &str = "correct horse battery";
 const MULTIBULK: &[u8] = b"-ERR Protocol error: invalid multibulk length\r\n";
 
 fn guarded(net: NetLimits) -> Rig {
     Rig::with(|config, dir| {
         let file = dir.join("password");
-        std::fs::write(&file, "correct horse battery\n").unwrap();
+        std::fs::write(&file, PASSWORD).unwrap();
         config.resp.password_file = Some(file);
         config.net = net;
     })
@@ -60,8 +61,10 @@ async fn r03_strangers_send_little() {
     let rig = guarded(NetLimits::default());
     ends_with(&rig, b"*11\r\n", MULTIBULK).await;
     ends_with(&rig, b"*1\r\n$16385\r\n", b"-ERR Protocol error: invalid bulk length\r\n").await;
+    let long = [b'x'; 16 << 10];
+    ends_with(&rig, &bytes(&[&long, &long]), b"-ERR Protocol error: too big request\r\n").await;
     let mut caller = rig.caller().await;
-    caller.says(&command(&["AUTH", "correct horse battery"]), b"+OK\r\n").await;
+    caller.says(&command(&["AUTH", PASSWORD]), b"+OK\r\n").await;
     caller.send(&bytes(&[b"ECHO", &[b'x'; 20_000]])).await;
     assert!(caller.reply().await.starts_with("$20000\r\n"), "who is known may send more");
 }
@@ -79,6 +82,87 @@ async fn r04_strangers_are_told_little() {
     }
     assert!(told <= 64 << 10, "{told}");
     assert_eq!(rig.metric("tollgate_resp_protocol_errors_total{reason=\"stranger\"}").await, 1.0);
+}
+
+/// Each sends almost all of a command: what they may fill is not what callers with the password need.
+#[tokio::test]
+async fn strangers_leave_room_for_others() {
+    let rig = guarded(NetLimits { max_in_transit: 256 << 10, ..NetLimits::default() });
+    let begun = [&b"*2\r\n$16384\r\n"[..], &[b'x'; 16_000]].concat();
+    let mut strangers = Vec::new();
+    for _ in 0..40 {
+        let mut stranger = rig.caller().await;
+        let _ = stranger.try_send(&begun).await;
+        strangers.push(stranger);
+    }
+    let no_room = async { while rig.metric("tollgate_resp_protocol_errors_total{reason=\"no_room\"}").await < 30.0 {} };
+    within(no_room).await;
+    let mut caller = rig.caller().await;
+    caller.says(&command(&["AUTH", PASSWORD]), b"+OK\r\n").await;
+    caller.send(&bytes(&[b"ECHO", &[b'x'; 60_000]])).await;
+    assert!(caller.reply().await.starts_with("$60000\r\n"));
+}
+
+#[tokio::test]
+async fn strangers_have_so_long_to_give_the_password() {
+    let rig = guarded(NetLimits { head_timeout: Duration::from_millis(300), ..NetLimits::default() });
+    let mut known = rig.caller().await;
+    known.says(&command(&["AUTH", PASSWORD]), b"+OK\r\n").await;
+    let mut silent = rig.caller().await;
+    assert_eq!(silent.rest().await.unwrap(), b"");
+    let mut busy = rig.caller().await;
+    let asking = async {
+        while busy.try_send(b"\r\n").await.is_ok() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    within(asking).await;
+    assert_eq!(rig.metric("tollgate_resp_protocol_errors_total{reason=\"stranger\"}").await, 2.0);
+    known.says(b"PING\r\n", b"+PONG\r\n").await;
+    known.says(b"RESET\r\n", b"+RESET\r\n").await;
+    assert_eq!(known.rest().await.unwrap(), b"", "a stranger again");
+}
+
+#[tokio::test]
+async fn empty_commands_of_strangers_count() {
+    let rig = guarded(NetLimits { head_timeout: Duration::from_secs(3600), ..NetLimits::default() });
+    let mut caller = rig.caller().await;
+    let _ = caller.try_send(&b"*0\r\n".repeat(10_000)).await;
+    let _ = caller.rest().await;
+    assert_eq!(rig.metric("tollgate_resp_protocol_errors_total{reason=\"stranger\"}").await, 1.0);
+}
+
+#[tokio::test]
+async fn who_gives_the_password_again_and_again_is_no_stranger() {
+    let rig = guarded(NetLimits::default());
+    let mut caller = rig.caller().await;
+    let rounds = [command(&["AUTH", PASSWORD]), command(&["RESET"])].concat().repeat(1000);
+    for _ in 0..10 {
+        caller.says(&rounds, &b"+OK\r\n+RESET\r\n".repeat(1000)).await;
+    }
+}
+
+/// What a large command made grow does not stay because of a few bytes now and then.
+#[tokio::test]
+async fn large_buffers_do_not_outlive_their_use() {
+    const CALLERS: usize = 600;
+    let rig = Rig::start();
+    let large = command(&["ECHO", &"x".repeat(65_000)]);
+    let before = rig.metric("process_resident_memory_bytes").await;
+    let mut callers = Vec::new();
+    for _ in 0..CALLERS {
+        let mut caller = rig.caller().await;
+        caller.send(&large).await;
+        assert_eq!(caller.reply().await.len(), 65_000 + "$65000\r\n\r\n".len());
+        for _ in 0..20 {
+            caller.says(b"PING\r\n", b"+PONG\r\n").await;
+        }
+        caller.says(b"PING\r\n*", b"+PONG\r\n").await;
+        callers.push(caller);
+    }
+    let each = (rig.metric("process_resident_memory_bytes").await - before) / CALLERS as f64;
+    assert!(each < 112.0 * 1024.0, "{each} bytes each, whatever other tests take meanwhile included");
+    drop(callers);
 }
 
 #[tokio::test]
@@ -146,13 +230,15 @@ async fn r12_h20_other_protocols_are_not_answered() {
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
+        b"PRI * HTTP/2.0\r\n",
+        b"GET / HTTP/1.1\r\n",
     ] {
         let mut caller = rig.caller().await;
         let _ = caller.try_send(sent).await;
         let came = caller.rest().await.unwrap_or_default();
-        assert!(!came.starts_with(b"+") && !came.windows(4).any(|part| part == b"PONG"), "{}", came.escape_ascii());
+        assert!(came.is_empty(), "{}", came.escape_ascii());
     }
-    assert_eq!(rig.metric("tollgate_resp_protocol_errors_total{reason=\"foreign\"}").await, 4.0);
+    assert_eq!(rig.metric("tollgate_resp_protocol_errors_total{reason=\"foreign\"}").await, 6.0);
     rig.answers_others().await;
 }
 

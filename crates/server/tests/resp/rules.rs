@@ -98,7 +98,14 @@ async fn a_request_that_cannot_be_read_charges_nothing() {
     let rig = Rig::start();
     let mut caller = rig.caller().await;
     for (words, said) in [
-        (vec!["TG.CHECK"], "wrong number of arguments for 'tg.check' command"),
+        (
+            vec!["TG.CHECK"],
+            "wrong number of arguments for 'tg.check' command; usage: tg.check client_key=<key> [endpoint=<method and \
+             path>] [<name>=<value> ...] [COST <n>]",
+        ),
+        (vec!["TG.CHECK", "client_key=a", "cost=5"], "'cost': is no attribute; write COST 5"),
+        (vec!["TG.CHECK", "clientkey=a"], "'clientkey': did you mean `client_key`?"),
+        (vec!["TG.CHECK", "Api-Key=a"], "'Api-Key': did you mean `api_key`?"),
         (vec!["TG.CHECK", "COST", "1"], "attributes: say who asks: client_key, api_key, user_id, ip, …"),
         (vec!["TG.CHECK", "client_key"], "'client_key': write attributes as name=value"),
         (vec!["TG.CHECK", "client_key=a", "client_key=b"], "'client_key': is there twice"),
@@ -118,6 +125,7 @@ async fn a_request_that_cannot_be_read_charges_nothing() {
     caller.says(&not_text, b"-ERR 'client_key=\xff': should be UTF-8\r\n").await;
     caller.send(&command(&["TG.PEEK", "client_key=a"])).await;
     assert!(caller.reply().await.contains("remaining\r\n:10\r\n"));
+    assert_eq!(rig.metric("tollgate_resp_errors_total").await, 14.0);
 }
 
 /// A fleet's store: replies keep their order, whoever had to be waited for.
