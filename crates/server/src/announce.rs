@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::api::Surface;
+use crate::config::AuthSource;
+use crate::forward_auth::PREFIX;
 use crate::net::Address;
 use crate::net::tls::Tls;
 use crate::plane::FirstToken;
@@ -55,18 +57,19 @@ impl Server {
                 Surface::Resp => text += &format!("RESP on {url}\n"),
             }
         }
+        text += &self.forward_auth();
         text += &self.rules();
         text += &self.first_token();
-        let secret = match (&self.shared.tokens, self.tls.is_some()) {
-            (Some(_), true) => " --insecure -H 'Authorization: Bearer TOKEN'",
-            (Some(_), false) => " -H 'Authorization: Bearer TOKEN'",
-            (None, true) => " --insecure",
-            (None, false) => "",
+        let shown = match (&self.tls, &self.config.tls_client_ca) {
+            (None, _) => "",
+            (Some(_), None) => " --insecure",
+            (Some(_), Some(_)) => " --insecure --cert CERTIFICATE --key KEY", // the caller's own
         };
+        let token = if self.shared.tokens.is_some() { " -H 'Authorization: Bearer TOKEN'" } else { "" };
         let native = r#"{"client_key":"user:42","endpoint":"/api/orders","tier":"free"}"#.to_owned();
         let (path, body) = self.descriptor().map_or(("v1/check", native), |body| ("json", body));
         if let Some(call) = curl {
-            text += &format!("try: curl -s{secret} {call}/{path} -d '{body}'\n");
+            text += &format!("try: curl -s{shown}{token} {call}/{path} -d '{body}'\n");
         }
         text
     }
@@ -88,6 +91,17 @@ impl Server {
         let limits = pinned.rules.rules().iter().filter(|rule| rule.envoy.as_ref().is_some_and(|own| !own.overrides));
         let domains: Vec<&str> = limits.map(|rule| rule.namespace.as_str()).collect();
         (domains.len(), domains.iter().collect::<BTreeSet<_>>().len())
+    }
+
+    /// Where proxies ask, and where they are to say what was asked of them.
+    fn forward_auth(&self) -> String {
+        let from = match self.config.auth.source {
+            AuthSource::Off => return String::new(),
+            AuthSource::Forwarded => "X-Forwarded-Method and X-Forwarded-Uri",
+            AuthSource::Original => "X-Original-Method and X-Original-URI",
+            AuthSource::Path => "the method and path of the check",
+        };
+        format!("forward-auth at {PREFIX}, the original request from {from}\n")
     }
 
     /// How many rules there are, and where they come from.

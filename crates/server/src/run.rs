@@ -235,7 +235,7 @@ pub fn serve(config: Config, log: Option<Lines>, announce: impl FnOnce(&str) -> 
         let signals = async {
             signals.end(&hang_up).await;
             drain.begin();
-            signals.end(&hang_up).await;
+            signals.end_again(&hang_up).await;
         };
         tokio::select! {
             _ = server.run() => Ok(()),

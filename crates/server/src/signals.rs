@@ -1,7 +1,13 @@
 //! Signals: the first to end begins the drain, the second ends at once, SIGHUP reads everything again.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::Instant;
+
+/// Another signal within this time is the same one: wrappers pass on what reached the whole group already.
+const ECHO: Duration = Duration::from_millis(500);
 
 /// The signals that a server listens to.
 pub(crate) struct Signals {
@@ -29,6 +35,14 @@ impl Signals {
                 _ = self.interrupt.recv() => return,
                 _ = self.hang_up.recv() => hang_up(),
             }
+        }
+    }
+
+    /// The same for a second signal, right after the first.
+    pub(crate) async fn end_again(&mut self, hang_up: &(dyn Fn() + Sync)) {
+        let first = Instant::now();
+        while first.elapsed() < ECHO {
+            self.end(hang_up).await;
         }
     }
 }

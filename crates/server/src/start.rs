@@ -17,7 +17,7 @@ use crate::api::seal::Sealer;
 use crate::api::tokens::Tokens;
 use crate::api::{IN_BATCHES_MAX, Settlements, Shared, Surface};
 use crate::backend::{self, Opened, Probe};
-use crate::config::{Config, ControlSettings, StorePlace, StoreSettings};
+use crate::config::{AuthSettings, AuthSource, Config, ControlSettings, StorePlace, StoreSettings};
 use crate::envoy_rls;
 use crate::feed::{Apply, Assembly, Directory, Domains, FeedError, Following, Mark, Pace, Reloader, Source, Written};
 use crate::keys::{self, Keys};
@@ -187,7 +187,21 @@ pub(crate) fn metrics_tls(config: &Config) -> Result<Option<Arc<Tls>>> {
     Ok(Some(Arc::new(Tls::read(TlsFiles::new(certificate, key))?)))
 }
 
+/// Settings that were given and do nothing, because what they are about is off.
+fn warn_of_idle_settings(config: &Config) {
+    if config.resp.password_file.is_some() && config.resp.address.is_none() {
+        warn!("resp_password_file is set, and RESP is off: give it an address with --resp");
+    }
+    let AuthSettings { attributes, cost_header, namespace, .. } = AuthSettings::default();
+    let auth = &config.auth;
+    let is_set = auth.attributes != attributes || auth.cost_header != cost_header || auth.namespace != namespace;
+    if is_set && auth.source == AuthSource::Off {
+        warn!("auth_attributes, auth_cost_header or auth_namespace is set, and forward-auth is off: set --auth-source");
+    }
+}
+
 pub(crate) fn bind(config: &Config) -> Result<Vec<(Surface, Listener)>> {
+    warn_of_idle_settings(config);
     let data = config.http.iter().map(|address| (Surface::Data, address));
     let admin = config.admin.iter().map(|address| (Surface::Admin, address));
     let metrics = config.metrics.iter().map(|address| (Surface::Metrics, address));

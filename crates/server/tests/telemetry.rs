@@ -222,6 +222,9 @@ tollgate_resp_throttled_locally_total 0
 # HELP tollgate_resp_errors RESP commands that were none, or not allowed
 # TYPE tollgate_resp_errors counter
 tollgate_resp_errors_total 0
+# HELP tollgate_resp_wrong_passwords Wrong passwords over RESP
+# TYPE tollgate_resp_wrong_passwords counter
+tollgate_resp_wrong_passwords_total 0
 # HELP tollgate_resp_protocol_errors RESP connections ended for what was sent
 # TYPE tollgate_resp_protocol_errors counter
 tollgate_resp_protocol_errors_total{reason="malformed"} 0

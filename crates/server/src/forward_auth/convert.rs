@@ -48,7 +48,7 @@ enum Whose {
 pub struct Question {
     endpoint: String,
     /// The client's address, as a client key: who sends no other key is counted by it.
-    client: Option<String>,
+    client: String,
     /// Values of the attributes, in their order.
     values: SmallVec<[Option<String>; 2]>,
     cost: u64,
@@ -77,7 +77,8 @@ impl Reading {
     /// Reads a check, or says why it cannot be read. `below` is what its path has below the prefix.
     pub fn question(&self, peer: &Peer, head: &Head<'_>, below: &str) -> Result<Question, Refused> {
         let is_trusted = self.trust.is_trusted(peer.whole);
-        let client = self.trust.client(peer.whole, &head.received.all("x-forwarded-for"));
+        // Without it nobody would be counted where no other key is sent: that is no request, not a free one.
+        let client = self.trust.client(peer.whole, &head.received.all("x-forwarded-for")).ok_or(Refused::NoClient)?;
         // Of somebody who may not speak for others, only the connection is believed.
         let (values, cost) = match is_trusted {
             true => (self.values(head)?, self.cost(head)?),
@@ -85,7 +86,7 @@ impl Reading {
         };
         Ok(Question {
             endpoint: self.endpoint(head, below)?,
-            client: client.map(|address| format!("ip:{address}")),
+            client: format!("ip:{client}"),
             values,
             cost,
             media: head.accept.map_or(Media::Problem, Media::accepted),
@@ -131,10 +132,8 @@ impl Reading {
     pub fn request<'a>(&'a self, question: &'a Question, custom: &'a [(&'a str, &'a str)]) -> Request<'a> {
         let mut request = Request::new().cost(question.cost).with_custom(custom);
         request.set(Attribute::Endpoint, &question.endpoint);
-        if let Some(client) = &question.client {
-            request.set(Attribute::ClientKey, client);
-            request.set(Attribute::Ip, client.strip_prefix("ip:").unwrap_or(client));
-        }
+        request.set(Attribute::ClientKey, &question.client);
+        request.set(Attribute::Ip, question.client.strip_prefix("ip:").unwrap_or(&question.client));
         for ((whose, _), value) in self.attributes.iter().zip(&question.values) {
             if let (Whose::Known(attribute), Some(value)) = (whose, value) {
                 request.set(*attribute, value);
@@ -169,8 +168,10 @@ fn original(head: &Head<'_>, method: &'static str, targets: &[&'static str]) -> 
     Ok(endpoint(once(method)?.ok_or(Refused::NoOriginal(method))?, path))
 }
 
-/// A method that rules cannot name is left out: such a request then meets the rules of every method.
+/// A method that rules cannot name is left out: such a request then meets the rules of every method. HEAD is GET without
+/// a body: it must be no way around a rule for GET.
 fn endpoint(method: &str, path: &str) -> String {
+    let method = if method == "HEAD" { "GET" } else { method };
     match is_method(method) {
         true => format!("{method} {path}"),
         false => path.to_owned(),

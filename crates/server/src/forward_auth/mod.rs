@@ -19,11 +19,11 @@ use crate::Reply;
 use crate::answer::{self, Asking, Proxied};
 use crate::api::{Api, Plan as ApiPlan, Shared, lap, tokens::Tokens};
 use crate::config::{AuthSettings, AuthSource};
-use crate::http::{Answer, Fault, Head};
+use crate::http::{Answer, Fault, Found, Head};
 use crate::net::Peer;
 use crate::telemetry::Quiet;
 use convert::below_prefix;
-use refuse::{Refused, bad_request};
+use refuse::{Refused, bad_request, refuse_all, refuse_head};
 
 /// The data API with `/v1/auth` in front of it.
 pub struct Front {
@@ -64,10 +64,12 @@ impl Answer for Front {
     type Plan = Plan;
 
     fn open(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(Plan, usize)> {
-        if let Some(auth) = &self.auth
-            && let Some(below) = below_prefix(head.path)
-        {
-            return auth.open(peer, head, below, reply);
+        if let Some(below) = below_prefix(head.path) {
+            match &self.auth {
+                Some(auth) => return auth.open(peer, head, below, reply),
+                None => refuse_all(reply),
+            }
+            return None;
         }
         self.api.open(peer, head, reply).map(|(plan, most)| (Plan::Api(plan), most))
     }
@@ -80,8 +82,20 @@ impl Answer for Front {
         }
     }
 
+    /// Most fields of a check are the client's own, and none of those that may stand once is taken from the head.
+    fn may_repeat(&self, head: &Head<'_>) -> bool {
+        self.auth.is_some() && below_prefix(head.path).is_some()
+    }
+
     fn refuse(&self, fault: Fault, reply: &mut Reply) {
-        self.api.refuse(fault, reply);
+        // Another status is, to a proxy that knows 403 alone, a failure of ours, and clients could make it one at will.
+        let only_403 = self.auth.as_ref().is_some_and(|auth| auth.deny_status == 403);
+        match fault {
+            Fault::Malformed(_) | Fault::TargetTooLong | Fault::HeadTooLarge | Fault::Expectation if only_403 => {
+                refuse_head(reply);
+            }
+            fault => self.api.refuse(fault, reply),
+        }
     }
 
     fn answered(&self, plan: Option<&Plan>, status: u16) {
@@ -95,7 +109,10 @@ impl Answer for Front {
 
 impl ForwardAuth {
     fn open(&self, peer: &Peer, head: &Head<'_>, below: &str, reply: &mut Reply) -> Option<(Plan, usize)> {
-        let known = |tokens: &Arc<Tokens>| tokens.open_to(head.authorization);
+        let known = |tokens: &Arc<Tokens>| match head.received.find("authorization") {
+            Found::Once(value) => tokens.open_to(Some(value)),
+            Found::Absent | Found::Repeated => false,
+        };
         let question = match self.shared.tokens.as_ref().is_none_or(known) {
             true => self.reading.question(peer, head, below),
             false => Err(Refused::NoToken),
@@ -106,6 +123,7 @@ impl ForwardAuth {
                 Some((Plan::Auth(Box::new(question)), self.shared.limits.max_body))
             }
             Err(refused) => {
+                self.warn_of(&refused);
                 refused.answer(self.deny_status, reply);
                 None
             }
@@ -121,6 +139,32 @@ impl ForwardAuth {
                 unsaid,
                 "a proxy asks that is not among trusted_proxies: its clients are counted as one, by its own address"
             );
+        }
+    }
+
+    /// What the proxy's configuration is to blame for, and not its clients: they see nothing but refusals.
+    fn warn_of(&self, refused: &Refused) {
+        match refused {
+            Refused::NoOriginal(header) => {
+                if let Some(unsaid) = self.quiet.admit("original") {
+                    warn!(
+                        header,
+                        unsaid,
+                        "a check does not say what the client asked for, and was refused: the proxy must send this header, \
+                         or auth_source be another"
+                    );
+                }
+            }
+            Refused::NoClient => {
+                if let Some(unsaid) = self.quiet.admit("client") {
+                    warn!(
+                        unsaid,
+                        "a check does not say who the client is, and was refused: over a Unix domain socket the proxy must \
+                         send X-Forwarded-For"
+                    );
+                }
+            }
+            _ => {}
         }
     }
 

@@ -10,6 +10,8 @@ use crate::answer::{Problem, problem};
 pub enum Refused {
     /// The caller shows no token that is known.
     NoToken,
+    /// Nothing says who the client is.
+    NoClient,
     /// The field that says what was asked is not there.
     NoOriginal(&'static str),
     /// The field does not name a path.
@@ -28,6 +30,7 @@ impl Refused {
     const fn code(&self) -> &'static str {
         match self {
             Refused::NoToken => "no_token",
+            Refused::NoClient => "no_client_address",
             Refused::NoOriginal(_) => "no_original_request",
             Refused::NotATarget(_) => "bad_original_request",
             Refused::Both(..) => "two_original_requests",
@@ -48,6 +51,19 @@ impl Refused {
     }
 }
 
+/// Fills the reply where forward-auth is off.
+pub fn refuse_all(reply: &mut Reply) {
+    let detail = "Forward-auth is off: start with --auth-source forwarded, original or path.";
+    problem(&Problem { status: 404, code: "forward_auth_off", title: "Not found", detail, field: None }, reply);
+}
+
+/// Fills the reply for a head that cannot be read, where the proxy understands 403 alone.
+pub fn refuse_head(reply: &mut Reply) {
+    let detail = "The head of the check cannot be read: it is too large, or not HTTP as it should be.";
+    problem(&Problem { status: 403, code: "unreadable_head", title: "Forbidden", detail, field: None }, reply);
+    reply.close = true;
+}
+
 /// The status of what is no request: where the proxy understands 403 alone, that.
 pub const fn bad_request(deny_status: u16) -> u16 {
     if deny_status == 403 { 403 } else { 400 }
@@ -59,6 +75,10 @@ impl fmt::Display for Refused {
             Refused::NoToken => {
                 f.write_str("The proxy must send a token that this server knows: Authorization: Bearer TOKEN.")
             }
+            Refused::NoClient => f.write_str(
+                "Over a Unix domain socket the proxy must say who asks: X-Forwarded-For with an address, and trusted_hops \
+                 not 0.",
+            ),
             Refused::NoOriginal(name) => {
                 write!(f, "The header {name} is missing: the proxy must send it, or auth_source be another.")
             }

@@ -171,6 +171,11 @@ impl<'a> Connection<'a> {
         let Some(Parsed { head, bytes, length, keep_alive, expects_continue, is_old }) = parsed else {
             return Ok(None);
         };
+        if let Some(repeated) = head.repeated
+            && !answer.may_repeat(&head)
+        {
+            return Err(Stop::Fault(Fault::Malformed(repeated)));
+        }
         self.reply.clear();
         let plan = answer.open(self.peer, &head, &mut self.reply);
         self.head_only = head.method == "HEAD";

@@ -178,10 +178,11 @@ async fn respond<A: Answer>(
         if_none_match: field(header::IF_NONE_MATCH),
         idempotency_key: parts.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes),
         received: Received::Map(&parts.headers),
+        repeated: repeats(&parts.headers).then_some("a field that may stand once stands twice"),
     };
     let fault = match parts.headers.len() > limits.max_headers {
         true => Some(Fault::HeadTooLarge),
-        false => repeats(&parts.headers).then_some(Fault::Malformed("a field that may stand once stands twice")),
+        false => head.repeated.filter(|_| !answer.may_repeat(&head)).map(Fault::Malformed),
     };
     let opened = match fault {
         Some(fault) => {

@@ -36,6 +36,8 @@ pub struct Head<'a> {
     pub idempotency_key: Option<&'a [u8]>,
     /// All fields, for whoever looks at others.
     pub received: Received<'a>,
+    /// What is wrong, if a field of these that may stand once stands there again: which of them would count?
+    pub repeated: Option<&'static str>,
 }
 
 impl Head<'_> {
@@ -165,32 +167,44 @@ impl<'a> Reader<'a> {
             4 if is("host") => (self.hosts, self.head.host) = (self.hosts + 1, Some(value)),
             6 if is("accept") => self.head.accept = Some(value),
             6 if is("expect") => self.expect(value)?,
-            6 if is("origin") => once(&mut self.head.origin, value, "there is more than one Origin")?,
-            8 if is("if-match") => once(&mut self.head.if_match, value, "there is more than one If-Match")?,
+            6 if is("origin") => self.once(|head| &mut head.origin, value, "there is more than one Origin"),
+            8 if is("if-match") => self.once(|head| &mut head.if_match, value, "there is more than one If-Match"),
             10 if is("connection") => self.connection(value),
             12 if is("content-type") => {
-                once(&mut self.head.content_type, value, "there is more than one Content-Type")?;
+                self.once(|head| &mut head.content_type, value, "there is more than one Content-Type");
             }
             13 if is("authorization") => {
-                once(&mut self.head.authorization, value, "there is more than one Authorization")?;
+                self.once(|head| &mut head.authorization, value, "there is more than one Authorization");
             }
             13 if is("if-none-match") => {
-                once(&mut self.head.if_none_match, value, "there is more than one If-None-Match")?;
+                self.once(|head| &mut head.if_none_match, value, "there is more than one If-None-Match");
             }
             14 if is("content-length") => self.content_length(value)?,
             14 if is("sec-fetch-site") => {
-                once(&mut self.head.sec_fetch_site, value, "there is more than one Sec-Fetch-Site")?;
+                self.once(|head| &mut head.sec_fetch_site, value, "there is more than one Sec-Fetch-Site");
             }
             15 if is("idempotency-key") => {
-                once(&mut self.head.idempotency_key, value, "there is more than one Idempotency-Key")?;
+                self.once(|head| &mut head.idempotency_key, value, "there is more than one Idempotency-Key");
             }
             16 if is("content-encoding") => {
-                once(&mut self.head.content_encoding, value, "there is more than one Content-Encoding")?;
+                self.once(|head| &mut head.content_encoding, value, "there is more than one Content-Encoding");
             }
             17 if is("transfer-encoding") => self.transfer_encoding(value, bytes)?,
             _ => {}
         }
         Ok(())
+    }
+
+    /// A field that may stand once, and `otherwise`: whoever answers the call knows whether that matters.
+    fn once(
+        &mut self,
+        place: for<'h> fn(&'h mut Head<'a>) -> &'h mut Option<&'a [u8]>,
+        value: &'a [u8],
+        otherwise: &'static str,
+    ) {
+        if place(&mut self.head).replace(value).is_some() {
+            self.head.repeated = Some(otherwise);
+        }
     }
 
     fn expect(&mut self, value: &[u8]) -> Result<(), Fault> {
@@ -246,13 +260,6 @@ impl<'a> Reader<'a> {
             (None, true) => Ok(Length::Chunked),
             (length, false) => Ok(Length::Known(length.unwrap_or(0))),
         }
-    }
-}
-
-fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], otherwise: &'static str) -> Result<(), Fault> {
-    match place.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(Fault::Malformed(otherwise)),
     }
 }
 

@@ -32,6 +32,11 @@ pub trait Answer: Send + Sync + 'static {
     /// Looks at a head. Answers what to do with the body, and how long it may be; or fills the reply.
     fn open(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(Self::Plan, usize)>;
 
+    /// True for a call to which fields that may stand once mean nothing: others are refused if one is repeated.
+    fn may_repeat(&self, _: &Head<'_>) -> bool {
+        false
+    }
+
     /// Answers a call whose body was read.
     fn answer(&self, plan: &Self::Plan, body: &[u8], reply: &mut Reply) -> impl Future<Output = ()> + Send;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -43,7 +43,7 @@ impl Listener {
                 remove_stale(path)?;
                 let listener =
                     UnixListener::bind(path).with_context(|| format!("cannot listen on unix:{}", path.display()))?;
-                let file = SocketFile(path.clone());
+                let file = SocketFile::of(path)?;
                 if let Some(mode) = mode {
                     fs::set_permissions(path, fs::Permissions::from_mode(mode))
                         .with_context(|| format!("cannot give unix:{} the mode {mode:03o}", path.display()))?;
@@ -57,7 +57,7 @@ impl Listener {
     pub fn address(&self) -> io::Result<Address> {
         match self {
             Listener::Tcp(listener) => Ok(Address::Tcp(listener.local_addr()?)),
-            Listener::Unix(_, file) => Ok(Address::Unix(file.0.clone())),
+            Listener::Unix(_, file) => Ok(Address::Unix(file.path.clone())),
         }
     }
 
@@ -107,14 +107,32 @@ fn tcp(stream: TcpStream, peer: SocketAddr) -> (Stream, Option<IpAddr>) {
     (Stream::Tcp(stream), Some(peer.ip().to_canonical()))
 }
 
-/// The file of a Unix domain socket; goes when the listener does.
+/// The file of a Unix domain socket; goes when the listener does. Another one that has taken its place stays: whoever
+/// replaced a server that is still ending listens there.
 #[derive(Debug)]
-pub struct SocketFile(PathBuf);
+pub struct SocketFile {
+    path: PathBuf,
+    /// Its device and number.
+    identity: (u64, u64),
+}
+
+impl SocketFile {
+    fn of(path: &Path) -> Result<SocketFile> {
+        let identity = identity(path).with_context(|| format!("cannot look at unix:{}", path.display()))?;
+        Ok(SocketFile { path: path.to_owned(), identity })
+    }
+}
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0); // somebody else's problem from here on
+        if identity(&self.path).is_ok_and(|present| present == self.identity) {
+            let _ = fs::remove_file(&self.path); // somebody else's problem from here on
+        }
     }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|facts| (facts.dev(), facts.ino()))
 }
 
 /// A socket that a killed process left behind is removed; one that somebody listens on, or another file, is not.
@@ -127,4 +145,23 @@ fn remove_stale(path: &Path) -> Result<()> {
         bail!("cannot listen on unix:{}: another process listens there", path.display());
     }
     fs::remove_file(path).with_context(|| format!("cannot remove the stale socket {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_that_took_its_place_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let bind = || Listener::bind(&Address::Unix(path.clone()), None).unwrap();
+        let first = bind();
+        fs::remove_file(&path).unwrap();
+        let second = bind();
+        drop(first);
+        assert!(path.exists(), "somebody else listens there");
+        drop(second);
+        assert!(!path.exists());
+    }
 }

@@ -1,6 +1,7 @@
 //! TLS for listeners: certificate and key from files, read again when they change. Where callers must show a certificate
 //! of their own, it is checked in the handshake, and its name after it.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +10,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use arc_swap::ArcSwap;
 use rustls::client::verify_server_name;
 use rustls::crypto::aws_lc_rs;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
-use rustls::{RootCertStore, ServerConfig};
+use rustls::{Error, RootCertStore, ServerConfig};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
@@ -91,7 +92,13 @@ impl Tls {
 fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>> {
     let TlsFiles { certificate, key, client_ca, .. } = files;
     let chain = certificates(certificate, "certificate chain")?;
-    let secret = PrivateKeyDer::from_pem_file(key).with_context(|| unusable("private key", key))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
+        pem::Error::Io(error) => unreadable(key, &error),
+        pem::Error::NoItemsFound if CertificateDer::from_pem_file(key).is_ok() => {
+            anyhow!("{} holds a certificate and no private key: are the two swapped?", key.display())
+        }
+        error => anyhow::Error::new(error).context(unusable("private key", key)),
+    })?;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
     let builder = match client_ca {
@@ -106,20 +113,39 @@ fn server_config(files: &TlsFiles) -> Result<Arc<ServerConfig>> {
                 .with_client_cert_verifier(verifier.build().with_context(|| unusable("authorities of clients", path))?)
         }
     };
-    let mut config = builder
-        .with_single_cert(chain, secret)
-        .with_context(|| format!("{} and {} do not belong together", certificate.display(), key.display()))?;
+    let mut config = builder.with_single_cert(chain, secret).map_err(|error| match error {
+        Error::InconsistentKeys(_) => anyhow!(
+            "{} is not the private key of {}: --tls-cert and --tls-key (or those of the admin or metrics listener) must \
+             belong together",
+            key.display(),
+            certificate.display()
+        ),
+        error => anyhow::Error::new(error).context(unusable("certificate chain", certificate)),
+    })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
 
 fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>> {
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let read = read.with_context(|| unusable(what, path))?;
+    let read = read.map_err(|error| match error {
+        pem::Error::Io(error) => unreadable(path, &error),
+        error => anyhow::Error::new(error).context(unusable(what, path)),
+    })?;
     if read.is_empty() {
-        bail!("{} holds no certificate", path.display());
+        match PrivateKeyDer::from_pem_file(path) {
+            Ok(_) => bail!("{} holds a private key and no certificate: are the two swapped?", path.display()),
+            Err(_) => bail!("{} holds no certificate", path.display()),
+        }
     }
     Ok(read)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::NotFound => anyhow!("cannot read {}: there is no such file", path.display()),
+        _ => anyhow!("cannot read {}: {error}", path.display()),
+    }
 }
 
 fn unusable(what: &str, path: &Path) -> String {

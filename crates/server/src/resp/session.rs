@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate_core::Time;
-use tollgate_engine::{Lone, Undecided};
+use tollgate_engine::{Decision, Lone, Undecided, Verdict};
 use tollgate_store::Store;
 
 use super::Resp;
@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
             Ok(asked) => match shared.engine.try_decide(&[asked.request(&asked.custom())]) {
                 Ok(decision) => {
                     self.lap = lap(shared, self.lap);
-                    write_decision(&decision, out);
+                    self.tell(&decision, out);
                 }
                 Err(undecided) => return Next::Later(Later::Decide(undecided)),
             },
@@ -265,9 +265,16 @@ impl<'a> Session<'a> {
         };
         lap(shared, self.lap);
         match decision {
-            Ok(decision) => write_decision(&decision, &mut out),
+            Ok(decision) => self.tell(&decision, &mut out),
             Err(()) => out.error(&[b"ERR the store did not answer; it may have given back, or not"]),
         }
+    }
+
+    fn tell(&self, decision: &Decision, out: &mut Writer<'_>) {
+        if let Verdict::Invalid(_) = decision.verdict {
+            self.resp.shared.metrics.resp().failed();
+        }
+        write_decision(decision, out);
     }
 
     async fn forget(&mut self, arguments: Arguments<'_>, out: &mut Vec<u8>) {

@@ -54,7 +54,8 @@ fn code(answer: &Answer) -> String {
 async fn is_off_unless_configured() {
     let rig = Rig::start(RULES);
     for path in ["/v1/auth", "/v1/auth/api/x"] {
-        assert_eq!(rig.call("GET", path, FORWARDED, "").await.status, 404);
+        let answer = rig.call("GET", path, FORWARDED, "").await;
+        assert_eq!((answer.status, code(&answer).as_str()), (404, "forward_auth_off"));
     }
     let rig = self::rig(AuthSource::Forwarded);
     assert_eq!(rig.call("GET", "/v1/authority", FORWARDED, "").await.status, 404);
@@ -142,6 +143,42 @@ async fn n01_n02_spellings_of_a_path_below_the_prefix_are_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn head_is_no_way_around_a_rule_for_get() {
+    const ONE: &str = "rules: [{ name: read, key_by: client_key, match: { endpoint: 'GET /x' }, limit: { requests: 1, window: 1h } }]";
+    for source in [AuthSource::Path, AuthSource::Forwarded, AuthSource::Original] {
+        let rig = Rig::with(ONE, |config, _| config.auth = AuthSettings { source, ..AuthSettings::default() });
+        let fields = match source {
+            AuthSource::Forwarded => "X-Forwarded-Method: HEAD\r\nX-Forwarded-Uri: /x\r\n",
+            _ => "X-Original-Method: HEAD\r\nX-Original-URI: /x\r\n",
+        };
+        let checks = [("HEAD", "/v1/auth/x", fields.to_owned()), ("HEAD", "/v1/auth/x", fields.to_owned())];
+        assert_eq!(statuses(&rig, &checks).await, [200, 429], "{source:?}");
+    }
+}
+
+/// Header fields of the client that the check does not look at, and those that it does.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_reads_may_be_repeated() {
+    let rig = rig(AuthSource::Forwarded);
+    for name in [
+        "Authorization",
+        "Content-Encoding",
+        "Content-Type",
+        "Idempotency-Key",
+        "If-Match",
+        "If-None-Match",
+        "Origin",
+        "Sec-Fetch-Site",
+    ] {
+        let twice = format!("{name}: a\r\n{name}: b\r\n");
+        let free = format!("X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /free\r\n{twice}");
+        assert_eq!(rig.call("GET", "/v1/auth", &free, "").await.status, 200, "{name}");
+        let answer = rig.call("POST", "/v1/check", &twice, r#"{"client_key":"a"}"#).await;
+        assert_eq!((answer.status, code(&answer).as_str()), (400, "malformed_request"), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_nginx_that_knows_403_alone_hears_nothing_else() {
     let rig = with(AuthSettings { source: AuthSource::Original, deny_status: 403, ..AuthSettings::default() });
     let checks: Vec<_> = (0..4).map(|_| ("GET", "/v1/auth", ORIGINAL.to_owned())).collect();
@@ -149,6 +186,11 @@ async fn an_nginx_that_knows_403_alone_hears_nothing_else() {
     for fields in [FORWARDED, "X-Original-Method: GET\r\nX-Original-URI: /%zz\r\n"] {
         let answer = rig.call("GET", "/v1/auth", fields, "").await;
         assert_eq!((answer.status, &answer.json()["status"]), (403, &json!(403)), "{fields}");
+    }
+    let (many, long) = ("A: b\r\n".repeat(200), format!("A: {}\r\n", "b".repeat(20_000)));
+    for fields in [many.as_str(), &long, "Expect: wonders\r\n"] {
+        let answer = rig.call("GET", "/v1/auth", &format!("{ORIGINAL}{fields}"), "").await;
+        assert_eq!((answer.status, code(&answer).as_str()), (403, "unreadable_head"));
     }
 }
 
@@ -235,6 +277,11 @@ async fn a_unix_socket_is_a_neighbour_and_is_believed() {
             statuses.push(ask(client).await);
         }
         assert_eq!(statuses, expected);
+    }
+    // The connection has no address, so a check that names none is about nobody whom any rule could limit.
+    for fields in ["", "X-Forwarded-For:\r\n", "X-Forwarded-For: unknown\r\n", "X-Api-Key: k\r\n"] {
+        let answer = call(socket, "GET", "/v1/auth", &format!("{FORWARDED}{fields}"), "").await;
+        assert_eq!((answer.status, code(&answer).as_str()), (400, "no_client_address"), "{fields}");
     }
 }
 

@@ -17,6 +17,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tollgate_server::config::Config;
 use tollgate_server::net::NetLimits;
+use tollgate_server::net::tls::{Tls, TlsFiles};
 
 use crate::caller::Caller;
 use crate::frames::{Frames, HEADERS, begin, get};
@@ -41,6 +42,26 @@ fn house(pair: &Pair, net: NetLimits) -> (House, TempDir) {
     install(dir.path(), "key.pem", &pair.signing_key.serialize_pem());
     let (tls_cert, tls_key) = (Some(dir.path().join("cert.pem")), Some(dir.path().join("key.pem")));
     (House::configured(Config { tls_cert, tls_key, net, ..Config::for_test() }), dir)
+}
+
+#[test]
+fn files_that_cannot_be_used_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let (own, other) = (pair(), pair());
+    install(dir.path(), "cert.pem", &own.cert.pem());
+    install(dir.path(), "key.pem", &own.signing_key.serialize_pem());
+    install(dir.path(), "other.pem", &other.signing_key.serialize_pem());
+    let at = |name: &str| dir.path().join(name);
+    for (cert, key, said) in [
+        ("cert.pem", "other.pem", "other.pem is not the private key of "),
+        ("cert.pem", "none.pem", "none.pem: there is no such file"),
+        ("none.pem", "key.pem", "none.pem: there is no such file"),
+        ("key.pem", "cert.pem", "key.pem holds a private key and no certificate: are the two swapped?"),
+        ("cert.pem", "cert.pem", "cert.pem holds a certificate and no private key: are the two swapped?"),
+    ] {
+        let error = format!("{:#}", Tls::read(TlsFiles::new(&at(cert), &at(key))).unwrap_err());
+        assert!(error.contains(said) && !error.contains("KeyMismatch"), "{cert} {key}: {error}");
+    }
 }
 
 /// A client that knows these certificates and speaks these protocols.

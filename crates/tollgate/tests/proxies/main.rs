@@ -197,6 +197,16 @@ fn what_is_no_request_does_not_pass(rig: &Rig) {
     }
 }
 
+/// What nginx takes, the check takes too: neither its size nor what stands there twice is a failure.
+#[test]
+fn nginx_keeps_the_fields_of_its_clients_to_itself() {
+    let rig = Rig::start(NGINX);
+    for fields in ["A: b\r\n".repeat(150), format!("Cookie: {}\r\n", "c".repeat(7_000)).repeat(3)] {
+        rig.passes("GET /free", &fields);
+    }
+    rig.passes("GET /free", "Idempotency-Key: a\r\nIdempotency-Key: b\r\n");
+}
+
 fn does_as_it_was_told_while_nobody_answers(rig: &Rig) {
     let open = rig.passes("GET /api/orders", "X-Api-Key: one\r\n");
     assert_eq!(open.field("ratelimit"), None, "{open:?}");

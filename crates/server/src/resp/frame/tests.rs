@@ -115,4 +115,6 @@ fn strangers_may_send_little() {
     assert_eq!(read("*11\r\n"), Some(Fault::Multibulk));
     assert_eq!(read("*1\r\n$16385\r\n"), Some(Fault::Bulk));
     assert_eq!(read("*10\r\n$16384\r\n"), None);
+    let long = format!("${}\r\n{}\r\n", 16 << 10, "x".repeat(16 << 10));
+    assert_eq!(read(&format!("*2\r\n{long}$4096\r\n")), Some(Fault::Command));
 }
