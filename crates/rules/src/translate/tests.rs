@@ -73,7 +73,7 @@ rules:
     assert_eq!(
         notes(&translation),
         [
-            "3: like lines 6, 9, 13, counts every descriptor that has its keys; there, only one that ends with the last of them",
+            "3: like lines 6, 9, 14, counts every descriptor that has its keys; there, only one that ends with the last of them",
             "17: `replaces` is left out: between the descriptors of one request there is none here",
             "17: exempts every descriptor that has its keys from all limits; there, only one that ends with the last of them",
         ]
