@@ -66,7 +66,7 @@ fn level<'a>(
 
 fn rule(domain: &Domain, path: &[Step<'_>], node: &Descriptor, limit: &RateLimit, draft: &mut Draft) -> bool {
     if let Some(why) = impossible(path) {
-        draft.leave_out(node.at, why);
+        draft.leave_out(&domain.name, node.at, why);
         return false;
     }
     let conditions = path.iter().filter_map(|step| Some((step.0.key.as_str(), condition(step)?)));

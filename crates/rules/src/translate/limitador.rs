@@ -46,13 +46,15 @@ fn one(limit: Value<'_>, draft: &mut Draft, problems: &mut Problems) {
     let variables = texts(fields.get("variables"));
     let variables = variables.iter().map(|text| attribute(text).ok_or(text)).collect::<Result<Vec<String>, _>>();
     let (conditions, keys) = match (conditions, variables) {
-        (Err(text), _) => return draft.leave_out(at, format!("`{text}` does not compare an attribute with a text")),
-        (_, Err(text)) => return draft.leave_out(at, format!("the variable `{text}` is no attribute")),
+        (Err(text), _) => {
+            return draft.leave_out(namespace, at, format!("`{text}` does not compare an attribute with a text"));
+        }
+        (_, Err(text)) => return draft.leave_out(namespace, at, format!("the variable `{text}` is no attribute")),
         (Ok(conditions), Ok(keys)) => (conditions, keys),
     };
     let names: BTreeSet<&str> = conditions.iter().map(|(name, _)| name).chain(&keys).map(String::as_str).collect();
     if let Some(why) = names.iter().find_map(|name| reserved(name)) {
-        return draft.leave_out(at, why);
+        return draft.leave_out(namespace, at, why);
     }
     let mut remarks: Vec<String> = names.iter().filter_map(|name| peculiar(name)).map(str::to_owned).collect();
     match fields.get("policy").map(|policy| policy.node.kind.clone()) {
@@ -68,7 +70,7 @@ fn one(limit: Value<'_>, draft: &mut Draft, problems: &mut Problems) {
         }
     }
     if let Some((name, _)) = matches.iter().find(|(_, patterns)| patterns.iter().filter(|p| !is_not(p)).count() > 1) {
-        return draft.leave_out(at, format!("`{name}` would have to equal two texts at once"));
+        return draft.leave_out(namespace, at, format!("`{name}` would have to equal two texts at once"));
     }
     let matches = matches.into_iter().map(|(name, patterns)| (name, Node::list(patterns)));
     let limit = fixed_window(most, &format!("{seconds}s"));

@@ -50,14 +50,14 @@ pub struct Note {
     pub line: u32,
     /// What becomes of it.
     pub message: String,
-    /// There is no rule for a limit that stands there.
-    pub left_out: bool,
+    /// The namespace that lacks a limit because there is no rule for the one that stands there.
+    pub lacks: Option<String>,
 }
 
 impl Translation {
-    /// How many limits have no rule.
-    pub fn left_out(&self) -> usize {
-        self.notes.iter().filter(|note| note.left_out).count()
+    /// How many limits of a namespace have no rule.
+    pub fn left_out(&self, namespace: &str) -> usize {
+        self.notes.iter().filter(|note| note.lacks.as_deref() == Some(namespace)).count()
     }
 }
 
@@ -103,11 +103,12 @@ impl Rules {
 
 impl Draft {
     fn note(&mut self, at: Place, message: impl Into<String>) {
-        self.notes.push(Note { line: at.line, message: message.into(), left_out: false });
+        self.notes.push(Note { line: at.line, message: message.into(), lacks: None });
     }
 
-    fn leave_out(&mut self, at: Place, why: impl fmt::Display) {
-        self.notes.push(Note { line: at.line, message: format!("left out: {why}"), left_out: true });
+    fn leave_out(&mut self, namespace: &str, at: Place, why: impl fmt::Display) {
+        let lacks = Some(namespace.to_owned());
+        self.notes.push(Note { line: at.line, message: format!("left out: {why}"), lacks });
     }
 
     /// Adds a rule, or a note if rules like this cannot be. False if there is none.
@@ -121,7 +122,7 @@ impl Draft {
                 true
             }
             Err(problems) => {
-                self.leave_out(at, problems.first().map_or("", |problem| problem.message.as_str()));
+                self.leave_out(namespace, at, problems.first().map_or("", |problem| problem.message.as_str()));
                 false
             }
         }

@@ -73,7 +73,7 @@ rules:
     assert_eq!(
         notes(&translation),
         [
-            "3: like lines 6, 9, 13, counts every descriptor that has its keys; there, only one that ends with the last of them",
+            "3: like lines 6, 9, 14, counts every descriptor that has its keys; there, only one that ends with the last of them",
             "17: `replaces` is left out: between the descriptors of one request there is none here",
             "17: exempts every descriptor that has its keys from all limits; there, only one that ends with the last of them",
         ]
@@ -107,7 +107,7 @@ descriptors:
             "8: counts every descriptor that has its keys; there, only one that ends with the last of them",
         ]
     );
-    assert_eq!(translation.left_out(), 3);
+    assert_eq!(translation.left_out("d"), 3);
 }
 
 /// Names that mean something here are either sent as that, or told.
@@ -137,7 +137,7 @@ fn names_that_are_taken_are_left_out_and_told() {
 - { namespace: a, max_value: 1, seconds: 1, variables: [method], policy: fixed_window }
 ";
     let translation = translated(Origin::Limitador, limits);
-    assert_eq!((translation.left_out(), translation.files[0].rules), (3, 2));
+    assert_eq!((translation.left_out("a"), translation.files[0].rules), (3, 2));
     assert_eq!(
         notes(&translation)[2..],
         [
@@ -153,7 +153,7 @@ fn a_limit_of_nothing_stays_one() {
     let text = "domain: d\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 0 } }]\n";
     let translation = translated(Origin::EnvoyRatelimit, text);
     assert!(translation.files[0].text.contains("\nallow_block_all: true\n"), "{}", translation.files[0].text);
-    assert_eq!((translation.files[0].rules, translation.left_out()), (1, 0));
+    assert_eq!((translation.files[0].rules, translation.left_out("d")), (1, 0));
 }
 
 #[test]
@@ -177,6 +177,7 @@ fn limits_of_limitador_become_rules_of_their_namespaces() {
     let names: Vec<(&str, usize)> =
         translation.files.iter().map(|file| (file.namespace.as_str(), file.rules)).collect();
     assert_eq!(names, [("other", 1), ("toystore", 1)]);
+    assert_eq!(["other", "toystore", "a"].map(|namespace| translation.left_out(namespace)), [1, 1, 0]);
     let toystore = &translation.files[1].text;
     assert!(toystore.contains("match: { req_method: [POST], tier: [\"!gold\"] }"), "{toystore}");
     assert!(toystore.contains("limit: { requests: 10, window: 60s, algorithm: fixed_window }"), "{toystore}");

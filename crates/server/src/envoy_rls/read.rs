@@ -81,6 +81,9 @@ impl<'a> Asked<'a> {
     fn take_turns(&mut self, rules: &RuleSet, now: Time) -> Result<(), Refused> {
         let charge = |requests: &[Request<'_>]| rules.charges_of_all(requests, now, &mut Charges::default());
         let mix = |requests: &[Request<'_>]| charge(requests).is_err_and(|error| error.is_mixed());
+        if self.gives_back() {
+            charge(&self.refunds()).map_err(|error| invalid(&error.to_string()))?; // before anything is charged
+        }
         if self.parts.len() < 2 || !mix(&self.requests(0)) {
             return Ok(());
         }

@@ -47,7 +47,8 @@ GRPC_PORT, GRPC_UDS, DEBUG_HOST, DEBUG_PORT, RUNTIME_ROOT, RUNTIME_SUBDIRECTORY,
 RUNTIME_APPDIRECTORY, REDIS_TYPE, REDIS_URL, REDIS_AUTH, REDIS_TLS, LOG_LEVEL,
 NEAR_LIMIT_RATIO, SHADOW_MODE, LIMIT_RESPONSE_HEADERS_ENABLED and more; those that mean
 nothing here are named at the start. Tollgate's own settings (flags, TOLLGATE_…) beat
-them; where nothing is said, what is said below holds, but for the addresses.
+them. The defaults below are those of `tollgate serve`; here, the addresses are others,
+and there is no admin API and no database.
 
 Example:
   RUNTIME_ROOT=/srv/runtime_data/current RUNTIME_SUBDIRECTORY=ratelimit \

@@ -44,21 +44,21 @@ pub fn rules_from(from: From, source: &Source, namespace: Option<&str>, out: &mu
     for note in &translation.notes {
         out.warning(&format!("{}:{}: {}", source.name, note.line, note.message));
     }
-    let is_whole = translation.left_out() == 0;
-    let Translated { namespace, text, .. } = one(translation.files, namespace)?;
+    let Translated { namespace, text, .. } = one(&translation.files, namespace)?;
+    let is_whole = translation.left_out(&namespace) == 0;
     Ok(Meant { rules: Source { name: format!("what {} means", source.name), text }, namespace, is_whole })
 }
 
 /// The one file that is wanted: a rules file is about one namespace.
-fn one(mut files: Vec<Translated>, namespace: Option<&str>) -> Result<Translated> {
-    if let Some(place) = files.iter().position(|file| Some(file.namespace.as_str()) == namespace) {
-        return Ok(files.swap_remove(place));
+fn one(files: &[Translated], namespace: Option<&str>) -> Result<Translated> {
+    if let Some(wanted) = files.iter().find(|file| Some(file.namespace.as_str()) == namespace) {
+        return Ok(wanted.clone());
     }
-    match files.pop() {
-        None => bail!("nothing in it can be said with rules"),
-        Some(only) if files.is_empty() => Ok(only),
-        Some(last) => {
-            let names: Vec<&str> = files.iter().chain([&last]).map(|file| file.namespace.as_str()).collect();
+    match files {
+        [] => bail!("nothing in it can be said with rules"),
+        [only] => Ok(only.clone()),
+        several => {
+            let names: Vec<&str> = several.iter().map(|file| file.namespace.as_str()).collect();
             bail!("the file is about several namespaces: choose one of {} with --namespace", names.join(", "))
         }
     }
