@@ -37,7 +37,7 @@ struct Served {
 
 impl Served {
     fn start(dir: &Dir, arguments: &[&str]) -> Served {
-        Served::run(dir.tollgate().arg("serve").args(["--admin", "off"]).args(arguments))
+        Served::run(dir.tollgate().arg("serve").args(["--admin", "off", "--drain-delay", "0s"]).args(arguments))
     }
 
     /// Starts it, and reads from its first line where it listens.
@@ -122,6 +122,35 @@ async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
 fn refused(dir: &Dir, arguments: &[&str]) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = dir.tollgate().arg("serve").args(arguments).output().unwrap();
     (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+/// SIGTERM: balancers learn of it while everybody is still served. A person at a terminal does not wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn serves_on_for_a_while_after_sigterm_and_ends_at_once_after_sigint() {
+    const READY: &str = "GET /ready HTTP/1.1\r\nHost: x\r\n\r\n";
+    const HEALTH: &str = "GET /healthcheck HTTP/1.1\r\nHost: x\r\n\r\n";
+    let dir = Dir::new("serve-delay");
+    for (signal, serves_on) in [(Signal::TERM, true), (Signal::INT, false)] {
+        let arguments = ["--admin", "off", "--http", "127.0.0.1:0", "--drain-delay", "1h"];
+        let mut served = Served::run(dir.tollgate().arg("serve").args(arguments));
+        let mut open = connect(source(1), served.at).await.unwrap();
+        assert!(ask(&mut open, READY).await.unwrap().contains(" 200 "));
+        served.signal(signal);
+        if serves_on {
+            let since = Instant::now();
+            while ask(&mut open, READY).await.unwrap().contains(" 200 ") {
+                assert!(since.elapsed() < PATIENCE, "it does not say that it goes");
+                sleep(ms(5)).await;
+            }
+            let mut new = connect(source(1), served.at).await.unwrap();
+            assert!(ask(&mut new, HEALTH).await.unwrap().contains(" 500 "));
+            assert!(ask(&mut new, CHECK).await.unwrap().contains(" 200 "), "it still answers");
+            drop(served); // it would wait for an hour
+        } else {
+            drop(open);
+            assert!(served.ended().await.success());
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
