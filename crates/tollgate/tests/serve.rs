@@ -410,6 +410,61 @@ async fn ten_thousand_idle_connections_cost_little_and_nobody_notices() {
     assert_eq!(served.ended().await.code(), Some(0));
 }
 
+/// F53 for gRPC, whether a connection was used or not. HTTP/2 has 28 KiB of buffers for each and touches few of them; huge
+/// pages make all of that resident, so they are off here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_grpc_connections_cost_little() {
+    const MANY: usize = 3_000;
+    raise_limit(MANY as u64 + 300);
+    let dir = Dir::new("serve-idle-grpc");
+    let grpc = SocketAddr::from(([127, 0, 0, 1], tollgate_testkit::ports::free()));
+    let mut command = dir.tollgate();
+    command.env("MIMALLOC_ALLOW_THP", "0").args(["serve", "--admin", "off", "--http", "127.0.0.1:0"]);
+    command.args(["--grpc", &grpc.to_string(), "--idle-timeout", "1h", "--drain-delay", "0s"]);
+    let mut served = Served::run(&mut command);
+    let mut idle = Vec::with_capacity(MANY);
+    let mut before = 0;
+    for number in 0..MANY + 100 {
+        if number == 100 {
+            before = served.resident_kib(); // what is needed once is there
+        }
+        let mut stream = connect(source(10 + (number % 10) as u8), grpc).await.unwrap();
+        shake_hands(&mut stream, number % 2 == 0).await.unwrap();
+        idle.push(stream);
+    }
+    let each = (served.resident_kib() - before) * 1024 / MANY;
+    println!("{each} bytes of each idle connection");
+    assert!(each <= 32 << 10, "{each} bytes of each idle connection");
+    drop(idle);
+    served.signal(Signal::TERM);
+    assert_eq!(served.ended().await.code(), Some(0));
+}
+
+/// Begins a connection over HTTP/2, and asks for the health if wanted: until the last frame of the answer is in.
+async fn shake_hands(stream: &mut TcpStream, asks: bool) -> io::Result<()> {
+    const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+    // POST, http, the path, the kind of content; then a message of nothing.
+    const HEAD: &[u8] = b"\x83\x86\x04\x1c/grpc.health.v1.Health/Check\x0f\x10\x10application/grpc";
+    const BODY: &[u8] = b"\0\0\x05\0\x01\0\0\0\x01\0\0\0\0\0";
+    let mut sent = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", SETTINGS].concat();
+    if asks {
+        sent.extend([0, 0, HEAD.len() as u8, 1, 4, 0, 0, 0, 1]);
+        sent.extend([HEAD, BODY].concat());
+    }
+    stream.write_all(&sent).await?;
+    loop {
+        let mut head = [0; 9];
+        timeout(PATIENCE, stream.read_exact(&mut head)).await.expect("waited in vain")?;
+        let [_, high, low, kind, flags, ..] = head;
+        let mut payload = vec![0; usize::from(high) << 8 | usize::from(low)];
+        timeout(PATIENCE, stream.read_exact(&mut payload)).await.expect("waited in vain")?;
+        match (asks, kind, flags & 1) {
+            (false, 4, 1) | (true, 1, 1) => return Ok(()), // our settings were taken, or the trailers are in
+            _ => {}
+        }
+    }
+}
+
 /// What the nth connection asks before it idles: most nothing, some a check, some something large.
 fn request_before_idling(number: usize) -> Option<String> {
     let (body, spaces) = ("{\"client_key\":\"payer\"", " ".repeat(60 << 10));
