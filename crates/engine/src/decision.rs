@@ -112,6 +112,8 @@ pub struct Ruling {
     pub outcome: Option<Outcome>,
     /// Units per window of the limit that was asked: the client's own, or a share, where the rule's is not the one.
     pub requests: u64,
+    /// The window of that limit; nothing, if none was asked.
+    pub window: Span,
     /// Which of the decision's buckets it is about: those of equal number share one.
     pub(crate) bucket: Option<u16>,
 }

@@ -355,7 +355,8 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
     for applied in &charges.applied {
         let place = applied.charge.map(usize::from);
         let outcome = place.and_then(|place| outcomes.get(place).copied());
-        let requests = place.and_then(|place| charges.charges.get(place)).map_or(0, |charge| charge.limit.requests());
+        let limit = place.and_then(|place| charges.charges.get(place)).map(|charge| &charge.limit);
+        let (requests, window) = limit.map_or((0, Span::ZERO), |limit| (limit.requests(), limit.window()));
         let own = outcome.map_or(Mode::Store, |outcome| Mode::from(outcome.source));
         let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
         mode = mode.max(own);
@@ -366,6 +367,7 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
             mode: own,
             outcome,
             requests,
+            window,
             bucket: applied.charge,
         });
     }

@@ -4,7 +4,7 @@
 //! node's share of its limit, all or nothing. Rules that fail open are not asked.
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Soft};
+use tollgate_core::{Charge, Soft, Span};
 use tollgate_rules::OnFail;
 use tollgate_rules::ruleset::{Applied, Charges};
 use tollgate_store::{Outcomes, Store, StoreError};
@@ -46,7 +46,8 @@ impl<S: Store> Engine<S> {
             let place = bucket.and_then(|own| local.iter().position(|charge| charge.bucket == own.bucket));
             let outcome = place.and_then(|place| outcomes.get(place).copied());
             let asked = place.and_then(|place| local.get(place)).or(bucket);
-            let requests = asked.map_or(0, |charge| charge.limit.requests());
+            let (requests, window) =
+                asked.map_or((0, Span::ZERO), |charge| (charge.limit.requests(), charge.limit.window()));
             rulings.push(Ruling {
                 rule: applied.rule,
                 request: applied.request,
@@ -54,6 +55,7 @@ impl<S: Store> Engine<S> {
                 mode,
                 outcome,
                 requests,
+                window,
                 bucket: applied.charge,
             });
         }

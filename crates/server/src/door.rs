@@ -43,7 +43,8 @@ impl<P: Speak> Accept for Door<P> {
         let _open = Open::new(metrics.clone());
         let stream = match tls {
             None => stream,
-            Some(tls) => match tls.accept(stream, ground.limits.tls_timeout).await {
+            // In a box: most have none, and nobody needs it for long.
+            Some(tls) => match Box::pin(tls.accept(stream, ground.limits.tls_timeout)).await {
                 Some(stream) => stream,
                 None => return metrics.connection_refused(telemetry::Refusal::Handshake),
             },

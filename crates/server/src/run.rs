@@ -24,7 +24,7 @@ use crate::net::tls::Tls;
 use crate::net::{Address, Drain, Ground, Guests, Listener, Transit, accept, descriptors};
 use crate::plane::{Parts, Plane};
 use crate::resp::Resp;
-use crate::signals::Signals;
+use crate::signals::{Ending, Signals};
 use crate::start::{self, Started};
 use crate::telemetry::{Lines, Metrics};
 use crate::upkeep::Upkeep;
@@ -56,6 +56,7 @@ impl Server {
         let (mut server, parts) = Server::over(opened, config, log)?;
         server.plane = Arc::new(Plane::start(&server.config, parts.clone()).await?);
         parts.assembly.settle();
+        server.shared.probe.note(server.shared.engine.store());
         server.shared.scrape.follow(server.plane.states());
         Ok(server)
     }
@@ -231,9 +232,16 @@ pub fn serve(config: Config, log: Option<Lines>, announce: impl FnOnce(&str) -> 
         announce(&server.announcement())?;
         count_panics(server.shared.metrics.clone());
         let (drain, hang_up) = (server.drain(), server.hang_up.clone());
-        let hang_up = move || hang_up.notify_one();
+        let (hang_up, delay) = (move || hang_up.notify_one(), server.config.net.drain_delay);
         let signals = async {
-            signals.end(&hang_up).await;
+            // Whoever is at a terminal waits for nothing; a supervisor has balancers that are to look elsewhere first.
+            if signals.end(&hang_up).await == Ending::Terminate && !delay.is_zero() {
+                info!(?delay, "going: health checks say no, everybody is served on");
+                drain.announce();
+                if timeout(delay, signals.end(&hang_up)).await.is_ok() {
+                    return;
+                }
+            }
             drain.begin();
             signals.end_again(&hang_up).await;
         };

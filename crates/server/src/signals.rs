@@ -9,6 +9,15 @@ use tokio::time::Instant;
 /// Another signal within this time is the same one: wrappers pass on what reached the whole group already.
 const ECHO: Duration = Duration::from_millis(500);
 
+/// How a server is asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// SIGTERM, as supervisors and orchestrators do.
+    Terminate,
+    /// SIGINT, as a person at a terminal does.
+    Interrupt,
+}
+
 /// The signals that a server listens to.
 pub(crate) struct Signals {
     terminate: Signal,
@@ -28,11 +37,11 @@ impl Signals {
     }
 
     /// Ready at the next signal to end; calls `hang_up` for every SIGHUP before.
-    pub(crate) async fn end(&mut self, hang_up: &(dyn Fn() + Sync)) {
+    pub(crate) async fn end(&mut self, hang_up: &(dyn Fn() + Sync)) -> Ending {
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return,
-                _ = self.interrupt.recv() => return,
+                _ = self.terminate.recv() => return Ending::Terminate,
+                _ = self.interrupt.recv() => return Ending::Interrupt,
                 _ = self.hang_up.recv() => hang_up(),
             }
         }

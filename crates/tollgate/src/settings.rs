@@ -90,7 +90,7 @@ fn argument(setting: &'static Setting) -> Arg {
     match setting {
         // Refused later, where the message does not repeat it.
         _ if setting.is_secret() => argument.value_parser(clap::value_parser!(String)),
-        _ if setting.is_switch() => argument.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        _ if setting.is_switch() => argument.num_args(0..=1).default_missing_value("true"),
         _ if setting.is_path() => argument.value_hint(ValueHint::FilePath),
         _ => argument,
     }

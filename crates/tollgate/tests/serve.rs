@@ -37,7 +37,7 @@ struct Served {
 
 impl Served {
     fn start(dir: &Dir, arguments: &[&str]) -> Served {
-        Served::run(dir.tollgate().arg("serve").args(["--admin", "off"]).args(arguments))
+        Served::run(dir.tollgate().arg("serve").args(["--admin", "off", "--drain-delay", "0s"]).args(arguments))
     }
 
     /// Starts it, and reads from its first line where it listens.
@@ -122,6 +122,35 @@ async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<String> {
 fn refused(dir: &Dir, arguments: &[&str]) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = dir.tollgate().arg("serve").args(arguments).output().unwrap();
     (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+/// SIGTERM: balancers learn of it while everybody is still served. A person at a terminal does not wait.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn serves_on_for_a_while_after_sigterm_and_ends_at_once_after_sigint() {
+    const READY: &str = "GET /ready HTTP/1.1\r\nHost: x\r\n\r\n";
+    const HEALTH: &str = "GET /healthcheck HTTP/1.1\r\nHost: x\r\n\r\n";
+    let dir = Dir::new("serve-delay");
+    for (signal, serves_on) in [(Signal::TERM, true), (Signal::INT, false)] {
+        let arguments = ["--admin", "off", "--http", "127.0.0.1:0", "--drain-delay", "1h"];
+        let mut served = Served::run(dir.tollgate().arg("serve").args(arguments));
+        let mut open = connect(source(1), served.at).await.unwrap();
+        assert!(ask(&mut open, READY).await.unwrap().contains(" 200 "));
+        served.signal(signal);
+        if serves_on {
+            let since = Instant::now();
+            while ask(&mut open, READY).await.unwrap().contains(" 200 ") {
+                assert!(since.elapsed() < PATIENCE, "it does not say that it goes");
+                sleep(ms(5)).await;
+            }
+            let mut new = connect(source(1), served.at).await.unwrap();
+            assert!(ask(&mut new, HEALTH).await.unwrap().contains(" 500 "));
+            assert!(ask(&mut new, CHECK).await.unwrap().contains(" 200 "), "it still answers");
+            drop(served); // it would wait for an hour
+        } else {
+            drop(open);
+            assert!(served.ended().await.success());
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -395,6 +424,61 @@ async fn ten_thousand_idle_connections_cost_little_and_nobody_notices() {
     drop((idle, active));
     served.signal(Signal::TERM);
     assert_eq!(served.ended().await.code(), Some(0));
+}
+
+/// F53 for gRPC, whether a connection was used or not. HTTP/2 has 28 KiB of buffers for each and touches few of them; huge
+/// pages make all of that resident, so they are off here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_grpc_connections_cost_little() {
+    const MANY: usize = 3_000;
+    raise_limit(MANY as u64 + 300);
+    let dir = Dir::new("serve-idle-grpc");
+    let grpc = SocketAddr::from(([127, 0, 0, 1], tollgate_testkit::ports::free()));
+    let mut command = dir.tollgate();
+    command.env("MIMALLOC_ALLOW_THP", "0").args(["serve", "--admin", "off", "--http", "127.0.0.1:0"]);
+    command.args(["--grpc", &grpc.to_string(), "--idle-timeout", "1h", "--drain-delay", "0s"]);
+    let mut served = Served::run(&mut command);
+    let mut idle = Vec::with_capacity(MANY);
+    let mut before = 0;
+    for number in 0..MANY + 100 {
+        if number == 100 {
+            before = served.resident_kib(); // what is needed once is there
+        }
+        let mut stream = connect(source(10 + (number % 10) as u8), grpc).await.unwrap();
+        shake_hands(&mut stream, number % 2 == 0).await.unwrap();
+        idle.push(stream);
+    }
+    let each = (served.resident_kib() - before) * 1024 / MANY;
+    println!("{each} bytes of each idle connection");
+    assert!(each <= 32 << 10, "{each} bytes of each idle connection");
+    drop(idle);
+    served.signal(Signal::TERM);
+    assert_eq!(served.ended().await.code(), Some(0));
+}
+
+/// Begins a connection over HTTP/2, and asks for the health if wanted: until the last frame of the answer is in.
+async fn shake_hands(stream: &mut TcpStream, asks: bool) -> io::Result<()> {
+    const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+    // POST, http, the path, the kind of content; then a message of nothing.
+    const HEAD: &[u8] = b"\x83\x86\x04\x1c/grpc.health.v1.Health/Check\x0f\x10\x10application/grpc";
+    const BODY: &[u8] = b"\0\0\x05\0\x01\0\0\0\x01\0\0\0\0\0";
+    let mut sent = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", SETTINGS].concat();
+    if asks {
+        sent.extend([0, 0, HEAD.len() as u8, 1, 4, 0, 0, 0, 1]);
+        sent.extend([HEAD, BODY].concat());
+    }
+    stream.write_all(&sent).await?;
+    loop {
+        let mut head = [0; 9];
+        timeout(PATIENCE, stream.read_exact(&mut head)).await.expect("waited in vain")?;
+        let [_, high, low, kind, flags, ..] = head;
+        let mut payload = vec![0; usize::from(high) << 8 | usize::from(low)];
+        timeout(PATIENCE, stream.read_exact(&mut payload)).await.expect("waited in vain")?;
+        match (asks, kind, flags & 1) {
+            (false, 4, 1) | (true, 1, 1) => return Ok(()), // our settings were taken, or the trailers are in
+            _ => {}
+        }
+    }
 }
 
 /// What the nth connection asks before it idles: most nothing, some a check, some something large.

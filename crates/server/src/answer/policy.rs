@@ -51,7 +51,7 @@ impl<'a> Policy<'a> {
             None => return None,
         };
         let Seen { limit: capacity, remaining, used, next, reset } = seen;
-        let (quota, window) = quota_and_window(limit, ruling.requests);
+        let (quota, window) = quota_and_window(limit, ruling);
         let unit = (limit.kind() == LimitKind::Concurrency).then_some("concurrent-requests");
         let (name, resource) = (rule.name.as_str(), rule.resource.as_str());
         Some(Policy {
@@ -88,8 +88,10 @@ impl Seen {
 
 /// The rate in whole seconds. A window below one second is scaled to one; of any other fraction only the quota is said.
 #[inline]
-fn quota_and_window(limit: &Limit, quota: u64) -> (u64, Option<u64>) {
-    let (window, second) = (limit.window().nanos(), Span::SECOND.nanos());
+fn quota_and_window(limit: &Limit, ruling: &Ruling) -> (u64, Option<u64>) {
+    // The limit that was asked may have come with the request.
+    let asked = if ruling.window > Span::ZERO { ruling.window } else { limit.window() };
+    let (quota, window, second) = (ruling.requests, asked.nanos(), Span::SECOND.nanos());
     match (window / second, window % second) {
         _ if limit.kind() == LimitKind::Concurrency => (quota, None),
         (secs, 0) => (quota, Some(secs)),

@@ -1,6 +1,7 @@
 //! What envoyproxy/ratelimit answers over HTTP: `POST /json` and `GET /healthcheck`, and what it tells about itself.
 
 use super::Shared;
+use super::health::is_serving;
 use super::refuse::say;
 use crate::Reply;
 use crate::answer::{Problem, problem};
@@ -30,11 +31,11 @@ fn refuse(status: u16, code: &'static str, detail: &str, field: Option<&str>, re
     problem(&Problem { status, code, title, detail, field }, reply);
 }
 
-/// `OK`, or 500 from the moment on that this node goes.
-pub(super) fn health(shared: &Shared, reply: &mut Reply) {
-    match shared.drain.has_begun() {
-        true => text(500, "", reply),
-        false => text(200, "OK", reply),
+/// `OK`, or 500: the same as gRPC's health says.
+pub(super) async fn health(shared: &Shared, reply: &mut Reply) {
+    match is_serving(shared).await {
+        true => text(200, "OK", reply),
+        false => text(500, "", reply),
     }
 }
 

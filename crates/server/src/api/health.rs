@@ -9,9 +9,15 @@ use crate::Reply;
 use crate::backend::Probed;
 use crate::telemetry::ShardState;
 
+/// Whether health checks that know only yes and no are told yes: not while a shared store has not been there since the
+/// start, and not from the moment on that this node goes.
+pub(crate) async fn is_serving(shared: &Shared) -> bool {
+    !shared.drain.is_announced() && shared.probe.was_there(shared.engine.store()).await
+}
+
 /// Says whether this node is to be sent requests, and how its store is.
 pub(super) async fn ready(shared: &Shared, surface: Surface, reply: &mut Reply) {
-    if shared.drain.has_begun() {
+    if shared.drain.is_announced() {
         return say(503, "{\"ready\":false,\"reason\":\"draining\"}", reply);
     }
     let Some(shards) = shared.probe.look(shared.engine.store()).await else {

@@ -15,6 +15,7 @@ pub mod tokens;
 
 pub use check::IN_BATCHES_MAX;
 pub(crate) use check::{Width, lap};
+pub(crate) use health::is_serving;
 pub use hold::Settlements;
 pub(crate) use join::join;
 pub use route::{Route, Surface};
@@ -184,7 +185,7 @@ impl Answer for Api {
             Route::Release => reserve::release(shared, body, reply).await,
             Route::Explain => explain::explain(shared, body, reply).await,
             Route::EnvoyJson => Box::pin(envoy::json(shared, body, reply)).await, // large, and rare
-            Route::EnvoyHealth => envoy::health(shared, reply),
+            Route::EnvoyHealth => envoy::health(shared, reply).await,
             Route::EnvoyStats => envoy::stats(shared, reply),
             Route::EnvoyRules => envoy::rules(shared, reply),
             Route::Live => refuse::say(200, "{\"live\":true}", reply),

@@ -266,6 +266,14 @@ static OTHERS: &[Setting] = &[
         kind: Kind::Duration(|config| &mut config.net.tls_timeout, TIMEOUTS),
     },
     Setting {
+        name: "drain_delay",
+        value_name: "DURATION",
+        section: Section::Connections,
+        help: "Serve on for this long after SIGTERM, while health checks say no",
+        absent: "",
+        kind: Kind::Duration(|config| &mut config.net.drain_delay, Duration::ZERO..=HOUR),
+    },
+    Setting {
         name: "drain_timeout",
         value_name: "DURATION",
         section: Section::Connections,

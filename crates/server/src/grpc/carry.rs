@@ -8,26 +8,33 @@ use std::task::Poll;
 use bytes::Bytes;
 use h2::RecvStream;
 use h2::server::SendResponse;
-use http::Request;
+use http::request::Parts;
+use http::{Request, Response};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
 use tonic::{Code, Status};
 
 use super::call::{Call, too_late};
 use super::desk::Desk;
-use super::incoming::{Allowance, Incoming};
+use super::incoming::{Incoming, Many};
+use super::message::{Line, Message, no_room};
 use super::method::Method;
 use super::outgoing;
 use crate::caught::caught;
-use crate::net::{Deadline, Transit};
+use crate::net::{Deadline, Place};
+
+/// What a call takes that lasts: what tonic reads into and writes from.
+const LASTING_BYTES: u64 = 16 << 10;
 
 /// One call.
 pub(super) struct Carry {
     pub(super) desk: Arc<Desk>,
     pub(super) call: Call,
-    pub(super) request: Request<RecvStream>,
+    pub(super) head: Parts,
+    pub(super) body: RecvStream,
     pub(super) respond: SendResponse<Bytes>,
-    pub(super) transit: Transit,
+    pub(super) line: Line,
     /// Cancelled when the connection is about to end.
     pub(super) leave: CancellationToken,
 }
@@ -35,14 +42,13 @@ pub(super) struct Carry {
 impl Carry {
     /// Answers it.
     pub(super) async fn run(self) {
-        let Carry { desk, call, request, mut respond, transit, leave } = self;
-        let limits = desk.limits();
-        let (silence, patience) = (limits.body_timeout, limits.write_timeout);
-        let many = matches!(call.method, Method::StreamChecks | Method::Reflect | Method::ReflectAlpha);
-        let allowance = Allowance { message: desk.longest(call.method), many, silence, transit };
-        let mut request = request.map(|body| Incoming::new(body, allowance, leave.clone()));
-        request.extensions_mut().insert(leave);
-        let answering = within(call.deadline, caught(desk.carry(call.method, request)));
+        let Carry { desk, call, head, body, mut respond, line, leave } = self;
+        let mut place = Place::default();
+        if call.method.lasts() && place.grow(&line.share, LASTING_BYTES).is_none() {
+            return desk.count(Some(call.method), outgoing::fail(respond, no_room()));
+        }
+        let patience = desk.limits().write_timeout;
+        let answering = within(call.deadline, caught(answer(&desk, call.method, head, body, line, leave)));
         let answered = until_gone(&mut respond, answering).await;
         let code = match answered {
             None => Code::Cancelled,
@@ -54,6 +60,28 @@ impl Carry {
             Some(None) => outgoing::fail(respond, too_late()),
         };
         desk.count(Some(call.method), code);
+    }
+}
+
+/// What tonic makes of a call. It is given a message when that is all there: it would hold as much as is announced.
+async fn answer(
+    desk: &Desk,
+    method: Method,
+    mut head: Parts,
+    body: RecvStream,
+    line: Line,
+    leave: CancellationToken,
+) -> Response<Body> {
+    let (longest, patience) = (desk.longest(method), desk.limits().body_timeout);
+    head.extensions.insert(leave.clone());
+    if method.takes_many() {
+        let many = Box::new(Many::new(body, longest, patience, line, leave));
+        return desk.carry(method, Request::from_parts(head, Incoming::Many(many))).await;
+    }
+    let mut message = Message::new(body, longest);
+    match message.read(&line, patience).await {
+        Ok(whole) => desk.carry(method, Request::from_parts(head, Incoming::One(Some(whole)))).await,
+        Err(status) => status.into_http(),
     }
 }
 

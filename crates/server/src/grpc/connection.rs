@@ -20,11 +20,11 @@ use super::carry::Carry;
 use super::desk::Desk;
 use super::hot;
 use super::keeper::{Keeper, Kept};
-use super::message::Message;
+use super::message::{Line, Message};
 use super::method::Method;
 use super::outgoing;
 use super::pulse::Felt;
-use crate::net::{Ground, Stream, Transit};
+use crate::net::{Ground, Stream};
 
 /// Calls of one connection at the same time.
 const STREAMS_MAX: u32 = 100;
@@ -47,11 +47,13 @@ type H2 = server::Connection<Felt, Bytes>;
 /// Serves a connection until it ends.
 pub(super) async fn serve(desk: &Arc<Desk>, stream: Stream, ground: &Ground) {
     let (felt, pulse) = Felt::new(stream);
-    let shaken = timeout(ground.limits.head_timeout, builder(ground).handshake(felt)).await;
+    // In a box, as it is large and soon over: what is left is all that an idle connection holds.
+    let shaken = timeout(ground.limits.head_timeout, Box::pin(builder(ground).handshake(felt))).await;
     let Ok(Ok(mut h2)) = shaken else { return }; // what is no HTTP/2 is closed
-    let mut keeper = Keeper::new(&mut h2, pulse, desk.max_age, ground);
+    let mut keeper = Keeper::new(&mut h2, pulse.clone(), desk.max_age, ground);
     let leave = keeper.leave().clone();
-    let mut calls = Calls { desk, transit: &ground.transit, leave, tasks: JoinSet::new() };
+    let line = Line { share: ground.transit.share(), pulse };
+    let mut calls = Calls { desk, line, leave, tasks: JoinSet::new() };
     let mut drain = pin!(ground.drain.begun());
     let (mut listening, mut draining) = (false, false);
     poll_fn(|cx| {
@@ -99,9 +101,10 @@ fn builder(ground: &Ground) -> server::Builder {
 /// All that are there are taken before any is answered: h2 writes whenever it is asked for the next one, and answers that
 /// are made together are to leave together.
 fn take_in(h2: &mut H2, calls: &mut Calls<'_>, keeper: &mut Keeper, cx: &mut Context<'_>) -> Poll<()> {
-    let mut come = Vec::new(); // at most as many as there may be streams
+    let mut come = Vec::new();
     loop {
-        match h2.poll_accept(cx) {
+        let next = if come.len() < STREAMS_MAX as usize { h2.poll_accept(cx) } else { Poll::Pending };
+        match next {
             Poll::Ready(Some(Ok(call))) => come.push(call),
             Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()), // only the caller could mind
             Poll::Pending if come.is_empty() => return Poll::Pending,
@@ -118,7 +121,7 @@ fn take_in(h2: &mut H2, calls: &mut Calls<'_>, keeper: &mut Keeper, cx: &mut Con
 /// The calls of a connection.
 struct Calls<'a> {
     desk: &'a Arc<Desk>,
-    transit: &'a Transit,
+    line: Line,
     leave: CancellationToken,
     /// Calls that take time. Dropped with the connection, they end.
     tasks: JoinSet<()>,
@@ -140,14 +143,13 @@ impl Calls<'_> {
         match call.method {
             Method::Check | Method::ShouldRateLimit => {
                 let message = Message::new(body, desk.longest(call.method));
-                if let Some(rest) = hot::begin(desk, call, message, self.transit, respond, cx) {
+                if let Some(rest) = hot::begin(desk, call, message, &self.line, respond, cx) {
                     self.tasks.spawn(rest.finish());
                 }
             }
             _ => {
-                let (desk, transit, leave) = (desk.clone(), self.transit.clone(), self.leave.clone());
-                let request = Request::from_parts(head, body);
-                self.tasks.spawn(Carry { desk, call, request, respond, transit, leave }.run());
+                let (desk, line, leave) = (desk.clone(), self.line.clone(), self.leave.clone());
+                self.tasks.spawn(Carry { desk, call, head, body, respond, line, leave }.run());
             }
         }
     }

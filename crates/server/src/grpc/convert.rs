@@ -25,10 +25,7 @@ pub(super) fn asked_in(request: Option<&v1::CheckRequest>) -> Result<Asked<'_>, 
 
 /// Why a request is refused: what is wrong with it, and where.
 pub(super) fn unreadable(fault: &Fault) -> Status {
-    invalid(fault.code, &fault.field, &fault.detail)
-}
-
-fn invalid(code: &str, field: &str, detail: &str) -> Status {
+    let Fault { code, field, detail } = fault;
     Status::invalid_argument(format!("{code}: {field} {detail}"))
 }
 
@@ -52,7 +49,8 @@ pub(super) fn response(decision: &Decision, config: &AnswerConfig) -> Result<v1:
 
 /// What only the rules could not read.
 pub(super) fn of_rules(error: &RequestError) -> Status {
-    invalid(error.code, &error.field, &error.message)
+    let RequestError { code, field, message } = error;
+    Status::invalid_argument(format!("{code}: {field}: {message}"))
 }
 
 /// One answer of many: a decision, or why there is none.

@@ -1,65 +1,43 @@
 //! `grpc.health.v1`: may calls be sent here? No while a shared store has not been seen since the start, and no from the
-//! drain on, which begins before the listener closes. A store that goes away later is no reason: decisions are then made by
+//! signal to stop on, some time before the listener closes. A store that goes away later is no reason: decisions are then made by
 //! policy, and a balancer that took all nodes out would turn a hiccup of the store into an outage.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_core::Stream;
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tollgate_proto::health::health_check_response::ServingStatus;
 use tollgate_proto::health::health_server::Health;
 use tollgate_proto::health::{HealthCheckRequest, HealthCheckResponse};
 use tonic::{Request, Response, Status};
 
-use crate::api::Shared;
-use crate::telemetry::ShardState;
+use crate::api::{Shared, is_serving};
 
 /// What may be asked about; all of it serves, or none.
 const NAMES: [&str; 4] = ["", "ratelimit", "envoy.service.ratelimit.v3.RateLimitService", "tollgate.v1.Tollgate"];
 
-/// How long the store may take to say how it is.
-const PROBED_WITHIN: Duration = Duration::from_secs(2);
 /// How often somebody who watches has a store looked at that was not seen yet.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Tells whether calls may be sent here. Clones are the same.
 #[derive(Clone)]
-pub(super) struct Vital {
-    shared: Arc<Shared>,
-    /// The store was there once.
-    seen: Arc<AtomicBool>,
-}
+pub(super) struct Vital(Arc<Shared>);
 
 impl Vital {
     pub(super) fn new(shared: Arc<Shared>) -> Vital {
-        Vital { shared, seen: Arc::default() }
+        Vital(shared)
     }
 
     async fn status(&self) -> ServingStatus {
-        match !self.shared.drain.has_begun() && self.has_store().await {
+        match is_serving(&self.0).await {
             true => ServingStatus::Serving,
             false => ServingStatus::NotServing,
         }
-    }
-
-    async fn has_store(&self) -> bool {
-        if self.seen.load(Ordering::Relaxed) {
-            return true;
-        }
-        let Ok(shards) = timeout(PROBED_WITHIN, self.shared.probe.look(self.shared.engine.store())).await else {
-            return false;
-        };
-        let seen = shards.is_none_or(|shards| shards.iter().any(|shard| shard.state == ShardState::Up));
-        if seen {
-            self.seen.store(true, Ordering::Relaxed);
-        }
-        seen
     }
 
     /// Tells how it is, and again whenever that changes, until nobody listens or the connection is about to end.
@@ -75,11 +53,12 @@ impl Vital {
             if last.replace(status) != Some(status) && told.send(Ok(response(status))).await.is_err() {
                 return;
             }
-            let is_new = status == ServingStatus::NotServing && !self.shared.drain.has_begun();
+            let drain = &self.0.drain;
+            let is_new = status == ServingStatus::NotServing && !drain.is_announced();
             tokio::select! {
                 () = told.closed() => return,
                 () = leave.cancelled() => break,
-                () = self.shared.drain.begun(), if !self.shared.drain.has_begun() => {}
+                () = drain.announced(), if !drain.is_announced() => {}
                 () = sleep(LOOK_EVERY), if is_new => {}
             }
         }

@@ -1,16 +1,14 @@
 //! The two methods that are called all the time. Most of their calls are answered where they are taken in: the message is
 //! there, the engine decides at once, and the caller has room for the answer. Only what has to wait gets a task.
 
-use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use h2::server::SendResponse;
 use prost::Message as _;
-use tokio::time::timeout;
 use tollgate_engine::Decision;
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 use tollgate_proto::v1::CheckRequest;
@@ -21,13 +19,12 @@ use super::carry::{panicked, until_gone, within};
 use super::convert;
 use super::decide::{Decided, decide};
 use super::desk::Desk;
-use super::message::Message;
+use super::message::{Line, Message, PREFIX_BYTES};
 use super::method::Method;
 use super::outgoing::{self, Unsent, framed};
 use crate::api::Shared;
 use crate::caught::caught;
 use crate::envoy_rls::{self, Refused};
-use crate::net::Transit;
 
 /// An answer, framed; or why there is none.
 type Answer = Result<Bytes, Status>;
@@ -42,7 +39,7 @@ pub(super) struct Rest {
 
 enum Left {
     /// Its message is not all there.
-    Read(Message, Transit, SendResponse<Bytes>),
+    Read(Message, Line, SendResponse<Bytes>),
     /// Somebody has to be waited for.
     Await(Awaited, SendResponse<Bytes>),
     /// The caller has no room for the answer.
@@ -59,13 +56,13 @@ pub(super) fn begin(
     desk: &Arc<Desk>,
     call: Call,
     mut message: Message,
-    transit: &Transit,
+    line: &Line,
     respond: SendResponse<Bytes>,
     cx: &mut Context<'_>,
 ) -> Option<Rest> {
     let rest = |left| Some(Rest { desk: desk.clone(), call, left });
-    match message.poll(transit, cx) {
-        Poll::Pending => rest(Left::Read(message, transit.clone(), respond)),
+    match message.poll(line, cx) {
+        Poll::Pending => rest(Left::Read(message, line.clone(), respond)),
         Poll::Ready(read) => {
             match read.map_or_else(|status| Answered::Now(Err(status)), |read| answer(desk, call, read)) {
                 Answered::Now(answer) => reply(desk, call, answer, respond).and_then(|unsent| rest(Left::Send(unsent))),
@@ -83,8 +80,8 @@ impl Rest {
         let (answering, mut respond): (Awaited, _) = match left {
             Left::Send(unsent) => return unsent.send(patience).await,
             Left::Await(awaited, respond) => (awaited, respond),
-            Left::Read(message, transit, respond) => {
-                (Box::pin(read_and_answer(desk.clone(), call, message, transit)), respond)
+            Left::Read(message, line, respond) => {
+                (Box::pin(read_and_answer(desk.clone(), call, message, line)), respond)
             }
         };
         let answering = within(call.deadline, caught(answering));
@@ -100,9 +97,8 @@ impl Rest {
     }
 }
 
-async fn read_and_answer(desk: Arc<Desk>, call: Call, mut message: Message, transit: Transit) -> Answer {
-    let read = timeout(desk.limits().body_timeout, poll_fn(|cx| message.poll(&transit, cx))).await;
-    let read = read.unwrap_or_else(|_| Err(Status::deadline_exceeded("the message did not arrive in time")))?;
+async fn read_and_answer(desk: Arc<Desk>, call: Call, mut message: Message, line: Line) -> Answer {
+    let read = message.read(&line, desk.limits().body_timeout).await?;
     match answer(&desk, call, read) {
         Answered::Now(answer) => answer,
         Answered::Later(awaited) => awaited.await,
@@ -124,7 +120,8 @@ fn reply(desk: &Desk, call: Call, answer: Answer, respond: SendResponse<Bytes>) 
 }
 
 /// Answers a message. What panics is a bug, and is answered as such; it takes nothing else down.
-fn answer(desk: &Desk, call: Call, message: Bytes) -> Answered {
+fn answer(desk: &Desk, call: Call, mut message: Bytes) -> Answered {
+    message.advance(PREFIX_BYTES);
     if call.is_over() {
         return Answered::Now(Err(too_late())); // nothing is charged for nobody
     }

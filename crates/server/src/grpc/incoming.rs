@@ -1,4 +1,5 @@
-//! The body of a call as tonic reads it: with time limits, and with room for what is large.
+//! The body of a call as tonic reads it: the one message of a unary call, which is all there; or one message after the
+//! other, each in its time and with room for what has come in.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,47 +12,64 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-use super::message::{PREFIX_BYTES, length, more_than_one, no_room};
-use crate::net::{Deadline, Room, Transit};
-
-/// What a body may take.
-#[derive(Clone)]
-pub(super) struct Allowance {
-    /// The longest message.
-    pub(super) message: usize,
-    /// Whether there may be more than one.
-    pub(super) many: bool,
-    /// The longest silence.
-    pub(super) silence: Duration,
-    /// Memory for what is on its way.
-    pub(super) transit: Transit,
-}
+use super::message::{Line, PREFIX_BYTES, length, no_room};
+use crate::net::{Deadline, Place};
 
 /// The body of a call.
-pub(super) struct Incoming {
+pub(super) enum Incoming {
+    /// One message, with its prefix.
+    One(Option<Bytes>),
+    /// Any number of them.
+    Many(Box<Many>),
+}
+
+/// Messages that come one after the other.
+pub(super) struct Many {
     body: RecvStream,
-    allowance: Allowance,
+    /// The longest message.
+    longest: usize,
+    /// How long a message may take, and how long there may be none.
+    patience: Duration,
     deadline: Deadline,
+    line: Line,
     leave: Pin<Box<WaitForCancellationFutureOwned>>,
     scan: Scan,
-    room: Option<Room>,
+    place: Place,
     over: bool,
 }
 
-impl Incoming {
-    /// The body, until the connection is about to be closed.
-    pub(super) fn new(body: RecvStream, allowance: Allowance, leave: CancellationToken) -> Incoming {
-        let deadline = Deadline::new(Instant::now() + allowance.silence);
+impl Many {
+    /// The messages in a body, each of at most so many bytes, until the connection is about to be closed.
+    pub(super) fn new(
+        body: RecvStream,
+        longest: usize,
+        patience: Duration,
+        line: Line,
+        leave: CancellationToken,
+    ) -> Many {
+        let deadline = Deadline::new(Instant::now() + patience);
         let leave = Box::pin(leave.cancelled_owned());
-        Incoming { body, allowance, deadline, leave, scan: Scan::default(), room: None, over: false }
+        let (scan, place) = (Scan::default(), Place::default());
+        Many { body, longest, patience, deadline, line, leave, scan, place, over: false }
     }
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let piece = self.poll_next(cx);
+        if let Poll::Ready(None | Some(Err(_))) = piece {
+            self.over = true;
+        }
+        piece
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Status>>> {
         if let Poll::Ready(piece) = self.body.poll_data(cx) {
             return Poll::Ready(piece.map(|piece| self.take(piece.map_err(|_| Status::cancelled("given up"))?)));
         }
         if self.deadline.poll(cx).is_ready() {
-            return Poll::Ready(Some(Err(Status::deadline_exceeded("nothing was sent for too long"))));
+            return Poll::Ready(Some(Err(Status::deadline_exceeded("no message arrived in time"))));
         }
         if self.leave.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Some(Err(Status::unavailable("this server is going away: call again"))));
@@ -61,15 +79,15 @@ impl Incoming {
 
     fn take(&mut self, piece: Bytes) -> Result<Bytes, Status> {
         let _ = self.body.flow_control().release_capacity(piece.len()); // fails if the call is over
-        self.deadline.set(Instant::now() + self.allowance.silence);
-        let Allowance { message, many, transit, .. } = &self.allowance;
-        let largest = self.scan.largest(&piece, *message)?;
-        if !many && self.scan.messages > 1 {
-            return Err(more_than_one());
+        if !piece.is_empty() {
+            self.line.pulse.got_on();
         }
-        if let Some(length) = largest {
-            self.room = None;
-            self.room = Some(transit.room(length as u64).ok_or_else(no_room)?);
+        if self.scan.pass(&piece, self.longest)? {
+            self.deadline.set(Instant::now() + self.patience);
+        }
+        self.place.grow(&self.line.share, self.scan.begun() as u64).ok_or_else(no_room)?;
+        if self.scan.begun() == 0 {
+            self.place = Place::default(); // the next one is another message
         }
         Ok(piece)
     }
@@ -80,18 +98,18 @@ impl Body for Incoming {
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if self.over {
-            return Poll::Ready(None);
-        }
-        let piece = self.poll_piece(cx);
-        if let Poll::Ready(None | Some(Err(_))) = piece {
-            self.over = true;
-        }
+        let piece = match &mut *self {
+            Incoming::One(message) => Poll::Ready(message.take().map(Ok)),
+            Incoming::Many(many) => many.poll_piece(cx),
+        };
         piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.over || self.body.is_end_stream()
+        match self {
+            Incoming::One(message) => message.is_none(),
+            Incoming::Many(many) => many.over || many.body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -99,39 +117,45 @@ impl Body for Incoming {
     }
 }
 
-/// Follows where messages begin, so that the length of each is known before it is there.
+/// Follows where messages begin and end.
 #[derive(Default)]
 struct Scan {
     prefix: [u8; PREFIX_BYTES],
     /// Bytes of the prefix that were seen.
     seen: usize,
-    /// Bytes of the message that are still to come.
+    /// The length of the message.
+    length: usize,
+    /// Bytes of it that are still to come.
     left: usize,
-    /// Messages that have begun.
-    messages: u64,
 }
 
 impl Scan {
-    /// The longest message that begins in this piece; an error if one is too long.
-    fn largest(&mut self, mut piece: &[u8], most: usize) -> Result<Option<usize>, Status> {
-        let mut largest = None;
+    /// Passes over a piece: true if a message begins or ends in it. An error if one is too long.
+    fn pass(&mut self, mut piece: &[u8], most: usize) -> Result<bool, Status> {
+        let mut turned = false;
         loop {
             let passed = self.left.min(piece.len());
             self.left -= passed;
+            turned |= passed > 0 && self.left == 0;
             piece = piece.get(passed..).unwrap_or_default();
-            let Some((byte, rest)) = piece.split_first() else { return Ok(largest) };
+            let Some((byte, rest)) = piece.split_first() else { return Ok(turned) };
             if let Some(place) = self.prefix.get_mut(self.seen) {
                 *place = *byte;
             }
+            turned |= self.seen == 0;
             piece = rest;
             self.seen += 1;
             if self.seen == PREFIX_BYTES {
                 self.seen = 0;
-                self.messages += 1;
-                self.left = length(self.prefix, most)?;
-                largest = largest.max(Some(self.left));
+                self.length = length(self.prefix, most)?;
+                self.left = self.length;
             }
         }
+    }
+
+    /// How much of a message is there that is not all there.
+    fn begun(&self) -> usize {
+        if self.left == 0 { self.seen } else { PREFIX_BYTES + self.length - self.left }
     }
 }
 
@@ -142,15 +166,32 @@ mod tests {
     #[test]
     fn finds_messages_however_they_are_cut() {
         let bytes = [&[0, 0, 0, 0, 3, 1, 2, 3][..], &[0, 0, 0, 0, 0], &[0, 0, 0, 1, 0], &[7; 256]].concat();
-        for size in 1..bytes.len() {
+        for size in 1..=bytes.len() {
             let mut scan = Scan::default();
-            let found: Vec<usize> = bytes.chunks(size).filter_map(|piece| scan.largest(piece, 256).unwrap()).collect();
-            assert_eq!(found.iter().max(), Some(&256), "in pieces of {size}");
-            assert_eq!((scan.seen, scan.left, scan.messages), (0, 0, 3));
+            let turned = bytes.chunks(size).filter(|piece| scan.pass(piece, 256).unwrap()).count();
+            assert_eq!((scan.seen, scan.left, scan.begun()), (0, 0, 0), "in pieces of {size}");
+            let most = if size == 1 { 5 } else { bytes.len().div_ceil(size).min(5) };
+            assert!((1..=most).contains(&turned), "{turned} turns in pieces of {size}");
         }
-        let too_long = Scan::default().largest(&bytes, 255).unwrap_err();
+        let too_long = Scan::default().pass(&bytes, 255).unwrap_err();
         assert_eq!(too_long.code(), tonic::Code::ResourceExhausted);
-        let compressed = Scan::default().largest(&[1, 0, 0, 0, 0], 255).unwrap_err();
+        let compressed = Scan::default().pass(&[1, 0, 0, 0, 0], 255).unwrap_err();
         assert_eq!(compressed.code(), tonic::Code::Unimplemented);
+    }
+
+    #[test]
+    fn knows_what_is_there_of_a_message() {
+        let mut scan = Scan::default();
+        for (piece, turns, begun) in [
+            (&[0, 0][..], true, 2),
+            (&[0, 0], false, 4),
+            (&[9], false, 5),
+            (&[1; 8], false, 13),
+            (&[1], true, 0),
+            (&[0, 0, 0, 0, 0, 0, 0, 0, 0], true, 4),
+        ] {
+            assert_eq!(scan.pass(piece, 256).unwrap(), turns);
+            assert_eq!(scan.begun(), begun);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use h2::server::Connection;
-use h2::{Ping, PingPong};
+use h2::{Ping, PingPong, Reason};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,10 @@ const PING_WITHIN: Duration = Duration::from_secs(10);
 const GOODBYE: Duration = Duration::from_secs(2);
 /// How much the age of connections differs, in percent either way: those that came together do not leave together.
 const AGE_SPREAD_PERCENT: u32 = 10;
+
+/// Bytes that may come in while no call gets on, between two looks: pings, windows, settings and what nobody knows. An
+/// honest caller sends a thousandth of it; as much may be on its way to calls that have not read it yet.
+pub(super) const IDLE_BYTES_MAX: u64 = 512 << 10;
 
 type H2 = Connection<Felt, Bytes>;
 
@@ -49,6 +53,8 @@ pub(super) struct Keeper {
     /// When an answer to our ping is due.
     pong_due: Option<Instant>,
     leaving: Option<Leaving>,
+    /// The caller was told that this is too much.
+    is_flooded: bool,
 }
 
 /// What was seen at the last look.
@@ -86,6 +92,7 @@ impl Keeper {
             looked,
             pong_due: None,
             leaving: None,
+            is_flooded: false,
         };
         keeper.set_timer();
         keeper
@@ -94,6 +101,7 @@ impl Keeper {
     /// A call came in.
     pub(super) fn called(&mut self) {
         self.calls += 1;
+        self.pulse.got_on();
     }
 
     /// Cancelled when calls that have no end of their own have to find one.
@@ -113,6 +121,14 @@ impl Keeper {
             && ping.poll_pong(cx).is_ready()
         {
             self.pong_due = None;
+        }
+        if self.is_flooded {
+            return Kept::Over; // it was told once, if it could be
+        }
+        if self.pulse.idle_bytes() > IDLE_BYTES_MAX {
+            h2.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
+            self.is_flooded = true;
+            return Kept::Told;
         }
         if self.pulse.stuck().is_some() {
             self.set_timer();
@@ -156,6 +172,7 @@ impl Keeper {
         let Looked { calls, reads, idle_since, .. } = self.looked;
         let idle_since = if busy || self.calls != calls { now } else { idle_since };
         let silent = self.pulse.reads() == reads;
+        self.pulse.got_on(); // what came with the time is no flood
         self.looked = Looked { at: now, calls: self.calls, reads: self.pulse.reads(), idle_since };
         if self.leaving.is_none() && now >= idle_since + self.limits.idle_timeout {
             self.begin_leaving(h2, Duration::ZERO);

@@ -1,15 +1,30 @@
 //! The one message of a unary call: a flag, a length, and so many bytes.
 
-use std::task::{Context, Poll, ready};
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use h2::RecvStream;
+use tokio::time::timeout;
 use tonic::Status;
 
-use crate::net::{Room, Transit};
+use super::pulse::Pulse;
+use crate::net::{FREE_BYTES, Place, Share};
 
 /// Flag and length before every message.
 pub(super) const PREFIX_BYTES: usize = 5;
+/// What a call takes that waits for its caller, beside the bytes that have come in: a task, and what is known of the call.
+const WAITING_BYTES: u64 = 2 << 10;
+
+/// What a call has of the connection it came on. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Line {
+    /// Room for what is on its way.
+    pub(super) share: Share,
+    /// Told of every byte of a message.
+    pub(super) pulse: Pulse,
+}
 
 /// A message that is being read.
 pub(super) struct Message {
@@ -19,43 +34,62 @@ pub(super) struct Message {
     /// All of it, as soon as there is a second piece.
     all: BytesMut,
     most: usize,
-    room: Option<Room>,
+    place: Place,
 }
 
 impl Message {
     /// A message of at most so many bytes.
     pub(super) fn new(body: RecvStream, most: usize) -> Message {
-        Message { body, first: Bytes::new(), all: BytesMut::new(), most, room: None }
+        Message { body, first: Bytes::new(), all: BytesMut::new(), most, place: Place::default() }
     }
 
-    /// The message without its prefix, once the call has ended. What is large needs room.
-    pub(super) fn poll(&mut self, transit: &Transit, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
+    /// The message with its prefix, once the call has ended. What is large needs room, and so does what is not all there.
+    pub(super) fn poll(&mut self, line: &Line, cx: &mut Context<'_>) -> Poll<Result<Bytes, Status>> {
         loop {
-            match ready!(self.body.poll_data(cx)) {
-                Some(Ok(piece)) => {
+            match self.body.poll_data(cx) {
+                Poll::Ready(Some(Ok(piece))) => {
                     let _ = self.body.flow_control().release_capacity(piece.len()); // fails if the call is over
-                    if let Err(status) = self.take(piece, transit) {
+                    if let Err(status) = self.take(piece, line) {
                         return Poll::Ready(Err(status));
                     }
                     if self.body.is_end_stream() {
                         break;
                     }
                 }
-                Some(Err(_)) => return Poll::Ready(Err(Status::cancelled("the call was given up"))),
-                None => break,
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Status::cancelled("the call was given up"))),
+                Poll::Ready(None) => break,
+                Poll::Pending => match self.wait(line) {
+                    Ok(()) => return Poll::Pending,
+                    Err(status) => return Poll::Ready(Err(status)),
+                },
             }
         }
         let read = if self.all.is_empty() { std::mem::take(&mut self.first) } else { self.all.split().freeze() };
-        Poll::Ready(payload(read))
+        Poll::Ready(whole(read))
+    }
+
+    /// The same for whoever waits, as long as a message may take.
+    pub(super) async fn read(&mut self, line: &Line, patience: Duration) -> Result<Bytes, Status> {
+        let read = timeout(patience, poll_fn(|cx| self.poll(line, cx))).await;
+        read.unwrap_or_else(|_| Err(Status::deadline_exceeded("the message did not arrive in time")))
+    }
+
+    /// More is to come: what is there is kept by itself, because a piece holds on to everything that was read with it.
+    fn wait(&mut self, line: &Line) -> Result<(), Status> {
+        self.all.extend_from_slice(&std::mem::take(&mut self.first));
+        self.place.grow(&line.share, WAITING_BYTES + self.all.len() as u64).ok_or_else(no_room)
     }
 
     /// Adds a piece; stops as soon as it is clear that this is no message.
-    fn take(&mut self, piece: Bytes, transit: &Transit) -> Result<(), Status> {
+    fn take(&mut self, piece: Bytes, line: &Line) -> Result<(), Status> {
+        if !piece.is_empty() {
+            line.pulse.got_on();
+        }
         if self.all.is_empty() && self.first.is_empty() {
             self.first = piece;
         } else {
             if self.all.is_empty() {
-                self.all.extend_from_slice(&self.first);
+                self.all.extend_from_slice(&std::mem::take(&mut self.first));
             }
             self.all.extend_from_slice(&piece);
         }
@@ -65,11 +99,11 @@ impl Message {
             if read.len() > PREFIX_BYTES + length {
                 return Err(more_than_one());
             }
-            if self.room.is_none() {
-                self.room = Some(transit.room(length as u64).ok_or_else(no_room)?);
-            }
         }
-        Ok(())
+        match read.len() as u64 {
+            0..=FREE_BYTES => Ok(()),
+            bytes => self.place.grow(&line.share, bytes).ok_or_else(no_room),
+        }
     }
 }
 
@@ -93,12 +127,9 @@ pub(super) fn length([flag, length @ ..]: [u8; PREFIX_BYTES], most: usize) -> Re
     }
 }
 
-fn payload(mut read: Bytes) -> Result<Bytes, Status> {
+fn whole(read: Bytes) -> Result<Bytes, Status> {
     match read.first_chunk::<PREFIX_BYTES>() {
-        Some(&[_, length @ ..]) if u32::from_be_bytes(length) as usize == read.len() - PREFIX_BYTES => {
-            read.advance(PREFIX_BYTES);
-            Ok(read)
-        }
+        Some(&[_, length @ ..]) if u32::from_be_bytes(length) as usize == read.len() - PREFIX_BYTES => Ok(read),
         Some(_) => Err(Status::invalid_argument("the message ended early")),
         None => Err(Status::invalid_argument("there is no message")),
     }

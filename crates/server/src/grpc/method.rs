@@ -81,6 +81,16 @@ impl Method {
     pub const fn is_public(self) -> bool {
         matches!(self, Method::HealthCheck | Method::HealthWatch)
     }
+
+    /// True if a call may have more than one message.
+    pub(super) const fn takes_many(self) -> bool {
+        matches!(self, Method::StreamChecks | Method::Reflect | Method::ReflectAlpha)
+    }
+
+    /// True if a call is not over with one answer.
+    pub(super) const fn lasts(self) -> bool {
+        self.takes_many() || matches!(self, Method::HealthWatch)
+    }
 }
 
 #[cfg(test)]

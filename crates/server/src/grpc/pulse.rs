@@ -20,13 +20,20 @@ struct Inner {
     start: Instant,
     /// Times something came in.
     reads: AtomicU64,
+    /// Bytes that came in since a call got on.
+    idle_bytes: AtomicU64,
     /// Since when nobody takes what we write, in milliseconds from the start, plus one; 0 while it moves.
     stuck: AtomicU64,
 }
 
 impl Pulse {
     fn new() -> Pulse {
-        Pulse(Arc::new(Inner { start: Instant::now(), reads: AtomicU64::new(0), stuck: AtomicU64::new(0) }))
+        Pulse(Arc::new(Inner {
+            start: Instant::now(),
+            reads: AtomicU64::new(0),
+            idle_bytes: AtomicU64::new(0),
+            stuck: AtomicU64::new(0),
+        }))
     }
 
     /// How often something came in.
@@ -38,6 +45,21 @@ impl Pulse {
     pub(super) fn stuck(&self) -> Option<Instant> {
         let millis = self.0.stuck.load(Ordering::Relaxed).checked_sub(1)?;
         Some(self.0.start + std::time::Duration::from_millis(millis))
+    }
+
+    /// A call got on: it came in, or bytes of its message did.
+    pub(super) fn got_on(&self) {
+        self.0.idle_bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Bytes that came in since a call got on.
+    pub(super) fn idle_bytes(&self) -> u64 {
+        self.0.idle_bytes.load(Ordering::Relaxed)
+    }
+
+    fn read(&self, bytes: usize) {
+        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        self.0.idle_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     fn wrote(&self, moved: bool) {
@@ -70,9 +92,10 @@ impl Felt {
 
 impl AsyncRead for Felt {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if read.is_ready() {
-            self.pulse.0.reads.fetch_add(1, Ordering::Relaxed);
+            self.pulse.read(buf.filled().len() - before);
         }
         read
     }

@@ -1,4 +1,5 @@
-//! The end of a server, begun once: what was accepted is answered, nothing new is.
+//! The end of a server, begun once: what was accepted is answered, nothing new is. Before that it can be announced, so
+//! that balancers send their calls elsewhere while they are still answered here.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +20,31 @@ pub struct Drain(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
+    announced: CancellationToken,
     begun: AtomicBool,
     token: CancellationToken,
     connections: TaskTracker,
 }
 
 impl Drain {
+    /// Says that it will begin: whoever asks whether calls may be sent here is told no. Everybody is served on.
+    pub fn announce(&self) {
+        self.0.announced.cancel();
+    }
+
+    /// True once it was announced.
+    pub fn is_announced(&self) -> bool {
+        self.0.announced.is_cancelled()
+    }
+
+    /// Ready when it is announced.
+    pub fn announced(&self) -> WaitForCancellationFuture<'_> {
+        self.0.announced.cancelled()
+    }
+
     /// Begins it; a second time changes nothing.
     pub fn begin(&self) {
+        self.announce();
         self.0.begun.store(true, Ordering::Release);
         self.0.token.cancel();
         self.0.connections.close();

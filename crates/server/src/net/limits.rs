@@ -31,6 +31,8 @@ pub struct NetLimits {
     pub max_batch_body: usize,
     /// Bytes of bodies and answers on their way, over all connections.
     pub max_in_transit: usize,
+    /// How long everybody is served on after the signal to stop, while balancers are told to go elsewhere.
+    pub drain_delay: Duration,
     /// How long requests in flight may take to end after the signal to stop.
     pub drain_timeout: Duration,
 }
@@ -50,6 +52,7 @@ impl Default for NetLimits {
             max_body: 64 << 10,
             max_batch_body: 1 << 20,
             max_in_transit: 64 << 20,
+            drain_delay: Duration::from_secs(1),
             drain_timeout: Duration::from_secs(10),
         }
     }

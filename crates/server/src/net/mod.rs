@@ -27,4 +27,5 @@ pub use limits::NetLimits;
 pub use listener::Listener;
 pub use peer::Peer;
 pub use stream::{Rewound, Stream};
+pub(crate) use transit::{FREE_BYTES, Place, Share};
 pub use transit::{Room, Transit};

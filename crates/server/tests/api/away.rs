@@ -160,6 +160,14 @@ async fn a_password_file_that_is_none_is_refused_by_the_name_of_its_setting() {
 }
 
 #[tokio::test]
+async fn is_ready_for_requests_but_not_for_those_who_ask_for_its_health() {
+    let rig = rig().await;
+    assert_eq!(rig.call("GET", "/ready", "", "").await.status, 200);
+    assert_eq!(rig.call("GET", "/healthcheck", "", "").await.status, 500, "the store was never there");
+    rig.end().await;
+}
+
+#[tokio::test]
 async fn drains_although_nobody_hears_of_it() {
     let mut config = Config::for_test();
     let dir = tempfile::tempdir().expect("a directory");

@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
+use tollgate_proto::v1::{BatchCheckRequest, StreamChecksRequest};
 use tollgate_testkit::patience::Watch;
 use tonic::Code;
 
 use crate::caller::Caller;
 use crate::flood::{self, ENHANCE_YOUR_CALM, End, OK, outcome, resident_kib};
 use crate::frames::{DATA, END_HEADERS, END_STREAM, Frames, HEADERS, PING, RST_STREAM, begin, block, frame, stream};
-use crate::raw::{CHECK, Raw, framed, prefixed};
-use crate::rig::{FULL, PATIENCE, RULES, Rig, about};
+use crate::raw::{BATCH, CHECK, Raw, framed, prefixed};
+use crate::rig::{FULL, PATIENCE, RULES, Rig, about, with};
 
+const STREAM: &str = "/tollgate.v1.Tollgate/StreamChecks";
 const MEBIBYTE_KIB: u64 = 1 << 10;
 
 const fn ms(count: u64) -> Duration {
@@ -94,13 +97,14 @@ async fn g03_a_small_block_that_unfolds_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g04_floods_of_small_frames_stay_small() {
-    let rig = rig();
+async fn g04_floods_of_small_frames_end_their_connection() {
+    let rig = Rig::start(RULES);
     let before = resident_kib();
     for small in flood::small_frames() {
         let piece = small.repeat(1000);
-        let pieces = (0..100).map(move |_| piece.clone());
-        let _bounded = flood(&rig, frame(HEADERS, END_HEADERS, 1, &head(CHECK)), pieces).await;
+        let pieces = (0..1000).map(move |_| piece.clone());
+        let end = flood(&rig, frame(HEADERS, END_HEADERS, 1, &head(CHECK)), pieces).await;
+        assert!(matches!(end, End::Away(_) | End::Closed), "{end:?} after {}", small.escape_ascii());
     }
     let grown = resident_kib().saturating_sub(before);
     assert!(grown < 32 * MEBIBYTE_KIB, "{grown} KiB");
@@ -166,7 +170,7 @@ async fn g06_answers_that_may_not_be_sent_are_given_up() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_has_its_time_for_a_message() {
     let rig = rig();
-    for path in [CHECK, "/tollgate.v1.Tollgate/Reserve", "/tollgate.v1.Tollgate/StreamChecks"] {
+    for path in [CHECK, "/tollgate.v1.Tollgate/Reserve", STREAM] {
         let raw = Raw::connect(&rig).await;
         let (response, mut sending) = raw.begin(path, &[]).await;
         sending.send_data(vec![0, 0].into(), false).unwrap();
@@ -174,6 +178,71 @@ async fn a_call_has_its_time_for_a_message() {
         assert_eq!(answer.code, Some(Code::DeadlineExceeded), "{path}: {answer:?}");
     }
     rig.answers_others().await;
+}
+
+/// Whoever sends a byte now and then has no more time than others; whoever sends messages now and then does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_is_not_given_more_time_for_every_byte() {
+    let rig = Rig::with(RULES, |config, _| config.net.body_timeout = ms(1500));
+    let raw = Raw::connect(&rig).await;
+    for path in [BATCH, "/tollgate.v1.Tollgate/Reserve", STREAM] {
+        let (response, mut sending) = raw.begin(path, &[]).await;
+        sending.send_data(vec![0, 0, 0, 1, 0].into(), false).unwrap();
+        let answer = tokio::spawn(crate::raw::answer(response));
+        let watch = Watch::start();
+        while !answer.is_finished() {
+            assert!(watch.elapsed() < PATIENCE, "{path} is given more and more time");
+            let _ = sending.send_data(vec![0x7a].into(), false); // fails once it is over
+            sleep(ms(100)).await;
+        }
+        assert_eq!(answer.await.unwrap().code, Some(Code::DeadlineExceeded), "{path}");
+    }
+    let (response, mut sending) = raw.begin(STREAM, &[]).await;
+    for _ in 0..10 {
+        sending.send_data(framed(&StreamChecksRequest::default()).into(), false).unwrap();
+        sleep(ms(300)).await;
+    }
+    sending.send_data(Bytes::new(), true).unwrap();
+    let answer = crate::raw::answer(response).await;
+    assert_eq!(answer.code, Some(Code::Ok), "{answer:?}");
+}
+
+/// What is announced takes no room, what is there does, also in many small messages.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_that_do_not_end_take_no_more_than_their_budget() {
+    let rig = Rig::with(RULES, |config, _| config.net.max_in_transit = 512 << 10);
+    let greedy = Raw::connect(&rig).await;
+    let mut announced = Vec::new();
+    for _ in 0..90 {
+        let (response, mut sending) = greedy.begin(BATCH, &[]).await;
+        sending.send_data(vec![0, 0, 0x10, 0, 0, 0].into(), false).unwrap(); // a mebibyte
+        announced.push((response, sending));
+    }
+    let batch = framed(&BatchCheckRequest { requests: vec![with(&[("note", &"x".repeat(200))]); 500] });
+    assert!(batch.len() > 100 << 10);
+    assert_eq!(Raw::connect(&rig).await.call(BATCH, &[], batch.clone()).await.code, Some(Code::Ok));
+    drop((announced, greedy));
+
+    let almost = [&[0, 0, 0, 0x10, 0][..], &[0; 4085]].concat();
+    let (mut crowds, mut held, mut refused) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..4 {
+        let crowd = Raw::connect(&rig).await;
+        for _ in 0..100 {
+            let (mut response, mut sending) = crowd.begin(CHECK, &[]).await;
+            let _ = sending.send_data(almost.clone().into(), false); // fails if it was refused already
+            match timeout(ms(20), &mut response).await {
+                Ok(_) => refused += 1,
+                Err(_) => held.push((response, sending)),
+            }
+        }
+        crowds.push(crowd);
+    }
+    assert!(held.len() < 200 && refused > 200, "{} are held, {refused} were refused", held.len());
+    rig.answers_others().await;
+    drop(held);
+    let again =
+        async { while Raw::connect(&rig).await.call(BATCH, &[], batch.clone()).await.code != Some(Code::Ok) {} };
+    timeout(PATIENCE, again).await.expect("room comes back");
 }
 
 /// G08, and other heads that HTTP/1 could not even carry.

@@ -50,6 +50,31 @@ async fn whoever_watches_is_told_of_the_drain_before_the_end() {
 }
 
 #[tokio::test]
+async fn everybody_is_served_on_between_the_word_and_the_drain() {
+    let rig = Rig::start(RULES);
+    rig.drain.announce();
+    let mut client = client(&rig).await;
+    let answer = client.check(about("")).await.unwrap().into_inner();
+    assert_eq!(answer.status(), ServingStatus::NotServing);
+    let mut watched = client.watch(about("")).await.unwrap().into_inner();
+    let told = timeout(PATIENCE, watched.message()).await.unwrap().unwrap().unwrap();
+    assert_eq!(told.status(), ServingStatus::NotServing);
+    rig.answers_others().await; // on a new connection
+    drop(watched);
+    assert_eq!(rig.end().await, 0, "no connection had to be cut");
+}
+
+#[tokio::test]
+async fn a_store_that_goes_away_is_no_reason_even_if_nobody_asked_before() {
+    let redis = tollgate_testkit::redis::Server::start();
+    let place = redis.url().parse().unwrap();
+    let rig = Rig::open(RULES, |config, _| config.store.place = place).await;
+    drop(redis);
+    let answer = client(&rig).await.check(about("ratelimit")).await.unwrap().into_inner();
+    assert_eq!(answer.status(), ServingStatus::Serving);
+}
+
+#[tokio::test]
 async fn a_store_that_was_never_there_is_no_service() {
     let nowhere = tollgate_testkit::ports::free();
     let rig = Rig::open(RULES, |config, dir| {

@@ -77,7 +77,7 @@ async fn what_cannot_be_read_is_refused_by_name_and_charges_nothing() {
         (with(&[("client_key", "victim"), ("path", "/x")]), "bad_attribute_name: attributes.path comes from"),
         (with(&[("client_key", "victim"), ("namespace", "x")]), "bad_attribute_name: attributes.namespace has"),
         (with(&many), "too_many: attributes holds more than 64"),
-        (with(&[("client_key", "victim"), ("ip", "1.2.3")]), "bad_address: ip not an address"),
+        (with(&[("client_key", "victim"), ("ip", "1.2.3")]), "bad_address: ip: not an address"),
         (with(&[("client_key", &long)]), "client_key"),
         (CheckRequest { namespace: "a\0".to_owned(), ..about("victim") }, "bad_text: namespace"),
     ];

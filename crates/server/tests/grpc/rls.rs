@@ -45,6 +45,20 @@ async fn is_answered_from_the_same_rules() {
 }
 
 #[tokio::test]
+async fn a_limit_that_came_with_the_request_is_told_with_its_own_window() {
+    let rules =
+        "rules:\n  - { name: asked, key_by: client_key, accept_limits: true, limit: { requests: 9, window: 1h } }\n";
+    let rig = Rig::start(rules);
+    let limit = Some(RateLimitOverride { requests_per_unit: 3, unit: 7 }); // WEEK
+    let asked = RateLimitDescriptor { limit, ..about("a") };
+    let answer = ask(&mut envoy(&rig).await, asking(vec![asked])).await.unwrap();
+    let policy =
+        answer.response_headers_to_add.iter().find(|header| header.key.eq_ignore_ascii_case("RateLimit-Policy"));
+    let policy = policy.expect("a policy").value.clone();
+    assert!(policy.contains("q=3") && policy.contains("w=604800"), "{policy}");
+}
+
+#[tokio::test]
 async fn g12_what_is_too_much_or_too_little_is_refused() {
     let rig = Rig::start(RULES);
     let mut envoy = envoy(&rig).await;

@@ -58,7 +58,7 @@ impl Node {
         let mut process = Process::start(start.tollgate, |command| {
             command.arg("serve").args(["--admin", "127.0.0.1:0", "--debug-keys", "--log-level", "info"]);
             command.args(["--http", &format!("127.0.0.1:{}", start.port), "--node", start.name]);
-            command.args(["--max-connections-per-address", "100000"]);
+            command.args(["--max-connections-per-address", "100000", "--drain-delay", "0s"]);
             if start.store != "memory" {
                 command.args(["--store", start.store]);
             }
