@@ -105,18 +105,17 @@ async fn strangers_leave_room_for_others() {
 
 #[tokio::test]
 async fn strangers_have_so_long_to_give_the_password() {
-    let rig = guarded(NetLimits { head_timeout: Duration::from_millis(300), ..NetLimits::default() });
+    let rig = guarded(NetLimits { head_timeout: Duration::from_millis(1500), ..NetLimits::default() });
     let mut known = rig.caller().await;
     known.says(&command(&["AUTH", PASSWORD]), b"+OK\r\n").await;
-    let mut silent = rig.caller().await;
-    assert_eq!(silent.rest().await.unwrap(), b"");
-    let mut busy = rig.caller().await;
+    let (mut silent, mut busy) = (rig.caller().await, rig.caller().await);
     let asking = async {
         while busy.try_send(b"\r\n").await.is_ok() {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    within(asking).await;
+    let (said, ()) = within(async { tokio::join!(silent.rest(), asking) }).await;
+    assert_eq!(said.unwrap(), b"");
     assert_eq!(rig.metric("tollgate_resp_protocol_errors_total{reason=\"stranger\"}").await, 2.0);
     known.says(b"PING\r\n", b"+PONG\r\n").await;
     known.says(b"RESET\r\n", b"+RESET\r\n").await;

@@ -85,7 +85,9 @@ fn quotes_and_escapes_are_those_of_redis() {
 #[test]
 fn other_protocols_are_foreign() {
     reads(b"POST / HTTP/1.1\r\n", &[], Some(Fault::Foreign));
-    reads(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", &[&["GET", "/", "HTTP/1.1"]], Some(Fault::Foreign));
+    reads(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", &[], Some(Fault::Foreign));
+    reads(b"PRI * HTTP/2.0\r\n", &[], Some(Fault::Foreign));
+    reads(b"ECHO HTTP/1.1\r\n", &[&["ECHO", "HTTP/1.1"]], None);
     reads(b"host: x\r\n", &[], Some(Fault::Foreign));
     reads(b"\x16\x03\x01\x02\x00\x01", &[], Some(Fault::Foreign));
     reads(b"\0\r\n", &[], Some(Fault::Foreign));
