@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 /// Replaces a file in one step, or makes it, readable to its owner alone. A link stays a link.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -14,6 +14,9 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
         Ok(_) => fs::canonicalize(path).with_context(|| format!("cannot find {name}"))?,
         Err(_) => path.to_owned(), // not there yet, or not to be reached, which the next step says
     };
+    if fs::metadata(&target).is_ok_and(|facts| !facts.is_file()) {
+        bail!("{name} is not a regular file: it would not be what it was"); // a device would be gone
+    }
     let mut beside = target.clone().into_os_string();
     beside.push(format!(".tollgate-{}", std::process::id()));
     let beside = PathBuf::from(beside);
@@ -31,4 +34,28 @@ fn write_new(beside: &Path, target: &Path, bytes: &[u8]) -> std::io::Result<()> 
     }
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// Renaming a file over `/dev/null` would take it from everybody on the machine.
+    #[test]
+    fn only_regular_files_are_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, socket) = (dir.path().join("file"), dir.path().join("socket"));
+        let _listener = UnixListener::bind(&socket).unwrap();
+        for path in [&socket, &dir.path().to_owned()] {
+            let error = replace(path, b"text").unwrap_err().to_string();
+            assert!(error.ends_with("is not a regular file: it would not be what it was"), "{error}");
+        }
+        for text in ["one", "two"] {
+            replace(&file, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing is left beside them");
+    }
 }
