@@ -48,12 +48,14 @@ impl Carry {
             return desk.count(Some(call.method), outgoing::fail(respond, no_room()));
         }
         let patience = desk.limits().write_timeout;
-        let answering = within(call.deadline, caught(answer(&desk, call.method, head, body, line, leave)));
+        // In boxes, because everything that is wrapped around them would hold them twice.
+        let answering = Box::pin(answer(&desk, call.method, head, body, line, leave));
+        let answering = within(call.deadline, caught(answering));
         let answered = until_gone(&mut respond, answering).await;
         let code = match answered {
             None => Code::Cancelled,
             Some(Some(Some(response))) => {
-                let sending = outgoing::send(&mut respond, response, call.deadline, patience);
+                let sending = Box::pin(outgoing::send(&mut respond, response, call.deadline, patience));
                 caught(sending).await.unwrap_or(Code::Internal)
             }
             Some(Some(None)) => outgoing::fail(respond, panicked()),
