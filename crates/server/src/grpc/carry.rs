@@ -8,8 +8,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use h2::RecvStream;
 use h2::server::SendResponse;
-use http::request::Parts;
-use http::{Request, Response};
+use http::{Request, Response, Uri, Version};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
@@ -31,7 +30,6 @@ const LASTING_BYTES: u64 = 16 << 10;
 pub(super) struct Carry {
     pub(super) desk: Arc<Desk>,
     pub(super) call: Call,
-    pub(super) head: Parts,
     pub(super) body: RecvStream,
     pub(super) respond: SendResponse<Bytes>,
     pub(super) line: Line,
@@ -42,18 +40,20 @@ pub(super) struct Carry {
 impl Carry {
     /// Answers it.
     pub(super) async fn run(self) {
-        let Carry { desk, call, head, body, mut respond, line, leave } = self;
+        let Carry { desk, call, body, mut respond, line, leave } = self;
         let mut place = Place::default();
         if call.method.lasts() && place.grow(&line.share, LASTING_BYTES).is_none() {
             return desk.count(Some(call.method), outgoing::fail(respond, no_room()));
         }
         let patience = desk.limits().write_timeout;
-        let answering = within(call.deadline, caught(answer(&desk, call.method, head, body, line, leave)));
+        // In boxes, because everything that is wrapped around them would hold them twice.
+        let answering = Box::pin(answer(&desk, call.method, body, line, leave));
+        let answering = within(call.deadline, caught(answering));
         let answered = until_gone(&mut respond, answering).await;
         let code = match answered {
             None => Code::Cancelled,
             Some(Some(Some(response))) => {
-                let sending = outgoing::send(&mut respond, response, call.deadline, patience);
+                let sending = Box::pin(outgoing::send(&mut respond, response, call.deadline, patience));
                 caught(sending).await.unwrap_or(Code::Internal)
             }
             Some(Some(None)) => outgoing::fail(respond, panicked()),
@@ -64,25 +64,27 @@ impl Carry {
 }
 
 /// What tonic makes of a call. It is given a message when that is all there: it would hold as much as is announced.
-async fn answer(
-    desk: &Desk,
-    method: Method,
-    mut head: Parts,
-    body: RecvStream,
-    line: Line,
-    leave: CancellationToken,
-) -> Response<Body> {
+async fn answer(desk: &Desk, method: Method, body: RecvStream, line: Line, leave: CancellationToken) -> Response<Body> {
     let (longest, patience) = (desk.longest(method), desk.limits().body_timeout);
-    head.extensions.insert(leave.clone());
     if method.takes_many() {
-        let many = Box::new(Many::new(body, longest, patience, line, leave));
-        return desk.carry(method, Request::from_parts(head, Incoming::Many(many))).await;
+        let many = Box::new(Many::new(body, longest, patience, line, leave.clone()));
+        return desk.carry(method, request(method, Incoming::Many(many), leave)).await;
     }
     let mut message = Message::new(body, longest);
     match message.read(&line, patience).await {
-        Ok(whole) => desk.carry(method, Request::from_parts(head, Incoming::One(Some(whole)))).await,
+        Ok(whole) => desk.carry(method, request(method, Incoming::One(Some(whole)), leave)).await,
         Err(status) => status.into_http(),
     }
+}
+
+/// A call as tonic wants it. What was sent as a head is not kept: it holds on to everything that was read with it.
+fn request(method: Method, body: Incoming, leave: CancellationToken) -> Request<Incoming> {
+    let mut request = Request::new(body);
+    *request.method_mut() = http::Method::POST;
+    *request.uri_mut() = Uri::from_static(method.path());
+    *request.version_mut() = Version::HTTP_2;
+    request.extensions_mut().insert(leave);
+    request
 }
 
 /// What is told about a bug.

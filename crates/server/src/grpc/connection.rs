@@ -149,7 +149,7 @@ impl Calls<'_> {
             }
             _ => {
                 let (desk, line, leave) = (desk.clone(), self.line.clone(), self.leave.clone());
-                self.tasks.spawn(Carry { desk, call, head, body, respond, line, leave }.run());
+                self.tasks.spawn(Carry { desk, call, body, respond, line, leave }.run());
             }
         }
     }
