@@ -137,7 +137,12 @@ impl<'a> Stage<'a> {
 
     /// Near its end time saturates, and below one window a shifted log does; models know no such thing.
     fn look_at_the_end_of_time(&mut self) {
-        let reach = self.config().lock_max().unwrap_or_else(|| self.config().interval() * self.config().capacity());
+        let config = self.config();
+        let reach = match *config {
+            // Without a clamp nothing bounds a lock; forced usage reaches as far as it does with one.
+            Config::Gcra { burst, max_debt, .. } => config.interval().saturating_mul(burst.saturating_add(max_debt)),
+            _ => config.lock_max().unwrap_or_default(),
+        };
         let is_late = u128::from(self.now.nanos()) + 2 * u128::from(reach) > u128::from(u64::MAX);
         let is_early = matches!(self.config(), Config::SlidingLog { window, .. } if self.now.nanos() < *window);
         self.beyond |= is_late || (is_early && self.epoch > 0);
