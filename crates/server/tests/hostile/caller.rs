@@ -43,6 +43,32 @@ impl Caller {
         stream.set_nodelay(true).unwrap();
         Caller::over(stream)
     }
+
+    /// Waits until the other end has read all that was sent, so that what is sent next arrives by itself.
+    pub async fn until_read(&self) {
+        let (own, other) = (self.stream.local_addr().unwrap().port(), self.stream.peer_addr().unwrap().port());
+        within(async {
+            while waits_unread(own, other) {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+/// Whether bytes of a connection of this machine are on their way, or at the other end and not read.
+fn waits_unread(own: u16, other: u16) -> bool {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    table.lines().skip(1).any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let port = |field: &str| field.rsplit(':').next().and_then(|port| u16::from_str_radix(port, 16).ok());
+        let (to_send, to_read) = fields[4].split_once(':').unwrap();
+        match (port(fields[1]), port(fields[2])) {
+            (Some(local), Some(remote)) if (local, remote) == (own, other) => to_send != "00000000",
+            (Some(local), Some(remote)) if (local, remote) == (other, own) => to_read != "00000000",
+            _ => false,
+        }
+    })
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Caller<S> {

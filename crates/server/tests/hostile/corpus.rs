@@ -120,7 +120,7 @@ async fn send(caller: &mut Caller, bytes: &[u8], cut: Cut) {
         }
         Cut::After(place) => {
             let _ = caller.send(&bytes[..place]).await;
-            tokio::time::sleep(ms(1)).await;
+            caller.until_read().await;
             let _ = caller.send(&bytes[place..]).await;
         }
     }

@@ -48,7 +48,7 @@ async fn chunks_behind_a_large_request_arrive_whole() {
         assert_eq!(caller.ask(large(first)).await.status, 200);
         assert_eq!(caller.ask(format!("{}{chunked}", large(second))).await.status, 200);
         for piece in ["0", "8\r", "\ney\":\"", "pay\r\n5\r\ner\"", "} \r\n", "0\r\n\r\n"] {
-            tokio::time::sleep(ms(2)).await;
+            caller.until_read().await;
             caller.send(piece).await.unwrap();
         }
         let answer = caller.answer().await.unwrap().unwrap();

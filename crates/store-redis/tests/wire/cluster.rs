@@ -7,6 +7,7 @@ use tollgate_store_redis::failure::{Elsewhere, Failure};
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::script::{Answer, Question};
 use tollgate_store_redis::{HostPort, Layout, Primary, Redirect, RedisConfig};
+use tollgate_testkit::patience;
 use tollgate_testkit::redis::{Client, Server};
 
 use crate::house::{PATIENT, config, consume, question, start, take};
@@ -17,7 +18,7 @@ fn text(client: &mut Client, parts: &[&str]) -> String {
 }
 
 /// Slots 0 to 8191, and the others.
-async fn pair() -> (Server, Server) {
+fn pair() -> (Server, Server) {
     let start = || Server::start_with(&["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]);
     let (low, high) = (start(), start());
     text(&mut low.client(), &["CLUSTER", "ADDSLOTSRANGE", "0", "8191"]);
@@ -25,14 +26,10 @@ async fn pair() -> (Server, Server) {
     text(&mut low.client(), &["CLUSTER", "MEET", "127.0.0.1", &high.port().to_string()]);
     for server in [&low, &high] {
         let mut client = server.client();
-        for attempt in 0.. {
+        patience::until("two servers are a cluster", Duration::from_secs(20), || {
             let info = text(&mut client, &["CLUSTER", "INFO"]);
-            if info.contains("cluster_state:ok") && info.contains("cluster_slots_assigned:16384") {
-                break;
-            }
-            assert!(attempt < 1000, "no cluster: {info}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            info.contains("cluster_state:ok") && info.contains("cluster_slots_assigned:16384")
+        });
     }
     (low, high)
 }
@@ -57,7 +54,7 @@ fn elsewhere(asked: Result<Answer, Failure<Question>>) -> Elsewhere<Question> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redirections_give_the_question_back() {
-    let (low, high) = pair().await;
+    let (low, high) = pair();
     let (primary, other) = (start(clustered(low.port())), start(clustered(high.port())));
     let charge = consume(bucket(8192));
     let slot = Key::of(&charge).slot();
@@ -83,7 +80,7 @@ async fn redirections_give_the_question_back() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_of_different_slots_travel_together_in_calls_of_their_own() {
-    let (low, _high) = pair().await;
+    let (low, _high) = pair();
     let primary: Arc<Primary> = start(clustered(low.port()));
     let buckets: Vec<u64> = (1..).filter(|bucket| Key::of(&consume(*bucket)).slot() < 8192).take(32).collect();
     take(&primary, consume(buckets[0]), PATIENT).await.unwrap();

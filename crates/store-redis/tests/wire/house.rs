@@ -95,7 +95,8 @@ pub async fn used(primary: &Primary, bucket: u64) -> u64 {
     outcomes[0].used
 }
 
-/// Waits until something holds.
+/// Waits until something holds that tasks of this runtime bring about and tell nobody of: it is looked at now and then, and
+/// they run meanwhile.
 pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..2000 {
         if holds() {
