@@ -4,7 +4,7 @@ use tokio::io::AsyncWriteExt;
 use tollgate_server::net::NetLimits;
 
 use crate::caller::Caller;
-use crate::house::{GOOD, House, ms, post};
+use crate::house::{GOOD, House, post};
 
 /// H24: all of them, in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
