@@ -14,6 +14,7 @@ use super::command::{Command, Facts};
 use super::convert::{asked, write_decision};
 use super::frame::{Arguments, FrameLimits};
 use super::throttle::{Style, Throttle};
+use super::transaction::{TooMuch, Transaction};
 use super::writer::{Version, Writer, shown};
 use crate::api::check::lap;
 use crate::net::Peer;
@@ -35,6 +36,8 @@ pub struct Session<'a> {
     known: bool,
     /// The name that it gave itself.
     pub(super) name: Vec<u8>,
+    /// What came since `MULTI`.
+    transaction: Option<Transaction>,
     /// The time of the last decision, from which the next one's is measured.
     lap: Time,
 }
@@ -50,6 +53,10 @@ pub enum Next {
     Settle,
     /// The store has to be waited for.
     Later(Later),
+    /// It is to be queued.
+    Keep,
+    /// These commands are to be answered next.
+    Replay(Vec<u8>),
 }
 
 /// What waits for the store.
@@ -75,7 +82,7 @@ impl<'a> Session<'a> {
     pub fn new(resp: &'a Resp, peer: &'a Peer) -> Session<'a> {
         let access = &resp.shared.resp;
         let (id, known) = (access.next_connection(), !access.is_guarded());
-        Session { resp, peer, id, version: Version::Resp2, known, name: Vec::new(), lap: Time::ZERO }
+        Session { resp, peer, id, version: Version::Resp2, known, name: Vec::new(), transaction: None, lap: Time::ZERO }
     }
 
     /// What a command may take.
@@ -98,6 +105,11 @@ impl<'a> Session<'a> {
     pub fn answer(&mut self, arguments: Arguments<'_>, waiting: &mut Vec<Waiting>, out: &mut Vec<u8>) -> Next {
         let Some(name) = arguments.get(0) else { return Next::Done };
         let found = Command::find(name);
+        if self.transaction.is_some()
+            && let Some(next) = self.in_transaction(found, arguments, out)
+        {
+            return next;
+        }
         let style = match found.map(|facts| facts.command) {
             Some(Command::ClThrottle) if self.known => Some(Style::Cell),
             Some(Command::Throttle) if self.known => Some(Style::Crab),
@@ -110,6 +122,48 @@ impl<'a> Session<'a> {
             return Next::Settle;
         }
         self.answer_other(found, arguments, &mut Writer::new(out, self.version))
+    }
+
+    /// What becomes of a command in a transaction; `None` if it is answered as always. A command that cannot be answered
+    /// is refused now, and with it the rest.
+    #[cold]
+    fn in_transaction(
+        &mut self,
+        found: Option<&'static Facts>,
+        arguments: Arguments<'_>,
+        out: &mut Vec<u8>,
+    ) -> Option<Next> {
+        if self.refuse_unfit(found, arguments, &mut Writer::new(out, self.version)) {
+            self.transaction.iter_mut().for_each(Transaction::abort);
+            return Some(Next::Done);
+        }
+        match found.is_some_and(|facts| facts.command.is_never_queued()) {
+            true => None,
+            false => Some(Next::Keep),
+        }
+    }
+
+    /// Queues a command, as it was sent.
+    pub fn keep(&mut self, command: &[u8], out: &mut Vec<u8>) {
+        let Some(transaction) = &mut self.transaction else { return };
+        let mut out = Writer::new(out, self.version);
+        match transaction.queue(command) {
+            Ok(()) => out.simple("QUEUED"),
+            Err(TooMuch) => {
+                self.resp.shared.metrics.resp().failed();
+                out.error(&[b"ERR too much is queued: a transaction takes 1 MiB of commands"]);
+            }
+        }
+    }
+
+    /// True between `MULTI` and its end.
+    pub fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    /// Bytes of commands that are queued.
+    pub fn queued_bytes(&self) -> usize {
+        self.transaction.as_ref().map_or(0, Transaction::bytes)
     }
 
     /// A limit of the caller's own.
@@ -173,24 +227,27 @@ impl<'a> Session<'a> {
             return Next::Done;
         }
         match found {
-            None => {
-                counts.failed();
-                unknown(arguments, out);
-                Next::Done
-            }
-            Some(facts) if !facts.suits(arguments.len()) => {
-                counts.failed();
-                match facts.command {
-                    Command::TgCheck | Command::TgPeek | Command::TgRefund => usage(facts.name.as_bytes(), out),
-                    _ => wrong_number(facts.name.as_bytes(), out),
-                }
-                Next::Done
-            }
+            _ if self.refuse_unfit(found, arguments, out) => Next::Done,
             Some(facts) => {
                 counts.answered(facts.command);
                 self.run(facts.command, arguments, out)
             }
+            None => Next::Done, // refused above
         }
+    }
+
+    /// Refuses a command that there is not, or that has too few or too many arguments.
+    fn refuse_unfit(&self, found: Option<&'static Facts>, arguments: Arguments<'_>, out: &mut Writer<'_>) -> bool {
+        match found {
+            Some(facts) if facts.suits(arguments.len()) => return false,
+            Some(Facts { command: Command::TgCheck | Command::TgPeek | Command::TgRefund, name, .. }) => {
+                usage(name.as_bytes(), out);
+            }
+            Some(facts) => wrong_number(facts.name.as_bytes(), out),
+            None => unknown(arguments, out),
+        }
+        self.resp.shared.metrics.resp().failed();
+        true
     }
 
     fn run(&mut self, command: Command, arguments: Arguments<'_>, out: &mut Writer<'_>) -> Next {
@@ -219,9 +276,26 @@ impl<'a> Session<'a> {
             Command::Reset => {
                 self.known = !self.resp.shared.resp.is_guarded();
                 self.version = Version::Resp2;
-                self.name = Vec::new();
+                (self.name, self.transaction) = (Vec::new(), None);
                 out.simple("RESET");
             }
+            Command::Multi if self.transaction.is_some() => out.error(&[b"ERR MULTI calls can not be nested"]),
+            Command::Multi => {
+                self.transaction = Some(Transaction::default());
+                out.simple("OK");
+            }
+            Command::Discard => match self.transaction.take() {
+                Some(_) => out.simple("OK"),
+                None => out.error(&[b"ERR DISCARD without MULTI"]),
+            },
+            Command::Exec => match self.transaction.take().map(Transaction::finish) {
+                Some(Some((count, commands))) => {
+                    out.array(count);
+                    return Next::Replay(commands);
+                }
+                Some(None) => out.error(&[b"EXECABORT Transaction discarded because of previous errors."]),
+                None => out.error(&[b"ERR EXEC without MULTI"]),
+            },
         }
         Next::Done
     }
