@@ -1,5 +1,5 @@
-//! Everything that is asked of a call before its body is read: its name, its path, its token, its role, its namespace, the
-//! kind of its body. In an order in which nobody learns more than they may.
+//! Everything that is asked of a call before its body is read, once its name is known to be ours: its path, its token, its
+//! role, its namespace, the kind of its body. In an order in which nobody learns more than they may.
 
 use std::net::IpAddr;
 
@@ -20,7 +20,6 @@ use crate::net::Peer;
 impl Admin {
     /// Lets a call in, or says why not.
     pub(super) fn enter(&self, peer: &Peer, head: &Head<'_>) -> Result<Asked, Problem> {
-        self.hosts.check(head)?;
         let (endpoint, places) = route::find(endpoints::endpoints(), head.method, head.path)?;
         if endpoint.writes() {
             browser::check_origin(head)?;

@@ -73,7 +73,7 @@ use crate::Reply;
 use crate::api::{Api, Plan as ApiPlan, Route, Surface};
 use crate::failures::Failures;
 use crate::http::{Answer, Fault, Head};
-use crate::net::Peer;
+use crate::net::{Address, Peer};
 use crate::telemetry::Quiet;
 
 /// What the admin API is made of.
@@ -88,7 +88,9 @@ pub struct AdminConfig {
     pub node: Node,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
-    /// Names under which it may be called, beside loopback names and addresses.
+    /// Where it listens: the address is one of its names.
+    pub address: Address,
+    /// Names under which it may be called, beside loopback names and its address.
     pub allowed_hosts: Vec<String>,
     /// Whether `/metrics` is for everybody who reaches the listener, or for those with a token.
     pub metrics: Access,
@@ -124,7 +126,7 @@ pub enum Plan {
 impl Admin {
     /// The admin API, with health and figures as `api` tells them.
     pub fn new(api: Api, config: AdminConfig) -> Admin {
-        let AdminConfig { control, book, switchboard, node, clock, allowed_hosts, metrics, secret } = config;
+        let AdminConfig { control, book, switchboard, node, clock, address, allowed_hosts, metrics, secret } = config;
         let masks = derive(&secret, b"masks").first_chunk().copied().unwrap_or_default();
         let failures = Failures::new(clock.clone(), Secret::new(masks));
         Admin {
@@ -134,7 +136,7 @@ impl Admin {
             switchboard,
             node,
             clock,
-            hosts: Hosts::new(&allowed_hosts),
+            hosts: Hosts::new(&allowed_hosts, &address),
             metrics,
             secret: Secret::new(masks),
             cursors: Cursors::new(&derive(&secret, b"cursors")),
@@ -197,12 +199,13 @@ impl Answer for Admin {
     type Plan = Plan;
 
     fn open(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(Plan, usize)> {
-        let entered = match Route::find(Surface::Admin, head.path) {
-            Some(route) => match self.may_look(route, peer, head) {
+        let entered = match (self.hosts.check(head), Route::find(Surface::Admin, head.path)) {
+            (Err(problem), _) => Err(problem),
+            (Ok(()), Some(route)) => match self.may_look(route, peer, head) {
                 Ok(()) => return self.api.open(peer, head, reply).map(|(plan, most)| (Plan::Api(plan), most)),
                 Err(problem) => Err(problem),
             },
-            None => self.enter(peer, head),
+            (Ok(()), None) => self.enter(peer, head),
         };
         match entered {
             Ok(asked) => {

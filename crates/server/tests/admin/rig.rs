@@ -98,6 +98,7 @@ impl Rig {
             switchboard: Arc::new(Switchboard::new(move |mode| turned.turned.lock().push(mode))),
             node: node(&world),
             clock: Arc::new(clock.clone()),
+            address: Address::loopback(0),
             allowed_hosts: setup.hosts,
             metrics: setup.metrics,
             secret: [7; 32],
