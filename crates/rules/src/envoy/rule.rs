@@ -77,6 +77,20 @@ impl EnvoyRule {
         name
     }
 
+    /// The name of the rule as that service prints it: its [`stat_key`](EnvoyRule::stat_key) with the values of the file.
+    pub fn full_key(&self) -> String {
+        let mut name = self.domain.clone();
+        for Level { key, value, .. } in &self.levels {
+            name.push('.');
+            name.push_str(key);
+            if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
+                name.push('_');
+                name.push_str(value);
+            }
+        }
+        name
+    }
+
     /// Whether [`stat_key`](EnvoyRule::stat_key) depends on what requests say: such names have no end, and whoever keeps
     /// statistics under them bounds their number.
     pub fn stat_key_varies(&self) -> bool {
@@ -109,6 +123,7 @@ mod tests {
         let entries = [("a", "1"), ("b", "2"), ("c", "files/3"), ("d", "x")];
         assert_eq!(rule(false).stat_key(&entries), "edge.a.b_2.c_files/*.d_x");
         assert_eq!(rule(true).stat_key(&entries), "edge.a_1.b_2.c_files/*.d_x");
+        assert_eq!(rule(true).full_key(), "edge.a.b.c_files/*.d_x");
         let over = EnvoyRule { domain: "edge".to_owned(), overrides: true, ..EnvoyRule::default() };
         assert_eq!(over.stat_key(&entries[..2]), "edge.a_1.b_2");
         assert!(over.stat_key_varies() && rule(false).stat_key_varies());
