@@ -1,6 +1,8 @@
 //! Domains of envoyproxy/ratelimit's files, answered as that service answers: what its own integration tests check, and
 //! its settings.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
 use serde_json::{Value, json};
 use tollgate_server::api::Surface;
 use tollgate_server::config::Config;

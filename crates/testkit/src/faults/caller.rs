@@ -27,7 +27,8 @@ impl Caller {
 
     /// Sends a JSON object, and answers the one that comes back.
     pub fn post(&mut self, path: &str, body: &str) -> io::Result<Value> {
-        let request = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let request =
+            format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         self.stream.write_all(request.as_bytes())?;
         let answer = self.answer()?;
         serde_json::from_slice(&answer).map_err(io::Error::other)
