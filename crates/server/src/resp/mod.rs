@@ -7,6 +7,7 @@
 //! | [`command`] | which commands there are |
 //! | `session` | who may ask what, and what is answered |
 //! | `transaction` | what is queued between `MULTI` and `EXEC` |
+//! | `unfit` | what is no command |
 //! | [`throttle`] | `CL.THROTTLE` and `THROTTLE`, to a charge and back |
 //! | [`convert`] | `TG.CHECK`, to a request and back |
 //! | `about` | what is told of the connection, the commands and the server |
@@ -23,6 +24,7 @@ mod inline;
 mod session;
 pub mod throttle;
 mod transaction;
+mod unfit;
 mod wire;
 pub mod writer;
 

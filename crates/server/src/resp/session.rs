@@ -14,7 +14,8 @@ use super::command::{Command, Facts};
 use super::convert::{asked, write_decision};
 use super::frame::{Arguments, FrameLimits};
 use super::throttle::{Style, Throttle};
-use super::transaction::{TooMuch, Transaction};
+use super::transaction::Transaction;
+use super::unfit::wrong_number;
 use super::writer::{Version, Writer, shown};
 use crate::api::check::lap;
 use crate::net::Peer;
@@ -37,7 +38,7 @@ pub struct Session<'a> {
     /// The name that it gave itself.
     pub(super) name: Vec<u8>,
     /// What came since `MULTI`.
-    transaction: Option<Transaction>,
+    pub(super) transaction: Option<Transaction>,
     /// The time of the last decision, from which the next one's is measured.
     lap: Time,
 }
@@ -124,48 +125,6 @@ impl<'a> Session<'a> {
         self.answer_other(found, arguments, &mut Writer::new(out, self.version))
     }
 
-    /// What becomes of a command in a transaction; `None` if it is answered as always. A command that cannot be answered
-    /// is refused now, and with it the rest.
-    #[cold]
-    fn in_transaction(
-        &mut self,
-        found: Option<&'static Facts>,
-        arguments: Arguments<'_>,
-        out: &mut Vec<u8>,
-    ) -> Option<Next> {
-        if self.refuse_unfit(found, arguments, &mut Writer::new(out, self.version)) {
-            self.transaction.iter_mut().for_each(Transaction::abort);
-            return Some(Next::Done);
-        }
-        match found.is_some_and(|facts| facts.command.is_never_queued()) {
-            true => None,
-            false => Some(Next::Keep),
-        }
-    }
-
-    /// Queues a command, as it was sent.
-    pub fn keep(&mut self, command: &[u8], out: &mut Vec<u8>) {
-        let Some(transaction) = &mut self.transaction else { return };
-        let mut out = Writer::new(out, self.version);
-        match transaction.queue(command) {
-            Ok(()) => out.simple("QUEUED"),
-            Err(TooMuch) => {
-                self.resp.shared.metrics.resp().failed();
-                out.error(&[b"ERR too much is queued: a transaction takes 1 MiB of commands"]);
-            }
-        }
-    }
-
-    /// True between `MULTI` and its end.
-    pub fn is_in_transaction(&self) -> bool {
-        self.transaction.is_some()
-    }
-
-    /// Bytes of commands that are queued.
-    pub fn queued_bytes(&self) -> usize {
-        self.transaction.as_ref().map_or(0, Transaction::bytes)
-    }
-
     /// A limit of the caller's own.
     #[inline]
     fn throttle(
@@ -234,20 +193,6 @@ impl<'a> Session<'a> {
             }
             None => Next::Done, // refused above
         }
-    }
-
-    /// Refuses a command that there is not, or that has too few or too many arguments.
-    fn refuse_unfit(&self, found: Option<&'static Facts>, arguments: Arguments<'_>, out: &mut Writer<'_>) -> bool {
-        match found {
-            Some(facts) if facts.suits(arguments.len()) => return false,
-            Some(Facts { command: Command::TgCheck | Command::TgPeek | Command::TgRefund, name, .. }) => {
-                usage(name.as_bytes(), out);
-            }
-            Some(facts) => wrong_number(facts.name.as_bytes(), out),
-            None => unknown(arguments, out),
-        }
-        self.resp.shared.metrics.resp().failed();
-        true
     }
 
     fn run(&mut self, command: Command, arguments: Arguments<'_>, out: &mut Writer<'_>) -> Next {
@@ -471,34 +416,4 @@ const BAD_NAME: &[u8] =
 
 fn is_name(name: &[u8]) -> bool {
     name.len() <= NAME_BYTES_MAX && name.iter().all(u8::is_ascii_graphic)
-}
-
-/// Says that a command has too few or too many arguments.
-pub(super) fn wrong_number(name: &[u8], out: &mut Writer<'_>) {
-    out.error(&[b"ERR wrong number of arguments for '", name, b"' command"]);
-}
-
-/// The same where there is more to say about what they are.
-fn usage(name: &[u8], out: &mut Writer<'_>) {
-    out.error(&[
-        b"ERR wrong number of arguments for '",
-        name,
-        b"' command; usage: ",
-        name,
-        b" client_key=<key> [endpoint=<method and path>] [<name>=<value> ...] [COST <n>]",
-    ]);
-}
-
-fn unknown(arguments: Arguments<'_>, out: &mut Writer<'_>) {
-    let mut told = Vec::new();
-    for argument in arguments.from(1) {
-        if told.len() >= 128 {
-            break;
-        }
-        told.push(b'\'');
-        told.extend_from_slice(shown(argument));
-        told.extend_from_slice(b"' ");
-    }
-    let name = shown(arguments.get(0).unwrap_or_default());
-    out.error(&[b"ERR unknown command '", name, b"', with args beginning with: ", &told]);
 }
