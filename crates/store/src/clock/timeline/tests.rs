@@ -1,3 +1,5 @@
+//! A machine whose clocks a test moves, and readers beside it.
+
 use std::cell::Cell;
 
 use super::*;
