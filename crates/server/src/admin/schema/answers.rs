@@ -62,7 +62,7 @@ fn history() -> Vec<(&'static str, Value)> {
             answer(json!({
                 "rows": number("Rows that were looked at."),
                 "intact": flag("Whether every row is what it was."),
-                "broken_at": { "type": ["integer", "null"], "description": "The first row that is not." },
+                "broken_at": { "type": ["integer", "null"], "format": "int64", "description": "The first row that is not." },
             })),
         ),
         ("Generation", answer(super::together(&[&who, &changes]))),
@@ -132,7 +132,7 @@ fn server() -> Vec<(&'static str, Value)> {
             answer(json!({
                 "node": text("What it calls itself."),
                 "serving": number("The generation of rules that it decides by."),
-                "generation": { "type": ["integer", "null"], "description": "The generation of the database that this holds." },
+                "generation": { "type": ["integer", "null"], "format": "int64", "description": "The generation of the database that this holds." },
                 "database": answer(json!({
                     "state": word(&["up", "away", "off"], "How the database is."),
                     "error": { "type": ["string", "null"] },
