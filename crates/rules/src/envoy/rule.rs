@@ -54,6 +54,11 @@ impl EnvoyRule {
         self.levels.iter().map(move |level| (filled(&level.key), filled(level.value.as_deref().unwrap_or("*"))))
     }
 
+    /// Keys of the entries that lead to the rule, each with the value or pattern that the file asks for, if any.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.levels.iter().map(|level| (level.key.as_str(), level.value.as_deref()))
+    }
+
     /// Under which name that service keeps the rule's statistics: `<domain>.<key>[_<value>][.<nested>]`, with the
     /// request's values where the file asks for them. `entries` are the request's.
     pub fn stat_key(&self, entries: &[(&str, &str)]) -> String {

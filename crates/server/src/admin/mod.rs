@@ -26,12 +26,14 @@ mod endpoint;
 mod endpoints;
 mod entry;
 mod exchange;
+mod explain;
 mod fields;
 mod generations;
 mod json;
 mod mask;
 mod merge;
 mod mode;
+mod namespaces;
 mod node;
 mod openapi;
 mod overrides;
@@ -53,7 +55,7 @@ mod violations;
 pub use book::{Rejected, TokenBook, Who};
 pub use endpoint::{Access, Body, Content, Endpoint, Header, Method, Parameter, Reach, Tag, Takes};
 pub use endpoints::{endpoints, route_names};
-pub use node::{Database, FileRule, Node, Quarantined, Status};
+pub use node::{Database, FileKind, FileRule, Node, Quarantined, Status};
 pub use openapi::document;
 pub use switchboard::{Scope, Setting, Switchboard};
 pub(crate) use tree::to_object;
@@ -68,6 +70,7 @@ use self::browser::Hosts;
 use self::call::{Asked, Call, IfMatch};
 use self::cursor::Cursors;
 use self::endpoint::Method as M;
+use self::entry::{Entry, Later};
 use self::problem::Problem;
 use crate::Reply;
 use crate::api::{Api, Plan as ApiPlan, Route, Surface};
@@ -121,6 +124,8 @@ pub enum Plan {
     Api(ApiPlan),
     /// A row of the table.
     Asked(Box<Asked>),
+    /// The same, if the database knows its token.
+    Later(Box<Later>),
 }
 
 impl Admin {
@@ -147,7 +152,7 @@ impl Admin {
 
     /// The present moment, as rows have it.
     fn now(&self) -> Instant {
-        Instant::from(self.clock.now())
+        Instant::from(self.clock.wall())
     }
 
     async fn run(&self, asked: &Asked, body: &[u8], reply: &mut Reply) {
@@ -208,9 +213,13 @@ impl Answer for Admin {
             (Ok(()), None) => self.enter(peer, head),
         };
         match entered {
-            Ok(asked) => {
+            Ok(Entry::Now(asked)) => {
                 let most = asked.endpoint.body.most();
-                Some((Plan::Asked(Box::new(asked)), most))
+                Some((Plan::Asked(asked), most))
+            }
+            Ok(Entry::Later(later)) => {
+                let most = later.most();
+                Some((Plan::Later(later), most))
             }
             Err(problem) => {
                 problem.fill(reply);
@@ -224,6 +233,13 @@ impl Answer for Admin {
         match plan {
             Plan::Api(plan) => self.api.answer(plan, body, reply).await,
             Plan::Asked(asked) => self.run(asked, body, reply).await,
+            Plan::Later(later) => match self.admit(later).await {
+                Ok(asked) => self.run(&asked, body, reply).await,
+                Err(problem) => {
+                    problem.fill(reply);
+                    protect(reply);
+                }
+            },
         }
     }
 
@@ -243,7 +259,7 @@ impl Answer for Admin {
         match plan {
             Some(Plan::Asked(asked)) => self.api.shared().metrics.http_answered(asked.endpoint.path, status),
             Some(Plan::Api(plan)) => self.api.answered(Some(plan), status),
-            None => self.api.answered(None, status),
+            Some(Plan::Later(_)) | None => self.api.answered(None, status),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! All metrics as text, in the OpenMetrics format, which Prometheus and whatever reads its format understand.
+//! All metrics as text.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -14,6 +14,7 @@ use tollgate_core::Time;
 use tollgate_engine::Mode;
 use tollgate_store::MemoryStats;
 
+use super::exposition::{Exposition, to_text};
 use super::fleet::StoreFigures;
 use super::lines::Lines;
 use super::metrics::{Metrics, Policy, Refusal};
@@ -21,9 +22,6 @@ use super::page::Page;
 use super::process;
 use super::series::{Kind, Labels};
 use crate::feed::FeedState;
-
-/// What the text is.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Figures that are read when they are asked for; `None` where there are none of the kind.
 pub type Figures<T> = Box<dyn Fn() -> Option<T> + Send + Sync>;
@@ -77,10 +75,13 @@ impl Scrape {
     }
 
     /// The metrics as they are now.
-    pub fn text(&self) -> String {
+    pub fn text(&self, exposition: Exposition) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).unwrap_or_default(); // a String takes everything
-        text
+        match exposition {
+            Exposition::OpenMetrics => text,
+            Exposition::Text => to_text(&text),
+        }
     }
 }
 
