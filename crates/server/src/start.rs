@@ -36,6 +36,8 @@ pub(crate) struct Started {
     pub(crate) assembly: Arc<Assembly>,
     /// The key of the digests that clients are found by.
     pub(crate) secret: Secret,
+    /// From `secret_file`: what the key of the site is made of besides the database's secret.
+    pub(crate) site_secret: Option<[u8; 32]>,
     /// What the admin API makes its digests and cursors with.
     pub(crate) admin_secret: [u8; 32],
     /// Counts who is refused, where there is somewhere to write it down.
@@ -110,7 +112,10 @@ pub(crate) fn shared(
         resp,
     };
     let admin_secret = keys.admin();
-    Ok(Started { shared, reloaders, assembly, secret: keys.compile_options().secret, admin_secret, violations })
+    // A secret that is made at the start, or that lives in a store, may be another one tomorrow: old rows would be lost.
+    let site_secret = config.secret_file.as_ref().map(|_| keys.clients_at_rest());
+    let secret = keys.compile_options().secret;
+    Ok(Started { shared, reloaders, assembly, secret, site_secret, admin_secret, violations })
 }
 
 fn engine_config(config: &Config) -> EngineConfig {

@@ -11,6 +11,7 @@ mod mode;
 mod overrides;
 mod rules;
 mod snapshot;
+mod sql_edits;
 mod tokens;
 mod violations;
 mod work;

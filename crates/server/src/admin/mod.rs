@@ -75,6 +75,7 @@ use crate::failures::Failures;
 use crate::http::{Answer, Fault, Head};
 use crate::net::Peer;
 use crate::telemetry::Quiet;
+use crate::violations::AtRest;
 
 /// What the admin API is made of.
 pub struct AdminConfig {
@@ -94,6 +95,8 @@ pub struct AdminConfig {
     pub metrics: Access,
     /// What digests of keys and cursors are made with; the same on all nodes.
     pub secret: [u8; 32],
+    /// What client keys are hashed with at rest; `None` if they are kept as they are.
+    pub site_key: Option<[u8; 32]>,
 }
 
 /// The admin API.
@@ -107,6 +110,7 @@ pub struct Admin {
     hosts: Hosts,
     metrics: Access,
     secret: Secret,
+    at_rest: AtRest,
     cursors: Cursors,
     failures: Failures,
     quiet: Quiet,
@@ -124,7 +128,7 @@ pub enum Plan {
 impl Admin {
     /// The admin API, with health and figures as `api` tells them.
     pub fn new(api: Api, config: AdminConfig) -> Admin {
-        let AdminConfig { control, book, switchboard, node, clock, allowed_hosts, metrics, secret } = config;
+        let AdminConfig { control, book, switchboard, node, clock, allowed_hosts, metrics, secret, site_key } = config;
         let masks = derive(&secret, b"masks").first_chunk().copied().unwrap_or_default();
         let failures = Failures::new(clock.clone(), Secret::new(masks));
         Admin {
@@ -137,6 +141,7 @@ impl Admin {
             hosts: Hosts::new(&allowed_hosts),
             metrics,
             secret: Secret::new(masks),
+            at_rest: site_key.as_ref().map_or(AtRest::plain(), |key| AtRest::hashed(key)),
             cursors: Cursors::new(&derive(&secret, b"cursors")),
             failures,
             quiet: Quiet::new(LINES_MAX),
@@ -150,13 +155,27 @@ impl Admin {
 
     async fn run(&self, asked: &Asked, body: &[u8], reply: &mut Reply) {
         let call = Call { admin: self, asked, body };
-        match (asked.endpoint.run)(&call).await {
+        let done = match asked.endpoint.body == Body::None && !says_nothing(body) {
+            true => Err(Problem::new(400, "unexpected_body", "No body belongs here; leave it out, or send {}.")),
+            false => (asked.endpoint.run)(&call).await,
+        };
+        match done {
             Ok(said) if is_known(asked, said.version) => said.unchanged().fill(reply),
             Ok(said) => said.fill(reply),
             Err(problem) => problem.fill(reply),
         }
         protect(reply);
     }
+}
+
+/// True for no body, and for an object without members.
+fn says_nothing(body: &[u8]) -> bool {
+    let body = body.trim_ascii();
+    body.is_empty()
+        || body
+            .strip_prefix(b"{")
+            .and_then(|rest| rest.strip_suffix(b"}"))
+            .is_some_and(|rest| rest.trim_ascii().is_empty())
 }
 
 /// Lines of one kind that may be logged in ten seconds.

@@ -96,6 +96,33 @@ impl Config {
         }
     }
 
+    /// What a server that may start should still not do unseen: listen to other machines in the clear, or to everyone.
+    pub fn exposures(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (name, address) in self.addresses().filter(|(_, address)| !address.is_loopback()) {
+            let (has_tls, asks, cert) = match name {
+                "admin" => (self.control.tls_cert.is_some(), true, "admin_tls_cert and admin_tls_key"),
+                "metrics" => (self.metrics_tls_cert.is_some(), false, "metrics_tls_cert and metrics_tls_key"),
+                "resp" => (self.tls_cert.is_some(), self.resp.password_file.is_some(), "tls_cert and tls_key"),
+                _ => (self.tls_cert.is_some(), self.token_file.is_some(), "tls_cert and tls_key"),
+            };
+            if !has_tls {
+                let secrets = if asks { "tokens, passwords and client keys" } else { "client keys" };
+                found.push(format!(
+                    "{name} {address} is reachable from other machines without TLS: {secrets} travel in the clear; \
+                     set {cert}, or let something else protect the way"
+                ));
+            }
+            if !asks {
+                found.push(format!(
+                    "{name} {address} is open to all who reach it: it asks for no token; \
+                     keep it on this machine or in a network of its own"
+                ));
+            }
+        }
+        found
+    }
+
     /// Every address with its setting.
     fn addresses(&self) -> impl Iterator<Item = (&'static str, &Address)> {
         let http = self.http.iter().map(|address| ("http", address));
