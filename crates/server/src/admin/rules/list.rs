@@ -1,8 +1,9 @@
 //! The list of rules: those of files first, then those of the database.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tollgate_control::{Page, RuleFilter};
 
+use super::governed::Governed;
 use super::{Rule, show_file};
 use crate::admin::call::Call;
 use crate::admin::node::FileRule;
@@ -41,12 +42,17 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
     }
     let Page { limit, after } = call.page()?;
     let filter = filter(call);
+    let governed = call.query().text("endpoint").map(Governed::read).transpose()?;
+    let governs = |document: &Map<String, Value>| governed.as_ref().is_none_or(|governed| governed.by(document));
     let source = call.query().text("source");
     let mut rules = Vec::new();
     let mut place = Place::read(after.as_deref());
     if let Place::Files(seen) = place {
         let all = (call.admin.node.file_rules)();
-        let mut fitting = all.iter().filter(|rule| source != Some("database") && fits(rule, &filter)).skip(seen);
+        let mut fitting = all
+            .iter()
+            .filter(|rule| source != Some("database") && fits(rule, &filter) && governs(&rule.document))
+            .skip(seen);
         rules.extend(fitting.by_ref().take(limit as usize).map(show_file));
         place = match fitting.next() {
             Some(_) => Place::Files(seen + rules.len()),
@@ -61,7 +67,11 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
             (Some("file"), _) | (_, None) => None,
             (_, Some(_)) if room == 0 => Some(Place::Database(None)),
             (_, Some(control)) => {
-                let listing = control.rules(&filter, &Page { limit: room, after }).await?;
+                let page = Page { limit: room, after };
+                let listing = match &governed {
+                    Some(governed) => governed.list(control, &filter, page).await?,
+                    None => control.rules(&filter, &page).await?,
+                };
                 rules.extend(listing.entries.iter().map(|record| Rule::shown(record.json())));
                 listing.next.map(|next| Place::Database(Some(next)))
             }
@@ -76,7 +86,7 @@ fn filter(call: &Call<'_>) -> RuleFilter {
     let query = call.query();
     RuleFilter {
         namespaces: call.namespaces(),
-        endpoint: query.owned("endpoint"),
+        endpoint: query.owned("pattern"),
         tier: query.owned("tier"),
         client_key: query.owned("client_key"),
         name: query.owned("name"),
