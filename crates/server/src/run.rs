@@ -55,6 +55,9 @@ impl Server {
         let opened = backend::open(&config, Arc::new(MonotonicClock::new())).await?;
         let (mut server, parts) = Server::over(opened, config, log)?;
         server.plane = Arc::new(Plane::start(&server.config, parts.clone()).await?);
+        if let Some(tokens) = &server.shared.tokens {
+            tokens.follow(server.plane.book.clone(), server.shared.clock.clone());
+        }
         parts.assembly.settle();
         server.shared.probe.note(server.shared.engine.store());
         server.shared.scrape.follow(server.plane.states());

@@ -99,7 +99,7 @@ pub(crate) fn shared(
         clock,
         answer: config.answer.config()?,
         limits: config.net,
-        tokens: config.token_file.as_deref().map(Tokens::read).transpose()?.map(Arc::new),
+        tokens: tokens(config)?.map(Arc::new),
         sealer,
         metrics,
         scrape,
@@ -116,6 +116,14 @@ pub(crate) fn shared(
     let site_secret = config.secret_file.as_ref().map(|_| keys.clients_at_rest());
     let secret = keys.compile_options().secret;
     Ok(Started { shared, reloaders, assembly, secret, site_secret, admin_secret, violations })
+}
+
+/// The tokens that callers must present; `None` if they need none. Those of the database are added when it is followed.
+fn tokens(config: &Config) -> Result<Option<Tokens>> {
+    match &config.token_file {
+        Some(file) => Tokens::read(file).map(Some),
+        None => Ok(config.require_token.then(Tokens::default)),
+    }
 }
 
 fn engine_config(config: &Config) -> EngineConfig {

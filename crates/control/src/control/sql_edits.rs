@@ -10,7 +10,7 @@ use super::history::substance;
 use super::{Control, Work, of_the_fleet, tokens};
 use crate::db::{Row, Sql, Tx, sql};
 use crate::record::{ClientRecord, NamespaceRow, OverrideRecord, RuleRow, Stored};
-use crate::{Author, Change, Error, Kind, Result};
+use crate::{Author, Change, Error, Kind, Result, document};
 
 /// Edits that become one generation: other writers wait for no more than these.
 const BATCH: i64 = 500;
@@ -53,10 +53,19 @@ async fn take_over(work: &mut Work, written_by: &str) -> Result<bool> {
     let mut anything = false;
     for edit in &edits {
         let changed = match edit.kind {
-            Kind::Rule => row::<RuleRow>(work, edit, "UPDATE rate_limit_rules SET version = ").await?,
-            Kind::Override => row::<OverrideRecord>(work, edit, "UPDATE rate_limit_overrides SET version = ").await?,
-            Kind::Client => row::<ClientRecord>(work, edit, "UPDATE clients SET version = ").await?,
-            Kind::Namespace => row::<NamespaceRow>(work, edit, "UPDATE rate_limit_namespaces SET version = ").await?,
+            // Rules that make no sense are found with the rules of their namespace, which are read together.
+            Kind::Rule => row::<RuleRow>(work, edit, "UPDATE rate_limit_rules SET version = ", |_| true).await?,
+            Kind::Override => {
+                let makes_sense = |record: &OverrideRecord| document::overriding(&record.draft).is_ok();
+                row(work, edit, "UPDATE rate_limit_overrides SET version = ", makes_sense).await?
+            }
+            Kind::Client => {
+                let makes_sense = |record: &ClientRecord| document::client(&record.client_key, &record.draft).is_ok();
+                row(work, edit, "UPDATE clients SET version = ", makes_sense).await?
+            }
+            Kind::Namespace => {
+                row::<NamespaceRow>(work, edit, "UPDATE rate_limit_namespaces SET version = ", |_| true).await?
+            }
             Kind::Token => token(work, edit).await?,
             Kind::Mode | Kind::Everything => Changed::Anything,
         };
@@ -116,7 +125,13 @@ impl SqlEdit {
     }
 }
 
-async fn row<R: Stored>(work: &mut Work, edit: &SqlEdit, set_version: &'static str) -> Result<Changed> {
+/// A row that no node can use makes all of them read everything anew: then each names it in its status.
+async fn row<R: Stored>(
+    work: &mut Work,
+    edit: &SqlEdit,
+    set_version: &'static str,
+    makes_sense: impl Fn(&R) -> bool,
+) -> Result<Changed> {
     let mut update = Sql::new(set_version, vec![]);
     update.and("?", [work.generation.into()]);
     R::TABLE.select_ids(&mut update, &edit.namespace, &[&edit.id]);
@@ -126,8 +141,8 @@ async fn row<R: Stored>(work: &mut Work, edit: &SqlEdit, set_version: &'static s
     let after = match work.tx.one(select).await? {
         None => None,
         Some(row) => match R::read(&row) {
-            Ok(record) => Some(record.json()),
-            Err(Error::Unexpected(_)) => return Ok(Changed::Anything), // every node names it in its status
+            Ok(record) if makes_sense(&record) => Some(record.json()),
+            Ok(_) | Err(Error::Unexpected(_)) => return Ok(Changed::Anything),
             Err(error) => return Err(error),
         },
     };

@@ -134,6 +134,17 @@ on_both! {
         assert_eq!(control.state().await.unwrap().generation, 4);
     }
 
+    async fn a_row_that_makes_no_sense_makes_all_nodes_look_and_name_it(db: Database) {
+        apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+        db.run("INSERT INTO rate_limit_overrides (client_key, rule_id, valid_until) VALUES ('user:1', 'a', '2030-01-01')").await;
+        take_over(&db.control).await;
+        assert!(db.control.changes_since(1).await.unwrap().everything, "an override that changes nothing");
+        db.run("UPDATE rate_limit_overrides SET unlimited = TRUE").await;
+        take_over(&db.control).await;
+        let overrides = db.control.overrides(&Default::default(), &Page::default()).await.unwrap().entries;
+        assert!(overrides[0].draft.unlimited);
+    }
+
     async fn a_token_that_sql_revokes_is_revoked(db: Database) {
         let draft = TokenDraft { name: "ci".to_owned(), role: Role::Operator, namespaces: None, expires_at: None };
         let (token, _) = db.control.create_token(&draft, &author()).await.unwrap();

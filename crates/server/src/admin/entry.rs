@@ -58,7 +58,7 @@ impl Admin {
             false => Err(Problem::new(
                 403,
                 "role_too_weak",
-                format!("This needs a token of the role {}; yours is a {}'s.", role.name(), who.role.name()),
+                format!("This needs a token of the role {}; yours is of the role {}.", needed(role), who.role.name()),
             )),
         }
     }
@@ -97,6 +97,14 @@ impl Admin {
         if let Some(unsaid) = self.quiet.admit("token") {
             warn!(network = %network(address), unsaid, "a token that nobody knows was presented to the admin API");
         }
+    }
+}
+
+/// A role as it is asked for: who is on call may do what an admin may, too.
+const fn needed(role: Role) -> &'static str {
+    match role {
+        Role::OnCall => "on-call or admin",
+        role => role.name(),
     }
 }
 
