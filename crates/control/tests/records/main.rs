@@ -12,6 +12,7 @@ mod away;
 mod by_hand;
 mod cascades;
 mod columns;
+mod constraints;
 mod crud;
 mod expect;
 mod filters;
