@@ -85,7 +85,7 @@ impl Violations {
         if matches!(request.purpose, Purpose::Peek | Purpose::Mention) {
             return;
         }
-        let minute = decision.now.nanos() / MINUTE_NANOS;
+        let minute = decision.wall.nanos() / MINUTE_NANOS;
         let client = Client::of(request);
         let mut hasher = self.hasher;
         for part in [&rule.namespace, &rule.name, client.kind, client.value] {
@@ -100,7 +100,7 @@ impl Violations {
         let digest = hasher.finish();
         let Some(shard) = self.shards.get(digest.0[0] as usize % SHARDS) else { return };
         let count = Counted {
-            at: decision.now.into(),
+            at: decision.wall.into(),
             limit_value: whole(ruling.requests),
             request_count: whole(outcome.used.max(outcome.limit).saturating_add(request.cost.max(1))),
         };
