@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::history::substance;
 use super::{Control, Work, of_the_fleet, tokens};
 use crate::db::{Row, Sql, Tx, sql};
-use crate::record::{ClientRecord, NamespaceRow, OverrideRecord, RuleRow, Stored};
+use crate::record::{ClientRecord, NamespaceRow, OverrideRecord, RuleModeRecord, RuleRow, Stored};
 use crate::{Author, Change, Error, Kind, Result, document};
 
 /// Edits that become one generation: other writers wait for no more than these.
@@ -62,6 +62,9 @@ async fn take_over(work: &mut Work, written_by: &str) -> Result<bool> {
             Kind::Client => {
                 let makes_sense = |record: &ClientRecord| document::client(&record.client_key, &record.draft).is_ok();
                 row(work, edit, "UPDATE clients SET version = ", makes_sense).await?
+            }
+            Kind::RuleMode => {
+                row::<RuleModeRecord>(work, edit, "UPDATE rate_limit_rule_modes SET version = ", |_| true).await?
             }
             Kind::Namespace => {
                 row::<NamespaceRow>(work, edit, "UPDATE rate_limit_namespaces SET version = ", |_| true).await?

@@ -126,7 +126,7 @@ on_both! {
         assert_eq!(control.state().await.unwrap().generation, 3, "each edit once");
 
         let edits = control.way_back(2).await.unwrap();
-        let back = Order { edits, author: author(), action: "rollback to 2".to_owned(), dry_run: false, idempotency_key: None };
+        let back = Order { edits, author: author(), action: "rollback to 2".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
         control.apply(&back).await.unwrap();
         assert_eq!(control.rule(NAMESPACE, "a").await.unwrap().draft, before.draft);
         assert!(control.rule(NAMESPACE, "b").await.is_ok() && control.overriding(NAMESPACE, "p").await.is_ok());

@@ -15,6 +15,7 @@ mod columns;
 mod constraints;
 mod crud;
 mod expect;
+mod file_rules;
 mod filters;
 mod follow;
 mod odd;

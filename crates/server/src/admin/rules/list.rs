@@ -1,12 +1,13 @@
 //! The list of rules: those of files first, then those of the database.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tollgate_control::{Page, RuleFilter};
 
 use super::governed::Governed;
+use super::mode::Switches;
 use super::{Rule, show_file};
 use crate::admin::call::Call;
-use crate::admin::node::FileRule;
+use crate::admin::node::{FileKind, FileRule};
 use crate::admin::problem::Problem;
 use crate::admin::thing::Thing;
 
@@ -43,7 +44,9 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
     let Page { limit, after } = call.page()?;
     let filter = filter(call);
     let governed = call.query().text("endpoint").map(Governed::read).transpose()?;
-    let governs = |document: &Map<String, Value>| governed.as_ref().is_none_or(|governed| governed.by(document));
+    // Limits of Envoy's files are about descriptors, and govern no path.
+    let by = |governed: &Governed<'_>, rule: &FileRule| rule.kind == FileKind::Rules && governed.by(&rule.document);
+    let governs = |rule: &FileRule| governed.as_ref().is_none_or(|governed| by(governed, rule));
     let source = call.query().text("source");
     let mut rules = Vec::new();
     let mut place = Place::read(after.as_deref());
@@ -51,7 +54,8 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
         let all = (call.admin.node.file_rules)();
         let mut fitting = all
             .iter()
-            .filter(|rule| source != Some("database") && fits(rule, &filter) && governs(&rule.document))
+            .filter(|rule| source.is_none_or(|source| source == rule.kind.name()) && fits(rule, &filter))
+            .filter(|rule| governs(rule))
             .skip(seen);
         rules.extend(fitting.by_ref().take(limit as usize).map(show_file));
         place = match fitting.next() {
@@ -64,7 +68,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
     if let Some(Place::Database(after)) = &next {
         let after = after.clone();
         next = match (source, &call.admin.control) {
-            (Some("file"), _) | (_, None) => None,
+            (Some("file" | "envoy"), _) | (_, None) => None,
             (_, Some(_)) if room == 0 => Some(Place::Database(None)),
             (_, Some(control)) => {
                 let page = Page { limit: room, after };
@@ -77,8 +81,8 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
             }
         };
     }
-    let mask = call.mask();
-    let rules = rules.into_iter().map(|rule| mask.value(rule)).collect();
+    let (mask, switches) = (call.mask(), Switches::read(call).await?);
+    let rules = rules.into_iter().map(|rule| mask.value(switches.show(rule))).collect();
     Ok((rules, call.cursor(next.map(|place| place.write()).as_deref())))
 }
 

@@ -272,6 +272,27 @@ WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
     VALUES ('namespace', OLD.namespace, OLD.namespace, 1) ON CONFLICT DO NOTHING;
 END;
 
+CREATE TRIGGER rate_limit_rule_modes_inserted AFTER INSERT ON rate_limit_rule_modes
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
+    VALUES ('rule_mode', NEW.namespace, NEW.rule_id, 0) ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER rate_limit_rule_modes_updated AFTER UPDATE ON rate_limit_rule_modes
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    UPDATE tollgate_state SET writing = 1;
+    UPDATE rate_limit_rule_modes SET updated_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')
+    WHERE namespace = NEW.namespace AND rule_id = NEW.rule_id AND updated_at = OLD.updated_at;
+    UPDATE tollgate_state SET writing = 0;
+    INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
+    VALUES ('rule_mode', OLD.namespace, OLD.rule_id, 1), ('rule_mode', NEW.namespace, NEW.rule_id, 1)
+    ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER rate_limit_rule_modes_deleted AFTER DELETE ON rate_limit_rule_modes
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
+    VALUES ('rule_mode', OLD.namespace, OLD.rule_id, 1) ON CONFLICT DO NOTHING;
+END;
+
 -- Tokens: to revoke one with SQL is to revoke it. When one was used is no edit.
 CREATE TRIGGER tokens_inserted AFTER INSERT ON tokens
 WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN

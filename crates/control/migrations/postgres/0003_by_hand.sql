@@ -155,6 +155,14 @@ EXECUTE FUNCTION tollgate_sql_row();
 CREATE TRIGGER rate_limit_overrides_row BEFORE UPDATE ON rate_limit_overrides
 FOR EACH ROW WHEN (current_setting('tollgate.writing', TRUE) IS DISTINCT FROM 'on')
 EXECUTE FUNCTION tollgate_sql_row();
+CREATE TRIGGER rate_limit_rule_modes_row BEFORE UPDATE ON rate_limit_rule_modes
+FOR EACH ROW WHEN (current_setting('tollgate.writing', TRUE) IS DISTINCT FROM 'on')
+EXECUTE FUNCTION tollgate_sql_row();
+CREATE TRIGGER rate_limit_rule_modes_edit AFTER INSERT OR UPDATE OR DELETE ON rate_limit_rule_modes
+FOR EACH ROW WHEN (current_setting('tollgate.writing', TRUE) IS DISTINCT FROM 'on')
+EXECUTE FUNCTION tollgate_sql_edit('rule_mode', 'rule_id');
+CREATE TRIGGER rate_limit_rule_modes_emptied AFTER TRUNCATE ON rate_limit_rule_modes
+FOR EACH STATEMENT EXECUTE FUNCTION tollgate_sql_truncate();
 CREATE TRIGGER clients_row BEFORE UPDATE ON clients FOR EACH ROW WHEN (current_setting('tollgate.writing', TRUE) IS DISTINCT FROM 'on')
 EXECUTE FUNCTION tollgate_sql_row();
 
