@@ -18,7 +18,7 @@ use tollgate_control::feed::Loaded;
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{CompileOptions, Part, RuleSet};
 use tollgate_rules::yaml::Node;
-use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, document};
+use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, document, shrinkage};
 use tracing::{error, info, warn};
 
 use super::{Domains, FeedError, Written};
@@ -97,6 +97,9 @@ impl Assembly {
         let Written { rules, file, tree } = written;
         let shown = shown(&rules, &file, &tree);
         let mut parts = self.parts.lock();
+        if let Some(problem) = parts.file.as_ref().and_then(|before| shrinkage(before, &file)) {
+            return Err(FeedError::Shrunk(problem));
+        }
         let before = parts.file.replace(Arc::new(file));
         if let Err(conflict) = parts.conflict() {
             parts.file = before;
