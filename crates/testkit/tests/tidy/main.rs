@@ -11,6 +11,8 @@ mod files;
 mod fuzz;
 mod links;
 mod metadata;
+mod programs;
+mod protos;
 mod spdx;
 mod tree;
 mod whitespace;
