@@ -28,6 +28,7 @@ mod service;
 mod shared;
 pub mod stats;
 mod store;
+mod sweep;
 mod tls;
 mod topology;
 pub mod url;
