@@ -1,6 +1,6 @@
 //! From a configuration to everything that calls are answered with.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -108,6 +108,7 @@ pub(crate) fn shared(
         probe: Probe::default(),
         envoy: envoy_rls::Domains::new(&config.envoy),
         resp,
+        admin_url: OnceLock::new(),
     };
     let admin_secret = keys.admin();
     Ok(Started { shared, reloaders, assembly, secret: keys.compile_options().secret, admin_secret, violations })

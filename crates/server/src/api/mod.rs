@@ -6,6 +6,7 @@ pub(crate) mod explain;
 mod health;
 pub(crate) mod hold;
 mod join;
+mod patience;
 pub mod read;
 pub(crate) mod refuse;
 mod reserve;
@@ -20,9 +21,10 @@ pub use hold::Settlements;
 pub(crate) use join::join;
 pub use route::{Route, Surface};
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tollgate_core::Clock;
 use tollgate_engine::Engine;
 
@@ -72,6 +74,8 @@ pub struct Shared {
     pub envoy: Domains,
     /// Who may ask over RESP, and under which names their keys are kept.
     pub resp: Access,
+    /// Where the admin API is, for callers that ask here for what is there.
+    pub admin_url: OnceLock<String>,
 }
 
 /// The API as one listener offers it.
@@ -87,6 +91,17 @@ pub struct Plan {
     route: Route,
     refuse_by_status: Option<bool>,
     media: Media,
+    /// When the caller stops waiting.
+    deadline: Option<Instant>,
+}
+
+/// What the admin API has, under /v1 and without: people ask for it at the wrong port.
+const OF_ADMIN: &[&str] =
+    &["rules", "overrides", "clients", "violations", "audit", "tokens", "generations", "mode", "status"];
+
+fn is_of_admin(path: &str) -> bool {
+    let first = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/')).and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| OF_ADMIN.contains(&first))
 }
 
 impl Api {
@@ -138,7 +153,9 @@ impl Api {
             Some(_) if route.only_reads() => None,
             Some(_) => return Err(refuse::UNKNOWN_PARAMETER),
         };
-        Ok(Plan { route, refuse_by_status, media: head.accept.map_or(Media::Problem, Media::accepted) })
+        let (media, deadline) =
+            (head.accept.map_or(Media::Problem, Media::accepted), patience::deadline(head.request_timeout)?);
+        Ok(Plan { route, refuse_by_status, media, deadline })
     }
 }
 
@@ -166,6 +183,10 @@ impl Answer for Api {
                 };
                 Some((plan, most))
             }
+            Err(_) if self.surface == Surface::Data && is_of_admin(head.path) => {
+                refuse::refuse_elsewhere(head.path, self.shared.admin_url.get().map(String::as_str), reply);
+                None
+            }
             Err(refused) => {
                 refuse(&refused, reply);
                 None
@@ -174,6 +195,23 @@ impl Answer for Api {
     }
 
     async fn answer(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
+        match plan.deadline {
+            None => self.dispatch(plan, body, reply).await,
+            deadline => Box::pin(tollgate_engine::until(deadline, self.dispatch(plan, body, reply))).await,
+        }
+    }
+
+    fn refuse(&self, fault: Fault, reply: &mut Reply) {
+        refuse(&refuse::of_fault(fault), reply);
+    }
+
+    fn answered(&self, plan: Option<&Plan>, status: u16) {
+        self.shared.metrics.http_answered(plan.map_or("", |plan| plan.route.name()), status);
+    }
+}
+
+impl Api {
+    async fn dispatch(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
         let (shared, plan) = (&*self.shared, *plan);
         match plan.route {
             Route::Check(_) => check::check(shared, plan, body, reply).await,
@@ -196,13 +234,5 @@ impl Answer for Api {
                 reply.body.extend_from_slice(shared.scrape.text().as_bytes());
             }
         }
-    }
-
-    fn refuse(&self, fault: Fault, reply: &mut Reply) {
-        refuse(&refuse::of_fault(fault), reply);
-    }
-
-    fn answered(&self, plan: Option<&Plan>, status: u16) {
-        self.shared.metrics.http_answered(plan.map_or("", |plan| plan.route.name()), status);
     }
 }
