@@ -36,7 +36,7 @@ use crate::http::{Answer, Fault, Head};
 use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
 use crate::resp::Access;
-use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
+use crate::telemetry::{Exposition, Metrics, Scrape};
 
 use self::refuse::refuse;
 use self::seal::{Kind, Sealer};
@@ -91,6 +91,7 @@ pub struct Plan {
     route: Route,
     refuse_by_status: Option<bool>,
     media: Media,
+    exposition: Exposition,
     /// When the caller stops waiting.
     deadline: Option<Instant>,
 }
@@ -153,9 +154,13 @@ impl Api {
             Some(_) if route.only_reads() => None,
             Some(_) => return Err(refuse::UNKNOWN_PARAMETER),
         };
-        let (media, deadline) =
-            (head.accept.map_or(Media::Problem, Media::accepted), patience::deadline(head.request_timeout)?);
-        Ok(Plan { route, refuse_by_status, media, deadline })
+        let media = head.accept.map_or(Media::Problem, Media::accepted);
+        let exposition = match route {
+            Route::Metrics => Exposition::accepted(head.accept),
+            _ => Exposition::Text,
+        };
+        let deadline = patience::deadline(head.request_timeout)?;
+        Ok(Plan { route, refuse_by_status, media, exposition, deadline })
     }
 }
 
@@ -229,9 +234,10 @@ impl Api {
             Route::Live => refuse::say(200, "{\"live\":true}", reply),
             Route::Ready => health::ready(shared, self.surface, reply).await,
             Route::Metrics => {
-                reply.fields.push("Content-Type", CONTENT_TYPE);
+                reply.fields.push("Content-Type", plan.exposition.content_type());
                 reply.fields.push("Cache-Control", "no-store");
-                reply.body.extend_from_slice(shared.scrape.text().as_bytes());
+                reply.fields.push("Vary", "Accept");
+                reply.body.extend_from_slice(shared.scrape.text(plan.exposition).as_bytes());
             }
         }
     }
