@@ -123,6 +123,11 @@ impl Api {
         Asking { dialect, refuse_by_status, media, lot: tollgate_engine::lot() }
     }
 
+    /// True if tokens are not asked for, or one was sent that is known.
+    fn is_open_to(&self, head: &Head<'_>) -> bool {
+        self.shared.tokens.as_ref().is_none_or(|tokens| tokens.open_to(head.authorization))
+    }
+
     /// Everything that can be said about a call before its body: the path, the method, the token, the kind of body.
     fn plan(&self, head: &Head<'_>) -> Result<Plan, refuse::Refused> {
         let route = Route::find(self.surface, head.path).ok_or(match self.surface {
@@ -134,8 +139,7 @@ impl Api {
             (true, _) => return Err(refuse::ONLY_GET),
             (false, _) => return Err(refuse::ONLY_POST),
         }
-        let known = |tokens: &Arc<Tokens>| tokens.open_to(head.authorization);
-        if self.surface == Surface::Data && !route.is_public() && !self.shared.tokens.as_ref().is_none_or(known) {
+        if self.surface == Surface::Data && !route.is_public() && !self.is_open_to(head) {
             return Err(refuse::NO_TOKEN);
         }
         if head.is_from_page() && self.shared.tokens.is_none() && !route.only_reads() {
@@ -188,7 +192,7 @@ impl Answer for Api {
                 };
                 Some((plan, most))
             }
-            Err(_) if self.surface == Surface::Data && is_of_admin(head.path) => {
+            Err(_) if self.surface == Surface::Data && is_of_admin(head.path) && self.is_open_to(head) => {
                 refuse::refuse_elsewhere(head.path, self.shared.admin_url.get().map(String::as_str), reply);
                 None
             }
