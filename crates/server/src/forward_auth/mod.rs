@@ -43,6 +43,7 @@ pub enum Plan {
 struct ForwardAuth {
     reading: Reading,
     deny_status: u16,
+    closed_status: u16,
     shared: Arc<Shared>,
     quiet: Quiet,
 }
@@ -53,6 +54,7 @@ impl Front {
         let auth = (settings.source != AuthSource::Off).then(|| ForwardAuth {
             reading: Reading::new(settings),
             deny_status: settings.deny_status,
+            closed_status: settings.closed_status,
             shared,
             quiet: Quiet::by_the_minute(),
         });
@@ -177,7 +179,7 @@ impl ForwardAuth {
         let decision = engine.decide(&self.reading.request(question, &custom)).await;
         lap(&self.shared, start);
         let asking = Asking { media: question.media, lot: tollgate_engine::lot(), ..Asking::default() };
-        let (refused, unreadable) = (self.deny_status, bad_request(self.deny_status));
-        answer::proxied(&decision, &Proxied { asking, refused, unreadable }, config, reply);
+        let (refused, closed, unreadable) = (self.deny_status, self.closed_status, bad_request(self.deny_status));
+        answer::proxied(&decision, &Proxied { asking, refused, closed, unreadable }, config, reply);
     }
 }

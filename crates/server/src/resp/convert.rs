@@ -90,7 +90,8 @@ pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
         Some(number) => out.unsigned(number),
         None => out.null(),
     };
-    out.map(10);
+    let is_closed = !decision.is_allowed() && decision.mode == Mode::Closed;
+    out.map(10 + usize::from(is_closed));
     name(out, "allowed");
     out.boolean(decision.is_allowed());
     name(out, "limit");
@@ -123,5 +124,9 @@ pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
     match decision.reason() {
         Some(reason) => out.bulk(reason.text().as_bytes()),
         None => out.null(),
+    }
+    if is_closed {
+        name(out, "error_code");
+        out.bulk(b"store_unavailable");
     }
 }
