@@ -6,6 +6,9 @@
 mod limit;
 mod policy;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::endpoint::EndpointMatcher;
 use crate::key::KeyBy;
 use crate::path::{Case, EscapedSlash};
@@ -29,12 +32,17 @@ pub struct RuleFile {
     pub version: u32,
     /// The namespace these rules are for.
     pub namespace: String,
+    /// Name of the file that the rules were read from. Set by the loader; rules without a line of their own are not
+    /// from that file.
+    pub file_name: Option<Arc<str>>,
     /// Key of the rules that name none; `None` leaves the choice to the compiler.
     pub key_by: Option<KeyBy>,
     /// Failure policy of the rules that name none.
     pub on_fail: Option<OnFail>,
     /// Permits rules that refuse everything (RELIABILITY Y12).
     pub allow_block_all: bool,
+    /// Permits that a file loses more than half of its rules, or all of a tier, while it is followed.
+    pub allow_shrink: bool,
     /// How many leading bits of an IPv6 address identify a client.
     pub ipv6_prefix: u8,
     /// What happens to `%2F` in request paths.
@@ -43,6 +51,8 @@ pub struct RuleFile {
     pub case: Case,
     /// The rules, in the order of the file.
     pub rules: Vec<RuleSpec>,
+    /// Modes that hold instead of those that the rules name, by the name of the rule: an operator's switch.
+    pub modes: BTreeMap<String, Mode>,
     /// What is known about clients.
     pub clients: Vec<ClientSpec>,
     /// Exceptions for single clients.
@@ -54,13 +64,16 @@ impl Default for RuleFile {
         Self {
             version: 1,
             namespace: "default".to_owned(),
+            file_name: None,
             key_by: None,
             on_fail: None,
             allow_block_all: false,
+            allow_shrink: false,
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
             case: Case::default(),
             rules: Vec::new(),
+            modes: BTreeMap::new(),
             clients: Vec::new(),
             overrides: Vec::new(),
         }

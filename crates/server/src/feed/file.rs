@@ -65,7 +65,8 @@ impl Source {
     fn written(&self, bytes: &[u8]) -> Result<Written, Report> {
         let name = self.path.to_string_lossy();
         let text = tollgate_rules::read::decode(&name, bytes)?;
-        let (file, tree) = tollgate_rules::read::read_with_tree(&name, text)?;
+        let (mut file, tree) = tollgate_rules::read::read_with_tree(&name, text)?;
+        file.file_name = Some(name.as_ref().into());
         let warnings = Report::new(&name, text, tollgate_rules::lint_text(&file, text));
         let rules = RuleSet::compile(std::slice::from_ref(&file), &self.options)
             .map_err(|problems| Report::new(&name, text, problems))?;
@@ -217,6 +218,8 @@ pub enum FeedError {
     Invalid(Box<Report>),
     /// It is valid, and does not go together with other rules.
     Conflict(String),
+    /// It is valid, and looks like a part of what is in force.
+    Shrunk(String),
     /// Reading or compiling it panicked, which is a bug of ours; the old rules stay.
     Panicked,
 }
@@ -233,6 +236,7 @@ impl fmt::Display for FeedError {
             FeedError::Unreadable(reason) => reason.fmt(f),
             FeedError::Invalid(report) => first_problem(report, f),
             FeedError::Conflict(problem) => f.write_str(problem),
+            FeedError::Shrunk(problem) => write!(f, "held back: {problem}"),
             FeedError::Panicked => f.write_str("reading the rules panicked; this is a bug in Tollgate"),
         }
     }

@@ -7,6 +7,8 @@
 mod assembly;
 mod directory;
 mod file;
+mod listed;
+mod numbers;
 mod reloader;
 mod state;
 mod watch;

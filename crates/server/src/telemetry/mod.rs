@@ -23,7 +23,7 @@ mod series;
 mod stamp;
 
 pub use decisions::{DecisionLog, DecisionLogConfig, Keys};
-pub use domains::{Domains, Sight};
+pub use domains::{CallEnd, Calls, Domains, Sight};
 pub use exposition::Exposition;
 pub use fleet::{Distribution, OwnFigures, ShardFigures, ShardState, StoreFigures};
 pub use lines::{Lines, Sink};

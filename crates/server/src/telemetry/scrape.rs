@@ -49,15 +49,16 @@ pub struct ScrapeConfig {
 pub struct Scrape {
     registry: Registry,
     control: Arc<OnceLock<watch::Receiver<tollgate_control::feed::FeedState>>>,
+    feeds: Vec<watch::Receiver<FeedState>>,
 }
 
 impl Scrape {
     /// A scrape of these.
     pub fn new(config: ScrapeConfig) -> Scrape {
         let mut registry = Registry::default();
-        let control = config.control.clone();
+        let (control, feeds) = (config.control.clone(), config.feeds.clone());
         registry.register_collector(Box::new(config));
-        Scrape { registry, control }
+        Scrape { registry, control, feeds }
     }
 
     /// From now on tells of the database, too.
@@ -65,6 +66,12 @@ impl Scrape {
         if let Some(control) = control {
             let _ = self.control.set(control); // a second database there is not
         }
+    }
+
+    /// How often rules of files came into force, and how often they did not.
+    pub fn loads(&self) -> (u64, u64) {
+        let states = self.feeds.iter().map(|feed| feed.borrow());
+        states.fold((0, 0), |(loads, failures), state| (loads + state.reloads, failures + state.failures))
     }
 
     /// The metrics as they are now.
@@ -157,6 +164,8 @@ impl ScrapeConfig {
         let (reloads, failures) = (self.feeds(|state| state.reloads), self.feeds(|state| state.failures));
         page.counter("tollgate_reloads", "Times new rules came into force", reloads)?;
         page.counter("tollgate_reload_failures", "Times new rules could not be loaded", failures)?;
+        let held_back = self.feeds(|state| state.held_back);
+        page.counter("tollgate_reloads_held_back", "Times a rules file looked cut off and was not loaded", held_back)?;
         match self.feeds.iter().filter_map(|feed| feed.borrow().loaded_at).max() {
             Some(at) => {
                 page.gauge("tollgate_last_reload_timestamp_seconds", "When rules were last loaded", seconds(at))

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{answer, flag, list, maybe_time, number, object, reference, text, time, word};
 
-const KINDS: &[&str] = &["rule", "override", "client", "namespace", "token", "mode", "everything"];
+const KINDS: &[&str] = &["rule", "override", "rule_mode", "client", "namespace", "token", "mode", "everything"];
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     [changes(), history(), violations(), server(), vec![("Problem", problem())]].concat()
@@ -32,6 +32,34 @@ fn changes() -> Vec<(&'static str, Value)> {
         ("Changes", json!({ "type": "object", "properties": done, "required": ["generation", "changes"] })),
         ("DryRun", answer(done)),
         ("Diff", answer(json!({ "from": number("From."), "to": number("To."), "changes": all }))),
+        (
+            "Namespace",
+            answer(json!({
+                "namespace": text("Its name."),
+                "rules": answer(json!({
+                    "database": number("Rules in the database."),
+                    "file": number("Rules in rules files."),
+                    "envoy": number("Limits in files of envoyproxy/ratelimit."),
+                })),
+            })),
+        ),
+        ("ExplainInput", json!({ "type": "object", "description": "A request as `/v1/check` takes it." })),
+        (
+            "Explanation",
+            object(
+                json!({
+                    "decision": json!({ "type": "object", "description": "What `/v1/check` would answer." }),
+                    "client": json!({ "type": "object", "description": "What is known of the client: its tier, …" }),
+                    "rules": json!({
+                        "type": "array",
+                        "items": json!({ "type": "object", "description": "A rule, and what it makes of the request." }),
+                    }),
+                    "omitted": number("Rules that do not apply and are left out."),
+                }),
+                &["decision", "rules"],
+            ),
+        ),
+        ("NamespaceList", list("namespaces", "Namespace")),
         ("Refreshed", answer(json!({ "generation": number("The generation in which all is read anew.") }))),
     ]
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_rules::check;
 
-use super::{answer, count, described, flag, label, list, object, patch, stamps, text, together, word};
+use super::{answer, count, described, flag, label, list, object, patch, stamps, text, time, together, word};
 
 const ALGORITHMS: &[&str] = &[
     "token_bucket",
@@ -22,15 +22,23 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         "name": json!({ "type": "string", "maxLength": 256, "description": "What people call it, if not by its id." }),
         "enabled": flag("False keeps it and leaves it out of decisions."),
     });
-    let source =
-        json!({ "source": word(&["database", "file"], "Where it comes from. Rules of files cannot be changed here.") });
+    let source = json!({
+        "source": word(&["database", "file", "envoy"], "Where it comes from. Rules of files are changed in the file."),
+    });
+    let location = json!({
+        "location": text("Of a rule of a file: the file and the line."),
+        "mode_override": described(
+            answer(json!({ "mode": mode(), "reason": text("What for."), "since": time("Since when.") })),
+            "The switch of the rule, if there is one: this mode holds instead of the rule's own.",
+        ),
+    });
     let document = document();
     let input = together(&[&document, &own]);
     let short = short();
     let short_input = together(&[&short, &own]);
     let mut rule = answer(together(&[&own, &source, &stamps()]));
     if let Some(members) = rule.get_mut("properties").and_then(Value::as_object_mut) {
-        members.extend(document.as_object().cloned().unwrap_or_default());
+        members.extend(together(&[&document, &location]).as_object().cloned().unwrap_or_default());
     }
     vec![
         ("Rule", described(rule, "A rule in its full form: the fields of a rules file, and what it is stored with.")),
@@ -38,6 +46,14 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ("RuleInput", described(super::input(&input, &[]), "A rule: with a `limit`, or `unlimited`.")),
         ("RulePatch", patch(&together(&[&without(&input, "rule_id"), &patched_parts()]))),
         ("RuleList", list("rules", "Rule")),
+        (
+            "RuleMode",
+            answer(together(&[
+                &json!({ "rule_id": text("Of which rule."), "mode": mode(), "reason": text("What for.") }),
+                &stamps(),
+            ])),
+        ),
+        ("RuleModeInput", super::input(&json!({ "mode": mode(), "reason": text("What for, for people.") }), &["mode"])),
         ("Limit", object(limit(), &[])),
         ("Match", conditions()),
         ("ShortRule", short_rule()),
@@ -57,6 +73,10 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         ),
         ("Deleted", answer(json!({ "deleted": { "const": true } }))),
     ]
+}
+
+fn mode() -> Value {
+    word(&["enforce", "shadow", "off"], "The mode that holds.")
 }
 
 fn without(members: &Value, name: &str) -> Value {

@@ -144,7 +144,14 @@ impl Translated {
         ];
         let path: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         self.set("envoy_config", path.join("/"));
-        for (setting, variable) in [("envoy_merge_domains", "MERGE_DOMAIN_CONFIG"), ("envoy_shadow", "SHADOW_MODE")] {
+        let switches = [
+            ("envoy_merge_domains", "MERGE_DOMAIN_CONFIG"),
+            ("envoy_shadow", "SHADOW_MODE"),
+            ("envoy_dynamic_metadata", "RESPONSE_DYNAMIC_METADATA"),
+            ("envoy_stop_counting", "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"),
+        ];
+        self.set("envoy_unknown_errors", "true");
+        for (setting, variable) in switches {
             if given.is_true(variable) {
                 self.set(setting, "true");
             }
@@ -185,8 +192,12 @@ impl Translated {
             self.set("store_ca", ca);
         }
         if given.is_true("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION") {
-            self.set("store_insecure_tls", "true");
-            self.remarks.push("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: any certificate of the store is taken".to_owned());
+            self.set("store_skip_hostname", "true");
+        }
+        for (variable, setting) in [("REDIS_TLS_CLIENT_CERT", "store_cert"), ("REDIS_TLS_CLIENT_KEY", "store_key")] {
+            if let Some(file) = given.get(variable) {
+                self.set(setting, file);
+            }
         }
     }
 
