@@ -1,7 +1,7 @@
 //! `/v1/check` and `/v1/check/batch`.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tollgate_core::{Request, Time};
+use tollgate_core::Time;
 use tollgate_engine::{Decision, Undecided};
 use tollgate_store::Store;
 
@@ -11,34 +11,32 @@ use super::refuse::{refuse_body, say};
 use super::{Api, Plan, Shared, read};
 use crate::Reply;
 use crate::answer;
+use crate::http::Pending;
 
-/// Decides one request.
-pub(super) async fn check(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply) {
-    match read::asked(body) {
-        Ok(asked) => {
-            let custom = asked.custom();
-            let requests = [asked.request(&custom)];
-            let start = shared.clock.now();
-            if let Some(undecided) = check_now(shared, plan, &requests, start, reply) {
-                let decision = shared.engine.decide_later(&requests, undecided).await;
-                lap(shared, start);
-                answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);
-            }
+/// Decides one request: at once, or by what is answered here, if the store has to be waited for.
+pub(super) fn check<'a>(shared: &'a Shared, plan: Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
+    let asked = match read::asked(body) {
+        Ok(asked) => asked,
+        Err(fault) => {
+            refuse_body(&fault, reply);
+            return None;
         }
-        Err(fault) => refuse_body(&fault, reply),
-    }
+    };
+    let start = shared.clock.now();
+    let undecided = check_now(shared, plan, &asked, start, reply)?;
+    Some(Box::pin(async move {
+        let custom = asked.custom();
+        let decision = shared.engine.decide_later(&[asked.request(&custom)], undecided).await;
+        lap(shared, start);
+        answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);
+    }))
 }
 
 /// Answers what can be decided at once. Apart from what waits, so that a decision is made where it is read, and is not
 /// carried through the state of a future.
-fn check_now(
-    shared: &Shared,
-    plan: Plan,
-    requests: &[Request<'_>],
-    start: Time,
-    reply: &mut Reply,
-) -> Option<Undecided> {
-    match shared.engine.try_decide(requests) {
+fn check_now(shared: &Shared, plan: Plan, asked: &Asked<'_>, start: Time, reply: &mut Reply) -> Option<Undecided> {
+    let custom = asked.custom();
+    match shared.engine.try_decide(&[asked.request(&custom)]) {
         Ok(decision) => {
             lap(shared, start);
             answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);

@@ -30,7 +30,7 @@ use crate::Reply;
 use crate::answer::{AnswerConfig, Asking, Dialect, Media};
 use crate::backend::{Backend, Probe};
 use crate::envoy_rls::Domains;
-use crate::http::{Answer, Fault, Head};
+use crate::http::{Answer, Fault, Head, Pending};
 use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
 use crate::resp::Access;
@@ -176,7 +176,11 @@ impl Answer for Api {
     async fn answer(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
         let (shared, plan) = (&*self.shared, *plan);
         match plan.route {
-            Route::Check(_) => check::check(shared, plan, body, reply).await,
+            Route::Check(_) => {
+                if let Some(pending) = check::check(shared, plan, body, reply) {
+                    pending.await;
+                }
+            }
             Route::Batch => check::batch(shared, plan, body, reply).await,
             Route::Reserve => reserve::reserve(shared, plan, Kind::Reservation, body, reply).await,
             Route::Settle => reserve::settle(shared, body, reply).await,
@@ -195,6 +199,13 @@ impl Answer for Api {
                 reply.fields.push("Cache-Control", "no-store");
                 reply.body.extend_from_slice(shared.scrape.text().as_bytes());
             }
+        }
+    }
+
+    fn begin<'a>(&'a self, plan: &'a Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
+        match plan.route {
+            Route::Check(_) => check::check(&self.shared, *plan, body, reply),
+            _ => Some(Box::pin(self.answer(plan, body, reply))),
         }
     }
 

@@ -19,7 +19,7 @@ use crate::Reply;
 use crate::answer::{self, Asking, Proxied};
 use crate::api::{Api, Plan as ApiPlan, Shared, lap, tokens::Tokens};
 use crate::config::{AuthSettings, AuthSource};
-use crate::http::{Answer, Fault, Found, Head};
+use crate::http::{Answer, Fault, Found, Head, Pending};
 use crate::net::Peer;
 use crate::telemetry::Quiet;
 use convert::below_prefix;
@@ -79,6 +79,13 @@ impl Answer for Front {
             (Plan::Api(plan), _) => self.api.answer(plan, body, reply).await,
             (Plan::Auth(question), Some(auth)) => Box::pin(auth.answer(question, reply)).await,
             (Plan::Auth(_), None) => self.api.refuse(Fault::Panicked, reply), // nobody makes such a plan
+        }
+    }
+
+    fn begin<'a>(&'a self, plan: &'a Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
+        match plan {
+            Plan::Api(plan) => self.api.begin(plan, body, reply),
+            Plan::Auth(_) => Some(Box::pin(self.answer(plan, body, reply))),
         }
     }
 
