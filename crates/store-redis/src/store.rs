@@ -205,7 +205,7 @@ enum Asked {
 /// One attempt to decide a request.
 struct Round<'a> {
     charges: &'a [Charge],
-    outcomes: SmallVec<[Option<Outcome>; 16]>,
+    outcomes: SmallVec<[Option<Outcome>; 4]>,
     now: Time,
     refused: bool,
 }
@@ -217,8 +217,9 @@ impl<'a> Round<'a> {
     }
 
     fn question(&self, group: &Group, full: bool) -> Question {
-        let charges = group.places.iter().filter_map(|place| self.charges.get(*place).copied());
-        Question { charges: charges.collect(), refused: self.refused, full }
+        let mut charges = Vec::with_capacity(group.places.len());
+        charges.extend(group.places.iter().filter_map(|place| self.charges.get(*place)));
+        Question { charges, refused: self.refused, full }
     }
 
     fn enter(&mut self, group: &Group, taken: Taken, outcomes: &[Outcome]) {
@@ -263,7 +264,7 @@ impl Store for RedisStore {
                     true => charge.overflowing(OVERFLOW_FACTOR),
                     false => *charge,
                 };
-                let redirected: SmallVec<[Charge; 16]> = charges.iter().enumerate().map(redirect).collect();
+                let redirected: Vec<Charge> = charges.iter().enumerate().map(redirect).collect();
                 outcomes.clear();
                 match self.take_all(&redirected, until, outcomes).await? {
                     Asked::Taken(taken) => Ok(taken),
