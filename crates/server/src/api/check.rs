@@ -74,11 +74,15 @@ fn each_now(shared: &Shared, requests: &[Asked<'_>], tell: &mut impl FnMut(&Deci
     let mut start = shared.clock.now();
     for (place, asked) in requests.iter().enumerate() {
         let custom = asked.custom();
-        match shared.engine.try_decide(&[asked.request(&custom)]) {
-            Ok(decision) => tell(&decision),
+        let now = match shared.engine.try_decide(&[asked.request(&custom)]) {
+            Ok(decision) => {
+                tell(&decision);
+                decision.now // of a store of our own, so it is this server's time
+            }
             Err(_) => return place,
-        }
-        start = lap(shared, start);
+        };
+        shared.metrics.observe_latency(now.since(start));
+        start = now;
     }
     requests.len()
 }
@@ -135,4 +139,33 @@ pub(crate) fn lap(shared: &Shared, start: Time) -> Time {
     let now = shared.clock.now();
     shared.metrics.observe_latency(now.since(start));
     now
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_engine::Engine;
+
+    use super::*;
+    use crate::backend::Backend;
+
+    /// How large the future is that a call would return.
+    fn size<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// It is copied to the heap for every check that waits for a shared store, all of it.
+    #[test]
+    fn what_waits_for_the_store_is_small() {
+        let later = size(|(engine, undecided): (&'static Engine<Backend>, Undecided)| {
+            engine.decide_later(&[], undecided)
+        });
+        assert!(later <= 2048, "{later} bytes");
+    }
+
+    /// Whoever decides in memory carries nothing of what a network would take.
+    #[test]
+    fn what_need_not_wait_is_smaller() {
+        let decide = size(|engine: &'static Engine<Backend>| engine.decide_all(&[]));
+        assert!(decide <= 512, "{decide} bytes");
+    }
 }

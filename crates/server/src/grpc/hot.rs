@@ -24,7 +24,7 @@ use super::method::Method;
 use super::outgoing::{self, Unsent, framed};
 use crate::api::Shared;
 use crate::caught::caught;
-use crate::envoy_rls::{self, Refused};
+use crate::envoy_rls::{self, Now, Refused};
 
 /// An answer, framed; or why there is none.
 type Answer = Result<Bytes, Status>;
@@ -163,11 +163,13 @@ fn should_rate_limit(shared: &Arc<Shared>, message: Bytes) -> Answered {
     let tell = |answer: Result<RateLimitResponse, Refused>| {
         answer.map(|response| framed(&response)).map_err(|refused| of_refused(&refused))
     };
-    if let Some(answer) = envoy_rls::try_now(shared, &request) {
-        return Answered::Now(tell(answer));
+    match envoy_rls::try_now(shared, &request) {
+        Now::Answered(answer) => Answered::Now(tell(answer)),
+        Now::Later(begun) => {
+            let shared = shared.clone();
+            Answered::Later(Box::pin(async move { tell(envoy_rls::should_rate_limit(&shared, &request, begun).await) }))
+        }
     }
-    let shared = shared.clone();
-    Answered::Later(Box::pin(async move { tell(envoy_rls::should_rate_limit(&shared, &request).await) }))
 }
 
 fn of_refused(refused: &Refused) -> Status {

@@ -157,6 +157,14 @@ mod tests {
         assert!(serde_json::from_str::<serde_json::Value>(body).unwrap()["code"] == "too_many_connections");
     }
 
+    /// Every call goes through it, so whatever it holds is moved for every call.
+    #[test]
+    fn what_answers_a_call_is_small() {
+        let mut reply = Reply::default();
+        let size = size_of_val(&answer_or_fail(&Clumsy, &true, b"", &mut reply));
+        assert!(size <= 160, "{size} bytes");
+    }
+
     #[tokio::test]
     async fn a_call_that_panics_is_answered_with_500_and_nothing_half_done() {
         let mut reply = Reply::default();
