@@ -28,7 +28,8 @@ pub struct RedisConfig {
     pub node: String,
     /// How many nodes share the store, if that is known; otherwise they are counted by their heartbeats.
     pub nodes: Option<u64>,
-    /// New buckets a second that each namespace may make; beyond that, identities nobody has seen share one: 10,000.
+    /// New buckets a second that each namespace may make while a server's memory is scarce; beyond that, identities
+    /// without a bucket share one: 10,000. Zero for any number, until the server itself refuses.
     pub new_keys_per_second: u64,
     /// Refuse to start on a server that may evict buckets.
     pub require_noeviction: bool,

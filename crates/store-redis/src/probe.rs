@@ -14,6 +14,7 @@ use crate::connection::told_time;
 use crate::info::Info;
 use crate::primary::core::Core;
 use crate::resp::Value;
+use crate::room::Memory;
 use crate::stats::one;
 use crate::{Refusal, lot};
 
@@ -82,7 +83,7 @@ async fn look(core: &Core) {
     let key = core.own_key("epoch");
     let fresh = format!("{:016x}", lot::random());
     let commands: [&[&[u8]]; 3] = [
-        &[b"INFO", b"server", b"replication"],
+        &[b"INFO", b"server", b"replication", b"memory"],
         &[b"SET", key.as_bytes(), fresh.as_bytes(), b"PX", EPOCH_TTL_MS, b"NX", b"GET"],
         &[b"TIME"],
     ];
@@ -98,6 +99,9 @@ async fn look(core: &Core) {
         return;
     }
     core.is_a_primary();
+    if let Some(memory) = Memory::of(&about) {
+        core.sampled_memory(memory);
+    }
     let epoch = match epoch {
         Value::Nil => fresh,
         Value::Text(old) => String::from_utf8_lossy(old).into_owned(),

@@ -9,6 +9,7 @@ use tokio_rustls::TlsConnector;
 use tollgate_core::{Clock, SlotId};
 
 use crate::nodes::Nodes;
+use crate::pace::Pace;
 use crate::probe::Lineage;
 use crate::url::Layout;
 use crate::{RedisConfig, lot, tls};
@@ -23,6 +24,8 @@ pub struct Shared {
     pub unsettled: Notify,
     /// How many nodes share the store.
     pub(crate) nodes: Nodes,
+    /// Whether this node itself is slow.
+    pub(crate) pace: Pace,
     /// This process among all that ever shared the store.
     pub(crate) id: SlotId,
     /// What each key of an epoch was seen with last, also on a server that is no longer used.
@@ -34,8 +37,16 @@ impl Shared {
     /// What connections to this store need.
     pub fn new(config: RedisConfig, clock: Arc<dyn Clock>) -> Arc<Shared> {
         let id = SlotId(u128::from(lot::random()) << 64 | u128::from(lot::random()));
-        let (lineages, tls) = (Mutex::default(), Mutex::default());
-        Arc::new(Shared { config, clock, unsettled: Notify::new(), nodes: Nodes::default(), id, lineages, tls })
+        Arc::new(Shared {
+            config,
+            clock,
+            unsettled: Notify::new(),
+            nodes: Nodes::default(),
+            pace: Pace::default(),
+            id,
+            lineages: Mutex::default(),
+            tls: Mutex::default(),
+        })
     }
 
     /// True if keys of different slots must not meet in one call.

@@ -146,6 +146,8 @@ counters! {
     indeterminate,
     /// Questions that were withdrawn before they were sent.
     withdrawn,
+    /// Late replies and connections that say nothing about the server, because this node itself was late.
+    own_delays,
     /// Questions that an open breaker turned away.
     turned_away,
     /// How often the breaker opened.

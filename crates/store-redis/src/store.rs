@@ -12,6 +12,7 @@ use crate::failure::Elsewhere;
 use crate::figures::Figures;
 use crate::group::{Group, groups};
 use crate::key::Key;
+use crate::room::Level;
 use crate::script::{Answer, Question};
 use crate::topology::Topology;
 use crate::{Failure, Primary, Redirect, RedisConfig, Shared};
@@ -53,8 +54,7 @@ impl RedisStore {
         let mut refused = None;
         for (number, group) in groups.iter().enumerate() {
             match self.ask(&round, group, until).await {
-                Ok(Answer::Taken { taken, outcomes, made }) => {
-                    self.count_made(charges, group, made);
+                Ok(Answer::Taken { taken, outcomes, .. }) => {
                     round.enter(group, taken, &outcomes);
                     if !taken.allowed {
                         refused = Some(number);
@@ -92,8 +92,8 @@ impl RedisStore {
 
     /// Asks the charges of one slot, wherever that is.
     async fn ask(&self, round: &Round<'_>, group: &Group, until: Time) -> Result<Answer, StoreError> {
-        let mut question = round.question(group, self.is_full(round.charges, group));
         let (mut primary, mut asking) = (self.primary(group.slot)?, false);
+        let mut question = round.question(group, self.is_full(round.charges, group, primary.room()));
         for _ in 0..ATTEMPTS_MAX {
             let left = until.since(self.clock.now());
             let asked = match asking {
@@ -101,7 +101,10 @@ impl RedisStore {
                 true => primary.ask_asking(question, group.slot, left).await,
             };
             match asked {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    self.count_made(round.charges, group, &answer, &primary);
+                    return Ok(answer);
+                }
                 Err(Failure::Store(error)) => return Err(self.unsettled(error)),
                 Err(Failure::Elsewhere(elsewhere)) => {
                     let Elsewhere { redirect, work } = *elsewhere;
@@ -179,18 +182,23 @@ impl RedisStore {
         }
     }
 
-    fn is_full(&self, charges: &[Charge], group: &Group) -> bool {
+    /// True if new buckets of these charges are limited at present.
+    fn is_full(&self, charges: &[Charge], group: &Group, room: Level) -> bool {
+        if room == Level::Roomy {
+            return false;
+        }
         let now = self.clock.now();
         let charges = group.places.iter().filter_map(|place| charges.get(*place));
         charges
             .filter(|charge| !charge.owner.is_overflowing())
-            .any(|charge| charge.ask.writes() && self.budget.is_spent(charge.owner.namespace, now))
+            .any(|charge| charge.ask.writes() && self.budget.is_spent(charge.owner.namespace, room, now))
     }
 
-    fn count_made(&self, charges: &[Charge], group: &Group, made: u32) {
-        let first = group.places.first().and_then(|place| charges.get(*place));
-        if let Some(charge) = first.filter(|_| made > 0) {
-            self.budget.made(charge.owner.namespace, made, self.clock.now());
+    fn count_made(&self, charges: &[Charge], group: &Group, answer: &Answer, primary: &Primary) {
+        let Answer::Taken { made: made @ 1.., .. } = answer else { return };
+        primary.made(*made);
+        if let Some(charge) = group.places.first().and_then(|place| charges.get(*place)) {
+            self.budget.made(charge.owner.namespace, *made, self.clock.now());
         }
     }
 }

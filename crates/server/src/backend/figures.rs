@@ -31,6 +31,7 @@ fn shard((health, stats): (Health, PrimaryStats)) -> ShardFigures {
         ("expired", stats.expired),
         ("saturated", stats.saturated),
         ("turned_away", stats.turned_away),
+        ("own_delay", stats.own_delays),
     ];
     // Words of the server are many, and most are never said.
     let refusals = stats.refusals.iter().filter(|(_, count)| *count > 0).copied();

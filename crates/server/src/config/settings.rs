@@ -178,9 +178,9 @@ static STORED: &[Setting] = &[
         name: "new_keys_per_second",
         value_name: "N",
         section: Section::Store,
-        help: "New buckets that each namespace may make in the store, by this node; more share overflow buckets",
+        help: "New buckets that each namespace may make, by this node, while the store's memory is nearly full; more share overflow buckets; 0 for any number",
         absent: "",
-        kind: Kind::Number(|config| &mut config.store.new_keys_per_second, 1..=1_000_000_000),
+        kind: Kind::Number(|config| &mut config.store.new_keys_per_second, 0..=1_000_000_000),
     },
     Setting {
         name: "deny_cache_ttl",

@@ -29,7 +29,7 @@ pub struct StoreSettings {
     pub require_noeviction: bool,
     /// How many nodes share the limits; counted in the store if none.
     pub nodes: Option<usize>,
-    /// New buckets that each namespace may make in a second.
+    /// New buckets that each namespace may make in a second while the store's memory is nearly full; zero for any number.
     pub new_keys_per_second: usize,
     /// How long a refusal is remembered here.
     pub deny_cache_ttl: Duration,

@@ -62,7 +62,9 @@ fn reached(shared: &Shared, at: &HostPort) -> String {
 
 pub(super) fn unreached(at: &HostPort, why: &ConnectError) -> Finding {
     let help = match why {
-        ConnectError::Unreachable(_) => "is the server running, and may this machine reach it?".to_owned(),
+        ConnectError::Unreachable(_) | ConnectError::Late(_) => {
+            "is the server running, and may this machine reach it?".to_owned()
+        }
         ConnectError::Untrusted(_) => "name the authority that signed its certificate with `ca`".to_owned(),
         ConnectError::Strange(_) => "is that a Redis or Valkey server, and does it want TLS (rediss://)?".to_owned(),
         ConnectError::Refused(Refusal::NoAuth, _) => "put the password into the URL: redis://user:password@host".into(),

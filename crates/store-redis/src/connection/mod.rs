@@ -36,6 +36,8 @@ pub(crate) struct Connection {
 pub(crate) enum ConnectError {
     /// Nobody accepts, or nobody in time.
     Unreachable(String),
+    /// Not done in the time there is for it.
+    Late(String),
     /// Whoever accepted is not trusted.
     Untrusted(String),
     /// The server refused us, at this step.
@@ -63,7 +65,7 @@ impl ConnectError {
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ConnectError::Unreachable(why) => write!(f, "cannot connect: {why}"),
+            ConnectError::Unreachable(why) | ConnectError::Late(why) => write!(f, "cannot connect: {why}"),
             ConnectError::Untrusted(why) => write!(f, "TLS: {why}"),
             ConnectError::Refused(refusal, step) => write!(f, "{} ({step})", refusal.meaning()),
             ConnectError::Strange(what) => f.write_str(what),
@@ -199,5 +201,5 @@ pub(crate) async fn resolve(at: &HostPort) -> Result<Vec<SocketAddr>, ConnectErr
 }
 
 fn too_late(shared: &Shared) -> ConnectError {
-    ConnectError::Unreachable(format!("nobody answered within {}", shared.config.connect_timeout))
+    ConnectError::Late(format!("nobody answered within {}", shared.config.connect_timeout))
 }

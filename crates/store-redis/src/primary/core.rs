@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tollgate_core::{Ask, Charge, Digest, Limit, Span, Time};
 use tollgate_store::{StoreError, StoreErrorKind};
@@ -21,9 +22,13 @@ use crate::estimate::Estimate;
 use crate::failure::error;
 use crate::key::Key;
 use crate::resp::{self, Value};
+use crate::room::{Level, Memory, Room};
 use crate::script::{Question, Script};
 use crate::stats::{Counters, one};
 use crate::{HostPort, Shared};
+
+/// A node that is behind believes in a store that it has heard of within this time.
+const HEARD_OF: Span = Span::from_secs(2);
 
 /// One primary, as its callers and its tasks see it.
 pub(crate) struct Core {
@@ -49,6 +54,8 @@ pub(crate) struct Core {
     replica: AtomicBool,
     /// What it evicts when its memory is full.
     policy: Mutex<String>,
+    /// How much memory it has left.
+    room: Room,
 }
 
 impl Core {
@@ -68,6 +75,7 @@ impl Core {
             over: watch::Sender::new(false),
             replica: AtomicBool::new(false),
             policy: Mutex::default(),
+            room: Room::default(),
             shared,
         }
     }
@@ -122,6 +130,36 @@ impl Core {
         is_new
     }
 
+    pub(super) fn room(&self) -> Level {
+        self.room.level()
+    }
+
+    /// Takes note of how much memory is in use.
+    pub(crate) fn sampled_memory(&self, memory: Memory) {
+        self.tell_room(self.room.sampled(memory));
+    }
+
+    /// Counts buckets that a decision made.
+    pub(super) fn made(&self, buckets: u32) {
+        let nodes = self.shared.config.nodes.or_else(|| self.shared.nodes.known()).unwrap_or(1);
+        self.tell_room(self.room.made(buckets, nodes));
+    }
+
+    fn tell_room(&self, new: Option<Level>) {
+        let store = &self.address;
+        match new {
+            _ if self.shared.config.new_keys_per_second == 0 => {}
+            Some(Level::Roomy) => info!(%store, "the store has memory again: new keys get buckets of their own"),
+            Some(Level::Scarce) => {
+                warn!(%store, "the store's memory is nearly full: new keys above new_keys_per_second share overflow buckets");
+            }
+            Some(Level::Full) => {
+                warn!(%store, "the store's memory is full: all new keys share overflow buckets; raise its maxmemory");
+            }
+            None => {}
+        }
+    }
+
     /// The store's time, about.
     pub(crate) fn store_time(&self) -> Option<Time> {
         let now = self.now();
@@ -159,14 +197,24 @@ impl Core {
         }
         let waiter = Waiter(ticket);
         let left = waiter.0.deadline.since(now);
-        match timeout(left.into(), waiter.0.answered()).await {
-            Ok(reply) => reply,
-            Err(_) => match waiter.0.give_up() {
-                GaveUp::Answered(reply) => reply,
-                GaveUp::Sent => over(error(StoreErrorKind::Indeterminate, format!("no answer within {within}"))),
-                GaveUp::Unsent => over(self.withdrawn(within)),
-            },
-        }
+        let reply = match timeout(left.into(), waiter.0.answered()).await {
+            Ok(reply) => return reply,
+            Err(_) => self.wait_on(&waiter.0, within).await,
+        };
+        reply.unwrap_or_else(|| match waiter.0.give_up() {
+            GaveUp::Answered(reply) => reply,
+            GaveUp::Sent => over(error(StoreErrorKind::Indeterminate, format!("no answer within {within}"))),
+            GaveUp::Unsent => over(self.withdrawn(within)),
+        })
+    }
+
+    /// Time is up, but perhaps only because this node did not get to read the reply: what was executed in time is still
+    /// good. So whatever has arrived is read first; and a node that is behind waits as long again for a reply, before
+    /// it decides what the store has probably decided already. The engine's own deadline ends that, too.
+    async fn wait_on<W, A>(&self, ticket: &Ticket<W, A>, within: Span) -> Option<Box<Reply<W, A>>> {
+        let more = if self.is_behind() && ticket.is_sent() { within } else { Span::ZERO };
+        yield_now().await;
+        timeout(more.into(), ticket.answered()).await.ok()
     }
 
     fn not_accepted(&self, full: Full) -> StoreError {
@@ -184,7 +232,7 @@ impl Core {
         let what = if self.is_connected() { "the connection was busy" } else { "there was no connection" };
         let why = error(StoreErrorKind::Unavailable, format!("{what} for {within}"));
         if self.is_patient(within) {
-            self.failed(&why);
+            self.late(&why);
         }
         why
     }
@@ -250,6 +298,21 @@ impl Core {
         first && count.compare_exchange(*before, before + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// True if this node's own timers are late, and the store was heard of a moment ago: what is late now may be late
+    /// because of this node.
+    pub(super) fn is_behind(&self) -> bool {
+        let (now, heard) = (self.now(), Time::from_nanos(self.last_contact.load(Ordering::Relaxed)));
+        now.since(heard) <= HEARD_OF && self.shared.pace.is_behind(now, self.shared.config.within)
+    }
+
+    /// Something was too late. That says something about the server, unless this node itself is late.
+    pub(super) fn late(&self, why: &StoreError) {
+        match self.is_behind() {
+            true => one(&self.counters.own_delays),
+            false => self.failed(why),
+        }
+    }
+
     /// Something failed that says something about the server.
     pub(super) fn failed(&self, why: &StoreError) {
         if self.gate.failed(self.now(), why) {
@@ -257,8 +320,17 @@ impl Core {
         }
     }
 
+    /// No connection could be made.
+    pub(super) fn not_connected(&self, failure: &ConnectError) {
+        let why = error(failure.kind(), failure.to_string());
+        match failure {
+            ConnectError::Late(_) if !self.is_open() && self.is_behind() => one(&self.counters.own_delays),
+            _ => self.unreachable(&why),
+        }
+    }
+
     /// The server cannot be reached.
-    pub(super) fn unreachable(&self, why: &StoreError) {
+    fn unreachable(&self, why: &StoreError) {
         if self.gate.trip(self.now(), why) {
             self.opened(why);
         } else {

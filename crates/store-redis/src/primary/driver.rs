@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::select;
@@ -35,6 +36,8 @@ const JOBS_MAX: usize = 512;
 const OVERTAKE: Span = Span::from_millis(1);
 /// Flights under way at once.
 const FLIGHTS_MAX: usize = 32;
+/// How often a driver looks whether what is late should still be waited for.
+const DRAIN_EVERY: Span = Span::from_millis(10);
 /// How often a driver that does not probe looks whether the breaker is still open.
 const LOOK_EVERY: Span = Span::from_millis(20);
 
@@ -64,14 +67,17 @@ pub(super) async fn drive(core: Arc<Core>, number: usize) {
                     core.counters.refused(refusal);
                 }
                 debug!(store = %core.address, reason = %why, "no connection");
-                core.unreachable(&error(why.kind(), why.to_string()));
+                core.not_connected(&why);
             }
         }
     }
 }
 
 /// Why a connection is of no use any more.
-struct Lost(String);
+enum Lost {
+    Broken(String),
+    Silent(String),
+}
 
 /// One connection at work.
 struct Driver {
@@ -92,6 +98,8 @@ struct Driver {
     fresh: bool,
     /// Jobs of the last flight.
     crowd: usize,
+    /// When the last reply came.
+    heard: Time,
 }
 
 impl Driver {
@@ -111,6 +119,7 @@ impl Driver {
             replies: Vec::new(),
             fresh: true,
             crowd: 0,
+            heard: received,
         }
     }
 
@@ -118,8 +127,8 @@ impl Driver {
     async fn serve(&mut self, backoff: &mut Backoff) {
         let core = self.core.clone();
         while !(core.is_over() && self.flights.is_empty()) {
-            if let Err(Lost(why)) = self.step().await {
-                self.give_up(&why);
+            if let Err(lost) = self.step().await {
+                self.give_up(lost);
                 break;
             }
             backoff.worked();
@@ -144,7 +153,7 @@ impl Driver {
         select! {
             biased;
             () = core.queue.work_or_call(self.number) => {}
-            broken = self.connection.idle() => return Err(Lost(broken.to_string())),
+            broken = self.connection.idle() => return Err(Lost::Broken(broken.to_string())),
         }
         if self.crowd > 1 {
             // The first of those who were just answered is back, the others are about to be: let them run, or the
@@ -155,27 +164,55 @@ impl Driver {
     }
 
     /// Something is under way: reads its replies, and sends more if that takes long.
+    ///
+    /// A reply that does not come in time ends the connection, unless this node itself is late. Then what is under way is
+    /// waited for, and nothing is sent until all of it has come: if a reply was lost on the way, one will be missing.
     async fn advance(&mut self) -> Result<(), Lost> {
-        let (Some(oldest), Some(newest)) = (self.flights.front(), self.flights.back()) else { return Ok(()) };
         let core = self.core.clone();
-        let (now, until, overtake) = (core.now(), oldest.until, newest.sent.after(OVERTAKE));
-        let room = self.flights.len() < FLIGHTS_MAX && !core.is_over() && !core.is_open();
+        let now = core.now();
+        let (Some(oldest), Some(newest)) = (self.flights.front(), self.flights.back()) else { return Ok(()) };
+        let (until, overtake) = (oldest.until, newest.sent.after(OVERTAKE));
+        let room = self.flights.len() < FLIGHTS_MAX && until > now && !core.is_over() && !core.is_open();
         let waiting = room && core.queue.len() > 0;
         if waiting && now >= overtake {
             return self.take_off().await;
         }
         // A short timer costs as much as the rest of a round trip on some machines: only who has work sets one.
-        let wake = if waiting { until.min(overtake) } else { until };
+        let wake = match (waiting, until > now) {
+            (true, _) => until.min(overtake),
+            (false, true) => until,
+            (false, false) => now.after(DRAIN_EVERY),
+        };
         let reply = select! {
             biased;
             reply = timeout(wake.since(now).into(), self.connection.reply()) => reply,
             () = core.queue.work_or_call(self.number), if room && !waiting => return Ok(()),
         };
+        let reply = match reply {
+            Err(_) if core.now() >= until => {
+                // Whatever has arrived is read before anything is called late.
+                yield_now().await;
+                timeout(Duration::ZERO, self.connection.reply()).await
+            }
+            reply => reply,
+        };
         match reply {
-            Ok(reply) => self.receive(reply.map_err(|broken| Lost(broken.to_string()))?).await,
-            Err(_) if core.now() >= until => Err(too_late(oldest)),
+            Ok(reply) => self.receive(reply.map_err(|broken| Lost::Broken(broken.to_string()))?).await,
+            Err(_) if core.now() >= until => self.overdue(),
             Err(_) => Ok(()),
         }
+    }
+
+    /// The oldest flight is late: whether to wait for it.
+    fn overdue(&mut self) -> Result<(), Lost> {
+        let (core, now) = (&self.core, self.core.now());
+        let Some(oldest) = self.flights.front_mut() else { return Ok(()) };
+        let silent_until = self.heard.max(oldest.until).after(core.shared.config.connect_timeout);
+        if core.is_open() || now >= silent_until || !core.is_behind() {
+            return Err(Lost::Silent(format!("no answer within {}", now.since(oldest.sent))));
+        }
+        oldest.note_late(core);
+        Ok(())
     }
 
     /// Waits, and watches the connection.
@@ -183,7 +220,7 @@ impl Driver {
         let core = self.core.clone();
         select! {
             () = core.pause(span) => Ok(()),
-            broken = self.connection.idle() => Err(Lost(broken.to_string())),
+            broken = self.connection.idle() => Err(Lost::Broken(broken.to_string())),
         }
     }
 
@@ -276,22 +313,25 @@ impl Driver {
         self.flights.push_back(flight);
         match wrote {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Lost(format!("the connection is gone: {error}"))),
-            Err(_) => Err(Lost(format!("nothing could be sent within {left}"))),
+            Ok(Err(error)) => Err(Lost::Broken(format!("the connection is gone: {error}"))),
+            Err(_) => Err(Lost::Silent(format!("nothing could be sent within {left}"))),
         }
     }
 
     /// A reply is in.
     async fn receive(&mut self, reply: Value) -> Result<(), Lost> {
         let core = self.core.clone();
-        let Some(flight) = self.flights.front_mut() else { return Err(Lost("it speaks without being asked".into())) };
+        self.heard = core.now();
+        let Some(flight) = self.flights.front_mut() else {
+            return Err(Lost::Broken("it speaks without being asked".into()));
+        };
         self.replies.push(reply);
         if flight.expects().is_some_and(|expected| self.replies.len() < expected) {
             return Ok(());
         }
         let landed = flight.land(&mut self.replies, &core);
         self.replies.clear();
-        landed.map_err(|what| Lost(format!("the server is out of step: {what}")))?;
+        landed.map_err(|what| Lost::Broken(format!("the server is out of step: {what}")))?;
         if flight.expects().is_some() {
             return Ok(());
         }
@@ -302,19 +342,20 @@ impl Driver {
     }
 
     /// Fails everything without a reply.
-    fn give_up(&mut self, why: &str) {
-        one(&self.core.counters.broken);
-        debug!(store = %self.core.address, reason = why, "connection given up");
+    fn give_up(&mut self, lost: Lost) {
+        let core = &self.core;
+        one(&core.counters.broken);
+        let (Lost::Broken(why) | Lost::Silent(why)) = &lost;
+        debug!(store = %core.address, reason = why, "connection given up");
         let under_way = !self.flights.is_empty();
         self.flights.drain(..).for_each(|flight| flight.abandon(why));
-        if under_way {
-            self.core.failed(&error(StoreErrorKind::Unavailable, why));
+        let failure = error(StoreErrorKind::Unavailable, why.as_str());
+        match lost {
+            _ if !under_way => {}
+            Lost::Broken(_) => core.failed(&failure),
+            Lost::Silent(_) => core.late(&failure),
         }
     }
-}
-
-fn too_late(flight: &Flight) -> Lost {
-    Lost(format!("no answer within {}", flight.until.since(flight.sent)))
 }
 
 fn count(counters: &Counters, call: &Call) {

@@ -23,7 +23,7 @@ pub(super) struct Flight {
     landed: usize,
     /// When it was written.
     pub(super) sent: Time,
-    /// When the last of those who wait leaves: without a reply by then, the connection is of no use.
+    /// When the last of those who wait leaves: what comes later is late.
     pub(super) until: Time,
     /// How often each script had been sent as text by then.
     pub(super) reloads: [u64; Script::ALL.len()],
@@ -33,6 +33,8 @@ pub(super) struct Flight {
     forgotten: Vec<Call>,
     answered: bool,
     failed: Option<StoreError>,
+    /// It was late; that was counted.
+    late: bool,
 }
 
 impl Flight {
@@ -55,6 +57,14 @@ impl Flight {
             forgotten: Vec::new(),
             answered: false,
             failed: None,
+            late: false,
+        }
+    }
+
+    /// It is late, and this node is: its replies are no success any more, and no failure.
+    pub(super) fn note_late(&mut self, core: &Core) {
+        if !std::mem::replace(&mut self.late, true) {
+            one(&core.counters.own_delays);
         }
     }
 
@@ -91,8 +101,8 @@ impl Flight {
             Settled::Expired(time) => {
                 one(&core.counters.expired);
                 core.observe_time(self.sent, received, time);
-                if patient {
-                    self.failed = Some(error(StoreErrorKind::Unavailable, "calls come to the store too late"));
+                if patient && !std::mem::replace(&mut self.late, true) {
+                    core.late(&error(StoreErrorKind::Unavailable, "calls come to the store too late"));
                 }
             }
             Settled::Refused(refusal) => self.refused(refusal, core),
@@ -130,7 +140,7 @@ impl Flight {
         }
         match self {
             Flight { failed: Some(failed), .. } => core.failed(&failed),
-            Flight { answered: true, .. } => core.gate.succeeded(core.now()),
+            Flight { answered: true, late: false, .. } => core.gate.succeeded(core.now()),
             _ => {}
         }
         forgotten.into()

@@ -27,9 +27,10 @@ use self::ticket::{Manner, Setback, Ticket};
 use crate::breaker::Phase;
 use crate::failure::{Elsewhere, Failure, Redirect, Refusal, error, meaning_of};
 use crate::resp::Value;
+use crate::room::Level;
 use crate::script::{Answer, Question};
 use crate::stats::{PrimaryStats, one};
-use crate::{HostPort, Shared, probe};
+use crate::{HostPort, Shared, pace, probe};
 
 /// How long "shortly" is, for a slot that is just moving.
 const SHORTLY: Span = Span::from_millis(2);
@@ -52,6 +53,8 @@ pub struct Health {
     pub replica: bool,
     /// What it evicts when its memory is full, such as `noeviction`; empty if not known.
     pub policy: String,
+    /// How much of its memory is in use.
+    pub memory: Level,
     /// When it last replied, by this node's clock.
     pub last_contact: Option<Time>,
     /// Why its breaker is not closed.
@@ -62,6 +65,7 @@ impl Primary {
     /// Starts the tasks of this primary on the present runtime.
     pub fn start(address: HostPort, shared: Arc<Shared>) -> Arc<Primary> {
         let connections = shared.config.connections.max(1);
+        pace::measure(&shared);
         let core = Arc::new(Core::new(address, shared));
         for number in 0..connections {
             tokio::spawn(driver::drive(core.clone(), number));
@@ -140,6 +144,16 @@ impl Primary {
         self.core.pipeline(commands, within).await
     }
 
+    /// How much memory it has left.
+    pub(crate) fn room(&self) -> Level {
+        self.core.room()
+    }
+
+    /// Counts buckets that a decision made.
+    pub(crate) fn made(&self, buckets: u32) {
+        self.core.made(buckets);
+    }
+
     /// How it is.
     pub fn health(&self) -> Health {
         let last = self.core.last_contact.load(Ordering::Relaxed);
@@ -149,6 +163,7 @@ impl Primary {
             connected: self.core.is_connected(),
             replica: self.core.replica(),
             policy: self.core.policy(),
+            memory: self.core.room(),
             last_contact: if last == 0 { None } else { Some(Time::from_nanos(last)) },
             trouble: self.core.gate.why(),
         }

@@ -93,6 +93,11 @@ impl<W, A> Ticket<W, A> {
         }
     }
 
+    /// True if it was claimed and has no answer yet.
+    pub(super) fn is_sent(&self) -> bool {
+        matches!(*self.state.lock(), State::Sent(_))
+    }
+
     /// True if nobody waits any more.
     pub(super) fn is_over(&self) -> bool {
         matches!(*self.state.lock(), State::Over)

@@ -1,9 +1,9 @@
 //! One server.
 
-use tollgate_core::{Receipt, Source};
-use tollgate_store_redis::Bell;
+use tollgate_core::{Gcra, Receipt, Source};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::Key;
+use tollgate_store_redis::{Bell, MemoryLevel};
 use tollgate_testkit::redis::{Flavour, Server};
 
 use super::*;
@@ -61,12 +61,38 @@ async fn all_nodes_find_the_same_secret() {
     assert_ne!(secret, [0; 16]);
 }
 
-#[tokio::test]
-async fn a_flood_of_identities_shares_the_overflow_bucket_and_resets_nobody() {
+/// A bucket's key expires when it equals an unused one, so clients that return make keys again: that is no flood.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_return_get_buckets_of_their_own_however_many_there_are() {
+    let server = Server::start();
+    let store = node(RedisConfig { new_keys_per_second: 1, ..config(&server.url()) }).await;
+    let brief = Limit::Gcra(Gcra::new(1000, Span::SECOND, 1).expect("a limit"));
+    for round in 0..5 {
+        for client in 0..60 {
+            let (taken, outcomes) = take(&store, &[charge(client, 1, brief)]).await.expect("the store answers");
+            assert!(taken.allowed && outcomes[0].source != Source::Overflow, "client {client} in round {round}");
+        }
+        until("keys expire", || server.client().number(&["DBSIZE"]) < 10);
+    }
+    assert_eq!(store.stats().slots.overflowed, 0);
+}
+
+/// Makes the server's memory this full, in percent, and waits until the store knows.
+fn fill(server: &Server, store: &RedisStore, percent: u64, level: MemoryLevel) {
+    let mut client = server.client();
+    client.succeed(&["SETRANGE", "ballast", "20000000", "x"]);
+    let used: u64 = client.fields(&["INFO", "memory"])["used_memory"].parse().expect("a number of bytes");
+    client.succeed(&["CONFIG", "SET", "maxmemory", &(used * 100 / percent).to_string()]);
+    until("the level is known", || store.stats().primaries[0].0.memory == level);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_memory_is_scarce_a_flood_of_identities_shares_the_overflow_bucket_and_resets_nobody() {
     let server = Server::start();
     let store = node(RedisConfig { new_keys_per_second: 5, ..config(&server.url()) }).await;
     let victim = charge(1, 1, window(1));
     assert!(take(&store, &[victim]).await.expect("the store answers").0.allowed);
+    fill(&server, &store, 93, MemoryLevel::Scarce);
     let (mut own, mut shared, mut refused) = (0, 0u64, 0);
     for number in 0..200 {
         let (taken, outcomes) = take(&store, &[charge(2 + number, 1, window(1))]).await.expect("the store answers");
@@ -76,10 +102,26 @@ async fn a_flood_of_identities_shares_the_overflow_bucket_and_resets_nobody() {
         }
         refused += u32::from(!taken.allowed);
     }
-    assert!((45..100).contains(&own), "{own} buckets of their own: fifty at once, then five a second");
+    assert!((45..150).contains(&own), "{own} buckets of their own: fifty at once, then five a second");
     assert!(shared > 0 && refused > 0, "{shared} in the overflow bucket, which has an end: {refused}");
     assert!(!take(&store, &[victim]).await.expect("the store answers").0.allowed, "whoever has a bucket keeps it");
     assert_eq!(store.stats().slots.overflowed, shared);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_bucket_is_made_in_a_full_store_until_there_is_room_again_unless_the_budget_is_off() {
+    let server = Server::start();
+    let store = node(config(&server.url())).await;
+    let unlimited = node(RedisConfig { new_keys_per_second: 0, ..config(&server.url()) }).await;
+    fill(&server, &store, 98, MemoryLevel::Full);
+    let source = async |store: &RedisStore, client| {
+        take(store, &[charge(client, 1, window(9))]).await.expect("the store answers").1[0].source
+    };
+    assert_eq!(source(&store, 1).await, Source::Overflow);
+    assert_ne!(source(&unlimited, 2).await, Source::Overflow);
+    server.client().succeed(&["CONFIG", "SET", "maxmemory", "0"]);
+    until("there is room", || store.stats().primaries[0].0.memory == MemoryLevel::Roomy);
+    assert_ne!(source(&store, 1).await, Source::Overflow);
 }
 
 /// What somebody else put under a key of ours is nobody's bucket, and harms nobody but whoever it stands for.

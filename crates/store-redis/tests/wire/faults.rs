@@ -8,6 +8,7 @@ use tollgate_core::Span;
 use tollgate_store::StoreErrorKind::{Indeterminate, Saturated, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::{Primary, RedisConfig};
+use tollgate_testkit::patience;
 use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, take, until, used, warm};
@@ -189,6 +190,27 @@ async fn f05_jitter_makes_nobody_wait_and_nothing_flap() {
     let openings = primary.stats().openings;
     assert!((1..=5).contains(&openings), "{openings} openings");
     proxy.set(Mode::Pass);
+}
+
+/// F59: replies that this node did not get to read are no failures of the store.
+#[tokio::test]
+async fn f59_a_node_that_is_late_itself_goes_on_asking_the_store() {
+    let server = Server::start();
+    let primary = warm(config(server.port())).await;
+    let mut answered = 0;
+    for _ in 0..20 {
+        let asking = primary.clone();
+        let caller = tokio::spawn(async move { take(&asking, consume(1), WITHIN).await });
+        let sent = primary.stats().flights;
+        while primary.stats().flights == sent {
+            tokio::task::yield_now().await;
+        }
+        patience::pause(Duration::from_millis(40)); // the only thread: nothing of this node runs meanwhile
+        answered += u32::from(caller.await.unwrap().is_ok());
+    }
+    let stats = primary.stats();
+    assert_eq!((stats.openings, stats.broken, primary.health().phase), (0, 0, Phase::Closed));
+    assert!(answered >= 18, "{answered} of 20 decided by the store");
 }
 
 #[tokio::test]

@@ -37,11 +37,15 @@ const HOURLY: Rule = Rule {
     lease: 0,
 };
 
-/// New keys as fast as they go, above what a namespace may make: the rest shares an overflow bucket, and a key that was
-/// there before keeps its count.
+/// New keys as fast as they go, into a store that is nearly full: those that may not be made share an overflow bucket,
+/// the server never runs out of memory, and a key that was there before keeps its count.
 fn flood(mut lab: Lab, seconds: u64) -> Outcome {
     const NEW_PER_SECOND: u64 = 300;
     let server = Server::start();
+    server.client().succeed(&["SETRANGE", "ballast", "20000000", "x"]);
+    let used = || server.client().fields(&["INFO", "memory"])["used_memory"].parse::<u64>().expect("a number of bytes");
+    let most = used() * 100 / 88;
+    server.client().succeed(&["CONFIG", "SET", "maxmemory", &most.to_string()]);
     lab.use_rules(&[HOURLY]);
     lab.be_patient();
     lab.argue(&["--new-keys-per-second", &NEW_PER_SECOND.to_string()]);
@@ -61,14 +65,17 @@ fn flood(mut lab: Lab, seconds: u64) -> Outcome {
     let again = is_allowed(&lab.ask(0, "hourly", "victim")) || is_allowed(&lab.ask(1, "hourly", "victim"));
     lab.expect(!again, || "the flood has reset the victim's limit".to_owned());
     lab.expect(grown < 64 << 10, || format!("memory grew by {grown} KiB"));
-    // Ten seconds' budget is there at the start, for each node; and the flood takes a moment to end.
-    let most = NEW_PER_SECOND * (seconds + 11) * lab.nodes.len() as u64;
-    lab.expect(keys.unsigned_abs() <= most, || format!("{keys} keys in the store, at most {most}"));
+    let used = used();
+    lab.expect(used < most, || format!("{used} bytes of the store are used, at most {most}"));
+    let full: u64 =
+        lab.nodes.iter().filter_map(|node| node.classes("tollgate_redis_errors", "error").remove("OOM")).sum();
+    lab.expect(full == 0, || format!("the store was out of memory {full} times"));
     let overflowed = lab.notes.iter().filter(|note| note.mode == Some(Mode::Overflow)).count();
     lab.expect(overflowed > 0, || "nobody met an overflow bucket".to_owned());
     lab.expect_figure("tollgate_overflow", 1, Duration::from_secs(1));
     lab.remark(format!(
-        "{answered} keys in {seconds} s, {keys} in the store, {overflowed} overflowed, {grown} KiB more"
+        "{answered} keys in {seconds} s, {keys} in the store, {}% of its memory used, {overflowed} overflowed, {grown} KiB more",
+        used * 100 / most
     ));
     lab.expect_ttls(&[server.port()]);
     lab.conclude()

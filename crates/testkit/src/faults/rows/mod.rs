@@ -10,6 +10,7 @@ mod observe;
 mod processes;
 mod refusals;
 mod sentinels;
+mod starved;
 
 use super::Speed::{Fast, Slow};
 use super::{Lab, Outcome, Row, Speed};
@@ -57,6 +58,7 @@ pub const ROWS: &[Row] = &[
     row("F57", Fast, "flood of new keys for 4 s", crowds::flood_shortly),
     row("F57-long", Slow, "flood of new keys for 60 s", crowds::flood_long),
     row("F59", Slow, "5,000 clients wake at the end of a window", crowds::herd),
+    row("F59-busy", Slow, "busy loops beside the nodes and Redis", starved::busy),
     row("F60", Fast, "nodes come and go", processes::rolling),
     row("fleet-short", Fast, "5 nodes, 64 callers, random faults for 10 s", fleet::shortly),
     row("fleet", Slow, "5 nodes, 64 callers, random faults for 60 s", fleet::a_minute),
