@@ -213,7 +213,7 @@ enum Asked {
 /// One attempt to decide a request.
 struct Round<'a> {
     charges: &'a [Charge],
-    outcomes: SmallVec<[Option<Outcome>; 4]>,
+    outcomes: SmallVec<[Option<Outcome>; 1]>, // held while the store is asked, and most requests have one
     now: Time,
     refused: bool,
 }

@@ -211,7 +211,7 @@ impl Core {
     /// Time is up, but perhaps only because this node did not get to read the reply: what was executed in time is still
     /// good. So whatever has arrived is read first; and a node that is behind waits as long again for a reply, before
     /// it decides what the store has probably decided already. The engine's own deadline ends that, too.
-    async fn wait_on<W, A>(&self, ticket: &Ticket<W, A>, within: Span) -> Option<Box<Reply<W, A>>> {
+    async fn wait_on<W, A>(&self, ticket: &Ticket<W, A>, within: Span) -> Option<Reply<W, A>> {
         let more = if self.is_behind() && ticket.is_sent() { within } else { Span::ZERO };
         yield_now().await;
         timeout(more.into(), ticket.answered()).await.ok()
