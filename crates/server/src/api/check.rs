@@ -156,9 +156,8 @@ mod tests {
     /// It is copied to the heap for every check that waits for a shared store, all of it.
     #[test]
     fn what_waits_for_the_store_is_small() {
-        let later = size(|(engine, undecided): (&'static Engine<Backend>, Undecided)| {
-            engine.decide_later(&[], undecided)
-        });
+        let later =
+            size(|(engine, undecided): (&'static Engine<Backend>, Undecided)| engine.decide_later(&[], undecided));
         assert!(later <= 2560, "{later} bytes");
     }
 
