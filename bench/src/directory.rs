@@ -139,7 +139,7 @@ fn secret() -> Secret {
 }
 
 /// The resident set in bytes.
-fn resident() -> anyhow::Result<usize> {
+pub fn resident() -> anyhow::Result<usize> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("the kernel tells VmRSS")?;
     let kilobytes: usize = line.trim().trim_end_matches(" kB").parse()?;

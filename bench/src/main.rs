@@ -10,6 +10,7 @@ mod field;
 mod growth;
 mod http;
 mod keys;
+mod kinds;
 mod machine;
 mod memory;
 mod options;

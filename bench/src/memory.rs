@@ -77,11 +77,15 @@ fn worst<'a>(readings: impl Iterator<Item = &'a Reading>) -> f64 {
 
 fn measure(name: &str) -> anyhow::Result<Vec<Reading>> {
     progress(&format!("  filling {name}"));
+    measure_child(name)?.lines().map(reading).collect()
+}
+
+/// What a process that fills one candidate prints.
+pub fn measure_child(name: &str) -> anyhow::Result<String> {
     let this = std::env::current_exe().context("this program has a path")?;
     let output = Command::new(this).args(["--fill", name]).stderr(Stdio::inherit()).output()?;
     ensure!(output.status.success(), "filling {name} ended with {}", output.status);
-    let text = String::from_utf8(output.stdout)?;
-    text.lines().map(reading).collect()
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 fn reading(line: &str) -> anyhow::Result<Reading> {
@@ -102,7 +106,10 @@ pub fn fill(name: &str) -> anyhow::Result<()> {
         "throttlecrab" => fill_up(&Throttlecrab::new(), start, |_| 0),
         "sharded" => fill_up(&Sharded::new(), start, |_| 0),
         "floor" => fill_up(&Floor::new(), start, |_| 0),
-        name => crate::directory::fill(name, start),
+        name => match name.strip_prefix("kind:") {
+            Some(kind) => crate::kinds::fill(kind),
+            None => crate::directory::fill(name, start),
+        },
     }
 }
 

@@ -1,5 +1,6 @@
 //! What does finding the rules cost, without any store?
 
+use crate::kinds;
 use crate::options::Options;
 use crate::peers::Matches;
 use crate::race::{Course, Field, Plan, Times, race};
@@ -37,5 +38,5 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     report.table(&Times::HEADS, &rows);
     let ratios = standings.of(TEN_THOUSAND, 1).cpu.over(&standings.of(TEN, 1).cpu);
     report.ratio("charges, 10,000 rules, of 10 with the same three matching", Bound::AtMost(2.0), &ratios);
-    Ok(())
+    kinds::run(options, report)
 }

@@ -177,7 +177,10 @@ impl<S: Store> Engine<S> {
             Ok(()) => {
                 let mut outcomes = Outcomes::new();
                 match self.take_now(&charges, &mut outcomes) {
-                    Some(taken) => conclude(pinned, &charges, taken, &outcomes),
+                    Some(taken) => match self.try_other_parts(&pinned, requests, &mut charges, &mut outcomes, taken) {
+                        Some(taken) => conclude(pinned, &charges, taken, &outcomes),
+                        None => return Err(Undecided::new(pinned, charges)),
+                    },
                     None => return Err(Undecided::new(pinned, charges)),
                 }
             }
@@ -189,16 +192,19 @@ impl<S: Store> Engine<S> {
     /// Decides what could not be decided at once, within the deadline. Large while it waits: box it once, where it
     /// begins.
     pub async fn decide_later(&self, requests: &[Request<'_>], undecided: Undecided) -> Decision {
-        let decision = self.await_store(undecided).await;
+        let decision = self.await_store(requests, undecided).await;
         self.observe(requests, &decision);
         decision
     }
 
-    async fn await_store(&self, undecided: Undecided) -> Decision {
-        let Undecided { pinned, charges } = undecided;
+    async fn await_store(&self, requests: &[Request<'_>], undecided: Undecided) -> Decision {
+        let Undecided { pinned, mut charges } = undecided;
         let mut outcomes = Outcomes::new();
         match self.ask_in_time(&charges.charges, &mut outcomes).await {
-            Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
+            Ok(taken) => {
+                let taken = self.ask_other_parts(&pinned, requests, &mut charges, &mut outcomes, taken).await;
+                conclude(pinned, &charges, taken, &outcomes)
+            }
             Err(error) => self.fall_back(pinned, &charges, &error).decision,
         }
     }
@@ -208,10 +214,14 @@ impl<S: Store> Engine<S> {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let mut outcomes = Outcomes::new();
-        match self.charges(&pinned, &[request.peek()], &mut charges) {
+        let requests = [request.peek()];
+        match self.charges(&pinned, &requests, &mut charges) {
             Err(unasked) => self.answer(pinned, unasked),
             Ok(()) => match self.take(&charges, &mut outcomes).await {
-                Ok(taken) => conclude(pinned, &charges, taken, &outcomes),
+                Ok(taken) => {
+                    let taken = self.ask_other_parts(&pinned, &requests, &mut charges, &mut outcomes, taken).await;
+                    conclude(pinned, &charges, taken, &outcomes)
+                }
                 Err(error) => self.fall_back(pinned, &charges, &error).decision,
             },
         }
@@ -282,6 +292,17 @@ impl<S: Store> Engine<S> {
         requests: &[Request<'_>],
         charges: &mut Charges,
     ) -> Result<(), Unasked> {
+        self.charges_by_lot(pinned, requests, lot::spread(), charges)
+    }
+
+    /// The same where `lot` chooses among the parts of rules with shards.
+    pub(crate) fn charges_by_lot(
+        &self,
+        pinned: &Pinned,
+        requests: &[Request<'_>],
+        lot: u64,
+        charges: &mut Charges,
+    ) -> Result<(), Unasked> {
         let switch = self.switch();
         if requests.len() > REQUESTS_MAX {
             return Err(RequestError::too_many(REQUESTS_MAX).into());
@@ -291,7 +312,7 @@ impl<S: Store> Engine<S> {
             return Err(Unasked::Off);
         }
         let wall = if pinned.rules.is_dated() { self.clock.now() } else { Time::ZERO };
-        charges.lot = lot::spread();
+        charges.lot = lot;
         charges.identities = self.store.is_shared();
         charges.shadowed = switch == Switch::Shadow;
         Ok(pinned.rules.charges_of_all(requests, wall, charges)?)

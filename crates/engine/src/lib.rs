@@ -39,6 +39,7 @@ mod lone;
 mod lot;
 mod observer;
 mod parcel;
+mod parts;
 mod refund;
 mod reservation;
 mod switch;

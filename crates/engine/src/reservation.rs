@@ -114,8 +114,7 @@ impl<S: Store> Engine<S> {
             let reservation = decision.is_allowed().then_some(of_nothing);
             return (decision, reservation);
         }
-        let prices: SmallVec<[(Digest, u64); 16]> =
-            charges.charges.iter().map(|charge| (charge.bucket, charge.ask.cost())).collect();
+        let prices: SmallVec<[u64; 16]> = charges.charges.iter().map(|charge| charge.ask.cost()).collect();
         for charge in &mut charges.charges {
             charge.ask = charge.ask.times(request.cost);
             // A receipt may be settled at any node, so it is about the bucket that all of them share. A share of
@@ -125,7 +124,13 @@ impl<S: Store> Engine<S> {
             }
         }
         let mut outcomes = Outcomes::new();
-        let taken = self.take(&charges, &mut outcomes).await;
+        let mut taken = self.take(&charges, &mut outcomes).await;
+        if let Ok(first) = taken {
+            let priced = [request.cost(1)];
+            taken = Ok(self.ask_other_parts(&pinned, &priced, &mut charges, &mut outcomes, first).await);
+        }
+        let prices: SmallVec<[(Digest, u64); 16]> =
+            charges.charges.iter().map(|charge| charge.bucket).zip(prices).collect();
         let local = taken.is_err();
         let decision = match taken {
             Ok(taken) => conclude(pinned, &charges, taken, &outcomes),

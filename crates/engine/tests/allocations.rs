@@ -45,3 +45,49 @@ fn a_decision_allocates_nothing() {
     });
     assert_eq!(measured.count_total, 0, "{measured:?}");
 }
+
+/// Whatever kind of pattern rules have, and however many of them there are.
+#[test]
+fn looking_patterns_up_allocates_nothing() {
+    let mut yaml = String::from("case: insensitive\nrules:\n");
+    for number in 0..500 {
+        for (kind, condition) in [
+            ("prefix", format!("org: 'acme-{number}-*'")),
+            ("suffix", format!("org: '*-{number}'")),
+            ("piece", format!("org: '*-{number}-*'")),
+            ("glob", format!("endpoint: '/*/Items{number}'")),
+            ("template", format!("endpoint: '/shop/{{id}}/x{number}'")),
+            ("network", format!("ip: '10.0.{}.0/24'", number % 256)),
+        ] {
+            yaml += &format!(
+                "  - {{ name: {kind}-{number}, match: {{ {condition} }}, key_by: 'org|ip|endpoint', limit: {{ requests: 1000000, window: 1s }} }}\n"
+            );
+        }
+    }
+    let listed: Vec<String> = (0..500).map(|number| format!("'*-{number}', '!other-{number}'")).collect();
+    yaml += &format!(
+        "  - {{ name: list, match: {{ org: [{}] }}, key_by: org, limit: {{ requests: 1000000, window: 1s }} }}\n",
+        listed.join(", ")
+    );
+    let engine = Engine::in_memory(tollgate_engine::rules_from_yaml(&yaml).unwrap());
+    let asked = [
+        (Attribute::Org, "acme-7-eu", ["prefix-7", "piece-7"].as_slice()),
+        (Attribute::Org, "acme-9", &["suffix-9", "list"]),
+        (Attribute::Ip, "10.0.7.1", &["network-7", "network-263"]),
+        (Attribute::Endpoint, "GET /shop/items7", &["glob-7"]),
+        (Attribute::Endpoint, "GET /shop/42/X7", &["template-7"]),
+    ];
+    for (attribute, value, rules) in asked {
+        let request = Request::new().with(attribute, value);
+        let warm = engine.decide_now(&request);
+        let ruled: Vec<&str> = warm.rulings().iter().filter_map(|ruling| Some(&*warm.rule(ruling)?.name)).collect();
+        assert_eq!(ruled, rules);
+        drop(warm);
+        let measured = allocation_counter::measure(|| {
+            for _ in 0..100 {
+                assert!(engine.decide_now(&request).is_allowed());
+            }
+        });
+        assert_eq!(measured.count_total, 0, "{value}: {measured:?}");
+    }
+}

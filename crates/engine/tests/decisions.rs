@@ -249,3 +249,32 @@ fn a_full_store_sends_new_keys_to_the_rules_overflow_bucket() {
     let overflow = engine.decide_now(&user("another"));
     assert_eq!((overflow.limit(), overflow.is_allowed()), (Some(20), false));
 }
+
+/// `shards`: a part that is full refuses nobody while another has room, and the wait that is told is enough (P10).
+#[test]
+fn a_refused_part_asks_the_others_and_tells_a_true_wait() {
+    for algorithm in ["token_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"] {
+        let (engine, clock) = engine(&format!(
+            "rules: [{{ key_by: global, shards: 4, limit: {{ requests: 20, window: 10s, algorithm: {algorithm} }} }}]"
+        ));
+        let passed = (0..40).filter(|_| engine.decide_now(&user("1")).is_allowed()).count();
+        assert_eq!(passed, 20, "{algorithm}: all of it, whichever part each request meets");
+        for turn in 0..60 {
+            let refused = engine.decide_now(&user("1"));
+            if let Wait::For(wait) = refused.retry_after() {
+                clock.advance(wait);
+                assert!(engine.decide_now(&user("1")).is_allowed(), "{algorithm}: refused after {wait:?}, turn {turn}");
+            }
+        }
+    }
+}
+
+/// What a rule counts although it refuses is counted once, where it was refused; slots stay where their ids lead.
+#[test]
+fn charges_that_count_refusals_and_slots_stay_with_their_part() {
+    let (engine, _) = engine(
+        "rules: [{ key_by: global, shards: 2, count_denied: true, limit: { requests: 4, window: 1h, algorithm: fixed_window } }]",
+    );
+    let passed = (0..40).filter(|_| engine.decide_now(&user("1")).is_allowed()).count();
+    assert_eq!(passed, 4, "both parts are met in forty draws");
+}

@@ -109,7 +109,12 @@ impl Cidr {
 
     /// Whether the network holds an address of IPv6 space. An IPv6 network such as `::/0` never holds IPv4 addresses.
     pub fn contains(self, bits: u128) -> bool {
-        bits & mask(self.prefix_len) == self.addr && (self.prefix_len >= 96 || !is_v4(bits))
+        self.covers(bits) && (self.prefix_len >= 96 || !is_v4(bits))
+    }
+
+    /// Whether the address begins with the bits of the network, whichever kind of address it is.
+    pub(crate) fn covers(self, bits: u128) -> bool {
+        bits & mask(self.prefix_len) == self.addr
     }
 }
 

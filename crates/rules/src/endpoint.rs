@@ -35,6 +35,11 @@ impl EndpointPattern {
         method.is_none_or(|method| self.has_method(method)) && self.path.matches(path)
     }
 
+    /// Whether it excludes a request where it is written with `!`: one without a method only if it names none.
+    pub(crate) fn is_unwanted(&self, method: Option<&str>, path: &str) -> bool {
+        (method.is_some() || self.methods.is_empty()) && self.matches(method, path)
+    }
+
     /// Whether the pattern covers a method.
     pub fn has_method(&self, method: &str) -> bool {
         self.methods.is_empty() || self.methods.iter().any(|own| own == method)
@@ -83,10 +88,7 @@ impl EndpointMatcher {
     /// name no method: leaving the method out is no way around a rule.
     pub fn matches(&self, method: Option<&str>, path: &str) -> bool {
         (self.any.is_empty() || self.any.iter().any(|pattern| pattern.matches(method, path)))
-            && !self
-                .none
-                .iter()
-                .any(|pattern| (method.is_some() || pattern.methods.is_empty()) && pattern.matches(method, path))
+            && !self.none.iter().any(|pattern| pattern.is_unwanted(method, path))
     }
 
     /// Whether every endpoint passes.

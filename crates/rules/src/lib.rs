@@ -17,6 +17,7 @@ pub mod fmt;
 pub mod glob;
 pub mod key;
 pub mod lint;
+mod lookup;
 pub mod nearest;
 pub mod path;
 pub mod pattern;

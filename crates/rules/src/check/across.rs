@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Found, LABEL_HELP, is_label, limit};
+use crate::lookup::{CROWD_MAX, Crowd, crowded};
 use crate::nearest::nearest;
 use crate::problem::{Problem, quote};
 use crate::spec::{OverrideSpec, Place, RuleFile};
@@ -18,6 +19,7 @@ pub fn across(file: &RuleFile) -> Vec<Problem> {
     let mut names = names(file, &mut problems);
     replaced(file, &mut names, &mut problems);
     cycles(file, &names, &mut problems);
+    crowds(file, &mut problems);
     clients(file, &mut problems);
     overrides(file, &mut names, &mut problems);
     problems
@@ -59,6 +61,19 @@ fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
         }
     }
     Names { index: names, suggestions: crate::Report::SHOWN }
+}
+
+/// Wildcard patterns that can only be told apart by comparing each of them with the request.
+fn crowds(file: &RuleFile, problems: &mut Vec<Problem>) {
+    for Crowd { rule, field, literal } in crowded(&file.rules) {
+        let at = file.rules.get(rule).map_or(Place::default(), |rule| rule.at);
+        let message = format!(
+            "more than {CROWD_MAX} patterns of `{field}` have no text that tells them apart: they share {}",
+            quote(&literal)
+        );
+        let problem = Problem::error("crowded-patterns", at, format!("rules[{rule}].match.{field}"), message);
+        problems.push(problem.help("give each pattern some text of its own, or write exact values in lists"));
+    }
 }
 
 /// Rules that replace each other in a circle would leave nothing that limits.

@@ -168,3 +168,34 @@ fn overrides_of_one_client_do_not_overlap() {
     let many: Vec<_> = (0..100_000).map(|second| (Some(2 * second), Some(2 * second + 1))).collect();
     assert_eq!(fields(&many), [], "and a hundred thousand cost no square");
 }
+
+/// What it costs to find the rules of a request is bounded when they are loaded: patterns over two letters, told apart by
+/// their order alone, would all have to be compared.
+#[test]
+fn patterns_without_a_text_of_their_own_are_bounded() {
+    let pattern =
+        |number: usize| (0..11).map(|bit| if number >> bit & 1 == 0 { "*a" } else { "*b" }).collect::<String>();
+    let with = |field: &str, text: String| {
+        let mut rule = named(&format!("r-{}", text.replace('*', "")));
+        if field == "endpoint" {
+            let mut endpoint = crate::EndpointMatcher::default();
+            endpoint.push(&(text + "*"), crate::EscapedSlash::Reject, crate::Case::Sensitive).unwrap();
+            rule.matches.endpoint = Some(endpoint);
+        } else {
+            let mut matcher = crate::Matcher::default();
+            matcher.push(&(text + "*")).unwrap();
+            rule.matches.attributes.push((field.to_owned(), matcher));
+        }
+        rule
+    };
+    for field in ["org", "endpoint"] {
+        assert_eq!(rules((0..500).map(|number| with(field, pattern(number))).collect()), []);
+        let refused = rules((0..2048).map(|number| with(field, pattern(number))).collect());
+        assert!(refused.len() >= 2048 - 2 * 512, "{}", refused.len());
+        assert!(refused.iter().all(|(code, _)| *code == "crowded-patterns"), "{:?}", refused.first());
+        let last = refused.last().unwrap();
+        assert_eq!(last.1, format!("rules[2047].match.{field}"));
+    }
+    let own = |number: usize| with("org", format!("*a*-{number}-*b"));
+    assert_eq!(rules((0..2048).map(own).collect()), [], "each has text of its own");
+}

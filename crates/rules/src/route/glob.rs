@@ -22,6 +22,25 @@ enum Piece {
     Param,
 }
 
+/// The literal parts of a glob.
+pub(crate) struct GlobParts<'a> {
+    /// What it starts with, if that is text.
+    pub(crate) start: Option<&'a str>,
+    /// What it ends with.
+    pub(crate) end: Option<&'a str>,
+    /// What stands somewhere.
+    pub(crate) inner: Vec<&'a str>,
+}
+
+impl Piece {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Piece::Text(text) => Some(text),
+            Piece::Param => None,
+        }
+    }
+}
+
 impl PathGlob {
     /// The glob of canonical text with at least one star.
     pub(super) fn new(text: &str) -> Self {
@@ -32,6 +51,24 @@ impl PathGlob {
     /// The text it was made of.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The text that every match has. Of a glob that ends in `/*`, what both of its forms have.
+    pub(crate) fn parts(&self) -> GlobParts<'_> {
+        let chunks = self.bare.as_ref().unwrap_or(&self.chunks);
+        let text = |piece: &'_ Piece| matches!(piece, Piece::Text(_));
+        let first = chunks.first().and_then(|chunk| chunk.first()).filter(|piece| text(piece));
+        let last = chunks.last().and_then(|chunk| chunk.last()).filter(|piece| text(piece) && self.bare.is_none());
+        let inner = |piece: &&Piece| {
+            text(piece) && !first.is_some_and(|first| std::ptr::eq(first, *piece)) && {
+                !last.is_some_and(|last| std::ptr::eq(last, *piece))
+            }
+        };
+        GlobParts {
+            start: first.and_then(Piece::text),
+            end: last.and_then(Piece::text),
+            inner: chunks.iter().flatten().filter(inner).filter_map(Piece::text).collect(),
+        }
     }
 
     /// Whether the whole of `rest` has this form.

@@ -17,6 +17,7 @@ use super::{Namespace, RuleSet};
 use crate::directory::Directory;
 use crate::envoy::Domain;
 use crate::key::KeyBy;
+use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 use crate::problem::{Problem, Problems};
 use crate::spec::{Algorithm, Consistency, Cost, Lease, LimitSpec, MatchSpec, Mode, OnFail, RuleFile, RuleSpec};
 
@@ -105,7 +106,7 @@ fn compile_part(part: &Part<'_>, options: &CompileOptions, set: &mut RuleSet, pr
     sources.number(set.rules.get_mut(first..).unwrap_or_default());
     set.dated |= sources.are_dated();
     let rules = set.rules.get(first..).unwrap_or_default();
-    let index = Index::build(rules.iter().filter(|rule| rule.spec.mode != Mode::Off));
+    let index = Index::build(rules.iter().filter(|rule| rule.spec.mode != Mode::Off), &attributes);
     let tiers = sources.tiers().next().is_some();
     let (ipv6_prefix, escaped_slash) = (file.ipv6_prefix, file.escaped_slash);
     Namespace { index, attributes, sources, tiers, ipv6_prefix, escaped_slash, domain: None }
@@ -225,8 +226,9 @@ pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, Limit
 }
 
 fn conditions_of(spec: &MatchSpec, attributes: &mut Attributes) -> Conditions {
-    let by_number = spec.attributes.iter().map(|(name, matcher)| (attributes.intern(name), matcher.clone()));
-    Conditions { attributes: by_number.collect(), endpoint: spec.endpoint.clone() }
+    let by_number =
+        spec.attributes.iter().map(|(name, matcher)| (attributes.intern(name), IndexedMatcher::new(matcher.clone())));
+    Conditions { attributes: by_number.collect(), endpoint: spec.endpoint.clone().map(IndexedEndpoint::new) }
 }
 
 fn costs_of(cost: &Cost, attributes: &mut Attributes) -> Vec<(Conditions, u64)> {

@@ -129,6 +129,7 @@ fn standing<'a>(
 fn mismatch<'a>(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> Option<Standing<'a>> {
     let failing = rule.conditions.attributes.iter().find(|(id, matcher)| !attribute_holds(*id, matcher, facts));
     if let Some((id, matcher)) = failing {
+        let matcher = &matcher.matcher;
         let any = matcher.any.iter().map(ToString::to_string);
         let none = matcher.none.iter().map(|pattern| format!("!{pattern}"));
         return Some(Standing::NoMatch {
@@ -138,8 +139,8 @@ fn mismatch<'a>(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> Option
         });
     }
     let endpoint = rule.conditions.endpoint.as_ref().filter(|matcher| !endpoint_holds(matcher, facts))?;
-    let any = endpoint.any.iter().map(ToString::to_string);
-    let none = endpoint.none.iter().map(|pattern| format!("!{pattern}"));
+    let any = endpoint.matcher.any.iter().map(ToString::to_string);
+    let none = endpoint.matcher.none.iter().map(|pattern| format!("!{pattern}"));
     Some(Standing::NoMatch {
         attribute: "endpoint".to_owned(),
         wanted: any.chain(none).collect::<Vec<_>>().join(", "),

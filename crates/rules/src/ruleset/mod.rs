@@ -12,7 +12,6 @@ mod domain;
 mod explain;
 mod facts;
 mod index;
-mod routes;
 mod rule;
 mod sources;
 
@@ -61,7 +60,7 @@ struct Namespace {
 impl Namespace {
     fn without_rules() -> Namespace {
         Namespace {
-            index: Index::build(std::iter::empty()),
+            index: Index::default(),
             attributes: Attributes::new(),
             sources: Sources::default(),
             tiers: false,

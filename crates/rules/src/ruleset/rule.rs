@@ -8,10 +8,10 @@ use tollgate_core::{
 use super::attributes::AttrId;
 use super::compile::limit_of;
 use super::facts::Facts;
-use crate::endpoint::EndpointMatcher;
 use crate::envoy::EnvoyRule;
+use crate::lookup::{Folded, IndexedEndpoint, IndexedMatcher};
 use crate::path::Case;
-use crate::pattern::{Matcher, Pattern};
+use crate::pattern::Pattern;
 use crate::spec::{LimitSpec, Missing, Mode, OnFail, RuleSpec};
 
 /// A rule's place in its set.
@@ -57,8 +57,8 @@ pub struct Rule {
 /// What must hold for a request; nothing at all always holds.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
-    pub(super) attributes: Vec<(AttrId, Matcher)>,
-    pub(super) endpoint: Option<EndpointMatcher>,
+    pub(super) attributes: Vec<(AttrId, IndexedMatcher)>,
+    pub(super) endpoint: Option<IndexedEndpoint>,
 }
 
 impl Conditions {
@@ -70,23 +70,14 @@ impl Conditions {
 }
 
 /// An absent attribute meets no condition, not even `*` or a negation.
-pub(super) fn attribute_holds(id: AttrId, matcher: &Matcher, facts: &Facts<'_>) -> bool {
-    if id == AttrId::IP {
-        let within = |bits: u128| {
-            move |pattern: &Pattern| match pattern {
-                Pattern::Cidr(cidr) => cidr.contains(bits),
-                Pattern::Any => true,
-                _ => false,
-            }
-        };
-        return facts.ip().is_some_and(|bits| {
-            (matcher.any.is_empty() || matcher.any.iter().any(within(bits))) && !matcher.none.iter().any(within(bits))
-        });
+pub(super) fn attribute_holds(id: AttrId, matcher: &IndexedMatcher, facts: &Facts<'_>) -> bool {
+    match id {
+        AttrId::IP => facts.ip().is_some_and(|bits| matcher.matches_address(bits)),
+        _ => facts.value(id).is_some_and(|value| matcher.matches(value)),
     }
-    facts.value(id).is_some_and(|value| matcher.matches(value))
 }
 
-pub(super) fn endpoint_holds(matcher: &EndpointMatcher, facts: &Facts<'_>) -> bool {
+pub(super) fn endpoint_holds(matcher: &IndexedEndpoint, facts: &Facts<'_>) -> bool {
     facts.endpoint().is_some_and(|(method, path)| matcher.matches(method, path))
 }
 
@@ -114,10 +105,12 @@ impl Rule {
     pub(super) fn tiers(&self) -> impl Iterator<Item = &str> {
         let conditions = std::iter::once(&self.conditions).chain(self.costs.iter().map(|(conditions, _)| conditions));
         let matchers = conditions.flat_map(|conditions| &conditions.attributes).filter(|(id, _)| *id == AttrId::TIER);
-        matchers.flat_map(|(_, matcher)| matcher.any.iter().chain(&matcher.none)).filter_map(|pattern| match pattern {
-            Pattern::Exact(text) => Some(text.as_str()),
-            _ => None,
-        })
+        matchers.flat_map(|(_, matcher)| matcher.matcher.any.iter().chain(&matcher.matcher.none)).filter_map(
+            |pattern| match pattern {
+                Pattern::Exact(text) => Some(text.as_str()),
+                _ => None,
+            },
+        )
     }
 
     /// What one request costs here: its own cost times the rule's.
@@ -218,7 +211,7 @@ impl Rule {
                 let path = pattern.path.template_of(path);
                 match pattern.path.case {
                     Case::Sensitive => hasher.part(path.as_bytes()),
-                    Case::Insensitive => hasher.part(path.to_ascii_lowercase().as_bytes()),
+                    Case::Insensitive => hasher.part(Folded::of(&path).as_str().as_bytes()),
                 }
             }
             None => {

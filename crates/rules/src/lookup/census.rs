@@ -1,0 +1,141 @@
+//! Which literal part of a pattern, and which condition of a rule, the fewest others share.
+
+use std::collections::HashMap;
+
+use super::literal::{self, Literal};
+use crate::address::Cidr;
+use crate::endpoint::EndpointMatcher;
+use crate::pattern::{Matcher, Pattern};
+use crate::route::{PathPattern, Tail};
+use crate::spec::MatchSpec;
+
+/// How many conditions have the same literal part: what makes it worth storing a rule under.
+#[derive(Debug, Default)]
+pub(crate) struct Census<'a> {
+    literals: HashMap<(&'a str, Literal<'a>), usize>,
+    networks: HashMap<(&'a str, Cidr), usize>,
+    routes: HashMap<&'a str, usize>,
+    rules: usize,
+}
+
+/// The condition that a rule is stored under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice<'a> {
+    /// It asks for nothing.
+    Always,
+    /// One of its attributes.
+    Attribute(&'a str, &'a Matcher),
+    /// Its endpoint.
+    Endpoint(&'a EndpointMatcher),
+}
+
+/// Where paths are counted; no attribute has an empty name.
+pub(super) const PATHS: &str = "";
+
+impl<'a> Census<'a> {
+    /// Counts all conditions.
+    pub(crate) fn of(all: impl IntoIterator<Item = &'a MatchSpec>) -> Census<'a> {
+        let mut census = Census::default();
+        for matches in all {
+            census.rules += 1;
+            for (name, matcher) in &matches.attributes {
+                census.add_patterns(name, &matcher.any);
+            }
+            let endpoints = matches.endpoint.iter().flat_map(|endpoint| &endpoint.any);
+            census.add_paths(endpoints.map(|pattern| &pattern.path));
+        }
+        census
+    }
+
+    /// Counts the patterns of one list.
+    pub(crate) fn of_list(patterns: &'a [Pattern]) -> Census<'a> {
+        let mut census = Census { rules: patterns.len(), ..Census::default() };
+        census.add_patterns(PATHS, patterns);
+        census
+    }
+
+    /// Counts the paths of one list.
+    pub(crate) fn of_paths(paths: impl Iterator<Item = &'a PathPattern>) -> Census<'a> {
+        let mut census = Census::default();
+        census.add_paths(paths);
+        census
+    }
+
+    fn add_patterns(&mut self, name: &'a str, patterns: &'a [Pattern]) {
+        for pattern in patterns {
+            if let Pattern::Cidr(cidr) = pattern {
+                *self.networks.entry((name, *cidr)).or_default() += 1;
+            }
+            for literal in literal::of_pattern(pattern) {
+                *self.literals.entry((name, literal)).or_default() += 1;
+            }
+        }
+    }
+
+    fn add_paths(&mut self, paths: impl Iterator<Item = &'a PathPattern>) {
+        for path in paths {
+            *self.routes.entry(path.as_str()).or_default() += 1;
+            for literal in literal::of_path(path) {
+                *self.literals.entry((PATHS, literal)).or_default() += 1;
+            }
+        }
+    }
+
+    /// The condition of a rule that the fewest others share.
+    pub(crate) fn choose(&self, matches: &'a MatchSpec) -> Choice<'a> {
+        let by_attribute = matches
+            .attributes
+            .iter()
+            .map(|(name, matcher)| (self.sharers(name, matcher), Choice::Attribute(name, matcher)))
+            .min_by_key(|(sharers, _)| *sharers);
+        let by_endpoint =
+            matches.endpoint.as_ref().map(|endpoint| (self.path_sharers(endpoint), Choice::Endpoint(endpoint)));
+        match (by_attribute, by_endpoint) {
+            (Some((shared, attribute)), Some((sharing, _))) if shared <= sharing => attribute,
+            (_, Some((_, endpoint))) => endpoint,
+            (Some((_, attribute)), None) => attribute,
+            (None, None) => Choice::Always,
+        }
+    }
+
+    /// The literal part of a pattern to store it under; `None` if any text may match.
+    pub(crate) fn literal(&self, name: &'a str, pattern: &'a Pattern) -> Option<Literal<'a>> {
+        self.rarest(name, literal::of_pattern(pattern)).map(|(_, literal)| literal)
+    }
+
+    /// The same in a list.
+    pub(crate) fn list_literal(&self, pattern: &'a Pattern) -> Option<Literal<'a>> {
+        self.literal(PATHS, pattern)
+    }
+
+    /// The same of a path.
+    pub(crate) fn path_literal(&self, path: &'a PathPattern) -> Option<Literal<'a>> {
+        self.rarest(PATHS, literal::of_path(path)).map(|(_, literal)| literal)
+    }
+
+    fn rarest(&self, name: &'a str, literals: literal::Literals<'a>) -> Option<(usize, Literal<'a>)> {
+        let counted = literals.into_iter().map(|literal| {
+            let key = (name, literal);
+            (self.literals.get(&key).copied().unwrap_or(1), key.1)
+        });
+        counted.min_by(|(one, first), (other, second)| (one, first.rank()).cmp(&(other, second.rank())))
+    }
+
+    /// Rules found along with one stored under this condition; what cannot be looked up is found by every request.
+    fn sharers(&self, name: &'a str, matcher: &'a Matcher) -> usize {
+        let shared = |pattern: &'a Pattern| match pattern {
+            Pattern::Cidr(cidr) => self.networks.get(&(name, *cidr)).copied().unwrap_or(1),
+            pattern => self.rarest(name, literal::of_pattern(pattern)).map_or(self.rules, |(count, _)| count),
+        };
+        matcher.any.iter().map(shared).max().unwrap_or(self.rules)
+    }
+
+    fn path_sharers(&self, endpoint: &'a EndpointMatcher) -> usize {
+        let shared = |path: &'a PathPattern| match path.tail {
+            Tail::Glob(_) => self.rarest(PATHS, literal::of_path(path)).map_or(self.rules, |(count, _)| count),
+            Tail::Rest if path.segments.is_empty() => self.rules,
+            _ => self.routes.get(path.as_str()).copied().unwrap_or(1),
+        };
+        endpoint.any.iter().map(|pattern| shared(&pattern.path)).max().unwrap_or(self.rules)
+    }
+}

@@ -1,0 +1,79 @@
+//! The bound on patterns that only a comparison one by one can tell apart.
+
+use std::collections::{HashMap, HashSet};
+
+use super::census::{Census, Choice, PATHS};
+use super::literal::Literal;
+use crate::glob::Glob;
+use crate::pattern::Pattern;
+use crate::route::Tail;
+use crate::spec::RuleSpec;
+
+/// Different wildcard patterns that may have no literal part of their own: a request is compared with all of them.
+pub(crate) const CROWD_MAX: usize = 512;
+
+/// A rule whose pattern has no literal part of its own, like too many others.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    /// The place of the rule.
+    pub(crate) rule: usize,
+    /// The attribute, or `endpoint`.
+    pub(crate) field: String,
+    /// The part that all of them share.
+    pub(crate) literal: String,
+}
+
+/// Every rule beyond [`CROWD_MAX`] different wildcard patterns under one literal part. What it costs to find the rules of
+/// a request is bounded by this.
+pub(crate) fn crowded<'a>(rules: &'a [RuleSpec]) -> Vec<Crowd> {
+    if wildcards(rules).nth(CROWD_MAX).is_none() {
+        return Vec::new();
+    }
+    let census = Census::of(rules.iter().map(|rule| &rule.matches));
+    let mut crowds: HashMap<(&'a str, Literal<'a>), HashSet<Wildcard<'a>>> = HashMap::new();
+    let mut found = Vec::new();
+    for (rule, spec) in rules.iter().enumerate() {
+        let mut join = |name: &'a str, literal: Literal<'a>, wildcard| {
+            let crowd = crowds.entry((name, literal.clone())).or_default();
+            if crowd.len() < CROWD_MAX || crowd.contains(&wildcard) {
+                crowd.insert(wildcard);
+                return;
+            }
+            let field = if name == PATHS { "endpoint" } else { name };
+            found.push(Crowd { rule, field: field.to_owned(), literal: literal.shown() });
+        };
+        match census.choose(&spec.matches) {
+            Choice::Always => {}
+            Choice::Attribute(name, matcher) => {
+                for pattern in &matcher.any {
+                    if let (Pattern::Glob(glob), Some(literal)) = (pattern, census.literal(name, pattern)) {
+                        join(name, literal, Wildcard::Text(glob));
+                    }
+                }
+            }
+            Choice::Endpoint(endpoint) => {
+                for pattern in &endpoint.any {
+                    if let Some(literal) = census.path_literal(&pattern.path) {
+                        join(PATHS, literal, Wildcard::Path(pattern.path.as_str()));
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Wildcard<'a> {
+    Text(&'a Glob),
+    Path(&'a str),
+}
+
+fn wildcards(rules: &[RuleSpec]) -> impl Iterator<Item = ()> + '_ {
+    rules.iter().flat_map(|rule| {
+        let texts = rule.matches.attributes.iter().flat_map(|(_, matcher)| &matcher.any);
+        let texts = texts.filter(|pattern| matches!(pattern, Pattern::Glob(_))).map(|_| ());
+        let paths = rule.matches.endpoint.iter().flat_map(|endpoint| &endpoint.any);
+        texts.chain(paths.filter(|pattern| matches!(pattern.path.tail, Tail::Glob(_))).map(|_| ()))
+    })
+}

@@ -1,0 +1,145 @@
+//! Patterns of paths: a trie over segments, where literal segments are looked up and `{id}` segments walked. Patterns
+//! with a star before other text are stored under their literal parts.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use super::Ids;
+use super::census::Census;
+use super::literal::Literal;
+use super::texts::TextIndex;
+use crate::path::Case;
+use crate::quick::QuickMap;
+use crate::route::{PathPattern, Segment, Tail, first_segment};
+
+/// Finds the patterns that may match a path.
+#[derive(Debug, Default)]
+pub(crate) struct RouteIndex {
+    exact: Routes,
+    /// Patterns that ignore case, in lower case.
+    folded: Routes,
+    /// Stored without a pattern: any path will do.
+    any: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Routes {
+    root: Node,
+    globs: TextIndex,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    literal: QuickMap<Box<str>, Node>,
+    param: Option<Box<Node>>,
+    /// Patterns that end here.
+    end: Ids,
+    /// Patterns that go on with a star from here.
+    rest: Ids,
+}
+
+impl RouteIndex {
+    /// Each pattern with what is stored under it; `None` is any path.
+    pub(crate) fn new<'a>(
+        patterns: impl IntoIterator<Item = (Option<&'a PathPattern>, u32)>,
+        census: &Census<'a>,
+    ) -> RouteIndex {
+        let mut index = RouteIndex::default();
+        let mut globs: HashMap<Case, Vec<(Option<Literal<'a>>, u32)>> = HashMap::new();
+        for (pattern, id) in patterns {
+            let Some(pattern) = pattern else {
+                index.any.push(id);
+                continue;
+            };
+            if matches!(pattern.tail, Tail::Glob(_)) {
+                globs.entry(pattern.case).or_default().push((census.path_literal(pattern), id));
+                continue;
+            }
+            match pattern.case {
+                Case::Sensitive => index.exact.root.insert(pattern, id),
+                Case::Insensitive => index.folded.root.insert(pattern, id),
+            }
+        }
+        let mut globs = |case| TextIndex::new(globs.remove(&case).unwrap_or_default());
+        (index.exact.globs, index.folded.globs) = (globs(Case::Sensitive), globs(Case::Insensitive));
+        index
+    }
+
+    /// Calls `hit` for every pattern that may match, perhaps more than once.
+    #[inline]
+    pub(crate) fn find(&self, path: &str, hit: &mut impl FnMut(u32)) {
+        self.any.iter().for_each(|id| hit(*id));
+        let path = if path == "/" { "" } else { path };
+        self.exact.find(path, hit);
+        if !self.folded.is_empty() {
+            self.folded.find(Folded::of(path).as_str(), hit);
+        }
+    }
+}
+
+impl Routes {
+    fn is_empty(&self) -> bool {
+        self.root.is_empty() && self.globs.is_empty()
+    }
+
+    #[inline]
+    fn find(&self, path: &str, hit: &mut impl FnMut(u32)) {
+        self.root.find(path, hit);
+        self.globs.find(path, hit);
+    }
+}
+
+impl Node {
+    fn insert(&mut self, pattern: &PathPattern, id: u32) {
+        let mut node = self;
+        for segment in &pattern.segments {
+            node = match (segment, pattern.case) {
+                (Segment::Literal(text), Case::Insensitive) => {
+                    node.literal.entry(text.to_ascii_lowercase().into()).or_default()
+                }
+                (Segment::Literal(text), Case::Sensitive) => node.literal.entry(text.as_str().into()).or_default(),
+                (Segment::Param(_), _) => node.param.get_or_insert_default(),
+            };
+        }
+        match pattern.tail {
+            Tail::End => node.end.push(id),
+            Tail::Rest | Tail::Glob(_) => node.rest.push(id),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.literal.is_empty() && self.param.is_none() && self.end.is_empty() && self.rest.is_empty()
+    }
+
+    /// Walks on with what is left of the path: empty, or from a slash on. As deep as the longest pattern, no deeper.
+    fn find(&self, rest: &str, hit: &mut impl FnMut(u32)) {
+        self.rest.iter().for_each(|id| hit(*id));
+        let Some(word) = rest.strip_prefix('/') else { return self.end.iter().for_each(|id| hit(*id)) };
+        if self.literal.is_empty() && self.param.is_none() {
+            return;
+        }
+        let (segment, after) = first_segment(word);
+        if let Some(node) = self.literal.get(segment) {
+            node.find(after, hit);
+        }
+        if let Some(node) = self.param.as_ref().filter(|_| !segment.is_empty()) {
+            node.find(after, hit);
+        }
+    }
+}
+
+/// A path in lower case, without allocating for those of usual length.
+pub(crate) struct Folded(SmallVec<[u8; 256]>);
+
+impl Folded {
+    pub(crate) fn of(path: &str) -> Folded {
+        let mut bytes = SmallVec::from_slice(path.as_bytes());
+        bytes.make_ascii_lowercase();
+        Folded(bytes)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default() // letters of ASCII only were replaced by others
+    }
+}
