@@ -3,10 +3,15 @@
       local value = held[k]
       if not value then
         s, n = 0, 0
-      elseif #value > 9 then
-        s, n = tonumber(sub(value, 1, -10)), tonumber(sub(value, -9))
       else
-        s, n = 0, tonumber(value)
+        if #value > 9 then
+          s, n = tonumber(sub(value, 1, -10)), tonumber(sub(value, -9))
+        else
+          s, n = 0, tonumber(value)
+        end
+        if not (s and n) or find(value, '%D') or s > 18446744073 or (s == 18446744073 and n > 709551615) then
+          call('DEL', KEYS[k])
+          s, n, held[k], foreign = 0, 0, false, foreign + 1
+        end
       end
-      if not (s and n and s >= 0 and s < 1099511627776 and n >= 0 and n < G) then return {S, N, 'TYPE'} end
     end

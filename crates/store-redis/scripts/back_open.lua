@@ -2,9 +2,10 @@
 --   deadline, then for each receipt
 --   B kind, I2 number of the bucket's key, I2 number of the mark's key or 0, until when its charge owes anything, then
 --   what the kind needs
--- Reply: { seconds, nanoseconds, how many gave something back }, or { seconds, nanoseconds, word }.
+-- Reply: { seconds, nanoseconds, how many gave something back, and if there were any the number of foreign values }, or
+-- { seconds, nanoseconds, word }.
 local G, H = 1000000000, 4294967296
-local call, read, pack, show, sub = redis.call, struct.unpack, struct.pack, string.format, string.sub
+local call, read, pack, show, sub, find = redis.call, struct.unpack, struct.pack, string.format, string.sub, string.find
 local blob, keys = ARGV[1] or '', #KEYS
 local length = #blob
 if length < 9 then return {S, N, 'ARGS'} end
@@ -13,7 +14,7 @@ if S > deadline_s or (S == deadline_s and N > deadline_n) then return {S, N, 'EX
 local A, B, C, D, E, F, kinds, due = {}, {}, {}, {}, {}, {}, {}, {}
 local held = {}
 if keys > 0 then held = call('MGET', unpack(KEYS)) end
-local given, spent, listed = 0, {}, {}
+local given, spent, listed, foreign = 0, {}, {}, 0
 while p <= length do
   if p + 13 > length then return {S, N, 'ARGS'} end
   local kind, k, mark, until_s, until_n

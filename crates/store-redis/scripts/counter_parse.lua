@@ -2,13 +2,17 @@
       local es, en, vh, vl, uh, ul = A[k], B[k], C[k], D[k], E[k], F[k]
       if not es then
         local value = held[k]
-        if not value then
-          es, en, vh, vl, uh, ul = 0, 0, 0, 0, 0, 0
-        elseif #value == 17 then
+        local size = value and #value
+        if size == 17 then
           vh, uh, es, en, vl, ul = 0, 0, read('<I5I4I4I4', value)
-        elseif #value == 25 then
+        elseif size == 25 then
           es, en, vh, vl, uh, ul = read('<I5I4I4I4I4I4', value)
-        else
-          return {S, N, 'TYPE'}
+        end
+        if not es or es > 18446744073 or en >= G then
+          es, en, vh, vl, uh, ul = 0, 0, 0, 0, 0, 0
+          if value then
+            call('DEL', KEYS[k])
+            held[k], foreign = false, foreign + 1
+          end
         end
       end

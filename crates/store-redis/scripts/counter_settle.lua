@@ -27,5 +27,7 @@
         uh, ul = uh + ch, ul + cl
         if ul >= H then uh, ul = uh + 1, ul - H end
         if uh >= H then uh, ul = H - 1, H - 1 end
-        if effect > 0 and (moved or ch > 0 or cl > 0) and (uh > 0 or ul > 0 or vh > 0 or vl > 0) then
-          A[k], B[k], C[k], D[k], E[k], F[k], kinds[k] = es, en, vh, vl, uh, ul, 2
+        if effect > 0 and (uh > 0 or ul > 0 or vh > 0 or vl > 0) then
+          if moved or ch > 0 or cl > 0 then
+            A[k], B[k], C[k], D[k], E[k], F[k], kinds[k] = es, en, vh, vl, uh, ul, 2
+          end

@@ -2,13 +2,15 @@
       if many == 7 then
         many, last = call('LLEN', KEYS[k]) - 1, call('LINDEX', KEYS[k], -1)
       end
+      if many == 0 or (many > 0 and (#chunk[1] ~= 17 or (#last ~= 13 and #last ~= 17))) then
+        call('DEL', KEYS[k])
+        many, chunk, foreign = -1, {}, foreign + 1
+      end
       local uh, ul, fs, fn = 0, 0, 0, 0
       log.key, log.live, log.gone, log.shifted = KEYS[k], 0, 0, false
       log.at_s, log.at_n = S, N
       if many < 0 then
         log.many = 0
-      elseif many == 0 or #chunk[1] ~= 17 or (#last ~= 13 and #last ~= 17) then
-        return {S, N, 'TYPE'}
       else
         uh, ul, fs, fn = read('<I4I4I5I4', chunk[1])
         log.many = many

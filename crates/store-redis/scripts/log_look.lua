@@ -6,10 +6,9 @@
       if wn >= G or (ws == 0 and wn == 0) then return {S, N, 'ARGS'} end
       local chunk, from = redis.pcall('LRANGE', KEYS[k], 0, 7), 0
       if chunk.err then
-        if string.find(chunk.err, 'WRONGTYPE', 1, true) then return {S, N, 'TYPE'} end
-        return chunk
+        if not find(chunk.err, 'WRONGTYPE', 1, true) then return chunk end
+        call('DEL', KEYS[k])
+        chunk, foreign = {}, foreign + 1
       end
       local log = {ws = ws, wn = wn, most = most, shown = shown, mh = mh, ml = ml, ch = ch, cl = cl, up_to = bit16}
       plan[j + 5] = log
-      absent = #chunk == 0
-      held[k] = not absent and {}

@@ -1,3 +1,5 @@
+      absent = log.many == 0
+      held[k] = not absent and {}
       do
         local sh, sl = uh + mh, ul + ml
         if sl >= H then sh, sl = sh + 1, sl - H end

@@ -55,8 +55,9 @@
         end
         if pushes then log.newest_s, log.newest_n = log.at_s, log.at_n end
         local is_left = pushes or log.live > 0
-        if effect > 0 and (pushes or log.gone > 0 or log.shifted) then
+        if effect > 0 and (is_left or log.gone > 0) then
           log.sh, log.sl, log.lh, log.ll, log.pushes, log.joins, log.is_left = sh, sl, lh, ll, pushes, joins, is_left
+          log.same = not (pushes or log.gone > 0 or log.shifted)
           logs = logs or {}
           logs[#logs + 1] = log
         end

@@ -1,3 +1,1 @@
-if keys == 1 and A[1] and not held[1] then
-  if call('EXISTS', KEYS[1]) > 0 then return {S, N, 'TYPE'} end
-end
+if keys == 1 and A[1] and not held[1] then foreign = foreign + call('EXISTS', KEYS[1]) end

@@ -3,10 +3,11 @@
 --   I2 of the first charge of a question: how many it has, + 32768 if it is refused already; of the others: 0
 --   B  kind, B flags, I2 number of the key, then what the kind needs
 -- Spans and times are I5 seconds and I4 nanoseconds, counts are I4 high and I4 low.
--- Reply: { seconds, nanoseconds, verdicts, the buckets as they were found }, or { seconds, nanoseconds, word }.
--- Everything is read and decided before the first write; nothing that is written can fail.
+-- Reply: { seconds, nanoseconds, verdicts, the buckets as they were found, and if there were any the number of foreign
+-- values }, or { seconds, nanoseconds, word }.
+-- Everything is read and decided before the first write, but for foreign values; nothing that is written can fail.
 local G = 1000000000
-local call, read, show, sub = redis.call, struct.unpack, string.format, string.sub
+local call, read, show, sub, find = redis.call, struct.unpack, string.format, string.sub, string.find
 local blob, keys = ARGV[1] or '', #KEYS
 local length = #blob
 if length < 9 then return {S, N, 'ARGS'} end
@@ -18,6 +19,8 @@ local A, B = {false, false, false, false}, {false, false, false, false}
 -- Verdicts as digits: 0 refused, 1 passed, 2 no room.
 local verdicts, told, digits = nil, 0, 0
 local q, kind, f, k
+-- Values under our keys that are no buckets: deleted as they are found, and taken for unused ones.
+local foreign = 0
 local cs, cn, ls, ln, bs, bn
 -- What was seen of the charges of a question, twenty places each.
 local plan

@@ -3,15 +3,19 @@
       local es, en, vh, vl = A[k], B[k], C[k], D[k]
       if not es then
         local value = held[k]
-        if not value then
-          es, en, vh, vl = 0, 0, 0, 0
-        elseif #value == 12 then
+        local size = value and #value
+        if size == 12 then
           vh, es, en, vl = 0, read('<I5I4I3', value)
-        elseif #value == 13 then
+        elseif size == 13 then
           vh, es, en, vl = 0, read('<I5I4I4', value)
-        elseif #value == 17 then
+        elseif size == 17 then
           es, en, vh, vl = read('<I5I4I4I4', value)
-        else
-          return {S, N, 'TYPE'}
+        end
+        if not es or es > 18446744073 or en >= G then
+          es, en, vh, vl = 0, 0, 0, 0
+          if value then
+            call('DEL', KEYS[k])
+            held[k], foreign = false, foreign + 1
+          end
         end
       end

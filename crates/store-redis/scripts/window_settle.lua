@@ -11,7 +11,7 @@
         vh, vl = vh + ch, vl + cl
         if vl >= H then vh, vl = vh + 1, vl - H end
         if vh >= H then vh, vl = H - 1, H - 1 end
-        if effect > 0 and (vh > 0 or vl > 0) and (moved or ch > 0 or cl > 0) then
-          A[k], B[k], C[k], D[k], kinds[k] = es, en, vh, vl, 1
+        if effect > 0 and (vh > 0 or vl > 0) then
+          if moved or ch > 0 or cl > 0 then A[k], B[k], C[k], D[k], kinds[k] = es, en, vh, vl, 1 end
           due[k] = es * 1000 + (en + 999999 - (en + 999999) % 1000000) / 1000000 + 1 + later * 1000
         end

@@ -179,10 +179,9 @@ pub(crate) fn many(counter: &AtomicU64, by: usize) {
 }
 
 impl Counters {
-    pub(crate) fn refused(&self, refusal: Refusal) {
-        if let Some(counter) = self.refusals.get(refusal.index()) {
-            one(counter);
-        }
+    /// Counts a refusal; answers how many of its kind there were.
+    pub(crate) fn refused(&self, refusal: Refusal) -> u64 {
+        self.refusals.get(refusal.index()).map_or(0, |counter| counter.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
     pub(crate) fn took(&self, span: Span) {

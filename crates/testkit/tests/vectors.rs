@@ -126,5 +126,73 @@ fn a_wrong_answer_is_a_difference() {
 fn a_file_for_another_runner_is_unreadable() {
     let text = r#"{"algorithm": "vegas", "cases": [{"name": "c", "config": {}, "steps": []}]}"#;
     let error = File::parse(text).expect_err("not for this runner");
-    assert!(error.to_string().starts_with("unknown algorithm \"vegas\"; known are: gcra, "), "{error}");
+    assert!(error.to_string().starts_with("case c: unknown algorithm \"vegas\"; known are: gcra, "), "{error}");
+}
+
+/// A case of concurrency whose slots are held when it begins.
+const LOWERED: &str = r#"{"algorithm": "concurrency", "time_unit": "ns", "cases": [{"name": "limit_lowered_below_use",
+    "config": {"limit": 1, "ttl_ns": 60000000000, "leases": {"a": 1000000000000, "b": 1040000000000,
+        "c": 1050000000000, "gone": 990000000000, "late": 9999000000000}},
+    "steps": [
+        {"op": "acquire", "now_ns": 995000000000, "id": "d", "expect": {"allowed": false, "limit": 1, "in_use": 4,
+            "remaining": 0, "retry_after_ns": 60000000000, "reset_after_ns": 60000000000, "renewed": false}},
+        {"op": "acquire", "now_ns": 1005000000000, "id": "b", "expect": {"allowed": true, "in_use": 3, "renewed": true}},
+        {"op": "release", "now_ns": 1005000000000, "id": "late", "expect": {"ok": true, "in_use": 2}},
+        {"op": "acquire", "now_ns": 1050000000000, "id": "d",
+            "expect": {"allowed": false, "in_use": 1, "retry_after_ns": 15000000000}},
+        {"op": "acquire", "now_ns": 1065000000000, "id": "d",
+            "expect": {"allowed": true, "in_use": 1, "renewed": false}}]}]}"#;
+
+#[test]
+fn a_case_begins_with_its_leases() {
+    let file = File::parse(LOWERED).expect("readable");
+    let server = Server::start();
+    for store in [Store::Memory, Store::Reference, Store::Redis(server.port())] {
+        let report = vectors::run(&file, || store.open());
+        assert_eq!((report.passed, report.differences), (5, vec![]), "{}", store.name());
+    }
+}
+
+#[test]
+fn a_field_that_the_runner_does_not_know_is_refused() {
+    let steps = r#""steps": [{"now_ns": 5, "cost": 1, "expect": {}}]"#;
+    let numbers = r#""count": 1, "period_ns": 10, "burst": 1"#;
+    let refused = [
+        (r#"{"algorithm": "gcra", "cases": [], "colour": 1}"#.to_owned(), "unknown field \"colour\"; known are: "),
+        (
+            format!(
+                r#"{{"algorithm": "gcra", "cases": [{{"name": "c", "config": {{{numbers}}}, "tat": 7, {steps}}}]}}"#
+            ),
+            "case c: unknown field \"tat\"; known are: ",
+        ),
+        (
+            format!(
+                r#"{{"algorithm": "gcra", "cases": [{{"name": "c", "config": {{{numbers}, "tat": 7}}, {steps}}}]}}"#
+            ),
+            "case c: config: unknown field \"tat\"; known are: count, period_ns, burst, max_debt, clamp, count_denied",
+        ),
+        (
+            format!(
+                r#"{{"cases": [{{"name": "c", "rules": [{{"algorithm": "gcra", "config": {{{numbers}}}, "key": 1}}], {steps}}}]}}"#
+            ),
+            "case c: unknown field \"key\"; known are: ",
+        ),
+        (
+            LOWERED.replace("\"id\"", "\"holder\""),
+            "case limit_lowered_below_use: step 0: unknown field \"holder\"; known",
+        ),
+        (
+            LOWERED.replace("\"op\"", "\"reconfigure\": {\"slots\": 3}, \"op\""),
+            "case limit_lowered_below_use: step 0: reconfigure: unknown field \"slots\"; known are: limit, ttl_ns",
+        ),
+        (LOWERED.replace("\"ns\"", "\"s\""), "times in \"s\"; this runner reads nanoseconds"),
+        (
+            r#"{"algorithm": "gcra", "cases": [], "config_errors": [{"config": {"rate": 0}}]}"#.to_owned(),
+            "config_errors[0]: config: unknown field \"rate\"; known are: ",
+        ),
+    ];
+    for (text, problem) in refused {
+        let error = File::parse(&text).expect_err(&text);
+        assert!(error.to_string().starts_with(problem), "{error}\n{problem}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Things to write, and the orders that write them.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{ClientDraft, OverrideDraft, RuleDraft};
 use tollgate_control::{Applied, Control, Edit, Error, Expect, Fault, Instant, Order};
@@ -63,6 +65,31 @@ pub fn order(edits: impl IntoIterator<Item = Edit>) -> Order {
 
 pub async fn apply(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Applied {
     control.apply(&order(edits)).await.unwrap()
+}
+
+/// How long a database on a starved machine may take to answer in time.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Edits per order of [`seed`]. A statement may take two seconds, and a transaction five.
+const SEEDED: usize = 250;
+
+/// Repeats an operation that may be repeated while the database does not answer in time, as callers are told to do.
+pub async fn patiently<T>(operation: impl AsyncFn() -> Result<T, Error>) -> T {
+    let started = tokio::time::Instant::now();
+    loop {
+        match operation().await {
+            Err(Error::Away(_)) if started.elapsed() < PATIENCE => {}
+            done => return done.unwrap(),
+        }
+    }
+}
+
+/// Many edits that may be applied twice, in small orders.
+pub async fn seed(control: &Control, edits: impl IntoIterator<Item = Edit>) {
+    let edits: Vec<Edit> = edits.into_iter().collect();
+    for chunk in edits.chunks(SEEDED) {
+        let order = order(chunk.to_vec());
+        patiently(async || control.apply(&order).await).await;
+    }
 }
 
 /// What is wrong with an order that only is not valid.

@@ -8,7 +8,9 @@ use tollgate_control::record::NamespaceDraft;
 use tollgate_control::{Edit, Expect, Listener};
 
 use crate::databases::{author, on_both};
-use crate::drafts::{NAMESPACE, apply, client, client_draft, override_draft, overriding, per_second, rule};
+use crate::drafts::{
+    NAMESPACE, apply, client, client_draft, override_draft, overriding, patiently, per_second, rule, seed,
+};
 
 /// Within this, a change must have been heard of.
 const SOON: Duration = Duration::from_secs(2);
@@ -77,13 +79,11 @@ on_both! {
 
     async fn many_rows_are_handed_over_one_by_one(db: Database) {
         let control = &db.control;
-        for chunk in 0..4 {
-            apply(control, (0..5_000).map(|n| client(&format!("user:{chunk}-{n}"), client_draft("gold")))).await;
-        }
+        seed(control, (0..20_000).map(|n| client(&format!("user:{n}"), client_draft("gold")))).await;
         let mut count = 0;
         control.snapshot().await.unwrap().clients(|row| count += usize::from(row.is_ok())).await.unwrap();
         assert_eq!(count, 20_000);
-        let touched = control.changes_since(0).await.unwrap();
+        let touched = patiently(async || control.changes_since(0).await).await;
         assert_eq!((touched.everything, touched.clients.len()), (false, 20_000));
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Finding, server};
-use crate::connection::Connection;
+use crate::connection::{Connection, SLOT_MAP_BYTES};
 use crate::failure::Refusal;
 use crate::key::{Key, SLOTS};
 use crate::resp::Value;
@@ -96,7 +96,7 @@ async fn slots_by(shared: &Shared, host: &HostPort) -> Result<Vec<(HostPort, Ran
     let login = shared.config.url.login.as_ref();
     let mut connection =
         Connection::open_bare(shared, host, login).await.map_err(|why| server::unreached(host, &why))?;
-    let reply = connection.call(&[b"CLUSTER", b"SLOTS"]).await;
+    let reply = connection.call_for(&[b"CLUSTER", b"SLOTS"], SLOT_MAP_BYTES).await;
     let reply = reply.map_err(|why| Finding::problem(format!("{host}: {why}"), "look into its log"))?;
     if let Value::Error(text) = &reply {
         let what = format!("{host} does not tell its slots: {}", String::from_utf8_lossy(text));

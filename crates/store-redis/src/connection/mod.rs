@@ -24,6 +24,11 @@ use crate::{HostPort, Shared};
 /// Read at a time; replies of a usual call fit.
 const READ_BYTES: usize = 16 << 10;
 
+/// What a reply may be longer than was asked for: no server makes a node take more memory than that.
+const UNASKED_BYTES_MAX: usize = 64 << 10;
+/// The map of a cluster whose every slot lives apart from its neighbours.
+pub(crate) const SLOT_MAP_BYTES: usize = 4 << 20;
+
 /// An open connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -152,10 +157,15 @@ impl Connection {
         self.stream.flush().await
     }
 
-    /// The next reply.
+    /// The next reply, which is short.
     pub(crate) async fn reply(&mut self) -> Result<Value, Broken> {
+        self.reply_of(0).await
+    }
+
+    /// The next reply, of about so many bytes.
+    pub(crate) async fn reply_of(&mut self, expected: usize) -> Result<Value, Broken> {
         loop {
-            match resp::decode(&mut self.input) {
+            match resp::decode_at_most(&mut self.input, expected.saturating_add(UNASKED_BYTES_MAX)) {
                 Ok(Some(value)) => return Ok(value),
                 Ok(None) => self.read().await?,
                 Err(_) => return Err(Broken::OutOfStep("this is no reply of Redis")),
@@ -163,12 +173,17 @@ impl Connection {
         }
     }
 
-    /// Sends one command and waits for its reply.
+    /// Sends one command and waits for its reply, which is short.
     pub(crate) async fn call(&mut self, parts: &[&[u8]]) -> Result<Value, Broken> {
+        self.call_for(parts, 0).await
+    }
+
+    /// Sends one command and waits for its reply, of about so many bytes.
+    pub(crate) async fn call_for(&mut self, parts: &[&[u8]], expected: usize) -> Result<Value, Broken> {
         let mut out = Vec::new();
         resp::command(&mut out, parts);
         self.write(&out, &mut 0).await?;
-        self.reply().await
+        self.reply_of(expected).await
     }
 
     /// Waits, with nothing asked, until the connection is of no use any more.

@@ -31,8 +31,9 @@ pub(super) enum Call {
 
 /// What became of a call after its reply.
 pub(super) enum Settled {
-    /// It was done, at this time of the store if it told. So many verdicts were others than ours would have been.
-    Done { time: Option<Time>, disagreed: u64 },
+    /// It was done, at this time of the store if it told. So many verdicts were others than ours would have been, and so
+    /// many values were no buckets.
+    Done { time: Option<Time>, disagreed: u64, foreign: u64 },
     /// It came too late and did nothing.
     Expired(Time),
     /// The server said no.
@@ -135,6 +136,11 @@ impl Call {
         }
     }
 
+    /// How long its reply may be, about.
+    pub(super) fn reply_bytes(&self) -> usize {
+        if let Call::Batch { batch, .. } = self { batch.reply_bytes() } else { 0 }
+    }
+
     /// Replies it gets.
     pub(super) fn replies(&self) -> usize {
         match self {
@@ -167,7 +173,7 @@ impl Call {
     pub(super) fn settle(self, replies: &mut Vec<Value>, answered: &str) -> Settled {
         if let Call::Commands { ticket, .. } = self {
             ticket.answer(Ok(std::mem::take(replies)));
-            return Settled::Done { time: None, disagreed: 0 };
+            return Settled::Done { time: None, disagreed: 0, foreign: 0 };
         }
         let Some(reply) = replies.pop() else { return self.out_of_step("no reply at all") };
         match Refusal::of(&reply) {
@@ -185,9 +191,9 @@ impl Call {
     fn decide(self, reply: &Value) -> Settled {
         match self {
             Call::Batch { batch, tickets, deadline } => match batch.decode(reply) {
-                Ok(Reply::Answers { now, answers, disagreed }) if answers.len() == tickets.len() => {
+                Ok(Reply::Answers { now, answers, disagreed, foreign }) if answers.len() == tickets.len() => {
                     tickets.iter().zip(answers).for_each(|(ticket, answer)| ticket.answer(Ok(answer)));
-                    Settled::Done { time: Some(now), disagreed }
+                    Settled::Done { time: Some(now), disagreed, foreign }
                 }
                 Ok(Reply::Answers { .. }) => {
                     Call::Batch { batch, tickets, deadline }.out_of_step("another number of answers than of questions")
@@ -199,9 +205,9 @@ impl Call {
                 Err(bad) => Call::Batch { batch, tickets, deadline }.misread(bad),
             },
             Call::Returns { returns, ticket } => match returns.decode(reply) {
-                Ok(ReturnReply::Done { now, given }) => {
+                Ok(ReturnReply::Done { now, given, foreign }) => {
                     ticket.answer(Ok(given));
-                    Settled::Done { time: Some(now), disagreed: 0 }
+                    Settled::Done { time: Some(now), disagreed: 0, foreign }
                 }
                 Ok(ReturnReply::Expired { now }) => {
                     ticket.answer(Err(Setback::Expired(returns.into_receipts())));

@@ -19,7 +19,7 @@ use super::ticket::{GaveUp, Manner, Reply, Setback, Ticket, Waiter};
 use crate::breaker::Phase;
 use crate::connection::{self, ConnectError, Connection, Greeting};
 use crate::estimate::Estimate;
-use crate::failure::error;
+use crate::failure::{Refusal, error};
 use crate::key::Key;
 use crate::resp::{self, Value};
 use crate::room::{Level, Memory, Room};
@@ -108,9 +108,18 @@ impl Core {
     /// It turned out to be a replica: whoever knows the topology should look again.
     pub(crate) fn is_a_replica(&self) {
         if !self.replica.swap(true, Ordering::Relaxed) {
-            warn!(store = %self.address, "the server is a replica now");
+            warn!(store = %self.address, "the server is a replica now: deciding without it");
+            if self.is_barred() {
+                self.queue.fail_all(&error(StoreErrorKind::Unavailable, Refusal::ReadOnly.meaning()));
+            }
         }
         self.shared.unsettled.notify_one();
+    }
+
+    /// True if nothing may be decided there: what a replica counts, even one that takes writes, is nobody's limit, and
+    /// is lost. In a cluster it says itself who has the slot.
+    pub(super) fn is_barred(&self) -> bool {
+        self.replica() && !self.shared.is_clustered()
     }
 
     /// It is a primary, or again one.
@@ -157,6 +166,16 @@ impl Core {
                 warn!(%store, "the store's memory is full: all new keys share overflow buckets; raise its maxmemory");
             }
             None => {}
+        }
+    }
+
+    /// Counts values under keys of ours that were no buckets. The log tells of them ever more rarely.
+    pub(super) fn found_foreign(&self, values: u64) {
+        for _ in 0..values {
+            let count = self.counters.refused(Refusal::Foreign);
+            if count.is_power_of_two() {
+                warn!(store = %self.address, count, "something else than a bucket was under a key of ours, and was replaced");
+            }
         }
     }
 

@@ -171,7 +171,7 @@ impl Driver {
         let core = self.core.clone();
         let now = core.now();
         let (Some(oldest), Some(newest)) = (self.flights.front(), self.flights.back()) else { return Ok(()) };
-        let (until, overtake) = (oldest.until, newest.sent.after(OVERTAKE));
+        let (until, overtake, expected) = (oldest.until, newest.sent.after(OVERTAKE), oldest.reply_bytes());
         let room = self.flights.len() < FLIGHTS_MAX && until > now && !core.is_over() && !core.is_open();
         let waiting = room && core.queue.len() > 0;
         if waiting && now >= overtake {
@@ -185,14 +185,14 @@ impl Driver {
         };
         let reply = select! {
             biased;
-            reply = timeout(wake.since(now).into(), self.connection.reply()) => reply,
+            reply = timeout(wake.since(now).into(), self.connection.reply_of(expected)) => reply,
             () = core.queue.work_or_call(self.number), if room && !waiting => return Ok(()),
         };
         let reply = match reply {
             Err(_) if core.now() >= until => {
                 // Whatever has arrived is read before anything is called late.
                 yield_now().await;
-                timeout(Duration::ZERO, self.connection.reply()).await
+                timeout(Duration::ZERO, self.connection.reply_of(expected)).await
             }
             reply => reply,
         };

@@ -78,6 +78,11 @@ impl Flight {
         self.calls.front().map(Call::replies)
     }
 
+    /// How long the next reply may be, about.
+    pub(super) fn reply_bytes(&self) -> usize {
+        self.calls.front().map_or(0, Call::reply_bytes)
+    }
+
     /// All replies of the next call are in. Fails if they are not replies to it.
     pub(super) fn land(&mut self, replies: &mut Vec<Value>, core: &Core) -> Result<(), &'static str> {
         let Some(call) = self.calls.pop_front() else { return Err("there is more than was asked for") };
@@ -90,8 +95,9 @@ impl Flight {
         self.landed += 1;
         core.last_contact.store(received.nanos(), Ordering::Relaxed);
         match call.settle(replies, &core.address.host) {
-            Settled::Done { time, disagreed } => {
+            Settled::Done { time, disagreed, foreign } => {
                 many(&core.counters.disagreed, disagreed as usize);
+                core.found_foreign(foreign);
                 self.answered |= time.is_some();
                 // The first reply of a flight has waited for nobody: its round trip is the fastest.
                 if let (true, Some(time)) = (first, time) {

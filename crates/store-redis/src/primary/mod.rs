@@ -207,6 +207,9 @@ impl Primary {
         let deadline = core.now().after(within);
         let mut resent = false;
         loop {
+            if core.is_barred() {
+                return Err(Failure::Elsewhere(Box::new(Elsewhere { redirect: Redirect::ReadOnly, work })));
+            }
             let ticket = Ticket::new(work, slot, manner, deadline);
             let queued = job(&ticket);
             let setback = match core.wait(ticket, queued, within).await {

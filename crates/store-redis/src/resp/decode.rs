@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use super::Value;
 
-/// No reply of ours is longer: a server that sends more is not one, or is broken.
+/// No reply at all is longer.
 const REPLY_BYTES_MAX: usize = 16 << 20;
 /// Our scripts nest replies three deep.
 const DEPTH_MAX: usize = 8;
@@ -25,10 +25,17 @@ impl std::error::Error for Malformed {}
 
 /// Takes one whole reply off the front of `buffer`; `None` if more must arrive first.
 pub fn decode(buffer: &mut BytesMut) -> Result<Option<Value>, Malformed> {
-    let mut scan = Scan { bytes: buffer, at: 0 };
+    decode_at_most(buffer, REPLY_BYTES_MAX)
+}
+
+/// The same for a reply of at most so many bytes. Whoever sends more, or announces more, is broken or lies, and is not
+/// read any further.
+pub fn decode_at_most(buffer: &mut BytesMut, most: usize) -> Result<Option<Value>, Malformed> {
+    let mut scan = Scan { bytes: buffer, at: 0, most };
     match scan.skip(0) {
         Err(Stop::Malformed(why)) => Err(Malformed(why)),
-        Err(Stop::Incomplete) if buffer.len() > REPLY_BYTES_MAX => Err(Malformed("longer than any reply of ours")),
+        Err(Stop::Incomplete) if buffer.len() > most => Err(TOO_LONG),
+        Ok(()) if scan.at > most => Err(TOO_LONG),
         Err(Stop::Incomplete) => Ok(None),
         Ok(()) => {
             let length = scan.at;
@@ -36,6 +43,8 @@ pub fn decode(buffer: &mut BytesMut) -> Result<Option<Value>, Malformed> {
         }
     }
 }
+
+const TOO_LONG: Malformed = Malformed("longer than what was asked for");
 
 enum Stop {
     Incomplete,
@@ -46,6 +55,7 @@ enum Stop {
 struct Scan<'a> {
     bytes: &'a [u8],
     at: usize,
+    most: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -60,7 +70,11 @@ impl<'a> Scan<'a> {
                 length => self.skip_bytes(length),
             },
             b'*' if depth == DEPTH_MAX => Err(Stop::Malformed("nested too deep")),
-            b'*' => (0..number(rest)?).try_for_each(|_| self.skip(depth + 1)),
+            // An element takes four bytes at least.
+            b'*' => match number(rest)? {
+                many if many.unsigned_abs() > self.most as u64 / 4 => Err(Stop::Malformed(TOO_LONG.0)),
+                many => (0..many).try_for_each(|_| self.skip(depth + 1)),
+            },
             _ => Err(Stop::Malformed("an unknown kind of reply")),
         }
     }
@@ -74,8 +88,8 @@ impl<'a> Scan<'a> {
 
     fn skip_bytes(&mut self, length: i64) -> Result<(), Stop> {
         let length = usize::try_from(length).map_err(|_| Stop::Malformed("a negative length"))?;
-        if length > REPLY_BYTES_MAX {
-            return Err(Stop::Malformed("longer than any reply of ours"));
+        if length > self.most {
+            return Err(Stop::Malformed(TOO_LONG.0));
         }
         let end = self.at + length;
         match self.bytes.get(end..end + 2) {
@@ -141,6 +155,16 @@ mod tests {
             assert_eq!(decode(&mut buffer), Ok(Some(whole.clone())), "cut at {cut}");
             assert_eq!(decode(&mut buffer), Ok(Some(Value::Integer(1))));
         }
+    }
+
+    #[test]
+    fn a_reply_is_refused_as_soon_as_it_is_longer_than_it_may_be() {
+        let refused = |text: &str| decode_at_most(&mut BytesMut::from(text), 20).is_err();
+        assert!(refused("$21\r\n") && refused("*6\r\n") && refused(&"+".repeat(21)), "announced, or sent");
+        assert!(refused("*2\r\n$8\r\n12345678\r\n$8\r\n12345678\r\n"), "in parts");
+        assert!(!refused("$13\r\n1234567890123\r\n") && !refused("$20\r\n"), "whole, and not yet");
+        let mut two = BytesMut::from("$8\r\n12345678\r\n$8\r\n12345678\r\n");
+        assert!(matches!(decode_at_most(&mut two, 20), Ok(Some(_))), "what follows is another reply");
     }
 
     #[test]

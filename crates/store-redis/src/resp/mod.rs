@@ -3,7 +3,7 @@
 mod decode;
 mod encode;
 
-pub use decode::{Malformed, decode};
+pub use decode::{Malformed, decode, decode_at_most};
 pub use encode::{command, header, part};
 
 use bytes::Bytes;

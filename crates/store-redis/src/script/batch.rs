@@ -16,6 +16,8 @@ use crate::resp::Value;
 const CHARGES_MAX: usize = 192;
 /// A charge is about this many bytes.
 const CHARGE_BYTES: usize = 36;
+/// What is told of a bucket takes at most about this many bytes: fourteen numbers.
+const REPLY_BYTES: usize = 256;
 /// Says that a question is refused already, beside its number of charges.
 const REFUSED: u16 = 1 << 15;
 /// Verdicts are told as digits to this base, this many to a number: it stays below 2^53.
@@ -147,6 +149,11 @@ impl Batch {
         self.questions
     }
 
+    /// How long the reply may be, about: a verdict per question, and what is told of each bucket.
+    pub fn reply_bytes(&self) -> usize {
+        2 * self.questions.len() + REPLY_BYTES * self.buckets.len()
+    }
+
     /// Appends the command.
     pub fn encode(&self, call: Call<'_>, out: &mut Vec<u8>) {
         let mut blob = Blob::with_capacity(9 + CHARGE_BYTES * self.places.len());
@@ -173,7 +180,8 @@ impl Batch {
             Opened::Expired(now) => return Ok(Reply::Expired { now }),
             Opened::Told(now, told) => (now, told),
         };
-        let [verdicts, values] = told else { return Err(BadReply::strange("neither verdicts nor values")) };
+        let [verdicts, values, rest @ ..] = told else { return Err(BadReply::strange("neither verdicts nor values")) };
+        let foreign = reply::foreign(rest.first())?;
         let (Some(verdicts), Some(values)) = (verdicts.array(), values.array()) else {
             return Err(BadReply::strange("neither verdicts nor values"));
         };
@@ -184,7 +192,7 @@ impl Batch {
             false => replay.answer(question, verdicts.next()?),
         });
         let answers = answers.collect::<Result<Vec<Answer>, BadReply>>()?;
-        Ok(Reply::Answers { now, answers, disagreed: replay.disagreed })
+        Ok(Reply::Answers { now, answers, disagreed: replay.disagreed, foreign })
     }
 
     /// Questions that the script sees.

@@ -26,6 +26,8 @@ pub enum Reply {
         /// Questions that the script decided otherwise than the replay of its inputs. The script's word stands, because
         /// that is what was charged; more than none is a bug.
         disagreed: u64,
+        /// Values under keys of ours that were no buckets, and were replaced.
+        foreign: u64,
     },
 }
 
@@ -59,6 +61,8 @@ pub enum ReturnReply {
         now: Time,
         /// How many gave something back.
         given: usize,
+        /// Values under keys of ours that were no buckets, and were deleted.
+        foreign: u64,
     },
 }
 
@@ -100,11 +104,14 @@ pub(super) fn open(reply: &Value) -> Result<Opened<'_>, BadReply> {
         None => Ok(Opened::Told(now, rest)),
         Some(b"EXPIRED") => Ok(Opened::Expired(now)),
         Some(b"ARGS") => Err(BadReply { charged_nothing: true, detail: "the script refused its arguments" }),
-        Some(b"TYPE") => {
-            Err(BadReply { charged_nothing: true, detail: "a key of ours holds something that is not a bucket" })
-        }
         Some(_) => Err(BadReply::strange("a word that no script of ours says")),
     }
+}
+
+/// How many foreign values were found, which is told only if there were any.
+pub(super) fn foreign(told: Option<&Value>) -> Result<u64, BadReply> {
+    let count = |value: &Value| value.integer().and_then(|count| u64::try_from(count).ok());
+    told.map_or(Ok(0), |value| count(value).ok_or(BadReply::strange("not a number of foreign values")))
 }
 
 /// A time that a script told as seconds and nanoseconds.

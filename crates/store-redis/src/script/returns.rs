@@ -61,7 +61,8 @@ impl Returns {
             Opened::Told(now, told) => {
                 let given = told.first().and_then(Value::integer).and_then(|given| usize::try_from(given).ok());
                 let given = given.filter(|given| *given <= self.receipts.len());
-                given.map(|given| ReturnReply::Done { now, given }).ok_or(BadReply::strange("not a number of receipts"))
+                let given = given.ok_or(BadReply::strange("not a number of receipts"))?;
+                Ok(ReturnReply::Done { now, given, foreign: reply::foreign(told.get(1))? })
             }
         }
     }

@@ -12,7 +12,7 @@ use tokio::time;
 use self::cluster::Cluster;
 use self::sentinel::Sentinel;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, SLOT_MAP_BYTES};
 use crate::resp::Value;
 use crate::url::Login;
 use crate::{HostPort, Layout, Primary, Shared};
@@ -89,5 +89,5 @@ async fn until_unsettled(shared: &Shared, at_most: Duration) {
 /// Connects to a server, asks one thing and leaves.
 async fn ask_once(shared: &Shared, at: &HostPort, login: Option<&Login>, command: &[&[u8]]) -> Option<Value> {
     let mut connection = Connection::open_bare(shared, at, login).await.ok()?;
-    time::timeout(shared.config.connect_timeout.into(), connection.call(command)).await.ok()?.ok()
+    time::timeout(shared.config.connect_timeout.into(), connection.call_for(command, SLOT_MAP_BYTES)).await.ok()?.ok()
 }

@@ -279,37 +279,91 @@ fn e20_out_of_memory_writes_nothing() {
     assert_eq!(rig.size(), 0);
 }
 
-/// A key of ours that holds something else: the request is refused whole, and nobody else's bucket is written.
+/// What is under a key of ours and no bucket, and how it is put there.
+const FOREIGN: [&[&str]; 13] = [
+    &["SADD", "x"],
+    &["HSET", "x", "y"],
+    &["RPUSH", "hello, our world"],
+    &["RPUSH", "seventeen letters", "thirteen long"],
+    &["ZADD", "1", "x"],
+    &["SET", ""],
+    &["SET", "hello, our world"],
+    &["SET", "0x1234567890123456"],
+    &["SET", " 1700000000000000000"],
+    &["SET", "1.5"],
+    &["SET", "99999999999999999999"],
+    &["SET", "\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}"],
+    &["SET", "\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}\u{7f}"],
+];
+
+/// A key of ours that holds something else: the request is decided as on an unused bucket, which replaces it.
 #[test]
-fn a_foreign_type_under_a_key_refuses_the_request_before_it_writes() {
-    for place in 0..6 {
-        let mut rig = Rig::start();
-        let charges = every_kind(MINUTE);
-        let foreign = key(&charges[place]);
-        match charges[place].limit {
-            Limit::SlidingLog(_) | Limit::Concurrency(_) => rig.client.call(&["SET", &foreign, "x"]),
-            _ => rig.client.call(&["SADD", &foreign, "x"]),
-        };
-        assert_refused(&mut rig, &command(&batch(NEVER, &charges)), b"TYPE");
-        assert_refused(&mut rig, &command(&batch(NEVER, &charges[place..=place])), b"TYPE");
-        let other = Charge { bucket: Digest([99, 99]), ..charges[place] };
-        assert_refused(&mut rig, &command(&batch(NEVER, &[other, charges[place]])), b"TYPE");
-        assert_eq!(rig.size(), 1, "{:?}", charges[place].limit);
+fn a_foreign_value_under_a_key_is_replaced_in_the_same_call() {
+    let mut rig = Rig::start();
+    let charges = every_kind(MINUTE);
+    for foreign in FOREIGN {
+        for charge in &charges {
+            let [word, rest @ ..] = foreign else { unreachable!("all have a command") };
+            // A list is a log, and a sorted set holds slots, as far as anybody can tell.
+            let fits = matches!((*word, charge.limit), ("ZADD", Limit::Concurrency(_)))
+                || (rest.len() > 1 && *word == "RPUSH" && matches!(charge.limit, Limit::SlidingLog(_)));
+            if fits {
+                continue;
+            }
+            let other = Charge { bucket: Digest([99, 99]), ..*charge };
+            for charges in [vec![*charge], vec![other, *charge]] {
+                rig.client.succeed(&["FLUSHALL"]);
+                rig.client.succeed(&[&[*word, &key(charge)], rest].concat());
+                let reply = rig.take(NEVER, &charges).unwrap_or_else(|bad| panic!("{bad}: {foreign:?} {charge:?}"));
+                let Reply::Answers { foreign: found, .. } = &reply else { panic!("{reply:?}") };
+                assert_eq!(*found, 1, "{foreign:?} {charge:?}");
+                for outcome in outcomes(&reply) {
+                    assert!(outcome.allowed && outcome.used == 1, "{foreign:?} {charge:?}: {outcome:?}");
+                }
+                let again = outcomes(&rig.take(NEVER, &[*charge]).expect("an answer"));
+                let used = if matches!(charge.limit, Limit::Concurrency(_)) { 1 } else { 2 };
+                assert_eq!((again[0].allowed, again[0].used), (true, used), "{foreign:?} {charge:?}");
+                assert!(rig.integer(&["PTTL", &key(charge)]) > 0, "{foreign:?} {charge:?}");
+            }
+        }
     }
 }
 
-/// The same for a string that is not one of ours.
+/// Receipts for what is no bucket give nothing back.
 #[test]
-fn a_foreign_value_under_a_key_refuses_the_request_before_it_writes() {
+fn a_foreign_value_takes_no_receipt() {
     let mut rig = Rig::start();
-    let charges = every_kind(MINUTE);
-    for charge in charges.iter().take(4) {
-        rig.client.call(&["SET", &key(charge), "hello, our world"]);
-        assert_refused(&mut rig, &command(&batch(NEVER, &[*charge])), b"TYPE");
-        rig.client.call(&["DEL", &key(charge)]);
+    for charge in every_kind(MINUTE) {
+        let told = outcomes(&rig.take(NEVER, &[charge]).expect("an answer"));
+        rig.client.succeed(&["DEL", &key(&charge)]);
+        rig.client.succeed(&["SET", &key(&charge), "hello, our world"]);
+        let given = give_back(&mut rig, NEVER, vec![receipt(&charge, &told[0], charge.bucket.0[0])]);
+        assert!(matches!(given, ReturnReply::Done { given: 0, foreign: 1, .. }), "{charge:?}: {given:?}");
+        assert_ne!(rig.integer(&["PTTL", &key(&charge)]), -1, "{charge:?}: gone, or an empty bucket");
     }
-    rig.client.call(&["RPUSH", &key(&charges[4]), "hello, our world"]);
-    assert_refused(&mut rig, &command(&batch(NEVER, &[charges[4]])), b"TYPE");
+}
+
+/// F32: whoever touches a bucket whose expiry was removed sets it again, also if the touch is refused.
+#[test]
+fn f32_a_refused_touch_sets_an_expiry_that_was_removed() {
+    let mut rig = Rig::start();
+    for charge in every_kind(MINUTE) {
+        let fill = match charge.ask {
+            Ask::Hold(_) => (1..=3).map(|id| Ask::Hold(SlotId(id))).collect(),
+            _ => vec![Ask::Consume(1); 5],
+        };
+        for ask in fill {
+            rig.take(NEVER, &[Charge { ask, ..charge }]).expect("an answer");
+        }
+        let more =
+            Charge { ask: if let Ask::Hold(_) = charge.ask { Ask::Hold(SlotId(9)) } else { charge.ask }, ..charge };
+        let before = rig.integer(&["PEXPIRETIME", &key(&charge)]);
+        for charges in [vec![more], vec![more, Charge { bucket: Digest([77, 77]), ..more }]] {
+            rig.client.succeed(&["PERSIST", &key(&charge)]);
+            assert!(!outcomes(&rig.take(NEVER, &charges).expect("an answer"))[0].allowed, "{charge:?}");
+            assert_eq!(rig.integer(&["PEXPIRETIME", &key(&charge)]), before, "{charge:?}");
+        }
+    }
 }
 
 /// Two receipts with one number, in one call and in two, and a receipt for slots that names none.

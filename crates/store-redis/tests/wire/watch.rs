@@ -3,7 +3,7 @@
 use tollgate_store_redis::breaker::Phase;
 use tollgate_testkit::redis::Server;
 
-use crate::house::{config, until, warm};
+use crate::house::{PATIENT, config, consume, question, take, until, warm};
 
 #[tokio::test]
 async fn f21_an_emptied_store_is_noticed_within_a_second() {
@@ -64,4 +64,31 @@ async fn eviction_is_known() {
     let server = Server::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
     let primary = warm(config(server.port())).await;
     until("the policy is known", || primary.health().policy == "allkeys-lru").await;
+}
+
+/// How often scripts were called by hash.
+fn calls(server: &Server) -> String {
+    let statistics = server.client().fields(&["INFO", "commandstats"]);
+    statistics
+        .get("cmdstat_evalsha")
+        .map(|line| line.split(',').next().unwrap_or_default().to_owned())
+        .unwrap_or_default()
+}
+
+/// Also one that takes writes: what it counts is lost with the next synchronisation.
+#[tokio::test]
+async fn f25_nothing_is_decided_by_a_server_that_is_known_to_be_a_replica() {
+    let (server, other) = (Server::start_with(&["--replica-read-only", "no"]), Server::start());
+    let primary = warm(config(server.port())).await;
+    assert!(take(&primary, consume(1), PATIENT).await.unwrap());
+    server.client().succeed(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
+    until("a replica", || primary.health().replica).await;
+    let before = calls(&server);
+    for bucket in 0..50 {
+        assert!(primary.ask(question(consume(bucket)), 0, PATIENT).await.is_err());
+    }
+    assert_eq!(calls(&server), before, "nothing is asked there");
+    server.client().succeed(&["REPLICAOF", "NO", "ONE"]);
+    until("a primary again", || !primary.health().replica).await;
+    assert!(take(&primary, consume(1), PATIENT).await.unwrap());
 }

@@ -72,8 +72,12 @@ impl InRedis {
         batch.encode(Call::At(now, Some(&self.hashes[batch.script().index()])), &mut command);
         let reply = self.client.exchange(&command).expect("the server answers");
         match batch.decode(&reply) {
-            Ok(Reply::Answers { now: told, answers, disagreed }) => {
-                assert_eq!((told, disagreed), (now, 0), "the script and its replay differ: {reply:?} to {batch:?}");
+            Ok(Reply::Answers { now: told, answers, disagreed, foreign }) => {
+                assert_eq!(
+                    (told, disagreed, foreign),
+                    (now, 0, 0),
+                    "the script and its replay differ: {reply:?} to {batch:?}"
+                );
                 answers
             }
             other => panic!("{other:?} from {reply:?} to {batch:?}"),
@@ -91,8 +95,8 @@ impl InRedis {
         returns.encode(Call::At(now, Some(&self.hashes[returns.script().index()])), &mut command);
         let reply = self.client.exchange(&command).expect("the server answers");
         match returns.decode(&reply) {
-            Ok(ReturnReply::Done { now: told, given }) => {
-                assert_eq!(told, now);
+            Ok(ReturnReply::Done { now: told, given, foreign }) => {
+                assert_eq!((told, foreign), (now, 0));
                 given
             }
             other => panic!("{other:?} from {reply:?} to {returns:?}"),

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Unreadable;
+use super::fields::{CASE, FILE, RULE, STEP, refuse_others};
+use super::{Unreadable, limits};
 
 /// A whole file.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,51 +29,83 @@ pub(super) struct Rule {
 }
 
 impl File {
-    /// Reads the text of a file.
+    /// Reads the text of a file. Unknown fields are errors, except in `expect`, where they are differences.
     pub fn parse(text: &str) -> Result<File, Unreadable> {
         let root: Value = serde_json::from_str(text).map_err(|error| Unreadable(error.to_string()))?;
-        let algorithm = root.get("algorithm").and_then(Value::as_str);
-        let cases = list(&root, "cases")?.iter().map(|case| Case::parse(case, algorithm));
-        let refused = root.get("config_errors").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        Ok(File {
-            cases: cases.collect::<Result<_, _>>()?,
-            refused: refused.iter().map(|entry| Rule::parse(entry, algorithm)).collect::<Result<_, _>>()?,
-        })
+        let fields = FILE.of(&root)?;
+        let algorithm = fields.get("algorithm").and_then(Value::as_str);
+        if let Some(unit) = fields.get("time_unit").filter(|unit| *unit != "ns") {
+            return Err(Unreadable(format!("times in {unit}; this runner reads nanoseconds, \"ns\"")));
+        }
+        let cases = list(fields, "cases")?.iter().map(|case| Case::parse(case, algorithm));
+        let cases = cases.collect::<Result<_, _>>()?;
+        let refused = if fields.contains_key("config_errors") { list(fields, "config_errors")? } else { &[] };
+        let refused = refused.iter().enumerate().map(|(place, entry)| {
+            Rule::parse(entry, algorithm).map_err(|problem| problem.within(&format!("config_errors[{place}]")))
+        });
+        Ok(File { cases, refused: refused.collect::<Result<_, _>>()? })
     }
 }
 
 impl Case {
     fn parse(case: &Value, algorithm: Option<&str>) -> Result<Case, Unreadable> {
         let name = case.get("name").and_then(Value::as_str).unwrap_or("unnamed").to_owned();
-        let rules = match case.get("rules").and_then(Value::as_array) {
-            Some(rules) => rules.iter().map(|rule| Rule::parse(rule, algorithm)).collect::<Result<_, _>>()?,
-            None => vec![Rule::parse(case, algorithm)?],
-        };
-        let steps = list(case, "steps")?.iter().map(|step| match step {
-            Value::Object(fields) => Ok(fields.clone()),
-            other => Err(Unreadable(format!("case {name}: a step is {other}, not an object"))),
+        let parsed = CASE.of(case).and_then(|fields| {
+            let rules = match fields.get("rules") {
+                Some(_) => list(fields, "rules")?.iter().map(|rule| Rule::parse(rule, algorithm)).collect(),
+                None => Rule::from_fields(fields, algorithm).map(|rule| vec![rule]),
+            }?;
+            Ok((steps(fields, &rules)?, rules))
         });
-        let steps = steps.collect::<Result<_, _>>()?;
+        let (steps, rules) = parsed.map_err(|problem| problem.within(&format!("case {name}")))?;
         Ok(Case { name, rules, steps })
     }
 }
 
+fn steps(case: &Map<String, Value>, rules: &[Rule]) -> Result<Vec<Map<String, Value>>, Unreadable> {
+    let parse = |(place, step)| {
+        let fields = STEP.of(step).and_then(|fields| check_changes(fields, rules).map(|()| fields.clone()));
+        fields.map_err(|problem| problem.within(&format!("step {place}")))
+    };
+    list(case, "steps")?.iter().enumerate().map(parse).collect()
+}
+
+/// What `reconfigure` changes are numbers of the rules: one object for the first, or a list with one for each.
+fn check_changes(step: &Map<String, Value>, rules: &[Rule]) -> Result<(), Unreadable> {
+    let changes = match step.get("reconfigure") {
+        Some(Value::Array(changes)) if changes.len() == rules.len() => changes.as_slice(),
+        Some(change @ Value::Object(_)) => std::slice::from_ref(change),
+        Some(other) => return Err(Unreadable(format!("\"reconfigure\" for {} rules is {other}", rules.len()))),
+        None => &[],
+    };
+    changes.iter().zip(rules).try_for_each(|(change, rule)| {
+        let change = change.as_object().ok_or_else(|| Unreadable(format!("{change} is not an object")))?;
+        refuse_others(change, limits::numbers(&rule.algorithm)).map_err(|problem| problem.within("reconfigure"))
+    })
+}
+
 impl Rule {
-    /// Algorithms that this runner does not know are the business of other runners: the file is not for it.
     fn parse(value: &Value, of_file: Option<&str>) -> Result<Rule, Unreadable> {
-        let algorithm = value.get("algorithm").and_then(Value::as_str).or(of_file);
+        Rule::from_fields(RULE.of(value)?, of_file)
+    }
+
+    /// Algorithms that this runner does not know are the business of other runners: the file is not for it.
+    fn from_fields(fields: &Map<String, Value>, of_file: Option<&str>) -> Result<Rule, Unreadable> {
+        let algorithm = fields.get("algorithm").and_then(Value::as_str).or(of_file);
         let algorithm = algorithm.ok_or_else(|| Unreadable("no \"algorithm\" given".to_owned()))?;
-        if !super::limits::ALGORITHMS.contains(&algorithm) {
-            let known = super::limits::ALGORITHMS.join(", ");
+        if !limits::ALGORITHMS.contains(&algorithm) {
+            let known = limits::ALGORITHMS.join(", ");
             return Err(Unreadable(format!("unknown algorithm {algorithm:?}; known are: {known}")));
         }
-        let config = value.get("config").and_then(Value::as_object).cloned();
+        let config = fields.get("config").and_then(Value::as_object).cloned();
         let config = config.ok_or_else(|| Unreadable("a rule without \"config\"".to_owned()))?;
+        let known = [limits::numbers(algorithm), limits::state(algorithm)].concat();
+        refuse_others(&config, &known).map_err(|problem| problem.within("config"))?;
         Ok(Rule { algorithm: algorithm.to_owned(), config })
     }
 }
 
-fn list<'a>(value: &'a Value, field: &str) -> Result<&'a [Value], Unreadable> {
-    let found = value.get(field).and_then(Value::as_array).map(Vec::as_slice);
+fn list<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], Unreadable> {
+    let found = fields.get(field).and_then(Value::as_array).map(Vec::as_slice);
     found.ok_or_else(|| Unreadable(format!("no list {field:?}")))
 }

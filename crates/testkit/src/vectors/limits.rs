@@ -10,6 +10,23 @@ use crate::Config;
 pub(super) const ALGORITHMS: &[&str] =
     &["gcra", "token_bucket", "leaky_queue", "fixed_window", "sliding_log", "sliding_counter", "concurrency"];
 
+/// The numbers of an algorithm, in `config` and in `reconfigure`.
+pub(super) fn numbers(algorithm: &str) -> &'static [&'static str] {
+    match algorithm {
+        "gcra" => &["count", "period_ns", "burst", "max_debt", "clamp", "count_denied"],
+        "token_bucket" => &["interval_ns", "capacity", "count_denied"],
+        "leaky_queue" => &["count", "period_ns", "max_delay_ns", "count_denied"],
+        "fixed_window" | "sliding_counter" => &["limit", "window_ns", "offset_ns", "count_denied"],
+        "sliding_log" => &["limit", "window_ns", "count_denied"],
+        _ => &["limit", "ttl_ns"],
+    }
+}
+
+/// What `config` may say beyond the numbers: the state that a case begins with.
+pub(super) fn state(algorithm: &str) -> &'static [&'static str] {
+    if algorithm == "concurrency" { &["leases"] } else { &[] }
+}
+
 impl Rule {
     /// The limit, or why the configuration is refused.
     pub fn limit(&self) -> Result<Limit, String> {
@@ -57,7 +74,7 @@ impl Rule {
         })
     }
 
-    fn number(&self, field: &str) -> Result<u64, String> {
+    pub fn number(&self, field: &str) -> Result<u64, String> {
         let value = self.config.get(field).ok_or_else(|| format!("no {field:?}"))?;
         value.as_u64().ok_or_else(|| format!("{field:?} is {value}, not an unsigned integer"))
     }

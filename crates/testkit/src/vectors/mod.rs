@@ -2,9 +2,12 @@
 //!
 //! Files are JSON as the reference implementation writes them. A step counts as passed when every field of its
 //! `expect` agrees; a configuration that must be refused counts as one step. Where a file tells GCRA's answer apart
-//! from that of a token bucket stored as tokens (`gcra_expect`, after a clock stepped back), ours is GCRA's.
+//! from that of a token bucket stored as tokens (`gcra_expect`, after a clock stepped back), ours is GCRA's. A file with
+//! a field that the runner does not know is refused.
 
+mod fields;
 mod file;
+mod leases;
 mod limits;
 mod run;
 
@@ -51,6 +54,12 @@ impl fmt::Display for Difference {
 /// Why a file is not one of vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable(pub String);
+
+impl Unreadable {
+    fn within(&self, place: &str) -> Unreadable {
+        Unreadable(format!("{place}: {self}"))
+    }
+}
 
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

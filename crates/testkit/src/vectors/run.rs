@@ -47,6 +47,10 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all(mut self, report: &mut Report) {
+        if let Err(problem) = self.begin() {
+            let (case, field, expected) = (self.case.name.clone(), "config.leases".to_owned(), json!("a state"));
+            return report.add(vec![Difference { case, step: 0, field, expected, got: json!(problem) }]);
+        }
         for (place, step) in self.case.steps.iter().enumerate() {
             self.reconfigure(step);
             let expected = step.get("gcra_expect").or_else(|| step.get("expect"));
@@ -68,6 +72,21 @@ impl Run<'_> {
         }
     }
 
+    /// Brings the buckets into the state that the case begins with.
+    fn begin(&mut self) -> Result<(), String> {
+        let Some(first) = self.case.steps.first() else { return Ok(()) };
+        let now = number(first, "now_ns")?;
+        for place in 0..self.rules.len() {
+            for lease in self.rules[place].leases(now)? {
+                let charge = Charge { limit: lease.limit, ..self.charge(place, Ask::Hold(slot_id(&lease.holder)))? };
+                if !self.take(lease.since, &charge).allowed {
+                    return Err(format!("{} cannot hold a slot", lease.holder));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Replaces numbers and keeps the state. An object speaks to the first rule, a list to each.
     fn reconfigure(&mut self, step: &Step) {
         let changes = match step.get("reconfigure") {
@@ -83,7 +102,7 @@ impl Run<'_> {
     fn step(&mut self, step: &Step) -> Result<Value, String> {
         let now = Time::from_nanos(number(step, "now_ns")?);
         if let Some(op) = step.get("op").and_then(Value::as_str) {
-            return self.slot(now, op, slot_id(step));
+            return self.slot(now, op, slot_id(step.get("id").unwrap_or(&Value::Null)));
         }
         let mode = step.get("mode").and_then(Value::as_str).unwrap_or("consume");
         if let Some(costs) = step.get("costs").and_then(Value::as_array) {
@@ -176,9 +195,9 @@ fn number(step: &Step, field: &str) -> Result<u64, String> {
 }
 
 /// The digest of whatever the file calls the holder.
-fn slot_id(step: &Step) -> SlotId {
+fn slot_id(holder: &Value) -> SlotId {
     let mut hasher = KeyHasher::new(Secret::new(*b"test vector slot"));
-    hasher.part(step.get("id").map(Value::to_string).unwrap_or_default().as_bytes());
+    hasher.part(holder.to_string().as_bytes());
     let [a, b] = hasher.finish().0;
     SlotId(u128::from(a) << 64 | u128::from(b))
 }

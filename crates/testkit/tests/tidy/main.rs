@@ -11,6 +11,7 @@ mod files;
 mod fuzz;
 mod links;
 mod metadata;
+mod programs;
 mod spdx;
 mod tree;
 mod whitespace;

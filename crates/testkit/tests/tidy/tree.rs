@@ -1,4 +1,4 @@
-//! The files of the repository: what git tracks or would track, or the whole tree where there is no git.
+//! The files of the repository: what git tracks or would track.
 //!
 //! Files that are not committed yet count, so that the rules speak before the commit and not after it.
 
@@ -21,7 +21,7 @@ pub static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// Paths from the root, sorted.
 static PATHS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let mut paths = from_git().unwrap_or_else(from_walk);
+    let mut paths = from_git();
     paths.retain(|path| ROOT.join(path).is_file());
     paths.sort();
     paths.dedup();
@@ -58,47 +58,31 @@ fn is_raw_input(path: &str) -> bool {
     path.starts_with("fuzz/corpus/") || path.split('/').any(|part| part == "fixtures")
 }
 
-/// `None` outside a checkout. A copy that sits inside an unrelated checkout lists nothing of ours: `None` as well.
-fn from_git() -> Option<Vec<String>> {
-    let mut git = Command::new("git");
-    git.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(&*ROOT);
-    let output = git.output().ok().filter(|output| output.status.success())?;
-    let listing = String::from_utf8(output.stdout).ok()?;
-    let paths: Vec<String> = listing.split_terminator('\0').map(str::to_owned).collect();
-    paths.iter().any(|path| path == "Cargo.toml").then_some(paths)
-}
-
-fn from_walk() -> Vec<String> {
-    let ignored = fs::read_to_string(ROOT.join(".gitignore")).unwrap_or_default();
-    let mut skipped: Vec<&str> = ignored.lines().filter_map(|line| line.strip_prefix('/')).collect();
-    skipped.push(".git");
-    let mut found = Vec::new();
-    walk("", &skipped, &mut found);
-    found
-}
-
-fn walk(folder: &str, skipped: &[&str], found: &mut Vec<String>) {
-    let entries = fs::read_dir(ROOT.join(folder)).expect("a folder of the repository can be read");
-    for entry in entries {
-        let entry = entry.expect("an entry of the repository can be read");
-        let name = entry.file_name().into_string().expect("file names are UTF-8");
-        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
-        let is_folder = entry.file_type().expect("an entry has a type").is_dir();
-        match is_folder {
-            _ if skipped.contains(&path.as_str()) => {}
-            true => walk(&path, skipped, found),
-            false => found.push(path),
-        }
+/// What git lists, also outside a checkout: in a copy without `.git`, an empty repository beside it tells what would be
+/// tracked.
+fn from_git() -> Vec<String> {
+    if ROOT.join(".git").exists() {
+        return listed(&mut Command::new("git"), &["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     }
+    let beside = tempfile::tempdir().expect("a folder for a repository");
+    listed(Command::new("git").arg("--git-dir").arg(beside.path()), &["init", "--quiet", "--bare"]);
+    let mut git = Command::new("git");
+    git.arg("--git-dir").arg(beside.path()).arg("--work-tree").arg(&*ROOT);
+    listed(&mut git, &["ls-files", "-z", "--others", "--exclude-standard"])
+}
+
+#[track_caller]
+fn listed(git: &mut Command, arguments: &[&str]) -> Vec<String> {
+    let output = git.args(arguments).current_dir(&*ROOT).output();
+    let output = output.unwrap_or_else(|error| panic!("git is missing ({error}): install it, as CONTRIBUTING.md says"));
+    assert!(output.status.success(), "git {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
+    let listing = String::from_utf8(output.stdout).expect("file names are UTF-8");
+    listing.split_terminator('\0').map(str::to_owned).collect()
 }
 
 #[test]
-fn git_and_the_walk_see_the_same_sources() {
-    let Some(mut listed) = from_git() else { return };
-    let is_source = |path: &String| path.starts_with("crates/") && path.ends_with(".rs");
-    listed.retain(|path| is_source(path) && ROOT.join(path).is_file());
-    listed.sort();
-    let mut walked: Vec<String> = from_walk().into_iter().filter(is_source).collect();
-    walked.sort();
-    assert_eq!(listed, walked);
+fn the_sources_are_listed() {
+    for path in ["Cargo.toml", "script/setup", "crates/testkit/tests/tidy/tree.rs"] {
+        assert!(text_of(path).is_some(), "{path} is not among the {} files that git lists", paths().len());
+    }
 }

@@ -1,4 +1,4 @@
--- What MGET calls absent may be of another type; nothing of ours is.
+-- What MGET calls absent may be of another type; what is written replaces it.
 if keys > 1 then
   local new
   for k = 1, keys do
@@ -7,5 +7,5 @@ if keys > 1 then
       new[#new + 1] = KEYS[k]
     end
   end
-  if new and call(unpack(new)) > 0 then return {S, N, 'TYPE'} end
+  if new then foreign = foreign + call(unpack(new)) end
 end

@@ -1,0 +1,50 @@
+//! The fields that each object of a vector file may have.
+//!
+//! A field that the runner does not read would be dropped, and the case would pass or fail for another reason than the
+//! one that its author meant: such a file is refused.
+
+use serde_json::{Map, Value};
+
+use super::Unreadable;
+
+/// Fields of one kind of object.
+pub(super) struct Fields {
+    /// Those that the runner reads.
+    read: &'static [&'static str],
+    /// Those that only inform people.
+    informative: &'static [&'static str],
+}
+
+pub(super) const FILE: Fields = Fields {
+    read: &["algorithm", "time_unit", "cases", "config_errors"],
+    informative: &["note", "semantics", "identity"],
+};
+
+pub(super) const CASE: Fields =
+    Fields { read: &["name", "algorithm", "config", "rules", "steps"], informative: &["note", "interval_ns"] };
+
+/// A rule of several, or a configuration that must be refused.
+pub(super) const RULE: Fields = Fields { read: &["algorithm", "config"], informative: &["note", "error"] };
+
+pub(super) const STEP: Fields = Fields {
+    read: &["now_ns", "op", "id", "mode", "cost", "costs", "reconfigure", "expect", "gcra_expect"],
+    informative: &["note", "state_after", "leases_after", "tokens_after", "leaky_meter_level_after", "gcra_tat_after"],
+};
+
+impl Fields {
+    /// The fields of an object, if all of them are known.
+    pub fn of<'a>(&self, value: &'a Value) -> Result<&'a Map<String, Value>, Unreadable> {
+        let fields = value.as_object().ok_or_else(|| Unreadable(format!("{value} is not an object")))?;
+        let known: Vec<&str> = self.read.iter().chain(self.informative).copied().collect();
+        refuse_others(fields, &known)?;
+        Ok(fields)
+    }
+}
+
+/// Fails on the first field that is not listed.
+pub(super) fn refuse_others(fields: &Map<String, Value>, known: &[&str]) -> Result<(), Unreadable> {
+    match fields.keys().find(|field| !known.contains(&field.as_str())) {
+        Some(field) => Err(Unreadable(format!("unknown field {field:?}; known are: {}", known.join(", ")))),
+        None => Ok(()),
+    }
+}
