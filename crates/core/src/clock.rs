@@ -11,8 +11,19 @@ use crate::{Span, Time};
 /// Tells the time. Implementors promise steadiness, not truth: a clock that runs backwards costs a bucket at most one
 /// period, and no decision ever panics for it.
 pub trait Clock: Send + Sync {
-    /// The present moment.
+    /// The present moment, for decisions: it should never go back.
     fn now(&self) -> Time;
+
+    /// The wall time at which this clock showed `now`: what dates, `reset_at` and expiry go by. A wall clock may be set;
+    /// a clock that follows it answers differently afterwards.
+    fn wall_at(&self, now: Time) -> Time {
+        now
+    }
+
+    /// The present wall time.
+    fn wall(&self) -> Time {
+        self.wall_at(self.now())
+    }
 }
 
 /// A clock that stands still until it is told to move. Clones share the same hands.
@@ -25,12 +36,21 @@ pub trait Clock: Send + Sync {
 /// assert_eq!(same.now(), Time::from_secs(105));
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct ManualClock(Arc<AtomicU64>);
+pub struct ManualClock(Arc<ManualHands>);
+
+#[derive(Debug, Default)]
+struct ManualHands {
+    now: AtomicU64,
+    /// How far the wall is ahead, in nanoseconds; wraps for a wall that is behind.
+    wall_ahead: AtomicU64,
+}
 
 impl ManualClock {
     /// A clock that shows `time`.
     pub fn at(time: Time) -> ManualClock {
-        ManualClock(Arc::new(AtomicU64::new(time.nanos())))
+        let clock = ManualClock::default();
+        clock.set(time);
+        clock
     }
 
     /// Moves the hands forward.
@@ -40,12 +60,21 @@ impl ManualClock {
 
     /// Puts the hands anywhere, also back: clocks of real machines do.
     pub fn set(&self, time: Time) {
-        self.0.store(time.nanos(), Ordering::SeqCst);
+        self.0.now.store(time.nanos(), Ordering::SeqCst);
+    }
+
+    /// Sets the wall clock alone, as an administrator or NTP does: decisions run on as before.
+    pub fn set_wall(&self, wall: Time) {
+        self.0.wall_ahead.store(wall.nanos().wrapping_sub(self.now().nanos()), Ordering::SeqCst);
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Time {
-        Time::from_nanos(self.0.load(Ordering::SeqCst))
+        Time::from_nanos(self.0.now.load(Ordering::SeqCst))
+    }
+
+    fn wall_at(&self, now: Time) -> Time {
+        Time::from_nanos(now.nanos().wrapping_add(self.0.wall_ahead.load(Ordering::SeqCst)))
     }
 }

@@ -16,6 +16,8 @@ pub struct Decision {
     pub mode: Mode,
     /// The store's time of the decision.
     pub now: Time,
+    /// The wall time of the decision: what `reset_at` and logs go by.
+    pub wall: Time,
     pub(crate) rulings: SmallVec<[Ruling; 4]>,
     pub(crate) deciding: Option<u16>,
     pub(crate) generation: Pinned,

@@ -14,7 +14,7 @@ use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
 use crate::generation::Generations;
 use crate::switch::{Lever, Switch};
 use crate::wait::{RealTime, Sleep};
-use crate::{Limiter, Observer, Pinned, lot};
+use crate::{Limiter, Observer, Pinned, lot, patience};
 
 /// How an engine behaves beyond its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +275,7 @@ impl<S: Store> Engine<S> {
             let mut charges = Charges::default();
             charges.lot = lot;
             charges.identities = self.store.is_shared();
-            if pinned.rules.charges(request, self.clock.now(), &mut charges).is_err() {
+            if pinned.rules.charges(request, self.clock.wall(), &mut charges).is_err() {
                 return Ok(());
             }
             buckets.extend(&charges.charges);
@@ -311,7 +311,7 @@ impl<S: Store> Engine<S> {
             requests.iter().try_for_each(|request| pinned.rules.readable(request))?;
             return Err(Unasked::Off);
         }
-        let wall = if pinned.rules.is_dated() { self.clock.now() } else { Time::ZERO };
+        let wall = if pinned.rules.is_dated() { self.clock.wall() } else { Time::ZERO };
         charges.lot = lot;
         charges.identities = self.store.is_shared();
         charges.shadowed = switch == Switch::Shadow;
@@ -322,7 +322,7 @@ impl<S: Store> Engine<S> {
     #[inline]
     fn take_now(&self, charges: &Charges, outcomes: &mut Outcomes) -> Option<Taken> {
         match charges.charges.is_empty() {
-            true => Some(Taken { allowed: true, now: self.clock.now() }),
+            true => Some(self.at_once()),
             false => self.store.try_take(&charges.charges, outcomes),
         }
     }
@@ -345,7 +345,12 @@ impl<S: Store> Engine<S> {
 
     async fn ask_in_time(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         let EngineConfig { within, deadline, .. } = self.config;
-        let asked = self.store.take(charges, within.min(deadline), outcomes);
+        let (within, deadline) = (patience::at_most(within.min(deadline)), patience::at_most(deadline));
+        if within.is_zero() {
+            let detail = "the caller does not wait any longer".to_owned();
+            return Err(StoreError { kind: StoreErrorKind::Unavailable, detail });
+        }
+        let asked = self.store.take(charges, within, outcomes);
         timeout(Duration::from(deadline), asked).await.unwrap_or_else(|_| {
             let detail = "no answer by the deadline of the decision".to_owned();
             Err(StoreError { kind: StoreErrorKind::Indeterminate, detail })
@@ -359,7 +364,14 @@ impl<S: Store> Engine<S> {
             Unasked::Unreadable(error) => (Verdict::Invalid(Box::new(error)), Mode::Store),
             Unasked::Off => (Verdict::Allow, Mode::Off),
         };
-        Decision { verdict, mode, now: self.clock.now(), rulings: SmallVec::new(), deciding: None, generation }
+        let Taken { now, wall, .. } = self.at_once();
+        Decision { verdict, mode, now, wall, rulings: SmallVec::new(), deciding: None, generation }
+    }
+
+    /// What nobody has to be asked about passes, at the time of this node.
+    pub(crate) fn at_once(&self) -> Taken {
+        let now = self.clock.now();
+        Taken { allowed: true, now, wall: self.clock.wall_at(now) }
     }
 
     #[inline]
@@ -398,6 +410,7 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
         verdict: if taken.allowed { Verdict::Allow } else { Verdict::Deny },
         mode,
         now: taken.now,
+        wall: taken.wall,
         deciding: deciding(&rulings, taken.allowed),
         rulings,
         generation,

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use tollgate_core::{Charge, Soft, Span};
 use tollgate_rules::OnFail;
 use tollgate_rules::ruleset::{Applied, Charges};
-use tollgate_store::{Outcomes, Store, StoreError};
+use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
 use crate::{Engine, Pinned};
@@ -28,15 +28,12 @@ impl<S: Store> Engine<S> {
         let mut local: SmallVec<[Charge; 4]> =
             policies.local(charges, self.store.nodes().unwrap_or(self.config.nodes)).collect();
         let mut outcomes = Outcomes::new();
-        let (admitted, now) = match policies.refuse() {
+        let Taken { allowed: admitted, now, wall } = match policies.refuse() {
             true => {
                 local.clear();
-                (false, self.fallback.clock().now())
+                Taken { allowed: false, ..self.at_once() }
             }
-            false => {
-                let taken = self.fallback.take_now(&local, &mut outcomes);
-                (taken.allowed, taken.now)
-            }
+            false => self.fallback.take_now(&local, &mut outcomes),
         };
         let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
         for applied in &charges.applied {
@@ -64,6 +61,7 @@ impl<S: Store> Engine<S> {
             verdict: if admitted { Verdict::Allow } else { Verdict::Deny },
             mode: enforced.max().unwrap_or(Mode::Open), // what a shadow rule would have done is in its own ruling
             now,
+            wall,
             deciding: deciding(&rulings, admitted),
             rulings,
             generation,

@@ -13,7 +13,9 @@ use crate::lot;
 use crate::reservation::{Reservation, Reserved};
 
 /// Changes with the layout, so that no parcel is ever read by another's rules.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
+/// The layout before reservations had a number of their own: receipts of it are settled for a day after an upgrade.
+const WITHOUT_NUMBER: u8 = 3;
 /// Flags of a charge: it holds a slot; it was charged to the node's own share.
 const HOLDS: u8 = 1;
 const OWN: u8 = 2;
@@ -21,9 +23,10 @@ const OWN: u8 = 2;
 impl Reservation {
     /// Appends the reservation to `out`. It is then settled by whoever brings the bytes back.
     pub fn pack(self, out: &mut Vec<u8>) {
-        let Reservation { cost, entries, local } = self;
+        let Reservation { cost, entries, local, .. } = self;
         out.extend([VERSION, u8::from(local)]);
         put(out, cost);
+        put(out, lot::random());
         for Reserved { receipt, price, own } in entries {
             let Receipt { bucket: Digest([a, b]), limit, owner, identity, units, stamp, slot, .. } = receipt;
             let (kind, numbers) = limit_numbers(&limit);
@@ -51,16 +54,22 @@ impl Reservation {
         let mut bytes = Bytes(bytes);
         let (version, local) = (bytes.byte()?, bytes.byte()?);
         let cost = bytes.word()?;
+        let number = match version {
+            VERSION => Some(bytes.word()?),
+            WITHOUT_NUMBER => None,
+            _ => return None,
+        };
         let mut entries: SmallVec<[Reserved; 4]> = SmallVec::new();
         while !bytes.0.is_empty() {
             entries.push(bytes.reserved()?);
         }
-        (version == VERSION).then_some(Reservation { cost, entries, local: local == 1 })
+        let number = number.or_else(|| entries.iter().find_map(|entry| entry.receipt.number));
+        Some(Reservation { cost, entries, local: local == 1, number })
     }
 
-    /// A number that no other reservation has, once it has been packed.
+    /// A number that no other reservation has, once it has been packed: also of one that no rule charged.
     pub fn number(&self) -> Option<u64> {
-        self.entries.iter().find_map(|entry| entry.receipt.number)
+        self.number
     }
 }
 
@@ -149,7 +158,7 @@ mod tests {
             let receipt = Receipt { bucket, limit, owner, identity, units: 3, stamp, slot, number: None };
             Reserved { receipt, price: 2, own }
         });
-        Reservation { cost: 3, entries: entries.collect(), local: true }
+        Reservation { cost: 3, entries: entries.collect(), local: true, number: None }
     }
 
     fn packed() -> Vec<u8> {
@@ -171,11 +180,36 @@ mod tests {
     }
 
     #[test]
+    fn every_reservation_has_a_number_also_one_that_no_rule_charged() {
+        let number = |charged: bool| {
+            let mut reservation = reservation();
+            if !charged {
+                reservation.entries.clear();
+            }
+            let mut bytes = Vec::new();
+            reservation.pack(&mut bytes);
+            Reservation::unpack(&bytes).unwrap().number().unwrap()
+        };
+        for charged in [false, true] {
+            assert_ne!(number(charged), number(charged));
+        }
+    }
+
+    #[test]
+    fn receipts_from_before_reservations_had_numbers_are_still_read() {
+        let mut bytes = packed();
+        bytes[0] = WITHOUT_NUMBER;
+        bytes.drain(10..18);
+        let back = Reservation::unpack(&bytes).unwrap();
+        assert_eq!(back.number(), back.entries[0].receipt.number);
+    }
+
+    #[test]
     fn bytes_that_are_none_are_refused_not_trusted() {
         let bytes = packed();
         let whole = bytes.len();
-        let entry = (whole - 10) / reservation().entries.len();
-        for length in (0..whole).filter(|length| *length < 10 || (length - 10) % entry != 0) {
+        let entry = (whole - 18) / reservation().entries.len();
+        for length in (0..whole).filter(|length| *length < 18 || (length - 18) % entry != 0) {
             assert!(Reservation::unpack(&bytes[..length]).is_none(), "{length} of {whole} bytes");
         }
         let mut other = bytes.clone();

@@ -19,6 +19,8 @@ pub struct Reservation {
     pub(crate) entries: SmallVec<[Reserved; 4]>,
     /// Made while the store was away: its buckets are this node's own.
     pub(crate) local: bool,
+    /// Its number, once it has left the process and come back.
+    pub(crate) number: Option<u64>,
 }
 
 /// One charge of a reservation.
@@ -110,7 +112,7 @@ impl<S: Store> Engine<S> {
         if let Err(unasked) = self.charges(&pinned, &[request.cost(1)], &mut charges) {
             let decision = self.answer(pinned, unasked);
             self.observe(requests, &decision);
-            let of_nothing = Reservation { cost: request.cost, entries: SmallVec::new(), local: false };
+            let of_nothing = Reservation { cost: request.cost, entries: SmallVec::new(), local: false, number: None };
             let reservation = decision.is_allowed().then_some(of_nothing);
             return (decision, reservation);
         }
@@ -147,7 +149,7 @@ impl<S: Store> Engine<S> {
                 let own = charge.sharing == Sharing::Local;
                 Some(Reserved { receipt: Receipt::of(charge, outcome), price, own })
             });
-            Reservation { cost: request.cost, entries: entries.collect(), local }
+            Reservation { cost: request.cost, entries: entries.collect(), local, number: None }
         });
         self.observe(requests, &decision);
         (decision, reservation)
@@ -165,7 +167,7 @@ impl<S: Store> Engine<S> {
         if self.switch() == Switch::Off {
             return Ok(Settled::default());
         }
-        let Reservation { cost: estimate, entries, local } = reservation;
+        let Reservation { cost: estimate, entries, local, .. } = reservation;
         let mut extra: SmallVec<[Charge; 4]> = SmallVec::new();
         let mut back: SmallVec<[Receipt; 4]> = SmallVec::new();
         let mut once = None;

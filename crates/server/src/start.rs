@@ -90,7 +90,7 @@ pub(crate) fn shared(
         feeds: reloaders.iter().map(Reloader::state).collect(),
         control: Arc::default(),
         logs,
-        started: clock.now(),
+        started: clock.wall(),
     });
     let shared = Shared {
         engine,

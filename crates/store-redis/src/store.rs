@@ -87,7 +87,7 @@ impl RedisStore {
         let outcome =
             |(charge, outcome): (&Charge, Option<Outcome>)| outcome.unwrap_or_else(|| charge.limit.unused(now));
         outcomes.extend(charges.iter().zip(round.outcomes).map(outcome));
-        Ok(Asked::Taken(Taken { allowed: refused.is_none(), now }))
+        Ok(Asked::Taken(Taken::new(refused.is_none(), now)))
     }
 
     /// Asks the charges of one slot, wherever that is.

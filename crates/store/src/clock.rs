@@ -1,26 +1,48 @@
-//! The real clock of this process: anchored once to the wall, then monotonic.
+//! The real clock of this process: monotonic for decisions, and true to the wall for dates.
 //!
-//! Windows align to the wall and answers speak of it, but a step of the wall clock must not decide anything. So the
-//! wall is read once, at start; everything after is the monotonic clock's elapsed time on top.
+//! Two readings of one clock. [`now`](Clock::now) decides: it starts at the wall time, never goes back, and follows a
+//! step of the wall clock only by slewing, half a millisecond per second, so a step neither refills a bucket nor blocks
+//! one. [`wall`](Clock::wall) is for what is dated (`Date`, `reset_at`, expiry of tokens and overrides): it follows the
+//! system's clock within [`LOOK_EVERY`], steps included.
+//!
+//! The system's clock is read a few times a second, by the read of this clock that finds it due; no thread, no timer. All
+//! clocks of a process share one [`Timeline`].
 
+mod timeline;
+
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use tollgate_core::{Clock, Span, Time};
 
-/// Wall time at its making plus monotonic time since. Never steps.
+use self::ticker::Ticker;
+use self::timeline::{Reading, Timeline};
+
+/// How often the system's clock is looked at: the longest that a step of it goes unnoticed.
+const LOOK_EVERY: Span = Span::from_millis(250);
+
+/// Wall time that runs on the monotonic clock: it never steps back, and approaches a wall clock that was set by slewing.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
-    /// Wall time when the ticker showed zero.
-    zero: Time,
+    process: &'static Process,
+}
+
+/// The clocks of the process, and what is known of how they relate.
+#[derive(Debug)]
+struct Process {
     ticker: Ticker,
+    timeline: Timeline,
 }
 
 impl MonotonicClock {
-    /// A clock anchored to the present wall time.
+    /// The clock of this process, anchored to the wall time at its first use.
     pub fn new() -> MonotonicClock {
-        let ticker = Ticker::new();
-        let wall = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        MonotonicClock { zero: Time::ZERO.after(Span::from(wall)).before(ticker.read()), ticker }
+        static PROCESS: OnceLock<Process> = OnceLock::new();
+        let process = PROCESS.get_or_init(|| {
+            let ticker = Ticker::new();
+            Process { ticker, timeline: Timeline::new(look(ticker), LOOK_EVERY) }
+        });
+        MonotonicClock { process }
     }
 }
 
@@ -33,11 +55,25 @@ impl Default for MonotonicClock {
 impl Clock for MonotonicClock {
     #[inline]
     fn now(&self) -> Time {
-        self.zero.after(self.ticker.read())
+        let Process { ticker, timeline } = self.process;
+        timeline.now(|| ticker.read(), || look(*ticker))
+    }
+
+    #[inline]
+    fn wall_at(&self, now: Time) -> Time {
+        self.process.timeline.wall_at(now)
     }
 }
 
-use ticker::Ticker;
+/// Reads all clocks of the system, the wall clock between two readings of the ticker.
+#[cold]
+fn look(ticker: Ticker) -> Reading {
+    let before = ticker.read();
+    let wall = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let asleep = ticker.asleep();
+    let after = ticker.read();
+    Reading { monotonic: after, spread: after.minus(before), wall: Time::ZERO.after(Span::from(wall)), asleep }
+}
 
 /// The monotonic clock by way of the vDSO, without the checks `Instant` puts around it: a third of its price, on a path
 /// where the clock is a third of the whole.
@@ -56,9 +92,20 @@ mod ticker {
 
         #[inline]
         pub(super) fn read(self) -> Span {
-            let now = clock_gettime(ClockId::Monotonic);
-            Span::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64) // both are positive
+            of(ClockId::Monotonic)
         }
+
+        /// How long the machine has been suspended since it booted: time that the monotonic clock leaves out.
+        pub(super) fn asleep(self) -> Span {
+            let running = self.read();
+            of(ClockId::Boottime).minus(running)
+        }
+    }
+
+    #[inline]
+    fn of(clock: ClockId) -> Span {
+        let now = clock_gettime(clock);
+        Span::from_nanos(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64) // both are positive
     }
 }
 
@@ -80,6 +127,11 @@ mod ticker {
         pub(super) fn read(self) -> Span {
             Span::from(self.0.elapsed())
         }
+
+        /// Not told by this system: a suspend is followed as a step of the wall clock.
+        pub(super) fn asleep(self) -> Span {
+            Span::ZERO
+        }
     }
 }
 
@@ -94,5 +146,6 @@ mod tests {
         let wall = Time::ZERO.after(Span::from(SystemTime::UNIX_EPOCH.elapsed().unwrap()));
         assert!(first <= second);
         assert!(wall.since(second) < Span::from_secs(5) && second.since(wall) < Span::from_secs(5));
+        assert!(wall.since(clock.wall()) < Span::SECOND && clock.wall().since(wall) < Span::SECOND);
     }
 }

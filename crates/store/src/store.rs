@@ -59,6 +59,15 @@ pub struct Taken {
     pub allowed: bool,
     /// The store's time of the decision.
     pub now: Time,
+    /// The wall time of the decision: other than `now` where the store runs on a clock that does not step.
+    pub wall: Time,
+}
+
+impl Taken {
+    /// The verdict of a store whose own time is the wall time.
+    pub const fn new(allowed: bool, now: Time) -> Taken {
+        Taken { allowed, now, wall: now }
+    }
 }
 
 /// Why a store did not answer.

@@ -8,7 +8,7 @@ use tollgate_store::MonotonicClock;
 
 /// Now, by this machine's clock.
 pub fn now() -> Time {
-    MonotonicClock::new().now()
+    MonotonicClock::new().wall()
 }
 
 /// A duration as rules files have them: `90s`, `2h`, `30d`.

@@ -191,7 +191,7 @@ impl Follower {
     }
 
     fn fresh(&self) {
-        let now = self.following.clock.now().into();
+        let now = self.following.clock.wall().into();
         self.state
             .send_modify(|state| (state.fresh_at, state.away, state.origin) = (Some(now), None, Origin::Database));
     }

@@ -145,7 +145,7 @@ impl Admin {
 
     /// The present moment, as rows have it.
     fn now(&self) -> Instant {
-        Instant::from(self.clock.now())
+        Instant::from(self.clock.wall())
     }
 
     async fn run(&self, asked: &Asked, body: &[u8], reply: &mut Reply) {

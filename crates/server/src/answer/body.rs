@@ -27,7 +27,7 @@ pub(super) fn write_members(case: &Case<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"remaining\":");
     write_remaining(policy.as_ref(), decision.mode, out);
     out.extend_from_slice(b",\"reset_at\":");
-    number_or_null(out, policy.as_ref().map(|policy| decision.now.after(policy.reset).secs_ceil()));
+    number_or_null(out, policy.as_ref().map(|policy| decision.wall.after(policy.reset).secs_ceil()));
     write_retry(case, out);
     out.extend_from_slice(b",\"rule\":");
     match policy {

@@ -181,7 +181,7 @@ fn write_fields(case: &Case<'_>, config: &AnswerConfig, out: &mut Fields) {
     if let Retry::After { secs, .. } = case.retry {
         out.push_with("Retry-After", |out| json::number(out, secs));
     }
-    write::write(config.headers, case.decision.now, case.policy.as_ref(), case.policies(), out);
+    write::write(config.headers, case.decision.wall, case.policy.as_ref(), case.policies(), out);
 }
 
 /// Appends the answer object alone, as a batch has many of.

@@ -45,7 +45,7 @@ pub(crate) async fn explained(shared: &Shared, asked: &Asked<'_>) -> Result<Stri
     let mut json = String::new();
     for _ in 0..TRIES {
         let pinned = shared.engine.rules();
-        let explanations = pinned.rules.explain(&request, shared.clock.now()).map_err(Unexplained::Unreadable)?;
+        let explanations = pinned.rules.explain(&request, shared.clock.wall()).map_err(Unexplained::Unreadable)?;
         let before = shared.engine.look(&request.cost(0)).await;
         let decision = shared.engine.look(&request).await;
         let case = Case { before, decision, shared: shared.engine.store().is_shared() };

@@ -33,7 +33,7 @@ pub(crate) async fn hold(shared: &Shared, asked: &Asked<'_>, kind: Kind) -> (Dec
     lap(shared, start);
     let receipt = reservation.map(|reservation| {
         let ttl = reservation.slot_ttl();
-        Receipt { text: shared.sealer.seal(kind, reservation, shared.clock.now()), ttl }
+        Receipt { text: shared.sealer.seal(kind, reservation, shared.clock.wall()), ttl }
     });
     (decision, receipt)
 }
@@ -41,7 +41,7 @@ pub(crate) async fn hold(shared: &Shared, asked: &Asked<'_>, kind: Kind) -> (Dec
 /// Charges or refunds the difference between estimate and real cost; releases slots.
 pub(crate) async fn settle(shared: &Shared, receipt: &str, cost: u64) -> Result<Settled, Refused> {
     let Opened { reservation, made } = shared.sealer.open(Kind::Reservation, receipt).map_err(refuse::of_receipt)?;
-    if shared.clock.now().since(made) > SETTLE_WITHIN {
+    if shared.clock.wall().since(made) > SETTLE_WITHIN {
         return Err(refuse::EXPIRED_RECEIPT);
     }
     let number = reservation.number().unwrap_or_default();

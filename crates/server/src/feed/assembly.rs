@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -21,6 +22,7 @@ use tollgate_rules::yaml::Node;
 use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, document};
 use tracing::{error, info, warn};
 
+use super::numbers::Numbers;
 use super::{Domains, FeedError, Written};
 use crate::admin::{FileRule, to_object};
 use crate::backend::Backend;
@@ -45,6 +47,7 @@ struct Parts {
     held: Option<RuleSet>,
     /// Rules of the database that the file hides, by namespace and id.
     hidden: BTreeSet<(String, String)>,
+    numbers: Numbers,
 }
 
 impl Assembly {
@@ -62,6 +65,11 @@ impl Assembly {
     pub fn prefix_of_file(&self, namespace: &str) -> Option<u8> {
         let parts = self.parts.lock();
         parts.file.as_ref().filter(|file| file.namespace == namespace).map(|file| file.ipv6_prefix)
+    }
+
+    /// Keeps the numbers of generations in a directory, and goes on from those that are kept there.
+    pub fn keep_numbers(&self, directory: &Path) {
+        self.parts.lock().numbers = Numbers::kept_in(directory);
     }
 
     /// What the file says at the start, to be put into force together with what the database says, or by
@@ -88,7 +96,7 @@ impl Assembly {
             return;
         }
         if parts.domains.domains.is_empty() || self.assemble(&mut parts).is_none() {
-            self.put(held.unwrap_or_else(RuleSet::empty), 0);
+            self.put(&mut parts, held.unwrap_or_else(RuleSet::empty), 0);
         }
     }
 
@@ -104,7 +112,7 @@ impl Assembly {
         }
         self.shown.store(Arc::new(shown));
         if parts.database.is_none() && parts.domains.domains.is_empty() {
-            return Ok(self.put(rules, 0));
+            return Ok(self.put(&mut parts, rules, 0));
         }
         Ok(self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number))
     }
@@ -159,7 +167,7 @@ impl Assembly {
             Ok(rules) => {
                 parts.hidden = hidden;
                 let count = rules.rules().len();
-                let generation = self.put(rules, at_least);
+                let generation = self.put(parts, rules, at_least);
                 info!(generation, rules = count, "rules in force");
                 Some(generation)
             }
@@ -173,8 +181,9 @@ impl Assembly {
         }
     }
 
-    fn put(&self, rules: RuleSet, at_least: u64) -> u64 {
-        let generation = self.engine.swap_rules_as(rules, at_least);
+    fn put(&self, parts: &mut Parts, rules: RuleSet, at_least: u64) -> u64 {
+        let number = parts.numbers.next(self.engine.rules().number, at_least);
+        let generation = self.engine.swap_rules_as(rules, number);
         self.metrics.adopt(&self.engine.rules());
         generation
     }

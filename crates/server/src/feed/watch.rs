@@ -81,7 +81,7 @@ impl<S: Watched> Follower<S> {
         let Following { source, pace, clock, apply, in_force } = following;
         let mut start = FeedState::default();
         if let Some((mark, generation)) = in_force {
-            let loaded_at = Some(clock.now());
+            let loaded_at = Some(clock.wall());
             start = FeedState { generation: Some(generation), rules: mark.rules, loaded_at, reloads: 1, ..start };
         }
         let (state, receiver) = watch::channel(start);
@@ -212,7 +212,7 @@ impl<S: Watched> Follower<S> {
         self.in_force = Some(mark.fingerprint);
         let (file, rules) = (self.source.path().display(), mark.rules);
         info!(%file, generation, rules, "rules loaded");
-        let loaded_at = Some(self.clock.now());
+        let loaded_at = Some(self.clock.wall());
         self.state.send_modify(|state| {
             (state.generation, state.rules, state.loaded_at, state.error) = (Some(generation), rules, loaded_at, None);
             (state.attempts, state.reloads) = (state.attempts + 1, state.reloads + 1);

@@ -48,7 +48,7 @@ impl Carry {
         let patience = desk.limits().write_timeout;
         // In boxes, because everything that is wrapped around them would hold them twice.
         let answering = Box::pin(answer(&desk, call.method, body, line, leave));
-        let answering = within(call.deadline, caught(answering));
+        let answering = within(call.deadline, caught(Box::pin(tollgate_engine::until(call.deadline, answering))));
         let answered = until_gone(&mut respond, answering).await;
         let code = match answered {
             None => Code::Cancelled,

@@ -81,7 +81,7 @@ fn decided(decision: &Decision, config: &AnswerConfig) -> v1::CheckResponse {
         allowed: decision.is_allowed(),
         limit: policy.as_ref().map(|policy| policy.limit),
         remaining: policy.as_ref().map(|policy| policy.remaining),
-        reset_at: policy.as_ref().map(|policy| decision.now.after(policy.reset).secs_ceil()),
+        reset_at: policy.as_ref().map(|policy| decision.wall.after(policy.reset).secs_ceil()),
         retry_after_ms: millis(wait),
         never: wait == Wait::Never,
         rule: policy.as_ref().map_or_else(String::new, |policy| policy.name.to_owned()),

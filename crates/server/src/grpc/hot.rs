@@ -84,7 +84,7 @@ impl Rest {
                 (Box::pin(read_and_answer(desk.clone(), call, message, line)), respond)
             }
         };
-        let answering = within(call.deadline, caught(answering));
+        let answering = within(call.deadline, caught(Box::pin(tollgate_engine::until(call.deadline, answering))));
         let answer = match until_gone(&mut respond, answering).await {
             None => return desk.count(Some(call.method), Code::Cancelled),
             Some(None) => Err(too_late()),

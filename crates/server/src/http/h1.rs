@@ -122,7 +122,13 @@ impl<'a> Connection<'a> {
                     self.reply.clear();
                     answer.refuse(fault, &mut self.reply);
                     answer.answered(None, self.reply.status);
-                    render::reply(&self.reply, After::Close, self.head_only, self.ground.clock.now(), &mut self.output);
+                    render::reply(
+                        &self.reply,
+                        After::Close,
+                        self.head_only,
+                        self.ground.clock.wall(),
+                        &mut self.output,
+                    );
                 }
             }
             if self.flush().await.is_ok() {
@@ -296,7 +302,7 @@ impl<'a> Connection<'a> {
             (false, true) => After::OpenSaidSo,
             (false, false) => After::Open,
         };
-        render::reply(&self.reply, after, self.head_only, self.ground.clock.now(), &mut self.output);
+        render::reply(&self.reply, after, self.head_only, self.ground.clock.wall(), &mut self.output);
         (self.head_only, self.room) = (false, Room::default());
         if closes {
             return Err(Stop::Close);

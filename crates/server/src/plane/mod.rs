@@ -60,6 +60,9 @@ impl Plane {
     pub(crate) async fn start(config: &Config, parts: Parts) -> Result<Plane> {
         let mut plane = Plane::without_database(config, parts);
         let Some(opened) = open(&config.control).await? else { return Ok(plane) };
+        if let Some(directory) = config.control.state_dir() {
+            plane.parts.assembly.keep_numbers(&directory);
+        }
         let following = Following {
             control: opened.control.clone(),
             copy: opened.copy,

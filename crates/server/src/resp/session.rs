@@ -211,7 +211,7 @@ impl<'a> Session<'a> {
             Command::Command => about::command(arguments, out),
             Command::Info => about::info(self, out),
             Command::Config => about::config(arguments, out),
-            Command::Time => about::time(self.resp.shared.clock.now(), out),
+            Command::Time => about::time(self.resp.shared.clock.wall(), out),
             Command::Quit => {
                 out.simple("OK");
                 return Next::Close;

@@ -6,9 +6,9 @@
 //! | first field | 0 for allowed | 1 for allowed |
 //! | last fields | retry, reset | reset, retry |
 //! | retry when allowed | −1 | 0 |
-//! | an arrival time far ahead | stays | comes back to one full bucket |
 //!
-//! Both count in one bucket per key. Its parameters are no part of its name: other ones find the time that is owed.
+//! Both count in one bucket per key. Its parameters are no part of its name: other ones find the time that is owed, up to
+//! one full bucket of their own. redis-cell has no such bound, and locks a key for as long as a clock stepped back.
 
 use tollgate_core::{Charge, Enforcement, Gcra, KeyHasher, Limit, LimitError, Owner, Secret, Span, Wait};
 use tollgate_engine::Lone;
@@ -127,7 +127,6 @@ impl Throttle {
             LimitError::TooLong => Refused::TooLong,
             _ => Refused::TooFast,
         })?;
-        let limit = if style == Style::Cell { limit.unclamped() } else { limit };
         let charge = buckets.charge(key, limit, quantity);
         // A quantity of 0 reads, and is never refused: not even by a bucket that owes more than this limit holds.
         let enforcement = if quantity == 0 { Enforcement::Shadow } else { charge.enforcement };

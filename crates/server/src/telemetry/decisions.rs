@@ -78,7 +78,7 @@ impl DecisionLog {
 
     fn write(&self, line: &mut String, request: &Request<'_>, place: usize, decision: &Decision) {
         line.push_str("{\"time\":\"");
-        rfc3339(line, decision.now);
+        rfc3339(line, decision.wall);
         line.push('"');
         line.push_str(&self.node);
         line.push_str(",\"namespace\":");

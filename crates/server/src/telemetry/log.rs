@@ -105,7 +105,7 @@ where
         let mut said = Said { format: self.format, message: String::new(), fields: String::new() };
         event.record(&mut said);
         let mut time = String::with_capacity(24);
-        rfc3339(&mut time, self.clock.now());
+        rfc3339(&mut time, self.clock.wall());
         let level = *event.metadata().level();
         let Said { message, fields, .. } = said;
         match self.format {

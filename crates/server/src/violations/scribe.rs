@@ -144,7 +144,7 @@ impl Scribe {
     /// Answers whether nothing is left to be taken out.
     async fn take_out(&self) -> Result<bool, Error> {
         let ScribeConfig { control, retention, clock, .. } = &self.config;
-        let old = Instant::from(clock.now().before(Span::from(*retention)));
+        let old = Instant::from(clock.wall().before(Span::from(*retention)));
         let before = control.surplus_violations(ROWS_MAX).await?.map_or(old, |surplus| surplus.max(old));
         for _ in 0..BITES {
             if control.prune_violations(before, ROWS_AT_ONCE as u32).await? < ROWS_AT_ONCE as u64 {

@@ -75,7 +75,7 @@ impl Violations {
         if ruling.outcome.is_none() || request.purpose == Purpose::Peek {
             return;
         }
-        let minute = decision.now.nanos() / MINUTE_NANOS;
+        let minute = decision.wall.nanos() / MINUTE_NANOS;
         let client = Client::of(request);
         let mut hasher = self.hasher;
         for part in [&rule.namespace, &rule.name, client.kind, client.value] {

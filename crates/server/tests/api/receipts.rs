@@ -31,6 +31,22 @@ async fn a_reservation_settles_once_below_and_above_its_estimate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn reservations_that_no_rule_charged_are_settled_each_for_itself() {
+    let rig = Rig::start(RULES);
+    let mut receipts = Vec::new();
+    for _ in 0..2 {
+        let json = rig.post("/v1/reserve", r#"{"client_key":"a","endpoint":"/free","cost":10}"#).await.json();
+        receipts.push(json["reservation"].as_str().expect("a receipt").to_owned());
+    }
+    for expected in [true, false] {
+        for receipt in &receipts {
+            let body = json!({ "reservation": receipt, "cost": 4 }).to_string();
+            assert_eq!(rig.post("/v1/settle", &body).await.json()["settled"], expected);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn deciding_takes_time_here_too() {
     let rig = Rig::start(RULES);
     rig.post("/v1/reserve", r#"{"client_key":"a","endpoint":"/units","cost":10}"#).await;

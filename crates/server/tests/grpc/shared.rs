@@ -58,14 +58,18 @@ async fn checks_batches_and_streams_are_decided_by_the_store() {
 }
 
 #[tokio::test]
-async fn a_deadline_that_passes_while_the_store_thinks_is_told() {
+async fn a_caller_in_a_hurry_is_answered_without_the_store_and_not_charged_there() {
     let redis = Server::start();
     let rig = rig(&redis).await;
     rig.answers_others().await;
     redis.stop();
     let raw = Raw::connect(&rig).await;
-    let answer = raw.call(CHECK, &[("grpc-timeout", "100m")], framed(&about("a"))).await;
+    for _ in 0..20 {
+        let answer = raw.call(CHECK, &[("grpc-timeout", "100m")], framed(&about("a"))).await;
+        // In time from this node's share, unless this machine is too busy to be in time.
+        assert!(matches!(answer.code, Some(Code::Ok | Code::DeadlineExceeded)), "{answer:?}");
+    }
     redis.cont();
-    assert_eq!(answer.code, Some(Code::DeadlineExceeded), "{answer:?}");
     rig.answers_others().await;
+    assert_eq!(rig.left_to("a").await, FULL, "the store charges nothing for callers that have gone");
 }

@@ -1,7 +1,7 @@
 //! Checks against the rules, and what they cost while a store has to be waited for.
 
 use tollgate_core::Span;
-use tollgate_testkit::redis::Server as Redis;
+use tollgate_testkit::redis::{Plan, Server as Redis};
 
 use crate::rig::{Rig, command, five};
 
@@ -184,4 +184,22 @@ async fn while_the_store_is_away_limits_hold_here() {
     caller.send(&command(&["DEL", "away"])).await;
     assert!(caller.reply().await.starts_with("-ERR the store did not answer"));
     assert!(rig.metric("tollgate_resp_throttled_locally_total").await >= 9.0);
+}
+
+/// P20 in Redis: what a key owes is bounded by the limit that comes with the call, also when the server's clock is set.
+#[tokio::test]
+async fn a_shared_store_whose_clock_steps_back_blocks_no_key_for_longer_than_its_bucket() {
+    let redis = Plan { own_clock: true, ..Plan::default() }.start();
+    let rig = Rig::open(|config, _| {
+        config.store.place = redis.url().parse().unwrap();
+        config.store.deny_cache_ttl = std::time::Duration::ZERO;
+    })
+    .await;
+    let mut caller = rig.caller().await;
+    caller.says(&command(&["CL.THROTTLE", "key", "1", "1", "60", "2"]), &five([0, 2, 0, -1, 120])).await;
+    redis.step_clock(-3600);
+    caller.send(&command(&["CL.THROTTLE", "key", "1", "1", "60"])).await;
+    let reply = caller.reply().await;
+    let numbers: Vec<i64> = reply.lines().filter_map(|line| line.strip_prefix(':')?.parse().ok()).collect();
+    assert!(numbers[..3] == [1, 2, 0] && numbers[3] <= 60 && numbers[4] <= 120, "{reply}");
 }

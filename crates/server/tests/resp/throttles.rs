@@ -117,7 +117,7 @@ async fn other_numbers_find_the_time_that_is_owed() {
     let (rig, _clock) = Rig::on_clock(|_, _| {});
     let mut caller = rig.caller().await;
     caller.says(&throttle("CL.THROTTLE k 9 1 10 10"), &five([0, 10, 0, -1, 100])).await;
-    caller.says(&throttle("CL.THROTTLE k 0 1 1 0"), &five([0, 1, 0, -1, 100])).await; // who reads is never refused
+    caller.says(&throttle("CL.THROTTLE k 0 1 1 0"), &five([0, 1, 0, -1, 1])).await; // who reads is never refused
     caller.says(&throttle("CL.THROTTLE k 199 1 1 1"), &five([0, 200, 99, -1, 101])).await;
     caller.says(&throttle("THROTTLE k 5 1 1 1"), &five([0, 5, 0, 5, 1])).await; // back to one full bucket
     caller.says(&throttle("DEL k other"), b":2\r\n").await;

@@ -202,7 +202,7 @@ impl Batch {
 }
 
 fn nothing_asked(question: &Question, now: Time) -> Answer {
-    Answer::Taken { taken: Taken { allowed: !question.refused, now }, outcomes: Vec::new(), made: 0 }
+    Answer::Taken { taken: Taken::new(!question.refused, now), outcomes: Vec::new(), made: 0 }
 }
 
 /// The verdicts, taken out of the numbers that carry them: the first one is the highest digit of the first number.
@@ -293,7 +293,7 @@ impl<'a> Replay<'a> {
             made += u32::from(held.is_made());
             outcomes.push(outcome);
         }
-        Ok(Answer::Taken { taken: Taken { allowed, now }, outcomes, made })
+        Ok(Answer::Taken { taken: Taken::new(allowed, now), outcomes, made })
     }
 
     /// Places of the charges that have no bucket and need one.

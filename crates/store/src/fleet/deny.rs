@@ -70,7 +70,7 @@ impl DenyCache {
             }
             if let (Some(now), true) = (refused, place + 1 == charges.len()) {
                 shard.hits += 1;
-                return Some(Taken { allowed: false, now });
+                return Some(Taken::new(false, now));
             }
         }
         outcomes.clear();

@@ -154,7 +154,7 @@ impl<S: Store> Fleet<S> {
             }
         };
         outcomes.push(outcome);
-        Some(Taken { allowed: outcome.allowed || !charge.is_enforced(), now })
+        Some(Taken::new(outcome.allowed || !charge.is_enforced(), now))
     }
 
     fn take_share(&self, charge: &Charge, outcomes: &mut Outcomes) -> Taken {

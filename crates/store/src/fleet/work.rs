@@ -268,7 +268,7 @@ impl<'a, S: Store> Work<'a, S> {
         outcomes.extend(self.parts.iter().filter_map(|part| part.outcome));
         let told = self.parts.iter().find(|part| part.outcome.is_some_and(|outcome| passes || !outcome.allowed));
         let now = now.or_else(|| told.map(|part| part.time)).unwrap_or(self.now);
-        Taken { allowed: passes, now }
+        Taken::new(passes, now)
     }
 
     /// The outcomes of what was charged for the time being, as they are after it was put back.

@@ -88,6 +88,14 @@ impl Clock for Hands {
             Hands::Other(clock) => clock.now(),
         }
     }
+
+    #[inline]
+    fn wall_at(&self, now: Time) -> Time {
+        match self {
+            Hands::Real(clock) => clock.wall_at(now),
+            Hands::Other(clock) => clock.wall_at(now),
+        }
+    }
 }
 
 /// One shard on cache lines of its own: neighbours are not slowed by each other's locks.
@@ -128,7 +136,7 @@ impl Memory {
             return self.take_redirected(redirected, outcomes);
         }
         match charges {
-            [] => Taken { allowed: true, now: self.clock.now() },
+            [] => self.taken(true, self.clock.now()),
             [charge] => self.take_one(charge, outcomes),
             many => self.take_many(many, outcomes),
         }
@@ -183,6 +191,11 @@ impl Memory {
         })
     }
 
+    #[inline]
+    fn taken(&self, allowed: bool, now: Time) -> Taken {
+        Taken { allowed, now, wall: self.clock.wall_at(now) }
+    }
+
     /// The clock is read under the lock: a bucket sees time only go forward. Read before, a thread that lost its core in
     /// between would look like a clock that stepped back, and the bucket would forgive what it is owed.
     #[inline]
@@ -192,7 +205,7 @@ impl Memory {
         let taken = shard.take_alone(charge, now, outcomes);
         drop(shard);
         match taken {
-            Some(allowed) => Taken { allowed, now },
+            Some(allowed) => self.taken(allowed, now),
             None => self.take_one_overflowed(charge, outcomes),
         }
     }
@@ -223,7 +236,7 @@ impl Memory {
             let Look::Seen { admits, place } = look else { continue };
             outcomes.push(locks.of(charge).settle(charge, place, now, passes, admits));
         }
-        Taken { allowed: passes, now }
+        self.taken(passes, now)
     }
 
     /// Takes charges of which several may have come to share an overflow bucket: those are asked as one. Where their

@@ -1,0 +1,122 @@
+//! A wall clock that is set under a running server: dates and expiry follow it, buckets do not.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+#[path = "support/server.rs"]
+mod running;
+mod support;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use running::Server;
+use serde_json::Value;
+use support::Dir;
+use tollgate_core::{Clock, Span, Time};
+use tollgate_rules::datetime;
+use tollgate_store::MonotonicClock;
+use tollgate_testkit::shim::WallClock;
+
+const HOUR: i64 = 3600;
+
+const RULES: &str = "rules:
+  - { name: hourly, match: { endpoint: /a }, key_by: user_id, limit: { requests: 2, window: 1h, algorithm: sliding_window_log } }
+  - { name: spare, match: { endpoint: /b }, key_by: user_id, limit: { requests: 5, window: 1h } }
+";
+
+struct Answered {
+    status: u16,
+    date: u64,
+    body: Value,
+}
+
+/// One call; `head` is a request line without its version, and maybe header fields.
+fn call(url: &str, head: &str, body: &str) -> Answered {
+    let mut stream = TcpStream::connect(url.trim_start_matches("http://")).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let (line, fields) = head.split_once("\r\n").unwrap_or((head, "X-Test: 1"));
+    let length = body.len();
+    write!(
+        stream,
+        "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let date = head.lines().find_map(|line| line.strip_prefix("Date: ")).unwrap();
+    let status = head[9..12].parse().unwrap();
+    Answered { status, date: seconds(date), body: serde_json::from_str(body).unwrap_or_default() }
+}
+
+/// Of `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn seconds(date: &str) -> u64 {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let month = MONTHS.find(&date[8..11]).unwrap() / 3 + 1;
+    let text = format!("{}-{month:02}-{}T{}Z", &date[12..16], &date[5..7], &date[17..25]);
+    datetime::parse(&text).unwrap() / 1_000_000_000
+}
+
+fn until(what: &str, mut holds: impl FnMut() -> bool) -> Span {
+    let start = MonotonicClock::new().now();
+    loop {
+        let waited = MonotonicClock::new().now().since(start);
+        if holds() {
+            return waited;
+        }
+        assert!(waited < Span::from_secs(20), "{what}");
+    }
+}
+
+fn around(told: u64, expected: i64) -> bool {
+    told.cast_signed().abs_diff(expected) <= 5
+}
+
+/// Real seconds since 1970, and how far the server's clock is ahead.
+fn wall(ahead: i64) -> i64 {
+    (MonotonicClock::new().wall().since(Time::ZERO).nanos() / 1_000_000_000).cast_signed() + ahead
+}
+
+#[test]
+fn a_clock_that_is_set_moves_dates_and_expiry_and_no_bucket() {
+    let dir = Dir::new("clock");
+    dir.write("rules.yaml", RULES);
+    let clock = WallClock::new(&dir.path(""));
+    let mut command = dir.tollgate();
+    clock.apply(&mut command);
+    let server = Server::start(command, &["--http", "127.0.0.1:0", "--state-dir", "state", "--rules", "rules.yaml"]);
+    let url = server.url().to_owned();
+    let check = |path: &str| call(&url, "POST /v1/check", &format!(r#"{{"user_id":"1","endpoint":"{path}"}}"#));
+    let first = fs::read_to_string(dir.path("state/admin-token")).unwrap();
+    let with = |token: &str| format!("GET /v1/rules\r\nAuthorization: Bearer {}", token.trim());
+    let admin = |token: &str| call(&server.admin, &with(token), "").status;
+
+    let create = ["tokens", "create", "--name", "soon", "--role", "viewer", "--expires-in", "30m", "--json"];
+    let made = server.operator(&dir).args(create).output().unwrap();
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap_or_else(|_| panic!("{made:?}"));
+    let soon = made["token"].as_str().unwrap().to_owned();
+    until("the new token is known", || admin(&soon) == 200);
+
+    let before = check("/a");
+    assert!(around(before.date, wall(0)), "{}", before.date);
+    assert_eq!(before.body["remaining"], 1);
+
+    clock.set(HOUR);
+    let took = until("Date follows", || around(check("/b").date, wall(HOUR)));
+    assert!(took < Span::from_secs(5), "within a second, on a machine that is not busy: {took}");
+    let forward = check("/a");
+    assert_eq!(forward.body["remaining"], 0, "an hour on the wall gives nothing back");
+    assert!(around(forward.body["reset_at"].as_u64().unwrap(), wall(2 * HOUR)), "{}", forward.body);
+    assert_eq!((admin(&soon), admin(&first)), (401, 200), "what expires at a date has expired");
+
+    clock.set(-HOUR);
+    until("Date follows back", || around(check("/b").date, wall(-HOUR)));
+    let back = check("/a");
+    assert_eq!((&back.body["allowed"], &back.body["remaining"]), (&Value::Bool(false), &Value::from(0)));
+    let wait = back.body["retry_after"].as_u64().unwrap();
+    assert!((3500..=3600).contains(&wait), "the bucket never saw a step: {wait}");
+    assert!(around(back.body["reset_at"].as_u64().unwrap(), wall(0)), "{}", back.body);
+    assert_eq!(admin(&soon), 200, "by that clock it is good again");
+}
