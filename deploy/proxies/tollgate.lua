@@ -1,6 +1,6 @@
 -- http-request lua.tollgate URL
--- Asks whether the request may pass. Sets txn.limit_status (0: nobody answered), limit_state, limit_policy, limit_retry
--- and limit_body. Every value of a header is sent on, so that one sent twice is noticed.
+-- Asks whether the request may pass. Sets txn.limit_status (0: no answer), limit_state, limit_policy, limit_retry,
+-- limit_most, limit_left, limit_reset and limit_body. Every value of a header is sent on, so that one sent twice is noticed.
 core.register_action("tollgate", { "http-req" }, function(txn, url)
   local headers = {
     ["x-forwarded-method"] = { txn.f:method() },
@@ -21,7 +21,10 @@ core.register_action("tollgate", { "http-req" }, function(txn, url)
   end
   txn:set_var("txn.limit_status", answer.status)
   txn:set_var("txn.limit_body", answer.body or "")
-  local names = { limit_state = "ratelimit", limit_policy = "ratelimit-policy", limit_retry = "retry-after" }
+  local names = {
+    limit_state = "ratelimit", limit_policy = "ratelimit-policy", limit_retry = "retry-after",
+    limit_most = "x-ratelimit-limit", limit_left = "x-ratelimit-remaining", limit_reset = "x-ratelimit-reset",
+  }
   for variable, name in pairs(names) do
     local values = answer.headers and answer.headers[name]
     if values then txn:set_var("txn." .. variable, values[0] or values[1]) end

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tempfile::TempDir;
-use tollgate_load::{Request, Target};
+use tollgate_load::{Plan, Request, Target};
 
 use super::prepare::Programs;
 use super::server::{Ready, Server};
@@ -15,6 +16,11 @@ use crate::report::progress;
 
 /// Keys, unless a scenario says otherwise.
 const KEYS: u64 = 100_000;
+
+/// How long a server is asked for more than it may give.
+const PROOF: Duration = Duration::from_millis(500);
+/// Requests of 40 % of the limit that may pass meanwhile: two, and one of each window that begins.
+const PROOF_ALLOWED: u64 = 4;
 
 /// One line of the table: a server and what it is asked.
 #[derive(Debug)]
@@ -64,6 +70,29 @@ impl<'a> Lineup<'a> {
         progress(&format!("  starting {name}"));
         let log = self.folder.path().join(format!("{}.log", name.replace([' ', '/'], "-")));
         Ok(Rc::new(Server::start(command, ready, self.cores, &log)?))
+    }
+
+    /// The same for a server that limits, once its answers are proven: `proof` is the request at a cost of which the
+    /// limit holds two. A server that fails, allows everything or denies everything is not measured.
+    pub fn join_proven(
+        &mut self,
+        name: &'static str,
+        server: &Rc<Server>,
+        target: &str,
+        request: Request,
+        proof: &Request,
+    ) -> anyhow::Result<&mut Candidate> {
+        progress(&format!("  asking {name} for more than it may give"));
+        let plan =
+            Plan { connections: 1, pipeline: 1, keys: 1, warm_up: Duration::ZERO, duration: PROOF, ..Plan::default() };
+        let outcome = tollgate_load::run(&Target::parse(target)?, proof, &plan, &mut |_| {})?;
+        let (allowed, denied, errors) = (outcome.allowed, outcome.denied, outcome.errors.total());
+        anyhow::ensure!(
+            (1..=PROOF_ALLOWED).contains(&allowed) && denied > 0 && errors == 0,
+            "its answers are wrong: of requests that each take 40 % of the limit it allowed {allowed}, denied {denied}, \
+             and failed {errors}"
+        );
+        self.join(name, server, target, request)
     }
 
     /// One more candidate: a server, what it is asked, and where.

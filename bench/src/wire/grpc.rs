@@ -29,6 +29,10 @@ pub const INTRODUCTION: &str = "Unary calls over HTTP/2 in clear, headers by the
 const MANY: Mode = Mode { name: "gRPC, 50 connections of 1 stream", connections: 50, pipeline: 1 };
 const FEW: Mode = Mode { name: "gRPC, 4 connections of 25 streams", connections: 4, pipeline: 25 };
 
+/// What a proof asks for at once: 40 % of the limits.
+const OF_A_MILLION: u64 = 400_000;
+const OF_A_BILLION: u64 = 400_000_000;
+
 const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
 /// Starts everybody who is to be had.
@@ -36,7 +40,7 @@ pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Li
     let mut lineup = Lineup::new(cores)?;
     let echo = lineup.programs.build("tollgate-bench", "tonic_echo")?;
     let server = lineup.server(ECHO, Command::new(echo), Ready::Says)?;
-    lineup.join(ECHO, &server, &format!("grpc://{}", server.address()), should_rate_limit("default"))?;
+    lineup.join(ECHO, &server, &format!("grpc://{}", server.address()), should_rate_limit("default", 1))?;
     let ours = lineup.programs.tollgate(tollgate).and_then(|program| start_tollgate(&mut lineup, &program));
     lineup.excuse("Tollgate", ours);
     lineup.attempt(&[
@@ -65,11 +69,11 @@ pub fn run(race: &Race<'_>, report: &mut Report) {
     }
 }
 
-/// What Envoy asks: one descriptor of one entry.
-fn should_rate_limit(domain: &str) -> Request {
+/// What Envoy asks: one descriptor of one entry, and so many hits.
+fn should_rate_limit(domain: &str, hits: u64) -> Request {
     let entry = Message::new().text(1, "user_id").text(2, "{key}");
     let descriptor = Message::new().message(1, &entry);
-    let message = Message::new().text(1, domain).message(2, &descriptor).number(3, 1);
+    let message = Message::new().text(1, domain).message(2, &descriptor).number(3, hits);
     Request::post(SHOULD_RATE_LIMIT).body(message)
 }
 
@@ -79,11 +83,15 @@ fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()>
     command.args(["--grpc", &address.to_string()]);
     let server = lineup.server("Tollgate", command, Ready::Listens(address))?;
     let attribute = Message::new().text(1, "user_id").text(2, "{key}");
-    let check = Request::post("/tollgate.v1.Tollgate/Check").body(Message::new().message(2, &attribute));
-    for (name, request) in [(TOLLGATE, should_rate_limit("default")), (TOLLGATE_CHECK, check)] {
-        lineup.join(name, &server, &format!("grpc://{address}"), request)?;
-    }
-    Ok(())
+    let message = || Message::new().message(2, &attribute);
+    let check = |message: Message| Request::post("/tollgate.v1.Tollgate/Check").body(message);
+    let target = format!("grpc://{address}");
+    let (request, proof) = (should_rate_limit("default", 1), should_rate_limit("default", OF_A_MILLION));
+    lineup.join_proven(TOLLGATE, &server, &target, request, &proof)?;
+    // Another client: the first proof has spent its limit.
+    let attribute = Message::new().text(1, "user_id").text(2, "proof");
+    let proof = check(Message::new().message(2, &attribute).number(3, OF_A_MILLION));
+    lineup.join_proven(TOLLGATE_CHECK, &server, &target, check(message()), &proof).map(drop)
 }
 
 fn start_throttlecrab(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
@@ -92,18 +100,22 @@ fn start_throttlecrab(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     command.args(["--grpc", "--grpc-host", "127.0.0.1", "--grpc-port", &address.port().to_string()]);
     command.args(THROTTLECRAB_ROOM);
     let server = lineup.server(THROTTLECRAB, command, Ready::Listens(address))?;
-    let limits = [(2, 1_000_000), (3, 1_000_000), (4, 60), (5, 1)];
-    let message = Message::new().text(1, "{key}");
-    let message = limits.iter().fold(message, |message, (field, value)| message.number(*field, *value));
-    let request = Request::post("/throttlecrab.RateLimiter/Throttle").body(message);
-    lineup.join(THROTTLECRAB, &server, &format!("grpc://{address}"), request).map(drop)
+    let request = |quantity| {
+        let limits = [(2, 1_000_000), (3, 1_000_000), (4, 60), (5, quantity)];
+        let message = Message::new().text(1, "{key}");
+        let message = limits.iter().fold(message, |message, (field, value)| message.number(*field, *value));
+        Request::post("/throttlecrab.RateLimiter/Throttle").body(message)
+    };
+    let target = format!("grpc://{address}");
+    lineup.join_proven(THROTTLECRAB, &server, &target, request(1), &request(OF_A_MILLION)).map(drop)
 }
 
 fn start_limitador(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     let address = free_address()?;
     let command = limitador(lineup, free_address()?, address, &["memory"])?;
     let server = lineup.server(LIMITADOR, command, Ready::Listens(address))?;
-    lineup.join(LIMITADOR, &server, &format!("grpc://{address}"), should_rate_limit("bench")).map(drop)
+    let (request, proof) = (should_rate_limit("bench", 1), should_rate_limit("bench", OF_A_BILLION));
+    lineup.join_proven(LIMITADOR, &server, &format!("grpc://{address}"), request, &proof).map(drop)
 }
 
 fn start_ratelimit(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
@@ -113,7 +125,8 @@ fn start_ratelimit(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     redis.args(["--port", &redis_at.port().to_string()]);
     let redis = lineup.server("redis-server", redis, Ready::Listens(redis_at))?;
     let server = lineup.server(RATELIMIT, command, Ready::Listens(address))?;
-    let candidate = lineup.join(RATELIMIT, &server, &format!("grpc://{address}"), should_rate_limit("bench"))?;
+    let (request, proof) = (should_rate_limit("bench", 1), should_rate_limit("bench", OF_A_BILLION));
+    let candidate = lineup.join_proven(RATELIMIT, &server, &format!("grpc://{address}"), request, &proof)?;
     candidate.backend = Some(redis.id());
     lineup.keep(redis);
     Ok(())
@@ -124,11 +137,17 @@ fn start_gubernator(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     let mut command = Command::new(lineup.programs.gubernator()?);
     command.env("GUBER_GRPC_ADDRESS", address.to_string()).env("GUBER_HTTP_ADDRESS", free_address()?.to_string());
     command.env("GUBER_ADVERTISE_ADDRESS", address.to_string());
-    command.envs([("GUBER_PEER_DISCOVERY_TYPE", "none"), ("GUBER_LOG_LEVEL", "error"), ("GUBER_CACHE_SIZE", "200000")]);
+    // A fleet of one: with no discovery at all it finds no owner of a key, and answers errors that look like admissions.
+    let members = free_address()?.to_string();
+    command.env("GUBER_MEMBERLIST_ADDRESS", &members).env("GUBER_MEMBERLIST_KNOWN_NODES", &members);
+    command.env("GUBER_PEER_DISCOVERY_TYPE", "member-list");
+    command.envs([("GUBER_LOG_LEVEL", "error"), ("GUBER_CACHE_SIZE", "200000")]);
     let server = lineup.server(GUBERNATOR, command, Ready::Listens(address))?;
-    let limits = [(3, 1), (4, 1_000_000_000), (5, 60_000)]; // hits, limit, milliseconds
-    let asked = Message::new().text(1, "bench").text(2, "{key}");
-    let asked = limits.iter().fold(asked, |message, (field, value)| message.number(*field, *value));
-    let request = Request::post("/pb.gubernator.V1/GetRateLimits").body(Message::new().message(1, &asked));
-    lineup.join(GUBERNATOR, &server, &format!("grpc://{address}"), request).map(drop)
+    let request = |hits| {
+        let limits = [(3, hits), (4, 1_000_000_000), (5, 60_000)]; // hits, limit, milliseconds
+        let asked = Message::new().text(1, "bench").text(2, "{key}");
+        let asked = limits.iter().fold(asked, |message, (field, value)| message.number(*field, *value));
+        Request::post("/pb.gubernator.V1/GetRateLimits").body(Message::new().message(1, &asked))
+    };
+    lineup.join_proven(GUBERNATOR, &server, &format!("grpc://{address}"), request(1), &request(OF_A_BILLION)).map(drop)
 }

@@ -76,8 +76,9 @@ fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()>
     let mut command = tollgate(program, &rules);
     command.args(["--resp", &address.to_string()]);
     let server = lineup.server("Tollgate", command, Ready::Listens(address))?;
-    for (name, command) in [(TOLLGATE, COMMAND), (TOLLGATE_CHECK, CHECK)] {
-        lineup.join(name, &server, &format!("redis://{address}"), Request::command(command))?;
+    for (name, command, cost) in [(TOLLGATE, COMMAND, " 400000"), (TOLLGATE_CHECK, CHECK, " COST 400000")] {
+        let proof = Request::command(&[command, cost].concat());
+        lineup.join_proven(name, &server, &format!("redis://{address}"), Request::command(command), &proof)?;
     }
     Ok(())
 }
@@ -88,8 +89,11 @@ fn start_throttlecrab(lineup: &mut Lineup<'_>) -> anyhow::Result<()> {
     command.args(["--redis", "--redis-host", "127.0.0.1", "--redis-port", &address.port().to_string()]);
     command.args(THROTTLECRAB_ROOM);
     let server = lineup.server(THROTTLECRAB, command, Ready::Listens(address))?;
-    let request = Request::command("THROTTLE {key} 1000000 1000000 60");
-    lineup.join(THROTTLECRAB, &server, &format!("redis://{address}"), request).map(drop)
+    let request = "THROTTLE {key} 1000000 1000000 60";
+    let proof = Request::command(&[request, " 400000"].concat());
+    lineup
+        .join_proven(THROTTLECRAB, &server, &format!("redis://{address}"), Request::command(request), &proof)
+        .map(drop)
 }
 
 fn start_redis(lineup: &mut Lineup<'_>, name: &'static str, request: &str, module: Option<&str>) -> anyhow::Result<()> {
@@ -101,7 +105,14 @@ fn start_redis(lineup: &mut Lineup<'_>, name: &'static str, request: &str, modul
         command.arg("--loadmodule").arg(file);
     }
     let server = lineup.server(name, command, Ready::Listens(address))?;
-    lineup.join(name, &server, &format!("redis://{address}"), Request::command(request)).map(drop)
+    let target = format!("redis://{address}");
+    match module {
+        Some(_) => {
+            let proof = Request::command(&[request, " 400000"].concat());
+            lineup.join_proven(name, &server, &target, Request::command(request), &proof).map(drop)
+        }
+        None => lineup.join(name, &server, &target, Request::command(request)).map(drop), // limits nothing
+    }
 }
 
 /// redis-server that keeps nothing.

@@ -22,7 +22,7 @@ const VALUE_BYTES_MAX: usize = 1024;
 /// Most attributes that are known of a client.
 const ATTRIBUTES_MAX: usize = 64;
 /// Longest reason of an override.
-const REASON_BYTES_MAX: usize = 4096;
+pub(crate) const REASON_BYTES_MAX: usize = 4096;
 
 /// What a rule has to know of its namespace.
 pub(crate) fn settings(namespace: &NamespaceDraft) -> Settings {

@@ -1,9 +1,10 @@
 //! What can be changed, and what came of it.
 
 use serde_json::{Value, json};
+use tollgate_rules::RuleSpec;
 
 use crate::Author;
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft};
+use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft};
 
 /// One thing to change. `to: None` deletes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,17 @@ pub enum Edit {
         override_id: String,
         /// What it shall be.
         to: Option<OverrideDraft>,
+        /// What must be true of it before.
+        expect: Expect,
+    },
+    /// The mode that holds instead of a rule's own, whatever the source of the rule.
+    RuleMode {
+        /// Whose.
+        namespace: String,
+        /// Of which rule.
+        rule_id: String,
+        /// What it shall be.
+        to: Option<RuleModeDraft>,
         /// What must be true of it before.
         expect: Expect,
     },
@@ -77,6 +89,16 @@ pub struct Order {
     /// A key under which the answer is kept for a day: the same order again changes nothing and is answered alike. Whatever
     /// is made up for an order, such as an id, must be made from the key, or it is another order the second time.
     pub idempotency_key: Option<String>,
+    /// Rules of files that the edits name, with their namespaces: overrides and switches may be of those as well.
+    pub file_rules: Vec<(String, RuleSpec)>,
+}
+
+impl Order {
+    /// The rule of a file that has this name in this namespace, if the order knows it.
+    pub(crate) fn file_rule(&self, namespace: &str, rule_id: &str) -> Option<&RuleSpec> {
+        let mut rules = self.file_rules.iter().filter(|(whose, _)| whose == namespace);
+        rules.find(|(_, spec)| spec.name.as_deref() == Some(rule_id)).map(|(_, spec)| spec)
+    }
 }
 
 /// What was changed.
@@ -138,6 +160,8 @@ pub enum Kind {
     Rule,
     /// An override.
     Override,
+    /// The mode that holds instead of a rule's own.
+    RuleMode,
     /// A client.
     Client,
     /// Settings of a namespace.
@@ -152,14 +176,23 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 7] =
-        [Kind::Rule, Kind::Override, Kind::Client, Kind::Namespace, Kind::Token, Kind::Mode, Kind::Everything];
+    pub const ALL: [Kind; 8] = [
+        Kind::Rule,
+        Kind::Override,
+        Kind::RuleMode,
+        Kind::Client,
+        Kind::Namespace,
+        Kind::Token,
+        Kind::Mode,
+        Kind::Everything,
+    ];
 
     /// Its name in rows and answers.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Rule => "rule",
             Kind::Override => "override",
+            Kind::RuleMode => "rule_mode",
             Kind::Client => "client",
             Kind::Namespace => "namespace",
             Kind::Token => "token",

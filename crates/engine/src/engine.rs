@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio::time::timeout;
-use tollgate_core::{Charge, Clock, ManualClock, Outcome, Request, Span, Time};
+use tollgate_core::{Charge, Clock, ManualClock, Outcome, Purpose, Request, Span, Time};
 use tollgate_rules::ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -211,15 +211,21 @@ impl<S: Store> Engine<S> {
 
     /// What [`decide`](Engine::decide) would say, for somebody who only looks: nothing is charged, nobody is told.
     pub async fn look(&self, request: &Request<'_>) -> Decision {
+        self.look_at_all(std::slice::from_ref(request)).await
+    }
+
+    /// The same for what [`decide_all`](Engine::decide_all) would say.
+    pub async fn look_at_all(&self, requests: &[Request<'_>]) -> Decision {
+        let mut looks: SmallVec<[Request<'_>; 4]> = SmallVec::from_slice(requests);
+        looks.iter_mut().filter(|look| look.purpose != Purpose::Mention).for_each(|look| *look = look.peek());
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let mut outcomes = Outcomes::new();
-        let requests = [request.peek()];
-        match self.charges(&pinned, &requests, &mut charges) {
+        match self.charges(&pinned, &looks, &mut charges) {
             Err(unasked) => self.answer(pinned, unasked),
             Ok(()) => match self.take(&charges, &mut outcomes).await {
                 Ok(taken) => {
-                    let taken = self.ask_other_parts(&pinned, &requests, &mut charges, &mut outcomes, taken).await;
+                    let taken = self.ask_other_parts(&pinned, &looks, &mut charges, &mut outcomes, taken).await;
                     conclude(pinned, &charges, taken, &outcomes)
                 }
                 Err(error) => self.fall_back(pinned, &charges, &error).decision,

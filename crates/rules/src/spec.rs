@@ -6,6 +6,9 @@
 mod limit;
 mod policy;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::endpoint::EndpointMatcher;
 use crate::key::KeyBy;
 use crate::path::{Case, EscapedSlash};
@@ -29,6 +32,9 @@ pub struct RuleFile {
     pub version: u32,
     /// The namespace these rules are for.
     pub namespace: String,
+    /// Name of the file that the rules were read from. Set by the loader; rules without a line of their own are not
+    /// from that file.
+    pub file_name: Option<Arc<str>>,
     /// Key of the rules that name none; `None` leaves the choice to the compiler.
     pub key_by: Option<KeyBy>,
     /// Failure policy of the rules that name none.
@@ -43,6 +49,8 @@ pub struct RuleFile {
     pub case: Case,
     /// The rules, in the order of the file.
     pub rules: Vec<RuleSpec>,
+    /// Modes that hold instead of those that the rules name, by the name of the rule: an operator's switch.
+    pub modes: BTreeMap<String, Mode>,
     /// What is known about clients.
     pub clients: Vec<ClientSpec>,
     /// Exceptions for single clients.
@@ -54,6 +62,7 @@ impl Default for RuleFile {
         Self {
             version: 1,
             namespace: "default".to_owned(),
+            file_name: None,
             key_by: None,
             on_fail: None,
             allow_block_all: false,
@@ -61,6 +70,7 @@ impl Default for RuleFile {
             escaped_slash: EscapedSlash::default(),
             case: Case::default(),
             rules: Vec::new(),
+            modes: BTreeMap::new(),
             clients: Vec::new(),
             overrides: Vec::new(),
         }

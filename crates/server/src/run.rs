@@ -199,6 +199,7 @@ fn admin_config(config: &Config, plane: &Plane, shared: &Shared) -> AdminConfig 
         switchboard: plane.switchboard.clone(),
         node: plane.node(),
         clock: shared.clock.clone(),
+        address: config.admin.clone().unwrap_or_else(|| Address::loopback(0)),
         allowed_hosts: config.control.allowed_hosts.clone(),
         metrics: if reached { Access::Needs(Role::Viewer) } else { Access::Open },
         secret: plane.admin_secret(),

@@ -55,7 +55,7 @@ async fn until_told(admin: SocketAddr, line: &str) {
     let told = async {
         loop {
             let mut stream = TcpStream::connect(admin).await.expect("an admin port");
-            let get = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+            let get = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
             stream.write_all(get.as_bytes()).await.expect("somebody who listens");
             let mut text = String::new();
             stream.read_to_string(&mut text).await.expect("an answer");

@@ -7,7 +7,7 @@ use tollgate_core::{Attribute, ManualClock, Request, Span, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_server::feed::FeedState;
-use tollgate_server::telemetry::{Lines, Metrics, Refusal, Scrape, ScrapeConfig, Sink, Telemetry};
+use tollgate_server::telemetry::{Exposition, Lines, Metrics, Refusal, Scrape, ScrapeConfig, Sink, Telemetry};
 use tollgate_store::Memory;
 
 const NOW: Time = Time::from_secs(1_800_000_000);
@@ -47,7 +47,7 @@ impl Rig {
     }
 
     fn samples(&self) -> BTreeMap<String, f64> {
-        parse(&self.scrape.text())
+        parse(&self.scrape.text(Exposition::OpenMetrics))
     }
 }
 
@@ -136,7 +136,7 @@ fn a_small_scrape_as_a_whole() {
     rig.metrics.http_answered("/v1/check", 200);
     rig.metrics.http_answered("/etc/passwd", 418);
     rig.metrics.panicked();
-    let text = rig.scrape.text();
+    let text = rig.scrape.text(Exposition::OpenMetrics);
     parse(&text);
     let own = |line: &&str| !line.contains("process_") && !line.contains("_bytes") && !line.contains("_bucket{");
     let shown: Vec<&str> = text.lines().filter(own).collect();
@@ -244,6 +244,39 @@ tollgate_panics_total 1
 tollgate_build_info{version="0.1.0"} 1
 # EOF
 "##;
+
+/// Of both formats the same samples; families are named as their samples in the older one.
+#[test]
+fn prometheus_text_has_the_samples_of_openmetrics() {
+    let rig = rig(SMALL);
+    assert!(rig.decide(Request::new().with(Attribute::UserId, "42").with(Attribute::Tier, "free")));
+    let text = rig.scrape.text(Exposition::Text);
+    let (mut families, mut family, mut samples) = (BTreeMap::new(), "", BTreeSet::new());
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').expect("a help text");
+            assert!(!help.is_empty(), "{line}");
+            family = name;
+        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').expect("a type");
+            assert_eq!(name, family);
+            assert!(
+                ["counter", "gauge", "histogram"].contains(&kind) && families.insert(name, kind).is_none(),
+                "{line}"
+            );
+        } else {
+            assert!(!line.starts_with('#'), "{line}");
+            let (series, _) = sample(line);
+            let name = series.split('{').next().unwrap_or_default();
+            assert_eq!(name.ends_with("_total"), families[family] == "counter", "{line}");
+            assert!(name == family || families[family] == "histogram", "{line} in {family}");
+            assert!(samples.insert(series), "twice: {line}");
+        }
+    }
+    let openmetrics: BTreeSet<String> = rig.samples().into_keys().collect();
+    assert_eq!(samples, openmetrics);
+    assert_eq!(families["tollgate_build_info"], "gauge");
+}
 
 #[test]
 fn every_status_that_is_answered_is_told_apart() {
@@ -379,7 +412,7 @@ fn a_scrape_tells_how_the_rules_file_stands() {
         logs: Vec::new(),
         started: NOW,
     };
-    let samples = parse(&Scrape::new(config).text());
+    let samples = parse(&Scrape::new(config).text(Exposition::OpenMetrics));
     assert_eq!((samples["tollgate_reloads_total"], samples["tollgate_reload_failures_total"]), (3.0, 2.0));
     assert_eq!(samples["tollgate_last_reload_timestamp_seconds"], 1_800_000_000.0);
     assert_eq!(samples["tollgate_panics_total"], 2.0, "those of the feed included");

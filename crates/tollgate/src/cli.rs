@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::{
-    audit, bench, check, clients, completions, config, db, envoy_compat, explain, man, mode, overrides, rules, serve,
-    status, store, tokens, violations,
+    audit, bench, check, clients, completions, config, db, envoy_compat, explain, man, mode, namespaces, overrides,
+    rules, serve, status, store, tokens, violations,
 };
 
 /// Decides, for every request of an API, whether it may pass.
@@ -32,6 +32,9 @@ pub enum Command {
     /// Work on rules: in files (lint, test, fmt) and on a server (list, create, import, rollback)
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Which namespaces there are, and how many rules each has
+    #[command(subcommand)]
+    Namespaces(namespaces::Command),
     /// Other numbers of a rule for one client, for a time
     #[command(subcommand)]
     Overrides(overrides::Command),

@@ -40,7 +40,8 @@ const ORDER: [&str; 22] = [
 ];
 
 /// What a server says of a rule, and nobody may tell it.
-const OF_THE_SERVER: [&str; 5] = ["source", "created_at", "updated_at", "version", "namespace"];
+const OF_THE_SERVER: [&str; 7] =
+    ["source", "location", "mode_override", "created_at", "updated_at", "version", "namespace"];
 
 /// The place of a field among others.
 pub fn rank(field: &str) -> usize {

@@ -9,6 +9,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
+use crate::admin::{ADMIN, first_token};
 use crate::client::{Client, Target, Token, Trust};
 
 /// Whose decision is asked for.
@@ -32,7 +33,12 @@ impl Server {
     /// A client that has not connected yet.
     pub fn client(&self) -> Result<Client> {
         let trust = Trust { ca: self.ca.clone(), identity: None };
-        Client::new(self.target.clone(), Token::find(self.token_file.as_deref())?, &trust)
+        let token = match Token::find(self.token_file.as_deref())? {
+            // Where the server listens for callers without tokens, nothing becomes of it.
+            None if self.target.is_local() => first_token()?,
+            token => token,
+        };
+        Client::new(self.target.clone(), token, &trust)
     }
 }
 
@@ -68,6 +74,16 @@ struct Flags {
 }
 
 impl JudgeArgs {
+    /// The one that was named; where none was, the admin listener on this machine.
+    pub fn judge_or_admin(&self) -> Result<Judge> {
+        let JudgeArgs { flags: Flags { rules, url, token_file, ca }, .. } = self;
+        if rules.is_some() || url.as_ref().is_some_and(|url| !url.is_empty()) {
+            return self.judge();
+        }
+        let target = ADMIN.parse().map_err(|fault| anyhow!("{fault}"))?;
+        Ok(Judge::Server(Server { target, token_file: token_file.clone(), ca: ca.clone() }))
+    }
+
     /// The one that was named.
     pub fn judge(&self) -> Result<Judge> {
         let JudgeArgs { flags: Flags { rules, url, token_file, ca }, by_flag } = self;

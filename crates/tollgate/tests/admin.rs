@@ -29,7 +29,7 @@ macro_rules! sessions {
     };
 }
 
-sessions!(clients, history, mistakes, overrides, rules, tokens);
+sessions!(clients, history, mistakes, overrides, rules, sources, tokens);
 
 /// Refusals are written behind: asked for until they are there.
 #[test]

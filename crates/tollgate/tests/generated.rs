@@ -46,9 +46,10 @@ const COMMANDS: &str = "
     bench check completions config explain man mode serve status
     clients clients-delete clients-get clients-import clients-list clients-set
     db db-migrate db-status db-token envoy-compat
+    namespaces namespaces-list
     overrides overrides-create overrides-delete overrides-end overrides-extend overrides-get overrides-list
     rules rules-create rules-delete rules-diff rules-explain rules-export rules-fmt rules-generations rules-get
-    rules-import rules-lint rules-list rules-refresh rules-rollback rules-test rules-update
+    rules-import rules-lint rules-list rules-mode rules-refresh rules-revert rules-rollback rules-test rules-update
     store store-check
     tokens tokens-create tokens-list tokens-revoke
     violations violations-list violations-top

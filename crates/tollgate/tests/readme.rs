@@ -1,6 +1,6 @@
-//! What the pages show is what happens: every `$ curl` and `$ tollgate … --url` of a console block is run against a
-//! server with the example rules, in order, and must print what the page says, but for numbers, dates, receipts, tokens
-//! and digests. To write the pages anew: `UPDATE_PAGES=1 cargo test -p tollgate --test readme`.
+//! What the pages show is what happens: every `$ curl` and every `$ tollgate …` of a console block that asks a server is
+//! run against one with the example rules, in order, and must print what the page says, but for numbers, dates, receipts,
+//! tokens and digests. To write the pages anew: `UPDATE_PAGES=1 cargo test -p tollgate --test readme`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -26,7 +26,11 @@ const ADMIN: [&str; 2] = ["127.0.0.1:8090", "127.0.0.1:8091"];
 
 #[test]
 fn readme() {
-    replay("README.md");
+    let dir = Dir::new("page-readme");
+    let args = ["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0", "--state-dir", "state"];
+    let node = Server::start(dir.tollgate(), &args);
+    let token = fs::read_to_string(dir.path("state/admin-token")).unwrap().trim().to_owned();
+    play("README.md", Session { token: Some(token), ..Session::new(dir, vec![node]) });
 }
 
 #[test]
@@ -106,15 +110,17 @@ struct Session {
     redis: Option<Redis>,
     /// The last one that was handed out; pages show only its beginning.
     receipt: String,
-    /// Of the admin API, if the page is about that: then every `tollgate` of a console block is run.
+    /// Of the admin API, if the page is about that: then every `tollgate` of a console block that asks a server is run.
     token: Option<String>,
+    /// What the page exported as `TOLLGATE_TOKEN`.
+    exported: Option<String>,
     /// The ids of tokens, and how the page shows them.
     ids: Vec<(String, String)>,
 }
 
 impl Session {
     fn new(dir: Dir, nodes: Vec<Server>) -> Session {
-        Session { dir, nodes, redis: None, receipt: String::new(), token: None, ids: Vec::new() }
+        Session { dir, nodes, redis: None, receipt: String::new(), token: None, exported: None, ids: Vec::new() }
     }
 
     /// The block, with what its commands print now. Commands that need no server stay as they are.
@@ -140,6 +146,13 @@ impl Session {
     }
 
     fn run(&mut self, command: &str) -> Option<String> {
+        if let Some(made) = command.strip_prefix("export TOLLGATE_TOKEN=$(tollgate ") {
+            let words = support::words(made.strip_suffix(')').unwrap());
+            let output = self.nodes[0].operator(&self.dir).args(words).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            self.exported = Some(String::from_utf8(output.stdout).unwrap().trim().to_owned());
+            return Some(String::new()); // and at once to the next command: the token must be known
+        }
         let (command, wanted) = match command.split_once(" | grep ") {
             Some((command, wanted)) => (command, wanted),
             None => (command, ""),
@@ -151,7 +164,7 @@ impl Session {
             }
             ("curl", rest) => self.curl(&support::words(rest)),
             ("tollgate", rest) if rest.contains("--url") => self.tollgate(&support::words(rest)),
-            ("tollgate", rest) if self.token.is_some() => self.operator(&support::words(rest)),
+            ("tollgate", rest) if self.token.is_some() && asks_a_server(rest) => self.operator(&support::words(rest)),
             _ => return None,
         };
         if self.token.is_some() {
@@ -171,7 +184,9 @@ impl Session {
     fn operator(&mut self, words: &[String]) -> String {
         let start = MonotonicClock::new().now();
         loop {
-            let output = self.nodes[0].operator(&self.dir).args(words).output().unwrap();
+            let mut command = self.nodes[0].operator(&self.dir);
+            command.envs(self.exported.iter().map(|token| ("TOLLGATE_TOKEN", token)));
+            let output = command.args(words).output().unwrap();
             let told = [output.stdout, output.stderr].concat();
             // Refusals are written behind; a reader of the page comes to them later than we do.
             let is_early = words[0] == "violations" && told == b"none\n";
@@ -245,6 +260,17 @@ impl Session {
         let length = body[start..].find('"').unwrap();
         body[start..start + length].clone_into(&mut self.receipt);
         format!("{}…{}", &body[..start + 12], &body[start + length..])
+    }
+}
+
+/// Whether a command of the page is about a server, and not about files.
+fn asks_a_server(command: &str) -> bool {
+    let mut words = command.split(' ');
+    match (words.next(), words.next()) {
+        (Some("rules"), Some(word)) => !["lint", "test", "fmt", "explain"].contains(&word),
+        (Some("check" | "explain"), _) => !command.contains("--rules"),
+        (Some("serve" | "bench" | "config"), _) => false,
+        _ => true,
     }
 }
 

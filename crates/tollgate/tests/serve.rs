@@ -127,8 +127,8 @@ fn refused(dir: &Dir, arguments: &[&str]) -> (Option<i32>, String) {
 /// SIGTERM: balancers learn of it while everybody is still served. A person at a terminal does not wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn serves_on_for_a_while_after_sigterm_and_ends_at_once_after_sigint() {
-    const READY: &str = "GET /ready HTTP/1.1\r\nHost: x\r\n\r\n";
-    const HEALTH: &str = "GET /healthcheck HTTP/1.1\r\nHost: x\r\n\r\n";
+    const READY: &str = "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const HEALTH: &str = "GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let dir = Dir::new("serve-delay");
     for (signal, serves_on) in [(Signal::TERM, true), (Signal::INT, false)] {
         let arguments = ["--admin", "off", "--http", "127.0.0.1:0", "--drain-delay", "1h"];
@@ -209,7 +209,7 @@ async fn requests_in_flight_hold_the_end_up_until_the_second_signal() {
     assert!(ask(&mut other, CHECK).await.is_ok());
     served.signal(Signal::TERM);
     let ready = loop {
-        let ready = ask(&mut other, "GET /ready HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let ready = ask(&mut other, "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
         if !ready.starts_with("http/1.1 200 ") || ready.contains("connection: close") {
             break ready; // until then the signal was on its way
         }

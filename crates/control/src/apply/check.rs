@@ -27,7 +27,7 @@ impl Plan {
         let mut found = Found::new(order);
         self.judge_settings(&mut found, work).await?;
         self.judge_replacing(&mut found, work).await?;
-        self.judge_overrides(&mut found, work).await?;
+        self.judge_overrides(&mut found, order, work).await?;
         match found.faults.is_empty() {
             true => Ok(()),
             false => Err(Error::Invalid(found.faults)),
@@ -133,7 +133,7 @@ impl Plan {
     }
 
     /// Overrides belong to a rule, whose numbers theirs must suit, and a client has one of a rule at a time.
-    async fn judge_overrides(&mut self, found: &mut Found, work: &mut Work) -> Result<()> {
+    async fn judge_overrides(&mut self, found: &mut Found, order: &Order, work: &mut Work) -> Result<()> {
         let touched: Vec<(Key, OverrideRecord)> =
             self.overrides.changed().filter_map(|(key, record)| Some((key.clone(), record?.clone()))).collect();
         let rule_keys: BTreeSet<Key> = touched.iter().map(|(key, record)| rule_of(key, record)).collect();
@@ -157,7 +157,7 @@ impl Plan {
             file.add(key, spec);
         }
         for file in files.values_mut() {
-            self.add_rules(file);
+            self.add_rules(file, order);
             for problem in across(&file.file) {
                 self.hear_of_overrides(file, problem, found);
             }
@@ -206,11 +206,13 @@ impl Plan {
     }
 
     /// The rules that the overrides of a file name, without what only matters between rules.
-    fn add_rules(&self, file: &mut File) {
+    fn add_rules(&self, file: &mut File, order: &Order) {
         let names: BTreeSet<String> = file.file.overrides.iter().map(|spec| spec.rule.clone()).collect();
         for name in names {
             let key = (file.file.namespace.clone(), name);
             let spec = match (self.specs.get(&key), self.rules.get(&key)) {
+                // A rule of a file hides one of the same name in the database.
+                _ if let Some(spec) = order.file_rule(&key.0, &key.1) => Some(spec.clone()),
                 (Some(spec), _) => Some(spec.clone()),
                 (None, Some(row)) => row.record().spec(&self.settings(&key.0)).ok(),
                 (None, None) => None,

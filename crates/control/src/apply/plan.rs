@@ -11,7 +11,7 @@ use crate::db::Sql;
 use crate::document;
 use crate::record::{
     ClientDraft, ClientRecord, Columns, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, RuleDraft,
-    RuleRow, Stamp, Stored,
+    RuleModeDraft, RuleModeRecord, RuleRow, Stamp, Stored,
 };
 use crate::{Change, Edit, Error, Expect, Fault, Kind, Order, Result};
 
@@ -24,6 +24,7 @@ pub(crate) struct Plan {
     pub(super) namespaces: Shelf<NamespaceRow>,
     pub(super) rules: Shelf<RuleRow>,
     pub(super) overrides: Shelf<OverrideRecord>,
+    pub(super) modes: Shelf<RuleModeRecord>,
     pub(super) clients: Shelf<ClientRecord>,
     /// What the rules mean that were made or changed.
     pub(super) specs: HashMap<Key, RuleSpec>,
@@ -42,6 +43,10 @@ impl Plan {
             }
             if matches!(edit, Edit::Rule { to: None, .. }) && is_askable(&key) {
                 self.read_overrides(&key, work).await?;
+                keys.entry(Kind::RuleMode).or_default().insert(key.clone());
+            }
+            if matches!(edit, Edit::RuleMode { to: Some(_), .. }) {
+                keys.entry(Kind::Rule).or_default().insert(key.clone());
             }
             keys.entry(kind).or_default().insert(key);
         }
@@ -49,6 +54,7 @@ impl Plan {
         self.namespaces.read(keys(Kind::Namespace), &mut work.tx).await?;
         self.rules.read(keys(Kind::Rule), &mut work.tx).await?;
         self.overrides.read(keys(Kind::Override), &mut work.tx).await?;
+        self.modes.read(keys(Kind::RuleMode), &mut work.tx).await?;
         self.clients.read(keys(Kind::Client), &mut work.tx).await
     }
 
@@ -77,6 +83,7 @@ impl Plan {
                     self.rule(key, to.as_ref(), *expect, &settings, work)?
                 }
                 Edit::Override { to, expect, .. } => self.overriding(key, to.as_ref(), *expect, work)?,
+                Edit::RuleMode { to, expect, .. } => self.rule_mode(key, to.as_ref(), *expect, order, work)?,
                 Edit::Client { to, expect, .. } => self.client(key, to.as_ref(), *expect, work)?,
                 Edit::Namespace { to, .. } => self.namespace(key, to.as_ref(), work)?,
             };
@@ -136,13 +143,16 @@ impl Plan {
         Ok(Vec::new())
     }
 
-    /// Overrides go with their rule.
+    /// Overrides and the switch go with their rule.
     fn cascade(&mut self, rule: &Key) {
         let of_rule = |record: &OverrideRecord| record.namespace == rule.0 && record.draft.rule_id == rule.1;
         let gone: Vec<Key> =
             self.overrides.all().filter(|(_, record)| of_rule(record)).map(|(key, _)| key.clone()).collect();
         for key in gone {
             turn(&mut self.overrides, &mut self.changes, key, None);
+        }
+        if self.modes.get(rule).is_some() {
+            turn(&mut self.modes, &mut self.changes, rule.clone(), None);
         }
     }
 
@@ -170,6 +180,42 @@ impl Plan {
             version: stamp.version,
         });
         turn(&mut self.overrides, &mut self.changes, key, record);
+        Ok(Vec::new())
+    }
+
+    fn rule_mode(
+        &mut self,
+        key: Key,
+        to: Option<&RuleModeDraft>,
+        expect: Expect,
+        order: &Order,
+        work: &Work,
+    ) -> Result<Vec<Fault>> {
+        let before = self.modes.get(&key);
+        meet(expect, Kind::RuleMode, &key, before)?;
+        if before.map(|before| &before.draft) == to {
+            return Ok(Vec::new());
+        }
+        if let Some(draft) = to {
+            if self.rules.get(&key).is_none() && order.file_rule(&key.0, &key.1).is_none() {
+                return Err(Error::NotFound(format!("rule {} in the namespace {}", key.1, key.0)));
+            }
+            let mut faults = Vec::new();
+            document::short_text("reason", &draft.reason, document::REASON_BYTES_MAX, &mut faults);
+            if !faults.is_empty() {
+                return Ok(faults);
+            }
+        }
+        let stamp = work.stamp(before.map(|before| before.created_at));
+        let record = to.map(|draft| RuleModeRecord {
+            namespace: key.0.clone(),
+            rule_id: key.1.clone(),
+            draft: draft.clone(),
+            created_at: stamp.created_at,
+            updated_at: stamp.updated_at,
+            version: stamp.version,
+        });
+        turn(&mut self.modes, &mut self.changes, key, record);
         Ok(Vec::new())
     }
 
@@ -223,6 +269,7 @@ impl Plan {
         let tx = &mut work.tx;
         // First what goes, so that its names are free; what depends on something goes before it and comes after it.
         self.overrides.delete(tx).await?;
+        self.modes.delete(tx).await?;
         self.rules.delete(tx).await?;
         self.clients.delete(tx).await?;
         self.namespaces.delete(tx).await?;
@@ -235,6 +282,7 @@ impl Plan {
             other => other,
         })?;
         self.overrides.write(tx).await?;
+        self.modes.write(tx).await?;
         self.clients.write(tx).await?;
         Ok(self.changes)
     }
@@ -261,6 +309,7 @@ pub(super) fn key_of(edit: &Edit) -> (Kind, Key) {
     let (kind, namespace, id) = match edit {
         Edit::Rule { namespace, rule_id, .. } => (Kind::Rule, namespace, rule_id),
         Edit::Override { namespace, override_id, .. } => (Kind::Override, namespace, override_id),
+        Edit::RuleMode { namespace, rule_id, .. } => (Kind::RuleMode, namespace, rule_id),
         Edit::Client { namespace, client_key, .. } => (Kind::Client, namespace, client_key),
         Edit::Namespace { namespace, .. } => (Kind::Namespace, namespace, namespace),
     };

@@ -90,6 +90,10 @@ fn wanted(edit: &Edit) -> Value {
             });
             (draft, Some(*expect))
         }
+        Edit::RuleMode { to, expect, .. } => {
+            let draft = to.as_ref().map(|to| json!([to.mode.name(), to.reason]));
+            (draft, Some(*expect))
+        }
         Edit::Client { to, expect, .. } => {
             let draft = to.as_ref().map(|to| json!([to.tier, to.organisation, to.attributes]));
             (draft, Some(*expect))

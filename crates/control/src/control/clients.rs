@@ -1,5 +1,7 @@
 //! Questions about clients, and about how namespaces read requests.
 
+use std::collections::BTreeMap;
+
 use super::Control;
 use crate::db::{Sql, Tx, sql};
 use crate::record::{ClientRecord, NamespaceDraft, NamespaceRow, Stored};
@@ -39,6 +41,15 @@ impl Control {
         self.find(namespace, client_key).await
     }
 
+    /// How many rules of the database each namespace has; those without any are left out.
+    pub async fn rules_by_namespace(&self) -> Result<BTreeMap<String, i64>> {
+        self.read(async |tx| {
+            let rows = tx.all(sql!("SELECT namespace, COUNT(*) FROM rate_limit_rules GROUP BY namespace")).await?;
+            rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+        })
+        .await
+    }
+
     /// Every namespace that has rules, overrides, clients or settings, with its settings.
     pub async fn namespaces(&self) -> Result<Vec<(String, NamespaceDraft)>> {
         self.read(async |tx| namespaces(tx).await).await
@@ -47,13 +58,17 @@ impl Control {
 
 /// Every namespace that there is anything of. Settings that cannot be read are the defaults, with a word in the log.
 pub(super) async fn namespaces(tx: &mut Tx) -> Result<Vec<(String, NamespaceDraft)>> {
-    // Overrides have none of their own: they belong to rules. Clients are many and namespaces few, so the former are
-    // not all looked at: the recursion leaps from each namespace to the next.
+    // Clients and overrides are many and namespaces few, so the former are not all looked at: each recursion leaps from
+    // one namespace to the next. Overrides may be of rules that are in files.
     let names = sql!(
         "WITH RECURSIVE leap (namespace) AS (SELECT MIN(namespace) FROM clients UNION ALL \
          SELECT (SELECT MIN(namespace) FROM clients WHERE namespace > leap.namespace) FROM leap \
-         WHERE leap.namespace IS NOT NULL) \
+         WHERE leap.namespace IS NOT NULL), \
+         over (namespace) AS (SELECT MIN(namespace) FROM rate_limit_overrides UNION ALL \
+         SELECT (SELECT MIN(namespace) FROM rate_limit_overrides WHERE namespace > over.namespace) FROM over \
+         WHERE over.namespace IS NOT NULL) \
          SELECT namespace FROM leap WHERE namespace IS NOT NULL UNION SELECT namespace FROM rate_limit_rules \
+         UNION SELECT namespace FROM over WHERE namespace IS NOT NULL \
          UNION SELECT namespace FROM rate_limit_namespaces ORDER BY namespace"
     );
     let mut namespaces = Vec::new();

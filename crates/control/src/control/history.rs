@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{AuditRecord, Control};
 use crate::audit::{self, Entry};
 use crate::db::{Row, Sql, Tx, sql};
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft};
+use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft};
 use crate::{Change, Edit, Error, Expect, Kind, Result};
 
 /// Most things that may differ between two generations for them to be compared.
@@ -32,6 +32,30 @@ impl Control {
         let mut edits = changes.iter().filter_map(|change| back(change).transpose()).collect::<Result<Vec<Edit>>>()?;
         edits.sort_by_key(order);
         Ok(edits)
+    }
+
+    /// The edit that undoes one change, by its number in the audit, and the change's namespace. It holds only as long as
+    /// nothing else has changed the same thing since.
+    pub async fn undoing(&self, number: i64) -> Result<(String, Edit)> {
+        let mut sql = Sql::new(audit::SELECT, vec![]);
+        sql.and(" WHERE number = ?", [number.into()]);
+        let row = self.read(async |tx| tx.one(sql).await).await?;
+        let row = row.ok_or_else(|| Error::NotFound(format!("change {number} in the audit")))?;
+        let AuditRecord { generation, kind, namespace, id, before, after, .. } = AuditRecord::of(Entry::read(&row)?)?;
+        let expected = if after.is_some() { Expect::Version(generation) } else { Expect::Absent };
+        let change = Change { kind, namespace, id, before, after };
+        let Some(mut edit) = back(&change)? else {
+            let what = kind.name();
+            return Err(Error::Conflict(format!("change {number} is of a {what}, which is not reverted this way")));
+        };
+        match &mut edit {
+            Edit::Rule { expect, .. }
+            | Edit::Override { expect, .. }
+            | Edit::RuleMode { expect, .. }
+            | Edit::Client { expect, .. } => *expect = expected,
+            Edit::Namespace { .. } => {}
+        }
+        Ok((change.namespace, edit))
     }
 
     /// What is different in a generation from an earlier one; in the present one, if none is named.
@@ -96,6 +120,10 @@ fn back(change: &Change) -> Result<Option<Edit>> {
             let to = before.map(OverrideDraft::from_json).transpose()?;
             Edit::Override { namespace, override_id: id, to, expect }
         }
+        Kind::RuleMode => {
+            let to = before.map(RuleModeDraft::from_json).transpose()?;
+            Edit::RuleMode { namespace, rule_id: id, to, expect }
+        }
         Kind::Client => {
             let to = before.map(ClientDraft::from_json).transpose()?;
             Edit::Client { namespace, client_key: id, to, expect }
@@ -110,7 +138,7 @@ fn order(edit: &Edit) -> u8 {
     match edit {
         Edit::Namespace { .. } => 0,
         Edit::Rule { to: Some(_), .. } => 1,
-        Edit::Override { .. } => 2,
+        Edit::Override { .. } | Edit::RuleMode { .. } => 2,
         Edit::Rule { to: None, .. } => 3,
         Edit::Client { .. } => 4,
     }

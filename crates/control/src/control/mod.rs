@@ -9,6 +9,7 @@ mod listener;
 mod listing;
 mod mode;
 mod overrides;
+mod rule_modes;
 mod rules;
 mod snapshot;
 mod tokens;

@@ -12,7 +12,7 @@ use super::listing::find;
 use super::{Control, Mode, State};
 use crate::db::{Row, Sql, Tx, sql};
 use crate::document::{self, fault};
-use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleRecord, RuleRow, Stored};
+use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, RuleRow, Stored};
 use crate::{Error, Fault, Kind, Result};
 
 /// Most rows of the audit that are looked through to learn what changed: reading everything anew is then quicker.
@@ -143,6 +143,15 @@ impl Snapshot {
         self.each(namespace, judge, &mut take).await
     }
 
+    /// The switches of single rules, of a namespace or of all.
+    pub async fn rule_modes(
+        &mut self,
+        namespace: Option<&str>,
+        mut take: impl FnMut(Result<RuleModeRecord, Quarantined>),
+    ) -> Result<()> {
+        self.each(namespace, Ok, &mut take).await
+    }
+
     /// Everything that is known of clients.
     pub async fn clients(&mut self, mut take: impl FnMut(Result<ClientRecord, Quarantined>)) -> Result<()> {
         let judge = |record: ClientRecord| document::client(&record.client_key, &record.draft).map(|_| record);
@@ -197,7 +206,7 @@ impl Touched {
     fn note(&mut self, row: &Row) -> Result<()> {
         let (namespace, id): (String, String) = (row.get(1)?, row.get(2)?);
         match Kind::named(&row.get::<String>(0)?) {
-            Some(Kind::Rule | Kind::Namespace) => drop(self.namespaces.insert(namespace)),
+            Some(Kind::Rule | Kind::RuleMode | Kind::Namespace) => drop(self.namespaces.insert(namespace)),
             Some(Kind::Client) => drop(self.clients.insert((namespace, id))),
             Some(Kind::Override) => {
                 for record in [row.get::<Option<String>>(3)?, row.get::<Option<String>>(4)?].into_iter().flatten() {

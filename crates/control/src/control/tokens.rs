@@ -52,6 +52,11 @@ impl Control {
         self.read(async |tx| all(tx).await).await
     }
 
+    /// One token, unless it was revoked.
+    pub async fn token(&self, token_id: &str) -> Result<TokenRecord> {
+        self.read(async |tx| find(token_id, tx).await).await
+    }
+
     /// Makes a token. Answers it, and the whole of it (`tg_<id>_<secret>`), which nobody will ever tell again.
     pub async fn create_token(&self, draft: &TokenDraft, author: &Author) -> Result<(TokenRecord, String)> {
         let (draft, maker) = (draft.clone(), author.id.clone());

@@ -16,11 +16,18 @@ use crate::control::Schema;
 use crate::{Error, Result};
 
 /// Description, text for SQLite, text for PostgreSQL; the first is version 1.
-const MIGRATIONS: &[(&str, &str, &str)] = &[(
-    "tables",
-    include_str!("../../migrations/sqlite/0001_tables.sql"),
-    include_str!("../../migrations/postgres/0001_tables.sql"),
-)];
+const MIGRATIONS: &[(&str, &str, &str)] = &[
+    (
+        "tables",
+        include_str!("../../migrations/sqlite/0001_tables.sql"),
+        include_str!("../../migrations/postgres/0001_tables.sql"),
+    ),
+    (
+        "rules of files",
+        include_str!("../../migrations/sqlite/0002_rules_of_files.sql"),
+        include_str!("../../migrations/postgres/0002_rules_of_files.sql"),
+    ),
+];
 
 /// Not sqlx's own name, for others may use that in the same database.
 const TABLE: &str = "tollgate_migrations";

@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::table::{CLIENTS, NAMESPACES, OVERRIDES, RULES, TOKENS, Table};
+use super::table::{CLIENTS, NAMESPACES, OVERRIDES, RULE_MODES, RULES, TOKENS, Table};
 use super::{Loaded, Terms};
 use crate::control::{Snapshot, Touched};
 use crate::db::{Tx, sql};
@@ -129,10 +129,10 @@ async fn write(to: &Control, snapshot: &mut Snapshot, touched: &Touched, extent:
 }
 
 async fn whole(from: &mut Tx, to: &mut Tx) -> Result<()> {
-    for table in [&OVERRIDES, &RULES, &CLIENTS, &NAMESPACES, &TOKENS] {
+    for table in [&OVERRIDES, &RULE_MODES, &RULES, &CLIENTS, &NAMESPACES, &TOKENS] {
         to.run(table.empty()).await?;
     }
-    for table in [&NAMESPACES, &RULES, &CLIENTS, &OVERRIDES, &TOKENS] {
+    for table in [&NAMESPACES, &RULES, &RULE_MODES, &CLIENTS, &OVERRIDES, &TOKENS] {
         let mut after = None;
         while let Some(rows) = table.page(from, after.as_deref()).await? {
             for row in &rows {
@@ -148,6 +148,7 @@ async fn step(from: &mut Tx, to: &mut Tx, touched: &Touched) -> Result<()> {
     for namespace in &touched.namespaces {
         let of = [namespace.as_str()];
         replace(&NAMESPACES, from, to, &of).await?;
+        replace(&RULE_MODES, from, to, &of).await?;
         // Not deleted and made anew: what hangs on a rule would go with it.
         let rows = RULES.of(from, &of).await?;
         let gone: Vec<_> = RULES.of(to, &of).await?.iter().map(|row| RULES.key(row)).collect();

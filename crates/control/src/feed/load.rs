@@ -10,7 +10,7 @@ use tollgate_rules::{
 };
 
 use crate::control::{Quarantined, Snapshot, Touched};
-use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleRecord, TokenRecord};
+use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, TokenRecord};
 use crate::{Control, Fault, Kind, Result, State};
 
 /// What the database says, at one generation. Cheap to clone: what did not change is shared with the one before.
@@ -92,6 +92,11 @@ impl Loaded {
             Err(bad) => quarantined.push(bad),
         };
         snapshot.rules(None, put_rule).await?;
+        let put_mode = |row: Row<RuleModeRecord>| match row {
+            Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.mode(&record)),
+            Err(bad) => quarantined.push(bad),
+        };
+        snapshot.rule_modes(None, put_mode).await?;
         let put_client = |row: Row<ClientRecord>| match row {
             Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.clients.client(&client(&record))),
             Err(bad) => quarantined.push(bad),
@@ -119,7 +124,7 @@ impl Loaded {
     /// The same one step further; `None` if it is a leap.
     async fn step(&self, snapshot: &mut Snapshot, terms: &Terms, touched: &Touched) -> Result<Option<Loaded>> {
         let touches = |bad: &Quarantined| touched.clients.iter().any(|(namespace, _)| *namespace == bad.namespace);
-        if self.quarantined.iter().any(|bad| bad.kind != Kind::Rule && touches(bad)) {
+        if self.quarantined.iter().any(|bad| bad.kind != Kind::Rule && bad.kind != Kind::RuleMode && touches(bad)) {
             return Ok(None); // one of them may be what was repaired
         }
         let mark = Arc::new(snapshot.mark().await?);
@@ -134,12 +139,18 @@ impl Loaded {
                 return Ok(None); // identities are hashed with it: all of them change
             }
             let mut draft = Draft::new(settings, terms.secret);
-            next.quarantined.retain(|bad| bad.kind != Kind::Rule || bad.namespace != *namespace);
+            let of_rules = |bad: &Quarantined| bad.kind == Kind::Rule || bad.kind == Kind::RuleMode;
+            next.quarantined.retain(|bad| !of_rules(bad) || bad.namespace != *namespace);
             let put_rule = |row: Row<RuleRecord>| match row {
                 Ok(record) => draft.rule(&record, &mut next.quarantined),
                 Err(bad) => next.quarantined.push(bad),
             };
             snapshot.rules(Some(namespace), put_rule).await?;
+            let put_mode = |row: Row<RuleModeRecord>| match row {
+                Ok(record) => draft.mode(&record),
+                Err(bad) => next.quarantined.push(bad),
+            };
+            snapshot.rule_modes(Some(namespace), put_mode).await?;
             let (file, empty) = draft.finish(namespace, &mut next.quarantined);
             let directory = before.map_or(empty, |before| before.directory);
             next.namespaces.insert(namespace.clone(), LoadedNamespace { file, directory });
@@ -207,13 +218,14 @@ type Row<T> = std::result::Result<T, Quarantined>;
 struct Draft {
     settings: NamespaceDraft,
     rules: Vec<RuleSpec>,
+    modes: BTreeMap<String, Mode>,
     clients: DirectoryBuilder,
 }
 
 impl Draft {
     fn new(settings: NamespaceDraft, secret: Secret) -> Draft {
         let clients = Directory::builder(secret, settings.ipv6_prefix);
-        Draft { settings, rules: Vec::new(), clients }
+        Draft { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
     }
 
     fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
@@ -228,6 +240,15 @@ impl Draft {
         }
     }
 
+    fn mode(&mut self, record: &RuleModeRecord) {
+        let mode = match record.draft.mode {
+            crate::Mode::Enforce => Mode::Enforce,
+            crate::Mode::Shadow => Mode::Shadow,
+            crate::Mode::Off => Mode::Off,
+        };
+        self.modes.insert(record.rule_id.clone(), mode);
+    }
+
     /// Rules that each are right, and are not together, are taken out one by one until the rest is: somebody wrote them
     /// past the API, which refuses such sets.
     fn finish(self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> (Arc<RuleFile>, Directory) {
@@ -235,7 +256,7 @@ impl Draft {
         let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
         let namespace = namespace.to_owned();
         let settings = RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, ..RuleFile::default() };
-        let mut file = RuleFile { rules: self.rules, ..settings };
+        let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };
         while let Some((place, problem)) = first_problem(&file) {
             let spec = file.rules.remove(place);
             let help = problem.help.clone();

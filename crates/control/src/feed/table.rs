@@ -92,6 +92,21 @@ pub(super) static OVERRIDES: Table = Table {
     about: &["namespace", "client_key"],
 };
 
+pub(super) static RULE_MODES: Table = Table {
+    name: "rate_limit_rule_modes",
+    columns: &[
+        ("namespace", Text),
+        ("rule_id", Text),
+        ("mode", Text),
+        ("reason", Text),
+        ("created_at", Time),
+        ("updated_at", Time),
+        ("version", Int),
+    ],
+    key: 2,
+    about: &["namespace"],
+};
+
 pub(super) static CLIENTS: Table = Table {
     name: "clients",
     columns: &[

@@ -60,7 +60,14 @@ pub fn client(client_key: &str, to: impl Into<Option<ClientDraft>>) -> Edit {
 
 pub fn order(edits: impl IntoIterator<Item = Edit>) -> Order {
     let edits = edits.into_iter().collect();
-    Order { edits, author: author(), action: "test".to_owned(), dry_run: false, idempotency_key: None }
+    Order {
+        edits,
+        author: author(),
+        action: "test".to_owned(),
+        dry_run: false,
+        idempotency_key: None,
+        file_rules: Vec::new(),
+    }
 }
 
 pub async fn apply(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Applied {

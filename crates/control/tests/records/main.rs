@@ -13,6 +13,7 @@ mod cascades;
 mod columns;
 mod crud;
 mod expect;
+mod file_rules;
 mod filters;
 mod follow;
 mod odd;

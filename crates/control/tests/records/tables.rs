@@ -10,7 +10,7 @@ on_both! {
         assert_eq!(db.control.schema().await.unwrap(), Schema::Current);
         assert_eq!(db.control.migrate().await.unwrap(), 0);
         db.run("INSERT INTO tollgate_migrations (version, description, success, checksum, execution_time) \
-                SELECT 99, 'of the future', success, checksum, 0 FROM tollgate_migrations").await;
+                SELECT 99, 'of the future', success, checksum, 0 FROM tollgate_migrations WHERE version = 1").await;
         assert_eq!(db.control.schema().await.unwrap(), Schema::Ahead);
         assert!(matches!(db.control.migrate().await, Err(Error::Schema(_))));
         db.run("DELETE FROM tollgate_migrations WHERE version = 99").await;
@@ -27,7 +27,7 @@ async fn race(place: Place) {
     for one in migrating.collect::<Vec<_>>() {
         steps += one.await.unwrap();
     }
-    assert_eq!(steps, 1);
+    assert_eq!(steps, 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

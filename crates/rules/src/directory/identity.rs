@@ -40,6 +40,17 @@ impl<'a> Identity<'a> {
         }
     }
 
+    /// The client key that names it.
+    pub(crate) fn client_key(self) -> String {
+        match self {
+            Identity::Raw(value) => value.to_owned(),
+            Identity::Key(value) => format!("key:{value}"),
+            Identity::User(value) => format!("user:{value}"),
+            Identity::Ip(value) => format!("ip:{value}"),
+            Identity::Org(value) => format!("org:{value}"),
+        }
+    }
+
     /// The kind as a bit, for tables that hold only some kinds.
     pub(crate) fn bit(self) -> u8 {
         match self {

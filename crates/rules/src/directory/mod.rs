@@ -152,7 +152,7 @@ impl Directory {
         usize::try_from(i64::from(base) + self.delta.count(rule)).unwrap_or(0)
     }
 
-    fn attribute(&self, number: u16) -> Option<&str> {
+    pub(crate) fn attribute(&self, number: u16) -> Option<&str> {
         let own = |number: u32| self.delta.attributes.get(number.checked_sub(self.base.attributes.len() as u32)?);
         self.base.attributes.get(number.into()).or_else(|| own(number.into()))
     }

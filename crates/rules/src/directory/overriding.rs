@@ -3,6 +3,7 @@
 use tollgate_core::{Limit, Time};
 
 use crate::check;
+use crate::ruleset::HeldOverride;
 use crate::spec::OverrideSpec;
 
 /// An override as a directory keeps it. A directory may hold a million, so nothing in it is optional: what is not
@@ -46,6 +47,18 @@ impl Override {
 
     pub(super) fn is_dated(&self) -> bool {
         self.from > Time::ZERO || self.until < Time::from_nanos(u64::MAX)
+    }
+
+    /// For people, as the override of this client.
+    pub(crate) fn shown(&self, client_key: String) -> HeldOverride {
+        HeldOverride {
+            client_key,
+            requests: Some(self.requests).filter(|requests| *requests < UNLIMITED),
+            burst: Some(u64::from(self.burst)).filter(|burst| *burst > 0),
+            unlimited: self.is_unlimited(),
+            from: Some(self.from).filter(|from| *from > Time::ZERO),
+            until: Some(self.until).filter(|until| *until < Time::from_nanos(u64::MAX)),
+        }
     }
 
     #[inline]

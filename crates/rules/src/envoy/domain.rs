@@ -1,5 +1,7 @@
 //! What such a file says, as plain data: valid by itself, nothing compiled.
 
+use std::sync::Arc;
+
 use super::{Metadata, Unit};
 use crate::spec::Place;
 
@@ -19,6 +21,8 @@ pub struct Domain {
 pub struct Descriptor {
     /// Where it stands.
     pub at: Place,
+    /// Name of the file that it stands in, if several files were read.
+    pub file_name: Option<Arc<str>>,
     /// The entry's key; never empty. May contain `*`.
     pub key: String,
     /// The entry's value, if it matters; never empty. May contain `*`.

@@ -1,6 +1,7 @@
 //! All files of a configuration together: one domain each, or several that add to one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::read::{duplicate, line};
 use super::{Descriptor, Domain, read};
@@ -34,7 +35,10 @@ pub fn load(files: &[Text<'_>], duplicates: Duplicates) -> Result<Vec<Domain>, V
     let mut rules = 0;
     for file in files {
         let domain = match read(file.file, file.text) {
-            Ok(domain) => domain,
+            Ok(mut domain) => {
+                name_file(&mut domain.descriptors, &Arc::from(file.file));
+                domain
+            }
             Err(report) => {
                 reports.push(report);
                 continue;
@@ -93,6 +97,14 @@ impl<'a> Loaded<'a> {
 
 fn pair(descriptor: &Descriptor) -> (String, Option<String>) {
     (descriptor.key.clone(), descriptor.value.clone())
+}
+
+/// Notes in every descriptor which file it stands in.
+fn name_file(level: &mut [Descriptor], file_name: &Arc<str>) {
+    for descriptor in level {
+        descriptor.file_name = Some(file_name.clone());
+        name_file(&mut descriptor.descriptors, file_name);
+    }
 }
 
 /// Limits of a level and of those below.

@@ -10,6 +10,7 @@
 //! Unlike that service, key and value are never joined: a rule for the key `a_b` does not apply to the entry (`a`, `b`),
 //! and no two descriptors share a counter because their texts happen to join alike.
 
+mod client;
 mod domain;
 mod load;
 mod metadata;
@@ -18,6 +19,7 @@ mod read;
 mod rule;
 mod unit;
 
+pub use client::{client_key, descriptor_key};
 pub use domain::{Allowance, Descriptor, Domain, RateLimit};
 pub use load::{Duplicates, Text, load};
 pub use metadata::Metadata;

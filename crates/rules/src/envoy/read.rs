@@ -100,6 +100,7 @@ fn read_descriptor(item: Value<'_>, problems: &mut Problems) -> Descriptor {
     let share = filled(&fields, "share_threshold");
     let descriptor = Descriptor {
         at: item.place(),
+        file_name: None,
         key: key.and_then(|value| required_text(&value, "a key", problems)).unwrap_or_default(),
         value: optional_text(&fields, "value", problems),
         rate_limit: filled(&fields, "rate_limit").and_then(|value| read_limit(value, problems)),

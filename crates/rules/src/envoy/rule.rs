@@ -54,6 +54,11 @@ impl EnvoyRule {
         self.levels.iter().map(move |level| (filled(&level.key), filled(level.value.as_deref().unwrap_or("*"))))
     }
 
+    /// Keys of the entries that lead to the rule, each with the value or pattern that the file asks for, if any.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.levels.iter().map(|level| (level.key.as_str(), level.value.as_deref()))
+    }
+
     /// Under which name that service keeps the rule's statistics: `<domain>.<key>[_<value>][.<nested>]`, with the
     /// request's values where the file asks for them. `entries` are the request's.
     pub fn stat_key(&self, entries: &[(&str, &str)]) -> String {
@@ -73,6 +78,20 @@ impl EnvoyRule {
             let written = level.value.as_deref().unwrap_or_default();
             let by_value = (self.detailed || level.by_value) && !level.shared;
             add(&level.key, if by_value { entry.1 } else { written });
+        }
+        name
+    }
+
+    /// The name of the rule as that service prints it: its [`stat_key`](EnvoyRule::stat_key) with the values of the file.
+    pub fn full_key(&self) -> String {
+        let mut name = self.domain.clone();
+        for Level { key, value, .. } in &self.levels {
+            name.push('.');
+            name.push_str(key);
+            if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
+                name.push('_');
+                name.push_str(value);
+            }
         }
         name
     }
@@ -109,6 +128,7 @@ mod tests {
         let entries = [("a", "1"), ("b", "2"), ("c", "files/3"), ("d", "x")];
         assert_eq!(rule(false).stat_key(&entries), "edge.a.b_2.c_files/*.d_x");
         assert_eq!(rule(true).stat_key(&entries), "edge.a_1.b_2.c_files/*.d_x");
+        assert_eq!(rule(true).full_key(), "edge.a.b.c_files/*.d_x");
         let over = EnvoyRule { domain: "edge".to_owned(), overrides: true, ..EnvoyRule::default() };
         assert_eq!(over.stat_key(&entries[..2]), "edge.a_1.b_2");
         assert!(over.stat_key_varies() && rule(false).stat_key_varies());

@@ -1,6 +1,6 @@
 //! From files to a set: names, identities, limits and the index, with every problem reported at once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use smallvec::SmallVec;
 use tollgate_core::{
@@ -46,7 +46,22 @@ pub struct Part<'a> {
     pub directories: &'a [Directory],
 }
 
-pub(super) fn assemble(parts: &[Part<'_>], domains: &[Domain], options: &CompileOptions) -> Result<RuleSet, Problems> {
+/// A domain of Envoy's files, and who is looked up where.
+#[derive(Clone, Copy, Debug)]
+pub struct DomainPart<'a> {
+    /// The domain.
+    pub domain: &'a Domain,
+    /// Overrides of its rules, in the order in which they are asked about one identity.
+    pub directories: &'a [Directory],
+    /// Modes that hold instead of those of the file, by the name of the rule.
+    pub modes: &'a BTreeMap<String, Mode>,
+}
+
+pub(super) fn assemble(
+    parts: &[Part<'_>],
+    domains: &[DomainPart<'_>],
+    options: &CompileOptions,
+) -> Result<RuleSet, Problems> {
     let mut set = RuleSet { secret: options.secret, ..RuleSet::empty() };
     let mut problems = Problems::default();
     for part in parts {
@@ -59,14 +74,15 @@ pub(super) fn assemble(parts: &[Part<'_>], domains: &[Domain], options: &Compile
         let namespace = compile_part(part, options, &mut set, &mut problems);
         set.namespaces.insert(file.namespace.clone(), namespace);
     }
-    for domain in domains {
+    for part in domains {
+        let domain = part.domain;
         if set.namespaces.contains_key(&domain.name) {
             let message = format!("the namespace `{}` has rules, and is also a domain of Envoy's files", domain.name);
             let problem = Problem::error("duplicate-namespace", domain.at, "domain", message);
             problems.push(problem.help("rename one of them: the rules of a namespace come from one kind of file"));
             continue;
         }
-        let namespace = domain::compile(domain, options, &mut set, &mut problems);
+        let namespace = domain::compile(part, options, &mut set, &mut problems);
         set.namespaces.insert(domain.name.clone(), namespace);
     }
     if problems.is_empty() { Ok(set) } else { Err(problems) }
@@ -135,9 +151,12 @@ pub(super) fn compile_rule(
     identity.part(b"identity");
     identity.part(file.namespace.as_bytes());
     let [namespace, _] = identity.finish().0;
+    let mode = file.modes.get(&name).copied();
     Ok(Rule {
         id,
+        replaced_mode: mode.map(|_| spec.mode),
         namespace: file.namespace.clone(),
+        file_name: file.file_name.clone().filter(|_| spec.at.line > 0),
         resource: spec.resource.clone().unwrap_or_else(|| name.clone()),
         name,
         on_fail: spec.on_fail.or(file.on_fail).unwrap_or(OnFail::Local),
@@ -153,7 +172,7 @@ pub(super) fn compile_rule(
         seed: options.seed,
         replaces: Vec::new(),
         numbers: SmallVec::new(),
-        spec: RuleSpec { key_by: Some(key_by), ..spec.clone() },
+        spec: RuleSpec { key_by: Some(key_by), mode: mode.unwrap_or(spec.mode), ..spec.clone() },
     })
 }
 

@@ -19,6 +19,25 @@ pub struct Explanation<'a> {
     pub key: Vec<KeyPart>,
     /// Overrides of this rule that exist for any client.
     pub overrides: usize,
+    /// The override that holds for this request.
+    pub held: Option<HeldOverride>,
+}
+
+/// An override that holds for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldOverride {
+    /// The client that it is for.
+    pub client_key: String,
+    /// Units per window instead of the rule's.
+    pub requests: Option<u64>,
+    /// Capacity instead of the rule's.
+    pub burst: Option<u64>,
+    /// It exempts the client.
+    pub unlimited: bool,
+    /// First instant it holds, if it has a beginning.
+    pub from: Option<Time>,
+    /// First instant it holds no more, if it has an end.
+    pub until: Option<Time>,
 }
 
 /// Whether a rule applies.
@@ -86,6 +105,9 @@ pub(super) fn explain<'a>(
             standing: standing(rule, namespace, request, facts, wall, &exempt),
             key: key_parts(rule, namespace, facts),
             overrides: namespace.sources.overrides_of(rule),
+            held: facts
+                .held(namespace, rule, wall, set.secret)
+                .map(|(identity, held)| held.shown(identity.client_key())),
         })
         .collect()
 }

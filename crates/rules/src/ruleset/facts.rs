@@ -3,13 +3,14 @@
 use std::fmt;
 
 use smallvec::SmallVec;
-use tollgate_core::{Attribute, LimitError, Request, Secret};
+use tollgate_core::{Attribute, LimitError, Request, Secret, Time};
 
 use super::Namespace;
 use super::attributes::AttrId;
+use super::rule::Rule;
 use super::sources::Exceptions;
 use crate::address::{IpKey, parse_ip};
-use crate::directory::Identity;
+use crate::directory::{Identity, Override};
 use crate::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
 
 /// Longest value of an attribute.
@@ -116,6 +117,41 @@ impl<'a> Facts<'a> {
             self.exceptions.add(number, entry.overrides);
         }
         Ok(())
+    }
+
+    /// What directories know of the client; of two that know an attribute, the first counts. For people.
+    pub(super) fn known(&self, namespace: &Namespace, secret: Secret) -> Vec<(String, String)> {
+        let mut known: Vec<(String, String)> = Vec::new();
+        for identity in self.identities() {
+            let digest = identity.digest(secret, namespace.ipv6_prefix);
+            for directory in namespace.sources.all.iter().map(|source| &source.directory) {
+                for (number, value) in directory.find(digest).into_iter().flat_map(|entry| entry.attributes()) {
+                    let name = directory.attribute(number).unwrap_or_default();
+                    if known.iter().all(|(other, _)| other != name) {
+                        known.push((name.to_owned(), value.to_owned()));
+                    }
+                }
+            }
+        }
+        known
+    }
+
+    /// The override of a rule that holds, and for whom: as [`Exceptions::of`] finds it, with the identity kept.
+    pub(super) fn held<'n>(
+        &self,
+        namespace: &'n Namespace,
+        rule: &Rule,
+        wall: Time,
+        secret: Secret,
+    ) -> Option<(Identity<'a>, &'n Override)> {
+        self.identities().find_map(|identity| {
+            let digest = identity.digest(secret, namespace.ipv6_prefix);
+            let mut sources = namespace.sources.all.iter().zip(&rule.numbers);
+            sources.find_map(|(source, number)| {
+                let overrides = source.directory.find(digest)?.overrides;
+                Some((identity, overrides.iter().find(|other| other.rule == *number && other.holds(wall))?))
+            })
+        })
     }
 
     /// The value of an attribute, if the request has it.

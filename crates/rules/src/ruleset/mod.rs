@@ -15,16 +15,18 @@ mod index;
 mod rule;
 mod sources;
 
+use std::collections::BTreeMap;
+
 use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
 
 pub use self::charges::{Applied, Charges};
-pub use self::compile::{CompileOptions, Part};
-pub use self::explain::{Explanation, KeyPart, Standing};
+pub use self::compile::{CompileOptions, DomainPart, Part};
+pub use self::explain::{Explanation, HeldOverride, KeyPart, Standing};
 pub use self::facts::RequestError;
 pub use self::rule::{Rule, RuleId};
 
 use self::attributes::{AttrId, Attributes};
-use self::domain::{Domain, Replaced};
+use self::domain::{Descriptor, Domain, Replaced};
 use self::facts::Facts;
 use self::index::Index;
 use self::sources::Sources;
@@ -88,6 +90,18 @@ impl RuleSet {
     pub fn assemble_with(
         parts: &[Part<'_>],
         domains: &[envoy::Domain],
+        options: &CompileOptions,
+    ) -> Result<RuleSet, Problems> {
+        let modes = BTreeMap::new();
+        let domains: Vec<DomainPart<'_>> =
+            domains.iter().map(|domain| DomainPart { domain, directories: &[], modes: &modes }).collect();
+        RuleSet::assemble_all(parts, &domains, options)
+    }
+
+    /// The same with overrides of the rules of domains, and an operator's switches.
+    pub fn assemble_all(
+        parts: &[Part<'_>],
+        domains: &[DomainPart<'_>],
         options: &CompileOptions,
     ) -> Result<RuleSet, Problems> {
         compile::assemble(parts, domains, options)
@@ -156,7 +170,8 @@ impl RuleSet {
         let number = charges.next_request();
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
         if let Some(domain) = &namespace.domain {
-            return domain.collect(self, request, &[], charges.place(number));
+            let place = charges.place(number);
+            return domain.collect(self, &Descriptor { namespace, request, wall }, &[], place);
         }
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
@@ -178,7 +193,8 @@ impl RuleSet {
             return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
         };
         let mut replaced = Replaced::new();
-        let domain = |request: &Request<'_>| self.namespaces.get(request.namespace)?.domain.as_deref();
+        let namespace = |request: &Request<'_>| self.namespaces.get(request.namespace);
+        let domain = |request: &Request<'_>| namespace(request)?.domain.as_deref();
         // Those who mix domains and other namespaces in one decision have no need of this.
         if domain(first).is_none() {
             return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
@@ -188,13 +204,25 @@ impl RuleSet {
                 domain.add_replaced(self, request, &mut replaced);
             }
         }
-        requests.iter().try_for_each(|request| match domain(request) {
-            Some(domain) => {
+        requests.iter().try_for_each(|request| match namespace(request).zip(domain(request)) {
+            Some((namespace, domain)) => {
                 let number = charges.next_request();
-                domain.collect(self, request, &replaced, charges.place(number))
+                let descriptor = Descriptor { namespace, request, wall };
+                domain.collect(self, &descriptor, &replaced, charges.place(number))
             }
             None => self.charges(request, wall, charges),
         })
+    }
+
+    /// What the directories know of the client of a request, by attribute: its tier, its organisation, and others.
+    pub fn known_of(&self, request: &Request<'_>) -> Vec<(String, String)> {
+        let Some(namespace) = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none())
+        else {
+            return Vec::new();
+        };
+        let mut facts = Facts::new(namespace);
+        let read = facts.identify(namespace, request, self.secret);
+        if read.is_ok() { facts.known(namespace, self.secret) } else { Vec::new() }
     }
 
     /// Whether a request can be read at all; no rule is asked.
@@ -211,7 +239,7 @@ impl RuleSet {
     pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
         if let Some(domain) = &namespace.domain {
-            return domain.explain(self, request);
+            return domain.explain(self, &Descriptor { namespace, request, wall });
         }
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;

@@ -1,5 +1,7 @@
 //! One rule, compiled: conditions by number, key by number, limit as a value.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use tollgate_core::{
     Ask, AskedLimit, Digest, Enforcement, KeyHasher, Limit, LimitError, Owner, Purpose, Request, Sharing, Soft, Span,
@@ -31,6 +33,10 @@ pub struct Rule {
     pub resource: String,
     /// What it says, with defaults filled in.
     pub spec: RuleSpec,
+    /// The mode that the rule itself names, where an operator's switch holds instead of it.
+    pub replaced_mode: Option<Mode>,
+    /// Name of the file that it was read from; the line is in [`spec`](Rule::spec).
+    pub file_name: Option<Arc<str>>,
     /// What happens when the store does not answer.
     pub on_fail: OnFail,
     /// The limit; `None` for an unlimited rule. Of a rule with shards: the whole, not the share.

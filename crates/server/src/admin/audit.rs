@@ -11,7 +11,7 @@ use super::mask::Mask;
 use super::problem::Problem;
 use super::said::Said;
 
-const KINDS: &[&str] = &["rule", "override", "client", "namespace", "token", "mode", "everything"];
+const KINDS: &[&str] = &["rule", "override", "rule_mode", "client", "namespace", "token", "mode", "everything"];
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {

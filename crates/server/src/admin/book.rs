@@ -71,6 +71,19 @@ impl TokenBook {
         self.change(|tokens| drop(tokens.insert(token.token_id.clone(), token.clone())));
     }
 
+    /// The same for one that was found in the database, unless it was revoked here.
+    pub fn add_found(&self, token: &TokenRecord) {
+        let revoked = self.revoked.lock();
+        if !revoked.contains(&token.token_id) {
+            self.add(token);
+        }
+    }
+
+    /// The id of a token that is shaped like one.
+    pub fn id_of(token: &[u8]) -> Option<&str> {
+        halves(token).map(|(id, _)| id)
+    }
+
     /// One less.
     pub fn remove(&self, token_id: &str) {
         self.revoked.lock().insert(token_id.to_owned());

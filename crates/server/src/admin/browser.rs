@@ -2,37 +2,43 @@
 //!
 //! A page can send requests anywhere, but it cannot choose the `Host` of a name it does not own, nor hide that it is a
 //! page. So a name that is not ours is refused (a name that was made to point here, DNS rebinding), and so is a change
-//! that a page of another origin asks for. An address in `Host` is no name: who has it really went there.
+//! that a page of another origin asks for. The address that was bound is ours. A listener on all addresses takes any
+//! address: probes and scrapers call it by one that the process need not know, and no page can choose it.
 
 use std::net::IpAddr;
 
 use super::problem::Problem;
-use crate::http::Head;
+use crate::http::{Authority, Head};
+use crate::net::Address;
 
-/// Names under which the admin API may be called.
+/// Names and addresses under which the admin port may be called.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     allowed: Vec<String>,
+    /// The address that was bound. `None` if it is none in particular: behind it, any address may lead here.
+    bound: Option<IpAddr>,
 }
 
 impl Hosts {
-    /// These names, beside loopback names and addresses.
-    pub fn new(allowed: &[String]) -> Hosts {
-        Hosts { allowed: allowed.iter().map(|name| name.to_ascii_lowercase()).collect() }
+    /// These names, beside loopback names and the address that was bound.
+    pub fn new(allowed: &[String], bound: &Address) -> Hosts {
+        let bound = match bound {
+            Address::Tcp(address) if !address.ip().is_unspecified() => Some(address.ip().to_canonical()),
+            Address::Tcp(_) | Address::Unix(_) => None,
+        };
+        Hosts { allowed: allowed.iter().map(|name| name.to_ascii_lowercase()).collect(), bound }
     }
 
     /// Refuses calls under a name that is not ours.
     pub fn check(&self, head: &Head<'_>) -> Result<(), Problem> {
         // HTTP/1.0 may leave it out, and browsers never do.
         let Some(host) = head.host else { return Ok(()) };
-        let name =
-            str::from_utf8(host).ok().map(str::to_ascii_lowercase).and_then(|host| name(&host).map(str::to_owned));
-        match name {
-            Some(name) if self.is_ours(&name) => Ok(()),
+        match Authority::parse(host) {
+            Some(Authority { host, .. }) if self.is_ours(&host.to_ascii_lowercase()) => Ok(()),
             _ => Err(Problem::new(
-                403,
+                421,
                 "host_not_allowed",
-                "The admin API is not served under that name; add it to the setting allowed_hosts, or use the address.",
+                "The admin port is not called by that name; add it to the setting allowed_hosts, or use the address.",
             )),
         }
     }
@@ -41,20 +47,14 @@ impl Hosts {
         let literal = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
         name == "localhost"
             || name.ends_with(".localhost")
-            || literal.parse::<IpAddr>().is_ok()
-            || self.allowed.iter().any(|allowed| allowed == name)
+            || literal.parse().is_ok_and(|address| self.is_our_address(address))
+            || self.allowed.iter().any(|allowed| allowed == name || allowed == literal)
     }
-}
 
-/// The name in `name:port`, if the rest is a port.
-fn name(host: &str) -> Option<&str> {
-    let end = match host.strip_prefix('[') {
-        Some(rest) => rest.find(']')? + 2,
-        None => host.find(':').unwrap_or(host.len()),
-    };
-    let (name, port) = host.split_at_checked(end)?;
-    let is_port = |port: &str| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
-    (!name.is_empty() && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))).then_some(name)
+    fn is_our_address(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.bound.is_none_or(|bound| bound == address || (bound.is_loopback() && address.is_loopback()))
+    }
 }
 
 /// Refuses changes that a page of another origin asks for.
@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn names_that_are_not_ours_are_refused() {
-        let hosts = Hosts::new(&["Limits.Example.com".to_owned()]);
-        let check = |host: &str| hosts.check(&Head { host: Some(host.as_bytes()), ..Head::default() }).is_ok();
+        let hosts = Hosts::new(&["Limits.Example.com".to_owned(), "192.0.2.7".to_owned()], &Address::loopback(8090));
+        let check = |host: &str| is_taken(&hosts, host);
         for good in [
             "localhost",
             "LOCALHOST:8090",
@@ -85,7 +85,8 @@ mod tests {
             "127.0.0.1:8090",
             "[::1]:8090",
             "[::1]",
-            "192.0.2.1",
+            "127.0.0.2",
+            "192.0.2.7:80",
             "limits.example.com",
             "limits.example.com:8090",
         ] {
@@ -105,10 +106,33 @@ mod tests {
             "[::1]x",
             "user@localhost",
             "127.0.0.1:123456",
+            "192.0.2.1",
+            "[2001:db8::1]:8090",
+            "localhost,evil.example",
         ] {
             assert!(!check(bad), "{bad}");
         }
         assert!(hosts.check(&Head::default()).is_ok(), "HTTP/1.0 without one");
+    }
+
+    #[test]
+    fn addresses_are_ours_if_they_lead_here() {
+        let bound = |address: &str| Hosts::new(&[], &address.parse().unwrap());
+        for (address, good, bad) in [
+            ("192.0.2.1:8090", "192.0.2.1:8090", "127.0.0.1"),
+            ("[::1]:8090", "127.0.0.1", "192.0.2.1"),
+            ("[::ffff:192.0.2.1]:8090", "192.0.2.1", "[::1]"),
+            ("0.0.0.0:8090", "10.1.2.3:30090", "evil.example"),
+            ("[::]:8090", "[2001:db8::1]", "10.1.2.3.evil.example"),
+            ("unix:/run/admin.sock", "127.0.0.1", "evil.example"),
+        ] {
+            assert!(is_taken(&bound(address), good), "{good} at {address}");
+            assert!(!is_taken(&bound(address), bad), "{bad} at {address}");
+        }
+    }
+
+    fn is_taken(hosts: &Hosts, host: &str) -> bool {
+        hosts.check(&Head { host: Some(host.as_bytes()), ..Head::default() }).is_ok()
     }
 
     #[test]

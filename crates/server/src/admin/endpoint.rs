@@ -83,7 +83,11 @@ impl Endpoint {
 
     /// Everything that may stand behind the question mark, the namespace included.
     pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
-        let namespace = matches!(self.reach, Reach::Namespace | Reach::Namespaces).then_some(&NAMESPACE);
+        let namespace = match self.reach {
+            Reach::Namespace => Some(&NAMESPACE),
+            Reach::Namespaces => Some(&NAMESPACES),
+            Reach::Nothing | Reach::Everything => None,
+        };
         namespace.into_iter().chain(self.query)
     }
 
@@ -277,6 +281,7 @@ pub enum Takes {
 
 const NAMESPACE: Parameter =
     text("namespace", "Of which namespace. Default: the only one the token is for, or else `default`.");
+const NAMESPACES: Parameter = text("namespace", "Of which namespace. Default: all that the token is for.");
 /// How much of a list.
 pub const LIMIT: Parameter = parameter("limit", Takes::Count, "Most entries; default 100.");
 /// Where in a list.

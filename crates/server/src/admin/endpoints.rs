@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::endpoint::Endpoint;
-use super::{audit, clients, generations, mode, overrides, rules, server, tokens, violations};
+use super::{audit, clients, explain, generations, mode, namespaces, overrides, rules, server, tokens, violations};
 use crate::api::Route;
 
 /// Every endpoint, in the order of the description.
@@ -11,6 +11,9 @@ pub fn endpoints() -> &'static [Endpoint] {
     static ALL: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
         [
             rules::ENDPOINTS,
+            rules::MODE_ENDPOINTS,
+            explain::ENDPOINTS,
+            namespaces::ENDPOINTS,
             overrides::ENDPOINTS,
             clients::ENDPOINTS,
             violations::ENDPOINTS,

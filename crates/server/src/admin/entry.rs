@@ -1,12 +1,14 @@
-//! Everything that is asked of a call before its body is read: its name, its path, its token, its role, its namespace, the
-//! kind of its body. In an order in which nobody learns more than they may.
+//! Everything that is asked of a call before its body is read, once its name is known to be ours: its path, its token, its
+//! role, its namespace, the kind of its body. In an order in which nobody learns more than they may.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use tollgate_control::record::Role;
 use tracing::warn;
 
-use super::book::{Rejected, Who};
+use super::book::{Rejected, TokenBook, Who};
 use super::call::{Asked, idempotency_key, may_see, namespace, precondition};
 use super::endpoint::{Access, Body, Endpoint, Reach};
 use super::problem::Problem;
@@ -18,27 +20,44 @@ use crate::http::Head;
 use crate::net::Peer;
 
 impl Admin {
-    /// Lets a call in, or says why not.
-    pub(super) fn enter(&self, peer: &Peer, head: &Head<'_>) -> Result<Asked, Problem> {
-        self.hosts.check(head)?;
+    /// Lets a call in, or says why not; or leaves that to [`admit`](Admin::admit).
+    pub(super) fn enter(&self, peer: &Peer, head: &Head<'_>) -> Result<Entry, Problem> {
         let (endpoint, places) = route::find(endpoints::endpoints(), head.method, head.path)?;
         if endpoint.writes() {
             browser::check_origin(head)?;
         }
         let who = match endpoint.access {
             Access::Open => None,
-            Access::Needs(role) => Some(self.authorize(peer, head, role)?),
+            Access::Needs(role) => match self.authorize(peer, head, role) {
+                Err(problem) if problem.code == UNKNOWN && self.may_be_new(head) => {
+                    let (token, rest) = (bearer(head).to_vec(), read(endpoint, places, head));
+                    return Ok(Entry::Later(Box::new(Later { token, role, rest })));
+                }
+                who => Some(who?),
+            },
         };
-        check_media(endpoint, head)?;
-        let asked = Asked {
-            query: Query::read(endpoint, head.query)?,
-            if_match: precondition(head.if_match)?,
-            if_none_match: precondition(head.if_none_match)?,
-            idempotency_key: idempotency_key(head.idempotency_key)?,
-            endpoint,
-            places,
-            who,
-        };
+        let asked = Asked { who, ..read(endpoint, places, head)? };
+        check_namespace(&asked)?;
+        Ok(Entry::Now(Box::new(asked)))
+    }
+
+    /// Whether another process may have made the token a moment ago: it is shaped like one, and there are tables to look at.
+    fn may_be_new(&self, head: &Head<'_>) -> bool {
+        self.control.is_some() && TokenBook::id_of(bearer(head)).is_some()
+    }
+
+    /// Lets in a call whose token was not known, if the database knows it. Counted as a bad token beforehand, so that
+    /// guesses ask the database as rarely as they are answered.
+    pub(super) async fn admit(&self, later: &Later) -> Result<Asked, Problem> {
+        let Later { token, role, rest } = later;
+        if let (Some(control), Some(id)) = (&self.control, TokenBook::id_of(token))
+            && let Ok(Ok(record)) = timeout(LOOK_WITHIN, control.token(id)).await
+        {
+            self.book.add_found(&record);
+        }
+        let who = self.book.find(token, self.now()).map_err(|_| unknown_token())?;
+        check_role(&who, *role)?;
+        let asked = Asked { who: Some(who), ..rest.clone()? };
         check_namespace(&asked)?;
         Ok(asked)
     }
@@ -53,14 +72,7 @@ impl Admin {
 
     fn authorize(&self, peer: &Peer, head: &Head<'_>, role: Role) -> Result<Who, Problem> {
         let who = self.authenticate(peer, head)?;
-        match who.role >= role {
-            true => Ok(who),
-            false => Err(Problem::new(
-                403,
-                "role_too_weak",
-                format!("This needs a token of the role {}; yours is a {}'s.", role.name(), who.role.name()),
-            )),
-        }
+        check_role(&who, role).map(|()| who)
     }
 
     /// Who presents a token. Where too many bad ones came from, the next is not even looked at.
@@ -71,16 +83,15 @@ impl Admin {
                 "A token in a URL ends up in logs and histories: revoke this one, and send one as Authorization: Bearer TOKEN.",
             ));
         }
-        let Some(value) = head.authorization else {
+        if head.authorization.is_none() {
             return Err(unauthorized("no_token", "Send a token: Authorization: Bearer TOKEN."));
-        };
+        }
         if let Some(wait) = self.failures.wait(peer.address) {
             let seconds = wait.nanos().div_ceil(1_000_000_000).max(1);
             return Err(Problem::new(429, "too_many_bad_tokens", "Too many bad tokens came from this address; wait.")
                 .with("Retry-After", seconds.to_string()));
         }
-        let token = value.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
-        match self.book.find(token.map_or(&b""[..], |(_, token)| token.trim_ascii()), self.now()) {
+        match self.book.find(bearer(head), self.now()) {
             Ok(who) => Ok(who),
             Err(Rejected::Expired) => {
                 Err(unauthorized("token_expired", "This token has expired; ask for another one."))
@@ -88,7 +99,7 @@ impl Admin {
             Err(Rejected::Unknown) => {
                 self.failures.note(peer.address);
                 self.tell(peer.address);
-                Err(unauthorized("unknown_token", "This server does not know that token, or no longer."))
+                Err(unknown_token())
             }
         }
     }
@@ -97,6 +108,73 @@ impl Admin {
         if let Some(unsaid) = self.quiet.admit("token") {
             warn!(network = %network(address), unsaid, "a token that nobody knows was presented to the admin API");
         }
+    }
+}
+
+/// What an entry without a known token comes to.
+pub(super) enum Entry {
+    /// The call, let in.
+    Now(Box<Asked>),
+    /// Its token may be new: the database is asked, once the body is there.
+    Later(Box<Later>),
+}
+
+/// A call whose token is not known yet.
+#[derive(Debug)]
+pub struct Later {
+    token: Vec<u8>,
+    role: Role,
+    /// What its head says otherwise: nothing of it is told before the token is known.
+    rest: Result<Asked, Problem>,
+}
+
+impl Later {
+    /// Longest body that is read of such a call.
+    pub(super) fn most(&self) -> usize {
+        self.rest.as_ref().map_or(0, |asked| asked.endpoint.body.most().min(UNKNOWN_BODY_MAX))
+    }
+}
+
+/// Longest body that is read before its token is known.
+const UNKNOWN_BODY_MAX: usize = 64 << 10;
+/// How long the database may take to say whether it knows a token.
+const LOOK_WITHIN: Duration = Duration::from_secs(2);
+/// The code of a token that is not known.
+const UNKNOWN: &str = "unknown_token";
+
+fn unknown_token() -> Problem {
+    unauthorized(UNKNOWN, "This server does not know that token, or no longer.")
+}
+
+/// The token that a head presents; empty if there is none.
+fn bearer<'a>(head: &Head<'a>) -> &'a [u8] {
+    let value = head.authorization.unwrap_or_default();
+    let token = value.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
+    token.map_or(&b""[..], |(_, token)| token.trim_ascii())
+}
+
+/// What a head says, but for who asks.
+fn read(endpoint: &'static Endpoint, places: Vec<String>, head: &Head<'_>) -> Result<Asked, Problem> {
+    check_media(endpoint, head)?;
+    Ok(Asked {
+        query: Query::read(endpoint, head.query)?,
+        if_match: precondition(head.if_match)?,
+        if_none_match: precondition(head.if_none_match)?,
+        idempotency_key: idempotency_key(head.idempotency_key)?,
+        endpoint,
+        places,
+        who: None,
+    })
+}
+
+fn check_role(who: &Who, role: Role) -> Result<(), Problem> {
+    match who.role >= role {
+        true => Ok(()),
+        false => Err(Problem::new(
+            403,
+            "role_too_weak",
+            format!("This needs a token of the role {}; yours is a {}'s.", role.name(), who.role.name()),
+        )),
     }
 }
 

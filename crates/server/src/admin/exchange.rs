@@ -47,7 +47,18 @@ pub(super) async fn import(call: &Call<'_>) -> Result<Said, Problem> {
     let file = spawn_blocking(move || File::read(&namespace, &body)).await.map_err(|_| interrupted())??;
     let here = Namespace::read(call.control()?, call.namespace()).await?;
     let prune = call.query().flag("prune").unwrap_or(false);
-    let edits = here.edits(&file, if prune { Prune::Rules } else { Prune::Nothing });
+    let mut edits = here.edits(&file, if prune { Prune::Rules } else { Prune::Nothing });
+    let in_files = (call.admin.node.file_rules)();
+    let in_files: HashMap<&str, &Map<String, Value>> = in_files
+        .iter()
+        .filter(|rule| rule.namespace == call.namespace())
+        .map(|rule| (rule.rule_id.as_str(), &rule.document))
+        .collect();
+    // A rule that a file of this node says alike is in force already.
+    edits.retain(|edit| {
+        !matches!(edit, Edit::Rule { rule_id, to: Some(draft), .. }
+            if in_files.get(rule_id.as_str()) == Some(&&draft.document))
+    });
     for edit in &edits {
         if let Edit::Rule { rule_id, .. } = edit {
             Rule::guard(call, rule_id)?;
@@ -110,8 +121,11 @@ impl Namespace {
         if !self.clients.is_empty() {
             entries.push(("clients", Node::list(self.clients.iter().map(client_tree))));
         }
-        if !self.overrides.is_empty() {
-            entries.push(("overrides", Node::list(self.overrides.iter().map(override_tree))));
+        // Overrides of rules in files stay here: a rules file names only rules of its own.
+        let names: HashSet<&str> = self.rules.iter().map(|rule| rule.rule_id.as_str()).collect();
+        let mut own = self.overrides.iter().filter(|record| names.contains(record.draft.rule_id.as_str())).peekable();
+        if own.peek().is_some() {
+            entries.push(("overrides", Node::list(own.map(override_tree))));
         }
         Node::map(entries)
     }

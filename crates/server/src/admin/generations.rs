@@ -37,10 +37,14 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         )
     },
     Endpoint {
-        detail: "As a new generation: nothing is forgotten. With `namespace`, or a token that is for some, only there. \
-                 Tokens and the mode stay as they are.",
-        reach: Reach::Namespaces,
-        query: &[DRY_RUN],
+        detail: "The rules and settings of one namespace, as a new generation: nothing is forgotten. Overrides, switches \
+                 and clients stay as they are, unless asked for; tokens and the mode always do. Overrides go with a rule \
+                 that goes.",
+        query: &[
+            parameter("overrides", Takes::Flag, "Bring back overrides and switches of rules as well."),
+            parameter("clients", Takes::Flag, "Bring back clients as well."),
+            DRY_RUN,
+        ],
         answers: &[(200, Content::Json("Changes"))],
         ..Endpoint::change(
             Method::Post,
@@ -49,6 +53,21 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
             Tag::Generations,
             "Bring back what was in force in a generation",
             |call| Box::pin(roll_back(call)),
+        )
+    },
+    Endpoint {
+        detail: "Puts one thing back to what it was before a change, as a new generation. 412 if something else has \
+                 changed it since: revert that change first.",
+        reach: Reach::Namespaces,
+        query: &[DRY_RUN],
+        answers: &[(200, Content::Json("Changes"))],
+        ..Endpoint::change(
+            Method::Post,
+            "/v1/audit/{number}/revert",
+            "revertChange",
+            Tag::Generations,
+            "Revert one change, by its number in the audit",
+            |call| Box::pin(revert(call)),
         )
     },
 ];
@@ -82,13 +101,26 @@ async fn roll_back(call: &Call<'_>) -> Result<Said, Problem> {
         return Err(Problem::not_found("such generation: a generation is a number"));
     };
     let edits = call.control()?.way_back(generation).await?;
-    let namespace = |edit: &Edit| match edit {
-        Edit::Rule { namespace, .. }
-        | Edit::Override { namespace, .. }
-        | Edit::Client { namespace, .. }
-        | Edit::Namespace { namespace, .. } => namespace.clone(),
+    let [overrides, clients] = ["overrides", "clients"].map(|name| call.query().flag(name).unwrap_or(false));
+    let is_wanted = |edit: &Edit| match edit {
+        Edit::Rule { namespace, .. } | Edit::Namespace { namespace, .. } => namespace == call.namespace(),
+        Edit::Override { namespace, .. } | Edit::RuleMode { namespace, .. } => {
+            overrides && namespace == call.namespace()
+        }
+        Edit::Client { namespace, .. } => clients && namespace == call.namespace(),
     };
-    let edits = edits.into_iter().filter(|edit| is_theirs(call, &namespace(edit))).collect();
+    let edits = edits.into_iter().filter(is_wanted).collect();
     let applied = thing::apply(call, edits, &format!("rollback to {generation}")).await?;
+    Ok(changes::said(call, &applied))
+}
+
+async fn revert(call: &Call<'_>) -> Result<Said, Problem> {
+    let unknown = || Problem::not_found("such change: GET /v1/audit lists them by number");
+    let number = call.id().parse::<i64>().ok().filter(|number| *number > 0).ok_or_else(unknown)?;
+    let (namespace, edit) = call.control()?.undoing(number).await?;
+    if !is_theirs(call, &namespace) {
+        return Err(unknown());
+    }
+    let applied = thing::apply(call, vec![edit], &format!("revert {number}")).await?;
     Ok(changes::said(call, &applied))
 }

@@ -26,12 +26,14 @@ mod endpoint;
 mod endpoints;
 mod entry;
 mod exchange;
+mod explain;
 mod fields;
 mod generations;
 mod json;
 mod mask;
 mod merge;
 mod mode;
+mod namespaces;
 mod node;
 mod openapi;
 mod overrides;
@@ -53,7 +55,7 @@ mod violations;
 pub use book::{Rejected, TokenBook, Who};
 pub use endpoint::{Access, Body, Content, Endpoint, Header, Method, Parameter, Reach, Tag, Takes};
 pub use endpoints::{endpoints, route_names};
-pub use node::{Database, FileRule, Node, Quarantined, Status};
+pub use node::{Database, FileKind, FileRule, Node, Quarantined, Status};
 pub use openapi::document;
 pub use switchboard::{Scope, Setting, Switchboard};
 pub(crate) use tree::to_object;
@@ -68,12 +70,13 @@ use self::browser::Hosts;
 use self::call::{Asked, Call, IfMatch};
 use self::cursor::Cursors;
 use self::endpoint::Method as M;
+use self::entry::{Entry, Later};
 use self::problem::Problem;
 use crate::Reply;
 use crate::api::{Api, Plan as ApiPlan, Route, Surface};
 use crate::failures::Failures;
 use crate::http::{Answer, Fault, Head};
-use crate::net::Peer;
+use crate::net::{Address, Peer};
 use crate::telemetry::Quiet;
 
 /// What the admin API is made of.
@@ -88,7 +91,9 @@ pub struct AdminConfig {
     pub node: Node,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
-    /// Names under which it may be called, beside loopback names and addresses.
+    /// Where it listens: the address is one of its names.
+    pub address: Address,
+    /// Names under which it may be called, beside loopback names and its address.
     pub allowed_hosts: Vec<String>,
     /// Whether `/metrics` is for everybody who reaches the listener, or for those with a token.
     pub metrics: Access,
@@ -119,12 +124,14 @@ pub enum Plan {
     Api(ApiPlan),
     /// A row of the table.
     Asked(Box<Asked>),
+    /// The same, if the database knows its token.
+    Later(Box<Later>),
 }
 
 impl Admin {
     /// The admin API, with health and figures as `api` tells them.
     pub fn new(api: Api, config: AdminConfig) -> Admin {
-        let AdminConfig { control, book, switchboard, node, clock, allowed_hosts, metrics, secret } = config;
+        let AdminConfig { control, book, switchboard, node, clock, address, allowed_hosts, metrics, secret } = config;
         let masks = derive(&secret, b"masks").first_chunk().copied().unwrap_or_default();
         let failures = Failures::new(clock.clone(), Secret::new(masks));
         Admin {
@@ -134,7 +141,7 @@ impl Admin {
             switchboard,
             node,
             clock,
-            hosts: Hosts::new(&allowed_hosts),
+            hosts: Hosts::new(&allowed_hosts, &address),
             metrics,
             secret: Secret::new(masks),
             cursors: Cursors::new(&derive(&secret, b"cursors")),
@@ -197,17 +204,22 @@ impl Answer for Admin {
     type Plan = Plan;
 
     fn open(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(Plan, usize)> {
-        let entered = match Route::find(Surface::Admin, head.path) {
-            Some(route) => match self.may_look(route, peer, head) {
+        let entered = match (self.hosts.check(head), Route::find(Surface::Admin, head.path)) {
+            (Err(problem), _) => Err(problem),
+            (Ok(()), Some(route)) => match self.may_look(route, peer, head) {
                 Ok(()) => return self.api.open(peer, head, reply).map(|(plan, most)| (Plan::Api(plan), most)),
                 Err(problem) => Err(problem),
             },
-            None => self.enter(peer, head),
+            (Ok(()), None) => self.enter(peer, head),
         };
         match entered {
-            Ok(asked) => {
+            Ok(Entry::Now(asked)) => {
                 let most = asked.endpoint.body.most();
-                Some((Plan::Asked(Box::new(asked)), most))
+                Some((Plan::Asked(asked), most))
+            }
+            Ok(Entry::Later(later)) => {
+                let most = later.most();
+                Some((Plan::Later(later), most))
             }
             Err(problem) => {
                 problem.fill(reply);
@@ -221,6 +233,13 @@ impl Answer for Admin {
         match plan {
             Plan::Api(plan) => self.api.answer(plan, body, reply).await,
             Plan::Asked(asked) => self.run(asked, body, reply).await,
+            Plan::Later(later) => match self.admit(later).await {
+                Ok(asked) => self.run(&asked, body, reply).await,
+                Err(problem) => {
+                    problem.fill(reply);
+                    protect(reply);
+                }
+            },
         }
     }
 
@@ -240,7 +259,7 @@ impl Answer for Admin {
         match plan {
             Some(Plan::Asked(asked)) => self.api.shared().metrics.http_answered(asked.endpoint.path, status),
             Some(Plan::Api(plan)) => self.api.answered(Some(plan), status),
-            None => self.api.answered(None, status),
+            Some(Plan::Later(_)) | None => self.api.answered(None, status),
         }
     }
 }

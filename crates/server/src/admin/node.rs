@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tollgate_control::{Instant, Mode};
+use tollgate_rules::RuleSpec;
 
 /// The node behind the admin API.
 pub struct Node {
@@ -16,9 +17,14 @@ pub struct Node {
     pub status: Box<dyn Fn() -> Status + Send + Sync>,
     /// The rules that came from files: shown, and never changed here.
     pub file_rules: Box<dyn Fn() -> Arc<Vec<FileRule>> + Send + Sync>,
+    /// The rule of a file that has this name in this namespace, if it is in force: overrides are checked against it.
+    pub file_rule: FindRule,
     /// Somebody set the mode here, at that instant: to be remembered over a restart.
     pub keep_mode: Box<dyn Fn(Mode, Instant) + Send + Sync>,
 }
+
+/// Looks a rule up by namespace and name.
+pub type FindRule = Box<dyn Fn(&str, &str) -> Option<RuleSpec> + Send + Sync>;
 
 impl Node {
     /// A node that follows nobody and has no files.
@@ -28,6 +34,7 @@ impl Node {
             changed: Box::new(|| {}),
             status: Box::new(Status::default),
             file_rules: Box::new(move || none.clone()),
+            file_rule: Box::new(|_, _| None),
             keep_mode: Box::new(|_, _| {}),
         }
     }
@@ -39,15 +46,38 @@ impl fmt::Debug for Node {
     }
 }
 
-/// A rule that came from a file.
+/// A rule that came from a file of either kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileRule {
     /// Whose.
     pub namespace: String,
     /// Its name in the file.
     pub rule_id: String,
+    /// Which kind of file.
+    pub kind: FileKind,
+    /// File and line: `examples/rules.yaml:12`.
+    pub location: String,
     /// The rule as the file has it, without `name`.
     pub document: Map<String, Value>,
+}
+
+/// Kinds of files that rules come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A rules file of ours.
+    Rules,
+    /// A file of envoyproxy/ratelimit.
+    Envoy,
+}
+
+impl FileKind {
+    /// The `source` of such rules in answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FileKind::Rules => "file",
+            FileKind::Envoy => "envoy",
+        }
+    }
 }
 
 /// How a node is.

@@ -1,8 +1,11 @@
 //! What is made, read, replaced, merged and removed in the same way, whatever it is: rules, overrides and clients.
 
+use std::collections::BTreeSet;
+
 use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 use tollgate_control::{Applied, Control, Edit, Error, Expect, Kind, Order};
+use tollgate_rules::RuleSpec;
 
 use super::call::{Call, IfMatch};
 use super::changes;
@@ -167,6 +170,7 @@ pub(super) async fn write<T: Thing>(
 /// Changes whatever there is to change, as one generation, and tells the node.
 pub(super) async fn apply(call: &Call<'_>, edits: Vec<Edit>, action: &str) -> Result<Applied, Problem> {
     let order = Order {
+        file_rules: file_rules(call, &edits),
         edits,
         author: call.author(),
         action: action.to_owned(),
@@ -178,6 +182,20 @@ pub(super) async fn apply(call: &Call<'_>, edits: Vec<Edit>, action: &str) -> Re
         (call.admin.node.changed)();
     }
     Ok(applied)
+}
+
+/// The rules of files that edits are about: the control plane knows those of the database itself.
+fn file_rules(call: &Call<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
+    let named = edits.iter().filter_map(|edit| match edit {
+        Edit::Override { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
+        Edit::RuleMode { namespace, rule_id, to: Some(_), .. } => Some((namespace, rule_id)),
+        _ => None,
+    });
+    let named: BTreeSet<(&String, &String)> = named.collect();
+    let find = |(namespace, rule_id): (&String, &String)| {
+        (call.admin.node.file_rule)(namespace, rule_id).map(|rule| (namespace.clone(), rule))
+    };
+    named.into_iter().filter_map(find).collect()
 }
 
 /// What is answered to a change: the thing as it became, or what would change.

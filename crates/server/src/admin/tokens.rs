@@ -29,7 +29,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         access: ADMIN,
         reach: Reach::Nothing,
         body: Body::Json(&["TokenInput"]),
-        answers: &[(201, Content::Created("NewToken"))],
+        answers: &[(201, Content::Created("CreatedToken"))],
         ..Endpoint::change(Method::Post, "/v1/tokens", "createToken", Tag::Tokens, "Make a token", |call| {
             Box::pin(create(call))
         })

@@ -6,6 +6,7 @@ use super::refuse::say;
 use crate::Reply;
 use crate::answer::{Problem, problem};
 use crate::envoy_rls::{self, Refused};
+use crate::telemetry::CallEnd;
 
 /// Decides a `RateLimitRequest`: 200 if it may pass, 429 if not, 400 for what is none.
 pub(super) async fn json(shared: &Shared, body: &[u8], reply: &mut Reply) {
@@ -21,8 +22,14 @@ pub(super) async fn json(shared: &Shared, body: &[u8], reply: &mut Reply) {
             let (status, body) = envoy_rls::write_json(&response);
             say(status, &body, reply);
         }
-        Err(refused @ Refused::Invalid(_)) => refuse(400, "bad_request", &refused.to_string(), None, reply),
-        Err(refused @ Refused::StoreAway) => refuse(503, "store_unavailable", &refused.to_string(), None, reply),
+        Err(refused @ Refused::Invalid(_)) => {
+            shared.metrics.domains.calls.count(CallEnd::ServiceError);
+            refuse(400, "bad_request", &refused.to_string(), None, reply);
+        }
+        Err(refused @ Refused::StoreAway) => {
+            shared.metrics.domains.calls.count(CallEnd::StoreError);
+            refuse(503, "store_unavailable", &refused.to_string(), None, reply);
+        }
     }
 }
 
@@ -39,24 +46,40 @@ pub(super) async fn health(shared: &Shared, reply: &mut Reply) {
     }
 }
 
-/// Every count of the rules of its files, a line each.
+/// Every count that it has, a line each.
 pub(super) fn stats(shared: &Shared, reply: &mut Reply) {
-    let all = shared.metrics.domains.all();
-    let lines = all.iter().map(|(name, count)| format!("ratelimit.service.rate_limit.{name}: {count}\n"));
-    text(200, &lines.collect::<String>(), reply);
+    let domains = &shared.metrics.domains;
+    let (loads, failures) = shared.scrape.loads();
+    let own = [
+        ("call.should_rate_limit.redis_error", domains.calls.ended(CallEnd::StoreError)),
+        ("call.should_rate_limit.service_error", domains.calls.ended(CallEnd::ServiceError)),
+        ("config_load_error", failures),
+        ("config_load_success", loads),
+        ("global_shadow_mode", domains.calls.ended(CallEnd::Shadowed)),
+    ];
+    let mut lines = String::new();
+    for (name, count) in own {
+        lines += &format!("ratelimit.service.{name}: {count}\n");
+    }
+    for (name, count) in domains.all() {
+        lines += &format!("ratelimit.service.rate_limit.{name}: {count}\n");
+    }
+    text(200, &lines, reply);
 }
 
-/// The rules of its files that are in force, a line each.
+/// The rules of its files that are in force, a line each, as it prints them.
 pub(super) fn rules(shared: &Shared, reply: &mut Reply) {
     let pinned = shared.engine.rules();
     let mut lines = String::new();
     for rule in pinned.rules.rules() {
         let Some(envoy) = rule.envoy.as_deref().filter(|envoy| !envoy.overrides) else { continue };
-        let limit = match envoy.limit {
-            Some((requests, unit)) => format!("unit={} requests_per_unit={requests}", unit.name()),
-            None => "unlimited".to_owned(),
+        let (requests, unit) = match envoy.limit {
+            Some((requests, unit)) => (requests, unit.name().to_ascii_uppercase()),
+            None => (0, "UNKNOWN".to_owned()), // unlimited
         };
-        lines += &format!("{}.{}: {limit}, shadow_mode: {}\n", rule.namespace, rule.name, envoy.shadow_mode);
+        let (name, shadow, quota) = (envoy.full_key(), envoy.shadow_mode, envoy.quota_mode);
+        lines +=
+            &format!("{name}: unit={unit} requests_per_unit={requests}, shadow_mode: {shadow}, quota_mode: {quota}\n");
     }
     text(200, &lines, reply);
 }

@@ -48,7 +48,8 @@ pub(crate) async fn explained(shared: &Shared, asked: &Asked<'_>) -> Result<Stri
         let explanations = pinned.rules.explain(&request, shared.clock.wall()).map_err(Unexplained::Unreadable)?;
         let before = shared.engine.look(&request.cost(0)).await;
         let decision = shared.engine.look(&request).await;
-        let case = Case { before, decision, shared: shared.engine.store().is_shared() };
+        let known = pinned.rules.known_of(&request);
+        let case = Case { before, decision, shared: shared.engine.store().is_shared(), known };
         json = case.json(&explanations, STRANGERS_MAX).to_string();
         if [&case.before, &case.decision].iter().all(|decision| decision.generation() == pinned.number) {
             break;

@@ -34,7 +34,7 @@ use crate::http::{Answer, Fault, Head, Pending};
 use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
 use crate::resp::Access;
-use crate::telemetry::{CONTENT_TYPE, Metrics, Scrape};
+use crate::telemetry::{Exposition, Metrics, Scrape};
 
 use self::refuse::refuse;
 use self::seal::{Kind, Sealer};
@@ -87,6 +87,7 @@ pub struct Plan {
     route: Route,
     refuse_by_status: Option<bool>,
     media: Media,
+    exposition: Exposition,
 }
 
 impl Api {
@@ -138,7 +139,12 @@ impl Api {
             Some(_) if route.only_reads() => None,
             Some(_) => return Err(refuse::UNKNOWN_PARAMETER),
         };
-        Ok(Plan { route, refuse_by_status, media: head.accept.map_or(Media::Problem, Media::accepted) })
+        let media = head.accept.map_or(Media::Problem, Media::accepted);
+        let exposition = match route {
+            Route::Metrics => Exposition::accepted(head.accept),
+            _ => Exposition::Text,
+        };
+        Ok(Plan { route, refuse_by_status, media, exposition })
     }
 }
 
@@ -195,9 +201,10 @@ impl Answer for Api {
             Route::Live => refuse::say(200, "{\"live\":true}", reply),
             Route::Ready => health::ready(shared, self.surface, reply).await,
             Route::Metrics => {
-                reply.fields.push("Content-Type", CONTENT_TYPE);
+                reply.fields.push("Content-Type", plan.exposition.content_type());
                 reply.fields.push("Cache-Control", "no-store");
-                reply.body.extend_from_slice(shared.scrape.text().as_bytes());
+                reply.fields.push("Vary", "Accept");
+                reply.body.extend_from_slice(shared.scrape.text(plan.exposition).as_bytes());
             }
         }
     }

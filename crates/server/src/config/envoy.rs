@@ -15,10 +15,25 @@ pub struct EnvoySettings {
     pub shadow: bool,
     /// Names of header fields for limit, remaining and reset, told with every answer of its domains; none if empty.
     pub headers: Vec<String>,
+    /// Whether answers of its domains tell domain, descriptors and the metadata of passing limits.
+    pub dynamic_metadata: bool,
+    /// Whether nothing but what is over its limit is counted once any descriptor of a request is over its own.
+    pub stop_counting: bool,
+    /// Whether calls that cannot be decided are answered with the code that it has for them.
+    pub unknown_errors: bool,
 }
 
 impl Default for EnvoySettings {
     fn default() -> Self {
-        Self { config: None, merge_domains: false, near_limit: 80, shadow: false, headers: Vec::new() }
+        Self {
+            config: None,
+            merge_domains: false,
+            near_limit: 80,
+            shadow: false,
+            headers: Vec::new(),
+            dynamic_metadata: false,
+            stop_counting: false,
+            unknown_errors: false,
+        }
     }
 }

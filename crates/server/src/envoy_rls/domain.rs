@@ -1,20 +1,17 @@
 //! Domains whose rules are files of envoyproxy/ratelimit: answered as that service answers, and counted as it counts.
 
-use std::collections::BTreeMap;
-
-use prost_types::value::Kind;
-use prost_types::{ListValue, Struct, Value};
 use tollgate_engine::{Decision, Ruling, Switch};
 use tollgate_proto::HeaderValue;
 use tollgate_proto::rls::RateLimitResponse;
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
-use tollgate_rules::envoy::{EnvoyRule, Metadata};
+use tollgate_rules::envoy::EnvoyRule;
 
+use super::metadata;
 use super::read::Asked;
 use super::write::{count_before_others, is_over};
 use crate::api::Shared;
 use crate::config::EnvoySettings;
-use crate::telemetry::Sight;
+use crate::telemetry::{CallEnd, Sight};
 
 /// How they answer.
 #[derive(Clone, Debug)]
@@ -23,6 +20,11 @@ pub struct Domains {
     shadow: bool,
     /// For limit, remaining and reset.
     headers: Option<[String; 3]>,
+    metadata: bool,
+    /// Nothing but what is over its limit is counted once any descriptor is.
+    pub(super) stops_counting: bool,
+    /// Calls that cannot be decided are answered with UNKNOWN.
+    pub(crate) unknown_errors: bool,
 }
 
 impl Default for Domains {
@@ -34,9 +36,14 @@ impl Default for Domains {
 impl Domains {
     /// As it was configured.
     pub fn new(settings: &EnvoySettings) -> Domains {
-        let EnvoySettings { near_limit, shadow, headers, .. } = settings;
-        let headers = <[String; 3]>::try_from(headers.clone()).ok();
-        Domains { near_percent: *near_limit as u64, shadow: *shadow, headers }
+        Domains {
+            near_percent: settings.near_limit as u64,
+            shadow: settings.shadow,
+            headers: <[String; 3]>::try_from(settings.headers.clone()).ok(),
+            metadata: settings.dynamic_metadata,
+            stops_counting: settings.stop_counting,
+            unknown_errors: settings.unknown_errors,
+        }
     }
 
     /// Says the rest about a request: whether all of it may pass, what goes along, and what is counted.
@@ -51,9 +58,10 @@ impl Domains {
             is_over(decision, ruling, |place| asked.hits_in_turn(place))
         };
         let rulings = turns.iter().flat_map(|decision| decision.rulings().iter().map(move |ruling| (decision, ruling)));
-        let rules: Vec<(&Decision, &Ruling, &EnvoyRule)> = rulings
+        let mut rules: Vec<(&Decision, &Ruling, &EnvoyRule)> = rulings
             .filter_map(|(decision, ruling)| Some((decision, ruling, decision.rule(ruling)?.envoy.as_deref()?)))
             .collect();
+        rules.sort_by_key(|(_, ruling, _)| ruling.request);
         for (decision, ruling, rule) in &rules {
             self.count(shared, asked, decision, ruling, rule);
         }
@@ -62,15 +70,19 @@ impl Domains {
         if spent && shared.engine.switch() == Switch::Enforce {
             response.overall_code = Code::OverLimit.into();
         }
-        if self.shadow {
+        if self.shadow && response.overall_code() == Code::OverLimit {
             response.overall_code = Code::Ok.into();
+            shared.metrics.domains.calls.count(CallEnd::Shadowed);
         }
-        let passing = rules.iter().filter(|rule| !over(rule));
-        let fields: BTreeMap<String, Value> =
-            passing.filter_map(|(_, _, rule)| rule.metadata.as_ref()).flat_map(members).collect();
-        response.dynamic_metadata = (!fields.is_empty()).then_some(Struct { fields });
+        if self.metadata {
+            let passing = rules.iter().filter(|rule| !over(rule)).filter_map(|(_, _, rule)| rule.metadata.as_ref());
+            response.dynamic_metadata = Some(metadata::of(asked.message, passing));
+        }
         if let Some(names) = &self.headers {
-            response.response_headers_to_add = headers(names, response);
+            let is_quota = |place: usize| {
+                rules.iter().any(|(_, ruling, rule)| usize::from(ruling.request) == place && rule.quota_mode)
+            };
+            response.response_headers_to_add = headers(names, response, is_quota);
         }
     }
 
@@ -84,34 +96,16 @@ impl Domains {
     }
 }
 
-/// About the descriptor that is over its limit, or else about the one with the least left.
-fn headers(names: &[String; 3], response: &RateLimitResponse) -> Vec<HeaderValue> {
-    let limited = || response.statuses.iter().filter(|status| status.current_limit.is_some());
-    let over = |status: &&DescriptorStatus| status.code() == Code::OverLimit;
-    let Some(status) = limited().find(over).or_else(|| limited().min_by_key(|status| status.limit_remaining)) else {
-        return Vec::new();
-    };
+/// About the last descriptor that refuses the request, or else about the one with the least left. Those of a quota refuse
+/// nothing by themselves.
+fn headers(names: &[String; 3], response: &RateLimitResponse, is_quota: impl Fn(usize) -> bool) -> Vec<HeaderValue> {
+    let limited = || response.statuses.iter().enumerate().filter(|(_, status)| status.current_limit.is_some());
+    let refuses = |(place, status): &(usize, &DescriptorStatus)| status.code() == Code::OverLimit && !is_quota(*place);
+    let least = || limited().min_by_key(|(_, status)| status.limit_remaining);
+    let Some((_, status)) = limited().filter(refuses).last().or_else(least) else { return Vec::new() };
     let limit = status.current_limit.as_ref().map_or(0, |limit| limit.requests_per_unit);
     let reset = status.duration_until_reset.as_ref().map_or(0, |until| until.seconds);
     let values = [limit.to_string(), status.limit_remaining.to_string(), reset.to_string()];
     let header = |(key, value): (&String, String)| HeaderValue { key: key.clone(), value, ..HeaderValue::default() };
     names.iter().zip(values).map(header).collect()
-}
-
-/// What somebody wrote as a map; anything else has no name to go by.
-fn members(metadata: &Metadata) -> impl Iterator<Item = (String, Value)> {
-    let members = if let Metadata::Map(members) = metadata { members.as_slice() } else { &[] };
-    members.iter().map(|(name, value)| (name.clone(), value_of(value)))
-}
-
-fn value_of(metadata: &Metadata) -> Value {
-    let kind = match metadata {
-        Metadata::Null => Kind::NullValue(0),
-        Metadata::Bool(value) => Kind::BoolValue(*value),
-        Metadata::Number(value) => Kind::NumberValue(*value),
-        Metadata::Text(text) => Kind::StringValue(text.clone()),
-        Metadata::List(items) => Kind::ListValue(ListValue { values: items.iter().map(value_of).collect() }),
-        Metadata::Map(_) => Kind::StructValue(Struct { fields: members(metadata).collect() }),
-    };
-    Value { kind: Some(kind) }
 }

@@ -7,6 +7,7 @@
 
 mod domain;
 mod json;
+mod metadata;
 pub(crate) mod read;
 pub(crate) mod write;
 
@@ -56,7 +57,7 @@ pub enum Now {
 pub fn try_now(shared: &Shared, request: &RateLimitRequest) -> Now {
     let start = shared.clock.now();
     let asked = match Asked::read(request, &shared.engine.rules(), start) {
-        Ok(asked) if asked.gives_back() || asked.turns() > 1 => return Now::Later(None),
+        Ok(asked) if asked.gives_back() || asked.turns() > 1 || looks_first(shared, &asked) => return Now::Later(None),
         Ok(asked) => asked,
         Err(refused) => return Now::Answered(Err(refused)),
     };
@@ -76,7 +77,16 @@ pub async fn should_rate_limit(
     mut begun: Option<Undecided>,
 ) -> Result<RateLimitResponse, Refused> {
     let start = shared.clock.now();
-    let asked = Asked::read(request, &shared.engine.rules(), start)?;
+    let mut asked = Asked::read(request, &shared.engine.rules(), start)?;
+    if begun.is_none() && looks_first(shared, &asked) {
+        let mut over = Vec::new();
+        for turn in 0..asked.turns() {
+            let look = Box::pin(shared.engine.look_at_all(&asked.requests(turn))).await; // large, and rare
+            valid(&look)?;
+            over.extend(look.rulings().iter().filter(|ruling| ruling.refused()).map(|ruling| ruling.request));
+        }
+        asked.count_only(&over);
+    }
     let mut turns: Vec<Decision> = Vec::new();
     for turn in 0..asked.turns() {
         let mut requests = asked.requests(turn);
@@ -98,6 +108,11 @@ pub async fn should_rate_limit(
     };
     given.as_ref().map_or(Ok(()), valid)?;
     Ok(conclude(shared, &asked, Answer { turns: &turns, given: given.as_ref() }))
+}
+
+/// Whether what is counted depends on what is over its limit: two steps, as there, and so not exact under contention.
+fn looks_first(shared: &Shared, asked: &Asked<'_>) -> bool {
+    shared.envoy.stops_counting && asked.is_domain && asked.parts().len() > 1
 }
 
 fn valid(decision: &Decision) -> Result<(), Refused> {

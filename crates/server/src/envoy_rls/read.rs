@@ -35,6 +35,8 @@ pub(crate) struct Asked<'a> {
     places: SmallVec<[Range<usize>; 4]>,
     /// Where each descriptor's answer is.
     parts: SmallVec<[Part; 4]>,
+    /// Descriptors that are not counted, a bit for each: there are at most 32.
+    uncounted: u32,
 }
 
 /// Which decision is about a descriptor. Every decision knows all of them by their places, and rules on its own.
@@ -68,6 +70,7 @@ impl<'a> Asked<'a> {
             entries: SmallVec::new(),
             places: SmallVec::new(),
             parts: SmallVec::new(),
+            uncounted: 0,
         };
         for (number, descriptor) in descriptors.iter().enumerate() {
             asked.add(descriptor).map_err(|why| invalid(&format!("descriptors[{number}]: {why}")))?;
@@ -114,6 +117,22 @@ impl<'a> Asked<'a> {
         }
         // Before the first turn is charged, all of them must be in order.
         (0..self.turns()).try_for_each(|turn| charge(&self.requests(turn))).map_err(|error| invalid(&error.to_string()))
+    }
+
+    /// Counts only these, if there are any: the others are told how they stand, in turns of their own.
+    pub(crate) fn count_only(&mut self, places: &[u16]) {
+        if places.is_empty() {
+            return;
+        }
+        let turns = self.turns();
+        for (place, part) in (0..).zip(&mut self.parts) {
+            if let Part::Turn(turn) = part
+                && !places.contains(&place)
+            {
+                *turn += turns;
+                self.uncounted |= 1 << place;
+            }
+        }
     }
 
     fn add(&mut self, descriptor: &'a RateLimitDescriptor) -> Result<(), String> {
@@ -211,7 +230,8 @@ impl<'a> Asked<'a> {
             Some(AskedLimit { requests, window })
         });
         if self.is_domain {
-            return Some(request); // its rules go by the entries as they stand, in their order
+            // Its rules go by the entries as they stand, in their order.
+            return Some(if self.uncounted & (1 << place) == 0 { request } else { request.peek() });
         }
         for (key, value) in entries {
             match Attribute::from_name(key) {

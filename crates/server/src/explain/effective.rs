@@ -41,6 +41,8 @@ pub fn effective_json(rule: &Rule) -> Map<String, Value> {
     let case = |case: Case| if case == Case::Sensitive { "sensitive" } else { "insensitive" };
     let fields = json!({
         "name": rule.name,
+        "source": source(rule),
+        "location": rule.file_name.as_ref().map(|name| format!("{name}:{}", spec.at.line)),
         "line": spec.at.line,
         "description": spec.description,
         "resource": rule.resource,
@@ -51,6 +53,7 @@ pub fn effective_json(rule: &Rule) -> Map<String, Value> {
         "replaces": spec.replaces,
         "cost": cost_json(&spec.cost),
         "mode": mode_name(spec.mode),
+        "own_mode": rule.replaced_mode.map(mode_name),
         "consistency": spec.consistency.name(),
         "on_fail": on_fail_name(rule.on_fail),
         "count_denied": spec.count_denied,
@@ -66,6 +69,15 @@ pub fn effective_json(rule: &Rule) -> Map<String, Value> {
         "error_code": spec.error_code,
     });
     if let Value::Object(fields) = fields { fields } else { Map::new() }
+}
+
+/// Where a rule comes from, as lists of rules say it.
+fn source(rule: &Rule) -> &'static str {
+    match (rule.envoy.is_some(), rule.spec.at.line) {
+        (true, _) => "envoy",
+        (false, 0) => "database",
+        (false, _) => "file",
+    }
 }
 
 /// A limit as JSON, with the numbers that apply: those of the rule, or of the client's override.

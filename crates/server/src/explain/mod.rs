@@ -6,9 +6,10 @@ mod effective;
 pub use effective::{effective_json, limit_json};
 
 use serde_json::{Map, Value, json};
-use tollgate_core::{Sharing, Wait};
+use tollgate_control::Instant;
+use tollgate_core::{Sharing, Time, Wait};
 use tollgate_engine::{Decision, Ruling};
-use tollgate_rules::ruleset::{Explanation, RuleId, Standing};
+use tollgate_rules::ruleset::{Explanation, HeldOverride, RuleId, Standing};
 use tollgate_store_redis::key::Key;
 
 use crate::answer::{self, AnswerConfig, Asking};
@@ -22,6 +23,8 @@ pub struct Case {
     pub decision: Decision,
     /// Buckets are in a store that others can look into, under the keys that are told.
     pub shared: bool,
+    /// What the directories know of the client, by attribute.
+    pub known: Vec<(String, String)>,
 }
 
 impl Case {
@@ -36,7 +39,9 @@ impl Case {
         let told = explanations.iter().filter(is_told);
         let rules: Vec<Value> = told.map(|explanation| self.rule_json(explanation).into()).collect();
         let omitted = explanations.len() - rules.len();
-        json!({ "decision": decision_json(&self.decision), "rules": rules, "omitted": omitted })
+        let known: Map<String, Value> =
+            self.known.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+        json!({ "decision": decision_json(&self.decision), "client": known, "rules": rules, "omitted": omitted })
     }
 
     fn rule_json(&self, explanation: &Explanation<'_>) -> Map<String, Value> {
@@ -45,6 +50,7 @@ impl Case {
         let key = explanation.key.iter().map(|part| json!({ "attribute": part.attribute, "value": part.value }));
         fields.insert("key".to_owned(), key.collect());
         fields.insert("overrides".to_owned(), explanation.overrides.into());
+        fields.insert("override".to_owned(), explanation.held.as_ref().map(held_json).into());
         fields.insert("applies".to_owned(), applies(explanation).into());
         fields.insert("because".to_owned(), why_not(&explanation.standing).into());
         if let Standing::Applies { charge, overridden } = &explanation.standing {
@@ -70,6 +76,19 @@ impl Case {
 
 fn applies(explanation: &Explanation<'_>) -> bool {
     matches!(explanation.standing, Standing::Applies { .. } | Standing::Unlimited)
+}
+
+/// The override that holds.
+fn held_json(held: &HeldOverride) -> Value {
+    let instant = |time: Option<Time>| time.map(|time| Instant::from(time).to_string());
+    json!({
+        "client_key": held.client_key,
+        "requests": held.requests,
+        "burst": held.burst,
+        "unlimited": held.unlimited,
+        "valid_from": instant(held.from),
+        "valid_until": instant(held.until),
+    })
 }
 
 /// What a rule made of the request; without numbers where nobody counted.

@@ -4,27 +4,28 @@
 //! rule of the database that has the name of one in the file is left out, and said to be; settings of a namespace that
 //! both describe are the file's; of a client that both know, what the file says counts.
 //!
-//! The domains of Envoy's files are namespaces of their own. One that a rules file describes too is refused; one that
-//! exists in the database as well hides it.
+//! The domains of Envoy's files are namespaces of their own. One that a rules file describes too is refused; rules of
+//! the database in such a namespace are left out.
+//!
+//! Overrides and switches live in the database and name a rule by namespace and name, so they apply to rules of any
+//! source.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
-use tollgate_control::feed::Loaded;
+use tollgate_control::feed::{Loaded, LoadedNamespace};
 use tollgate_engine::Engine;
-use tollgate_rules::ruleset::{CompileOptions, Part, RuleSet};
-use tollgate_rules::yaml::Node;
-use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, document};
+use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet};
+use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile};
 use tracing::{error, info, warn};
 
 use super::numbers::Numbers;
-use super::{Domains, FeedError, Written};
-use crate::admin::{FileRule, to_object};
+use super::{Domains, FeedError, Written, listed};
+use crate::admin::FileRule;
 use crate::backend::Backend;
 use crate::telemetry::Metrics;
 
@@ -34,13 +35,15 @@ pub struct Assembly {
     metrics: Arc<Metrics>,
     options: CompileOptions,
     parts: Mutex<Parts>,
-    shown: ArcSwap<Vec<FileRule>>,
+    listed: ArcSwap<Vec<FileRule>>,
 }
 
 /// What rules are put together from.
 #[derive(Default)]
 struct Parts {
     file: Option<Arc<RuleFile>>,
+    /// The file's rules as the admin API lists them.
+    listed: Vec<FileRule>,
     domains: Domains,
     database: Option<Arc<Loaded>>,
     /// The file's rules, until the start is over.
@@ -53,12 +56,12 @@ struct Parts {
 impl Assembly {
     /// For an engine whose rules come from `file`, if from anywhere.
     pub fn new(engine: Arc<Engine<Backend>>, metrics: Arc<Metrics>, options: CompileOptions) -> Assembly {
-        Assembly { engine, metrics, options, parts: Mutex::default(), shown: ArcSwap::default() }
+        Assembly { engine, metrics, options, parts: Mutex::default(), listed: ArcSwap::default() }
     }
 
-    /// The rules of the file, which are not for the API to change.
+    /// The rules of all files, which the API lists and does not change.
     pub fn file_rules(&self) -> Arc<Vec<FileRule>> {
-        self.shown.load_full()
+        self.listed.load_full()
     }
 
     /// The bits of an IPv6 address that count, if the file says so of this namespace.
@@ -76,15 +79,17 @@ impl Assembly {
     /// [`settle`](Assembly::settle).
     pub fn hold(&self, written: Written) {
         let Written { rules, file, tree } = written;
-        self.shown.store(Arc::new(shown(&rules, &file, &tree)));
         let mut parts = self.parts.lock();
+        parts.listed = listed::of_file(&rules, &file, &tree);
         (parts.file, parts.held) = (Some(Arc::new(file)), Some(rules));
+        self.list(&parts);
     }
 
     /// What Envoy's files say at the start, in the same way. Fails where the rules file is about one of their domains.
     pub fn hold_domains(&self, domains: Domains) -> Result<(), FeedError> {
         let mut parts = self.parts.lock();
         parts.domains = domains;
+        self.list(&parts);
         parts.conflict()
     }
 
@@ -103,14 +108,15 @@ impl Assembly {
     /// The file says something new. Answers the generation that this makes.
     pub fn file(&self, written: Written) -> Result<u64, FeedError> {
         let Written { rules, file, tree } = written;
-        let shown = shown(&rules, &file, &tree);
+        let listed = listed::of_file(&rules, &file, &tree);
         let mut parts = self.parts.lock();
         let before = parts.file.replace(Arc::new(file));
         if let Err(conflict) = parts.conflict() {
             parts.file = before;
             return Err(conflict);
         }
-        self.shown.store(Arc::new(shown));
+        parts.listed = listed;
+        self.list(&parts);
         if parts.database.is_none() && parts.domains.domains.is_empty() {
             return Ok(self.put(&mut parts, rules, 0));
         }
@@ -125,6 +131,7 @@ impl Assembly {
             parts.domains = before;
             return Err(conflict);
         }
+        self.list(&parts);
         Ok(self.assemble(&mut parts).unwrap_or_else(|| self.engine.rules().number))
     }
 
@@ -139,10 +146,12 @@ impl Assembly {
         let file = parts.file.as_deref();
         let (mut hidden, mut known) = (BTreeSet::new(), false);
         let mut together: Vec<(RuleFile, Vec<Directory>)> = Vec::new();
+        let mut of_domains: BTreeMap<&str, &LoadedNamespace> = BTreeMap::new();
         for (name, namespace) in parts.database.iter().flat_map(|loaded| &loaded.namespaces) {
             let mut rules = RuleFile::clone(&namespace.file);
             if parts.domains.domains.iter().any(|domain| domain.name == *name) {
                 hidden.extend(rules.rules.iter().map(|rule| (name.clone(), rule.name.clone().unwrap_or_default())));
+                of_domains.insert(name, namespace);
                 continue;
             }
             if let Some(file) = file.filter(|file| file.namespace == *name) {
@@ -161,9 +170,17 @@ impl Assembly {
             );
         }
         let assembled: Vec<Part<'_>> = together.iter().map(|(file, directories)| Part { file, directories }).collect();
+        let no_modes = BTreeMap::new();
+        let domains = parts.domains.domains.iter().map(|domain| match of_domains.get(domain.name.as_str()) {
+            Some(LoadedNamespace { file, directory }) => {
+                DomainPart { domain, directories: std::slice::from_ref(directory), modes: &file.modes }
+            }
+            None => DomainPart { domain, directories: &[], modes: &no_modes },
+        });
+        let domains: Vec<DomainPart<'_>> = domains.collect();
         let generation = parts.database.as_ref().map_or(0, |loaded| loaded.state.generation);
         let at_least = u64::try_from(generation).unwrap_or(0);
-        match RuleSet::assemble_with(&assembled, &parts.domains.domains, &self.options) {
+        match RuleSet::assemble_all(&assembled, &domains, &self.options) {
             Ok(rules) => {
                 parts.hidden = hidden;
                 let count = rules.rules().len();
@@ -179,6 +196,11 @@ impl Assembly {
                 None
             }
         }
+    }
+
+    /// Lists the rules of files as they are now.
+    fn list(&self, parts: &Parts) {
+        self.listed.store(Arc::new(parts.listed.iter().chain(&parts.domains.listed).cloned().collect()));
     }
 
     fn put(&self, parts: &mut Parts, rules: RuleSet, at_least: u64) -> u64 {
@@ -213,7 +235,7 @@ impl fmt::Debug for Assembly {
 /// The rules of both, the file's first, under the file's settings.
 fn join(file: &RuleFile, database: RuleFile, hidden: &mut BTreeSet<(String, String)>) -> RuleFile {
     let names: BTreeSet<&str> = file.rules.iter().filter_map(|rule| rule.name.as_deref()).collect();
-    let mut joined = file.clone();
+    let mut joined = RuleFile { modes: database.modes, ..file.clone() };
     for mut rule in database.rules {
         match &rule.name {
             Some(name) if names.contains(name.as_str()) => {
@@ -228,22 +250,4 @@ fn join(file: &RuleFile, database: RuleFile, hidden: &mut BTreeSet<(String, Stri
         }
     }
     joined
-}
-
-/// What a rule says, with what the file says for all of them, and without its name.
-fn document(node: &Node, file: &RuleFile) -> Map<String, Value> {
-    let mut document = to_object(&document::explicit(node, file));
-    document.remove("name");
-    document
-}
-
-/// Each rule of the file under the name that it has in decisions.
-fn shown(rules: &RuleSet, file: &RuleFile, tree: &Node) -> Vec<FileRule> {
-    let named = rules.rules().iter().zip(document::rules_of(tree));
-    let shown = |(rule, node): (&tollgate_rules::ruleset::Rule, &Node)| FileRule {
-        namespace: file.namespace.clone(),
-        rule_id: rule.name.clone(),
-        document: document(node, file),
-    };
-    named.map(shown).collect()
 }

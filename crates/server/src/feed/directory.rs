@@ -17,7 +17,8 @@ use tracing::warn;
 
 use super::file::{BYTES_MAX, read, stamp};
 use super::watched::{Content, Fingerprint, Mark, Stamp, Watched};
-use super::{FeedError, Unreadable};
+use super::{FeedError, Unreadable, listed};
+use crate::admin::FileRule;
 
 /// Most files read from one directory.
 pub const FILES_MAX: usize = 1000;
@@ -45,6 +46,8 @@ pub type Files = Vec<(String, Vec<u8>)>;
 pub struct Domains {
     /// The domains, in the order of their names.
     pub domains: Vec<Domain>,
+    /// Their rules as the admin API lists them.
+    pub(super) listed: Vec<FileRule>,
     rules: usize,
 }
 
@@ -189,7 +192,7 @@ impl Watched for Directory {
         let domains = self.parse(files).map_err(first)?;
         let rules = RuleSet::assemble_with(&[], &domains, &self.options)
             .map_err(|problems| invalid(Report::new(&self.path.display().to_string(), "", problems)))?;
-        Ok(Domains { domains, rules: rules.rules().len() })
+        Ok(Domains { domains, listed: listed::of_domains(&rules), rules: rules.rules().len() })
     }
 
     fn is_empty(files: &Files) -> bool {

@@ -65,7 +65,8 @@ impl Source {
     fn written(&self, bytes: &[u8]) -> Result<Written, Report> {
         let name = self.path.to_string_lossy();
         let text = tollgate_rules::read::decode(&name, bytes)?;
-        let (file, tree) = tollgate_rules::read::read_with_tree(&name, text)?;
+        let (mut file, tree) = tollgate_rules::read::read_with_tree(&name, text)?;
+        file.file_name = Some(name.as_ref().into());
         let warnings = Report::new(&name, text, tollgate_rules::lint_text(&file, text));
         let rules = RuleSet::compile(std::slice::from_ref(&file), &self.options)
             .map_err(|problems| Report::new(&name, text, problems))?;

@@ -7,6 +7,7 @@
 mod assembly;
 mod directory;
 mod file;
+mod listed;
 mod numbers;
 mod reloader;
 mod state;

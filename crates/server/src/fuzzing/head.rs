@@ -60,10 +60,13 @@ fn means_what_it_says(data: &[u8], parsed: &Parsed<'_>) {
         let wanted = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
         wanted.map(|(_, value)| value.trim_matches([' ', '\t'])).collect()
     };
-    assert!(values("host").len() == 1 || (parsed.is_old && values("host").is_empty()));
+    means_one_host(parsed, &values("host"), request.get(1).copied().unwrap_or_default());
     match (values("content-length").as_slice(), values("transfer-encoding").as_slice()) {
         ([], []) => assert_eq!(parsed.length, Length::Known(0)),
-        ([length], []) => assert_eq!(Length::Known(length.parse().expect("digits")), parsed.length),
+        ([length], []) => {
+            let number: u64 = length.parse().expect("digits");
+            assert_eq!((Length::Known(number), number.to_string().as_str()), (parsed.length, *length));
+        }
         ([], [coding]) => {
             assert!(coding.eq_ignore_ascii_case("chunked") && !parsed.is_old, "{coding}");
             assert_eq!(parsed.length, Length::Chunked);
@@ -72,4 +75,20 @@ fn means_what_it_says(data: &[u8], parsed: &Parsed<'_>) {
     }
     assert!(!(parsed.keep_alive && values("connection").iter().any(|value| value.eq_ignore_ascii_case("close"))));
     assert!(!(parsed.expects_continue && parsed.is_old));
+}
+
+/// One host, however it is taken apart; that of an absolute target is the same.
+fn means_one_host(parsed: &Parsed<'_>, fields: &[&str], target: &str) {
+    assert!(fields.len() == 1 || (parsed.is_old && fields.is_empty()));
+    let of_target = target.split_once("://").filter(|(scheme, _)| scheme.starts_with("http"));
+    let of_target = of_target.map(|(_, rest)| rest.split(['/', '?']).next().unwrap_or_default());
+    for host in fields.iter().chain(&of_target) {
+        assert!(!host.is_empty() && !host.contains([' ', '\t', ',', '@', '/', '\\', '?', '#', '%', ';']), "{host}");
+        assert!(host.rsplit(']').next().is_some_and(|rest| rest.matches(':').count() <= 1), "{host}");
+    }
+    if let (Some(field), Some(of_target)) = (fields.first(), of_target) {
+        let name = |host: &str| host.rsplit_once(':').map_or(host, |(name, _)| name).to_ascii_lowercase();
+        assert!(name(field) == name(of_target) || field.eq_ignore_ascii_case(of_target), "{field} and {of_target}");
+    }
+    assert_eq!(parsed.head.host.map(<[u8]>::to_vec), fields.first().copied().or(of_target).map(|host| host.into()));
 }

@@ -9,6 +9,7 @@ use tonic::Status;
 use super::desk::Desk;
 use super::method::Method;
 use super::timeout::{Malformed, timeout};
+use crate::http::h2_head;
 
 /// A call that may be answered.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,9 @@ pub(super) enum Refused {
 impl Call {
     /// Everything that can be said about a call before its body.
     pub(super) fn open(desk: &Desk, head: &Parts) -> Result<Call, Refused> {
+        if h2_head::check(head).is_err() {
+            return Err(Refused::Http(StatusCode::BAD_REQUEST));
+        }
         if head.method != http::Method::POST {
             return Err(Refused::Http(StatusCode::METHOD_NOT_ALLOWED));
         }

@@ -25,6 +25,7 @@ use super::outgoing::{self, Unsent, framed};
 use crate::api::Shared;
 use crate::caught::caught;
 use crate::envoy_rls::{self, Now, Refused};
+use crate::telemetry::CallEnd;
 
 /// An answer, framed; or why there is none.
 type Answer = Result<Bytes, Status>;
@@ -160,20 +161,28 @@ fn should_rate_limit(shared: &Arc<Shared>, message: Bytes) -> Answered {
         Ok(request) => request,
         Err(error) => return unreadable(&error),
     };
-    let tell = |answer: Result<RateLimitResponse, Refused>| {
-        answer.map(|response| framed(&response)).map_err(|refused| of_refused(&refused))
+    let tell = |shared: &Shared, answer: Result<RateLimitResponse, Refused>| {
+        answer.map(|response| framed(&response)).map_err(|refused| of_refused(shared, &refused))
     };
     match envoy_rls::try_now(shared, &request) {
-        Now::Answered(answer) => Answered::Now(tell(answer)),
+        Now::Answered(answer) => Answered::Now(tell(shared, answer)),
         Now::Later(begun) => {
             let shared = shared.clone();
-            Answered::Later(Box::pin(async move { tell(envoy_rls::should_rate_limit(&shared, &request, begun).await) }))
+            Answered::Later(Box::pin(async move {
+                tell(&shared, envoy_rls::should_rate_limit(&shared, &request, begun).await)
+            }))
         }
     }
 }
 
-fn of_refused(refused: &Refused) -> Status {
+fn of_refused(shared: &Shared, refused: &Refused) -> Status {
+    let calls = &shared.metrics.domains.calls;
     match refused {
+        Refused::Invalid(_) => calls.count(CallEnd::ServiceError),
+        Refused::StoreAway => calls.count(CallEnd::StoreError),
+    }
+    match refused {
+        refused if shared.envoy.unknown_errors => Status::unknown(refused.to_string()),
         Refused::Invalid(why) => Status::invalid_argument(why),
         Refused::StoreAway => Status::unavailable(refused.to_string()),
     }

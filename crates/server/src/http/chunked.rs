@@ -2,6 +2,8 @@
 
 /// Longest line of a chunk: its size in hex, and extensions nobody uses.
 const LINE_MAX: usize = 256;
+/// Most digits of a size. Sixteen fill 64 bits, which a reader that adds the end of line to it overflows.
+const DIGITS_MAX: u32 = 15;
 /// Longest trailer section, which is read and forgotten.
 const TRAILERS_MAX: usize = 1024;
 
@@ -78,10 +80,14 @@ impl Chunked {
             (State::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 let digit = char::from(byte).to_digit(16).unwrap_or_default();
                 (self.size, self.digits) = (self.size << 4 | u64::from(digit), self.digits + 1);
-                if self.digits > 15 || self.size > max_body as u64 {
-                    return Err(BadChunk::TooLarge);
+                if self.digits > DIGITS_MAX {
+                    return Err(BadChunk::Malformed);
                 }
                 State::Size
+            }
+            // Only once it is whole: more digits may make it no size at all.
+            (State::Size, b';' | b'\r') if self.digits > 0 && self.size > max_body as u64 => {
+                return Err(BadChunk::TooLarge);
             }
             (State::Size, b';') if self.digits > 0 => State::Extension,
             (State::Size | State::Extension, b'\r') if self.digits > 0 => State::SizeLf,
@@ -141,12 +147,26 @@ mod tests {
     #[test]
     fn refuses_what_two_readers_could_disagree_about() {
         let long = format!("1;{}\r\n", "x".repeat(300));
-        let bad =
-            ["\r\n", "x\r\n", "3 \r\nabc", " 3\r\nabc", "0x3\r\nabc", "3\nabc", "3\r\nabcd", "-1\r\n", "+1\r\n", &long];
+        let many = "ffffffffffffffff\r\n";
+        let zeros = "0000000000000001\r\ny";
+        let bad = [
+            "\r\n",
+            "x\r\n",
+            "3 \r\nabc",
+            " 3\r\nabc",
+            "0x3\r\nabc",
+            "3\nabc",
+            "3\r\nabcd",
+            "-1\r\n",
+            "+1\r\n",
+            &long,
+            many,
+            zeros,
+        ];
         for bytes in bad {
             assert_eq!(decode(bytes.as_bytes()), Err(BadChunk::Malformed), "{bytes:?}");
         }
-        for bytes in ["41\r\n", "ffffffffffffffff\r\n", "00000000000000001\r\n", "40\r\n"] {
+        for bytes in ["41\r\n", "41;x\r\n", "fffffffffffffff\r\n", "40\r\n"] {
             let filled = [bytes.as_bytes(), &[b'x'; 64], b"\r\n1\r\ny"].concat();
             assert_eq!(decode(&filled), Err(BadChunk::TooLarge), "{bytes:?}");
         }

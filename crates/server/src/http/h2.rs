@@ -16,7 +16,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{Answer, Fault, Head, Received, answer_or_fail};
+use super::head::HOSTS_MANY;
+use super::{Answer, Fault, Head, Received, answer_or_fail, h2_head};
 use crate::Reply;
 use crate::net::{Ground, Peer, Rewound, Room, Stream};
 
@@ -182,7 +183,11 @@ async fn respond<A: Answer>(
     };
     let fault = match parts.headers.len() > limits.max_headers {
         true => Some(Fault::HeadTooLarge),
-        false => head.repeated.filter(|_| !answer.may_repeat(&head)).map(Fault::Malformed),
+        false => {
+            let repeated = head.repeated.filter(|_| !answer.may_repeat(&head));
+            let no_host = head.host.is_none().then_some(HOSTS_MANY);
+            h2_head::check(&parts).err().or(no_host).or(repeated).map(Fault::Malformed)
+        }
     };
     let opened = match fault {
         Some(fault) => {

@@ -3,7 +3,15 @@
 
 use httparse::{EMPTY_HEADER, Error, Status};
 
+use super::authority::Authority;
 use super::received::Received;
+
+/// What is wrong with heads of either version of HTTP.
+pub(super) const HOST_BAD: &str = "Host is not a host and perhaps a port";
+pub(super) const HOSTS_MANY: &str = "there must be one Host";
+pub(super) const HOSTS_DIFFER: &str = "the target names another host than Host does";
+pub(super) const LENGTH_BAD: &str = "Content-Length is not a number";
+pub(super) const ASTERISK: &str = "only OPTIONS is about the server as a whole";
 
 /// Of a head, what the API looks at. The rest is read over, and can be asked for by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +30,7 @@ pub struct Head<'a> {
     pub content_type: Option<&'a [u8]>,
     /// The field `Content-Encoding`.
     pub content_encoding: Option<&'a [u8]>,
-    /// The field `Host`; of HTTP/2, the authority.
+    /// The field `Host`; of HTTP/2, and of an absolute target without that field, the authority.
     pub host: Option<&'a [u8]>,
     /// The field `Origin`.
     pub origin: Option<&'a [u8]>,
@@ -138,7 +146,11 @@ fn parse_into<'b>(
         reader.field(field, bytes)?;
     }
     let length_of_body = reader.length()?;
+    reader.host(target)?;
     let (path, query) = split_target(target).ok_or(Fault::Malformed("the target is not a path"))?;
+    if path == "*" && method != "OPTIONS" {
+        return Err(Fault::Malformed(ASTERISK));
+    }
     let Reader { head, keep_alive, expects_continue, .. } = reader;
     let received = Received::Head(bytes.get(..length).unwrap_or_default());
     let head = Head { method, path, query, received, ..head };
@@ -224,15 +236,28 @@ impl<'a> Reader<'a> {
         self.keep_alive &= !self.closes;
     }
 
-    /// Digits and nothing else, once.
+    /// A number, once.
     fn content_length(&mut self, value: &[u8]) -> Result<(), Fault> {
-        let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-        let number = digits.then(|| str::from_utf8(value).ok()?.parse().ok()).flatten();
+        let number = is_length(value).then(|| str::from_utf8(value).ok()?.parse().ok()).flatten();
         match (number, self.content_length) {
             (Some(number), None) => self.content_length = Some(number),
             (Some(_), Some(_)) => return Err(Fault::Malformed("there is more than one Content-Length")),
-            (None, _) => return Err(Fault::Malformed("Content-Length is not a number")),
+            (None, _) => return Err(Fault::Malformed(LENGTH_BAD)),
         }
+        Ok(())
+    }
+
+    /// One host, which an absolute target must not contradict.
+    fn host(&mut self, target: &'a str) -> Result<(), Fault> {
+        let parse = |sent| Authority::parse(sent).ok_or(Fault::Malformed(HOST_BAD));
+        let field = self.head.host.map(parse).transpose()?;
+        let Some((default_port, rest)) = absolute(target) else { return Ok(()) };
+        let sent = rest.split(['/', '?']).next().unwrap_or_default().as_bytes();
+        let authority = parse(sent)?;
+        if field.is_some_and(|field| !field.is_same(authority, default_port)) {
+            return Err(Fault::Malformed(HOSTS_DIFFER));
+        }
+        self.head.host.get_or_insert(sent);
         Ok(())
     }
 
@@ -254,7 +279,7 @@ impl<'a> Reader<'a> {
 
     fn length(&self) -> Result<Length, Fault> {
         match (self.content_length, self.chunked) {
-            _ if self.hosts > 1 || (self.hosts == 0 && !self.is_old) => Err(Fault::Malformed("there must be one Host")),
+            _ if self.hosts > 1 || (self.hosts == 0 && !self.is_old) => Err(Fault::Malformed(HOSTS_MANY)),
             (Some(_), true) => Err(Fault::Malformed("Content-Length and Transfer-Encoding exclude each other")),
             (None, true) if self.is_old => Err(Fault::Malformed("HTTP/1.0 has no Transfer-Encoding")),
             (None, true) => Ok(Length::Chunked),
@@ -279,11 +304,25 @@ fn has_bare_line_feed(head: &[u8]) -> bool {
     inside || head.first() == Some(&b'\n')
 }
 
+/// Digits, without zeros in front, which some readers take for octal.
+pub(super) fn is_length(value: &[u8]) -> bool {
+    match value {
+        [b'0'] => true,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+/// The default port of an absolute target's scheme, and what follows the scheme.
+fn absolute(target: &str) -> Option<(u16, &str)> {
+    let of = |scheme, port| target.strip_prefix(scheme).map(|rest| (port, rest));
+    of("http://", 80).or_else(|| of("https://", 443))
+}
+
 /// Path and query of a target; `None` if it has no path, as that of CONNECT.
 pub(crate) fn split_target(target: &str) -> Option<(&str, Option<&str>)> {
-    let absolute = ["http://", "https://"].into_iter().find_map(|scheme| target.strip_prefix(scheme));
-    let target = match absolute {
-        Some(rest) => rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or("/"),
+    let target = match absolute(target) {
+        Some((_, rest)) => rest.find(['/', '?']).and_then(|at| rest.get(at..)).unwrap_or("/"),
         None => Some(target).filter(|target| target.starts_with('/') || *target == "*")?,
     };
     Some(match target.split_once('?') {

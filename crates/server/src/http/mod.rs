@@ -5,15 +5,18 @@
 //! `Transfer-Encoding` from its users (so it cannot be refused), has one timeout for idle connections and slow heads,
 //! and allocates per request. What is left to do is small, because every body is short and read whole.
 
+mod authority;
 mod chunked;
 mod date;
 mod h1;
 mod h2;
+pub(crate) mod h2_head;
 mod head;
 mod received;
 mod render;
 mod status;
 
+pub(crate) use authority::Authority;
 pub(crate) use head::split_target;
 pub use head::{Fault, Head, Length, Parsed, parse};
 pub use received::{Found, Received};

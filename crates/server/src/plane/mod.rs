@@ -15,6 +15,7 @@ use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded, Terms};
 use tollgate_control::{Author, Control};
 use tollgate_core::{Clock, Secret};
 use tollgate_engine::{Engine, Switch};
+use tollgate_rules::RuleSpec;
 use tracing::{debug, error};
 
 pub(crate) use self::kept::Kept;
@@ -155,11 +156,18 @@ impl Plane {
         };
         let (feed, engine, name) = (self.feed.clone(), self.parts.engine.clone(), self.name.clone());
         let status = move || status(feed.as_deref(), engine.rules().number, name.clone());
+        let engine = self.parts.engine.clone();
+        let file_rule = move |namespace: &str, name: &str| {
+            let rules = engine.rules();
+            let rule = rules.rules.rule_named(namespace, name).filter(|rule| rule.file_name.is_some())?;
+            Some(RuleSpec { name: Some(rule.name.clone()), ..rule.spec.clone() })
+        };
         let (assembly, kept) = (self.parts.assembly.clone(), self.kept.clone());
         admin::Node {
             changed: Box::new(changed),
             status: Box::new(status),
             file_rules: Box::new(move || assembly.file_rules()),
+            file_rule: Box::new(file_rule),
             keep_mode: Box::new(move |mode, since| kept.keep(Setting { mode, since, scope: Scope::Node })),
         }
     }

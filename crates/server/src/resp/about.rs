@@ -6,7 +6,8 @@ use tollgate_core::Time;
 
 use super::command::{Command, Facts};
 use super::frame::Arguments;
-use super::session::{Session, wrong_number};
+use super::session::Session;
+use super::unfit::wrong_number;
 use super::writer::{Writer, shown};
 
 /// The Redis whose dialect is spoken: clients choose what they may ask by it.

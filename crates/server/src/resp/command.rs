@@ -42,6 +42,12 @@ pub enum Command {
     Quit,
     /// Back to how the connection began.
     Reset,
+    /// Begins a transaction: commands are queued.
+    Multi,
+    /// Answers what was queued.
+    Exec,
+    /// Forgets what was queued.
+    Discard,
 }
 
 /// What clients are told of a command, in the terms of Redis.
@@ -65,7 +71,7 @@ const fn facts(command: Command, name: &'static str, arity: i8, writes: bool, ke
 
 impl Command {
     /// All of them, in the order of their numbers: those first that are asked most.
-    pub const ALL: [Facts; 19] = [
+    pub const ALL: [Facts; 22] = [
         facts(Command::ClThrottle, "cl.throttle", -5, true, [1, 1, 1]),
         facts(Command::Throttle, "throttle", -5, true, [1, 1, 1]),
         facts(Command::TgCheck, "tg.check", -2, true, [0; 3]),
@@ -85,12 +91,20 @@ impl Command {
         facts(Command::Time, "time", 1, false, [0; 3]),
         facts(Command::Quit, "quit", -1, false, [0; 3]),
         facts(Command::Reset, "reset", 1, false, [0; 3]),
+        facts(Command::Multi, "multi", 1, false, [0; 3]),
+        facts(Command::Exec, "exec", 1, false, [0; 3]),
+        facts(Command::Discard, "discard", 1, false, [0; 3]),
     ];
 
     /// The command of that name, in whatever case.
     #[inline]
     pub fn find(name: &[u8]) -> Option<&'static Facts> {
         Command::ALL.iter().find(|facts| name.eq_ignore_ascii_case(facts.name.as_bytes()))
+    }
+
+    /// Whether it is answered at once in a transaction too.
+    pub fn is_never_queued(self) -> bool {
+        matches!(self, Command::Multi | Command::Exec | Command::Discard | Command::Quit | Command::Reset)
     }
 
     /// Whether those may ask it who have yet to give the password.

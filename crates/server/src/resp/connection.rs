@@ -28,6 +28,8 @@ const BATCH_MAX: usize = 1024;
 const STRANGER_BYTES_MAX: usize = 64 << 10;
 /// What each of their commands counts at least: an empty one is told nothing.
 const STRANGER_COMMAND_BYTES: usize = 32;
+/// How long a transaction may be open: long enough to type one.
+const TRANSACTION_MAX: Duration = Duration::from_secs(60);
 /// Buffers larger than this are given back before a longer wait: ten thousand connections wait.
 const KEEP_BYTES: usize = 6 << 10;
 /// How long a connection may keep large buffers while nothing comes.
@@ -52,6 +54,8 @@ pub(super) struct Connection<'a> {
     told_stranger: usize,
     /// When it must be there.
     known_by: Option<Instant>,
+    /// When the transaction must have ended.
+    exec_by: Option<Instant>,
     /// The most that the batch read or told, and how many were small one after the other.
     used: usize,
     small_batches: u32,
@@ -91,6 +95,7 @@ impl<'a> Connection<'a> {
             answered: 0,
             told_stranger: 0,
             known_by: None,
+            exec_by: None,
             used: 0,
             small_batches: 0,
             due: None,
@@ -169,13 +174,21 @@ impl<'a> Connection<'a> {
                     self.answered += 1;
                     return Ok(Pause::Later(later, bytes));
                 }
-                Next::Done | Next::Close => {
+                Next::Keep => {
+                    session.keep(rest.get(..bytes).unwrap_or_default(), output);
                     self.start += bytes;
                     self.answered += 1;
                 }
-            }
-            if matches!(next, Next::Close) {
-                return Err(Stop::Close);
+                Next::Replay(commands) => {
+                    self.start += bytes;
+                    self.answered += 1;
+                    self.input.splice(self.start..self.start, commands);
+                }
+                Next::Done => {
+                    self.start += bytes;
+                    self.answered += 1;
+                }
+                Next::Close => return Err(Stop::Close),
             }
             if !was_known {
                 self.tell_stranger(told)?;
@@ -203,9 +216,10 @@ impl<'a> Connection<'a> {
             Fault::Multibulk => (RespFault::Malformed, b"invalid multibulk length"),
             Fault::Bulk => (RespFault::Malformed, b"invalid bulk length"),
             Fault::NoBulk(byte) => {
-                self.say(&[b"expected '$', got '", &[byte], b"'"]);
-                self.session.resp.shared.metrics.resp().ended(RespFault::Malformed);
-                return Stop::Close;
+                return self.end(RespFault::Malformed, &[b"expected '$', got '", &[byte], b"'"]);
+            }
+            Fault::NoCommand(byte) => {
+                return self.end(RespFault::Malformed, &[b"expected '*', got '", &[byte], b"'"]);
             }
             Fault::NoEnd => (RespFault::Malformed, b"expected CRLF after bulk"),
             Fault::Command => (RespFault::TooLarge, b"too big request"),
@@ -213,14 +227,15 @@ impl<'a> Connection<'a> {
             Fault::Words => (RespFault::TooLarge, b"too many arguments"),
             Fault::Quotes => (RespFault::Malformed, b"unbalanced quotes in request"),
         };
-        self.say(&[text]);
-        self.session.resp.shared.metrics.resp().ended(kind);
-        Stop::Close
+        self.end(kind, &[text])
     }
 
-    fn say(&mut self, parts: &[&[u8]]) {
+    /// Writes the last error of a connection.
+    fn end(&mut self, kind: RespFault, parts: &[&[u8]]) -> Stop {
         let parts: Vec<&[u8]> = std::iter::once(&b"ERR Protocol error: "[..]).chain(parts.iter().copied()).collect();
         Writer::new(&mut self.output, Version::Resp2).error(&parts);
+        self.session.resp.shared.metrics.resp().ended(kind);
+        Stop::Close
     }
 
     /// Asks for all throttles that wait, together.
@@ -253,22 +268,27 @@ impl<'a> Connection<'a> {
     /// Waits for more bytes.
     async fn await_more(&mut self) -> Result<(), Stop> {
         self.make_room()?;
-        let known_by = self.known_by();
+        let (known_by, exec_by) = (self.known_by(), self.exec_by());
         if !self.input.is_empty() {
             // Absolute: a byte now and then buys no time.
             let due = *self.due.get_or_insert_with(|| Instant::now() + self.wire.ground.limits.head_timeout);
-            let due = known_by.map_or(due, |by| by.min(due));
-            let late = |stop| if stop == Stop::Late { Stop::Cut(RespFault::TooSlow) } else { stop };
+            let due = known_by.into_iter().chain(exec_by).fold(due, Instant::min);
             if !self.breathe(|| Wait::Within(due.min(Instant::now() + BREATH))).await? {
-                self.read(Wait::Within(due)).await.map_err(late)?;
+                self.read(Wait::Within(due)).await.map_err(|stop| match stop {
+                    Stop::Late => self.end(RespFault::TooSlow, &[b"the rest of the command did not come in time"]),
+                    stop => stop,
+                })?;
             }
         } else if self.is_last {
             return Err(Stop::Close); // a server that ends has heard this caller out
         } else if !self.breathe(|| Wait::Between(Some(BREATH))).await? {
-            let patience = known_by.map(|by| by.saturating_duration_since(Instant::now()));
-            let patience = patience.into_iter().chain(self.idle).min();
+            let by = known_by.into_iter().chain(exec_by);
+            let patience = by.map(|by| by.saturating_duration_since(Instant::now())).chain(self.idle).min();
             self.read(Wait::Between(patience)).await.map_err(|stop| match stop {
                 Stop::Late if known_by.is_some_and(|by| by <= Instant::now()) => Stop::Cut(RespFault::Stranger),
+                Stop::Late if exec_by.is_some_and(|by| by <= Instant::now()) => {
+                    self.end(RespFault::TooSlow, &[b"EXEC did not come in time"])
+                }
                 Stop::Late => Stop::Close,
                 stop => stop,
             })?;
@@ -285,6 +305,15 @@ impl<'a> Connection<'a> {
         }
         let patience = self.wire.ground.limits.head_timeout;
         Some(*self.known_by.get_or_insert_with(|| Instant::now() + patience))
+    }
+
+    /// When `EXEC` must have come, once there was `MULTI`: what is queued takes memory that others may need.
+    fn exec_by(&mut self) -> Option<Instant> {
+        if !self.session.is_in_transaction() {
+            self.exec_by = None;
+            return None;
+        }
+        Some(*self.exec_by.get_or_insert_with(|| Instant::now() + TRANSACTION_MAX))
     }
 
     /// Whoever sends much one after the other keeps what it made grow; who pauses does not. True if something came.
@@ -331,10 +360,11 @@ impl<'a> Connection<'a> {
             self.input.reserve(READ_BYTES);
         }
         self.is_filled = false;
-        // Only what is on its way counts: what is all there is answered before anything more is read.
+        // Only what is on its way counts, and what is queued: the rest is answered before anything more is read.
         self.room = Room::default();
         let transit = &self.wire.ground.transit;
-        let room = if is_known { transit.room(held as u64) } else { transit.room_for_stranger(held as u64) };
+        let held = (held + self.session.queued_bytes()) as u64;
+        let room = if is_known { transit.room(held) } else { transit.room_for_stranger(held) };
         self.room = room.ok_or(Stop::Cut(RespFault::NoRoom))?;
         Ok(())
     }

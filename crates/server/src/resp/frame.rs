@@ -39,6 +39,8 @@ pub enum Fault {
     Bulk,
     /// An element begins with this byte.
     NoBulk(u8),
+    /// A value of this type stands where a command should: only arrays and lines of words are commands.
+    NoCommand(u8),
     /// An element does not end where it should.
     NoEnd,
     /// The command is longer than any may be.
@@ -131,6 +133,7 @@ impl Frames {
                         Some(done) => done,
                     },
                     Some(first) if is_foreign(*first) => return Err(Fault::Foreign),
+                    Some(first) if is_type(*first) => return Err(Fault::NoCommand(*first)),
                     Some(_) => {
                         self.stage = Stage::Inline;
                         false
@@ -252,6 +255,11 @@ fn is_version(word: &[u8]) -> bool {
 /// A byte that begins no word: a handshake of TLS begins with one.
 fn is_foreign(byte: u8) -> bool {
     byte >= 0x7f || (byte < b' ' && !byte.is_ascii_whitespace())
+}
+
+/// The mark of a type other than the array, in either version of the protocol: none of these begins a word either.
+fn is_type(byte: u8) -> bool {
+    b"+-:$_#,(!=%~>|.;".contains(&byte)
 }
 
 /// Digits of a number and its end of line; more of them are no length of anything.

@@ -6,6 +6,8 @@
 //! | [`frame`], `inline` | where a command begins and ends, and what its arguments are |
 //! | [`command`] | which commands there are |
 //! | `session` | who may ask what, and what is answered |
+//! | `transaction` | what is queued between `MULTI` and `EXEC` |
+//! | `unfit` | what is no command |
 //! | [`throttle`] | `CL.THROTTLE` and `THROTTLE`, to a charge and back |
 //! | [`convert`] | `TG.CHECK`, to a request and back |
 //! | `about` | what is told of the connection, the commands and the server |
@@ -21,6 +23,8 @@ pub mod frame;
 mod inline;
 mod session;
 pub mod throttle;
+mod transaction;
+mod unfit;
 mod wire;
 pub mod writer;
 

@@ -14,6 +14,8 @@ use super::command::{Command, Facts};
 use super::convert::{asked, write_decision};
 use super::frame::{Arguments, FrameLimits};
 use super::throttle::{Style, Throttle};
+use super::transaction::Transaction;
+use super::unfit::wrong_number;
 use super::writer::{Version, Writer, shown};
 use crate::api::check::lap;
 use crate::net::Peer;
@@ -35,6 +37,8 @@ pub struct Session<'a> {
     known: bool,
     /// The name that it gave itself.
     pub(super) name: Vec<u8>,
+    /// What came since `MULTI`.
+    pub(super) transaction: Option<Transaction>,
     /// The time of the last decision, from which the next one's is measured.
     lap: Time,
 }
@@ -50,6 +54,10 @@ pub enum Next {
     Settle,
     /// The store has to be waited for.
     Later(Later),
+    /// It is to be queued.
+    Keep,
+    /// These commands are to be answered next.
+    Replay(Vec<u8>),
 }
 
 /// What waits for the store.
@@ -75,7 +83,7 @@ impl<'a> Session<'a> {
     pub fn new(resp: &'a Resp, peer: &'a Peer) -> Session<'a> {
         let access = &resp.shared.resp;
         let (id, known) = (access.next_connection(), !access.is_guarded());
-        Session { resp, peer, id, version: Version::Resp2, known, name: Vec::new(), lap: Time::ZERO }
+        Session { resp, peer, id, version: Version::Resp2, known, name: Vec::new(), transaction: None, lap: Time::ZERO }
     }
 
     /// What a command may take.
@@ -98,6 +106,11 @@ impl<'a> Session<'a> {
     pub fn answer(&mut self, arguments: Arguments<'_>, waiting: &mut Vec<Waiting>, out: &mut Vec<u8>) -> Next {
         let Some(name) = arguments.get(0) else { return Next::Done };
         let found = Command::find(name);
+        if self.transaction.is_some()
+            && let Some(next) = self.in_transaction(found, arguments, out)
+        {
+            return next;
+        }
         let style = match found.map(|facts| facts.command) {
             Some(Command::ClThrottle) if self.known => Some(Style::Cell),
             Some(Command::Throttle) if self.known => Some(Style::Crab),
@@ -173,23 +186,12 @@ impl<'a> Session<'a> {
             return Next::Done;
         }
         match found {
-            None => {
-                counts.failed();
-                unknown(arguments, out);
-                Next::Done
-            }
-            Some(facts) if !facts.suits(arguments.len()) => {
-                counts.failed();
-                match facts.command {
-                    Command::TgCheck | Command::TgPeek | Command::TgRefund => usage(facts.name.as_bytes(), out),
-                    _ => wrong_number(facts.name.as_bytes(), out),
-                }
-                Next::Done
-            }
+            _ if self.refuse_unfit(found, arguments, out) => Next::Done,
             Some(facts) => {
                 counts.answered(facts.command);
                 self.run(facts.command, arguments, out)
             }
+            None => Next::Done, // refused above
         }
     }
 
@@ -219,9 +221,26 @@ impl<'a> Session<'a> {
             Command::Reset => {
                 self.known = !self.resp.shared.resp.is_guarded();
                 self.version = Version::Resp2;
-                self.name = Vec::new();
+                (self.name, self.transaction) = (Vec::new(), None);
                 out.simple("RESET");
             }
+            Command::Multi if self.transaction.is_some() => out.error(&[b"ERR MULTI calls can not be nested"]),
+            Command::Multi => {
+                self.transaction = Some(Transaction::default());
+                out.simple("OK");
+            }
+            Command::Discard => match self.transaction.take() {
+                Some(_) => out.simple("OK"),
+                None => out.error(&[b"ERR DISCARD without MULTI"]),
+            },
+            Command::Exec => match self.transaction.take().map(Transaction::finish) {
+                Some(Some((count, commands))) => {
+                    out.array(count);
+                    return Next::Replay(commands);
+                }
+                Some(None) => out.error(&[b"EXECABORT Transaction discarded because of previous errors."]),
+                None => out.error(&[b"ERR EXEC without MULTI"]),
+            },
         }
         Next::Done
     }
@@ -401,34 +420,4 @@ const BAD_NAME: &[u8] =
 
 fn is_name(name: &[u8]) -> bool {
     name.len() <= NAME_BYTES_MAX && name.iter().all(u8::is_ascii_graphic)
-}
-
-/// Says that a command has too few or too many arguments.
-pub(super) fn wrong_number(name: &[u8], out: &mut Writer<'_>) {
-    out.error(&[b"ERR wrong number of arguments for '", name, b"' command"]);
-}
-
-/// The same where there is more to say about what they are.
-fn usage(name: &[u8], out: &mut Writer<'_>) {
-    out.error(&[
-        b"ERR wrong number of arguments for '",
-        name,
-        b"' command; usage: ",
-        name,
-        b" client_key=<key> [endpoint=<method and path>] [<name>=<value> ...] [COST <n>]",
-    ]);
-}
-
-fn unknown(arguments: Arguments<'_>, out: &mut Writer<'_>) {
-    let mut told = Vec::new();
-    for argument in arguments.from(1) {
-        if told.len() >= 128 {
-            break;
-        }
-        told.push(b'\'');
-        told.extend_from_slice(shown(argument));
-        told.extend_from_slice(b"' ");
-    }
-    let name = shown(arguments.get(0).unwrap_or_default());
-    out.error(&[b"ERR unknown command '", name, b"', with args beginning with: ", &told]);
 }

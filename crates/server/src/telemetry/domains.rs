@@ -16,9 +16,42 @@ const NAMES_MAX: usize = 10_000;
 /// What is counted for those that found no room.
 const OTHERS: &str = "other";
 
-/// Counts by rule.
+/// Counts by rule, and of calls.
 #[derive(Debug, Default)]
-pub struct Domains(RwLock<HashMap<String, Arc<Counts>>>);
+pub struct Domains {
+    rules: RwLock<HashMap<String, Arc<Counts>>>,
+    /// What became of calls.
+    pub calls: Calls,
+}
+
+/// Calls that were answered otherwise than by the rules.
+#[derive(Debug, Default)]
+pub struct Calls([AtomicU64; 3]);
+
+/// How such a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    /// The message is none.
+    ServiceError,
+    /// The store did not answer.
+    StoreError,
+    /// It was refused, and passed because nothing is to be refused.
+    Shadowed,
+}
+
+impl Calls {
+    /// Counts a call.
+    pub fn count(&self, end: CallEnd) {
+        if let Some(count) = self.0.get(end as usize) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many ended so.
+    pub fn ended(&self, end: CallEnd) -> u64 {
+        self.0.get(end as usize).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+}
 
 /// What one rule saw of one descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,17 +92,17 @@ impl Domains {
     }
 
     fn of(&self, name: &str) -> Arc<Counts> {
-        if let Some(counts) = self.0.read().get(name) {
+        if let Some(counts) = self.rules.read().get(name) {
             return counts.clone();
         }
-        let mut all = self.0.write();
+        let mut all = self.rules.write();
         let name = if all.len() < NAMES_MAX || all.contains_key(name) { name } else { OTHERS };
         all.entry(name.to_owned()).or_default().clone()
     }
 
     /// Every count by its full name, in order.
     pub fn all(&self) -> BTreeMap<String, u64> {
-        let all = self.0.read();
+        let all = self.rules.read();
         let named = all.iter().flat_map(|(name, counts)| {
             let counts = NAMES.iter().zip(&counts.0);
             counts.map(move |(stat, count)| (format!("{name}.{stat}"), count.load(Ordering::Relaxed)))
@@ -81,7 +114,7 @@ impl Domains {
     /// in `_total`, and these do not.
     pub(super) fn encode(&self, page: &mut Page<'_>) -> fmt::Result {
         let all: BTreeMap<String, Arc<Counts>> =
-            self.0.read().iter().map(|(name, own)| (name.clone(), own.clone())).collect();
+            self.rules.read().iter().map(|(name, own)| (name.clone(), own.clone())).collect();
         if all.is_empty() {
             return Ok(());
         }

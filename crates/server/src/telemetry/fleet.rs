@@ -241,7 +241,7 @@ mod tests {
 
     use tollgate_core::Time;
 
-    use super::super::{Metrics, Scrape, ScrapeConfig};
+    use super::super::{Exposition, Metrics, Scrape, ScrapeConfig};
     use super::*;
 
     #[test]
@@ -283,7 +283,7 @@ mod tests {
             logs: Vec::new(),
             started: Time::ZERO,
         });
-        let text = scrape.text();
+        let text = scrape.text(Exposition::OpenMetrics);
         for line in [
             "tollgate_redis_latency_seconds_bucket{le=\"0.001\",shard=\"0\"} 2",
             "tollgate_redis_latency_seconds_count{shard=\"1\"} 3",

@@ -1,4 +1,4 @@
-//! All metrics as text, in the OpenMetrics format, which Prometheus and whatever reads its format understand.
+//! All metrics as text.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -14,6 +14,7 @@ use tollgate_core::Time;
 use tollgate_engine::Mode;
 use tollgate_store::MemoryStats;
 
+use super::exposition::{Exposition, to_text};
 use super::fleet::StoreFigures;
 use super::lines::Lines;
 use super::metrics::{Metrics, Policy, Refusal};
@@ -21,9 +22,6 @@ use super::page::Page;
 use super::process;
 use super::series::{Kind, Labels};
 use crate::feed::FeedState;
-
-/// What the text is.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Figures that are read when they are asked for; `None` where there are none of the kind.
 pub type Figures<T> = Box<dyn Fn() -> Option<T> + Send + Sync>;
@@ -51,15 +49,16 @@ pub struct ScrapeConfig {
 pub struct Scrape {
     registry: Registry,
     control: Arc<OnceLock<watch::Receiver<tollgate_control::feed::FeedState>>>,
+    feeds: Vec<watch::Receiver<FeedState>>,
 }
 
 impl Scrape {
     /// A scrape of these.
     pub fn new(config: ScrapeConfig) -> Scrape {
         let mut registry = Registry::default();
-        let control = config.control.clone();
+        let (control, feeds) = (config.control.clone(), config.feeds.clone());
         registry.register_collector(Box::new(config));
-        Scrape { registry, control }
+        Scrape { registry, control, feeds }
     }
 
     /// From now on tells of the database, too.
@@ -69,11 +68,20 @@ impl Scrape {
         }
     }
 
+    /// How often rules of files came into force, and how often they did not.
+    pub fn loads(&self) -> (u64, u64) {
+        let states = self.feeds.iter().map(|feed| feed.borrow());
+        states.fold((0, 0), |(loads, failures), state| (loads + state.reloads, failures + state.failures))
+    }
+
     /// The metrics as they are now.
-    pub fn text(&self) -> String {
+    pub fn text(&self, exposition: Exposition) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).unwrap_or_default(); // a String takes everything
-        text
+        match exposition {
+            Exposition::OpenMetrics => text,
+            Exposition::Text => to_text(&text),
+        }
     }
 }
 

@@ -128,7 +128,7 @@ async fn http_2_is_understood_on_the_same_port() {
     let (status, made) = call("localhost", "POST", vec![token(), json()], body).await;
     assert_eq!((status, &made["rule_id"]), (201, &Value::from("a")));
     let (status, problem) = call("evil.example", "GET", vec![token()], "").await;
-    assert_eq!((status, &problem["code"]), (403, &Value::from("host_not_allowed")));
+    assert_eq!((status, &problem["code"]), (421, &Value::from("host_not_allowed")));
     let foreign = ("origin", "https://evil.example".to_owned());
     let (status, problem) = call("localhost", "POST", vec![token(), json(), foreign.clone()], body).await;
     assert_eq!((status, &problem["code"]), (403, &Value::from("other_origin")));

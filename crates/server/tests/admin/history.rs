@@ -101,3 +101,58 @@ async fn a_token_for_some_namespaces_sees_and_brings_back_only_these() {
         rig.call_as(&team, "POST", &format!("/v1/generations/{first}/rollback?namespace=default"), "", "").await;
     assert_eq!(refused.expect(403).code(), "other_namespace");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rollback_is_of_one_namespace_and_leaves_overrides_and_clients_alone_unless_asked() {
+    let rig = Rig::start().await;
+    let first = rule(&rig, "a", 5).await;
+    rig.send("POST", "/v1/rules?namespace=team", json!({ "rule_id": "t", "limit": 1, "window_seconds": 1 }))
+        .await
+        .expect(201);
+    let more = json!({ "override_id": "o", "client_key": "user:1", "rule_id": "a", "max_requests": 9, "valid_until": rig.in_seconds(3600) });
+    rig.send("POST", "/v1/overrides", more).await.expect(201);
+    rig.send("POST", "/v1/clients", json!({ "client_key": "key:new", "tier": "free" })).await.expect(201);
+    rig.send("PUT", "/v1/rules/a/mode", json!({ "mode": "shadow" })).await.expect(200);
+    rule(&rig, "a", 6).await;
+    let path = format!("/v1/generations/{first}/rollback");
+    let back = rig.call("POST", &path, "", "").await.expect(200).json();
+    assert_eq!(back["changes"].as_array().map(Vec::len), Some(1), "{back}");
+    assert_eq!(rig.get("/v1/rules/a").await.json()["limit"]["requests"], 5);
+    for kept in ["/v1/rules/t?namespace=team", "/v1/overrides/o", "/v1/clients/key:new", "/v1/rules/a/mode"] {
+        rig.get(kept).await.expect(200);
+    }
+    let all = rig.call("POST", &format!("{path}?overrides=true&clients=true"), "", "").await.expect(200).json();
+    assert_eq!(all["changes"].as_array().map(Vec::len), Some(3), "{all}");
+    for gone in ["/v1/overrides/o", "/v1/clients/key:new", "/v1/rules/a/mode"] {
+        rig.get(gone).await.expect(404);
+    }
+    rig.get("/v1/rules/t?namespace=team").await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_change_is_reverted_by_its_number_unless_the_thing_changed_since() {
+    let rig = Rig::start().await;
+    rule(&rig, "a", 5).await;
+    rule(&rig, "b", 1).await;
+    rule(&rig, "a", 6).await;
+    let rows = rig.get("/v1/audit?kind=rule&id=a").await.expect(200).json();
+    let numbers: Vec<i64> =
+        rows["audit"].as_array().unwrap().iter().map(|row| row["number"].as_i64().unwrap()).collect();
+    let [update, create] = numbers.as_slice() else { panic!("{rows}") };
+    let early = rig.call("POST", &format!("/v1/audit/{create}/revert"), "", "").await;
+    assert_eq!(early.expect(412).code(), "stale", "it was changed since");
+    let tried = rig.call("POST", &format!("/v1/audit/{update}/revert?dry_run=true"), "", "").await.expect(200).json();
+    assert_eq!(tried["changes"][0]["after"]["limit"]["requests"], 5, "{tried}");
+    rig.call("POST", &format!("/v1/audit/{update}/revert"), "", "").await.expect(200);
+    assert_eq!(rig.get("/v1/rules/a").await.json()["limit"]["requests"], 5);
+    rig.get("/v1/rules/b").await.expect(200);
+    rig.call("DELETE", "/v1/rules/b", "", "").await.expect(204);
+    let gone = rig.get("/v1/audit?kind=rule&id=b&limit=1").await.json()["audit"][0]["number"].as_i64().unwrap();
+    rig.call("POST", &format!("/v1/audit/{gone}/revert"), "", "").await.expect(200);
+    rig.get("/v1/rules/b").await.expect(200);
+    for path in ["/v1/audit/999999/revert", "/v1/audit/x/revert"] {
+        assert_eq!(rig.call("POST", path, "", "").await.expect(404).code(), "not_found", "{path}");
+    }
+    let team = rig.token(Role::Operator, Some(&["team"])).await;
+    rig.call_as(&team, "POST", &format!("/v1/audit/{gone}/revert"), "", "").await.expect(404);
+}

@@ -17,6 +17,7 @@ use tollgate_control::{Author, Control, Instant, Mode, Place, TokenDraft};
 use tollgate_core::{Clock, ManualClock, Secret, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::RuleSet;
+use tollgate_rules::spec::{LimitSpec, RuleSpec};
 use tollgate_server::admin::{Access, Admin, AdminConfig, FileRule, Node, Status, Switchboard, TokenBook, route_names};
 use tollgate_server::answer::AnswerConfig;
 use tollgate_server::api::seal::Sealer;
@@ -54,6 +55,20 @@ pub struct World {
     pub status: Mutex<Status>,
     pub turned: Mutex<Vec<Mode>>,
     pub kept: Mutex<Vec<Mode>>,
+}
+
+impl World {
+    /// A rule of a file, as a node would have it in force.
+    fn rule(&self, namespace: &str, name: &str) -> Option<RuleSpec> {
+        let files = self.files.lock().clone();
+        let rule = files.iter().find(|rule| rule.namespace == namespace && rule.rule_id == name)?;
+        let limit = LimitSpec {
+            requests: rule.document["limit"]["requests"].as_u64()?,
+            window_ns: 1_000_000_000,
+            ..LimitSpec::default()
+        };
+        Some(RuleSpec { name: Some(name.to_owned()), limit: Some(limit), ..RuleSpec::default() })
+    }
 }
 
 /// How a rig differs from the usual one.
@@ -98,6 +113,7 @@ impl Rig {
             switchboard: Arc::new(Switchboard::new(move |mode| turned.turned.lock().push(mode))),
             node: node(&world),
             clock: Arc::new(clock.clone()),
+            address: Address::loopback(0),
             allowed_hosts: setup.hosts,
             metrics: setup.metrics,
             secret: [7; 32],
@@ -273,11 +289,12 @@ impl Answer {
 }
 
 fn node(world: &Arc<World>) -> Node {
-    let [changed, status, files, kept] = std::array::from_fn(|_| world.clone());
+    let [changed, status, files, filed, kept] = std::array::from_fn(|_| world.clone());
     Node {
         changed: Box::new(move || _ = changed.changed.fetch_add(1, Ordering::SeqCst)),
         status: Box::new(move || status.status.lock().clone()),
         file_rules: Box::new(move || files.files.lock().clone()),
+        file_rule: Box::new(move |namespace, name| filed.rule(namespace, name)),
         keep_mode: Box::new(move |mode, _| kept.kept.lock().push(mode)),
     }
 }

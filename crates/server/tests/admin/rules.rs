@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tollgate_control::Place;
-use tollgate_server::admin::FileRule;
+use tollgate_control::record::Role;
+use tollgate_server::admin::{FileKind, FileRule};
 use tollgate_testkit::postgres;
 
 use crate::rig::{JSON, Rig};
@@ -317,6 +318,8 @@ async fn rules_of_files_are_shown_and_cannot_be_changed() {
     let file = |namespace: &str, id: &str, value: Value| FileRule {
         namespace: namespace.to_owned(),
         rule_id: id.to_owned(),
+        kind: FileKind::Rules,
+        location: "rules.yaml:3".to_owned(),
         document: document(value),
     };
     *rig.world.files.lock() = Arc::new(vec![
@@ -327,21 +330,28 @@ async fn rules_of_files_are_shown_and_cannot_be_changed() {
         ),
         file("default", "other-file", json!({ "limit": { "requests": 4, "window": "1s" } })),
         file("team", "from-file", json!({ "limit": { "requests": 5, "window": "1s" } })),
+        FileRule {
+            kind: FileKind::Envoy,
+            location: "config/team.yaml:4".to_owned(),
+            ..file("domain", "limits", json!({ "limit": { "requests": 5, "window": "1s" } }))
+        },
     ]);
     rig.send("POST", "/v1/rules", full()).await.expect(201);
     let shown = rig.get("/v1/rules/from-file").await.expect(200);
     assert_eq!(shown.field("etag"), None);
     let shown = shown.json();
     assert_eq!(
-        (&shown["source"], &shown["version"], &shown["limit"]["requests"]),
-        (&json!("file"), &Value::Null, &json!(3))
+        (&shown["source"], &shown["location"], &shown["version"], &shown["limit"]["requests"]),
+        (&json!("file"), &json!("rules.yaml:3"), &Value::Null, &json!(3))
     );
     let ids = |answer: Value| -> Vec<String> {
         answer["rules"].as_array().unwrap().iter().map(|rule| rule["rule_id"].as_str().unwrap().to_owned()).collect()
     };
     for (query, expected) in [
-        ("", vec!["from-file", "other-file", "orders-per-user"]),
-        ("?source=file", vec!["from-file", "other-file"]),
+        ("?namespace=default", vec!["from-file", "other-file", "orders-per-user"]),
+        ("", vec!["from-file", "other-file", "from-file", "limits", "orders-per-user"]),
+        ("?source=file&namespace=default", vec!["from-file", "other-file"]),
+        ("?source=envoy", vec!["limits"]),
         ("?source=database", vec!["orders-per-user"]),
         ("?tier=free", vec!["from-file", "orders-per-user"]),
         ("?client_key=key:abc", vec!["from-file"]),
@@ -360,7 +370,7 @@ async fn rules_of_files_are_shown_and_cannot_be_changed() {
     } {
         path = format!("/v1/rules?limit=1&cursor={cursor}");
     }
-    assert_eq!(seen, ["from-file", "other-file", "orders-per-user"]);
+    assert_eq!(seen, ["from-file", "other-file", "from-file", "limits", "orders-per-user"]);
     let body = json!({ "rule_id": "from-file", "limit": 1, "window_seconds": 1 });
     for (method, path, condition) in [
         ("POST", "/v1/rules", ""),
@@ -374,7 +384,26 @@ async fn rules_of_files_are_shown_and_cannot_be_changed() {
         let body = if method == "DELETE" { String::new() } else { body.to_string() };
         let answer = rig.call(method, path, &format!("{JSON}{condition}"), &body).await;
         assert_eq!((answer.status, answer.code().as_str()), (409, "rule_in_file"), "{method} {path}");
+        assert!(answer.text().contains("rules.yaml:3"), "where to change it: {}", answer.text());
     }
+    let namespaces = rig.get("/v1/namespaces").await.expect(200).json();
+    assert_eq!(
+        namespaces["namespaces"],
+        json!([
+            { "namespace": "default", "rules": { "database": 1, "file": 2, "envoy": 0 } },
+            { "namespace": "domain", "rules": { "database": 0, "file": 0, "envoy": 1 } },
+            { "namespace": "team", "rules": { "database": 0, "file": 1, "envoy": 0 } },
+        ])
+    );
+    let first = rig.get("/v1/namespaces?limit=2").await.expect(200).json();
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let rest = rig.get(&format!("/v1/namespaces?limit=2&cursor={cursor}")).await.expect(200).json();
+    assert_eq!((&rest["namespaces"][0]["namespace"], &rest["next_cursor"]), (&json!("team"), &Value::Null));
+    let confined = rig.token(Role::Viewer, Some(&["team", "other"])).await;
+    let theirs = rig.call_as(&confined, "GET", "/v1/namespaces", "", "").await.expect(200).json();
+    assert_eq!(theirs["namespaces"].as_array().map(Vec::len), Some(1), "{theirs}");
+    let theirs = rig.call_as(&confined, "GET", "/v1/rules", "", "").await.expect(200).json();
+    assert_eq!(ids(theirs), ["from-file"]);
     assert_eq!(rig.get("/rules/from-file").await.expect(200).json()["limit"], 3);
 }
 

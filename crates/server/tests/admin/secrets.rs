@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use parking_lot::Mutex;
 use serde_json::json;
 use tollgate_control::{Instant, Violation};
-use tollgate_server::admin::{FileRule, Method, Quarantined, Status, endpoints};
+use tollgate_server::admin::{FileKind, FileRule, Method, Quarantined, Status, endpoints};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -74,6 +74,8 @@ async fn filled() -> Rig {
     *rig.world.files.lock() = Arc::new(vec![FileRule {
         namespace: "default".to_owned(),
         rule_id: "filed".to_owned(),
+        kind: FileKind::Rules,
+        location: "rules.yaml:3".to_owned(),
         document: document.as_object().unwrap().clone(),
     }]);
     let row = Quarantined {

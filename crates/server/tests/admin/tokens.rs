@@ -1,8 +1,8 @@
 //! Tokens: told once, good at once, gone at once; S06 and S07 of the corpus.
 
 use serde_json::{Value, json};
-use tollgate_control::Instant;
 use tollgate_control::record::Role;
+use tollgate_control::{Author, Instant, TokenDraft};
 use tollgate_core::Span;
 
 use crate::rig::{Answer, JSON, Rig};
@@ -147,4 +147,23 @@ async fn s07_an_address_that_keeps_guessing_waits_and_nobody_else_does() {
         rig.raw_from([127, 0, 0, 7], "GET", "/v1/rules", "").await.expect(401);
     }
     rig.raw_from([127, 0, 0, 7], "GET", "/v1/rules", &good).await.expect(200);
+}
+
+/// Made by another process, such as `tollgate db token`: the node has not heard of it, and lets it in all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_known_as_soon_as_the_database_has_it() {
+    let rig = Rig::start().await;
+    let draft = TokenDraft { name: "new".to_owned(), role: Role::Viewer, namespaces: None, expires_at: None };
+    let author = Author { id: "cli".to_owned(), name: "cli".to_owned() };
+    let (record, token) = rig.control.as_ref().unwrap().create_token(&draft, &author).await.unwrap();
+    let write = rig.call_as(&token, "POST", "/v1/rules?nonsense=1", "", "").await;
+    assert_eq!(write.expect(403).code(), "role_too_weak", "its role is looked at first");
+    let fresh = rig.control.as_ref().unwrap().create_token(&draft, &author).await.unwrap().1;
+    rig.call_as(&fresh, "GET", "/v1/rules", "", "").await.expect(200);
+    let wrong = format!("tg_{}_wrong", record.token_id);
+    let refused = rig.call_as(&wrong, "GET", "/v1/rules?nonsense=1", "", "").await;
+    assert_eq!(refused.expect(401).code(), "unknown_token", "nothing else is told");
+    rig.control.as_ref().unwrap().revoke_token(&record.token_id, &author).await.unwrap();
+    rig.book.remove(&record.token_id);
+    assert_eq!(rig.call_as(&token, "GET", "/v1/rules", "", "").await.expect(401).code(), "unknown_token");
 }

@@ -266,6 +266,7 @@ descriptors:
 ";
         std::fs::write(files.join("files.yaml"), text).unwrap();
         config.envoy.config = Some(files);
+        config.envoy.dynamic_metadata = true;
     });
     let key = |hits: u64| with(descriptor(&[("api_key", "g")]), "hitsAddend", json!(hits));
     for _ in 0..2 {
@@ -286,7 +287,7 @@ descriptors:
     }
     let body = json!({ "domain": "files", "descriptors": [with(other(), "hitsAddend", json!(1.0))] });
     let (_, answer) = ask(&rig, body).await;
-    assert_eq!(answer["dynamicMetadata"], json!({ "plan": { "names": ["a", 1.0, true, null] } }));
+    assert_eq!(answer["dynamicMetadata"]["metadata"], json!({ "plan": { "names": ["a", 1.0, true, null] } }));
     rig.end().await;
 }
 

@@ -5,6 +5,7 @@
 mod away;
 mod checks;
 mod envoy;
+mod envoy_domains;
 mod forward_auth;
 mod receipts;
 #[allow(dead_code, reason = "shared with the suite of a fleet")]

@@ -88,7 +88,7 @@ fn configured(rules: &str, change: impl FnOnce(&mut Config, PathBuf)) -> (Config
 pub async fn call(address: &Address, method: &str, path: &str, fields: &str, body: &str) -> Answer {
     let length = body.len();
     let text = format!(
-        "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n{fields}\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n{fields}\r\n{body}"
     );
     let mut bytes = Vec::new();
     let talk = async {

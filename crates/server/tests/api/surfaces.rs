@@ -64,6 +64,12 @@ async fn operators_see_life_readiness_and_figures() {
     let fault = rig.call("HEAD", "/live", "", "a body").await;
     assert_eq!((fault.status, fault.body.len()), (413, 0), "whatever is said to HEAD is said without a body");
     let metrics = call(&rig.admin, "GET", "/metrics", "", "").await;
+    assert_eq!(metrics.field("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    let accepting = "Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3\r\n";
+    let openmetrics = call(&rig.admin, "GET", "/metrics", accepting, "").await;
+    let media = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(openmetrics.field("content-type"), Some(media));
+    assert!(openmetrics.body.ends_with(b"# EOF\n") && !metrics.body.ends_with(b"# EOF\n"));
     let text = String::from_utf8(metrics.body).unwrap();
     for line in [
         "tollgate_requests_allowed_total{namespace=\"default\",rule=\"all\",tier=\"\",mode=\"store\"} 1\n",

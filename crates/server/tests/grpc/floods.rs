@@ -10,7 +10,7 @@ use tollgate_testkit::patience::Watch;
 use tonic::Code;
 
 use crate::caller::Caller;
-use crate::flood::{self, ENHANCE_YOUR_CALM, End, OK, outcome, resident_kib};
+use crate::flood::{self, BAD_REQUEST, ENHANCE_YOUR_CALM, End, OK, outcome, resident_kib};
 use crate::frames::{DATA, END_HEADERS, END_STREAM, Frames, HEADERS, PING, RST_STREAM, begin, block, frame, stream};
 use crate::raw::{BATCH, CHECK, Raw, framed, prefixed};
 use crate::rig::{FULL, PATIENCE, RULES, Rig, about, with};
@@ -259,6 +259,30 @@ async fn g08_heads_that_smuggle_are_refused() {
         assert_eq!(rig.left_to("victim").await, FULL, "{} was charged", head.escape_ascii());
     }
     rig.answers_others().await;
+}
+
+/// G09: who names two hosts names none; gRPC allows to name none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g09_heads_that_name_two_hosts_are_refused() {
+    let rig = rig();
+    let body = framed(&about("victim"));
+    let good = head(CHECK);
+    let zeros = [&good[..], b"\x00\x0econtent-length\x03", format!("{:03}", body.len()).as_bytes()].concat();
+    for head in flood::ambiguous_heads(&good).into_iter().chain([head("*"), zeros]) {
+        let mut caller = Caller::connect(rig.tcp()).await;
+        let opened = frame(HEADERS, END_HEADERS, 1, &head);
+        caller.send([begin(&[]), opened, frame(DATA, END_STREAM, 1, &body)].concat()).await.unwrap();
+        assert_eq!(outcome(&mut caller).await, BAD_REQUEST, "{}", head.escape_ascii());
+        assert_eq!(rig.left_to("victim").await, FULL, "{} was charged", head.escape_ascii());
+    }
+    let at = good.windows(3).position(|three| three == b"\x01\x01x").unwrap();
+    for head in [[&good[..], b"\x00\x04host\x01X"].concat(), [&good[..at], &good[at + 3..]].concat()] {
+        let mut caller = Caller::connect(rig.tcp()).await;
+        let opened = frame(HEADERS, END_HEADERS, 1, &head);
+        caller.send([begin(&[]), opened, frame(DATA, END_STREAM, 1, &body)].concat()).await.unwrap();
+        assert_eq!(outcome(&mut caller).await, OK, "{}", head.escape_ascii());
+    }
+    assert_eq!(rig.left_to("victim").await, FULL - 2);
 }
 
 /// G16: methods that there are not, by the thousand; the metrics know one name for all of them.

@@ -95,7 +95,7 @@ impl Rig {
     /// Everything that is counted.
     pub async fn metrics(&self) -> String {
         let mut caller = crate::caller::Caller::connect(self.admin).await;
-        caller.ask("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.body
+        caller.ask("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.body
     }
 
     /// Ends it as a signal does; answers how many connections were cut.

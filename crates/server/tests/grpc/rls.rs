@@ -79,6 +79,22 @@ async fn g12_what_is_too_much_or_too_little_is_refused() {
     assert_eq!(rig.left_to("victim").await, FULL);
 }
 
+/// As envoyproxy/ratelimit has it, where that is configured: every error is UNKNOWN.
+#[tokio::test]
+async fn errors_are_unknown_where_they_are_there() {
+    let rig = Rig::with(RULES, |config, _| config.envoy.unknown_errors = true);
+    let mut envoy = envoy(&rig).await;
+    let nameless = RateLimitRequest { domain: String::new(), ..asking(vec![about("victim")]) };
+    for (request, why) in [
+        (nameless, "rate limit domain must not be empty"),
+        (asking(Vec::new()), "rate limit descriptor list must not be empty"),
+    ] {
+        let status = ask(&mut envoy, request).await.unwrap_err();
+        assert_eq!((status.code(), status.message()), (Code::Unknown, why));
+    }
+    assert_eq!(rig.left_to("victim").await, FULL);
+}
+
 #[tokio::test]
 async fn g13_hits_of_any_size_never_overflow() {
     let rig = Rig::start(RULES);

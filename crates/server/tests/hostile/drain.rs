@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::frames::{Frames, GOAWAY, HEADERS, begin, get};
 use crate::house::{GOOD, House, ms};
 
-const READY: &str = "GET /ready HTTP/1.1\r\nHost: x\r\n\r\n";
+const READY: &str = "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_every_request_gets_its_answer() {

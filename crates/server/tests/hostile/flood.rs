@@ -14,6 +14,8 @@ use crate::frames::{
 pub const ENHANCE_YOUR_CALM: u32 = 11;
 /// 200, from the static table.
 pub const OK: Option<u8> = Some(0x88);
+/// 400, likewise.
+pub const BAD_REQUEST: Option<u8> = Some(0x8c);
 
 /// How a flooded connection ended.
 #[derive(Debug, PartialEq)]
@@ -113,5 +115,25 @@ pub fn odd_heads(head: &[u8]) -> Vec<Vec<u8>> {
     ];
     let mut heads: Vec<Vec<u8>> = fields.iter().map(|field| [head, field].concat()).collect();
     heads.push(vec![0x83, 0x86]); // no path
+    heads
+}
+
+/// G09, H16, H05: heads that name two hosts, none that is one, or a length that could be read in two ways. `head` has the
+/// authority `x`.
+pub fn ambiguous_heads(head: &[u8]) -> Vec<Vec<u8>> {
+    let fields: [&[u8]; 7] = [
+        b"\x00\x04host\x01y",
+        b"\x00\x04host\x03x:1",
+        b"\x00\x04host\x03a@x",
+        b"\x00\x04host\x03x,x",
+        b"\x00\x04host\x00",
+        b"\x00\x04host\x01x\x00\x04host\x01x",
+        b"\x00\x04host\x01x\x00\x04host\x01y",
+    ];
+    let mut heads: Vec<Vec<u8>> = fields.iter().map(|field| [head, field].concat()).collect();
+    let at = head.windows(3).position(|three| three == b"\x01\x01x").expect("an authority");
+    for authority in [&b"\x01\x03a@x"[..], b"\x01\x03x,x", b"\x01\x03x:y"] {
+        heads.push([&head[..at], authority, &head[at + 3..]].concat());
+    }
     heads
 }

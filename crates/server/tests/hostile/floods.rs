@@ -4,7 +4,7 @@ use tokio::time::{Instant, timeout};
 use tollgate_server::net::NetLimits;
 
 use crate::caller::Caller;
-use crate::flood::{self, ENHANCE_YOUR_CALM, End, OK, outcome, resident_kib};
+use crate::flood::{self, BAD_REQUEST, ENHANCE_YOUR_CALM, End, OK, outcome, resident_kib};
 use crate::frames::{
     DATA, END_HEADERS, END_STREAM, Frames, HEADERS, PING, RST_STREAM, begin, block, frame, get, stream,
 };
@@ -143,4 +143,28 @@ async fn g08_heads_that_smuggle_are_refused() {
         house.answers_others().await;
         assert_eq!(house.left_to_victim().await, FULL, "{} was charged", head.escape_ascii());
     }
+}
+
+/// G09, H16: who names two hosts names none. What names one twice is answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g09_heads_that_name_two_hosts_are_refused() {
+    let house = house();
+    let body = b"{\"client_key\":\"victim\"}";
+    let head = block(3, b"/v1/check");
+    let zeros = [&head[..], b"\x00\x0econtent-length\x040023"].concat();
+    let no_host = [&head[..2], &head[5..]].concat();
+    let own = [block(3, b"*"), zeros, no_host];
+    for head in flood::ambiguous_heads(&head).into_iter().chain(own) {
+        let mut caller = Caller::connect(house.data).await;
+        let opened = frame(HEADERS, END_HEADERS, 1, &head);
+        caller.send([begin(&[]), opened, frame(DATA, END_STREAM, 1, body)].concat()).await.unwrap();
+        assert_eq!(outcome(&mut caller).await, BAD_REQUEST, "{}", head.escape_ascii());
+        assert_eq!(house.left_to_victim().await, FULL, "{} was charged", head.escape_ascii());
+    }
+    let head = [&head[..], b"\x00\x04host\x04X:80"].concat();
+    let mut caller = Caller::connect(house.data).await;
+    let opened = frame(HEADERS, END_HEADERS, 1, &head);
+    caller.send([begin(&[]), opened, frame(DATA, END_STREAM, 1, body)].concat()).await.unwrap();
+    assert_eq!(outcome(&mut caller).await, OK);
+    house.answers_others().await;
 }

@@ -143,7 +143,7 @@ async fn metrics_have_a_certificate_of_their_own() {
         ..Config::for_test()
     });
     let metrics = house.metrics.unwrap();
-    let request = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let mut caller = connect(&authority, None, metrics).await;
     assert_eq!(status(caller.as_mut(), request).await, Some(200));
     let mut plain = Caller::connect(metrics).await;

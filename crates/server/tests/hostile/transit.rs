@@ -83,7 +83,7 @@ async fn operators_have_places_of_their_own_and_see_the_end() {
     let mut one = Caller::connect(house.data).await;
     let mut two = Caller::connect(house.data).await;
     assert_eq!((one.ask(GOOD).await.status, two.ask(GOOD).await.status), (200, 200));
-    let ready = "GET /ready HTTP/1.1\r\nHost: x\r\n\r\n";
+    let ready = "GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
     assert_eq!(Caller::connect(house.admin).await.ask(ready).await.status, 200, "the data port is full");
     one.send(&GOOD[..GOOD.len() - 1]).await.unwrap(); // something to wait for at the end
     sleep(Duration::from_millis(100)).await;

@@ -135,6 +135,13 @@ async fn redis_rs_with_its_defaults() {
         }
         let replies: Vec<Vec<i64>> = pipe.query_async(&mut connection).await.unwrap();
         assert_eq!(replies.iter().filter(|reply| reply[0] == 0).count(), 1);
+        let mut atomic = redis::pipe();
+        atomic.atomic();
+        for _ in 0..3 {
+            atomic.add_command(throttle(format!("{key}t")));
+        }
+        let replies: Vec<Vec<i64>> = atomic.query_async(&mut connection).await.unwrap();
+        assert_eq!(replies.iter().map(|reply| reply[0]).collect::<Vec<_>>(), [0, 0, 1]);
         let mut zero = redis::cmd("CL.THROTTLE");
         zero.arg(&key).arg(0).arg(0).arg(60);
         let error = zero.query_async::<Vec<i64>>(&mut connection).await.unwrap_err();

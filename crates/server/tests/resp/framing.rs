@@ -16,6 +16,8 @@ const ROWS: &[(&[u8], &[u8], bool)] = &[
     (b"*1\r\n$65537\r\n", b"-ERR Protocol error: invalid bulk length\r\n", true),
     (b"*1\r\n$1\r\nab\r\n", b"-ERR Protocol error: expected CRLF after bulk\r\n", true),
     (b"ECHO \"a\r\n", b"-ERR Protocol error: unbalanced quotes in request\r\n", true),
+    (b"%1\r\n$8\r\nTG.CHECK\r\n$12\r\nclient_key=a\r\n", b"-ERR Protocol error: expected '*', got '%'\r\n", true),
+    (b"PING\r\n$4\r\nPING\r\n", b"+PONG\r\n-ERR Protocol error: expected '*', got '$'\r\n", true),
     (b"PING\r\n*x\r\nPING\r\n", b"+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n", true),
     (b"FOO bar\r\n", b"-ERR unknown command 'FOO', with args beginning with: 'bar' \r\n", false),
     (b"PING a b\r\n", b"-ERR wrong number of arguments for 'ping' command\r\n", false),

@@ -174,6 +174,56 @@ async fn r05_inline_commands_are_short() {
     ends_with(&rig, &words, b"-ERR Protocol error: too many arguments\r\n").await;
 }
 
+/// R08: only arrays and lines of words are commands, whatever a value of another type holds.
+#[tokio::test]
+async fn r08_values_of_other_types_are_no_commands() {
+    let rig = Rig::start();
+    let check = "TG.CHECK client_key=victim";
+    for sent in [
+        format!("%1\r\n${}\r\n{check}\r\n", check.len()),
+        format!("${}\r\n{check}\r\n", check.len()),
+        format!("+{check}\r\n"),
+        format!("-{check}\r\n"),
+        format!("={}\r\ntxt:{check}\r\n", check.len() + 4),
+        format!("!{}\r\n{check}\r\n", check.len()),
+        "~2\r\n$8\r\nTG.CHECK\r\n$17\r\nclient_key=victim\r\n".to_owned(),
+        ">2\r\n$8\r\nTG.CHECK\r\n$17\r\nclient_key=victim\r\n".to_owned(),
+        "|1\r\n$1\r\na\r\n$1\r\nb\r\n*2\r\n$8\r\nTG.CHECK\r\n$17\r\nclient_key=victim\r\n".to_owned(),
+        ":1\r\nTG.CHECK client_key=victim\r\n".to_owned(),
+        "_\r\nTG.CHECK client_key=victim\r\n".to_owned(),
+        "#t\r\nTG.CHECK client_key=victim\r\n".to_owned(),
+        ",1.5\r\nTG.CHECK client_key=victim\r\n".to_owned(),
+        "(12345\r\nTG.CHECK client_key=victim\r\n".to_owned(),
+        ".\r\nTG.CHECK client_key=victim\r\n".to_owned(),
+        ";4\r\nPING\r\nTG.CHECK client_key=victim\r\n".to_owned(),
+    ] {
+        let mark = &sent.as_bytes()[..1];
+        let expected = [b"-ERR Protocol error: expected '*', got '", mark, b"'\r\n"].concat();
+        ends_with(&rig, sent.as_bytes(), &expected).await;
+    }
+    let mut caller = rig.caller().await;
+    caller.send(b"TG.PEEK client_key=victim\r\n").await;
+    assert!(caller.reply().await.contains("remaining\r\n:10\r\n"), "something was charged");
+    assert_eq!(rig.metric("tollgate_resp_protocol_errors_total{reason=\"malformed\"}").await, 16.0);
+}
+
+/// R02: what is announced and does not come is told so before the connection ends.
+#[tokio::test]
+async fn r02_a_command_that_does_not_come_is_told_so() {
+    let head_timeout = Duration::from_millis(300);
+    let rig = Rig::with(|config, _| config.net = NetLimits { head_timeout, ..NetLimits::default() });
+    let late = b"-ERR Protocol error: the rest of the command did not come in time\r\n";
+    for sent in
+        [&b"*1\r\n$5\r\nabc\r\n"[..], b"*2\r\n$4\r\nECHO\r\n$5\r\nabc", b"*3", b"*1\r\n", b"PING", b"*1\r\n$4\r\nPING"]
+    {
+        ends_with(&rig, sent, late).await;
+    }
+    ends_with(&rig, b"$5\r\nabc\r\n", b"-ERR Protocol error: expected '*', got '$'\r\n").await;
+    ends_with(&rig, b"PING\r\n*1\r\n", &[b"+PONG\r\n", &late[..]].concat()).await;
+    assert_eq!(rig.metric("tollgate_resp_protocol_errors_total{reason=\"too_slow\"}").await, 7.0);
+    rig.answers_others().await;
+}
+
 /// One byte after the other buys no time, whether the whole was announced or not.
 #[tokio::test]
 async fn r06_a_trickle_ends_in_time() {
@@ -268,7 +318,7 @@ async fn f56_a_storm_of_nonsense_ends_nothing() {
         seed ^= seed << 17;
         seed
     };
-    const PIECES: [&[u8]; 14] = [
+    const PIECES: [&[u8]; 18] = [
         b"*3\r\n",
         b"$4\r\n",
         b"\r\n",
@@ -283,6 +333,10 @@ async fn f56_a_storm_of_nonsense_ends_nothing() {
         b"TG.CHECK a=b",
         b"*1\r\n$4\r\nPING\r\n",
         b"\xff",
+        b"MULTI\r\n",
+        b"*1\r\n$4\r\nEXEC\r\n",
+        b"DISCARD\r\n",
+        b"%1\r\n",
     ];
     for _ in 0..400 {
         let mut sent = Vec::new();

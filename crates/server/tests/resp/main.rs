@@ -10,5 +10,6 @@ mod hostile;
 mod rig;
 mod rules;
 mod throttles;
+mod transactions;
 mod transports;
 mod vectors;

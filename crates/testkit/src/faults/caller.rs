@@ -27,7 +27,8 @@ impl Caller {
 
     /// Sends a JSON object, and answers the one that comes back.
     pub fn post(&mut self, path: &str, body: &str) -> io::Result<Value> {
-        let request = format!("POST {path} HTTP/1.1\r\nHost: lab\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let request =
+            format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         self.stream.write_all(request.as_bytes())?;
         let answer = self.answer()?;
         serde_json::from_slice(&answer).map_err(io::Error::other)
@@ -35,7 +36,7 @@ impl Caller {
 
     /// Reads a page.
     pub fn get(&mut self, path: &str) -> io::Result<String> {
-        self.stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: lab\r\n\r\n").as_bytes())?;
+        self.stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())?;
         Ok(String::from_utf8_lossy(&self.answer()?).into_owned())
     }
 

@@ -1,5 +1,6 @@
 //! Which proxy, and what each needs to run inside a directory of a test.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +17,8 @@ pub enum Kind {
     Haproxy,
     /// `envoy`.
     Envoy,
+    /// `traefik`.
+    Traefik,
 }
 
 impl Kind {
@@ -26,6 +29,7 @@ impl Kind {
             Kind::Caddy => "caddy",
             Kind::Haproxy => "haproxy",
             Kind::Envoy => "envoy",
+            Kind::Traefik => "traefik",
         }
     }
 
@@ -40,6 +44,7 @@ impl Kind {
             Kind::Caddy => "Caddyfile",
             Kind::Haproxy => "haproxy.cfg",
             Kind::Envoy => "envoy.yaml",
+            Kind::Traefik => "traefik-dynamic.yaml",
         }
     }
 
@@ -54,7 +59,7 @@ impl Kind {
                 config.replacen("http {\n", &format!("http {{\n  access_log off;\n{}", paths.concat()), 1)
             }
             Kind::Caddy => format!("{{\n\tadmin off\n\tpersist_config off\n}}\n{config}"),
-            Kind::Haproxy | Kind::Envoy => config.to_owned(),
+            Kind::Haproxy | Kind::Envoy | Kind::Traefik => config.to_owned(),
         }
     }
 
@@ -68,6 +73,14 @@ impl Kind {
             }
             Kind::Caddy => command.args(["run", "--adapter", "caddyfile", "--config"]).arg(config),
             Kind::Haproxy => command.args(["-db", "-f"]).arg(config),
+            // Where it listens is no part of this file: the command that a comment in there shows says so.
+            Kind::Traefik => {
+                let text = fs::read_to_string(config).unwrap_or_default();
+                let shown = text.split_whitespace().find(|word| word.starts_with("--entrypoints."));
+                let shown = shown.expect("the configuration shows how Traefik is started");
+                command.args([shown, "--global.checknewversion=false", "--global.sendanonymoususage=false"]);
+                command.arg(format!("--providers.file.filename={}", config.display()))
+            }
             Kind::Envoy => {
                 command.args(["--concurrency", "1", "--disable-hot-restart", "-l", "warning", "-c"]).arg(config)
             }

@@ -1,4 +1,5 @@
-//! Real proxies, each a child process on free ports that ends with the test: nginx, Caddy, HAProxy and Envoy.
+//! Real proxies, each a child process on free ports that ends with the test: nginx, Caddy, HAProxy, Envoy and
+//! Traefik.
 //!
 //! What they are started with are whole configurations with ordinary ports, such as people copy them; a [`Plan`] says
 //! which of these ports become which.

@@ -22,6 +22,7 @@ fn descriptor() -> impl Strategy<Value = Descriptor> {
         let (key, value) = (KEYS[key].to_owned(), value.map(|value| VALUES[value].to_owned()));
         let bare = Descriptor {
             at: Place::default(),
+            file_name: None,
             key,
             value,
             rate_limit,

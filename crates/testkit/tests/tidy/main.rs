@@ -12,6 +12,7 @@ mod fuzz;
 mod links;
 mod metadata;
 mod programs;
+mod protos;
 mod spdx;
 mod tree;
 mod whitespace;

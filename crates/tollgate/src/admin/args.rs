@@ -8,7 +8,7 @@ use super::{Admin, first_token};
 use crate::client::{Client, Target, Token, Trust};
 
 /// Where a server's admin listener is by default.
-const DEFAULT: &str = "http://127.0.0.1:8090";
+pub const ADMIN: &str = "http://127.0.0.1:8090";
 
 /// Which server, and how it is spoken to.
 #[derive(Clone, Debug, clap::Args)]
@@ -41,6 +41,28 @@ pub struct ScopeArgs {
     namespace: Option<String>,
 }
 
+/// The same for lists that cover all namespaces, unless one is named.
+#[derive(Clone, Debug, clap::Args)]
+pub struct EveryScopeArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// Only of this namespace [default: all that the token is for]
+    #[arg(long, value_name = "NS", help_heading = "Server")]
+    namespace: Option<String>,
+}
+
+impl EveryScopeArgs {
+    /// The API of that server. Nothing is sent yet.
+    pub fn admin(&self) -> Result<Admin> {
+        self.server.within(self.namespace.clone())
+    }
+
+    /// True if one namespace was named.
+    pub fn is_one(&self) -> bool {
+        self.namespace.is_some()
+    }
+}
+
 impl ServerArgs {
     /// The API of that server. Nothing is sent yet.
     pub fn admin(&self) -> Result<Admin> {
@@ -49,7 +71,7 @@ impl ServerArgs {
 
     fn within(&self, namespace: Option<String>) -> Result<Admin> {
         // A variable that is set to nothing counts as not set, as for every setting.
-        let url = self.url.as_deref().filter(|url| !url.is_empty()).unwrap_or(DEFAULT);
+        let url = self.url.as_deref().filter(|url| !url.is_empty()).unwrap_or(ADMIN);
         let target: Target = url.parse().map_err(|fault| anyhow!("--url: {fault}"))?;
         let token = match Token::find(self.token_file.as_deref())? {
             None if target.is_local() => first_token::find()?,

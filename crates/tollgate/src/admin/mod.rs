@@ -2,15 +2,18 @@
 
 mod args;
 mod change;
+mod consent;
 mod delete;
 mod details;
 mod first_token;
 mod listing;
 
-pub use args::{ScopeArgs, ServerArgs};
+pub use args::{ADMIN, EveryScopeArgs, ScopeArgs, ServerArgs};
 pub use change::{ChangeArgs, DRY_RUN, change, changes, idempotency_key, show};
+pub use consent::{Agreed, ConsentArgs};
 pub use delete::{DeleteArgs, delete};
 pub use details::details;
+pub use first_token::find as first_token;
 pub use listing::{ListArgs, Look, author, list, table};
 
 use std::time::Duration;

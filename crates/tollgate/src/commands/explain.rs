@@ -49,12 +49,16 @@ pub struct Question {
 const HELP: &str = r#"Tells of every rule whether it applies or which condition fails, its key and
 bucket, its limit with all defaults filled in, the state of the bucket and the
 outcome; then the decision. Nothing is charged. A server explains what it has
-counted until now, so --at and --after go with --rules only. Of a fleet's server
+counted until now, so --at and --after go with --rules only. Without --rules and --url
+the admin listener is asked, as by the other commands (TOLLGATE_URL, TOLLGATE_TOKEN);
+it also knows ids and reasons of overrides. Of a fleet's server
 `store` is the key of the bucket in Redis and its slot in a cluster. Buckets of
 a server are made with its secret, and differ from those of --rules.
 
 Examples:
   Why does the server refuse this?
+    tollgate explain --api-key abc --tier free
+  The same, asked at the data port:
     tollgate explain --url http://127.0.0.1:8080 --api-key abc --tier free
   The same by a rules file, where every bucket is unused:
     tollgate explain --rules rules.yaml --api-key abc --tier free
@@ -69,7 +73,7 @@ Exit codes:
 
 /// Explains the request, or the rules themselves.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
-    match &args.judge.judge()? {
+    match &args.judge.judge_or_admin()? {
         Judge::Rules(file) => by_rules(file, &args.question, out),
         Judge::Server(server) => by_server(server, &args.question, out),
     }
@@ -114,8 +118,10 @@ pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Ex
         let _ = decide(&engine, &request.ask(&loaded.file.namespace, &custom, slot(number)))?;
     }
     let asked = request.ask(&loaded.file.namespace, &custom, slot(question.after));
-    let case = Case { before: decide(&engine, &asked.peek())?, decision: decide(&engine, &asked)?, shared: false };
     let pinned = engine.rules();
+    let known = pinned.rules.known_of(&asked);
+    let (before, decision) = (decide(&engine, &asked.peek())?, decide(&engine, &asked)?);
+    let case = Case { before, decision, shared: false, known };
     let explanations = pinned.rules.explain(&asked, clock.now()).map_err(|error| unreadable(&error))?;
     let explained = case.json(&explanations, usize::MAX);
     match question.json {

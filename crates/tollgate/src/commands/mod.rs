@@ -11,6 +11,7 @@ pub mod envoy_compat;
 pub mod explain;
 pub mod man;
 pub mod mode;
+pub mod namespaces;
 pub mod overrides;
 pub mod rules;
 pub mod serve;
@@ -35,6 +36,7 @@ pub fn run(cli: Cli, out: &mut Output) -> Result<Exit> {
         Some(Command::Check(args)) => check::run(&args, out),
         Some(Command::Explain(args)) => explain::run(&args, out),
         Some(Command::Rules(command)) => rules::run(&command, out),
+        Some(Command::Namespaces(command)) => namespaces::run(&command, out),
         Some(Command::Overrides(command)) => overrides::run(&command, out),
         Some(Command::Clients(command)) => clients::run(&command, out),
         Some(Command::Violations(args)) => violations::run(&args, out),

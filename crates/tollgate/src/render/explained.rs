@@ -9,7 +9,14 @@ use super::{Palette, Shown, for_people, visible};
 
 /// Every rule and what it makes of the request, then the decision.
 pub fn explained_text(request: &str, explained: &Value, palette: Palette) -> String {
-    let mut text = format!("{}  {}\n\n", palette.faint("request "), visible(request));
+    let mut text = format!("{}  {}\n", palette.faint("request "), visible(request));
+    let known = explained.get("client").and_then(Value::as_object).into_iter().flatten();
+    let known: Vec<String> =
+        known.map(|(name, value)| format!("{name} {}", visible(value.as_str().unwrap_or("?")))).collect();
+    if !known.is_empty() {
+        text.push_str(&format!("{}  {}\n", palette.faint("known   "), known.join(", ")));
+    }
+    text.push('\n');
     for rule in list(explained, "rules") {
         text.push_str(&rule_text(rule, palette));
         text.push('\n');
@@ -47,7 +54,7 @@ fn rule_text(rule: &Value, palette: Palette) -> String {
         return text;
     }
     if let Some(bucket) = string(rule, "bucket") {
-        let own = if flag(rule, "overridden") { " (this client's own)" } else { "" };
+        let own = override_text(rule);
         add("key", &key_text(rule));
         add("bucket", bucket);
         if let (Some(key), Some(slot)) = (string(rule, "store_key"), number(rule, "slot")) {
@@ -55,6 +62,9 @@ fn rule_text(rule: &Value, palette: Palette) -> String {
         }
         add("limit", &format!("{}{own}", limit_text(rule)));
         add("cost", &number(rule, "charged").unwrap_or(0).to_string());
+    }
+    if string(rule, "bucket").is_none() && rule.get("override").is_some_and(Value::is_object) {
+        add("limit", &format!("unlimited{}", override_text(rule)));
     }
     add("policy", &policy_text(rule));
     let replaces = replaces_text(rule);
@@ -67,8 +77,24 @@ fn rule_text(rule: &Value, palette: Palette) -> String {
 }
 
 fn heading(rule: &Value, palette: Palette) -> String {
-    let line = format!("(line {})", number(rule, "line").unwrap_or(0));
+    let line = match (string(rule, "location"), number(rule, "line")) {
+        (Some(location), _) => format!("({} {})", string(rule, "source").unwrap_or("file"), visible(location)),
+        (None, Some(line)) if line > 0 => format!("(line {line})"),
+        (None, _) => format!("({})", string(rule, "source").unwrap_or("database")),
+    };
     format!("{} {}", palette.strong(string(rule, "name").unwrap_or("?")), palette.faint(&line))
+}
+
+/// ` (override migration-42 for user:42, until 2026-12-01T00:00:00Z: a reason)`, or nothing.
+fn override_text(rule: &Value) -> String {
+    let Some(held) = rule.get("override").filter(|held| held.is_object()) else {
+        return if flag(rule, "overridden") { " (asked for by the request)".to_owned() } else { String::new() };
+    };
+    let id = string(held, "override_id").map(|id| format!(" {id}")).unwrap_or_default();
+    let until = string(held, "valid_until").map(|until| format!(", until {until}")).unwrap_or_default();
+    let reason = string(held, "reason").filter(|reason| !reason.is_empty());
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!(" (override{id} for {}{until}{reason})", string(held, "client_key").unwrap_or("?"))
 }
 
 fn labelled(label: &str, value: &str, palette: Palette) -> String {
@@ -122,8 +148,12 @@ fn cost_text(rule: &Value) -> String {
 
 fn policy_text(rule: &Value) -> String {
     let word = |name: &str| string(rule, name).unwrap_or("?");
+    let mode = match string(rule, "own_mode") {
+        Some(own) => format!("{} (switched, instead of {own})", word("mode")),
+        None => word("mode").to_owned(),
+    };
     let mut words = vec![
-        word("mode").to_owned(),
+        mode,
         format!("on_fail {}", word("on_fail")),
         format!("consistency {}", word("consistency")),
         format!("missing {}", word("missing")),

@@ -16,7 +16,7 @@ pub use explained::{effective_text, explained_text};
 pub use moment::moment;
 pub use palette::Palette;
 pub use report::{colour_report, problem_json};
-pub use rule::{key_words, limit_words, match_words, member, mode_words};
+pub use rule::{key_words, limit_words, match_words, member, mode_words, source_words};
 pub use span::for_people;
 pub use table::{Table, cell};
 

@@ -43,11 +43,23 @@ pub fn key_words(rule: &Value) -> String {
     }
 }
 
-/// `enforce`, `shadow`, `off`; `disabled` for a rule that is kept and left out.
+/// `enforce`, `shadow`, `off`; `disabled` for a rule that is kept and left out; with the switch, if there is one.
 pub fn mode_words(rule: &Value) -> String {
-    match rule.get("enabled") {
+    let own = match rule.get("enabled") {
         Some(Value::Bool(false)) => "disabled".to_owned(),
         _ => rule.get("mode").map_or_else(|| "enforce".to_owned(), plain),
+    };
+    match rule.get("mode_override") {
+        Some(switch) => format!("{} (instead of {own})", member(switch, "mode")),
+        None => own,
+    }
+}
+
+/// `database`, `file examples/rules.yaml:12`, `envoy config/shop.yaml:4`.
+pub fn source_words(rule: &Value) -> String {
+    match rule.get("location").and_then(Value::as_str) {
+        Some(location) => format!("{} {location}", member(rule, "source")),
+        None => member(rule, "source"),
     }
 }
 

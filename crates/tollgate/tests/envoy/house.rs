@@ -154,7 +154,7 @@ impl Answer {
 
 /// One call over HTTP/1.1, on a connection of its own.
 pub fn call(at: SocketAddr, path: &str, fields: &str) -> Answer {
-    send(at, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{fields}\r\n"))
+    send(at, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{fields}\r\n"))
 }
 
 /// Sends a request, reads to the end.

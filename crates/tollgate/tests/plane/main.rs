@@ -10,3 +10,4 @@ mod full;
 mod mistakes;
 mod propagation;
 mod rig;
+mod sources;

@@ -31,6 +31,9 @@ struct Case {
     hurried: &'static [(&'static str, &'static str)],
     closed: (&'static str, &'static str),
     closed_status: u16,
+    /// What comes of two keys of which the first is at its limit: 429 where the first counts, 200 where both are joined
+    /// into a third, 400 where both reach the check.
+    two_keys: &'static [u16],
 }
 
 const NGINX: Case = Case {
@@ -41,6 +44,7 @@ const NGINX: Case = Case {
     hurried: &[("proxy_connect_timeout 100ms", "proxy_connect_timeout 20s"), ("timeout    500ms", "timeout 20s")],
     closed: ("error_page 500 502 503 504 =200 /_open;", ""),
     closed_status: 500,
+    two_keys: &[429, 200], // joined since 1.23
 };
 
 const CADDY: Case = Case {
@@ -51,6 +55,7 @@ const CADDY: Case = Case {
     hurried: &[],
     closed: ("handle_errors 502 503 504", "handle_errors 599"),
     closed_status: 502,
+    two_keys: &[400],
 };
 
 const HAPROXY: Case = Case {
@@ -61,6 +66,7 @@ const HAPROXY: Case = Case {
     hurried: &[],
     closed: ("# It fails open. To fail closed: http-request", "http-request"),
     closed_status: 503,
+    two_keys: &[400],
 };
 
 const ENVOY: Case = Case {
@@ -71,6 +77,19 @@ const ENVOY: Case = Case {
     hurried: &[("timeout: 0.5s", "timeout: 20s"), ("connect_timeout: 0.25s", "connect_timeout: 20s")],
     closed: ("failure_mode_allow: true", "failure_mode_allow: false"),
     closed_status: 503,
+    two_keys: &[200],
+};
+
+/// It has no setting for what happens while Tollgate is away.
+const TRAEFIK: Case = Case {
+    kind: Kind::Traefik,
+    source: "forwarded",
+    config: include_str!("../../../../deploy/proxies/traefik-dynamic.yaml"),
+    port: 10_005,
+    hurried: &[],
+    closed: ("", ""),
+    closed_status: 500,
+    two_keys: &[400],
 };
 
 const LUA: &str = include_str!("../../../../deploy/proxies/tollgate.lua");
@@ -147,9 +166,32 @@ fn envoy() {
     behaves(Rig::start(ENVOY));
 }
 
+/// It tells the app what is left, and clients only when they are refused.
+#[test]
+fn traefik() {
+    let mut rig = Rig::start(TRAEFIK);
+    let key = "X-Api-Key: one\r\n";
+    for remaining in (0..3).rev() {
+        let passed = rig.ask("GET /api/orders", key);
+        assert_eq!(passed.status, 200, "{passed:?}\n{}", rig.proxy.log());
+        let heads = rig.app.heads().concat();
+        for line in [format!("\r\nratelimit: \"per-key\";r={remaining};"), "\r\nx-ratelimit-limit: 3\r\n".to_owned()] {
+            assert!(heads.contains(&line), "{line:?} in {heads}");
+        }
+    }
+    shows_a_refusal(&rig.is_refused("GET /api/orders", key));
+    takes_no_word_of_the_client(&rig);
+    two_keys_are_no_way_around(&rig);
+    what_is_no_request_does_not_pass(&rig);
+    drop(rig.tollgate.take());
+    let answer = rig.ask("GET /api/orders", key);
+    assert_eq!((answer.status, rig.app.heads().len()), (rig.case.closed_status, 0), "{answer:?}");
+}
+
 fn behaves(mut rig: Rig) {
     allows_and_refuses(&rig);
     takes_no_word_of_the_client(&rig);
+    two_keys_are_no_way_around(&rig);
     what_is_no_request_does_not_pass(&rig);
     drop(rig.tollgate.take());
     does_as_it_was_told_while_nobody_answers(&rig);
@@ -161,23 +203,42 @@ fn allows_and_refuses(rig: &Rig) {
     assert!(first.text.ends_with("from the app"), "{first:?}");
     assert_eq!(first.field("ratelimit"), Some("\"per-key\";r=2;t=1200"), "{first:?}");
     assert_eq!(first.field("ratelimit-policy"), Some("\"per-key\";q=3;w=3600"), "{first:?}");
+    shows_the_older_fields(&first, "2");
     let second = rig.passes("HEAD /api/orders", key);
     assert_eq!(second.field("ratelimit"), Some("\"per-key\";r=1;t=1200"), "HEAD counts: {second:?}");
     rig.passes("POST /api/orders?a=b", key);
-    let refused = rig.is_refused("GET /api/orders", key);
+    shows_a_refusal(&rig.is_refused("GET /api/orders", key));
+    rig.passes("GET /api/orders", "X-Api-Key: two\r\n");
+    assert_eq!(rig.passes("GET /free", key).field("ratelimit"), None);
+}
+
+fn shows_a_refusal(refused: &Answer) {
     assert!(refused.field("retry-after").unwrap().parse::<u32>().unwrap() > 1000, "{refused:?}");
     assert_eq!(refused.field("ratelimit"), Some("\"per-key\";r=0;t=1200"), "{refused:?}");
     assert_eq!(refused.field("ratelimit-policy"), Some("\"per-key\";q=3;w=3600"), "{refused:?}");
+    shows_the_older_fields(refused, "0");
     assert_eq!(refused.field("content-type"), Some("application/problem+json"), "{refused:?}");
     assert!(refused.text.contains("http-problem-types#quota-exceeded"), "{refused:?}");
-    rig.passes("GET /api/orders", "X-Api-Key: two\r\n");
-    assert_eq!(rig.passes("GET /free", key).field("ratelimit"), None);
+}
+
+fn shows_the_older_fields(answer: &Answer, remaining: &str) {
+    assert_eq!(answer.field("x-ratelimit-limit"), Some("3"), "{answer:?}");
+    assert_eq!(answer.field("x-ratelimit-remaining"), Some(remaining), "{answer:?}");
+    assert!(answer.field("x-ratelimit-reset").unwrap().parse::<u64>().unwrap() > 1_700_000_000, "{answer:?}");
+}
+
+/// What each does with them is in the guide.
+fn two_keys_are_no_way_around(rig: &Rig) {
+    let answer = rig.ask("GET /api/orders", "X-Api-Key: one\r\nX-Api-Key: three\r\n");
+    assert!(rig.case.two_keys.contains(&answer.status), "{answer:?}");
+    assert_eq!(rig.app.heads().len(), usize::from(answer.status == 200), "{answer:?}");
 }
 
 fn takes_no_word_of_the_client(rig: &Rig) {
     let forged = "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /free\r\nX-Original-Method: GET\r\n\
         X-Original-URI: /free\r\nX-Original-URL: /free\r\nX-Cost: 0\r\nForwarded: for=9.9.9.9\r\n\
-        X-Limit-State: mine\r\nX-Limit-Policy: mine\r\nX-Real-IP: 9.9.9.9\r\n";
+        X-Limit-State: mine\r\nX-Limit-Policy: mine\r\nX-Limit-Most: mine\r\nX-Limit-Left: mine\r\n\
+        X-Limit-Reset: mine\r\nX-Real-IP: 9.9.9.9\r\n";
     rig.is_refused("GET /api/orders?cost=0&policy=none", &format!("{forged}X-Api-Key: one\r\n"));
     rig.is_refused("GET /%61pi//orders", &format!("{forged}X-Api-Key: one\r\n"));
     // Without a key a client is its address, whichever it claims to have.

@@ -3,19 +3,24 @@
 mod tree;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tollgate_core::{Ask, AskedLimit, Charge, FixedWindow, KeyHasher, Limit, Purpose, Request};
+use tollgate_core::{Ask, AskedLimit, Charge, FixedWindow, KeyHasher, Limit, Purpose, Request, Secret, Time};
 
 use self::tree::{Found, Tree};
 use super::charges::{Place, Terms};
-use super::compile::{CompileOptions, compile_rule};
+use super::compile::{CompileOptions, DomainPart, compile_rule};
 use super::explain::{Explanation, KeyPart, Standing};
 use super::facts::{CUSTOM_MAX, RequestError, VALUE_BYTES_MAX};
 use super::rule::{Rule, RuleId};
+use super::sources::Sources;
 use super::{Namespace, RuleSet};
 use crate::check::is_label;
-use crate::envoy::{Allowance, Descriptor, EnvoyRule, Level, OVERRIDE, RateLimit, Unit, label, rule_name};
+use crate::directory::{Identity, Override};
+use crate::envoy::{
+    self, Allowance, EnvoyRule, Level, OVERRIDE, RateLimit, Unit, client_key, descriptor_key, label, rule_name,
+};
 use crate::problem::{Problem, Problems};
 use crate::spec::{Algorithm, LimitSpec, Mode, RuleFile, RuleSpec};
 
@@ -27,6 +32,38 @@ pub(super) struct Domain {
     overriding: RuleId,
     /// Some rule replaces another: requests decided together must be looked at together.
     replaces: bool,
+}
+
+/// One request, and what it is read with.
+pub(super) struct Descriptor<'a> {
+    pub(super) namespace: &'a Namespace,
+    pub(super) request: &'a Request<'a>,
+    pub(super) wall: Time,
+}
+
+impl<'a> Descriptor<'a> {
+    /// The override of a rule that holds for the request, and the client that it is for: the whole descriptor, or else
+    /// one of its entries, the first first.
+    fn exception(&self, rule: &Rule, secret: Secret) -> Option<(String, &'a Override)> {
+        let sources = &self.namespace.sources;
+        if sources.kinds == 0 {
+            return None;
+        }
+        let entries = self.request.custom;
+        let whole = std::iter::once_with(|| descriptor_key(entries));
+        whole.chain(entries.iter().map(|(key, value)| client_key(key, value))).find_map(|client_key| {
+            let identity = Identity::of(&client_key);
+            if identity.bit() & sources.kinds == 0 {
+                return None;
+            }
+            let digest = identity.digest(secret, self.namespace.ipv6_prefix);
+            let held = sources.all.iter().zip(&rule.numbers).find_map(|(source, number)| {
+                let overrides = source.directory.find(digest)?.overrides;
+                overrides.iter().find(|other| other.rule == *number && other.holds(self.wall))
+            })?;
+            Some((client_key, held))
+        })
+    }
 }
 
 /// Rules that others among the requests decided together replace.
@@ -43,26 +80,33 @@ impl Domain {
 
     /// Adds the rules that the rule of `request` replaces.
     pub(super) fn add_replaced(&self, set: &RuleSet, request: &Request<'_>, replaced: &mut Replaced) {
-        if let Some(rule) = self.find(request).filter(|_| self.replaces).and_then(|found| set.rule(found.rule)) {
+        if let Some(rule) = self
+            .find(request)
+            .filter(|_| self.replaces)
+            .and_then(|found| set.rule(found.rule))
+            .filter(|rule| rule.spec.mode != Mode::Off)
+        {
             replaced.extend_from_slice(&rule.replaces);
         }
     }
 
-    /// Adds the charge of the rule that the request is for, unless another replaces it.
+    /// Adds the charge of the rule that the request is for, unless another replaces it or it is switched off.
     pub(super) fn collect(
         &self,
         set: &RuleSet,
-        request: &Request<'_>,
+        descriptor: &Descriptor<'_>,
         replaced: &[RuleId],
         mut place: Place<'_>,
     ) -> Result<(), RequestError> {
+        let request = descriptor.request;
         readable(request)?;
         if request.purpose == Purpose::Mention {
             return Ok(());
         }
         let Some(found) = self.find(request).filter(|found| !replaced.contains(&found.rule)) else { return Ok(()) };
-        let Some(rule) = set.rule(found.rule) else { return Ok(()) };
-        match charge_of(rule, found, request, place.terms())? {
+        let Some(rule) = set.rule(found.rule).filter(|rule| rule.spec.mode != Mode::Off) else { return Ok(()) };
+        let exception = descriptor.exception(rule, set.secret).map(|(_, held)| held);
+        match charge_of(rule, found, request, exception, place.terms())? {
             None => place.add_unlimited(rule.id),
             Some(charge) if place.add(rule.id, charge) => {}
             Some(_) => return Err(RequestError::mixed(&rule.name)),
@@ -74,17 +118,22 @@ impl Domain {
     pub(super) fn explain<'a>(
         &self,
         set: &'a RuleSet,
-        request: &Request<'_>,
+        descriptor: &Descriptor<'_>,
     ) -> Result<Vec<Explanation<'a>>, RequestError> {
+        let request = descriptor.request;
         readable(request)?;
         let found = self.find(request);
         let rules = set.rules.iter().filter(|rule| rule.namespace == request.namespace);
         let explain = |rule: &'a Rule| {
             let own = found.filter(|found| found.rule == rule.id);
+            let found_exception = own.and_then(|_| descriptor.exception(rule, set.secret));
+            let exception = found_exception.as_ref().map(|(_, held)| *held);
             let standing = match own {
+                Some(_) if rule.spec.mode == Mode::Off => Standing::Off,
                 Some(found) => {
-                    let charge = charge_of(rule, found, request, Terms { identities: true, ..Terms::default() })?;
-                    let overridden = request.limit.is_some();
+                    let terms = Terms { identities: true, ..Terms::default() };
+                    let charge = charge_of(rule, found, request, exception, terms)?;
+                    let overridden = request.limit.is_some() || exception.is_some();
                     charge.map_or(Standing::Unlimited, |charge| Standing::Applies {
                         charge: Box::new(charge),
                         overridden,
@@ -101,7 +150,8 @@ impl Domain {
                 value: Some((*value).to_owned()),
             };
             let key = if own.is_some() { request.custom.iter().map(part).collect() } else { Vec::new() };
-            Ok(Explanation { rule, standing, key, overrides: 0 })
+            let held = found_exception.map(|(client_key, held)| held.shown(client_key));
+            Ok(Explanation { rule, standing, key, overrides: descriptor.namespace.sources.overrides_of(rule), held })
         };
         rules.map(explain).collect()
     }
@@ -120,9 +170,21 @@ pub(super) fn readable(request: &Request<'_>) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// The charge of a rule; `None` if it is unlimited.
-fn charge_of(rule: &Rule, found: Found, request: &Request<'_>, terms: Terms) -> Result<Option<Charge>, RequestError> {
+/// The charge of a rule; `None` if it is unlimited, or unlimited for this client.
+fn charge_of(
+    rule: &Rule,
+    found: Found,
+    request: &Request<'_>,
+    exception: Option<&Override>,
+    terms: Terms,
+) -> Result<Option<Charge>, RequestError> {
     let Some(mut limit) = rule.limit else { return Ok(None) };
+    if exception.is_some_and(Override::is_unlimited) {
+        return Ok(None);
+    }
+    if let Some(exception) = exception {
+        limit = exception.apply(limit, false);
+    }
     let mut hasher = rule.hasher;
     if let Some(AskedLimit { requests, window }) = request.limit {
         let asked = FixedWindow::new(requests, window).map_err(|error| RequestError::bad_limit(&error))?;
@@ -167,19 +229,22 @@ fn identity(mut hasher: KeyHasher, found: Found, request: &Request<'_>) -> u32 {
 
 /// Compiles a domain: its rules are added to the set.
 pub(super) fn compile(
-    domain: &crate::envoy::Domain,
+    part: &DomainPart<'_>,
     options: &CompileOptions,
     set: &mut RuleSet,
     problems: &mut Problems,
 ) -> Namespace {
+    let (domain, first) = (part.domain, set.rules.len());
     let mut namespace = Namespace::without_rules();
     let file = RuleFile { namespace: domain.name.clone(), ..RuleFile::default() };
-    let mut add = |spec: RuleSpec, envoy: EnvoyRule| {
+    let mut add = |mut spec: RuleSpec, mut envoy: EnvoyRule, file_name: Option<Arc<str>>| {
+        let switched = spec.name.as_ref().and_then(|name| part.modes.get(name)).copied();
+        let replaced_mode = switched.map(|mode| switch(mode, &mut spec, &mut envoy));
         let id = RuleId(set.rules.len() as u32);
         match compile_rule(id, &file, &spec, options, &mut namespace.attributes) {
             Ok(rule) => {
                 let envoy = Some(Box::new(EnvoyRule { domain: domain.name.clone(), ..envoy }));
-                set.rules.push(Rule { envoy, ..rule });
+                set.rules.push(Rule { envoy, file_name, replaced_mode, ..rule });
                 Some(id)
             }
             Err(error) => {
@@ -188,19 +253,33 @@ pub(super) fn compile(
             }
         }
     };
-    let overriding = add(overriding_spec(), EnvoyRule { overrides: true, ..EnvoyRule::default() });
+    let overriding = add(overriding_spec(), EnvoyRule { overrides: true, ..EnvoyRule::default() }, None);
     let mut limits: Vec<(RuleId, &RateLimit)> = Vec::new();
     let tree = Tree::of(&domain.descriptors, &mut |path| {
         let (last, limit) = path.last().and_then(|last| Some((last, last.rate_limit.as_ref()?)))?;
-        let id = add(spec_of(path, last, limit), envoy_of(path, last, limit))?;
+        let id = add(spec_of(path, last, limit), envoy_of(path, last, limit), last.file_name.clone())?;
         limits.push((id, limit));
         Some(id)
     });
     resolve(&limits, set);
     let replaces = limits.iter().any(|(_, limit)| !limit.replaces.is_empty());
     let overriding = overriding.unwrap_or(RuleId(u32::MAX));
+    namespace.sources = Sources::new(part.directories.iter().cloned(), &namespace.attributes);
+    if !namespace.sources.suit(options.secret, namespace.ipv6_prefix) {
+        let message = format!("a directory of the domain `{}` finds nobody here", domain.name);
+        problems.push(Problem::error("bad-directory", domain.at, "domain", message));
+    }
+    namespace.sources.number(set.rules.get_mut(first..).unwrap_or_default());
+    set.dated |= namespace.sources.are_dated();
     namespace.domain = Some(Box::new(Domain { tree, overriding, replaces }));
     namespace
+}
+
+/// Switches a rule to another mode; answers the one that the file names. A quota never refuses by itself.
+fn switch(mode: Mode, spec: &mut RuleSpec, envoy: &mut EnvoyRule) -> Mode {
+    envoy.shadow_mode = mode == Mode::Shadow;
+    let mode = if mode == Mode::Enforce && envoy.quota_mode { Mode::Shadow } else { mode };
+    std::mem::replace(&mut spec.mode, mode)
 }
 
 /// Names to numbers: several limits may have one name, and a name may have none. What is unlimited is not counted, so
@@ -222,7 +301,7 @@ fn resolve(limits: &[(RuleId, &RateLimit)], set: &mut RuleSet) {
 
 /// What the rule of a node says as any rule would. All that matches is charged, whoever refuses: callers report usage
 /// after the fact, and nothing in a request tells a report from a question.
-fn spec_of(path: &[&Descriptor], last: &Descriptor, limit: &RateLimit) -> RuleSpec {
+fn spec_of(path: &[&envoy::Descriptor], last: &envoy::Descriptor, limit: &RateLimit) -> RuleSpec {
     let name = rule_name(path.iter().map(|node| (node.key.as_str(), node.value.as_deref())));
     let (requests, window_ns, unlimited) = match limit.allowance {
         Allowance::Limited { requests_per_unit, unit } => (u64::from(requests_per_unit), unit.window().nanos(), false),
@@ -240,8 +319,8 @@ fn spec_of(path: &[&Descriptor], last: &Descriptor, limit: &RateLimit) -> RuleSp
     }
 }
 
-fn envoy_of(path: &[&Descriptor], last: &Descriptor, limit: &RateLimit) -> EnvoyRule {
-    let level = |node: &&Descriptor| Level {
+fn envoy_of(path: &[&envoy::Descriptor], last: &envoy::Descriptor, limit: &RateLimit) -> EnvoyRule {
+    let level = |node: &&envoy::Descriptor| Level {
         key: node.key.clone(),
         value: node.value.clone(),
         shared: node.share_threshold,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_control::{Page, RuleFilter};
 
+use super::mode::Switches;
 use super::{Rule, show_file};
 use crate::admin::call::Call;
 use crate::admin::node::FileRule;
@@ -46,7 +47,10 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
     let mut place = Place::read(after.as_deref());
     if let Place::Files(seen) = place {
         let all = (call.admin.node.file_rules)();
-        let mut fitting = all.iter().filter(|rule| source != Some("database") && fits(rule, &filter)).skip(seen);
+        let mut fitting = all
+            .iter()
+            .filter(|rule| source.is_none_or(|source| source == rule.kind.name()) && fits(rule, &filter))
+            .skip(seen);
         rules.extend(fitting.by_ref().take(limit as usize).map(show_file));
         place = match fitting.next() {
             Some(_) => Place::Files(seen + rules.len()),
@@ -58,7 +62,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
     if let Some(Place::Database(after)) = &next {
         let after = after.clone();
         next = match (source, &call.admin.control) {
-            (Some("file"), _) | (_, None) => None,
+            (Some("file" | "envoy"), _) | (_, None) => None,
             (_, Some(_)) if room == 0 => Some(Place::Database(None)),
             (_, Some(control)) => {
                 let listing = control.rules(&filter, &Page { limit: room, after }).await?;
@@ -67,8 +71,8 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
             }
         };
     }
-    let mask = call.mask();
-    let rules = rules.into_iter().map(|rule| mask.value(rule)).collect();
+    let (mask, switches) = (call.mask(), Switches::read(call).await?);
+    let rules = rules.into_iter().map(|rule| mask.value(switches.show(rule))).collect();
     Ok((rules, call.cursor(next.map(|place| place.write()).as_deref())))
 }
 

@@ -2,8 +2,10 @@
 
 mod aliases;
 mod list;
+mod mode;
 mod table;
 
+pub(super) use mode::ENDPOINTS as MODE_ENDPOINTS;
 pub(super) use table::ENDPOINTS;
 
 use serde_json::{Map, Value, json};
@@ -16,13 +18,14 @@ use super::node::FileRule;
 use super::problem::Problem;
 use super::said::Said;
 use super::short;
-use super::thing::{self, Telling, Thing};
+use super::thing::{Telling, Thing};
+use mode::Switches;
 
 /// Rules, as things that are kept.
 pub(super) struct Rule;
 
 /// Fields of an answer that no body changes: what was read may be sent back as it is.
-const READ_ONLY: &[&str] = &["source", "created_at", "updated_at", "version"];
+const READ_ONLY: &[&str] = &["source", "location", "mode_override", "created_at", "updated_at", "version"];
 /// Ids that are paths of something else, or that no path keeps.
 const RESERVED: &[&str] = &["refresh", "export", "import", ".", ".."];
 
@@ -61,11 +64,13 @@ impl Thing for Rule {
     fn guard(call: &Call<'_>, id: &str) -> Result<(), Problem> {
         match in_file(call, id) {
             None => Ok(()),
-            Some(_) => Err(Problem::new(
+            Some(rule) => Err(Problem::new(
                 409,
                 "rule_in_file",
                 format!(
-                    "The rule `{id}` comes from a rules file: it is changed there, and read again when the file changes."
+                    "The rule `{id}` comes from {}: change it there; the file is read again when it changes. \
+                     What can be done here: overrides of it, and its switch (PUT /v1/rules/{{rule_id}}/mode).",
+                    rule.location
                 ),
             )),
         }
@@ -127,7 +132,8 @@ fn show_file(rule: &FileRule) -> Value {
         "namespace": rule.namespace,
         "name": "",
         "enabled": true,
-        "source": "file",
+        "source": rule.kind.name(),
+        "location": rule.location,
         "created_at": null,
         "updated_at": null,
         "version": null,
@@ -137,10 +143,13 @@ fn show_file(rule: &FileRule) -> Value {
 }
 
 async fn get(call: &Call<'_>) -> Result<Said, Problem> {
-    match in_file(call, call.id()) {
-        Some(rule) => Ok(Said::json(&call.mask().value(show_file(&rule)))),
-        None => thing::get::<Rule>(call).await,
+    let switches = Switches::read(call).await?;
+    if let Some(rule) = in_file(call, call.id()) {
+        return Ok(Said::json(&call.mask().value(switches.show(show_file(&rule)))));
     }
+    let record = Rule::find(call.control()?, call.namespace(), call.id()).await?;
+    let shown = switches.show(Rule::shown(record.json()));
+    Ok(Said::json(&call.mask().value(shown)).version(record.version))
 }
 
 /// All nodes read everything anew.

@@ -21,14 +21,16 @@ const FILTERS: &[Parameter] = &[
     text("client_key", "For this client."),
     text("name", "Of this name."),
     parameter("enabled", Takes::Flag, "On or off."),
-    parameter("source", Takes::OneOf(&["database", "file"]), "Where they come from."),
+    parameter("source", Takes::OneOf(&["database", "file", "envoy"]), "Where they come from."),
     LIMIT,
     CURSOR,
 ];
 
 pub(in crate::admin) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
-        detail: "Rules of files come first, then those of the database in the order of their ids.",
+        detail: "Of all namespaces that the token is for, unless one is named. Rules of files come first, then those of \
+                 the database in the order of namespace and id.",
+        reach: Reach::Namespaces,
         query: FILTERS,
         answers: &[(200, Content::Json("RuleList"))],
         ..Endpoint::get("/v1/rules", "listRules", Tag::Rules, "List rules", |call| {
@@ -112,6 +114,7 @@ pub(in crate::admin) const ENDPOINTS: &[Endpoint] = &[
         })
     },
     Endpoint {
+        reach: Reach::Namespaces,
         query: FILTERS,
         answers: &[(200, Content::Json("ShortRuleList"))],
         ..Endpoint::get("/rules", "listShortRules", Tag::Aliases, "List rules in their short form", |call| {

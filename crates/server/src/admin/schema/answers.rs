@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{answer, flag, list, maybe_time, number, object, reference, text, time, word};
 
-const KINDS: &[&str] = &["rule", "override", "client", "namespace", "token", "mode", "everything"];
+const KINDS: &[&str] = &["rule", "override", "rule_mode", "client", "namespace", "token", "mode", "everything"];
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     [changes(), history(), violations(), server(), vec![("Problem", problem())]].concat()
@@ -32,6 +32,34 @@ fn changes() -> Vec<(&'static str, Value)> {
         ("Changes", json!({ "type": "object", "properties": done, "required": ["generation", "changes"] })),
         ("DryRun", answer(done)),
         ("Diff", answer(json!({ "from": number("From."), "to": number("To."), "changes": all }))),
+        (
+            "Namespace",
+            answer(json!({
+                "namespace": text("Its name."),
+                "rules": answer(json!({
+                    "database": number("Rules in the database."),
+                    "file": number("Rules in rules files."),
+                    "envoy": number("Limits in files of envoyproxy/ratelimit."),
+                })),
+            })),
+        ),
+        ("ExplainInput", json!({ "type": "object", "description": "A request as `/v1/check` takes it." })),
+        (
+            "Explanation",
+            object(
+                json!({
+                    "decision": json!({ "type": "object", "description": "What `/v1/check` would answer." }),
+                    "client": json!({ "type": "object", "description": "What is known of the client: its tier, …" }),
+                    "rules": json!({
+                        "type": "array",
+                        "items": json!({ "type": "object", "description": "A rule, and what it makes of the request." }),
+                    }),
+                    "omitted": number("Rules that do not apply and are left out."),
+                }),
+                &["decision", "rules"],
+            ),
+        ),
+        ("NamespaceList", list("namespaces", "Namespace")),
         ("Refreshed", answer(json!({ "generation": number("The generation in which all is read anew.") }))),
     ]
 }
@@ -62,7 +90,7 @@ fn history() -> Vec<(&'static str, Value)> {
             answer(json!({
                 "rows": number("Rows that were looked at."),
                 "intact": flag("Whether every row is what it was."),
-                "broken_at": { "type": ["integer", "null"], "description": "The first row that is not." },
+                "broken_at": { "type": ["integer", "null"], "format": "int64", "description": "The first row that is not." },
             })),
         ),
         ("Generation", answer(super::together(&[&who, &changes]))),
@@ -132,7 +160,7 @@ fn server() -> Vec<(&'static str, Value)> {
             answer(json!({
                 "node": text("What it calls itself."),
                 "serving": number("The generation of rules that it decides by."),
-                "generation": { "type": ["integer", "null"], "description": "The generation of the database that this holds." },
+                "generation": { "type": ["integer", "null"], "format": "int64", "description": "The generation of the database that this holds." },
                 "database": answer(json!({
                     "state": word(&["up", "away", "off"], "How the database is."),
                     "error": { "type": ["string", "null"] },

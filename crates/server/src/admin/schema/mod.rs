@@ -113,11 +113,11 @@ fn text(text: &str) -> Value {
 }
 
 fn count(text: &str, most: u64) -> Value {
-    json!({ "type": "integer", "minimum": 0, "maximum": most, "description": text })
+    json!({ "type": "integer", "format": "int64", "minimum": 0, "maximum": most, "description": text })
 }
 
 fn number(text: &str) -> Value {
-    json!({ "type": "integer", "description": text })
+    json!({ "type": "integer", "format": "int64", "description": text })
 }
 
 fn flag(text: &str) -> Value {
@@ -130,7 +130,7 @@ fn stamps() -> Value {
         "namespace": { "type": "string", "description": "Whose it is." },
         "created_at": maybe_time("When it was made."),
         "updated_at": maybe_time("When it was changed."),
-        "version": { "type": ["integer", "null"], "description": "The generation that changed it last; its ETag." },
+        "version": { "type": ["integer", "null"], "format": "int64", "description": "The generation that changed it last; its ETag." },
     })
 }
 

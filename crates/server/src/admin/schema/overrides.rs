@@ -98,7 +98,8 @@ fn tokens() -> Vec<(&'static str, Value)> {
     }
     vec![
         ("Token", answer(token.clone())),
-        ("NewToken", described(answer(together(&[&token, &whole])), "A token that was just made.")),
+        // Not `NewToken`: generated Go has a function of that name, which makes a `Token`.
+        ("CreatedToken", described(answer(together(&[&token, &whole])), "A token that was just made.")),
         ("TokenInput", input),
         ("TokenList", answer(json!({ "tokens": { "type": "array", "items": super::reference("Token") } }))),
     ]

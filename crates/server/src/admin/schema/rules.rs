@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_rules::check;
 
-use super::{answer, count, described, flag, label, list, object, patch, stamps, text, together, word};
+use super::{answer, count, described, flag, label, list, object, patch, stamps, text, time, together, word};
 
 const ALGORITHMS: &[&str] = &[
     "token_bucket",
@@ -22,21 +22,38 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
         "name": json!({ "type": "string", "maxLength": 256, "description": "What people call it, if not by its id." }),
         "enabled": flag("False keeps it and leaves it out of decisions."),
     });
-    let source =
-        json!({ "source": word(&["database", "file"], "Where it comes from. Rules of files cannot be changed here.") });
+    let source = json!({
+        "source": word(&["database", "file", "envoy"], "Where it comes from. Rules of files are changed in the file."),
+    });
+    let location = json!({
+        "location": text("Of a rule of a file: the file and the line."),
+        "mode_override": described(
+            answer(json!({ "mode": mode(), "reason": text("What for."), "since": time("Since when.") })),
+            "The switch of the rule, if there is one: this mode holds instead of the rule's own.",
+        ),
+    });
     let document = document();
     let input = together(&[&document, &own]);
     let short = short();
     let short_input = together(&[&short, &own]);
     let mut rule = answer(together(&[&own, &source, &stamps()]));
     if let Some(members) = rule.get_mut("properties").and_then(Value::as_object_mut) {
-        members.extend(document.as_object().cloned().unwrap_or_default());
+        members.extend(together(&[&document, &location]).as_object().cloned().unwrap_or_default());
     }
     vec![
         ("Rule", described(rule, "A rule in its full form: the fields of a rules file, and what it is stored with.")),
-        ("RuleInput", with_limit(super::input(&input, &[]))),
+        // That one of the two must be there is only said: generators of clients take `anyOf` for a choice of types.
+        ("RuleInput", described(super::input(&input, &[]), "A rule: with a `limit`, or `unlimited`.")),
         ("RulePatch", patch(&together(&[&without(&input, "rule_id"), &patched_parts()]))),
         ("RuleList", list("rules", "Rule")),
+        (
+            "RuleMode",
+            answer(together(&[
+                &json!({ "rule_id": text("Of which rule."), "mode": mode(), "reason": text("What for.") }),
+                &stamps(),
+            ])),
+        ),
+        ("RuleModeInput", super::input(&json!({ "mode": mode(), "reason": text("What for, for people.") }), &["mode"])),
         ("Limit", object(limit(), &[])),
         ("Match", conditions()),
         ("ShortRule", short_rule()),
@@ -58,27 +75,16 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     ]
 }
 
+fn mode() -> Value {
+    word(&["enforce", "shadow", "off"], "The mode that holds.")
+}
+
 fn without(members: &Value, name: &str) -> Value {
     let mut members = members.clone();
     if let Some(members) = members.as_object_mut() {
         members.remove(name);
     }
     members
-}
-
-/// A rule has a limit, or says that it has none.
-fn with_limit(mut schema: Value) -> Value {
-    if let Some(members) = schema.as_object_mut() {
-        members.remove("required");
-        members.insert(
-            "anyOf".to_owned(),
-            json!([
-                { "required": ["limit"] },
-                { "required": ["unlimited"], "properties": { "unlimited": { "const": true } } },
-            ]),
-        );
-    }
-    schema
 }
 
 /// A limit and conditions of which only some are sent.
@@ -110,7 +116,7 @@ pub(super) fn document() -> Value {
         "accept_limits": flag("A limit that a request brings along replaces requests and window of this one."),
         "max_debt": count("How far forced usage may go beyond the limit.", check::REQUESTS_MAX),
         "soft": json!({ "type": "string", "pattern": "^([1-9][0-9]{0,2}|1000)%$", "description": "Admits above the limit with falling probability, up to this excess." }),
-        "shards": json!({ "type": "integer", "minimum": 1, "maximum": check::SHARDS_MAX, "description": "Over how many buckets one hot key is spread." }),
+        "shards": json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": check::SHARDS_MAX, "description": "Over how many buckets one hot key is spread." }),
         "max_memory": json!({ "type": "string", "pattern": "^([1-9][0-9]?|100)%$", "description": "Share of the store's memory its buckets may take." }),
         "doc_url": json!({ "type": "string", "pattern": "^https?://[!-~]+$", "description": "A page about this limit, for refused callers." }),
         "error_code": label("A stable code for refused callers, instead of `rate_limited`."),
@@ -158,7 +164,7 @@ fn cost() -> Value {
 }
 
 fn lease() -> Value {
-    let one = |name: &str| json!({ "type": "object", "properties": { name: { "type": "integer", "minimum": 1 } }, "required": [name], "additionalProperties": false });
+    let one = |name: &str| json!({ "type": "object", "properties": { name: { "type": "integer", "format": "int64", "minimum": 1 } }, "required": [name], "additionalProperties": false });
     json!({ "oneOf": [one("tokens"), one("seconds")], "description": "Size of one lease." })
 }
 
@@ -175,13 +181,15 @@ fn short() -> Value {
 }
 
 fn short_rule() -> Value {
+    let pattern = json!({ "type": ["string", "integer", "boolean"] });
+    let patterns = json!({ "type": "array", "items": pattern });
     answer(json!({
         "rule_id": text("Its id."),
-        "endpoint_pattern": { "type": ["string", "array", "integer", "boolean"], "description": "Which requests; a list if there are several." },
+        "endpoint_pattern": { "anyOf": [pattern, patterns], "description": "Which requests; a list if there are several." },
         "key_type": text("What is counted by."),
-        "limit": { "type": ["integer", "null"], "description": "How many requests per window, or slots; null if unlimited." },
+        "limit": { "type": ["integer", "null"], "format": "int64", "description": "How many requests per window, or slots; null if unlimited." },
         "window_seconds": { "type": ["number", "null"], "description": "Length of the window." },
-        "tier": { "type": ["string", "array", "integer", "boolean", "null"], "description": "Which tiers; null for all." },
+        "tier": { "anyOf": [pattern, patterns, { "type": "null" }], "description": "Which tiers; null for all." },
         "created_at": super::maybe_time("When it was made."),
         "updated_at": super::maybe_time("When it was changed."),
     }))

@@ -73,6 +73,11 @@ const WHO: &str = "say who asks: client_key, api_key, user_id, ip, …";
 const NUL: &str = "should not hold NUL";
 
 impl Asked<'_> {
+    /// The namespace that it is for.
+    pub(crate) fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("default")
+    }
+
     /// Custom attributes, for [`Asked::request`].
     pub fn custom(&self) -> Custom<'_> {
         self.custom.iter().map(|(name, value)| (&**name, &**value)).collect()

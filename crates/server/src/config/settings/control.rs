@@ -90,7 +90,7 @@ pub(super) static CONTROL: &[Setting] = &[
         name: "allowed_hosts",
         value_name: "NAMES",
         section: Section::Control,
-        help: "Names under which the admin API may be called, beside addresses and localhost",
+        help: "Names under which the admin port may be called, beside localhost and its address",
         absent: "no others",
         kind: Kind::Names(|config| &mut config.control.allowed_hosts),
     },

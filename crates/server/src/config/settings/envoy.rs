@@ -43,4 +43,28 @@ pub(super) static ENVOY: &[Setting] = &[
         absent: "none are told",
         kind: Kind::Names(|config| &mut config.envoy.headers),
     },
+    Setting {
+        name: "envoy_dynamic_metadata",
+        value_name: "BOOL",
+        section: Section::Rules,
+        help: "Tell Envoy the domain, the descriptors and the metadata of limits that pass, as dynamic metadata, with every answer by envoy_config's rules",
+        absent: "",
+        kind: Kind::Switch(|config| &mut config.envoy.dynamic_metadata),
+    },
+    Setting {
+        name: "envoy_stop_counting",
+        value_name: "BOOL",
+        section: Section::Rules,
+        help: "Once a descriptor of a request is over its limit, do not count those that are not, by envoy_config's rules",
+        absent: "",
+        kind: Kind::Switch(|config| &mut config.envoy.stop_counting),
+    },
+    Setting {
+        name: "envoy_unknown_errors",
+        value_name: "BOOL",
+        section: Section::Rules,
+        help: "Answer ShouldRateLimit calls that cannot be decided with the gRPC code UNKNOWN, as envoyproxy/ratelimit does",
+        absent: "",
+        kind: Kind::Switch(|config| &mut config.envoy.unknown_errors),
+    },
 ];

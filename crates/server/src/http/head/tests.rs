@@ -30,11 +30,37 @@ fn a_target_is_a_path_however_it_is_written() {
         ("http://other.example/live", "/live"),
         ("https://other.example:1/live?x", "/live"),
         ("http://other.example", "/"),
-        ("*", "*"),
     ] {
-        let text = format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n");
+        let host = if target.ends_with("?x") { "Other.example:1" } else { "other.example" };
+        let text = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         assert_eq!(read(&text).unwrap().unwrap().head.path, path);
     }
+    let all = "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n";
+    assert_eq!(read(all).unwrap().unwrap().head.path, "*");
+    assert_eq!(read(&all.replace("OPTIONS", "POST")), Err(Fault::Malformed(ASTERISK)));
+}
+
+#[test]
+fn there_is_one_host_and_the_target_does_not_name_another() {
+    let of = |target: &str, host: &str| {
+        let text = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        read(&text).map(|parsed| parsed.unwrap().head.host.map(<[u8]>::to_vec))
+    };
+    for host in ["", "a@b", "a,b", "a b", "a:b", "a/b", "[::1"] {
+        assert_eq!(of("/", host), Err(Fault::Malformed(HOST_BAD)), "{host:?}");
+    }
+    for target in ["http://y/", "http://x:81", "https://x:80/", "http://x?@y/"] {
+        let host = if target == "http://x?@y/" { "y" } else { "x" };
+        assert_eq!(of(target, host), Err(Fault::Malformed(HOSTS_DIFFER)), "{target}");
+    }
+    for target in ["http://a@x/", "http://", "http:///", "http://x#y/"] {
+        assert_eq!(of(target, "x"), Err(Fault::Malformed(HOST_BAD)), "{target}");
+    }
+    for target in ["/", "http://x/", "http://X:80/", "http://x:?a"] {
+        assert_eq!(of(target, "x"), Ok(Some(b"x".to_vec())), "{target}");
+    }
+    let old = "GET http://x:1/ HTTP/1.0\r\n\r\n";
+    assert_eq!(read(old).unwrap().unwrap().head.host, Some(&b"x:1"[..]));
 }
 
 #[test]
@@ -45,6 +71,8 @@ fn lengths_that_two_readers_could_take_differently_are_refused() {
         "Content-Length: 5\r\nContent-Length: 6",
         "Content-Length: 5\r\nContent-Length: 5",
         "Content-Length: 5, 5",
+        "Content-Length: 05",
+        "Content-Length: 00",
         "Content-Length: +5",
         "Content-Length: -1",
         "Content-Length: 0x5",

@@ -68,6 +68,10 @@ fn lengths_that_are_none_are_faults() {
     }
     reads(b"*1\r\n:1\r\n", &[], Some(Fault::NoBulk(b':')));
     reads(b"*2\r\n$1\r\na\r\n+", &[], Some(Fault::NoBulk(b'+')));
+    for mark in *b"+-:$_#,(!=%~>|.;" {
+        reads(&[&[mark][..], b"1\r\nPING\r\n"].concat(), &[], Some(Fault::NoCommand(mark)));
+        reads(&[&b"PING\r\n"[..], &[mark]].concat(), &[&["PING"]], Some(Fault::NoCommand(mark)));
+    }
     reads(b"*1\r\n$1\r\nab\r\n", &[], Some(Fault::NoEnd));
     reads(b"*1\r\n$1\r\na\rb", &[], Some(Fault::NoEnd));
 }

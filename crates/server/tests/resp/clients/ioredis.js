@@ -11,6 +11,14 @@ async function main() {
   assert.strictEqual(replies.filter((reply) => reply[0] === 0).length, 1);
   const piped = await client.pipeline().call("CL.THROTTLE", "io", 1, 1, 3600).call("PING").exec();
   assert.deepStrictEqual(piped.map(([error]) => error), [null, null]);
+  const throttle = ["CL.THROTTLE", "iot", 1, 1, 3600];
+  const many = await client.multi().call(...throttle).call(...throttle).call(...throttle).ping().exec();
+  assert.deepStrictEqual(many.map(([error, reply]) => (error ? error.message : reply[0])), [0, 0, 1, "P"]);
+  await assert.rejects(client.multi().call("CL.THROTTLE", "iou", 1, 1, 3600).call("NOSUCH").exec(), /EXECABORT/);
+  assert.strictEqual((await client.call("CL.THROTTLE", "iou", 1, 1, 3600))[2], 1, "charged by what was refused");
+  await client.multi({ pipeline: false });
+  assert.strictEqual(await client.ping(), "QUEUED");
+  assert.strictEqual(await client.discard(), "OK");
   await assert.rejects(client.call("CL.THROTTLE", "io", -1, 1, 1), /Negative values/);
   assert.strictEqual(await client.del("io"), 1);
   await client.quit();

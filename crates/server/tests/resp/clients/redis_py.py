@@ -15,6 +15,21 @@ for number, options in enumerate([{}, {"protocol": 2}, {"db": 3, "client_name": 
             pipeline.execute_command("CL.THROTTLE", key, 1, 1, 3600)
         replies = pipeline.execute()
     assert [reply[0] for reply in replies] == [0] + [1] * 49, replies
+    with client.pipeline() as pipeline:  # a transaction, unless told otherwise
+        for _ in range(3):
+            pipeline.execute_command("CL.THROTTLE", key + "t", 1, 1, 3600)
+        pipeline.ping()
+        replies = pipeline.execute()
+    assert [reply[0] for reply in replies[:3]] == [0, 0, 1] and replies[3] is True, replies
+    with client.pipeline() as pipeline:
+        pipeline.execute_command("CL.THROTTLE", key + "u", 1, 1, 3600)
+        pipeline.execute_command("NOSUCH")
+        try:
+            pipeline.execute()
+            raise SystemExit("a command that there is not is an error")
+        except redis.ResponseError as error:
+            assert "NOSUCH" in str(error), error
+    assert client.execute_command("CL.THROTTLE", key + "u", 1, 1, 3600)[2] == 1, "charged by what was refused"
     decision = client.execute_command("TG.CHECK", f"client_key=py{number}")
     assert len(decision) in (10, 20), decision
     assert client.delete(key) == 1

@@ -144,7 +144,14 @@ impl Translated {
         ];
         let path: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         self.set("envoy_config", path.join("/"));
-        for (setting, variable) in [("envoy_merge_domains", "MERGE_DOMAIN_CONFIG"), ("envoy_shadow", "SHADOW_MODE")] {
+        let switches = [
+            ("envoy_merge_domains", "MERGE_DOMAIN_CONFIG"),
+            ("envoy_shadow", "SHADOW_MODE"),
+            ("envoy_dynamic_metadata", "RESPONSE_DYNAMIC_METADATA"),
+            ("envoy_stop_counting", "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"),
+        ];
+        self.set("envoy_unknown_errors", "true");
+        for (setting, variable) in switches {
             if given.is_true(variable) {
                 self.set(setting, "true");
             }

@@ -21,13 +21,15 @@ const MEMCACHE: &str = "counters live in Redis, Valkey or this process";
 const TRACES: &str = "traces are not exported";
 
 /// Those that are taken and mean yes or no.
-pub const BOOLEANS: [&str; 6] = [
+pub const BOOLEANS: [&str; 8] = [
     "GRPC_SERVER_USE_TLS",
     "LIMIT_RESPONSE_HEADERS_ENABLED",
     "MERGE_DOMAIN_CONFIG",
     "REDIS_TLS",
     "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION",
+    "RESPONSE_DYNAMIC_METADATA",
     "SHADOW_MODE",
+    "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
 ];
 
 /// In the order of that service's own settings.
@@ -76,10 +78,7 @@ pub const VARIABLES: &[(&str, Fate)] = &[
     ("NEAR_LIMIT_RATIO", Taken),
     ("CACHE_KEY_PREFIX", Missed("keys in the store are digests under `tg:`; give each fleet its own database instead")),
     ("BACKEND_TYPE", Taken),
-    (
-        "STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT",
-        Missed("refused requests count, as they do without it; native rules do not count them"),
-    ),
+    ("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", Taken),
     ("LIMIT_RESPONSE_HEADERS_ENABLED", Taken),
     ("LIMIT_LIMIT_HEADER", Taken),
     ("LIMIT_REMAINING_HEADER", Taken),
@@ -110,6 +109,7 @@ pub const VARIABLES: &[(&str, Fate)] = &[
     ("MEMCACHE_HOST_PORT", Missed(MEMCACHE)),
     ("MEMCACHE_SRV", Missed(MEMCACHE)),
     ("SHADOW_MODE", Taken),
+    ("RESPONSE_DYNAMIC_METADATA", Taken),
     ("MERGE_DOMAIN_CONFIG", Taken),
     ("TRACING_ENABLED", Missed(TRACES)),
 ];

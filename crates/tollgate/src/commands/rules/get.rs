@@ -7,7 +7,7 @@ use crate::admin::ScopeArgs;
 use crate::document::rule_yaml;
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{member, moment, visible};
+use crate::render::{member, moment, source_words, visible};
 use crate::when;
 
 /// Which rule.
@@ -44,7 +44,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let (rule, now) = (answer.json()?, when::now());
-    let mut about = format!("# {} in namespace {}", member(&rule, "source"), member(&rule, "namespace"));
+    let mut about = format!("# {} in namespace {}", source_words(&rule), member(&rule, "namespace"));
     for word in ["created", "updated"] {
         // What stands in a rules file has no dates.
         if let Some(at) = rule.get(format!("{word}_at")).and_then(Value::as_str) {

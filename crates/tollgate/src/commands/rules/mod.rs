@@ -12,7 +12,9 @@ pub mod get;
 pub mod import;
 pub mod lint;
 pub mod list;
+pub mod mode;
 pub mod refresh;
+pub mod revert;
 pub mod rollback;
 pub mod test;
 mod translate;
@@ -38,6 +40,7 @@ pub enum Command {
     /// List the rules of a server
     List(Box<list::Args>),
     /// Show a rule of a server, as YAML
+    #[command(visible_alias = "show")]
     Get(Box<get::Args>),
     /// Make a rule, from flags or a file
     Create(Box<create::Args>),
@@ -55,6 +58,10 @@ pub enum Command {
     Generations(Box<generations::Args>),
     /// Go back to a generation
     Rollback(Box<rollback::Args>),
+    /// Revert one change
+    Revert(Box<revert::Args>),
+    /// Switch a rule to shadow, off or enforce, whatever its source; and back
+    Mode(Box<mode::Args>),
     /// Let all nodes read everything anew
     Refresh(Box<refresh::Args>),
 }
@@ -76,6 +83,8 @@ pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
         Command::Diff(args) => diff::run(args, out),
         Command::Generations(args) => generations::run(args, out),
         Command::Rollback(args) => rollback::run(args, out),
+        Command::Revert(args) => revert::run(args, out),
+        Command::Mode(args) => mode::run(args, out),
         Command::Refresh(args) => refresh::run(args, out),
     }
 }

@@ -3,11 +3,10 @@
 use anyhow::Result;
 use hyper::Method;
 
-use crate::admin::{Admin, ScopeArgs, changes, show};
-use crate::client::{Answer, Call};
+use crate::admin::{Agreed, ConsentArgs, ScopeArgs, changes};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::render::{Tally, changes_text, member};
+use crate::render::{Tally, member};
 
 /// Where to.
 #[derive(Debug, clap::Args)]
@@ -16,22 +15,23 @@ pub struct Args {
     /// The generation to go back to
     #[arg(value_name = "GENERATION")]
     generation: u64,
-    /// Show what would change; change nothing
+    /// Bring back overrides and switches of rules as well
     #[arg(long)]
-    dry_run: bool,
-    /// Do not ask
+    overrides: bool,
+    /// Bring back clients as well
     #[arg(long)]
-    yes: bool,
-    /// Print the API's JSON; asks nothing
-    #[arg(long)]
-    json: bool,
+    clients: bool,
+    #[command(flatten)]
+    consent: ConsentArgs,
     #[command(flatten)]
     scope: ScopeArgs,
 }
 
-const HELP: &str = r#"Brings back the rules, overrides and clients as they were in a generation. That is
-a change like any other: it makes a new generation, and can be rolled back itself.
-Tokens and the mode stay as they are. On a terminal it shows the changes and asks.
+const HELP: &str = r#"Brings back the rules of one namespace as they were in a generation. That is a change
+like any other: it makes a new generation, and can be rolled back itself. Overrides,
+switches and clients stay as they are unless asked for; the overrides of a rule that
+goes go with it. Tokens and the mode always stay. On a terminal it shows the changes
+and asks; elsewhere it wants --yes.
 
 Examples:
   Which generations are there?
@@ -40,6 +40,10 @@ Examples:
     tollgate rules rollback 12 --dry-run
   Do it:
     tollgate rules rollback 12
+  In a script:
+    tollgate rules rollback 12 --yes
+  Only one change, whatever came after it:
+    tollgate rules revert 17
 
 Exit codes:
   0  done; with --dry-run: it could be
@@ -49,38 +53,15 @@ Exit codes:
 /// Goes back.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
-    let call = call(&admin, args.generation);
-    if args.dry_run {
-        let answer = admin.send_long(&call.query("dry_run", "true"), "comparing", out)?;
-        show(&answer, args.json, crate::admin::DRY_RUN, out)?;
-        return Ok(Exit::Ok);
+    let mut call = admin.call(Method::POST, &["v1", "generations", &args.generation.to_string(), "rollback"]);
+    for (name, wanted) in [("overrides", args.overrides), ("clients", args.clients)] {
+        call = call.query_some(name, wanted.then_some("true"));
     }
-    if !args.yes && !args.json && out.is_terminal() {
-        let answer = admin.send_long(&call.clone().query("dry_run", "true"), "comparing", out)?.json()?;
-        let tally = Tally::of(changes(&answer));
-        out.text(&changes_text(changes(&answer), out.palette()))?;
-        if !tally.is_empty() && out.confirm(&format!("Go back to {} ({tally})?", args.generation)) == Some(false) {
-            return Ok(Exit::No);
-        }
+    let question = format!("Go back to {}", args.generation);
+    let done = args.consent.send(&mut admin, &call, &question, out)?;
+    if let Agreed::Done(answer) = &done {
+        let (tally, now) = (Tally::of(changes(answer)), member(answer, "generation"));
+        out.line(&format!("{tally}, as in generation {} (now generation {now})", args.generation))?;
     }
-    let answer = admin.send_long(&call, "rolling back", out)?;
-    rolled_back(args, &answer, out)?;
-    Ok(Exit::Ok)
-}
-
-fn call(admin: &Admin, generation: u64) -> Call {
-    admin.call(Method::POST, &["v1", "generations", &generation.to_string(), "rollback"])
-}
-
-fn rolled_back(args: &Args, answer: &Answer, out: &mut Output) -> Result<()> {
-    let told = answer.json()?;
-    match args.json {
-        true => out.line(&answer.text())?,
-        false => {
-            let tally = Tally::of(changes(&told));
-            let (back, now) = (args.generation, member(&told, "generation"));
-            out.line(&format!("{tally}, as in generation {back} (now generation {now})"))?;
-        }
-    }
-    Ok(())
+    Ok(done.exit())
 }

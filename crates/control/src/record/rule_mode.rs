@@ -1,0 +1,107 @@
+//! Switches of single rules: a mode that holds instead of the rule's own, whatever the source of the rule.
+
+use serde_json::{Value, json};
+
+use super::Stamp;
+use super::shown::Shown;
+use super::stored::{Stored, Table};
+use crate::db::{Row, Value as Cell};
+use crate::{Error, Instant, Kind, Mode, Result};
+
+/// What a switch shall be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleModeDraft {
+    /// The mode that holds.
+    pub mode: Mode,
+    /// For people.
+    pub reason: String,
+}
+
+/// A switch as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleModeRecord {
+    /// Whose.
+    pub namespace: String,
+    /// Of which rule.
+    pub rule_id: String,
+    /// What it is.
+    pub draft: RuleModeDraft,
+    /// When it was made.
+    pub created_at: Instant,
+    /// When it was changed.
+    pub updated_at: Instant,
+    /// The generation that changed it last.
+    pub version: i64,
+}
+
+impl RuleModeRecord {
+    /// What the audit and the API show.
+    pub fn json(&self) -> Value {
+        json!({
+            "rule_id": self.rule_id,
+            "namespace": self.namespace,
+            "mode": self.draft.mode.name(),
+            "reason": self.draft.reason,
+            "created_at": self.created_at.to_string(),
+            "updated_at": self.updated_at.to_string(),
+            "version": self.version,
+        })
+    }
+}
+
+impl RuleModeDraft {
+    /// The draft that [`RuleModeRecord::json`] showed.
+    pub(crate) fn from_json(json: &Value) -> Result<RuleModeDraft> {
+        let json = Shown(json);
+        Ok(RuleModeDraft { mode: mode(&json.text("mode")?)?, reason: json.text("reason")? })
+    }
+}
+
+fn mode(name: &str) -> Result<Mode> {
+    Mode::named(name).ok_or_else(|| Error::Unexpected("column mode: none of off, shadow, enforce".to_owned()))
+}
+
+impl Stored for RuleModeRecord {
+    const KIND: Kind = Kind::RuleMode;
+    const TABLE: Table = Table {
+        select: "SELECT namespace, rule_id, mode, reason, created_at, updated_at, version FROM rate_limit_rule_modes",
+        id: "rule_id",
+        insert: "INSERT INTO rate_limit_rule_modes (namespace, rule_id, mode, reason, created_at, updated_at, version) \
+                 VALUES ",
+        row: "(?, ?, ?, ?, ?, ?, ?)",
+        replace: " ON CONFLICT (namespace, rule_id) DO UPDATE SET mode = excluded.mode, reason = excluded.reason, \
+                  created_at = excluded.created_at, updated_at = excluded.updated_at, version = excluded.version",
+        delete: "DELETE FROM rate_limit_rule_modes",
+    };
+
+    fn read(row: &Row) -> Result<RuleModeRecord> {
+        Ok(RuleModeRecord {
+            namespace: row.get(0)?,
+            rule_id: row.get(1)?,
+            draft: RuleModeDraft { mode: mode(&row.get::<String>(2)?)?, reason: row.get(3)? },
+            created_at: row.get(4)?,
+            updated_at: row.get(5)?,
+            version: row.get(6)?,
+        })
+    }
+
+    fn values(&self) -> Vec<Cell> {
+        let stamp = Stamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
+        let mut values = vec![
+            (&self.namespace).into(),
+            (&self.rule_id).into(),
+            self.draft.mode.name().into(),
+            (&self.draft.reason).into(),
+        ];
+        values.extend(stamp.values());
+        values
+    }
+
+    fn json(&self) -> Value {
+        RuleModeRecord::json(self)
+    }
+
+    fn version(&self) -> i64 {
+        self.version
+    }
+}

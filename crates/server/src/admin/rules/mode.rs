@@ -1,0 +1,93 @@
+//! The switch of a single rule, whatever its source: a mode that holds instead of the rule's own until it is removed.
+//!
+//! Rules of files cannot be edited here, and at night a rule of the database should not have to be: the switch leaves the
+//! rule as it is, outlives reloads of files, is in the audit, and is shown with the rule.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use tollgate_control::record::{RuleModeDraft, RuleModeRecord};
+use tollgate_control::{Edit, Expect, Mode};
+
+use crate::admin::call::Call;
+use crate::admin::endpoint::{Body, Content, DRY_RUN, Endpoint, Method, Tag};
+use crate::admin::fields::Fields;
+use crate::admin::problem::Problem;
+use crate::admin::said::Said;
+use crate::admin::{changes, json, thing};
+
+const PATH: &str = "/v1/rules/{rule_id}/mode";
+
+pub(in crate::admin) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        answers: &[(200, Content::Json("RuleMode"))],
+        ..Endpoint::get(PATH, "getRuleMode", Tag::Rules, "Read the switch of a rule", |call| Box::pin(get(call)))
+    },
+    Endpoint {
+        detail: "Holds instead of the rule's own mode, whatever the source of the rule, also when a file is read again; \
+                 until it is removed.",
+        query: &[DRY_RUN],
+        body: Body::Json(&["RuleModeInput"]),
+        answers: &[(200, Content::Json("RuleMode"))],
+        ..Endpoint::change(Method::Put, PATH, "setRuleMode", Tag::Rules, "Switch a rule to a mode", |call| {
+            Box::pin(set(call))
+        })
+    },
+    Endpoint {
+        detail: "The rule's own mode holds again.",
+        query: &[DRY_RUN],
+        answers: &[(204, Content::Nothing), (200, Content::Json("DryRun"))],
+        ..Endpoint::change(Method::Delete, PATH, "removeRuleMode", Tag::Rules, "Remove the switch of a rule", |call| {
+            Box::pin(remove(call))
+        })
+    },
+];
+
+async fn get(call: &Call<'_>) -> Result<Said, Problem> {
+    Ok(Said::json(&call.control()?.rule_mode(call.namespace(), call.id()).await?.json()))
+}
+
+async fn set(call: &Call<'_>) -> Result<Said, Problem> {
+    let mut fields = Fields::of(json::object(call.body)?, &["mode", "reason"]);
+    let mode = fields.needed_word("mode", &Mode::ALL.map(Mode::name), Mode::named);
+    let reason = fields.text("reason").unwrap_or_default();
+    fields.rest()?;
+    let Some(mode) = mode else { return Err(Problem::of_faults(Vec::new())) };
+    let applied =
+        thing::apply(call, vec![edit(call, Some(RuleModeDraft { mode, reason }), Expect::Anything)], "switch");
+    let applied = applied.await?;
+    if call.dry_run() { Ok(changes::said(call, &applied)) } else { get(call).await }
+}
+
+async fn remove(call: &Call<'_>) -> Result<Said, Problem> {
+    let applied = thing::apply(call, vec![edit(call, None, Expect::Present)], "switch back").await?;
+    if call.dry_run() { Ok(changes::said(call, &applied)) } else { Ok(Said::nothing(204)) }
+}
+
+fn edit(call: &Call<'_>, to: Option<RuleModeDraft>, expect: Expect) -> Edit {
+    Edit::RuleMode { namespace: call.namespace().to_owned(), rule_id: call.id().to_owned(), to, expect }
+}
+
+/// Switches by namespace and rule.
+pub(super) struct Switches(HashMap<(String, String), RuleModeRecord>);
+
+impl Switches {
+    /// Those of the namespaces that a call is about.
+    pub(super) async fn read(call: &Call<'_>) -> Result<Switches, Problem> {
+        let Some(control) = &call.admin.control else { return Ok(Switches(HashMap::new())) };
+        let records = control.rule_modes(call.namespaces().as_deref()).await?;
+        let by_rule = |record: RuleModeRecord| ((record.namespace.clone(), record.rule_id.clone()), record);
+        Ok(Switches(records.into_iter().map(by_rule).collect()))
+    }
+
+    /// A rule as it is answered, with its switch, if it has one.
+    pub(super) fn show(&self, mut rule: Value) -> Value {
+        let text = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let switch = self.0.get(&(text("namespace"), text("rule_id")));
+        if let (Some(RuleModeRecord { draft, updated_at, .. }), Value::Object(members)) = (switch, &mut rule) {
+            let switch = json!({ "mode": draft.mode.name(), "reason": draft.reason, "since": updated_at.to_string() });
+            members.insert("mode_override".to_owned(), switch);
+        }
+        rule
+    }
+}
