@@ -52,7 +52,11 @@ fn partner(setting: &Setting) -> Option<&'static str> {
         "admin_client_names" => Some("admin_client_ca: c\nadmin_tls_cert: a\nadmin_tls_key: b"),
         "metrics_tls_cert" => Some("metrics_tls_key: other"),
         "metrics_tls_key" => Some("metrics_tls_cert: other"),
-        "store_ca" | "store_insecure_tls" | "store_password_file" => Some("store: rediss://a:1"),
+        "store_ca" | "store_insecure_tls" | "store_password_file" | "store_skip_hostname" => {
+            Some("store: rediss://a:1")
+        }
+        "store_cert" => Some("store: rediss://a:1\nstore_key: other"),
+        "store_key" => Some("store: rediss://a:1\nstore_cert: other"),
         _ => None,
     }
 }
