@@ -7,7 +7,7 @@ use tollgate_store::Store;
 
 use super::join::join;
 use super::read::Asked;
-use super::refuse::{refuse_body, say};
+use super::refuse::{OTHER_NAMESPACE, refuse, refuse_body, say};
 use super::{Api, Plan, Shared, read};
 use crate::Reply;
 use crate::answer;
@@ -16,6 +16,10 @@ use crate::http::Pending;
 /// Decides one request: at once, or by what is answered here, if the store has to be waited for.
 pub(super) fn check<'a>(shared: &'a Shared, plan: Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
     let asked = match read::asked(body) {
+        Ok(asked) if !plan.may_ask(shared, &asked) => {
+            refuse(&OTHER_NAMESPACE, reply);
+            return None;
+        }
         Ok(asked) => asked,
         Err(fault) => {
             refuse_body(&fault, reply);
@@ -53,6 +57,9 @@ pub(super) async fn batch(shared: &Shared, plan: Plan, body: &[u8], reply: &mut 
         Ok(requests) => requests,
         Err(fault) => return refuse_body(&fault, reply),
     };
+    if !requests.iter().all(|asked| plan.may_ask(shared, asked)) {
+        return refuse(&OTHER_NAMESPACE, reply);
+    }
     say(200, "{\"results\":[", reply);
     decide_each(shared, &requests, |decision| append(shared, plan, decision, reply)).await;
     reply.body.extend_from_slice(b"]}");

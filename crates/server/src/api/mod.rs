@@ -38,7 +38,7 @@ use crate::telemetry::{Exposition, Metrics, Scrape};
 
 use self::refuse::refuse;
 use self::seal::{Kind, Sealer};
-use self::tokens::Tokens;
+use self::tokens::{Pass, Tokens};
 
 /// What every call is answered with.
 pub struct Shared {
@@ -88,6 +88,22 @@ pub struct Plan {
     refuse_by_status: Option<bool>,
     media: Media,
     exposition: Exposition,
+    /// Which namespaces the caller's token is for.
+    pass: Pass,
+}
+
+impl Plan {
+    /// Whether the caller's token is for the namespace that is asked about.
+    fn may_ask(self, shared: &Shared, asked: &read::Asked<'_>) -> bool {
+        self.pass.is_for_all() || shared.may_ask(self.pass, asked.namespace())
+    }
+}
+
+impl Shared {
+    /// Whether a pass is for a namespace.
+    pub(crate) fn may_ask(&self, pass: Pass, namespace: &str) -> bool {
+        self.tokens.as_ref().is_none_or(|tokens| tokens.may(pass, namespace))
+    }
 }
 
 impl Api {
@@ -119,9 +135,14 @@ impl Api {
             (true, _) => return Err(refuse::ONLY_GET),
             (false, _) => return Err(refuse::ONLY_POST),
         }
-        let known = |tokens: &Arc<Tokens>| tokens.open_to(head.authorization);
-        if self.surface == Surface::Data && !route.is_public() && !self.shared.tokens.as_ref().is_none_or(known) {
-            return Err(refuse::NO_TOKEN);
+        let pass = match &self.shared.tokens {
+            Some(tokens) if self.surface == Surface::Data && !route.is_public() => {
+                tokens.admit(head.authorization).ok_or(refuse::NO_TOKEN)?
+            }
+            _ => Pass::ALL,
+        };
+        if !pass.is_for_all() && !route.is_of_a_namespace() {
+            return Err(refuse::OTHER_NAMESPACE);
         }
         if head.is_from_page() && self.shared.tokens.is_none() && !route.only_reads() {
             return Err(refuse::FROM_A_PAGE);
@@ -144,7 +165,7 @@ impl Api {
             Route::Metrics => Exposition::accepted(head.accept),
             _ => Exposition::Text,
         };
-        Ok(Plan { route, refuse_by_status, media, exposition })
+        Ok(Plan { route, refuse_by_status, media, exposition, pass })
     }
 }
 
@@ -193,7 +214,7 @@ impl Answer for Api {
             Route::Acquire => reserve::reserve(shared, plan, Kind::Slot, body, reply).await,
             Route::Renew => reserve::renew(shared, body, reply).await,
             Route::Release => reserve::release(shared, body, reply).await,
-            Route::Explain => explain::explain(shared, body, reply).await,
+            Route::Explain => explain::explain(shared, plan, body, reply).await,
             Route::EnvoyJson => Box::pin(envoy::json(shared, body, reply)).await, // large, and rare
             Route::EnvoyHealth => envoy::health(shared, reply).await,
             Route::EnvoyStats => envoy::stats(shared, reply),

@@ -331,6 +331,22 @@ fn exposure_needs_a_word() {
 }
 
 #[test]
+fn what_is_exposed_on_purpose_is_still_named() {
+    let open: Address = "0.0.0.0:8081".parse().unwrap();
+    assert_eq!(Config::default().exposures(), [""; 0], "nothing but loopback");
+    let mut config = Config { http: vec![open.clone()], allow_anonymous: true, ..Config::default() };
+    let said = config.exposures();
+    assert!(said[0].starts_with("http 0.0.0.0:8081 is reachable from other machines without TLS: client keys travel"));
+    assert!(said[1].starts_with("http 0.0.0.0:8081 is open to all who reach it"), "{said:?}");
+    (config.tls_cert, config.token_file) = (Some("c".into()), Some("t".into()));
+    assert_eq!(config.exposures(), [""; 0]);
+    let control = ControlSettings { insecure: true, ..ControlSettings::default() };
+    let said = Config { admin: Some(open), control, ..Config::default() }.exposures();
+    assert_eq!(said.len(), 1, "the admin API always asks for tokens: {said:?}");
+    assert!(said[0].contains("tokens, passwords and client keys travel in the clear; set admin_tls_cert"), "{said:?}");
+}
+
+#[test]
 fn unknown_variables_are_told_with_what_was_meant() {
     let environment = environment(&[
         ("TOLLGATE_HTPP", "x"),
