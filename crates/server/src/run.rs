@@ -94,8 +94,14 @@ impl Server {
             site_secret,
             admin_secret,
         };
+        let listeners = start::bind(&config)?;
+        let admin = listeners.iter().find(|(surface, _)| *surface == Surface::Admin);
+        if let Some(address) = admin.and_then(|(_, listener)| listener.address().ok()) {
+            let scheme = if admin_tls.is_some() { "https" } else { "http" };
+            let _ = shared.admin_url.set(format!("{scheme}://{address}")); // set once
+        }
         let server = Server {
-            listeners: start::bind(&config)?,
+            listeners,
             plane: Arc::new(Plane::without_database(&config, parts.clone())),
             config,
             shared: Arc::new(shared),

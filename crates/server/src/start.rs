@@ -1,6 +1,6 @@
 //! From a configuration to everything that calls are answered with.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -110,6 +110,7 @@ pub(crate) fn shared(
         probe: Probe::default(),
         envoy: envoy_rls::Domains::new(&config.envoy),
         resp,
+        admin_url: OnceLock::new(),
     };
     let admin_secret = keys.admin();
     // A secret that is made at the start, or that lives in a store, may be another one tomorrow: old rows would be lost.

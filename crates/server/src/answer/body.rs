@@ -7,18 +7,21 @@ use tollgate_rules::ruleset::Rule;
 use super::case::Case;
 use super::json::{escaped, number, number_or_null, string};
 use super::retry::Retry;
-use super::{Dialect, Policy};
+use super::{Detail, Dialect, Policy};
 
 /// Appends the object.
 #[inline]
 pub(super) fn write(case: &Case<'_>, out: &mut Vec<u8>) {
     out.push(b'{');
-    write_members(case, out);
+    write_members(case, Detail::Full, out);
+    if case.is_closed {
+        out.extend_from_slice(b",\"error_code\":\"store_unavailable\"");
+    }
     out.push(b'}');
 }
 
 /// Appends the members, to stand alone or after others.
-pub(super) fn write_members(case: &Case<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_members(case: &Case<'_>, detail: Detail, out: &mut Vec<u8>) {
     let Case { decision, policy, .. } = case;
     let allowed = decision.verdict == Verdict::Allow;
     out.extend_from_slice(if allowed { b"\"allowed\":true" } else { b"\"allowed\":false" });
@@ -34,10 +37,12 @@ pub(super) fn write_members(case: &Case<'_>, out: &mut Vec<u8>) {
         Some(policy) => string(out, policy.name),
         None => out.extend_from_slice(b"null"),
     }
-    out.extend_from_slice(b",\"mode\":\"");
-    out.extend_from_slice(decision.mode.name().as_bytes());
-    out.extend_from_slice(b"\",\"generation\":");
-    number(out, decision.generation());
+    if detail == Detail::Full {
+        out.extend_from_slice(b",\"mode\":\"");
+        out.extend_from_slice(decision.mode.name().as_bytes());
+        out.extend_from_slice(b"\",\"generation\":");
+        number(out, decision.generation());
+    }
     let delay = decision.delay();
     if !delay.is_zero() {
         out.extend_from_slice(b",\"delay_ms\":");
@@ -50,7 +55,7 @@ pub(super) fn write_members(case: &Case<'_>, out: &mut Vec<u8>) {
     if let (false, Some(rule), Some(policy)) = (allowed, case.rule, policy) {
         write_violated(rule, policy, out);
     }
-    if decision.rulings().len() > 1 {
+    if decision.rulings().len() > 1 && detail == Detail::Full {
         write_rulings(decision, out);
     }
 }
@@ -63,12 +68,12 @@ fn write_remaining(policy: Option<&Policy<'_>>, mode: Mode, out: &mut Vec<u8>) {
     }
 }
 
-fn write_retry(case: &Case<'_>, out: &mut Vec<u8>) {
+pub(super) fn write_retry(case: &Case<'_>, out: &mut Vec<u8>) {
     match (case.retry, case.dialect) {
         (Retry::Now, Dialect::V1) => out.extend_from_slice(b",\"retry_after\":null,\"retry_after_ms\":null"),
         (Retry::Now, Dialect::Alias) => out.extend_from_slice(b",\"retry_after\":0,\"retry_after_ms\":0"),
         (Retry::Never, _) => out.extend_from_slice(b",\"retry_after\":null,\"retry_after_ms\":null,\"never\":true"),
-        (Retry::After { secs, millis }, _) => {
+        (Retry::After { secs, millis, .. }, _) => {
             out.extend_from_slice(b",\"retry_after\":");
             number(out, secs);
             out.extend_from_slice(b",\"retry_after_ms\":");

@@ -1,6 +1,6 @@
 //! A decision with what both header fields and body say about it, worked out once.
 
-use tollgate_engine::{Decision, Ruling};
+use tollgate_engine::{Decision, Mode, Ruling, Verdict};
 use tollgate_rules::ruleset::Rule;
 
 use super::retry::Retry;
@@ -16,6 +16,8 @@ pub(super) struct Case<'a> {
     pub(super) rule: Option<&'a Rule>,
     pub(super) policy: Option<Policy<'a>>,
     pub(super) retry: Retry,
+    /// Refused because the store is away, and not for anything that the caller did.
+    pub(super) is_closed: bool,
     pub(super) dialect: Dialect,
 }
 
@@ -26,8 +28,12 @@ impl<'a> Case<'a> {
         let rule = ruling.and_then(|ruling| decision.rule(ruling));
         let policy = ruling.zip(rule).and_then(|(ruling, rule)| Policy::of(rule, ruling));
         let next = policy.as_ref().and_then(|policy| policy.next);
-        let retry = Retry::of(decision.retry_after(), next, config.retry_jitter, asking.lot);
-        Case { decision, rule, policy, retry, dialect: asking.dialect }
+        let is_closed = decision.verdict == Verdict::Deny && decision.mode == Mode::Closed;
+        let retry = match is_closed {
+            true => Retry::while_away(config.retry_jitter, asking.lot),
+            false => Retry::of(decision.retry_after(), next, config.retry_jitter, asking.lot),
+        };
+        Case { decision, rule, policy, retry, is_closed, dialect: asking.dialect }
     }
 
     /// The policies of all enforced rules that limit this request, in the order of the rules.

@@ -23,7 +23,6 @@ mod problem;
 mod retry;
 mod write;
 
-use tollgate_core::Wait;
 use tollgate_engine::{Decision, Verdict};
 
 pub use self::policy::Policy;
@@ -40,21 +39,34 @@ use crate::{Fields, Reply};
 pub struct AnswerConfig {
     /// Which families of header fields are sent. Default `x-ratelimit,draft-11`.
     pub headers: Styles,
-    /// What is added to waits, so that refused callers do not come back all at once. Default nothing.
+    /// What `Retry-After` adds to waits, so that refused callers do not come back all at once. Default 10 %.
     pub retry_jitter: Jitter,
     /// The status of a refusal where the call names none. Default 200.
     pub refused_status: RefusedStatus,
     /// The status of a refusal that no waiting helps, where refusals have one. Default 429; 403 and 413 are usual too.
     pub never_status: u16,
+    /// What the body of a refusal by status tells. Default what callers of the API behind may see.
+    pub refusal: Detail,
+}
+
+/// How much a refusal by status tells: proxies pass it on to whoever they refuse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// What concerns the caller: its limit, what is left, when to come back.
+    #[default]
+    Public,
+    /// Everything that the plain answer tells: also the mode, the generation and what every other rule says.
+    Full,
 }
 
 impl Default for AnswerConfig {
     fn default() -> Self {
         AnswerConfig {
             headers: Styles::default(),
-            retry_jitter: Jitter::None,
+            retry_jitter: Jitter::default(),
             refused_status: RefusedStatus::Ok,
             never_status: 429,
+            refusal: Detail::Public,
         }
     }
 }
@@ -89,6 +101,8 @@ pub struct Proxied {
     pub asking: Asking,
     /// The status of a refusal.
     pub refused: u16,
+    /// The status of a refusal because the store is away.
+    pub closed: u16,
     /// The status of what is no request.
     pub unreadable: u16,
 }
@@ -96,7 +110,7 @@ pub struct Proxied {
 /// By which of its names the API was called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// `/v1/…`: nothing to wait for is `null`.
+    /// `/v1/…` and `/rate-limit/check`: nothing to wait for is `null`.
     #[default]
     V1,
     /// `/check`: nothing to wait for is `0`.
@@ -142,6 +156,7 @@ pub fn answer(decision: &Decision, asking: &Asking, config: &AnswerConfig, reply
     let refused = by_status && decision.verdict == Verdict::Deny;
     let (status, media) = match case.retry {
         _ if !refused => (200, Media::Json),
+        _ if case.is_closed => (UNAVAILABLE, asking.media),
         Retry::Never => (config.never_status, asking.media),
         _ => (429, asking.media),
     };
@@ -149,23 +164,31 @@ pub fn answer(decision: &Decision, asking: &Asking, config: &AnswerConfig, reply
     write_fields(&case, config, &mut reply.fields);
     match refused {
         false => body::write(&case, &mut reply.body),
-        true => problem::write_refusal(&case, status, &mut reply.body),
+        true => problem::write_refusal(&case, status, config.refusal, &mut reply.body),
     }
 }
+
+/// The status of a refusal that is our own fault: 429 is for limits of the caller's own.
+const UNAVAILABLE: u16 = 503;
 
 /// Fills `reply` for a proxy, which looks at the status: 200 without a body, or a refusal of this status. A request that
 /// could not be read is a [`Problem`] of the status `unreadable`.
 pub fn proxied(decision: &Decision, asked: &Proxied, config: &AnswerConfig, reply: &mut Reply) {
-    let Proxied { asking, refused, unreadable } = *asked;
+    let Proxied { asking, refused, closed, unreadable } = *asked;
     if let Verdict::Invalid(error) = &decision.verdict {
         return problem(&Problem { status: unreadable, ..Problem::from(&**error) }, reply);
     }
     let case = Case::of(decision, &asking, config);
     let denied = decision.verdict == Verdict::Deny;
-    begin(reply, if denied { refused } else { 200 }, denied.then_some(asking.media));
+    let status = match denied {
+        false => 200,
+        true if case.is_closed => closed,
+        true => refused,
+    };
+    begin(reply, status, denied.then_some(asking.media));
     write_fields(&case, config, &mut reply.fields);
     if denied {
-        problem::write_refusal(&case, refused, &mut reply.body);
+        problem::write_refusal(&case, status, config.refusal, &mut reply.body);
     }
 }
 
@@ -178,8 +201,11 @@ pub fn fields(decision: &Decision, asking: &Asking, config: &AnswerConfig, out: 
 
 #[inline]
 fn write_fields(case: &Case<'_>, config: &AnswerConfig, out: &mut Fields) {
-    if let Retry::After { secs, .. } = case.retry {
-        out.push_with("Retry-After", |out| json::number(out, secs));
+    if let Retry::After { header, .. } = case.retry {
+        out.push_with("Retry-After", |out| json::number(out, header));
+    }
+    if case.is_closed {
+        return; // nobody knows how the caller's limits stand
     }
     write::write(config.headers, case.decision.wall, case.policy.as_ref(), case.policies(), out);
 }
@@ -190,11 +216,6 @@ pub fn body(decision: &Decision, asking: &Asking, config: &AnswerConfig, out: &m
         Verdict::Invalid(error) => problem::write(&Problem::from(&**error), out),
         _ => body::write(&Case::of(decision, asking, config), out),
     }
-}
-
-/// How long a caller is asked to wait that can do so to the millisecond: jitter included, `lot` chooses where in it.
-pub fn retry_after(decision: &Decision, config: &AnswerConfig, lot: u64) -> Wait {
-    retry::exact(decision.retry_after(), config.retry_jitter, lot)
 }
 
 /// Fills `reply` with an error: status, fields and body anew, whatever was in them.

@@ -1,9 +1,10 @@
 //! Problem details (RFC 9457): what is said where the status is not 200.
 
-use tollgate_engine::{Decision, Mode, Ruling};
+use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::{RequestError, Rule};
 
-use super::body::write_members;
+use super::Detail;
+use super::body::{write_members, write_retry};
 use super::case::Case;
 use super::json::{escaped, number, string};
 use super::retry::Retry;
@@ -48,20 +49,28 @@ pub(super) fn write(problem: &Problem<'_>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The type of every refusal (draft-ietf-httpapi-ratelimit-headers), and its title.
+/// The type of a refusal for the caller's own limit (draft-ietf-httpapi-ratelimit-headers), and its title.
 const QUOTA_EXCEEDED: &[u8] = b"{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
     \"title\":\"Quota exceeded\",\"status\":";
+/// The same for a refusal that is our own fault.
+const REDUCED_CAPACITY: &[u8] =
+    b"{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\",\
+    \"title\":\"Service unavailable\",\"status\":";
 
-/// Appends the object of a refusal: the problem, and then all of the plain answer.
-pub(super) fn write_refusal(case: &Case<'_>, status: u16, out: &mut Vec<u8>) {
+/// Appends the object of a refusal: the problem, and then of the plain answer what is asked for.
+pub(super) fn write_refusal(case: &Case<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
     let cause = Cause::of(case);
-    out.extend_from_slice(QUOTA_EXCEEDED);
+    out.extend_from_slice(if case.is_closed { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
     number(out, status.into());
     out.extend_from_slice(b",\"detail\":\"");
     write_detail(cause, case, out);
     out.extend_from_slice(b"\",\"violated-policies\":[");
-    write_violated(case.decision, out);
-    out.extend_from_slice(b"],\"error\":\"rate_limited\",\"message\":\"");
+    if !case.is_closed {
+        write_violated(case.decision, out);
+    }
+    out.extend_from_slice(b"],\"error\":\"");
+    out.extend_from_slice(if case.is_closed { b"store_unavailable" } else { b"rate_limited" });
+    out.extend_from_slice(b"\",\"message\":\"");
     write_message(cause, case.retry, out);
     out.extend_from_slice(b"\",\"error_code\":");
     string(out, cause.code(case.rule));
@@ -70,7 +79,13 @@ pub(super) fn write_refusal(case: &Case<'_>, status: u16, out: &mut Vec<u8>) {
         string(out, url);
     }
     out.push(b',');
-    write_members(case, out);
+    match (case.is_closed, detail) {
+        (true, Detail::Public) => {
+            out.extend_from_slice(b"\"allowed\":false");
+            write_retry(case, out);
+        }
+        _ => write_members(case, detail, out),
+    }
     out.push(b'}');
 }
 
@@ -85,7 +100,7 @@ enum Cause {
 impl Cause {
     fn of(case: &Case<'_>) -> Cause {
         match case.retry {
-            _ if case.decision.mode == Mode::Closed => Cause::StoreAway,
+            _ if case.is_closed => Cause::StoreAway,
             Retry::Never => Cause::TooCostly,
             _ => Cause::Spent,
         }
@@ -105,7 +120,10 @@ fn write_detail(cause: Cause, case: &Case<'_>, out: &mut Vec<u8>) {
     let (before, after): (&str, &str) = match cause {
         Cause::Spent => ("The limit of the rule '", "' is reached."),
         Cause::TooCostly => ("The request costs more than the rule '", "' ever allows at once."),
-        Cause::StoreAway => ("The store does not answer, and the rule '", "' then refuses."),
+        Cause::StoreAway => {
+            return out
+                .extend_from_slice(b"Limits cannot be checked at the moment, and requests are refused meanwhile.");
+        }
     };
     out.extend_from_slice(before.as_bytes());
     escaped(out, case.policy.as_ref().map_or("", |policy| policy.name));

@@ -6,11 +6,10 @@ use tollgate_core::{Span, Wait};
 use tollgate_rules::duration;
 use tollgate_rules::problem::Fault;
 
-/// What is added to waits of two seconds and more, so that callers refused together come back apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What `Retry-After` adds to waits of two seconds and more, so that callers refused together come back apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jitter {
     /// Nothing.
-    #[default]
     None,
     /// Up to this many percent of the wait.
     Percent(u32),
@@ -18,7 +17,17 @@ pub enum Jitter {
     Span(Span),
 }
 
+impl Default for Jitter {
+    /// A tenth of the wait.
+    fn default() -> Self {
+        Jitter::Percent(10)
+    }
+}
+
 impl Jitter {
+    /// Most seconds that are added where the store is away: everybody is refused then, at the same time.
+    const WHILE_AWAY: u64 = 2;
+
     /// The shortest wait that is spread.
     const FROM: Span = Span::from_secs(2);
 
@@ -35,19 +44,23 @@ impl Jitter {
         }
     }
 
-    /// The wait with a part of what may be added, for callers that can wait to the millisecond; `lot` chooses.
-    fn added(self, wait: Span, lot: u64) -> Span {
-        let more = (u128::from(lot) * (u128::from(self.most(wait).nanos()) + 1)) >> 64;
-        wait.plus(Span::from_nanos(u64::try_from(more).unwrap_or(u64::MAX)))
-    }
-
     /// Whole seconds that are enough for `wait`: every one from the wait to the wait with all that may be added is
     /// equally likely, and `lot` chooses.
     fn spread(self, wait: Span, lot: u64) -> u64 {
         let (first, last) = (wait.secs_ceil(), wait.plus(self.most(wait)).secs_ceil());
-        let choices = u128::from(last - first) + 1;
-        first + ((u128::from(lot) * choices) >> 64) as u64
+        first.saturating_add(chosen(last - first, lot))
     }
+
+    /// Whole seconds to wait for a store that may be back in one.
+    fn while_away(self, lot: u64) -> u64 {
+        let most = if self == Jitter::None { 0 } else { Jitter::WHILE_AWAY };
+        1 + chosen(most, lot)
+    }
+}
+
+/// A number from 0 to `most`, all equally likely; `lot` chooses.
+fn chosen(most: u64, lot: u64) -> u64 {
+    ((u128::from(lot) * (u128::from(most) + 1)) >> 64) as u64
 }
 
 const ALLOWED: &str = "write a share of the wait such as 10%, a time such as 5s, or off";
@@ -78,8 +91,8 @@ impl FromStr for Jitter {
 pub(super) enum Retry {
     /// It was let pass.
     Now,
-    /// After so many whole seconds, jitter included; the true wait is `millis`, rounded up.
-    After { secs: u64, millis: u64 },
+    /// After so many whole seconds: `header` with jitter, `secs` without; the true wait is `millis`, rounded up.
+    After { header: u64, secs: u64, millis: u64 },
     /// Waiting does not help.
     Never,
 }
@@ -93,18 +106,16 @@ impl Retry {
             Wait::None => Retry::Now,
             Wait::Never => Retry::Never,
             Wait::For(wait) => {
-                let secs = jitter.spread(wait, lot).max(1).max(next.map_or(0, Span::secs_ceil));
-                Retry::After { secs, millis: wait.millis_ceil() }
+                let least = next.map_or(1, Span::secs_ceil).max(1);
+                let (header, secs) = (jitter.spread(wait, lot).max(least), wait.secs_ceil().max(least));
+                Retry::After { header, secs, millis: wait.millis_ceil() }
             }
         }
     }
-}
 
-/// What a caller is told that can wait to the millisecond, jitter included.
-pub(super) fn exact(wait: Wait, jitter: Jitter, lot: u64) -> Wait {
-    match wait {
-        Wait::For(wait) => Wait::For(jitter.added(wait, lot)),
-        wait => wait,
+    /// For everybody that is refused because the store is away.
+    pub(super) fn while_away(jitter: Jitter, lot: u64) -> Retry {
+        Retry::After { header: jitter.while_away(lot), secs: 1, millis: 1000 }
     }
 }
 
@@ -116,7 +127,7 @@ mod tests {
 
     fn secs(wait: Span, jitter: &str, lot: u64) -> u64 {
         match Retry::of(Wait::For(wait), None, jitter.parse().unwrap(), lot) {
-            Retry::After { secs, .. } => secs,
+            Retry::After { header, .. } => header,
             other => panic!("{other:?}"),
         }
     }
@@ -134,15 +145,16 @@ mod tests {
     }
 
     #[test]
-    fn to_the_millisecond_it_spreads_as_far() {
-        let told = |wait, jitter: &str, lot| match exact(Wait::For(wait), jitter.parse().unwrap(), lot) {
-            Wait::For(wait) => wait.nanos() / 1_000_000,
-            other => panic!("{other:?}"),
-        };
-        let minute = Span::from_secs(60);
-        assert_eq!(LOTS.map(|lot| told(minute, "10%", lot)), [60_000, 61_500, 63_000, 64_500, 66_000]);
-        assert_eq!(LOTS.map(|lot| told(Span::from_millis(1999), "100%", lot)), [1999; 5]);
-        assert_eq!(told(Span::from_nanos(u64::MAX), "100%", u64::MAX), u64::MAX / 1_000_000);
+    fn what_is_not_the_header_is_exact() {
+        let retry = Retry::of(Wait::For(Span::from_millis(59_500)), None, Jitter::default(), u64::MAX);
+        assert_eq!(retry, Retry::After { header: 66, secs: 60, millis: 59_500 });
+    }
+
+    #[test]
+    fn callers_without_a_store_come_back_apart() {
+        let header = |jitter: Jitter| LOTS.map(|lot| jitter.while_away(lot));
+        assert_eq!(header(Jitter::default()), [1, 1, 2, 3, 3]);
+        assert_eq!(header(Jitter::None), [1; 5]);
     }
 
     #[test]
@@ -163,7 +175,7 @@ mod tests {
     #[test]
     fn nobody_is_called_back_before_there_is_more() {
         let retry = Retry::of(Wait::For(Span::from_millis(10)), Some(Span::from_secs(7)), Jitter::None, 0);
-        assert_eq!(retry, Retry::After { secs: 7, millis: 10 });
+        assert_eq!(retry, Retry::After { header: 7, secs: 7, millis: 10 });
     }
 
     #[test]

@@ -98,7 +98,7 @@ const NAMELESS_POLICIES: Field = Field {
 /// The drafts' `t` and `reset` are [`Part::Next`]: draft 11 wants the time in which no more than `r` can be used, the
 /// older ones want it no later than `Retry-After`, and the time to a full bucket is neither. `X-RateLimit-Reset` is
 /// the full reset and agrees with `reset_at` in the body.
-pub static STYLES: [Style; 9] = [
+pub static STYLES: [Style; 10] = [
     Style {
         names: &["x-ratelimit"],
         fields: &[
@@ -133,6 +133,7 @@ pub static STYLES: [Style; 9] = [
             one!("x-rate-limit-limit", Limit),
             one!("x-rate-limit-remaining", Remaining),
             one!("x-rate-limit-reset", ResetAt),
+            one!("x-rate-limit-resource", Resource),
         ],
     },
     Style {
@@ -208,6 +209,14 @@ pub static STYLES: [Style; 9] = [
             one!("RateLimit-Limit", Limit),
             one!("RateLimit-Remaining", Remaining),
             one!("RateLimit-Reset", NextOrZero),
+        ],
+    },
+    Style {
+        names: &["ratelimit-epoch"],
+        fields: &[
+            one!("RateLimit-Limit", Limit),
+            one!("RateLimit-Remaining", Remaining),
+            one!("RateLimit-Reset", ResetAt),
         ],
     },
 ];

@@ -6,6 +6,7 @@ pub(crate) mod explain;
 mod health;
 pub(crate) mod hold;
 mod join;
+mod patience;
 pub mod read;
 pub(crate) mod refuse;
 mod reserve;
@@ -20,9 +21,10 @@ pub use hold::Settlements;
 pub(crate) use join::join;
 pub use route::{Route, Surface};
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tollgate_core::Clock;
 use tollgate_engine::Engine;
 
@@ -72,6 +74,8 @@ pub struct Shared {
     pub envoy: Domains,
     /// Who may ask over RESP, and under which names their keys are kept.
     pub resp: Access,
+    /// Where the admin API is, for callers that ask here for what is there.
+    pub admin_url: OnceLock<String>,
 }
 
 /// The API as one listener offers it.
@@ -90,6 +94,8 @@ pub struct Plan {
     exposition: Exposition,
     /// Which namespaces the caller's token is for.
     pass: Pass,
+    /// When the caller stops waiting.
+    deadline: Option<Instant>,
 }
 
 impl Plan {
@@ -104,6 +110,15 @@ impl Shared {
     pub(crate) fn may_ask(&self, pass: Pass, namespace: &str) -> bool {
         self.tokens.as_ref().is_none_or(|tokens| tokens.may(pass, namespace))
     }
+}
+
+/// What the admin API has, under /v1 and without: people ask for it at the wrong port.
+const OF_ADMIN: &[&str] =
+    &["rules", "overrides", "clients", "violations", "audit", "tokens", "generations", "mode", "status"];
+
+fn is_of_admin(path: &str) -> bool {
+    let first = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/')).and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| OF_ADMIN.contains(&first))
 }
 
 impl Api {
@@ -124,6 +139,11 @@ impl Api {
         Asking { dialect, refuse_by_status, media, lot: tollgate_engine::lot() }
     }
 
+    /// What the caller's token opens; `None` if tokens are asked for and the one sent is not known.
+    fn admit(&self, head: &Head<'_>) -> Option<Pass> {
+        self.shared.tokens.as_ref().map_or(Some(Pass::ALL), |tokens| tokens.admit(head.authorization))
+    }
+
     /// Everything that can be said about a call before its body: the path, the method, the token, the kind of body.
     fn plan(&self, head: &Head<'_>) -> Result<Plan, refuse::Refused> {
         let route = Route::find(self.surface, head.path).ok_or(match self.surface {
@@ -135,11 +155,9 @@ impl Api {
             (true, _) => return Err(refuse::ONLY_GET),
             (false, _) => return Err(refuse::ONLY_POST),
         }
-        let pass = match &self.shared.tokens {
-            Some(tokens) if self.surface == Surface::Data && !route.is_public() => {
-                tokens.admit(head.authorization).ok_or(refuse::NO_TOKEN)?
-            }
-            _ => Pass::ALL,
+        let pass = match self.surface == Surface::Data && !route.is_public() {
+            true => self.admit(head).ok_or(refuse::NO_TOKEN)?,
+            false => Pass::ALL,
         };
         if !pass.is_for_all() && !route.is_of_a_namespace() {
             return Err(refuse::OTHER_NAMESPACE);
@@ -165,7 +183,8 @@ impl Api {
             Route::Metrics => Exposition::accepted(head.accept),
             _ => Exposition::Text,
         };
-        Ok(Plan { route, refuse_by_status, media, exposition, pass })
+        let deadline = patience::deadline(head.request_timeout)?;
+        Ok(Plan { route, refuse_by_status, media, exposition, pass, deadline })
     }
 }
 
@@ -193,6 +212,10 @@ impl Answer for Api {
                 };
                 Some((plan, most))
             }
+            Err(_) if self.surface == Surface::Data && is_of_admin(head.path) && self.admit(head).is_some() => {
+                refuse::refuse_elsewhere(head.path, self.shared.admin_url.get().map(String::as_str), reply);
+                None
+            }
             Err(refused) => {
                 refuse(&refused, reply);
                 None
@@ -201,6 +224,32 @@ impl Answer for Api {
     }
 
     async fn answer(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
+        match plan.deadline {
+            None => self.dispatch(plan, body, reply).await,
+            deadline => Box::pin(tollgate_engine::until(deadline, self.dispatch(plan, body, reply))).await,
+        }
+    }
+
+    fn begin<'a>(&'a self, plan: &'a Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
+        let Route::Check(_) = plan.route else { return Some(Box::pin(self.answer(plan, body, reply))) };
+        let pending = check::check(&self.shared, *plan, body, reply)?;
+        Some(match plan.deadline {
+            None => pending,
+            deadline => Box::pin(tollgate_engine::until(deadline, pending)),
+        })
+    }
+
+    fn refuse(&self, fault: Fault, reply: &mut Reply) {
+        refuse(&refuse::of_fault(fault), reply);
+    }
+
+    fn answered(&self, plan: Option<&Plan>, status: u16) {
+        self.shared.metrics.http_answered(plan.map_or("", |plan| plan.route.name()), status);
+    }
+}
+
+impl Api {
+    async fn dispatch(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
         let (shared, plan) = (&*self.shared, *plan);
         match plan.route {
             Route::Check(_) => {
@@ -228,20 +277,5 @@ impl Answer for Api {
                 reply.body.extend_from_slice(shared.scrape.text(plan.exposition).as_bytes());
             }
         }
-    }
-
-    fn begin<'a>(&'a self, plan: &'a Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
-        match plan.route {
-            Route::Check(_) => check::check(&self.shared, *plan, body, reply),
-            _ => Some(Box::pin(self.answer(plan, body, reply))),
-        }
-    }
-
-    fn refuse(&self, fault: Fault, reply: &mut Reply) {
-        refuse(&refuse::of_fault(fault), reply);
-    }
-
-    fn answered(&self, plan: Option<&Plan>, status: u16) {
-        self.shared.metrics.http_answered(plan.map_or("", |plan| plan.route.name()), status);
     }
 }

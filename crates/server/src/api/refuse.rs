@@ -56,6 +56,12 @@ pub(super) const NOT_JSON: Refused =
     refused(415, "not_json_media_type", "Unsupported media type", "Send JSON, with Content-Type: application/json.");
 pub(super) const UNKNOWN_PARAMETER: Refused =
     refused(400, "unknown_parameter", "Bad request", "The only parameter is status: ?status=429 answers denials so.");
+pub(super) const BAD_TIMEOUT: Refused = refused(
+    400,
+    "bad_timeout",
+    "Bad request",
+    "Request-Timeout is a whole number with a unit, such as 50ms or 2s: how long you wait for the answer.",
+);
 const UNKNOWN_RECEIPT: Refused = refused(
     400,
     "unknown_receipt",
@@ -119,6 +125,16 @@ pub(super) fn of_fault(fault: Fault) -> Refused {
         }
     };
     Refused { closes: true, ..refused }
+}
+
+/// Fills the reply for a path of the admin API, with where that is.
+pub(super) fn refuse_elsewhere(path: &str, admin: Option<&str>, reply: &mut Reply) {
+    let path = if path.starts_with("/v1/") { path.to_owned() } else { format!("/v1{path}") };
+    let detail = match admin {
+        Some(admin) => format!("This is the data API. The admin API has this path: {admin}{path}."),
+        None => format!("This is the data API. The admin API would have {path}; start the server with --admin ADDR."),
+    };
+    problem(&Problem { status: 404, code: "no_such_path", title: "Not found", detail: &detail, field: None }, reply);
 }
 
 /// Fills the reply with a refusal.

@@ -76,8 +76,8 @@ impl Route {
     /// The route of a path.
     pub fn find(surface: Surface, path: &str) -> Option<Route> {
         Some(match (surface, path) {
-            (Surface::Data, "/v1/check") => Route::Check(Dialect::V1),
-            (Surface::Data, "/check" | "/rate-limit/check") => Route::Check(Dialect::Alias),
+            (Surface::Data, "/v1/check" | "/rate-limit/check") => Route::Check(Dialect::V1),
+            (Surface::Data, "/check") => Route::Check(Dialect::Alias),
             (Surface::Data, "/v1/check/batch") => Route::Batch,
             (Surface::Data, "/v1/reserve") => Route::Reserve,
             (Surface::Data, "/v1/settle") => Route::Settle,

@@ -2,7 +2,8 @@
 
 use tollgate_rules::problem::Fault;
 
-use crate::answer::{AnswerConfig, RefusedStatus};
+use super::RefusalDetail;
+use crate::answer::{AnswerConfig, Detail, RefusedStatus};
 
 /// Header styles that may be listed in `headers`; `off` stands alone.
 pub const HEADER_STYLES: &[&str] = &[
@@ -16,6 +17,7 @@ pub const HEADER_STYLES: &[&str] = &[
     "draft-11",
     "draft-07",
     "draft-06",
+    "ratelimit-epoch",
 ];
 
 /// Settings of answers.
@@ -29,6 +31,8 @@ pub struct AnswerSettings {
     pub refused_status: u16,
     /// Status of a refusal that no waiting will turn: 429, 403 or 413.
     pub never_status: u16,
+    /// What the body of a refusal by status tells.
+    pub answer: RefusalDetail,
 }
 
 impl AnswerSettings {
@@ -42,6 +46,10 @@ impl AnswerSettings {
                 _ => RefusedStatus::Ok,
             },
             never_status: self.never_status,
+            refusal: match self.answer {
+                RefusalDetail::Public => Detail::Public,
+                RefusalDetail::Full => Detail::Full,
+            },
         })
     }
 }
@@ -50,9 +58,10 @@ impl Default for AnswerSettings {
     fn default() -> Self {
         Self {
             headers: "x-ratelimit,draft-11".to_owned(),
-            retry_jitter: "off".to_owned(),
+            retry_jitter: "10%".to_owned(),
             refused_status: 200,
             never_status: 429,
+            answer: RefusalDetail::Public,
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct AuthSettings {
     pub source: AuthSource,
     /// The status of a refusal.
     pub deny_status: u16,
+    /// The status of a refusal because the store is away.
+    pub closed_status: u16,
     /// Attributes that proxies send in header fields.
     pub attributes: Vec<FromHeader>,
     /// The header field with the cost, if any: 1 without it.
@@ -35,6 +37,7 @@ impl Default for AuthSettings {
         AuthSettings {
             source: AuthSource::Off,
             deny_status: 429,
+            closed_status: 503,
             attributes: vec![FromHeader { attribute: "api_key".to_owned(), header: "x-api-key".to_owned() }],
             cost_header: None,
             namespace: None,

@@ -56,6 +56,16 @@ choice! {
 }
 
 choice! {
+    /// What the body of a refusal by status tells.
+    RefusalDetail {
+        /// What concerns the caller that is refused.
+        Public = "public",
+        /// All of the plain answer.
+        Full = "full",
+    }
+}
+
+choice! {
     /// How log lines are written.
     LogFormat {
         /// For eyes: time, level, message, fields.

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 pub use answer::{AnswerSettings, HEADER_STYLES};
 pub use auth::{AuthSettings, FromHeader};
-pub use choice::{AuthSource, Choice, LogFormat, LogLevel};
+pub use choice::{AuthSource, Choice, LogFormat, LogLevel, RefusalDetail};
 pub use control::{ControlSettings, DbPlace};
 pub use effective::{Resolved, UnknownVariable, template};
 pub use envoy::EnvoySettings;

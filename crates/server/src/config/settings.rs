@@ -248,6 +248,14 @@ static OTHERS: &[Setting] = &[
         kind: Kind::Status(|config| &mut config.answer.never_status, &["429", "403", "413"]),
     },
     Setting {
+        name: "answer",
+        value_name: "DETAIL",
+        section: Section::Answers,
+        help: "What the body of a refusal by status tells, which proxies pass on: `public`, or `full` with mode, generation and every rule",
+        absent: "",
+        kind: Kind::Choice(|config| &mut config.answer.answer),
+    },
+    Setting {
         name: "max_memory",
         value_name: "SIZE",
         section: Section::Resources,

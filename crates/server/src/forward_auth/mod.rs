@@ -45,6 +45,7 @@ pub enum Plan {
 struct ForwardAuth {
     reading: Reading,
     deny_status: u16,
+    closed_status: u16,
     shared: Arc<Shared>,
     quiet: Quiet,
 }
@@ -55,6 +56,7 @@ impl Front {
         let auth = (settings.source != AuthSource::Off).then(|| ForwardAuth {
             reading: Reading::new(settings),
             deny_status: settings.deny_status,
+            closed_status: settings.closed_status,
             shared,
             quiet: Quiet::by_the_minute(),
         });
@@ -210,7 +212,7 @@ impl ForwardAuth {
     fn tell(&self, question: &Question, start: Time, decision: &Decision, reply: &mut Reply) {
         lap(&self.shared, start);
         let asking = Asking { media: question.media, lot: tollgate_engine::lot(), ..Asking::default() };
-        let (refused, unreadable) = (self.deny_status, bad_request(self.deny_status));
-        answer::proxied(decision, &Proxied { asking, refused, unreadable }, &self.shared.answer, reply);
+        let (refused, closed, unreadable) = (self.deny_status, self.closed_status, bad_request(self.deny_status));
+        answer::proxied(decision, &Proxied { asking, refused, closed, unreadable }, &self.shared.answer, reply);
     }
 }

@@ -1,12 +1,12 @@
 //! Messages become requests, decisions become messages.
 
 use tollgate_core::{Span, Wait};
-use tollgate_engine::{Decision, Verdict};
+use tollgate_engine::{Decision, Mode, Verdict};
 use tollgate_proto::v1::{self, checked::Result as Checked};
 use tollgate_rules::ruleset::RequestError;
 use tonic::{Code, Status};
 
-use crate::answer::{self, AnswerConfig, Policy};
+use crate::answer::Policy;
 use crate::api::read::{Asked, Fault};
 use crate::api::refuse::Refused;
 
@@ -40,10 +40,10 @@ pub(super) fn refused(refused: Refused) -> Status {
 }
 
 /// The answer to one request.
-pub(super) fn response(decision: &Decision, config: &AnswerConfig) -> Result<v1::CheckResponse, Status> {
+pub(super) fn response(decision: &Decision) -> Result<v1::CheckResponse, Status> {
     match &decision.verdict {
         Verdict::Invalid(error) => Err(of_rules(error)),
-        _ => Ok(decided(decision, config)),
+        _ => Ok(decided(decision)),
     }
 }
 
@@ -54,14 +54,14 @@ pub(super) fn of_rules(error: &RequestError) -> Status {
 }
 
 /// One answer of many: a decision, or why there is none.
-pub(super) fn checked(decision: &Decision, config: &AnswerConfig) -> v1::Checked {
+pub(super) fn checked(decision: &Decision) -> v1::Checked {
     let result = match &decision.verdict {
         Verdict::Invalid(error) => {
             let RequestError { code, field, message } = &**error;
             let (code, field, detail) = ((*code).to_owned(), field.clone(), message.clone());
             Checked::Fault(v1::Fault { code, field, detail })
         }
-        _ => Checked::Decision(decided(decision, config)),
+        _ => Checked::Decision(decided(decision)),
     };
     v1::Checked { result: Some(result) }
 }
@@ -72,11 +72,12 @@ pub(super) fn faulty(fault: Fault) -> v1::Checked {
     v1::Checked { result: Some(Checked::Fault(v1::Fault { code: code.to_owned(), field, detail })) }
 }
 
-fn decided(decision: &Decision, config: &AnswerConfig) -> v1::CheckResponse {
+fn decided(decision: &Decision) -> v1::CheckResponse {
     let ruling = decision.deciding();
     let rule = ruling.and_then(|ruling| decision.rule(ruling));
     let policy = ruling.zip(rule).and_then(|(ruling, rule)| Policy::of(rule, ruling));
-    let wait = answer::retry_after(decision, config, tollgate_engine::lot());
+    let wait = decision.retry_after();
+    let is_closed = !decision.is_allowed() && decision.mode == Mode::Closed;
     v1::CheckResponse {
         allowed: decision.is_allowed(),
         limit: policy.as_ref().map(|policy| policy.limit),
@@ -88,6 +89,7 @@ fn decided(decision: &Decision, config: &AnswerConfig) -> v1::CheckResponse {
         mode: decision.mode.name().to_owned(),
         generation: decision.generation(),
         delay_ms: decision.delay().millis_ceil(),
+        error_code: if is_closed { "store_unavailable".to_owned() } else { String::new() },
         rules: if decision.rulings().len() > 1 { rulings(decision) } else { Vec::new() },
     }
 }

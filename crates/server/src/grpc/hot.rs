@@ -148,14 +148,12 @@ fn check(shared: &Arc<Shared>, call: Call, message: Bytes) -> Answered {
     if !call.pass.is_for_all() && !shared.may_ask(call.pass, namespace) {
         return Answered::Now(Err(other_namespace()));
     }
-    let tell = |decision: &Decision, shared: &Shared| {
-        convert::response(decision, &shared.answer).map(|response| framed(&response))
-    };
-    match decide(shared, request, |decision| tell(decision, shared)) {
+    let tell = |decision: &Decision| convert::response(decision).map(|response| framed(&response));
+    match decide(shared, request, tell) {
         Ok(Decided::Now(answer)) => Answered::Now(answer),
         Ok(Decided::Later(later)) => {
             let shared = shared.clone();
-            Answered::Later(Box::pin(async move { later.decide(&shared, |decision| tell(decision, &shared)).await }))
+            Answered::Later(Box::pin(async move { later.decide(&shared, tell).await }))
         }
         Err(fault) => Answered::Now(Err(convert::unreadable(&fault))),
     }

@@ -32,12 +32,15 @@ impl Tollgate for Service {
         let request = request.into_inner();
         let asked = asked_in(Some(&request))?;
         let decision = check::decide(shared, &asked).await;
-        response(&decision, &shared.answer).map(Response::new)
+        response(&decision).map(Response::new)
     }
 
     async fn batch_check(&self, request: Request<BatchCheckRequest>) -> Result<Response<BatchCheckResponse>, Status> {
         let Service(shared) = self;
         let requests = request.into_inner().requests;
+        if requests.is_empty() {
+            return Err(Status::invalid_argument("missing_field: requests holds no request"));
+        }
         if requests.len() > BATCH_MAX {
             return Err(Status::invalid_argument(format!("too_many: requests holds more than {BATCH_MAX} requests")));
         }
@@ -47,7 +50,7 @@ impl Tollgate for Service {
         });
         let asked = asked.collect::<Result<Vec<Asked<'_>>, Status>>()?;
         let mut results = Vec::with_capacity(asked.len());
-        check::decide_each(shared, &asked, |decision| results.push(convert::checked(decision, &shared.answer))).await;
+        check::decide_each(shared, &asked, |decision| results.push(convert::checked(decision))).await;
         Ok(Response::new(BatchCheckResponse { results }))
     }
 
@@ -115,6 +118,6 @@ impl Service {
     ) -> Result<(CheckResponse, Option<Receipt>), Status> {
         let asked = asked_in(request)?;
         let (decision, receipt) = hold::hold(&self.0, &asked, kind).await;
-        Ok((response(&decision, &self.0.answer)?, receipt))
+        Ok((response(&decision)?, receipt))
     }
 }

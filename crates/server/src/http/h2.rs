@@ -178,6 +178,7 @@ async fn respond<A: Answer>(
         if_match: field(header::IF_MATCH),
         if_none_match: field(header::IF_NONE_MATCH),
         idempotency_key: parts.headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes),
+        request_timeout: parts.headers.get("request-timeout").map(HeaderValue::as_bytes),
         received: Received::Map(&parts.headers),
         repeated: repeats(&parts.headers).then_some("a field that may stand once stands twice"),
     };

@@ -42,6 +42,8 @@ pub struct Head<'a> {
     pub if_none_match: Option<&'a [u8]>,
     /// The field `Idempotency-Key`.
     pub idempotency_key: Option<&'a [u8]>,
+    /// The field `Request-Timeout`: how long the caller waits.
+    pub request_timeout: Option<&'a [u8]>,
     /// All fields, for whoever looks at others.
     pub received: Received<'a>,
     /// What is wrong, if a field of these that may stand once stands there again: which of them would count?
@@ -197,6 +199,9 @@ impl<'a> Reader<'a> {
             }
             15 if is("idempotency-key") => {
                 self.once(|head| &mut head.idempotency_key, value, "there is more than one Idempotency-Key");
+            }
+            15 if is("request-timeout") => {
+                self.once(|head| &mut head.request_timeout, value, "there is more than one Request-Timeout");
             }
             16 if is("content-encoding") => {
                 self.once(|head| &mut head.content_encoding, value, "there is more than one Content-Encoding");

@@ -93,8 +93,9 @@ pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
         Some(number) => out.unsigned(number),
         None => out.null(),
     };
+    let is_closed = !decision.is_allowed() && decision.mode == Mode::Closed;
     out.reserve(REPLY_BYTES);
-    out.map(10);
+    out.map(10 + usize::from(is_closed));
     out.framed(b"$7\r\nallowed\r\n");
     out.boolean(decision.is_allowed());
     out.framed(b"$5\r\nlimit\r\n");
@@ -127,5 +128,9 @@ pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
     match decision.reason() {
         Some(reason) => out.bulk(reason.text().as_bytes()),
         None => out.null(),
+    }
+    if is_closed {
+        out.framed(b"$10\r\nerror_code\r\n");
+        out.bulk(b"store_unavailable");
     }
 }

@@ -314,6 +314,7 @@ fn shared(clock: Arc<dyn Clock>) -> Shared {
     });
     let access = resp::Access::read(None, Secret::new(*b"tollgate testing"), false, clock.clone());
     Shared {
+        admin_url: std::sync::OnceLock::new(),
         engine: Arc::new(engine),
         clock,
         answer: AnswerConfig::default(),

@@ -3,7 +3,7 @@
 use tollgate_core::{Attribute, Request, Span};
 use tollgate_engine::{Decision, Engine, random_slot};
 use tollgate_rules::ruleset::RuleSet;
-use tollgate_server::answer::{AnswerConfig, Asking, Dialect, Media, RefusedStatus};
+use tollgate_server::answer::{AnswerConfig, Asking, Detail, Dialect, Media, RefusedStatus};
 
 use crate::{Unreachable, by_status, engine, object, rendered, rules, text, told, user};
 
@@ -57,7 +57,7 @@ Content-Type: application/problem+json
 Cache-Control: no-store
 Retry-After: 29
 
-{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":"The limit of the rule 'per_user' is reached.","violated-policies":["per_user"],"error":"rate_limited","message":"Too many requests. Retry after 29s.","error_code":"rate_limited","doc_url":"https://example.com/limits","allowed":false,"limit":2,"remaining":0,"reset_at":1700000060,"retry_after":29,"retry_after_ms":28500,"rule":"per_user","mode":"store","generation":1,"violated_rule":{"name":"per_user","scope":"user_id","limit":2,"window_seconds":60}}"#
+{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":"The limit of the rule 'per_user' is reached.","violated-policies":["per_user"],"error":"rate_limited","message":"Too many requests. Retry after 29s.","error_code":"rate_limited","doc_url":"https://example.com/limits","allowed":false,"limit":2,"remaining":0,"reset_at":1700000060,"retry_after":29,"retry_after_ms":28500,"rule":"per_user","violated_rule":{"name":"per_user","scope":"user_id","limit":2,"window_seconds":60}}"#
     );
 }
 
@@ -78,7 +78,7 @@ Cache-Control: no-store
 RateLimit-Policy: "per_user";q=2;w=60
 RateLimit: "per_user";r=2
 
-{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":413,"detail":"The request costs more than the rule 'per_user' ever allows at once.","violated-policies":["per_user"],"error":"rate_limited","message":"This request can never pass: its cost exceeds the limit.","error_code":"cost_too_high","doc_url":"https://example.com/limits","allowed":false,"limit":2,"remaining":2,"reset_at":1700000000,"retry_after":null,"retry_after_ms":null,"never":true,"rule":"per_user","mode":"store","generation":1,"violated_rule":{"name":"per_user","scope":"user_id","limit":2,"window_seconds":60}}"#
+{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":413,"detail":"The request costs more than the rule 'per_user' ever allows at once.","violated-policies":["per_user"],"error":"rate_limited","message":"This request can never pass: its cost exceeds the limit.","error_code":"cost_too_high","doc_url":"https://example.com/limits","allowed":false,"limit":2,"remaining":2,"reset_at":1700000000,"retry_after":null,"retry_after_ms":null,"never":true,"rule":"per_user","violated_rule":{"name":"per_user","scope":"user_id","limit":2,"window_seconds":60}}"#
     );
 }
 
@@ -91,12 +91,12 @@ async fn a_rules_own_code_stands_for_its_limit_alone() {
         let problem: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
         (problem["error"].clone(), problem["error_code"].clone())
     };
-    let pair = |code: &str| ("rate_limited".into(), code.into());
+    let pair = |code: &str| (serde_json::Value::from("rate_limited"), code.into());
     assert_eq!(code(engine.decide_now(&user("1").cost(3))), pair("cost_too_high"));
     let _ = engine.decide_now(&user("1").cost(2));
     assert_eq!(code(engine.decide_now(&user("1"))), pair("search.too_many"));
     let away = Engine::new(Unreachable, rules(yaml)).decide(&user("1")).await;
-    assert_eq!(code(away), pair("store_unavailable"));
+    assert_eq!(code(away), ("store_unavailable".into(), "store_unavailable".into()));
 }
 
 #[test]
@@ -249,21 +249,65 @@ Cache-Control: no-store
 }
 
 #[tokio::test]
-async fn failing_closed_says_whose_rule_it_was() {
+async fn failing_closed_is_our_fault_and_no_limit_of_the_caller() {
     let yaml = "rules:
   - { name: shut, on_fail: deny, key_by: user_id, limit: { requests: 7, window: 1h } }
   - { name: open, on_fail: allow, key_by: user_id, limit: { requests: 1, window: 1h } }
 ";
     let decision = Engine::new(Unreachable, rules(yaml)).decide(&user("1")).await;
-    let reply = rendered(&decision, &by_status(), &AnswerConfig::default());
-    let fields: Vec<_> = ["Retry-After", "RateLimit-Policy", "RateLimit"].map(|name| reply.fields.get(name)).into();
-    assert_eq!(fields, [Some(&b"1"[..]), Some(b"\"shut\";q=7;w=3600"), Some(b"\"shut\";r=0;t=1")]);
-    let reset_at = (decision.now.after(Span::SECOND)).secs_ceil();
     assert_eq!(
-        str::from_utf8(&reply.body).unwrap(),
-        r#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Quota exceeded","status":429,"detail":"The store does not answer, and the rule 'shut' then refuses.","violated-policies":["shut"],"error":"rate_limited","message":"Limits cannot be checked at the moment. Retry after 1s.","error_code":"store_unavailable","allowed":false,"limit":7,"remaining":0,"reset_at":RESET,"retry_after":1,"retry_after_ms":1000,"rule":"shut","mode":"closed","generation":1,"violated_rule":{"name":"shut","scope":"user_id","limit":7,"window_seconds":3600},"rules":[{"rule":"shut","allowed":false,"limit":7,"remaining":0},{"rule":"open","allowed":true,"limit":null,"remaining":-1}]}"#
+        text(&rendered(&decision, &by_status(), &AnswerConfig::default())),
+        r#"503
+Content-Type: application/problem+json
+Cache-Control: no-store
+Retry-After: 1
+
+{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Service unavailable","status":503,"detail":"Limits cannot be checked at the moment, and requests are refused meanwhile.","violated-policies":[],"error":"store_unavailable","message":"Limits cannot be checked at the moment. Retry after 1s.","error_code":"store_unavailable","allowed":false,"retry_after":1,"retry_after_ms":1000}"#
+    );
+    let reset_at = decision.wall.after(Span::SECOND).secs_ceil();
+    assert_eq!(
+        told(&decision),
+        r#"200
+Content-Type: application/json
+Cache-Control: no-store
+Retry-After: 1
+
+{"allowed":false,"limit":7,"remaining":0,"reset_at":RESET,"retry_after":1,"retry_after_ms":1000,"rule":"shut","mode":"closed","generation":1,"violated_rule":{"name":"shut","scope":"user_id","limit":7,"window_seconds":3600},"rules":[{"rule":"shut","allowed":false,"limit":7,"remaining":0},{"rule":"open","allowed":true,"limit":null,"remaining":-1}],"error_code":"store_unavailable"}"#
             .replace("RESET", &reset_at.to_string())
     );
+    let apart: std::collections::BTreeSet<Vec<u8>> = (0..64_u64)
+        .map(|number| {
+            let asking = Asking { lot: number << 58, ..by_status() };
+            let reply = rendered(&decision, &asking, &AnswerConfig::default());
+            reply.fields.get("Retry-After").unwrap().to_vec()
+        })
+        .collect();
+    assert_eq!(apart.into_iter().collect::<Vec<_>>(), [b"1", b"2", b"3"], "callers come back apart");
+}
+
+/// Proxies pass a refusal on to clients, who should not learn of rules that are not theirs.
+#[test]
+fn a_refusal_by_status_tells_callers_what_concerns_them_and_operators_everything() {
+    let (engine, _) = engine(
+        "rules:
+  - { name: own, key_by: user_id, limit: { requests: 1, window: 1m } }
+  - { name: secret-trial, key_by: user_id, mode: shadow, limit: { requests: 1, window: 1h } }
+",
+    );
+    let _ = engine.decide_now(&user("1"));
+    let denied = engine.decide_now(&user("1"));
+    let body = |refusal| {
+        let config = AnswerConfig { refusal, ..AnswerConfig::default() };
+        String::from_utf8(rendered(&denied, &by_status(), &config).body).unwrap()
+    };
+    let (public, full) = (body(Detail::Public), body(Detail::Full));
+    for told in ["secret-trial", "\"mode\"", "\"generation\"", "shadow"] {
+        assert!(!public.contains(told), "{public}");
+        assert!(full.contains(told), "{full}");
+    }
+    for told in ["\"limit\":1", "\"retry_after\":60", "\"rule\":\"own\""] {
+        assert!(public.contains(told), "{public}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate_server::config::{Config, StorePlace, StoreSettings};
+use tollgate_server::config::{AuthSource, Config, StorePlace, StoreSettings};
 use tollgate_server::run::Server;
 
 use crate::rig::{Rig, call};
@@ -53,12 +53,23 @@ async fn decides_by_the_policy_of_each_rule_and_says_so() {
         assert_eq!(check(&rig, r#"{"client_key":"user:1","tier":"open"}"#).await, (true, "open".to_owned()));
         assert_eq!(check(&rig, r#"{"client_key":"user:1","tier":"shut"}"#).await, (false, "closed".to_owned()));
     }
+    let body = r#"{"client_key":"user:1","tier":"shut"}"#;
+    let plain = rig.post("/v1/check", body).await;
+    assert_eq!((plain.status, &plain.json()["error_code"]), (200, &"store_unavailable".into()));
+    let refused = rig.post("/v1/check?status=429", body).await;
+    assert_eq!(
+        (refused.status, &refused.json()["error"]),
+        (503, &"store_unavailable".into()),
+        "no limit of the caller"
+    );
+    let wait: u64 = refused.field("retry-after").and_then(|wait| wait.parse().ok()).expect("seconds");
+    assert!((1..=3).contains(&wait) && refused.field("ratelimit").is_none(), "{}", refused.head);
     let page = call(&rig.admin, "GET", "/metrics", "", "").await;
     let page = String::from_utf8(page.body).expect("text");
     for line in [
         "tollgate_fallback_decisions_total{policy=\"local\"} 10",
         "tollgate_fallback_decisions_total{policy=\"allow\"} 3",
-        "tollgate_fallback_decisions_total{policy=\"deny\"} 3",
+        "tollgate_fallback_decisions_total{policy=\"deny\"} 5",
         "tollgate_fleet_nodes 2",
     ] {
         assert!(page.lines().any(|own| own == line), "{line} is missing in\n{page}");
@@ -177,4 +188,22 @@ async fn drains_although_nobody_hears_of_it() {
     let served = tokio::spawn(server.run());
     drain.begin();
     assert_eq!(tokio::time::timeout(Duration::from_secs(10), served).await.expect("in time").expect("no panic"), 0);
+}
+
+/// Forward-auth: the client did nothing wrong, and a proxy that would let it pass can be told otherwise.
+#[tokio::test]
+async fn a_proxy_is_told_that_the_store_is_away() {
+    for (closed_status, expected) in [(503, 503), (429, 429)] {
+        let rig = Rig::open(RULES, |config, dir| {
+            away(config, dir);
+            config.auth.source = AuthSource::Path;
+            config.auth.closed_status = closed_status;
+            config.auth.attributes = vec!["tier=x-tier".parse().expect("an attribute")];
+        })
+        .await;
+        let refused = rig.call("GET", "/v1/auth/a", "X-Tier: shut\r\n", "").await;
+        assert_eq!((refused.status, &refused.json()["error_code"]), (expected, &"store_unavailable".into()));
+        assert!(refused.field("retry-after").is_some());
+        assert_eq!(rig.call("GET", "/v1/auth/a", "X-Tier: open\r\n", "").await.status, 200);
+    }
 }

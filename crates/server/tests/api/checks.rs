@@ -38,11 +38,11 @@ async fn the_requests_of_the_issue_are_answered_as_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_aliases_say_zero_where_there_is_nothing_to_wait_for() {
+async fn nothing_to_wait_for_is_zero_or_null_by_the_path() {
     let rig = Rig::start(RULES);
-    for path in ["/check", "/rate-limit/check"] {
+    for (path, nothing) in [("/check", json!(0)), ("/rate-limit/check", json!(null)), ("/v1/check", json!(null))] {
         let json = rig.post(path, r#"{"client_key":"a","endpoint":"/api/x"}"#).await.json();
-        assert_eq!((&json["allowed"], &json["retry_after"]), (&json!(true), &json!(0)));
+        assert_eq!((&json["allowed"], &json["retry_after"]), (&json!(true), &nothing), "{path}");
     }
 }
 
@@ -60,8 +60,10 @@ async fn a_denial_is_200_or_429_as_the_call_wants_it() {
         json["violated_rule"],
         json!({ "name": "orders", "scope": "client_key", "limit": 3, "window_seconds": 3600 })
     );
-    assert_eq!(denied.field("retry-after").unwrap(), json["retry_after"].to_string());
     let exact = json["retry_after_ms"].as_u64().unwrap();
+    let header: u64 = denied.field("retry-after").unwrap().parse().unwrap();
+    assert_eq!(json["retry_after"], json!(exact.div_ceil(1000)), "without jitter");
+    assert!((exact.div_ceil(1000)..=exact.div_ceil(1000) * 11 / 10 + 1).contains(&header), "{header} for {exact} ms");
     assert!(exact <= 1_800_000 && exact > 1_790_000, "{exact}");
 
     let refused = rig.post("/v1/check?status=429", body).await;

@@ -143,3 +143,29 @@ async fn http_2_without_tls_is_understood_on_the_same_port() {
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 200, 200, 200, 200, 429, 429, 429]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_here_for_the_admin_api_is_told_where_it_is() {
+    let rig = Rig::start(RULES);
+    let admin = rig.admin.to_string();
+    for path in ["/rules", "/v1/rules", "/v1/rules/a", "/overrides"] {
+        let answer = rig.post(path, "{}").await;
+        let detail = answer.json()["detail"].as_str().unwrap_or_default().to_owned();
+        let there = format!("http://{admin}/v1/{}", path.trim_start_matches("/v1").trim_start_matches('/'));
+        assert!(answer.status == 404 && detail.contains(&there), "{path}: {} {detail}", answer.status);
+    }
+    let other = rig.post("/nothing", "{}").await;
+    assert!(other.status == 404 && !other.json()["detail"].as_str().unwrap().contains(&admin));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_say_how_long_they_wait() {
+    let rig = Rig::start("rules: [{ key_by: client_key, limit: { requests: 5, window: 1h } }]");
+    let body = r#"{"client_key":"a"}"#;
+    let with = |value: &str| format!("Content-Type: application/json\r\nRequest-Timeout: {value}\r\n");
+    let good = rig.call("POST", "/v1/check", &with("50ms"), body).await;
+    assert_eq!((good.status, &good.json()["remaining"]), (200, &4.into()));
+    let bad = rig.call("POST", "/v1/check", &with("soon"), body).await;
+    assert_eq!((bad.status, &bad.json()["code"]), (400, &"bad_timeout".into()));
+    assert_eq!(rig.post("/v1/check", body).await.json()["remaining"], 3, "nothing was charged for it");
+}

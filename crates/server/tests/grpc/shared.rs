@@ -73,3 +73,16 @@ async fn a_caller_in_a_hurry_is_answered_without_the_store_and_not_charged_there
     rig.answers_others().await;
     assert_eq!(rig.left_to("a").await, FULL, "the store charges nothing for callers that have gone");
 }
+
+#[tokio::test]
+async fn a_rule_that_refuses_while_the_store_is_away_says_why() {
+    let redis = Server::start();
+    let place = redis.url().parse().unwrap();
+    let rules = "rules: [{ name: shut, on_fail: deny, key_by: client_key, limit: { requests: 10, window: 1h } }]";
+    let rig = Rig::open(rules, |config, _| config.store = StoreSettings { place, ..StoreSettings::default() }).await;
+    let mut client = rig.client().await;
+    drop(redis);
+    let refused = check(&mut client, about("a")).await;
+    assert_eq!((refused.allowed, refused.mode.as_str()), (false, "closed"));
+    assert_eq!((refused.error_code.as_str(), refused.retry_after_ms), ("store_unavailable", Some(1000)));
+}

@@ -203,3 +203,20 @@ async fn a_shared_store_whose_clock_steps_back_blocks_no_key_for_longer_than_its
     let numbers: Vec<i64> = reply.lines().filter_map(|line| line.strip_prefix(':')?.parse().ok()).collect();
     assert!(numbers[..3] == [1, 2, 0] && numbers[3] <= 60 && numbers[4] <= 120, "{reply}");
 }
+
+/// A refusal that is no limit of the caller's own says so.
+#[tokio::test]
+async fn a_rule_that_refuses_while_the_store_is_away_says_why() {
+    let redis = Redis::start();
+    let rig = Rig::open(|config, _| {
+        config.store.place = redis.url().parse().unwrap();
+        let rules = "rules: [{ name: shut, on_fail: deny, key_by: client_key, limit: { requests: 10, window: 1h } }]\n";
+        std::fs::write(config.rules.as_ref().unwrap(), rules).unwrap();
+    })
+    .await;
+    let mut caller = rig.caller().await;
+    drop(redis);
+    caller.send(&command(&["TG.CHECK", "client_key=a"])).await;
+    let reply = caller.reply().await;
+    assert!(reply.contains("closed\r\n") && reply.contains("error_code\r\n$17\r\nstore_unavailable\r\n"), "{reply}");
+}

@@ -196,11 +196,14 @@ impl Visitor<'_> for FieldSeed {
 }
 
 fn unknown<E: Error>(name: &str) -> E {
-    let own = ["cost", "peek", "namespace", "attributes"].into_iter();
+    let own = ["cost", "peek", "namespace", "attributes"];
     let known = Attribute::ALL.into_iter().map(Attribute::name).chain(own);
     let hint = match nearest(name, known) {
         Some(meant) => format!("there is no such field; did you mean `{meant}`?"),
-        None => "there is no such field; put attributes of your own under `attributes`".to_owned(),
+        None => {
+            let fields = Attribute::ALL.into_iter().map(Attribute::name).chain(own).collect::<Vec<_>>().join(", ");
+            format!("there is no such field; attributes of your own go under `attributes`, the fields are {fields}")
+        }
     };
     fault(Code::UnknownField, &shown(name), hint)
 }
@@ -255,14 +258,14 @@ impl Visitor<'_> for CostSeed {
     }
 }
 
-/// Text without NUL, which no key may hold.
+/// Text without NUL, which no key may hold. A whole number is the text of its digits: ids often are numbers.
 pub(super) struct TextSeed<'a>(pub(super) PhantomData<&'a ()>);
 
 impl<'de: 'a, 'a> DeserializeSeed<'de> for TextSeed<'a> {
     type Value = Cow<'a, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cow<'a, str>, D::Error> {
-        deserializer.deserialize_str(self)
+        deserializer.deserialize_any(self)
     }
 }
 
@@ -276,6 +279,14 @@ impl<'de: 'a, 'a> Visitor<'de> for TextSeed<'a> {
     /// Text in which nothing was escaped: JSON allows no control characters there, so no NUL either.
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Cow<'a, str>, E> {
         Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Owned(number.to_string()))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Cow<'a, str>, E> {

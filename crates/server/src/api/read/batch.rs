@@ -33,7 +33,9 @@ impl<'de: 'a, 'a> Visitor<'de> for BatchSeed<'a> {
         let mut requests = None;
         while let Some(name) = map.next_key_seed(TextSeed(PhantomData))? {
             if name != "requests" {
-                return Err(fault(Code::UnknownField, &shown(&name), "a batch is {\"requests\":[…]}"));
+                let hint =
+                    "there is no such field; a batch is {\"requests\":[…]}, and everything else stands in its requests";
+                return Err(fault(Code::UnknownField, &shown(&name), hint));
             }
             let list = map.next_value_seed(ListSeed(self.0, PhantomData));
             let list = list.map_err(|error| within(&error, "requests", BATCH_WANTED))?;
@@ -76,6 +78,7 @@ impl<'de: 'a, 'a> Visitor<'de> for ListSeed<'a> {
             let request = list.next_element_seed(AskedSeed(PhantomData));
             match request.map_err(|error| within(&error, &format!("[{place}]"), "should be a request"))? {
                 Some(request) => requests.push(request),
+                None if requests.is_empty() => return Err(fault(Code::MissingField, "", "holds no request")),
                 None => return Ok(requests),
             }
         }

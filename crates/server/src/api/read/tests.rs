@@ -1,5 +1,7 @@
 //! Bodies that are requests, and those that are not: each refusal with its code and the path of the field.
 
+use tollgate_core::Attribute;
+
 use super::*;
 
 fn fault(body: &str) -> (&'static str, String) {
@@ -50,11 +52,11 @@ fn what_is_no_request_is_refused_with_its_path() {
         (r#"{"client_key":"x","client_key":"y"}"#, "duplicate_field", "client_key"),
         (r#"{"client_key":"x","cost":1,"cost":1}"#, "duplicate_field", "cost"),
         (r#"{"attributes":{"a":"1"},"attributes":{"b":"2"}}"#, "duplicate_field", "attributes"),
-        (r#"{"client_key":7}"#, "wrong_type", "client_key"),
+        (r#"{"client_key":7.5}"#, "wrong_type", "client_key"),
         (r#"{"client_key":null}"#, "wrong_type", "client_key"),
         (r#"{"client_key":"x","peek":1}"#, "wrong_type", "peek"),
         (r#"{"client_key":"x","attributes":[]}"#, "wrong_type", "attributes"),
-        (r#"{"attributes":{"a":1}}"#, "wrong_type", "attributes.a"),
+        (r#"{"attributes":{"a":1.5}}"#, "wrong_type", "attributes.a"),
         (r#"{"attributes":{"Region":"eu"}}"#, "bad_attribute_name", "attributes.Region"),
         (r#"{"attributes":{"path":"/"}}"#, "bad_attribute_name", "attributes.path"),
         (r#"{"attributes":{"tier":"free"}}"#, "bad_attribute_name", "attributes.tier"),
@@ -125,18 +127,17 @@ fn nothing_that_was_sent_comes_back_raw() {
 fn batches_name_the_place_of_what_is_wrong() {
     let whole = format!(r#"{{"requests":[{}]}}"#, vec![r#"{"client_key":"x"}"#; BATCH_MAX].join(","));
     assert_eq!(batch(whole.as_bytes()).unwrap().len(), BATCH_MAX);
-    assert_eq!(batch(br#"{"requests":[]}"#).unwrap().len(), 0);
     let more = whole.replace("]}", r#",{"client_key":"x"}]}"#);
     let cases = [
         (more.as_str(), "too_many", "requests"),
         (r#"{}"#, "missing_field", "requests"),
         (r#"[]"#, "wrong_type", ""),
         (r#"{"requests":{}}"#, "wrong_type", "requests"),
-        (r#"{"requests":[],"requests":[]}"#, "duplicate_field", "requests"),
+        (r#"{"requests":[{"client_key":"x"}],"requests":[{"client_key":"x"}]}"#, "duplicate_field", "requests"),
         (r#"{"request":[]}"#, "unknown_field", "request"),
         (r#"{"requests":[{"client_key":"x"},7]}"#, "wrong_type", "requests[1]"),
         (r#"{"requests":[{"client_key":"x"},{"client_key":"x","cost":-1}]}"#, "bad_cost", "requests[1].cost"),
-        (r#"{"requests":[{"attributes":{"a":1}}]}"#, "wrong_type", "requests[0].attributes.a"),
+        (r#"{"requests":[{"attributes":{"a":1.5}}]}"#, "wrong_type", "requests[0].attributes.a"),
         (r#"{"requests":[{}]}"#, "missing_field", "requests[0].client_key"),
     ];
     for (body, code, field) in cases {
@@ -152,6 +153,26 @@ fn receipts_come_back_with_what_they_need() {
     let fault = |body: &str, with_cost| super::receipt(body.as_bytes(), "slot", with_cost).map(drop).unwrap_err();
     assert_eq!(fault(r#"{"slot":"x"}"#, true).field, "cost");
     assert_eq!(fault(r#"{"slot":"x","cost":1}"#, false).code, "unknown_field");
-    assert_eq!(fault(r#"{"slot":7}"#, false).field, "slot");
+    assert_eq!(fault(r#"{"slot":[]}"#, false).field, "slot");
     assert_eq!(fault(r#"{}"#, false).field, "slot");
+}
+
+#[test]
+fn whole_numbers_are_text_where_text_is_meant() {
+    let read = asked(br#"{"user_id":42,"org":-7,"attributes":{"build":18446744073709551615}}"#).unwrap();
+    let custom = read.custom();
+    let request = read.request(&custom);
+    assert_eq!((request.get(Attribute::UserId), request.get(Attribute::Org)), (Some("42"), Some("-7")));
+    assert_eq!(custom.as_slice(), [("build", "18446744073709551615")]);
+    for other in ["1.0", "1e3", "true", "null", "[42]", "{}", "18446744073709551616"] {
+        let body = format!(r#"{{"user_id":{other}}}"#);
+        let fault = asked(body.as_bytes()).unwrap_err();
+        assert_eq!((fault.code, fault.field.as_str()), ("wrong_type", "user_id"), "{body}");
+    }
+}
+
+#[test]
+fn an_empty_batch_is_a_mistake() {
+    let fault = batch(br#"{"requests":[]}"#).unwrap_err();
+    assert_eq!((fault.code, fault.field.as_str()), ("missing_field", "requests"));
 }

@@ -20,6 +20,14 @@ pub(super) static AUTH: &[Setting] = &[
         kind: Kind::Status(|config| &mut config.auth.deny_status, &["429", "403"]),
     },
     Setting {
+        name: "auth_closed_status",
+        value_name: "STATUS",
+        section: Section::Auth,
+        help: "HTTP status of a refusal because the store is away (`on_fail: deny`); 429 or 403 for a proxy that lets requests pass on 503",
+        absent: "",
+        kind: Kind::Status(|config| &mut config.auth.closed_status, &["503", "429", "403"]),
+    },
+    Setting {
         name: "auth_attributes",
         value_name: "ATTRIBUTES",
         section: Section::Auth,
