@@ -17,7 +17,11 @@ pub struct IpKey {
 
 impl IpKey {
     /// The key of an address in IPv6 space; `v6_prefix` leading bits of an IPv6 address count (at most 128).
+    ///
+    /// An address that carries an IPv4 address counts as that one: otherwise every IPv4 client would have a second budget
+    /// behind NAT64 (`64:ff9b::/96`), and one for each network it makes up behind 6to4 (`2002::/16`) (RELIABILITY I10).
     pub fn new(bits: u128, v6_prefix: u8) -> Self {
+        let bits = embedded_v4(bits).map_or(bits, |address| address.to_ipv6_mapped().to_bits());
         let prefix_len = if is_v4(bits) { 128 } else { v6_prefix.min(128) };
         Self { bits: bits & mask(prefix_len), prefix_len }
     }
@@ -142,6 +146,17 @@ fn is_port(text: &str) -> bool {
     (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
+/// The IPv4 address inside a translated or tunnelled one.
+fn embedded_v4(bits: u128) -> Option<Ipv4Addr> {
+    const NAT64: u128 = 0x0064_ff9b << 96;
+    let shift = match bits {
+        _ if bits & mask(96) == NAT64 => 0,
+        _ if bits >> 112 == 0x2002 => 80,
+        _ => return None,
+    };
+    Some(Ipv4Addr::from_bits((bits >> shift) as u32))
+}
+
 fn is_v4(bits: u128) -> bool {
     bits >> 32 == 0xffff
 }
@@ -208,6 +223,21 @@ mod tests {
         assert_eq!(with(128).as_deref(), Some("2001:db8:1:2:3::1"));
         assert_eq!(with(0).as_deref(), Some("::/0"));
         assert_eq!(with(255).as_deref(), Some("2001:db8:1:2:3::1"));
+    }
+
+    #[test]
+    fn i10_embedded_addresses_count_as_v4() {
+        let cases = [
+            ("64:ff9b::192.0.2.1", "192.0.2.1"),
+            ("64:ff9b::c000:201", "192.0.2.1"),
+            ("2002:c000:201::1", "192.0.2.1"),
+            ("2002:c000:201:ffff::42", "192.0.2.1"),
+            ("64:ff9b:1::c000:201", "64:ff9b:1::/64"),
+            ("2003:c000:201::1", "2003:c000:201::/64"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(key(text).as_deref(), Some(expected), "{text}");
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub mod read;
 pub mod report;
 pub mod route;
 pub mod ruleset;
+pub mod shrink;
 pub mod spec;
 pub mod translate;
 pub mod yaml;
@@ -48,6 +49,7 @@ pub use problem::{Problem, Severity};
 pub use read::{read, read_bytes, read_with_tree};
 pub use report::Report;
 pub use route::{PathGlob, PathPattern, Segment, Tail};
+pub use shrink::shrinkage;
 pub use spec::{
     Algorithm, Align, ClientSpec, Consistency, Cost, CostCase, Lease, LimitSpec, MatchSpec, Missing, Mode, OnFail,
     OverrideSpec, Place, RuleFile, RuleSpec, Soft,

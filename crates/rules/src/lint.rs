@@ -3,7 +3,9 @@
 //! A lint must be right nearly always, or people learn to look away. So each of these names a rule that cannot do what
 //! its author wrote it for.
 
+mod paths;
 mod rivals;
+mod scalars;
 
 use std::time::Duration;
 
@@ -21,6 +23,15 @@ const BURST_SECONDS: u128 = 5;
 
 const ADDRESSES: [&str; 4] = ["address", "ip_address", "client_ip", "remote_address"];
 
+/// What people write for attributes that every caller sends.
+const SHORT: [(&str, &str); 5] = [
+    ("user", "user_id"),
+    ("client", "client_key"),
+    ("key", "api_key"),
+    ("organisation", "org"),
+    ("organization", "org"),
+];
+
 /// Warnings about a file that is valid.
 pub fn lint(file: &RuleFile) -> Problems {
     let mut problems = Problems::default();
@@ -33,6 +44,7 @@ pub fn lint(file: &RuleFile) -> Problems {
         problems.extend(always_exempted(&rivals, rule, &field));
         problems.extend(shadowed(&rivals, number, rule, &field));
         problems.extend(misspelt_attributes(rule, &field));
+        problems.extend(paths::warnings(rule, &field));
     }
     problems
 }
@@ -45,6 +57,7 @@ pub fn lint_text(file: &RuleFile, text: &str) -> Problems {
             let place = place_of(&root, &problem.field);
             (problem.line, problem.column) = (place.line, place.column);
         }
+        found.extend(scalars::warnings(&root));
     }
     let mut problems = Problems::default();
     problems.extend(found);
@@ -190,7 +203,8 @@ fn misspelt_attributes(rule: &RuleSpec, field: &str) -> Vec<Problem> {
     let warn = |(name, part): (&String, &str)| {
         // What others call the address of a caller; spelled right, it may well be somebody's own.
         let address = || nearest(name, ADDRESSES).filter(|_| !ADDRESSES.contains(&name.as_str())).map(|_| "ip");
-        let meant = nearest(name, KNOWN_ATTRIBUTES).or_else(address)?;
+        let short = || SHORT.iter().find(|(short, _)| short == name).map(|(_, meant)| *meant);
+        let meant = nearest(name, KNOWN_ATTRIBUTES).or_else(address).or_else(short)?;
         let message = format!("`{name}` is an attribute of its own, which no caller sends unless it was agreed upon");
         let problem = Problem::warning("unknown-attribute", rule.at, format!("{field}.{part}"), message);
         Some(problem.help(format!("did you mean `{meant}`?")))
@@ -293,6 +307,55 @@ mod tests {
         let key = |key: &str| codes(&format!("rules: [{{ key_by: {key}, limit: {{ requests: 1, window: 1s }} }}]"));
         assert_eq!(key("adress"), ["1:unknown-attribute"]);
         assert_eq!(key("remote_address"), NONE);
+    }
+
+    #[test]
+    fn short_names_of_known_attributes_are_named() {
+        let key = |key: &str| codes(&format!("rules: [{{ key_by: {key}, limit: {{ requests: 1, window: 1s }} }}]"));
+        for short in ["user", "client", "key", "organisation"] {
+            assert_eq!(key(short), ["1:unknown-attribute"], "{short}");
+        }
+    }
+
+    #[test]
+    fn paths_that_routers_read_differently_are_named() {
+        let rule = |more: &str| codes(&format!("rules: [{{ {more}, limit: {{ requests: 1, window: 1s }} }}]"));
+        assert_eq!(rule("match: { endpoint: '/users/:id' }"), ["1:colon-parameter"]);
+        assert_eq!(rule("match: { endpoint: ['/a', '!GET /users/:id/x'] }"), ["1:colon-parameter"]);
+        assert_eq!(rule("match: { endpoint: '/users/{id}' }"), NONE);
+        assert_eq!(rule("match: { endpoint: '/time/12:30' }"), NONE);
+        assert_eq!(rule("match: { endpoint: 'POST /API/login' }"), ["1:case-of-path"]);
+        assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: sensitive"), NONE);
+        assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: insensitive"), NONE);
+        assert_eq!(rule("match: { endpoint: '/users/{userId}/caf%C3%A9' }"), NONE);
+    }
+
+    /// RELIABILITY Y05: what is text here is a switch, a number or a date elsewhere.
+    #[test]
+    fn y05_values_that_other_readers_take_for_something_else_are_named() {
+        let text = "rules:
+  - match: { country: no, starts: 12:30:45, since: 2024-01-01, on: x, ok: 'no', zone: 12:75, v: 1.2 }
+    limit: { requests: 1, window: 1s }
+  - match: { country: [de, NO] }
+    limit: { requests: 1, window: 1s }
+clients:
+  - { client_key: 'user:1', tier: off }
+";
+        let file = crate::read("rules.yaml", text).unwrap();
+        let (problems, _) = lint_text(&file, text).into_parts();
+        let told: Vec<String> = problems.iter().map(|p| format!("{}:{} {}", p.line, p.column, p.message)).collect();
+        assert_eq!(
+            told,
+            [
+                "2:23 `no` is text here, and false to other readers of YAML",
+                "2:35 `12:30:45` is text here, and the number 45045 to other readers of YAML",
+                "2:52 `2024-01-01` is text here, and a date to other readers of YAML",
+                "2:64 `on` is text here, and true to other readers of YAML",
+                "4:28 `NO` is text here, and false to other readers of YAML",
+                "7:35 `off` is text here, and false to other readers of YAML",
+            ]
+        );
+        assert_eq!(problems[0].help.as_deref(), Some("write 'no', in quotes"));
     }
 
     /// Comparing every rule with every other takes minutes here.

@@ -10,6 +10,7 @@ mod fields;
 mod limit;
 mod matching;
 mod rule;
+mod variables;
 
 pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
 pub(crate) use client::{read_client, read_override};
@@ -37,6 +38,7 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
     "key_by",
     "on_fail",
     "allow_block_all",
+    "allow_shrink",
     "ipv6_prefix",
     "escaped_slash",
     "case",
@@ -121,6 +123,9 @@ pub(crate) fn read_root(root: &Node, problems: &mut Problems) -> RuleFile {
     let mut faults = read_rules(&fields, &mut file, problems);
     faults.extend(read_clients(&fields, &mut file, problems));
     faults.extend(check::across(&file));
+    let mut variables = Vec::new();
+    variables::problems(root, &mut variables);
+    problems.extend(variables);
     problems.extend(faults.into_iter().map(|fault| located(root, fault)));
     file
 }
@@ -136,6 +141,7 @@ fn read_settings(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Proble
     file.key_by = fields.get("key_by").and_then(|value| matching::read_key_by(&value, problems));
     file.on_fail = fields.get("on_fail").and_then(|value| value.choice(&rule::ON_FAIL, problems));
     file.allow_block_all = rule::flag(fields, "allow_block_all", problems);
+    file.allow_shrink = rule::flag(fields, "allow_shrink", problems);
     if let Some(bits) = fields.get("ipv6_prefix").and_then(|value| value.integer(check::IPV6_PREFIX, problems)) {
         file.ipv6_prefix = u8::try_from(bits).unwrap_or(file.ipv6_prefix);
     }
@@ -157,9 +163,10 @@ fn read_rules(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems)
     }
     let Some(rules) = fields.required("rules", NO_RULES, problems) else { return faults };
     match &rules.node.kind {
-        Kind::List(items) if items.is_empty() && may_be_empty => {}
+        Kind::List(items) if items.is_empty() && (may_be_empty || file.allow_shrink) => {}
         Kind::List(items) if items.is_empty() => {
-            problems.push(rules.problem("missing-field", "the list of rules is empty").help(NO_RULES));
+            let help = format!("{NO_RULES}; if no rule at all is meant, write `allow_shrink: true` beside it");
+            problems.push(rules.problem("missing-field", "the list of rules is empty").help(help));
         }
         Kind::List(items) if items.len() > RULES_MAX => {
             let message = format!("the file has {} rules", items.len());

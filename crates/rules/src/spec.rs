@@ -41,6 +41,8 @@ pub struct RuleFile {
     pub on_fail: Option<OnFail>,
     /// Permits rules that refuse everything (RELIABILITY Y12).
     pub allow_block_all: bool,
+    /// Permits that a file loses more than half of its rules, or all of a tier, while it is followed.
+    pub allow_shrink: bool,
     /// How many leading bits of an IPv6 address identify a client.
     pub ipv6_prefix: u8,
     /// What happens to `%2F` in request paths.
@@ -66,6 +68,7 @@ impl Default for RuleFile {
             key_by: None,
             on_fail: None,
             allow_block_all: false,
+            allow_shrink: false,
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
             case: Case::default(),

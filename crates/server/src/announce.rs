@@ -57,6 +57,9 @@ impl Server {
                 Surface::Resp => text += &format!("RESP on {url}\n"),
             }
         }
+        for exposure in self.config.exposures() {
+            text += &format!("WARNING: {exposure}\n");
+        }
         text += &self.forward_auth();
         text += &self.rules();
         text += &self.first_token();

@@ -68,11 +68,12 @@ impl Keys {
 
     /// What the admin API makes its digests and cursors with.
     pub(crate) fn admin(&self) -> [u8; 32] {
-        let mut bytes = [0; 32];
-        for (place, word) in bytes.chunks_mut(8).zip(self.derive("admin")) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
+        self.bytes("admin")
+    }
+
+    /// What client keys are hashed with before they are kept.
+    pub(crate) fn clients_at_rest(&self) -> [u8; 32] {
+        self.bytes("clients at rest")
     }
 
     /// The secret behind receipts.
@@ -89,6 +90,14 @@ impl Keys {
     fn digests(&self, name: &str) -> Secret {
         let [a, b, ..] = self.derive(name);
         Secret::new((u128::from(a) | u128::from(b) << 64).to_le_bytes())
+    }
+
+    fn bytes(&self, name: &str) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (place, word) in bytes.chunks_mut(8).zip(self.derive(name)) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
     }
 
     fn derive(&self, name: &str) -> [u64; 4] {

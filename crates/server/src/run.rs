@@ -55,6 +55,9 @@ impl Server {
         let opened = backend::open(&config, Arc::new(MonotonicClock::new())).await?;
         let (mut server, parts) = Server::over(opened, config, log)?;
         server.plane = Arc::new(Plane::start(&server.config, parts.clone()).await?);
+        if let Some(tokens) = &server.shared.tokens {
+            tokens.follow(server.plane.book.clone(), server.shared.clock.clone());
+        }
         parts.assembly.settle();
         server.shared.probe.note(server.shared.engine.store());
         server.shared.scrape.follow(server.plane.states());
@@ -79,12 +82,18 @@ impl Server {
         let decisions = start::decision_log(&config, &opened.keys)?;
         let lines = decisions.as_ref().map(|log| log.lines().clone());
         let logs = log.clone().map(|log| ("log", log)).into_iter().chain(lines.clone().map(|log| ("decisions", log)));
-        let Started { shared, reloaders, assembly, secret, admin_secret, violations } =
+        let Started { shared, reloaders, assembly, secret, site_secret, admin_secret, violations } =
             start::shared(&config, opened, decisions, logs.collect())?;
         let (tls, admin_tls) = (start::data_tls(&config)?, start::admin_tls(&config)?);
         let metrics_tls = start::metrics_tls(&config)?;
-        let parts =
-            Parts { engine: shared.engine.clone(), assembly, clock: shared.clock.clone(), secret, admin_secret };
+        let parts = Parts {
+            engine: shared.engine.clone(),
+            assembly,
+            clock: shared.clock.clone(),
+            secret,
+            site_secret,
+            admin_secret,
+        };
         let listeners = start::bind(&config)?;
         let admin = listeners.iter().find(|(surface, _)| *surface == Surface::Admin);
         if let Some(address) = admin.and_then(|(_, listener)| listener.address().ok()) {
@@ -166,7 +175,8 @@ impl Server {
         let scribe = violations.zip(plane.control.clone()).map(|(violations, control)| {
             let (metrics, clock, ended) = (shared.metrics.clone(), shared.clock.clone(), ended.clone());
             let retention = config.control.violations_retention;
-            let scribe = Scribe::new(ScribeConfig { violations, control, metrics, retention, clock });
+            let site_key = site_key(&config, &plane);
+            let scribe = Scribe::new(ScribeConfig { violations, control, metrics, retention, clock, site_key });
             tokio::spawn(async move { scribe.run(ended.begun()).await })
         });
         let patience = config.net.drain_timeout;
@@ -209,7 +219,13 @@ fn admin_config(config: &Config, plane: &Plane, shared: &Shared) -> AdminConfig 
         allowed_hosts: config.control.allowed_hosts.clone(),
         metrics: if reached { Access::Needs(Role::Viewer) } else { Access::Open },
         secret: plane.admin_secret(),
+        site_key: site_key(config, plane),
     }
+}
+
+/// What client keys are hashed with at rest; `None` if they are kept as they are.
+fn site_key(config: &Config, plane: &Plane) -> Option<[u8; 32]> {
+    (!config.control.violations_plain_keys).then(|| plane.site_key())
 }
 
 /// Connections of operators and probes, beside those of callers.
@@ -237,6 +253,7 @@ pub fn serve(config: Config, log: Option<Lines>, announce: impl FnOnce(&str) -> 
         let mut signals = Signals::listen()?;
         let server = Server::open(config, log).await?;
         announce(&server.announcement())?;
+        server.config.exposures().iter().for_each(|exposure| warn!("{exposure}"));
         count_panics(server.shared.metrics.clone());
         let (drain, hang_up) = (server.drain(), server.hang_up.clone());
         let (hang_up, delay) = (move || hang_up.notify_one(), server.config.net.drain_delay);

@@ -36,6 +36,8 @@ pub(crate) struct Started {
     pub(crate) assembly: Arc<Assembly>,
     /// The key of the digests that clients are found by.
     pub(crate) secret: Secret,
+    /// From `secret_file`: what the key of the site is made of besides the database's secret.
+    pub(crate) site_secret: Option<[u8; 32]>,
     /// What the admin API makes its digests and cursors with.
     pub(crate) admin_secret: [u8; 32],
     /// Counts who is refused, where there is somewhere to write it down.
@@ -97,7 +99,7 @@ pub(crate) fn shared(
         clock,
         answer: config.answer.config()?,
         limits: config.net,
-        tokens: config.token_file.as_deref().map(Tokens::read).transpose()?.map(Arc::new),
+        tokens: tokens(config)?.map(Arc::new),
         sealer,
         metrics,
         scrape,
@@ -111,7 +113,18 @@ pub(crate) fn shared(
         admin_url: OnceLock::new(),
     };
     let admin_secret = keys.admin();
-    Ok(Started { shared, reloaders, assembly, secret: keys.compile_options().secret, admin_secret, violations })
+    // A secret that is made at the start, or that lives in a store, may be another one tomorrow: old rows would be lost.
+    let site_secret = config.secret_file.as_ref().map(|_| keys.clients_at_rest());
+    let secret = keys.compile_options().secret;
+    Ok(Started { shared, reloaders, assembly, secret, site_secret, admin_secret, violations })
+}
+
+/// The tokens that callers must present; `None` if they need none. Those of the database are added when it is followed.
+fn tokens(config: &Config) -> Result<Option<Tokens>> {
+    match &config.token_file {
+        Some(file) => Tokens::read(file).map(Some),
+        None => Ok(config.require_token.then(Tokens::default)),
+    }
 }
 
 fn engine_config(config: &Config) -> EngineConfig {

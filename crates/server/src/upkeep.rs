@@ -61,6 +61,7 @@ impl Upkeep {
                 _ = ticks.tick() => {
                     self.shared.engine.store().sweep();
                     self.agree(&quiet).await;
+                    self.compare_rules(&quiet).await;
                     let now = self.stamps();
                     if now != stamps {
                         self.reread();
@@ -93,6 +94,23 @@ impl Upkeep {
         };
         if let Some(unsaid) = quiet.admit("secret") {
             error!(unsaid, "{what}");
+        }
+    }
+
+    async fn compare_rules(&self, quiet: &Quiet) {
+        let differing = {
+            let pinned = self.shared.engine.rules();
+            self.shared.engine.store().compare_rules(pinned.number, &pinned.rules).await
+        };
+        if differing.nodes.is_empty() {
+            return;
+        }
+        if let Some(unsaid) = quiet.admit("rules") {
+            let nodes = differing.nodes.join(", ");
+            match differing.is_minority {
+                true => error!(unsaid, nodes, "this node decides by other rules than most nodes that share its store"),
+                false => error!(unsaid, nodes, "these nodes share the store and decide by other rules than this one"),
+            }
         }
     }
 

@@ -157,3 +157,39 @@ async fn every_request_is_answered_under_exactly_one_generation() {
     });
     assert!(limits.keys().all(|generation| logged.contains_key(generation)), "what was answered is what was logged");
 }
+
+/// The first lines of a rules file are a valid one; rules that were lost with the others must not stop to limit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_cut_off_is_held_back_unless_it_is_meant() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rules.yaml");
+    let rules = |head: &str, count: usize| {
+        let rule =
+            |number| format!("  - {{ name: r{number}, key_by: global, limit: {{ requests: 9, window: 1h }} }}\n");
+        format!("{head}rules:\n{}", (0..count).map(rule).collect::<String>())
+    };
+    let write = |text: String| {
+        let fresh = path.with_extension("new");
+        fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &path)).expect("a file");
+    };
+    write(rules("", 9));
+    let config = Config { rules: Some(path.clone()), reload_interval: Duration::from_millis(10), ..Config::for_test() };
+    let server = Server::bind(config, None).unwrap();
+    let tcp = |(surface, address)| match address {
+        Address::Tcp(at) if surface == Surface::Admin => Some(at),
+        _ => None,
+    };
+    let admin = server.addresses().into_iter().find_map(tcp).unwrap();
+    let drain = server.drain();
+    let running = tokio::spawn(server.run());
+    until_told(admin, "\ntollgate_rules 9\n").await;
+    write(rules("", 1));
+    until_told(admin, "\ntollgate_reloads_held_back_total 1\n").await;
+    until_told(admin, "\ntollgate_rules 9\n").await;
+    write(rules("allow_shrink: true\n", 1));
+    until_told(admin, "\ntollgate_rules 1\n").await;
+    write("allow_shrink: true\nrules: []\n".to_owned());
+    until_told(admin, "\ntollgate_rules 0\n").await;
+    drain.begin();
+    assert_eq!(timeout(Duration::from_secs(20), running).await.unwrap().unwrap(), 0);
+}

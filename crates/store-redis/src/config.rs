@@ -22,6 +22,10 @@ pub struct RedisConfig {
     pub max_waiting: usize,
     /// A PEM file with the authorities to trust instead of those of the system.
     pub ca: Option<PathBuf>,
+    /// The certificate that servers are shown, and its key: PEM files.
+    pub client_certificate: Option<(PathBuf, PathBuf)>,
+    /// Do not compare the name in a certificate with the host; who signed it is still checked.
+    pub skip_hostname: bool,
     /// Accept any certificate, from anybody: for experiments only.
     pub insecure_tls: bool,
     /// What this node calls itself in `CLIENT LIST`.
@@ -45,6 +49,8 @@ impl RedisConfig {
             connections: 1,
             max_waiting: 4096,
             ca: None,
+            client_certificate: None,
+            skip_hostname: false,
             insecure_tls: false,
             node: "node".to_owned(),
             nodes: None,

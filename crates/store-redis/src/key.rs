@@ -45,6 +45,16 @@ impl Key {
         Key::new(receipt.identity, receipt.bucket)
     }
 
+    /// True if a key in the store has the form of a bucket's: nothing else of ours does.
+    pub(crate) fn is_one(key: &[u8]) -> bool {
+        let is_letter = |byte: &u8| ALPHABET.contains(byte);
+        let Some((tag, digest)) = key.strip_prefix(b"tg:{").and_then(|rest| rest.split_at_checked(3)) else {
+            return false;
+        };
+        let Some(digest) = digest.strip_prefix(b"}") else { return false };
+        key.len() == Key::LEN && tag.iter().chain(digest).all(is_letter)
+    }
+
     /// The bytes of the key.
     pub fn bytes(&self) -> &[u8] {
         &self.0
@@ -104,6 +114,10 @@ mod tests {
         assert_eq!(key.to_string(), "tg:{HAA}AAAAAAAAAAAAAAAAAAAAAB");
         assert_eq!(Key::new(7, Digest([u64::MAX, u64::MAX])).to_string(), "tg:{HAA}D_____________________");
         assert_eq!(key.slot(), Key::new(7, Digest([9, 9])).slot());
+        assert!(Key::is_one(key.bytes()));
+        for other in ["tg:{AAA}secret", "tg:{AAA}!aaaaaaaaaaaaaaaaaaaaa", "tg:{HAA}AAAAAAAAAAAAAAAAAAAAABB", ""] {
+            assert!(!Key::is_one(other.as_bytes()), "{other}");
+        }
     }
 
     #[test]

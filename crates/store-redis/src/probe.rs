@@ -16,6 +16,7 @@ use crate::primary::core::Core;
 use crate::resp::Value;
 use crate::room::Memory;
 use crate::stats::one;
+use crate::sweep::Sweep;
 use crate::{Refusal, lot};
 
 /// Between looks.
@@ -60,7 +61,7 @@ impl Lineage {
 
 /// Looks until the primary retires.
 pub(crate) async fn watch(core: Arc<Core>) {
-    let mut looks = 0;
+    let (mut looks, mut sweep) = (0, Sweep::default());
     while !core.is_over() {
         core.pause(if looks == 0 { FIRST } else { EVERY }).await;
         // While the breaker is open, the driver probes: two would be one too many.
@@ -70,6 +71,7 @@ pub(crate) async fn watch(core: Arc<Core>) {
         look(&core).await;
         if looks % HEARTBEAT_LOOKS == 0 {
             beat(&core).await;
+            sweep.step(&core).await;
         }
         if looks % RARE_LOOKS == 0 {
             look_rarely(&core).await;

@@ -164,6 +164,8 @@ counters! {
     epoch_changes,
     /// How often the store's clock was set.
     clock_steps,
+    /// Buckets without an expiry that were found and got one.
+    mended,
     /// Verdicts of a script that ours would not have been: a bug in one of the two.
     disagreed,
 }

@@ -202,7 +202,7 @@ fn whoever_asks_the_wrong_listener_or_without_a_token_is_told_what_to_do() {
         (
             unknown,
             2,
-            "error: A token is needed. (no_token, status 401)\n  no token was presented: set TOLLGATE_TOKEN, or name a file with --token-file; the first start of a server showed one, or wrote it to the file admin-token in its state directory; `tollgate db token` makes another where the database is\n",
+            "error: A token is needed. (no_token, status 401)\n  no token was presented: set TOLLGATE_TOKEN, or name a file with --token-file; the first start of a server showed one, or wrote it to the file admin-token beside its database; `tollgate db token` makes another where the database is\n",
         ),
         ("200 OK\n<html>", 2, "is no Tollgate server: it answered status 200 with no media type\n"),
     ] {

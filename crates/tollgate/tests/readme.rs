@@ -170,7 +170,11 @@ impl Session {
         if self.token.is_some() {
             self.nodes[0].until_followed(&self.dir);
         }
-        Some(output.lines().filter(|line| line.contains(wanted)).map(|line| format!("{line}\n")).collect())
+        let is_wanted = |line: &&str| match wanted.strip_prefix('^') {
+            Some(start) => line.starts_with(start),
+            None => line.contains(wanted),
+        };
+        Some(output.lines().filter(is_wanted).map(|line| format!("{line}\n")).collect())
     }
 
     fn tollgate(&self, words: &[String]) -> String {

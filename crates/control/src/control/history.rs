@@ -100,7 +100,7 @@ async fn present(tx: &mut Tx) -> Result<i64> {
 }
 
 /// A record without what every change leaves on it.
-fn substance(record: Option<&Value>) -> Option<Value> {
+pub(super) fn substance(record: Option<&Value>) -> Option<Value> {
     let mut record = record?.clone();
     if let Value::Object(fields) = &mut record {
         for name in ["created_at", "updated_at", "version"] {

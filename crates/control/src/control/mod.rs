@@ -12,6 +12,7 @@ mod overrides;
 mod rule_modes;
 mod rules;
 mod snapshot;
+mod sql_edits;
 mod tokens;
 mod violations;
 mod work;

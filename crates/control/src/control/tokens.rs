@@ -190,7 +190,7 @@ async fn make(draft: &TokenDraft, maker: &str, work: &mut Work) -> Result<(Token
     Ok((token, secret.whole()))
 }
 
-async fn find(token_id: &str, tx: &mut Tx) -> Result<TokenRecord> {
+pub(super) async fn find(token_id: &str, tx: &mut Tx) -> Result<TokenRecord> {
     let mut query = select();
     query.and(" AND token_id = ?", [token_id.into()]);
     match tx.one(query).await? {

@@ -20,14 +20,30 @@ pub struct Violation {
     pub client_key: String,
     /// What was asked for: the path that was refused first in that minute.
     pub endpoint: String,
-    /// Which rule refused.
-    pub rule_id: String,
+    /// Which rule refused; `None` in a row that SQL wrote and that names none.
+    pub rule_id: Option<String>,
+    /// The rule is in shadow mode: it would have refused, and did not.
+    pub is_shadow: bool,
     /// The minute's first instant.
     pub minute: Instant,
+    /// The last time in that minute.
+    pub last: Instant,
     /// How often.
+    pub refused: i64,
+    /// The count that met the limit, the refused request included: the highest of that minute.
     pub request_count: i64,
     /// The limit that was in force.
     pub limit_value: i64,
+}
+
+impl Violation {
+    /// Adds what was counted later in the same minute.
+    pub fn add(&mut self, later: &Violation) {
+        self.refused = self.refused.saturating_add(later.refused);
+        self.request_count = self.request_count.max(later.request_count);
+        self.last = self.last.max(later.last);
+        self.limit_value = later.limit_value;
+    }
 }
 
 /// A violation as it is stored.
@@ -44,12 +60,14 @@ pub struct ViolationRecord {
 pub struct ViolationFilter {
     /// Of these namespaces.
     pub namespaces: Option<Vec<String>>,
-    /// Of this client.
-    pub client_key: Option<String>,
+    /// Of a client that has any of these names.
+    pub client_keys: Option<Vec<String>>,
     /// Of this endpoint.
     pub endpoint: Option<String>,
     /// Of this rule.
     pub rule_id: Option<String>,
+    /// Only of rules in shadow mode, or only of others.
+    pub is_shadow: Option<bool>,
     /// Not before.
     pub from: Option<Instant>,
     /// Before.
@@ -72,11 +90,13 @@ pub enum By {
 pub struct Offender {
     /// Whose.
     pub namespace: String,
-    /// The client, the rule or the endpoint.
+    /// The client, the rule or the endpoint; empty for rows that name none.
     pub what: String,
+    /// Counted of rules in shadow mode, which refuse nothing.
+    pub is_shadow: bool,
     /// How often, in all.
-    pub request_count: i64,
-    /// The last minute it happened in.
+    pub refused: i64,
+    /// The last time it happened.
     pub last: Instant,
 }
 
@@ -94,8 +114,8 @@ impl Control {
     /// Violations, the latest first.
     pub async fn violations(&self, filter: &ViolationFilter, page: &Page) -> Result<Listing<ViolationRecord>> {
         let mut query = sql!(
-            "SELECT violation_id, namespace, client_key, endpoint, rule_id, violated_at, request_count, limit_value \
-             FROM rate_limit_violations WHERE TRUE"
+            "SELECT violation_id, namespace, client_key, endpoint, rule_id, shadow, violated_at, \
+             COALESCE(last_at, violated_at), refused, request_count, limit_value FROM rate_limit_violations WHERE TRUE"
         );
         filter.apply(&mut query);
         if let Some(after) = &page.after {
@@ -116,18 +136,26 @@ impl Control {
     /// Those with the most refusals, the worst first.
     pub async fn offenders(&self, by: By, filter: &ViolationFilter, limit: u32) -> Result<Vec<Offender>> {
         let (select, group) = match by {
-            By::Client => ("SELECT namespace, client_key", " GROUP BY namespace, client_key"),
-            By::Rule => ("SELECT namespace, rule_id", " GROUP BY namespace, rule_id"),
-            By::Endpoint => ("SELECT namespace, endpoint", " GROUP BY namespace, endpoint"),
+            By::Client => ("SELECT namespace, client_key", " GROUP BY namespace, client_key, shadow"),
+            By::Rule => ("SELECT namespace, rule_id", " GROUP BY namespace, rule_id, shadow"),
+            By::Endpoint => ("SELECT namespace, endpoint", " GROUP BY namespace, endpoint, shadow"),
         };
         let mut query = sql!(select);
-        query.and(", CAST(SUM(request_count) AS BIGINT), MAX(violated_at) FROM rate_limit_violations WHERE TRUE", []);
+        let counts = ", shadow, CAST(SUM(refused) AS BIGINT), MAX(COALESCE(last_at, violated_at)) \
+                      FROM rate_limit_violations WHERE TRUE";
+        query.and(counts, []);
         filter.apply(&mut query);
         query.and(group, []);
-        query.and(" ORDER BY 3 DESC, 1, 2 LIMIT ?", [limit.clamp(1, 1000).into()]);
+        query.and(" ORDER BY 4 DESC, 1, 2, 3 LIMIT ?", [limit.clamp(1, 1000).into()]);
         let rows = self.read(async move |tx| tx.all(query).await).await?;
         let offender = |row: &Row| {
-            Ok(Offender { namespace: row.get(0)?, what: row.get(1)?, request_count: row.get(2)?, last: row.get(3)? })
+            Ok(Offender {
+                namespace: row.get(0)?,
+                what: row.get::<Option<String>>(1)?.unwrap_or_default(),
+                is_shadow: row.get(2)?,
+                refused: row.get(3)?,
+                last: row.get(4)?,
+            })
         };
         rows.iter().map(offender).collect()
     }
@@ -161,9 +189,12 @@ impl Control {
 impl ViolationFilter {
     fn apply(&self, query: &mut Sql) {
         query.and_in("namespace", self.namespaces.as_deref());
-        query.and_if(" AND client_key = ?", self.client_key.as_deref().map(kept));
+        let client_keys: Option<Vec<String>> =
+            self.client_keys.as_ref().map(|keys| keys.iter().map(|key| kept(key)).collect());
+        query.and_in("client_key", client_keys.as_deref());
         query.and_if(" AND endpoint = ?", self.endpoint.as_deref().map(kept));
         query.and_if(" AND rule_id = ?", self.rule_id.as_deref());
+        query.and_if(" AND shadow = ?", self.is_shadow);
         query.and_if(" AND violated_at >= ?", self.from);
         query.and_if(" AND violated_at < ?", self.to);
     }
@@ -172,22 +203,27 @@ impl ViolationFilter {
 /// Adds a list of rows. One value however many they are, so that there is one statement to prepare.
 fn add(rows: Value, is_postgres: bool) -> Sql {
     let mut statement = sql!(
-        "INSERT INTO rate_limit_violations \
-         (namespace, client_key, endpoint, rule_id, violated_at, request_count, limit_value) "
+        "INSERT INTO rate_limit_violations (namespace, client_key, endpoint, rule_id, shadow, violated_at, last_at, \
+         refused, request_count, limit_value) "
     );
     let list = match is_postgres {
         true => {
-            "SELECT r.n, r.c, r.e, r.r, r.t, r.q, r.l FROM jsonb_to_recordset(?) \
-             AS r (n TEXT, c TEXT, e TEXT, r TEXT, t TIMESTAMPTZ, q BIGINT, l BIGINT) WHERE TRUE"
+            "SELECT r.n, r.c, r.e, r.r, r.s, r.t, r.z, r.f, r.q, r.l FROM jsonb_to_recordset(?) \
+             AS r (n TEXT, c TEXT, e TEXT, r TEXT, s BOOLEAN, t TIMESTAMPTZ, z TIMESTAMPTZ, f BIGINT, q BIGINT, \
+             l BIGINT) WHERE TRUE"
         }
         false => {
-            "SELECT value ->> 'n', value ->> 'c', value ->> 'e', value ->> 'r', value ->> 't', value ->> 'q', \
-             value ->> 'l' FROM json_each(?) WHERE TRUE"
+            "SELECT value ->> 'n', value ->> 'c', value ->> 'e', value ->> 'r', value ->> 's', value ->> 't', \
+             value ->> 'z', value ->> 'f', value ->> 'q', value ->> 'l' FROM json_each(?) WHERE TRUE"
         }
     };
     statement.and(list, [rows.into()]);
-    let adding = " ON CONFLICT (namespace, client_key, rule_id, violated_at) DO UPDATE \
-                  SET request_count = rate_limit_violations.request_count + excluded.request_count, \
+    let adding = " ON CONFLICT (namespace, client_key, rule_id, violated_at, shadow) DO UPDATE \
+                  SET refused = rate_limit_violations.refused + excluded.refused, \
+                  request_count = CASE WHEN excluded.request_count > rate_limit_violations.request_count \
+                  THEN excluded.request_count ELSE rate_limit_violations.request_count END, \
+                  last_at = CASE WHEN rate_limit_violations.last_at > excluded.last_at \
+                  THEN rate_limit_violations.last_at ELSE excluded.last_at END, \
                   limit_value = excluded.limit_value";
     statement.and(adding, []);
     statement
@@ -196,21 +232,23 @@ fn add(rows: Value, is_postgres: bool) -> Sql {
 /// Violations as a list of rows: one per key, rule and minute, and in their order, so that nodes that write the same rows
 /// do not wait for each other in a circle.
 fn rows(violations: &[Violation]) -> Value {
-    let mut rows = BTreeMap::new();
+    let mut rows: BTreeMap<_, Violation> = BTreeMap::new();
     for violation in violations {
-        let key = (&violation.namespace, kept(&violation.client_key), &violation.rule_id, violation.minute);
-        let (_, count, limit) = rows.entry(key).or_insert((&violation.endpoint, 0, 0));
-        *count = violation.request_count.saturating_add(*count);
-        *limit = violation.limit_value;
+        let Violation { namespace, client_key, rule_id, minute, is_shadow, .. } = violation;
+        let key = (namespace, kept(client_key), rule_id, minute, is_shadow);
+        match rows.get_mut(&key) {
+            Some(earlier) => earlier.add(violation),
+            None => drop(rows.insert(key, violation.clone())),
+        }
     }
-    let row = |((namespace, client_key, rule_id, minute), (endpoint, count, limit)): (_, (&String, i64, i64))| {
-        let minute: Instant = minute;
+    let row = |row: &Violation| {
         json!({
-            "n": namespace, "c": client_key, "e": kept(endpoint), "r": rule_id, "t": minute.to_string(), "q": count,
-            "l": limit,
+            "n": row.namespace, "c": kept(&row.client_key), "e": kept(&row.endpoint), "r": row.rule_id,
+            "s": row.is_shadow, "t": row.minute.to_string(), "z": row.last.to_string(), "f": row.refused,
+            "q": row.request_count, "l": row.limit_value,
         })
     };
-    rows.into_iter().map(row).collect()
+    rows.values().map(row).collect()
 }
 
 /// What is kept of a text that somebody sent: as much as fits, without the one character that PostgreSQL cannot keep.
@@ -242,9 +280,12 @@ fn read(row: &Row) -> Result<ViolationRecord> {
             client_key: row.get(2)?,
             endpoint: row.get(3)?,
             rule_id: row.get(4)?,
-            minute: row.get(5)?,
-            request_count: row.get(6)?,
-            limit_value: row.get(7)?,
+            is_shadow: row.get(5)?,
+            minute: row.get(6)?,
+            last: row.get(7)?,
+            refused: row.get(8)?,
+            request_count: row.get(9)?,
+            limit_value: row.get(10)?,
         },
     })
 }

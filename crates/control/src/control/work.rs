@@ -3,6 +3,9 @@
 //! A writer's first statement takes the lock on the one row of `tollgate_state`, and holds it to the end. So writers
 //! follow each other, generations have no gaps, and their order is the order of commits: a node that has seen generation
 //! 7 has missed nothing of 6. That costs parallel writing, which the rate of changes that people make does not need.
+//!
+//! While `writing` is set (a column in SQLite, a setting in PostgreSQL), which no other transaction ever sees, the triggers
+//! on the tables note nothing: what is written here gets its audit here. Everything else is an edit with SQL (`sql_edits`).
 
 use crate::audit::{self, Link, Occasion};
 use crate::db::{Tx, sql};
@@ -42,12 +45,12 @@ impl Work {
         let lock = match tx.is_postgres() {
             true => {
                 sql!(
-                    "UPDATE tollgate_state SET generation = generation \
-                     RETURNING generation, audit_number, audit_hash, clock_timestamp()"
+                    "UPDATE tollgate_state SET generation = generation RETURNING generation, audit_number, audit_hash, \
+                     clock_timestamp(), set_config('tollgate.writing', 'on', TRUE)"
                 )
             }
             false => sql!(
-                "UPDATE tollgate_state SET generation = generation \
+                "UPDATE tollgate_state SET writing = TRUE \
                  RETURNING generation, audit_number, audit_hash, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')"
             ),
         };
@@ -69,6 +72,9 @@ impl Work {
         if self.ending == Ending::Undo {
             self.tx.rollback().await?;
             return Ok(self.generation - 1);
+        }
+        if !self.tx.is_postgres() {
+            self.tx.run(sql!("UPDATE tollgate_state SET writing = FALSE")).await?;
         }
         if self.changes.is_empty() {
             self.tx.commit().await?;

@@ -49,8 +49,10 @@ impl Encode<'_, Sqlite> for Instant {
 }
 
 impl<'r> Decode<'r, Sqlite> for Instant {
+    /// Also as SQLite's own `datetime()` writes it, `2026-12-01 00:00:00`, which is UTC.
     fn decode(value: SqliteValueRef<'r>) -> Result<Self, BoxDynError> {
         let text = <&str as Decode<Sqlite>>::decode(value)?;
-        Instant::parse(text).map_err(|fault| fault.message.into())
+        let own = || Instant::parse(&format!("{}Z", text.replacen(' ', "T", 1)));
+        Instant::parse(text).or_else(|fault| own().map_err(|_| fault)).map_err(|fault| fault.message.into())
     }
 }

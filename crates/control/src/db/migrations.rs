@@ -27,6 +27,11 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/sqlite/0002_rules_of_files.sql"),
         include_str!("../../migrations/postgres/0002_rules_of_files.sql"),
     ),
+    (
+        "by hand",
+        include_str!("../../migrations/sqlite/0003_by_hand.sql"),
+        include_str!("../../migrations/postgres/0003_by_hand.sql"),
+    ),
 ];
 
 /// Not sqlx's own name, for others may use that in the same database.

@@ -54,7 +54,7 @@ impl Feed {
     /// read: a node that does not know its rules must not start as if it had none.
     pub async fn start(following: Following) -> Result<Feed> {
         let (sender, state) = watch::channel(FeedState::default());
-        let mut follower = Follower { following, state: sender, loaded: None };
+        let mut follower = Follower { following, state: sender, loaded: None, sql_edits: SqlEdits::default() };
         follower.first_look().await?;
         let trigger = Arc::new(Notify::new());
         let task = tokio::spawn(follower.run(trigger.clone())).abort_handle();
@@ -93,6 +93,16 @@ struct Follower {
     following: Following,
     state: watch::Sender<FeedState>,
     loaded: Option<Arc<Loaded>>,
+    sql_edits: SqlEdits,
+}
+
+/// How taking over what was written with SQL goes.
+#[derive(Default)]
+struct SqlEdits {
+    /// Some are left, or were in use.
+    pending: bool,
+    /// Why they could not be taken over, as it was logged.
+    refused: Option<String>,
 }
 
 impl Follower {
@@ -127,7 +137,8 @@ impl Follower {
         let mut listener = self.following.control.listener();
         let mut pause = PAUSE.0;
         loop {
-            let wait = if self.state.borrow().away.is_some() { pause } else { self.following.poll };
+            let in_haste = self.state.borrow().away.is_some() || self.sql_edits.pending;
+            let wait = if in_haste { pause.min(self.following.poll) } else { self.following.poll };
             tokio::select! {
                 () = sleep(wait) => {}
                 () = listener.heard() => {}
@@ -146,6 +157,7 @@ impl Follower {
 
     /// Reads what changed, if anything did.
     async fn look(&mut self) -> Result<()> {
+        self.take_over_sql_edits().await;
         let Following { control, terms, .. } = &self.following;
         let next = match &self.loaded {
             Some(loaded) => loaded.next(control, terms).await?,
@@ -159,6 +171,21 @@ impl Follower {
             None => self.fresh(),
         }
         Ok(())
+    }
+
+    /// What was written with SQL becomes a generation before that is looked for. A node that may not write leaves this to
+    /// the others.
+    async fn take_over_sql_edits(&mut self) {
+        let (pending, refused) = match self.following.control.take_over_sql_edits().await {
+            Ok(pending) => (pending, None),
+            // Another transaction is writing the same rows, or there is no database, which is found out next.
+            Err(Error::Away(_)) => (true, None),
+            Err(why) => (false, Some(why.to_string())),
+        };
+        if let Some(why) = refused.as_ref().filter(|why| self.sql_edits.refused.as_ref() != Some(why)) {
+            warn!(%why, "what was written with SQL waits: this node cannot take it over");
+        }
+        self.sql_edits = SqlEdits { pending, refused };
     }
 
     async fn adopt(&mut self, loaded: Loaded, origin: Origin, extent: Extent) {

@@ -15,6 +15,8 @@ use crate::{Error, Fault, Result};
 
 /// Fields of a limit that have no column.
 const LIMIT_OPTIONS: [&str; 3] = ["slot_ttl", "max_delay", "align"];
+/// Algorithms to which `burst_size` means something.
+const HAVE_BURST: [Algorithm; 3] = [Algorithm::TokenBucket, Algorithm::Gcra, Algorithm::LeakyBucket];
 /// Longest name of a rule.
 const NAME_BYTES_MAX: usize = 256;
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -149,7 +151,9 @@ impl Columns {
         limit.insert("algorithm".to_owned(), json!(self.algorithm));
         limit.extend(self.max_requests.map(|requests| (most.to_owned(), json!(requests))));
         limit.extend(self.window_secs.map(|seconds| ("window".to_owned(), json!(window(seconds, self.window_ms)))));
-        limit.extend((self.burst_size != 0).then(|| ("burst".to_owned(), json!(self.burst_size))));
+        // Every row has the column, and a window has no burst: what a hand wrote there means nothing.
+        let has_burst = HAVE_BURST.iter().any(|algorithm| algorithm.name() == self.algorithm);
+        limit.extend((has_burst && self.burst_size != 0).then(|| ("burst".to_owned(), json!(self.burst_size))));
         limit
     }
 
@@ -165,7 +169,7 @@ impl Columns {
             max_requests: row.get(from + 6)?,
             window_secs: row.get(from + 7)?,
             window_ms: row.get(from + 8)?,
-            burst_size: row.get(from + 9)?,
+            burst_size: row.get::<Option<i64>>(from + 9)?.unwrap_or(0),
             cost: row.get::<Json>(from + 10)?.0,
             mode: row.get(from + 11)?,
             consistency: row.get(from + 12)?,

@@ -109,7 +109,7 @@ impl Stored for OverrideRecord {
                 client_key: row.get(2)?,
                 rule_id: row.get(3)?,
                 max_requests: row.get(4)?,
-                burst_size: row.get(5)?,
+                burst_size: row.get::<Option<i64>>(5)?.unwrap_or(0),
                 unlimited: row.get(6)?,
                 valid_from: row.get(7)?,
                 valid_until: row.get(8)?,

@@ -9,9 +9,13 @@ use crate::Instant;
 /// What somebody may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
+    /// Only ask the data API for decisions.
+    Check,
     /// Read, without raw client keys.
     Viewer,
-    /// Also change rules, overrides and clients.
+    /// Also switch limits to shadow and back, and change nothing else.
+    OnCall,
+    /// Read with raw client keys, and change rules, overrides and clients.
     Operator,
     /// Also tokens, settings and the mode.
     Admin,
@@ -19,12 +23,24 @@ pub enum Role {
 
 impl Role {
     /// Every role, the weakest first.
-    pub const ALL: [Role; 3] = [Role::Viewer, Role::Operator, Role::Admin];
+    pub const ALL: [Role; 5] = [Role::Check, Role::Viewer, Role::OnCall, Role::Operator, Role::Admin];
+
+    /// Whether it may do what that role is needed for. Who is on call may do one thing that operators may not, and the
+    /// data API is for tokens of its own, which open nothing else.
+    pub fn may(self, needed: Role) -> bool {
+        match needed {
+            Role::Check => self == Role::Check,
+            Role::OnCall => matches!(self, Role::OnCall | Role::Admin),
+            Role::Viewer | Role::Operator | Role::Admin => self >= needed,
+        }
+    }
 
     /// Its name in rows and answers.
     pub const fn name(self) -> &'static str {
         match self {
+            Role::Check => "check",
             Role::Viewer => "viewer",
+            Role::OnCall => "on-call",
             Role::Operator => "operator",
             Role::Admin => "admin",
         }

@@ -9,7 +9,7 @@ use tollgate_testkit::postgres;
 pub struct Database {
     /// A node on it.
     pub control: Control,
-    place: Place,
+    pub place: Place,
     _files: Option<TempDir>,
 }
 

@@ -11,9 +11,12 @@ fn violation(client: &str, rule: &str, minute: i64, count: i64) -> Violation {
         namespace: "default".to_owned(),
         client_key: client.to_owned(),
         endpoint: format!("/of/{client}"),
-        rule_id: rule.to_owned(),
+        rule_id: Some(rule.to_owned()),
+        is_shadow: false,
         minute: Instant(minute * MINUTE),
-        request_count: count,
+        last: Instant(minute * MINUTE + count),
+        refused: count,
+        request_count: 101,
         limit_value: 100,
     }
 }
@@ -32,7 +35,7 @@ on_both! {
         db.control.record_violations(&[violation("ann", "r", 5, 2), later.clone(), other.clone()]).await.unwrap();
         db.node().record_violations(&[later, violation("ann", "r", 6, 1)]).await.unwrap();
         db.control.record_violations(&[]).await.unwrap();
-        let sum = Violation { limit_value: 50, ..violation("ann", "r", 5, 8) };
+        let sum = Violation { limit_value: 50, last: Instant(5 * MINUTE + 3), ..violation("ann", "r", 5, 8) };
         assert_eq!(list(&db, &ViolationFilter::default()).await, [violation("ann", "r", 6, 1), other, sum]);
         assert_eq!(db.control.state().await.unwrap().generation, 0, "nobody changed anything");
     }
@@ -52,7 +55,7 @@ on_both! {
             node.await.unwrap();
         }
         let all = list(&db, &ViolationFilter::default()).await;
-        assert_eq!((all.len(), all.iter().all(|row| row.request_count == 40)), (40, true));
+        assert_eq!((all.len(), all.iter().all(|row| row.refused == 40)), (40, true));
     }
 
     async fn pages_follow_each_other_while_rows_come_in(db: Database) {
@@ -95,18 +98,22 @@ on_both! {
         let shop = Violation { namespace: "shop".to_owned(), ..violation("ann", "r", 1, 1) };
         db.control.record_violations(&[shop]).await.unwrap();
         let text = |text: &str| Some(text.to_owned());
+        let some = |keys: &[&str]| Some(keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
         let all = ViolationFilter::default;
         for (filter, count) in [
             (all(), 13),
-            (ViolationFilter { client_key: text("ann"), ..all() }, 7),
+            (ViolationFilter { client_keys: some(&["ann"]), ..all() }, 7),
+            (ViolationFilter { client_keys: some(&["ann", "bob"]), ..all() }, 13),
+            (ViolationFilter { is_shadow: Some(false), ..all() }, 13),
+            (ViolationFilter { is_shadow: Some(true), ..all() }, 0),
             (ViolationFilter { endpoint: text("/of/bob"), ..all() }, 6),
             (ViolationFilter { rule_id: text("s"), ..all() }, 6),
             (ViolationFilter { namespaces: Some(vec!["shop".to_owned()]), ..all() }, 1),
             (ViolationFilter { namespaces: Some(Vec::new()), ..all() }, 0),
             (ViolationFilter { from: Some(Instant(2 * MINUTE)), ..all() }, 8),
             (ViolationFilter { from: Some(Instant(2 * MINUTE)), to: Some(Instant(3 * MINUTE)), ..all() }, 4),
-            (ViolationFilter { client_key: text("ann' OR '1'='1"), ..all() }, 0),
-            (ViolationFilter { client_key: text("%"), ..all() }, 0),
+            (ViolationFilter { client_keys: some(&["ann' OR '1'='1"]), ..all() }, 0),
+            (ViolationFilter { client_keys: some(&["%"]), ..all() }, 0),
         ] {
             assert_eq!(list(&db, &filter).await.len(), count, "{filter:?}");
         }
@@ -119,7 +126,7 @@ on_both! {
         let worst = async |by, filter: &ViolationFilter, limit| {
             let offenders = db.control.offenders(by, filter, limit).await.unwrap();
             let told = |offender: tollgate_control::Offender| {
-                format!("{}/{} {} {}", offender.namespace, offender.what, offender.request_count, offender.last.0 / MINUTE)
+                format!("{}/{} {} {}", offender.namespace, offender.what, offender.refused, offender.last.0 / MINUTE)
             };
             offenders.into_iter().map(told).collect::<Vec<_>>()
         };
@@ -128,6 +135,19 @@ on_both! {
         assert_eq!(worst(By::Rule, &all, 2).await, ["shop/r 100 4", "default/r 14 3"]);
         let ours = ViolationFilter { namespaces: Some(vec!["default".to_owned()]), ..all };
         assert_eq!(worst(By::Endpoint, &ours, 10).await, ["default//of/ann 10 2", "default//of/bob 9 3"]);
+    }
+
+    async fn what_shadow_rules_would_have_refused_is_a_row_of_its_own(db: Database) {
+        let shadow = Violation { is_shadow: true, last: Instant(MINUTE + 9), ..violation("ann", "r", 1, 5) };
+        let rows = [violation("ann", "r", 1, 2), shadow.clone(), Violation { request_count: 150, last: Instant(MINUTE + 7), ..shadow.clone() }];
+        db.control.record_violations(&rows).await.unwrap();
+        let only = |is_shadow| ViolationFilter { is_shadow: Some(is_shadow), ..ViolationFilter::default() };
+        assert_eq!(list(&db, &only(false)).await, [violation("ann", "r", 1, 2)]);
+        let sum = Violation { refused: 10, request_count: 150, ..shadow };
+        assert_eq!(list(&db, &only(true)).await, [sum], "the highest count, and the last time");
+        let worst = db.control.offenders(By::Client, &ViolationFilter::default(), 9).await.unwrap();
+        let told: Vec<_> = worst.iter().map(|one| (one.what.as_str(), one.is_shadow, one.refused, one.last.0 - MINUTE)).collect();
+        assert_eq!(told, [("ann", true, 10, 9), ("ann", false, 2, 2)]);
     }
 
     async fn what_is_old_goes_in_bites(db: Database) {
@@ -156,7 +176,7 @@ on_both! {
         let rows: Vec<_> = odd.iter().map(|client| violation(client, "r", 1, 1)).collect();
         db.control.record_violations(&rows).await.unwrap();
         for client in odd {
-            let filter = ViolationFilter { client_key: Some(client.to_owned()), ..ViolationFilter::default() };
+            let filter = ViolationFilter { client_keys: Some(vec![client.to_owned()]), ..ViolationFilter::default() };
             assert_eq!(list(&db, &filter).await.len(), 1, "{}", client.get(..30).unwrap_or(client));
         }
         let kept = list(&db, &ViolationFilter::default()).await;

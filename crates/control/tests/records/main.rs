@@ -9,8 +9,10 @@ mod drafts;
 
 mod audit;
 mod away;
+mod by_hand;
 mod cascades;
 mod columns;
+mod constraints;
 mod crud;
 mod expect;
 mod file_rules;

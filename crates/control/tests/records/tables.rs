@@ -1,6 +1,8 @@
 //! The tables are made once, whoever asks and however often.
 
-use tollgate_control::{Control, Error, Place, Schema};
+use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
+use sqlx::{Connection, PgConnection, SqlSafeStr, SqliteConnection};
+use tollgate_control::{Control, Error, Page, Place, Schema, ViolationFilter};
 use tollgate_testkit::postgres;
 
 use crate::databases::{author, on_both};
@@ -27,7 +29,7 @@ async fn race(place: Place) {
     for one in migrating.collect::<Vec<_>>() {
         steps += one.await.unwrap();
     }
-    assert_eq!(steps, 2);
+    assert_eq!(steps, 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -40,6 +42,66 @@ async fn eight_nodes_make_the_tables_of_sqlite_once() {
 async fn eight_nodes_make_the_tables_of_postgres_once() {
     let url = tokio::task::spawn_blocking(postgres::database).await.unwrap();
     race(Place::Postgres(url)).await;
+}
+
+/// Makes the tables of the first version.
+async fn first_version<C: Migrate>(text: &'static str, connection: &mut C) {
+    let first = Migration::new(1, "tables".into(), MigrationType::Simple, text.into_sql_str(), false);
+    let mut migrator = Migrator::with_migrations(vec![first]);
+    migrator.dangerous_set_table_name("tollgate_migrations");
+    migrator.set_locking(false);
+    connection.ensure_migrations_table("tollgate_migrations").await.unwrap();
+    migrator.run_direct(None, connection, false).await.unwrap();
+}
+
+/// Rows as the first version had them, one of which no version should have let in.
+const OLD: &str = "INSERT INTO rate_limit_rules (rule_id, name, algorithm, max_requests, window_secs, version) \
+                   VALUES ('7', '7', 'gcra', 5, 1, 3), ('bad', 'bad', 'tocken_bucket', -1, 1, 0); \
+                   INSERT INTO rate_limit_overrides (override_id, client_key, rule_id, max_requests, valid_until) \
+                   VALUES ('o', 'user:1', '7', 9, '2027-01-01T00:00:00.000000Z'); \
+                   INSERT INTO clients (client_key, tier) VALUES ('user:1', 'gold'); \
+                   INSERT INTO rate_limit_violations (client_key, endpoint, rule_id, violated_at, request_count, limit_value) \
+                   VALUES ('user:1', '/x', '7', '2026-01-01T00:00:00.000000Z', 12, 5)";
+
+async fn upgrades(place: Place) {
+    let control = Control::open(&place).await.unwrap();
+    assert_eq!(control.schema().await.unwrap(), Schema::Behind(1, 3));
+    assert_eq!(control.migrate().await.unwrap(), 2);
+    assert_eq!(control.schema().await.unwrap(), Schema::Current);
+    let rule = control.rule("default", "7").await.unwrap();
+    assert_eq!((rule.version, &rule.draft.document["limit"]["requests"]), (3, &5.into()));
+    assert_eq!(control.overriding("default", "o").await.unwrap().draft.max_requests, Some(9));
+    assert_eq!(control.client("default", "user:1").await.unwrap().draft.tier.as_deref(), Some("gold"));
+    let violations = control.violations(&ViolationFilter::default(), &Page::default()).await.unwrap().entries;
+    let violation = &violations[0].violation;
+    assert_eq!((violation.refused, violation.request_count, violation.limit_value), (12, 6, 5));
+    let mut bad = Vec::new();
+    let put = |row: Result<_, tollgate_control::Quarantined>| bad.extend(row.err().map(|bad| bad.id));
+    control.snapshot().await.unwrap().rules(None, put).await.unwrap();
+    assert_eq!(bad, ["bad"], "it stays, and is left out as before");
+    assert!(!control.take_over_sql_edits().await.unwrap());
+    assert_eq!(control.state().await.unwrap().generation, 0, "to upgrade is no edit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_the_first_version_is_upgraded_by_sqlite() {
+    let files = tempfile::tempdir().unwrap();
+    let file = files.path().join("t.db");
+    let mut connection = SqliteConnection::connect(&format!("sqlite:{}?mode=rwc", file.display())).await.unwrap();
+    first_version(include_str!("../../migrations/sqlite/0001_tables.sql"), &mut connection).await;
+    sqlx::raw_sql(OLD).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    upgrades(Place::Sqlite(file)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_the_first_version_is_upgraded_by_postgres() {
+    let url = tokio::task::spawn_blocking(postgres::database).await.unwrap();
+    let mut connection = PgConnection::connect(&url).await.unwrap();
+    first_version(include_str!("../../migrations/postgres/0001_tables.sql"), &mut connection).await;
+    sqlx::raw_sql(OLD).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    upgrades(Place::Postgres(url)).await;
 }
 
 #[cfg(unix)]

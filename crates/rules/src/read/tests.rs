@@ -148,3 +148,21 @@ fn damaged_files_never_panic() {
         }
     }
 }
+
+/// RELIABILITY Y11: a secret that was to be filled in must not become a limit for everybody who knows its name.
+#[test]
+fn y11_variables_are_refused_with_where_secrets_go() {
+    let text = "rules:\n  - match: { api_key: '${SECRET}' }\n    limit: { requests: 1, window: 1s }\n";
+    let report = read("rules.yaml", text).unwrap_err().to_string();
+    assert!(report.contains("error[unreplaced-variable]: `${SECRET}` is not replaced by anything"), "{report}");
+    assert!(report.contains("rules.yaml:2:23") && report.contains("settings of the server"), "{report}");
+    assert!(read("rules.yaml", &text.replace("${SECRET}", "$HOME {x}")).is_ok());
+}
+
+/// An empty list is taken for a mistake, unless the file says that it is meant.
+#[test]
+fn an_empty_list_of_rules_can_be_meant() {
+    assert!(read("rules.yaml", "rules: []").unwrap_err().to_string().contains("write `allow_shrink: true` beside it"));
+    let file = read("rules.yaml", "allow_shrink: true\nrules: []").unwrap();
+    assert!(file.rules.is_empty() && file.allow_shrink);
+}

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::ArcSwap;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
@@ -18,11 +20,25 @@ const MINUTE_MICROS: i64 = 60_000_000;
 /// The tokens that are good at the moment. Replaced whole by whoever follows the database.
 #[derive(Default)]
 pub struct TokenBook {
-    tokens: ArcSwap<HashMap<String, TokenRecord>>,
+    tokens: ArcSwap<HashMap<String, Known>>,
     /// Uses that nobody was told of yet; of known tokens only, so never more than there are.
     used: Mutex<HashMap<String, Instant>>,
     /// Revoked through this node; ids are never used again.
     revoked: Mutex<HashSet<String>>,
+}
+
+/// A token, and the minute of its last use that was noted.
+#[derive(Clone, Debug)]
+struct Known {
+    record: TokenRecord,
+    noted: Arc<AtomicI64>,
+}
+
+impl Known {
+    fn new(record: TokenRecord) -> Known {
+        let noted = record.last_used_at.map_or(i64::MIN, |last| last.0);
+        Known { record, noted: Arc::new(AtomicI64::new(noted)) }
+    }
 }
 
 /// Somebody who presented a good token.
@@ -62,13 +78,13 @@ impl TokenBook {
     pub fn replace(&self, tokens: Vec<TokenRecord>) {
         let revoked = self.revoked.lock();
         let tokens = tokens.into_iter().filter(|token| !revoked.contains(&token.token_id));
-        let tokens = tokens.map(|token| (token.token_id.clone(), token)).collect();
-        self.tokens.store(std::sync::Arc::new(tokens));
+        let tokens = tokens.map(|token| (token.token_id.clone(), Known::new(token))).collect();
+        self.tokens.store(Arc::new(tokens));
     }
 
     /// One more: whoever made it here may use it here at once.
     pub fn add(&self, token: &TokenRecord) {
-        self.change(|tokens| drop(tokens.insert(token.token_id.clone(), token.clone())));
+        self.change(|tokens| drop(tokens.insert(token.token_id.clone(), Known::new(token.clone()))));
     }
 
     /// The same for one that was found in the database, unless it was revoked here.
@@ -90,7 +106,7 @@ impl TokenBook {
         self.change(|tokens| drop(tokens.remove(token_id)));
     }
 
-    fn change(&self, change: impl Fn(&mut HashMap<String, TokenRecord>)) {
+    fn change(&self, change: impl Fn(&mut HashMap<String, Known>)) {
         self.tokens.rcu(|tokens| {
             let mut tokens = HashMap::clone(tokens);
             change(&mut tokens);
@@ -108,21 +124,29 @@ impl TokenBook {
         self.len() == 0
     }
 
-    /// Who presents `tg_<id>_<secret>`. Takes as long for an id that does not exist as for a secret that is wrong.
+    /// Who presents `tg_<id>_<secret>`.
     pub fn find(&self, token: &[u8], now: Instant) -> Result<Who, Rejected> {
+        self.with(token, now, |token| {
+            let TokenRecord { token_id, name, role, namespaces, expires_at, .. } = token.clone();
+            Who { token_id, name, role, namespaces, expires_at }
+        })
+    }
+
+    /// Looks at the token that is presented, if it is good. Takes as long for an id that does not exist as for a secret
+    /// that is wrong.
+    pub fn with<T>(&self, token: &[u8], now: Instant, look: impl FnOnce(&TokenRecord) -> T) -> Result<T, Rejected> {
         let (id, secret) = halves(token).unwrap_or_default();
         let presented = digest(&SHA256, secret.as_bytes());
         let tokens = self.tokens.load();
         let known = tokens.get(id);
-        let hash = known.map_or([0; 32], |token| token.hash);
+        let hash = known.map_or([0; 32], |known| known.record.hash);
         let is_equal = verify_slices_are_equal(&hash, presented.as_ref()).is_ok();
-        let token = known.filter(|_| is_equal).ok_or(Rejected::Unknown)?;
-        if token.expires_at.is_some_and(|end| end <= now) {
+        let known = known.filter(|_| is_equal).ok_or(Rejected::Unknown)?;
+        if known.record.expires_at.is_some_and(|end| end <= now) {
             return Err(Rejected::Expired);
         }
-        self.note(token, now);
-        let TokenRecord { token_id, name, role, namespaces, expires_at, .. } = token.clone();
-        Ok(Who { token_id, name, role, namespaces, expires_at })
+        self.note(known, now);
+        Ok(look(&known.record))
     }
 
     /// Uses since this was last asked, to be written down.
@@ -130,15 +154,17 @@ impl TokenBook {
         self.used.lock().drain().collect()
     }
 
-    fn note(&self, token: &TokenRecord, now: Instant) {
+    /// Once a minute and token: callers of the data API do this with every request.
+    fn note(&self, known: &Known, now: Instant) {
         let minute = Instant(now.0 - now.0.rem_euclid(MINUTE_MICROS));
-        if token.last_used_at.is_some_and(|last| last >= minute) {
+        if known.noted.load(Ordering::Relaxed) >= minute.0 || known.noted.swap(minute.0, Ordering::Relaxed) == minute.0
+        {
             return;
         }
         let mut used = self.used.lock();
-        match used.get_mut(&token.token_id) {
+        match used.get_mut(&known.record.token_id) {
             Some(last) => *last = minute.max(*last),
-            None => drop(used.insert(token.token_id.clone(), minute)),
+            None => drop(used.insert(known.record.token_id.clone(), minute)),
         }
     }
 }

@@ -111,6 +111,14 @@ impl Admin {
     }
 }
 
+/// A role as it is asked for: who is on call may do what an admin may, too.
+const fn needed(role: Role) -> &'static str {
+    match role {
+        Role::OnCall => "on-call or admin",
+        role => role.name(),
+    }
+}
+
 /// What an entry without a known token comes to.
 pub(super) enum Entry {
     /// The call, let in.
@@ -168,12 +176,12 @@ fn read(endpoint: &'static Endpoint, places: Vec<String>, head: &Head<'_>) -> Re
 }
 
 fn check_role(who: &Who, role: Role) -> Result<(), Problem> {
-    match who.role >= role {
+    match who.role.may(role) {
         true => Ok(()),
         false => Err(Problem::new(
             403,
             "role_too_weak",
-            format!("This needs a token of the role {}; yours is a {}'s.", role.name(), who.role.name()),
+            format!("This needs a token of the role {}; yours is of the role {}.", needed(role), who.role.name()),
         )),
     }
 }
@@ -206,7 +214,10 @@ fn check_namespace(asked: &Asked) -> Result<(), Problem> {
     }
 }
 
-/// The kind of a body: pages may send forms and plain text anywhere, so these are nobody's.
+/// The kind of a body. `curl -d` calls everything a form, so a form is read as JSON where JSON is taken, like on the data
+/// port. Forms are what pages of other origins may send without asking, so one that a browser could have sent is refused:
+/// every browser in use sends `Origin` or `Sec-Fetch-Site` with a POST, and no page adds `Authorization` to one without
+/// asking first. Plain text is never taken.
 fn check_media(endpoint: &Endpoint, head: &Head<'_>) -> Result<(), Problem> {
     if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
         return Err(Problem::new(415, "encoded_body", "Send the body as it is, without Content-Encoding."));
@@ -216,11 +227,12 @@ fn check_media(endpoint: &Endpoint, head: &Head<'_>) -> Result<(), Problem> {
     let is = |names: &[&str]| {
         media.is_some_and(|media| names.iter().any(|name| media.eq_ignore_ascii_case(name.as_bytes())))
     };
+    let is_form = is(&["application/x-www-form-urlencoded"]) && !head.is_from_page() && head.authorization.is_some();
     let (fits, wanted) = match endpoint.body {
         Body::None => (true, ""),
-        Body::Json(_) => (is(&["application/json"]), "Send JSON, with Content-Type: application/json."),
+        Body::Json(_) => (is_form || is(&["application/json"]), "Send JSON, with Content-Type: application/json."),
         Body::Patch(_) => (
-            is(&["application/json", "application/merge-patch+json"]),
+            is_form || is(&["application/json", "application/merge-patch+json"]),
             "Send a JSON merge patch, with Content-Type: application/merge-patch+json (or application/json).",
         ),
         Body::Yaml => (

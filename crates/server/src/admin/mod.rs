@@ -78,6 +78,7 @@ use crate::failures::Failures;
 use crate::http::{Answer, Fault, Head};
 use crate::net::{Address, Peer};
 use crate::telemetry::Quiet;
+use crate::violations::AtRest;
 
 /// What the admin API is made of.
 pub struct AdminConfig {
@@ -99,6 +100,8 @@ pub struct AdminConfig {
     pub metrics: Access,
     /// What digests of keys and cursors are made with; the same on all nodes.
     pub secret: [u8; 32],
+    /// What client keys are hashed with at rest; `None` if they are kept as they are.
+    pub site_key: Option<[u8; 32]>,
 }
 
 /// The admin API.
@@ -112,6 +115,7 @@ pub struct Admin {
     hosts: Hosts,
     metrics: Access,
     secret: Secret,
+    at_rest: AtRest,
     cursors: Cursors,
     failures: Failures,
     quiet: Quiet,
@@ -131,7 +135,8 @@ pub enum Plan {
 impl Admin {
     /// The admin API, with health and figures as `api` tells them.
     pub fn new(api: Api, config: AdminConfig) -> Admin {
-        let AdminConfig { control, book, switchboard, node, clock, address, allowed_hosts, metrics, secret } = config;
+        let AdminConfig { control, book, switchboard, node, clock, address, allowed_hosts, .. } = config;
+        let AdminConfig { metrics, secret, site_key, .. } = config;
         let masks = derive(&secret, b"masks").first_chunk().copied().unwrap_or_default();
         let failures = Failures::new(clock.clone(), Secret::new(masks));
         Admin {
@@ -144,6 +149,7 @@ impl Admin {
             hosts: Hosts::new(&allowed_hosts, &address),
             metrics,
             secret: Secret::new(masks),
+            at_rest: site_key.as_ref().map_or(AtRest::plain(), |key| AtRest::hashed(key)),
             cursors: Cursors::new(&derive(&secret, b"cursors")),
             failures,
             quiet: Quiet::new(LINES_MAX),
@@ -157,13 +163,27 @@ impl Admin {
 
     async fn run(&self, asked: &Asked, body: &[u8], reply: &mut Reply) {
         let call = Call { admin: self, asked, body };
-        match (asked.endpoint.run)(&call).await {
+        let done = match asked.endpoint.body == Body::None && !says_nothing(body) {
+            true => Err(Problem::new(400, "unexpected_body", "No body belongs here; leave it out, or send {}.")),
+            false => (asked.endpoint.run)(&call).await,
+        };
+        match done {
             Ok(said) if is_known(asked, said.version) => said.unchanged().fill(reply),
             Ok(said) => said.fill(reply),
             Err(problem) => problem.fill(reply),
         }
         protect(reply);
     }
+}
+
+/// True for no body, and for an object without members.
+fn says_nothing(body: &[u8]) -> bool {
+    let body = body.trim_ascii();
+    body.is_empty()
+        || body
+            .strip_prefix(b"{")
+            .and_then(|rest| rest.strip_suffix(b"}"))
+            .is_some_and(|rest| rest.trim_ascii().is_empty())
 }
 
 /// Lines of one kind that may be logged in ten seconds.

@@ -30,8 +30,9 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         detail: "`enforce`: as the rules say. `shadow`: everything is counted and nothing denied. `off`: everything is \
                  allowed. Holds at once on this node, whatever store and database do; `scope` says whether all nodes \
-                 were told.",
-        access: Access::Needs(Role::Admin),
+                 were told. A token of the role on-call may switch to `shadow` and back to `enforce`, from any mode but \
+                 `off`, which takes an admin's.",
+        access: Access::Needs(Role::OnCall),
         reach: Reach::Everything,
         body: Body::Json(&["ModeInput"]),
         answers: &[(200, Content::Json("Mode"))],
@@ -49,6 +50,11 @@ async fn set(call: &Call<'_>) -> Result<Said, Problem> {
     fields.rest()?;
     let Some(mode) = mode else { return Err(Problem::of_faults(Vec::new())) };
     let admin = call.admin;
+    let modes = [admin.switchboard.setting().mode, mode];
+    if call.who().is_some_and(|who| who.role == Role::OnCall) && modes.contains(&Mode::Off) {
+        let detail = "A token of the role on-call may switch to shadow and back to enforce; off is for an admin's.";
+        return Err(Problem::new(403, "role_too_weak", detail));
+    }
     // Whoever says so now has heard what held until now, whatever the clocks of others say.
     let since = admin.now().max(Instant(admin.switchboard.setting().since.0.saturating_add(1)));
     let ours = Setting { mode, since, scope: Scope::Node };

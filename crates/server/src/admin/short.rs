@@ -28,6 +28,19 @@ pub(super) fn is_short(body: &Map<String, Value>) -> bool {
         || FIELDS.iter().any(|(name, _)| *name != "limit" && body.contains_key(*name))
 }
 
+/// What a count per window is, where the short form names no algorithm.
+const COUNT: &str = "sliding_window";
+
+/// Says what the short form means when it makes a rule and names neither an algorithm nor a burst: a count per window, as
+/// textbooks have it. (The full form's default is a token bucket.) Where it changes a rule, what it does not name stays.
+pub(super) fn complete(body: &mut Map<String, Value>) {
+    let limit = body.get("limit");
+    let is_count = |limit: &Value| limit.is_number() && body.contains_key("window_seconds");
+    if limit.is_some_and(is_count) && !body.contains_key("algorithm") && !body.contains_key("burst") {
+        body.insert("algorithm".to_owned(), COUNT.into());
+    }
+}
+
 /// A body in the full form, whichever it came in; fields that both forms have go along.
 pub(super) fn widen(body: Map<String, Value>) -> Result<(Map<String, Value>, Telling), Problem> {
     match is_short(&body) {
@@ -132,10 +145,21 @@ pub(super) fn narrow(full: &Value) -> Value {
         "key_type": full.get("key_by").map_or_else(|| "client_key".to_owned(), key_type),
         "limit": part("requests").or_else(|| part("slots")),
         "window_seconds": window.map(seconds),
+        "algorithm": algorithm(part("algorithm").as_ref(), limit),
         "tier": condition("tier"),
         "created_at": full.get("created_at"),
         "updated_at": full.get("updated_at"),
     })
+}
+
+/// Which algorithm, by the name that the short form has for it; none where there is no limit.
+fn algorithm(named: Option<&Value>, limit: Option<&Value>) -> Value {
+    match named.and_then(Value::as_str) {
+        Some("sliding_window_counter") => COUNT.into(),
+        Some(name) => name.into(),
+        None if limit.is_some() => "token_bucket".into(),
+        None => Value::Null,
+    }
 }
 
 fn key_type(key_by: &Value) -> String {
@@ -179,7 +203,8 @@ mod tests {
         let short = narrow(&expected);
         let same = json!({
             "rule_id": "orders-per-user", "endpoint_pattern": "/api/orders", "key_type": "user_id:endpoint",
-            "limit": 100, "window_seconds": 60, "tier": "free", "created_at": null, "updated_at": null,
+            "limit": 100, "window_seconds": 60, "algorithm": "gcra", "tier": "free", "created_at": null,
+            "updated_at": null,
         });
         assert_eq!(short, same);
         let part = widen(object(json!({ "window_seconds": 0.25, "tier": null }))).unwrap().0;
@@ -192,6 +217,26 @@ mod tests {
         assert_eq!(widen(full.clone()).unwrap().0, full);
         assert_eq!(narrow(&json!({ "limit": { "slots": 5, "algorithm": "concurrency" } }))["limit"], 5);
         assert_eq!(narrow(&json!({ "key_by": ["a", "b"], "limit": { "window": "1500ms" } }))["window_seconds"], 1.5);
+    }
+
+    #[test]
+    fn a_limit_and_a_window_are_a_count_per_window() {
+        let made = |value: Value| {
+            let mut body = object(value);
+            complete(&mut body);
+            Value::Object(widen(body).unwrap().0)["limit"].clone()
+        };
+        let count = json!({ "requests": 100, "window": "1m", "algorithm": "sliding_window" });
+        assert_eq!(made(json!({ "limit": 100, "window_seconds": 60 })), count);
+        let bucket = json!({ "requests": 100, "window": "1m", "burst": 20 });
+        assert_eq!(made(json!({ "limit": 100, "window_seconds": 60, "burst": 20 })), bucket);
+        assert_eq!(made(json!({ "limit": 5, "window_seconds": 1, "algorithm": "gcra" }))["algorithm"], "gcra");
+        let full = json!({ "requests": 1, "window": "1s" });
+        assert_eq!(made(json!({ "limit": full })), full);
+        let shown = |limit: Value| narrow(&json!({ "limit": limit }))["algorithm"].clone();
+        assert_eq!(shown(json!({ "requests": 1, "algorithm": "sliding_window_counter" })), "sliding_window");
+        assert_eq!(shown(json!({ "requests": 1 })), "token_bucket");
+        assert_eq!(narrow(&json!({ "unlimited": true }))["algorithm"], Value::Null);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub(super) trait Thing: Sized + Send + Sync + 'static {
     fn version(record: &Self::Record) -> i64;
     /// The body that would make it.
     fn writable(record: &Self::Record) -> Map<String, Value>;
+    /// Adds what a body means that says all, and does not say.
+    fn complete(_: &mut Map<String, Value>) {}
     /// A body in its full form, and how its faults are to be told.
     fn widen(body: Map<String, Value>) -> Result<(Map<String, Value>, Telling), Problem> {
         Ok((body, |problem| problem))
@@ -75,7 +77,7 @@ pub(super) async fn get<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> {
 
 /// `POST …`
 pub(super) async fn create<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> {
-    let (body, tell) = T::widen(whole(call)?)?;
+    let (body, tell) = T::widen(whole::<T>(call)?)?;
     let (id, draft) = T::read(call, None, body).map_err(tell)?;
     let id = match id {
         Some(id) => id,
@@ -89,7 +91,7 @@ pub(super) async fn create<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> {
 /// `PUT …/{id}`
 pub(super) async fn replace<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> {
     let expect = call.replaces()?;
-    let (body, tell) = T::widen(whole(call)?)?;
+    let (body, tell) = T::widen(whole::<T>(call)?)?;
     let (_, draft) = T::read(call, Some(call.id()), body).map_err(tell)?;
     let written = write::<T>(call, call.id(), Some(draft), expect, "replace").await.map_err(tell)?;
     let said = answer::<T>(call, written, call.id()).await?;
@@ -98,9 +100,10 @@ pub(super) async fn replace<T: Thing>(call: &Call<'_>) -> Result<Said, Problem> 
 }
 
 /// A body that says all: what is `null` in it is as good as not there.
-fn whole(call: &Call<'_>) -> Result<Map<String, Value>, Problem> {
+fn whole<T: Thing>(call: &Call<'_>) -> Result<Map<String, Value>, Problem> {
     let mut body = json::object(call.body)?;
     body.retain(|_, value| !value.is_null());
+    T::complete(&mut body);
     Ok(body)
 }
 

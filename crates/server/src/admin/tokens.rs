@@ -25,7 +25,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         ..Endpoint::get("/v1/tokens", "listTokens", Tag::Tokens, "List tokens", |call| Box::pin(list(call)))
     },
     Endpoint {
-        detail: "The token itself is answered once and never again: only a hash of it is kept.",
+        detail: "The token itself is answered once and never again: only a hash of it is kept. One that is made by a \
+                 token that expires does not outlive that.",
         access: ADMIN,
         reach: Reach::Nothing,
         body: Body::Json(&["TokenInput"]),
@@ -124,7 +125,20 @@ fn read(call: &Call<'_>) -> Result<TokenDraft, Problem> {
     if namespaces.as_ref().is_some_and(Vec::is_empty) {
         fields.refuse("namespaces", "out-of-range", "namespaces is empty", "name some, or leave it out for all");
     }
-    let expires_at = expiry(&mut fields, call.admin.now());
+    let mut expires_at = expiry(&mut fields, call.admin.now());
+    // A token that ends cannot live on in one that it made.
+    if let Some(end) = call.who().and_then(|who| who.expires_at) {
+        if expires_at.is_some_and(|wanted| wanted > end) {
+            let message = format!("a token cannot outlive the one that makes it, which expires at {end}");
+            fields.refuse(
+                "expires_at",
+                "not-yours",
+                message,
+                "choose that instant or an earlier one, or use another token",
+            );
+        }
+        expires_at = expires_at.or(Some(end));
+    }
     if call.who().is_some_and(|who| !may_give(who, namespaces.as_deref())) {
         let help = "name some of the namespaces that your own token is for";
         fields.refuse("namespaces", "not-yours", "a token cannot give more than it has", help);

@@ -8,10 +8,12 @@ use super::endpoint::{CURSOR, Content, Endpoint, FROM, LIMIT, Parameter, Reach, 
 use super::mask::Mask;
 use super::problem::Problem;
 use super::said::Said;
+use crate::violations::is_digest;
 
 const CLIENT: Parameter = text("client_key", "Of this client.");
 const ENDPOINT: Parameter = text("endpoint", "Of this path.");
 const RULE: Parameter = text("rule_id", "By this rule.");
+const SHADOW: Parameter = parameter("shadow", Takes::Flag, "Only of rules in shadow mode, or only of others.");
 const BY: Parameter =
     parameter("by", Takes::OneOf(&["client", "rule", "endpoint"]), "What is counted; default client.");
 
@@ -19,7 +21,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         detail: "The latest first; counted by client, rule and minute.",
         reach: Reach::Namespaces,
-        query: &[CLIENT, ENDPOINT, RULE, FROM, TO, LIMIT, CURSOR],
+        query: &[CLIENT, ENDPOINT, RULE, SHADOW, FROM, TO, LIMIT, CURSOR],
         answers: &[(200, Content::Json("ViolationList"))],
         ..Endpoint::get("/v1/violations", "listViolations", Tag::Violations, "Search refusals", |call| {
             Box::pin(list(call))
@@ -27,7 +29,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     },
     Endpoint {
         reach: Reach::Namespaces,
-        query: &[BY, CLIENT, ENDPOINT, RULE, FROM, TO, LIMIT],
+        query: &[BY, CLIENT, ENDPOINT, RULE, SHADOW, FROM, TO, LIMIT],
         answers: &[(200, Content::Json("OffenderList"))],
         ..Endpoint::get("/v1/violations/top", "topOffenders", Tag::Violations, "Who was refused most", |call| {
             Box::pin(top(call))
@@ -40,9 +42,9 @@ async fn list(call: &Call<'_>) -> Result<Said, Problem> {
         return Ok(Said::json(&json!({ "violations": [], "next_cursor": null })));
     }
     let listing = call.control()?.violations(&filter(call), &call.page()?).await?;
-    let violations: Value = listing.entries.iter().map(show).collect();
-    let body = json!({ "violations": violations, "next_cursor": call.cursor(listing.next.as_deref()) });
-    Ok(Said::json(&call.mask().value(body)))
+    let mask = call.mask();
+    let violations: Value = listing.entries.iter().map(|record| show(record, &mask)).collect();
+    Ok(Said::json(&json!({ "violations": violations, "next_cursor": call.cursor(listing.next.as_deref()) })))
 }
 
 async fn top(call: &Call<'_>) -> Result<Said, Problem> {
@@ -64,36 +66,46 @@ fn filter(call: &Call<'_>) -> ViolationFilter {
     let query = call.query();
     ViolationFilter {
         namespaces: call.namespaces(),
-        client_key: query.owned("client_key"),
+        client_keys: query.text("client_key").map(|key| call.admin.at_rest.names(key)),
         endpoint: query.owned("endpoint"),
         rule_id: query.owned("rule_id"),
+        is_shadow: query.flag("shadow"),
         from: query.time("from"),
         to: query.time("to"),
     }
 }
 
-fn show(record: &ViolationRecord) -> Value {
+fn show(record: &ViolationRecord, mask: &Mask<'_>) -> Value {
     let ViolationRecord { violation_id, violation } = record;
-    let Violation { namespace, client_key, endpoint, rule_id, minute, request_count, limit_value } = violation;
+    let Violation { namespace, client_key, endpoint, rule_id, is_shadow, minute, last, .. } = violation;
     json!({
         "violation_id": violation_id,
         "namespace": namespace,
-        "client_key": client_key,
+        "client_key": masked(client_key, mask),
         "endpoint": endpoint,
         "rule_id": rule_id,
+        "shadow": is_shadow,
         "violated_at": minute.to_string(),
-        "request_count": request_count,
-        "limit_value": limit_value,
+        "last_violated_at": last.to_string(),
+        "refused": violation.refused,
+        "request_count": violation.request_count,
+        "limit_value": violation.limit_value,
     })
 }
 
 fn show_offender(offender: &Offender, by: By, mask: &Mask<'_>) -> Value {
-    let Offender { namespace, what, request_count, last } = offender;
-    let what = if by == By::Client { mask.key(what) } else { what.clone() };
+    let Offender { namespace, what, is_shadow, refused, last } = offender;
+    let what = if by == By::Client { masked(what, mask) } else { what.clone() };
     json!({
         "namespace": namespace,
         "what": what,
-        "request_count": request_count,
+        "shadow": is_shadow,
+        "refused": refused,
         "last_violated_at": last.to_string(),
     })
+}
+
+/// A digest hides a key already.
+fn masked(client_key: &str, mask: &Mask<'_>) -> String {
+    if is_digest(client_key) { client_key.to_owned() } else { mask.key(client_key) }
 }

@@ -7,7 +7,7 @@ use tollgate_store::Store;
 
 use super::join::join;
 use super::read::Asked;
-use super::refuse::{refuse_body, say};
+use super::refuse::{OTHER_NAMESPACE, refuse, refuse_body, say};
 use super::{Api, Plan, Shared, read};
 use crate::Reply;
 use crate::answer;
@@ -15,6 +15,7 @@ use crate::answer;
 /// Decides one request.
 pub(super) async fn check(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply) {
     match read::asked(body) {
+        Ok(asked) if !plan.may_ask(shared, &asked) => refuse(&OTHER_NAMESPACE, reply),
         Ok(asked) => {
             let custom = asked.custom();
             let requests = [asked.request(&custom)];
@@ -55,6 +56,9 @@ pub(super) async fn batch(shared: &Shared, plan: Plan, body: &[u8], reply: &mut 
         Ok(requests) => requests,
         Err(fault) => return refuse_body(&fault, reply),
     };
+    if !requests.iter().all(|asked| plan.may_ask(shared, asked)) {
+        return refuse(&OTHER_NAMESPACE, reply);
+    }
     say(200, "{\"results\":[", reply);
     decide_each(shared, &requests, |decision| append(shared, plan, decision, reply)).await;
     reply.body.extend_from_slice(b"]}");

@@ -3,9 +3,9 @@
 use tollgate_rules::ruleset::RequestError;
 use tollgate_store::Store;
 
-use super::Shared;
 use super::read::{self, Asked};
 use super::refuse::{self, refuse, refuse_body, say};
+use super::{Plan, Shared};
 use crate::Reply;
 use crate::answer::{Problem, problem};
 use crate::explain::Case;
@@ -24,11 +24,14 @@ pub(crate) enum Unexplained {
 }
 
 /// Explains a request.
-pub(super) async fn explain(shared: &Shared, body: &[u8], reply: &mut Reply) {
+pub(super) async fn explain(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply) {
     let asked = match read::asked(body) {
         Ok(asked) => asked,
         Err(fault) => return refuse_body(&fault, reply),
     };
+    if !plan.may_ask(shared, &asked) {
+        return refuse(&refuse::OTHER_NAMESPACE, reply);
+    }
     match explained(shared, &asked).await {
         Ok(json) => say(200, &json, reply),
         Err(Unexplained::Busy) => refuse(&refuse::BUSY_EXPLAINING, reply),

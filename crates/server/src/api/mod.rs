@@ -40,7 +40,7 @@ use crate::telemetry::{Exposition, Metrics, Scrape};
 
 use self::refuse::refuse;
 use self::seal::{Kind, Sealer};
-use self::tokens::Tokens;
+use self::tokens::{Pass, Tokens};
 
 /// What every call is answered with.
 pub struct Shared {
@@ -94,6 +94,8 @@ pub struct Plan {
     exposition: Exposition,
     /// When the caller stops waiting.
     deadline: Option<Instant>,
+    /// Which namespaces the caller's token is for.
+    pass: Pass,
 }
 
 /// What the admin API has, under /v1 and without: people ask for it at the wrong port.
@@ -103,6 +105,20 @@ const OF_ADMIN: &[&str] =
 fn is_of_admin(path: &str) -> bool {
     let first = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/')).and_then(|rest| rest.split('/').next());
     first.is_some_and(|first| OF_ADMIN.contains(&first))
+}
+
+impl Plan {
+    /// Whether the caller's token is for the namespace that is asked about.
+    fn may_ask(self, shared: &Shared, asked: &read::Asked<'_>) -> bool {
+        self.pass.is_for_all() || shared.may_ask(self.pass, asked.namespace())
+    }
+}
+
+impl Shared {
+    /// Whether a pass is for a namespace.
+    pub(crate) fn may_ask(&self, pass: Pass, namespace: &str) -> bool {
+        self.tokens.as_ref().is_none_or(|tokens| tokens.may(pass, namespace))
+    }
 }
 
 impl Api {
@@ -125,7 +141,7 @@ impl Api {
 
     /// True if tokens are not asked for, or one was sent that is known.
     fn is_open_to(&self, head: &Head<'_>) -> bool {
-        self.shared.tokens.as_ref().is_none_or(|tokens| tokens.open_to(head.authorization))
+        self.shared.tokens.as_ref().is_none_or(|tokens| tokens.admit(head.authorization).is_some())
     }
 
     /// Everything that can be said about a call before its body: the path, the method, the token, the kind of body.
@@ -139,8 +155,14 @@ impl Api {
             (true, _) => return Err(refuse::ONLY_GET),
             (false, _) => return Err(refuse::ONLY_POST),
         }
-        if self.surface == Surface::Data && !route.is_public() && !self.is_open_to(head) {
-            return Err(refuse::NO_TOKEN);
+        let pass = match &self.shared.tokens {
+            Some(tokens) if self.surface == Surface::Data && !route.is_public() => {
+                tokens.admit(head.authorization).ok_or(refuse::NO_TOKEN)?
+            }
+            _ => Pass::ALL,
+        };
+        if !pass.is_for_all() && !route.is_of_a_namespace() {
+            return Err(refuse::OTHER_NAMESPACE);
         }
         if head.is_from_page() && self.shared.tokens.is_none() && !route.only_reads() {
             return Err(refuse::FROM_A_PAGE);
@@ -164,7 +186,7 @@ impl Api {
             _ => Exposition::Text,
         };
         let deadline = patience::deadline(head.request_timeout)?;
-        Ok(Plan { route, refuse_by_status, media, exposition, deadline })
+        Ok(Plan { route, refuse_by_status, media, exposition, deadline, pass })
     }
 }
 
@@ -230,7 +252,7 @@ impl Api {
             Route::Acquire => reserve::reserve(shared, plan, Kind::Slot, body, reply).await,
             Route::Renew => reserve::renew(shared, body, reply).await,
             Route::Release => reserve::release(shared, body, reply).await,
-            Route::Explain => explain::explain(shared, body, reply).await,
+            Route::Explain => explain::explain(shared, plan, body, reply).await,
             Route::EnvoyJson => Box::pin(envoy::json(shared, body, reply)).await, // large, and rare
             Route::EnvoyHealth => envoy::health(shared, reply).await,
             Route::EnvoyStats => envoy::stats(shared, reply),

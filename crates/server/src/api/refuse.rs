@@ -42,6 +42,8 @@ pub(super) const NO_TOKEN: Refused = Refused {
     field: Some(("WWW-Authenticate", "Bearer")),
     ..refused(401, "no_token", "Unauthorized", "Send a token that this server knows: Authorization: Bearer TOKEN.")
 };
+pub(super) const OTHER_NAMESPACE: Refused =
+    refused(403, "other_namespace", "Forbidden", "This token is not for that namespace.");
 pub(super) const FROM_A_PAGE: Refused = refused(
     403,
     "from_a_page",

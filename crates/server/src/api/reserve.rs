@@ -4,7 +4,7 @@ use tollgate_core::Span;
 use tollgate_engine::Settled;
 
 use super::hold::{self, Receipt};
-use super::refuse::{refuse, refuse_body, say};
+use super::refuse::{OTHER_NAMESPACE, refuse, refuse_body, say};
 use super::seal::Kind;
 use super::{Api, Plan, Shared, read};
 use crate::Reply;
@@ -16,6 +16,9 @@ pub(super) async fn reserve(shared: &Shared, plan: Plan, kind: Kind, body: &[u8]
         Ok(asked) => asked,
         Err(fault) => return refuse_body(&fault, reply),
     };
+    if !plan.may_ask(shared, &asked) {
+        return refuse(&OTHER_NAMESPACE, reply);
+    }
     let (decision, receipt) = hold::hold(shared, &asked, kind).await;
     answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);
     if let Some(Receipt { text, ttl }) = receipt {

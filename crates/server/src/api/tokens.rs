@@ -1,13 +1,19 @@
-//! Tokens of those who may ask: read from a file, kept as hashes, compared in constant time.
+//! Tokens of those who may ask: lines of a file, and tokens of the database with the role `check`. Kept as hashes, compared
+//! in constant time.
 
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, bail};
 use arc_swap::ArcSwap;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Digest, SHA256, digest};
+use tollgate_control::record::Role;
+use tollgate_core::Clock;
+
+use crate::admin::TokenBook;
 
 /// Shortest token that is accepted: 128 bits in hex.
 const TOKEN_BYTES_MIN: usize = 32;
@@ -17,17 +23,50 @@ const TOKEN_BYTES_MAX: usize = 512;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Most tokens of a file: all of them are compared with every token that is presented.
 const TOKENS_MAX: usize = 100;
+/// Most different sets of namespaces that tokens of the database may be confined to.
+const SCOPES_MAX: usize = 1000;
 
 /// The tokens that open the data API.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tokens {
+    /// Of the file. These have neither a name nor an end, and open every namespace.
     hashes: ArcSwap<Vec<Digest>>,
+    /// Of the database, once it is followed.
+    issued: OnceLock<Issued>,
+    /// The sets of namespaces that tokens are confined to, by the number of a [`Pass`], which counts from 1.
+    scopes: ArcSwap<Vec<Vec<String>>>,
+}
+
+/// Tokens with a name, an end, namespaces and a role, which can be revoked.
+struct Issued {
+    book: Arc<TokenBook>,
+    clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for Issued {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Issued").field("book", &self.book).finish_non_exhaustive()
+    }
+}
+
+/// What a caller may ask about: every namespace, or some. A number, so that it travels with a call at no cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pass(u32);
+
+impl Pass {
+    /// Every namespace.
+    pub const ALL: Pass = Pass(0);
+
+    /// True if it opens every namespace.
+    pub const fn is_for_all(self) -> bool {
+        self.0 == 0
+    }
 }
 
 impl Tokens {
     /// Reads a file of tokens, one per line; empty lines and those that begin with `#` are passed over.
     pub fn read(path: &Path) -> Result<Tokens> {
-        Ok(Tokens { hashes: ArcSwap::from_pointee(hashes(path)?) })
+        Ok(Tokens { hashes: ArcSwap::from_pointee(hashes(path)?), ..Tokens::default() })
     }
 
     /// Reads it again; a file that cannot be used leaves the old tokens in place.
@@ -36,16 +75,60 @@ impl Tokens {
         Ok(())
     }
 
-    /// True for `Bearer` and one of the tokens. Takes as long for a token that is nearly right as for any other.
-    pub fn open_to(&self, authorization: Option<&[u8]>) -> bool {
-        let Some((scheme, token)) = authorization.and_then(|value| value.split_at_checked(7)) else { return false };
+    /// Also takes tokens of the database, those with the role `check`.
+    pub fn follow(&self, book: Arc<TokenBook>, clock: Arc<dyn Clock>) {
+        let _ = self.issued.set(Issued { book, clock }); // a server has one database
+    }
+
+    /// What `Bearer` and a token open; `None` for no token that is known. Takes as long for a token that is nearly right as
+    /// for any other.
+    pub fn admit(&self, authorization: Option<&[u8]>) -> Option<Pass> {
+        let (scheme, token) = authorization?.split_at_checked(7)?;
         if !scheme.eq_ignore_ascii_case(b"bearer ") || token.len() > TOKEN_BYTES_MAX {
-            return false;
+            return None;
         }
-        let presented = digest(&SHA256, token.trim_ascii());
+        let token = token.trim_ascii();
+        if token.starts_with(b"tg_")
+            && let Some(pass) = self.issued.get().and_then(|issued| self.admit_issued(issued, token))
+        {
+            return Some(pass);
+        }
+        let presented = digest(&SHA256, token);
         let hashes = self.hashes.load();
         let equal = |known: &Digest| verify_slices_are_equal(known.as_ref(), presented.as_ref()).is_ok();
-        hashes.iter().fold(false, |found, known| found | equal(known))
+        hashes.iter().fold(false, |found, known| found | equal(known)).then_some(Pass::ALL)
+    }
+
+    fn admit_issued(&self, issued: &Issued, token: &[u8]) -> Option<Pass> {
+        let opened = issued.book.with(token, issued.clock.wall().into(), |record| match &record.namespaces {
+            _ if !record.role.may(Role::Check) => None,
+            None => Some(Pass::ALL),
+            Some(namespaces) => self.pass_for(namespaces),
+        });
+        opened.ok().flatten()
+    }
+
+    /// The pass for a set of namespaces; `None` if there are too many different ones.
+    fn pass_for(&self, namespaces: &[String]) -> Option<Pass> {
+        let find = |scopes: &[Vec<String>]| scopes.iter().position(|scope| scope == namespaces);
+        if find(&self.scopes.load()).is_none() {
+            self.scopes.rcu(|scopes| {
+                let mut scopes = Vec::clone(scopes);
+                if find(&scopes).is_none() && scopes.len() < SCOPES_MAX {
+                    scopes.push(namespaces.to_vec());
+                }
+                scopes
+            });
+        }
+        let place = find(&self.scopes.load())?;
+        u32::try_from(place + 1).ok().map(Pass)
+    }
+
+    /// Whether a pass is for a namespace.
+    pub fn may(&self, pass: Pass, namespace: &str) -> bool {
+        let scopes = self.scopes.load();
+        let scope = (pass.0 as usize).checked_sub(1).map(|place| scopes.get(place));
+        scope.is_none_or(|scope| scope.is_some_and(|scope| scope.iter().any(|own| own == namespace)))
     }
 }
 
@@ -80,6 +163,10 @@ fn hashes(path: &Path) -> Result<Vec<Digest>> {
 mod tests {
     use std::io::Write;
 
+    use tollgate_control::Instant;
+    use tollgate_control::record::TokenRecord;
+    use tollgate_core::{ManualClock, Span, Time};
+
     use super::*;
 
     fn tokens(text: &str) -> Result<Tokens> {
@@ -93,7 +180,7 @@ mod tests {
         let tokens =
             tokens("# ours\n\n  0123456789abcdef0123456789abcdef  \nfedcba9876543210fedcba9876543210\n").unwrap();
         for good in ["Bearer 0123456789abcdef0123456789abcdef", "bearer fedcba9876543210fedcba9876543210"] {
-            assert!(tokens.open_to(Some(good.as_bytes())), "{good}");
+            assert_eq!(tokens.admit(Some(good.as_bytes())), Some(Pass::ALL), "{good}");
         }
         let long = format!("Bearer {}", "x".repeat(10_000));
         for bad in [
@@ -105,9 +192,9 @@ mod tests {
             "Bearer # ours",
             &long,
         ] {
-            assert!(!tokens.open_to(Some(bad.as_bytes())), "{bad}");
+            assert_eq!(tokens.admit(Some(bad.as_bytes())), None, "{bad}");
         }
-        assert!(!tokens.open_to(None));
+        assert_eq!(tokens.admit(None), None);
     }
 
     #[test]
@@ -119,5 +206,46 @@ mod tests {
             assert!(error.contains(said), "{error}");
         }
         assert!(Tokens::read(Path::new("/nowhere/at-all")).is_err());
+    }
+
+    fn issued(id: &str, role: Role, namespaces: Option<&[&str]>, expires_at: Option<i64>) -> TokenRecord {
+        TokenRecord {
+            token_id: id.to_owned(),
+            name: "ours".to_owned(),
+            role,
+            namespaces: namespaces.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+            hash: digest(&SHA256, b"s3cret").as_ref().try_into().unwrap(),
+            created_at: Instant(0),
+            created_by: "cli".to_owned(),
+            expires_at: expires_at.map(Instant),
+            last_used_at: None,
+        }
+    }
+
+    #[test]
+    fn tokens_of_the_database_open_what_they_are_for_until_they_end() {
+        let clock = ManualClock::at(Time::from_nanos(50_000));
+        let book = Arc::new(TokenBook::new(vec![
+            issued("all", Role::Check, None, Some(100)),
+            issued("some", Role::Check, Some(&["shop", "blog"]), None),
+            issued("same", Role::Check, Some(&["shop", "blog"]), None),
+            issued("boss", Role::Admin, None, None),
+        ]));
+        let tokens = Tokens::default();
+        let admit = |id: &str| tokens.admit(Some(format!("Bearer tg_{id}_s3cret").as_bytes()));
+        assert_eq!(admit("all"), None, "no database is followed yet");
+        tokens.follow(book.clone(), Arc::new(clock.clone()));
+        assert_eq!(admit("all"), Some(Pass::ALL));
+        assert_eq!(admit("boss"), None, "tokens of the admin API open the admin API");
+        assert_eq!(tokens.admit(Some(b"Bearer tg_all_wrong")), None);
+        let some = admit("some").unwrap();
+        assert_eq!(admit("same"), Some(some));
+        assert!(tokens.may(some, "shop") && tokens.may(some, "blog") && !tokens.may(some, "default"));
+        assert!(tokens.may(Pass::ALL, "default") && !tokens.may(Pass(99), "default"));
+        clock.advance(Span::from_nanos(50_000));
+        assert_eq!(admit("all"), None, "it has expired");
+        book.remove("some");
+        assert_eq!((admit("some"), admit("same")), (None, Some(some)), "revoked here, at once");
+        assert_eq!(book.used().len(), 4, "when they were used is noted");
     }
 }

@@ -5,16 +5,17 @@ use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::stats::Distribution as Counted;
 use tollgate_store_redis::{Health, PrimaryStats, RedisStats, RedisStore, SlotFigures};
 
-use super::Agreement;
+use super::{Agreement, Differing};
 use crate::telemetry::{Distribution, OwnFigures, ShardFigures, ShardState, StoreFigures};
 
-pub(super) fn of(fleet: &Fleet<RedisStore>, agreement: Agreement) -> StoreFigures {
+pub(super) fn of(fleet: &Fleet<RedisStore>, agreement: Agreement, differing: Differing) -> StoreFigures {
     let RedisStats { slots, primaries, .. } = fleet.inner().stats();
     let SlotFigures { overflowed, split, undone, overcharged } = slots;
     let shards = primaries.into_iter().map(shard).collect();
     let (nodes, own) = (fleet.nodes(), own(&fleet.stats()));
     let secret_mismatch = agreement != Agreement::Together;
-    StoreFigures { shards, nodes, secret_mismatch, overflowed, split, undone, overcharged, own }
+    let other_rules = differing.nodes;
+    StoreFigures { shards, nodes, secret_mismatch, other_rules, overflowed, split, undone, overcharged, own }
 }
 
 pub(super) fn state(phase: Phase) -> ShardState {

@@ -7,11 +7,13 @@ mod agree;
 mod figures;
 mod open;
 mod probe;
+mod rules;
 
 use std::fmt;
 use std::sync::Arc;
 
 use tollgate_core::{Charge, Clock, Receipt, Span};
+use tollgate_rules::ruleset::RuleSet;
 use tollgate_store::{Fleet, Memory, MemoryConfig, MemoryStats, Outcomes, Store, StoreError, Taken};
 use tollgate_store_redis::{Bell, RedisStore};
 
@@ -20,6 +22,8 @@ pub use agree::Agreement;
 pub use open::redis_config;
 pub(crate) use open::{Opened, open};
 pub use probe::{Probe, Probed};
+pub use rules::Differing;
+use rules::RulesCheck;
 
 use crate::telemetry::StoreFigures;
 
@@ -38,6 +42,8 @@ pub struct Node {
     fleet: Fleet<RedisStore>,
     /// Whether the others use the same secret.
     accord: Accord,
+    /// Whether the others use the same rules.
+    rules: RulesCheck,
     clock: Arc<dyn Clock>,
 }
 
@@ -66,6 +72,17 @@ impl Backend {
         match self {
             Backend::Memory(_) => Agreement::Together,
             Backend::Shared(node) => node.accord.check(node.fleet.inner(), &*node.clock).await,
+        }
+    }
+
+    /// Compares the rules of this generation with those of the other nodes; worth calling every second.
+    pub async fn compare_rules(&self, generation: u64, rules: &RuleSet) -> Differing {
+        match self {
+            Backend::Memory(_) => Differing::default(),
+            Backend::Shared(node) => {
+                let fingerprint = || rules::fingerprint(rules);
+                node.rules.look(node.fleet.inner(), &*node.clock, generation, fingerprint).await
+            }
         }
     }
 
@@ -111,7 +128,7 @@ impl Backend {
     pub fn figures(&self) -> Option<StoreFigures> {
         match self {
             Backend::Memory(_) => None,
-            Backend::Shared(node) => Some(figures::of(&node.fleet, node.accord.agreement())),
+            Backend::Shared(node) => Some(figures::of(&node.fleet, node.accord.agreement(), node.rules.differing())),
         }
     }
 }

@@ -14,7 +14,7 @@ use tollgate_store_redis::check::Level;
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, RedisStore, StoreUrl, check};
 use tracing::{debug, error, info, warn};
 
-use super::{Accord, Backend, Node};
+use super::{Accord, Backend, Node, RulesCheck};
 use crate::config::{Config, StorePlace, StoreSettings};
 use crate::keys::{self, Keys};
 
@@ -86,7 +86,7 @@ pub(crate) async fn open(config: &Config, clock: Arc<dyn Clock>) -> Result<Opene
     };
     info!(store = %url, "buckets are shared");
     let fleet = Fleet::new(store, fleet, clock.clone());
-    let node = Node { fleet, accord: Accord::new(&keys, secret), clock: clock.clone() };
+    let node = Node { fleet, accord: Accord::new(&keys, secret), rules: RulesCheck::default(), clock: clock.clone() };
     Ok(Opened { backend: Backend::Shared(Box::new(node)), keys, clock })
 }
 
@@ -105,11 +105,14 @@ pub fn redis_config(url: &StoreUrl, settings: &StoreSettings, node: String) -> R
         let user = url.login.and_then(|login| login.user);
         url.login = Some(Login { user, password: password(path)? });
     }
-    let StoreSettings { connections, ca, insecure_tls, require_noeviction, nodes, .. } = settings.clone();
+    let StoreSettings { connections, ca, cert, key, skip_hostname, insecure_tls, require_noeviction, nodes, .. } =
+        settings.clone();
     Ok(RedisConfig {
         within: span(settings.timeout.min(settings.decision_deadline)),
         connections,
         ca,
+        client_certificate: cert.zip(key),
+        skip_hostname,
         insecure_tls,
         node,
         nodes: nodes.map(|nodes| nodes as u64),

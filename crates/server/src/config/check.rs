@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tollgate_rules::problem::Fault;
 
-use super::{Config, Mistake};
+use super::{Config, DbPlace, Mistake};
 use crate::net::Address;
 
 /// Most addresses of one kind.
@@ -19,9 +19,13 @@ impl Config {
             let message = format!("{} addresses are too many", self.http.len());
             found.push(("http", Fault::new(message, format!("at most {ADDRESSES_MAX} are served"))));
         }
+        if self.require_token && self.token_file.is_none() && self.control.db == DbPlace::Off {
+            let help = "keep a database (db), or name a token_file";
+            found.push(("require_token", Fault::new("there is no database whose tokens callers could present", help)));
+        }
         found.extend(self.shared_address());
         found.extend(self.store.conflicts());
-        found.extend(self.auth.conflicts(self.token_file.is_some()));
+        found.extend(self.auth.conflicts(self.asks_for_token()));
         found
     }
 
@@ -61,13 +65,13 @@ impl Config {
         };
         let rows = [
             (
-                exposed("http", self.token_file.is_some() || self.allow_anonymous),
+                exposed("http", self.asks_for_token() || self.allow_anonymous),
                 "reachable from other machines without a token",
                 "set token_file (--token-file FILE) to serve only callers with a token, or allow_anonymous \
                  (--allow-anonymous) to serve everyone",
             ),
             (
-                exposed("grpc", self.token_file.is_some() || self.allow_anonymous),
+                exposed("grpc", self.asks_for_token() || self.allow_anonymous),
                 "reachable from other machines without a token",
                 "set token_file (--token-file FILE) to serve only callers with a token, or allow_anonymous \
                  (--allow-anonymous) to serve everyone",
@@ -94,6 +98,38 @@ impl Config {
             None => Ok(()),
             Some((exposed, what, help)) => Err(Mistake { place: exposed.join(" and "), fault: Fault::new(what, help) }),
         }
+    }
+
+    /// Whether callers of the data API must present a token.
+    pub fn asks_for_token(&self) -> bool {
+        self.token_file.is_some() || self.require_token
+    }
+
+    /// What a server that may start should still not do unseen: listen to other machines in the clear, or to everyone.
+    pub fn exposures(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for (name, address) in self.addresses().filter(|(_, address)| !address.is_loopback()) {
+            let (has_tls, asks, cert) = match name {
+                "admin" => (self.control.tls_cert.is_some(), true, "admin_tls_cert and admin_tls_key"),
+                "metrics" => (self.metrics_tls_cert.is_some(), false, "metrics_tls_cert and metrics_tls_key"),
+                "resp" => (self.tls_cert.is_some(), self.resp.password_file.is_some(), "tls_cert and tls_key"),
+                _ => (self.tls_cert.is_some(), self.asks_for_token(), "tls_cert and tls_key"),
+            };
+            if !has_tls {
+                let secrets = if asks { "tokens, passwords and client keys" } else { "client keys" };
+                found.push(format!(
+                    "{name} {address} is reachable from other machines without TLS: {secrets} travel in the clear; \
+                     set {cert}, or let something else protect the way"
+                ));
+            }
+            if !asks {
+                found.push(format!(
+                    "{name} {address} is open to all who reach it: it asks for no token; \
+                     keep it on this machine or in a network of its own"
+                ));
+            }
+        }
+        found
     }
 
     /// Every address with its setting.

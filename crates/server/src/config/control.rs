@@ -24,6 +24,8 @@ pub struct ControlSettings {
     pub state_dir: Option<PathBuf>,
     /// How long violations are kept.
     pub violations_retention: Duration,
+    /// Whether violations name clients as they are, instead of by a digest under the key of this site.
+    pub violations_plain_keys: bool,
     /// Certificate chain of the admin listener, PEM; set together with `tls_key`.
     pub tls_cert: Option<PathBuf>,
     /// Its private key, PEM.
@@ -47,6 +49,7 @@ impl Default for ControlSettings {
             poll_interval: Duration::from_secs(10),
             state_dir: None,
             violations_retention: Duration::from_secs(30 * 86_400),
+            violations_plain_keys: false,
             tls_cert: None,
             tls_key: None,
             client_ca: None,

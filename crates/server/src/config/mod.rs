@@ -75,6 +75,8 @@ pub struct Config {
     pub store: StoreSettings,
     /// The tokens that callers must present.
     pub token_file: Option<PathBuf>,
+    /// Whether callers must present a token, though there is no file: those of the database with the role `check`.
+    pub require_token: bool,
     /// Whether callers without a token are served on addresses that other machines reach.
     pub allow_anonymous: bool,
     /// Certificate chain, PEM; set together with `tls_key`.
@@ -144,6 +146,7 @@ impl Default for Config {
             control: ControlSettings::default(),
             store: StoreSettings::default(),
             token_file: None,
+            require_token: false,
             allow_anonymous: false,
             tls_cert: None,
             tls_key: None,

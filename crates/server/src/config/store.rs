@@ -21,6 +21,12 @@ pub struct StoreSettings {
     pub connections: usize,
     /// Authorities that sign the certificates of the servers, PEM; those of this machine if none.
     pub ca: Option<PathBuf>,
+    /// The certificate that servers are shown, PEM.
+    pub cert: Option<PathBuf>,
+    /// Its private key, PEM.
+    pub key: Option<PathBuf>,
+    /// Whether the name in a certificate may be another than the host's.
+    pub skip_hostname: bool,
     /// Whether certificates are taken as they come.
     pub insecure_tls: bool,
     /// The password, so that it stands neither in the URL nor in a list of processes.
@@ -47,6 +53,9 @@ impl Default for StoreSettings {
             decision_deadline: Duration::from_millis(50),
             connections: 1,
             ca: None,
+            cert: None,
+            key: None,
+            skip_hostname: false,
             insecure_tls: false,
             password_file: None,
             require_noeviction: false,
@@ -127,6 +136,9 @@ impl StoreSettings {
     pub(super) fn conflicts(&self) -> Vec<(&'static str, Fault)> {
         let set = [
             ("store_ca", self.ca.is_some()),
+            ("store_cert", self.cert.is_some()),
+            ("store_key", self.key.is_some()),
+            ("store_skip_hostname", self.skip_hostname),
             ("store_insecure_tls", self.insecure_tls),
             ("store_password_file", self.password_file.is_some()),
         ];
@@ -144,7 +156,16 @@ impl StoreSettings {
             let (why, help) = is_odd(name)?;
             Some((name, Fault::new(format!("{name} is set, and {why}"), help)))
         });
-        odd.chain(self.user_without_password()).collect()
+        odd.chain(self.user_without_password()).chain(self.half_a_certificate()).collect()
+    }
+
+    fn half_a_certificate(&self) -> Option<(&'static str, Fault)> {
+        let (set, missing) = match (&self.cert, &self.key) {
+            (Some(_), None) => ("store_cert", "store_key"),
+            (None, Some(_)) => ("store_key", "store_cert"),
+            _ => return None,
+        };
+        Some((set, Fault::new(format!("{set} is set, and {missing} is not"), "name both files, or none")))
     }
 
     fn user_without_password(&self) -> Option<(&'static str, Fault)> {

@@ -52,7 +52,11 @@ fn partner(setting: &Setting) -> Option<&'static str> {
         "admin_client_names" => Some("admin_client_ca: c\nadmin_tls_cert: a\nadmin_tls_key: b"),
         "metrics_tls_cert" => Some("metrics_tls_key: other"),
         "metrics_tls_key" => Some("metrics_tls_cert: other"),
-        "store_ca" | "store_insecure_tls" | "store_password_file" => Some("store: rediss://a:1"),
+        "store_ca" | "store_insecure_tls" | "store_password_file" | "store_skip_hostname" => {
+            Some("store: rediss://a:1")
+        }
+        "store_cert" => Some("store: rediss://a:1\nstore_key: other"),
+        "store_key" => Some("store: rediss://a:1\nstore_cert: other"),
         _ => None,
     }
 }
@@ -324,6 +328,22 @@ fn exposure_needs_a_word() {
     ] {
         assert_eq!(config.check_exposure().is_ok(), fine, "{config:?}");
     }
+}
+
+#[test]
+fn what_is_exposed_on_purpose_is_still_named() {
+    let open: Address = "0.0.0.0:8081".parse().unwrap();
+    assert_eq!(Config::default().exposures(), [""; 0], "nothing but loopback");
+    let mut config = Config { http: vec![open.clone()], allow_anonymous: true, ..Config::default() };
+    let said = config.exposures();
+    assert!(said[0].starts_with("http 0.0.0.0:8081 is reachable from other machines without TLS: client keys travel"));
+    assert!(said[1].starts_with("http 0.0.0.0:8081 is open to all who reach it"), "{said:?}");
+    (config.tls_cert, config.token_file) = (Some("c".into()), Some("t".into()));
+    assert_eq!(config.exposures(), [""; 0]);
+    let control = ControlSettings { insecure: true, ..ControlSettings::default() };
+    let said = Config { admin: Some(open), control, ..Config::default() }.exposures();
+    assert_eq!(said.len(), 1, "the admin API always asks for tokens: {said:?}");
+    assert!(said[0].contains("tokens, passwords and client keys travel in the clear; set admin_tls_cert"), "{said:?}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use tollgate_control::feed::{Loaded, LoadedNamespace};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet};
-use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile};
+use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, shrinkage};
 use tracing::{error, info, warn};
 
 use super::numbers::Numbers;
@@ -110,6 +110,9 @@ impl Assembly {
         let Written { rules, file, tree } = written;
         let listed = listed::of_file(&rules, &file, &tree);
         let mut parts = self.parts.lock();
+        if let Some(problem) = parts.file.as_ref().and_then(|before| shrinkage(before, &file)) {
+            return Err(FeedError::Shrunk(problem));
+        }
         let before = parts.file.replace(Arc::new(file));
         if let Err(conflict) = parts.conflict() {
             parts.file = before;

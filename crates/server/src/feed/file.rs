@@ -218,6 +218,8 @@ pub enum FeedError {
     Invalid(Box<Report>),
     /// It is valid, and does not go together with other rules.
     Conflict(String),
+    /// It is valid, and looks like a part of what is in force.
+    Shrunk(String),
     /// Reading or compiling it panicked, which is a bug of ours; the old rules stay.
     Panicked,
 }
@@ -234,6 +236,7 @@ impl fmt::Display for FeedError {
             FeedError::Unreadable(reason) => reason.fmt(f),
             FeedError::Invalid(report) => first_problem(report, f),
             FeedError::Conflict(problem) => f.write_str(problem),
+            FeedError::Shrunk(problem) => write!(f, "held back: {problem}"),
             FeedError::Panicked => f.write_str("reading the rules panicked; this is a bug in Tollgate"),
         }
     }

@@ -22,6 +22,9 @@ pub struct FeedState {
     pub reloads: u64,
     /// How often they did not.
     pub failures: u64,
+    /// How often they were held back because more than half of the rules, or all of a tier, would have gone; these are
+    /// failures, too.
+    pub held_back: u64,
     /// How often reading them panicked; these are failures, too.
     pub panics: u64,
 }

@@ -253,6 +253,7 @@ impl<S: Watched> Follower<S> {
         self.state.send_modify(|state| {
             state.attempts += 1;
             state.failures += 1;
+            state.held_back += u64::from(matches!(reason, FeedError::Shrunk(_)));
             state.panics += u64::from(*reason == FeedError::Panicked);
             state.error = Some(text);
         });

@@ -74,6 +74,11 @@ impl Reading {
         }
     }
 
+    /// Whose rules are asked.
+    pub fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or(Request::DEFAULT_NAMESPACE)
+    }
+
     /// Reads a check, or says why it cannot be read. `below` is what its path has below the prefix.
     pub fn question(&self, peer: &Peer, head: &Head<'_>, below: &str) -> Result<Question, Refused> {
         let is_trusted = self.trust.is_trusted(peer.whole);

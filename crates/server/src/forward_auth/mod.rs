@@ -112,7 +112,9 @@ impl Answer for Front {
 impl ForwardAuth {
     fn open(&self, peer: &Peer, head: &Head<'_>, below: &str, reply: &mut Reply) -> Option<(Plan, usize)> {
         let known = |tokens: &Arc<Tokens>| match head.received.find("authorization") {
-            Found::Once(value) => tokens.open_to(Some(value)),
+            Found::Once(value) => {
+                tokens.admit(Some(value)).is_some_and(|pass| tokens.may(pass, self.reading.namespace()))
+            }
             Found::Absent | Found::Repeated => false,
         };
         let question = match self.shared.tokens.as_ref().is_none_or(known) {

@@ -9,6 +9,7 @@ use tonic::Status;
 use super::desk::Desk;
 use super::method::Method;
 use super::timeout::{Malformed, timeout};
+use crate::api::tokens::Pass;
 use crate::http::h2_head;
 
 /// A call that may be answered.
@@ -17,6 +18,8 @@ pub(super) struct Call {
     pub(super) method: Method,
     /// When the caller stops waiting.
     pub(super) deadline: Option<Instant>,
+    /// Which namespaces the caller's token is for.
+    pub(super) pass: Pass,
 }
 
 /// Why a call is not answered.
@@ -46,11 +49,15 @@ impl Call {
         let Some(method) = Method::find(head.uri.path()).filter(|method| desk.offers(*method)) else {
             return refused(None, Status::unimplemented("there is no such method here"));
         };
-        if !method.is_public() && !desk.is_open_to(token(&head.headers)) {
+        let pass = if method.is_public() { Some(Pass::ALL) } else { desk.admit(token(&head.headers)) };
+        let Some(pass) = pass else {
             return refused(Some(method), Status::unauthenticated(NO_TOKEN));
+        };
+        if !pass.is_for_all() && !method.is_of_a_namespace() {
+            return refused(Some(method), Status::permission_denied(CONFINED));
         }
         match timeout(&head.headers) {
-            Ok(timeout) => Ok(Call { method, deadline: timeout.map(|timeout| Instant::now() + timeout) }),
+            Ok(timeout) => Ok(Call { method, deadline: timeout.map(|timeout| Instant::now() + timeout), pass }),
             Err(Malformed) => refused(Some(method), Status::invalid_argument("grpc-timeout: is no time")),
         }
     }
@@ -67,6 +74,14 @@ pub(super) fn too_late() -> Status {
 }
 
 const NO_TOKEN: &str = "send a token that this server knows, as metadata: authorization: Bearer TOKEN";
+
+const CONFINED: &str =
+    "a token that is for some namespaces may call Check, ShouldRateLimit, Settle, RenewSlot and ReleaseSlot";
+
+/// What a caller is told whose token is for other namespaces.
+pub(super) fn other_namespace() -> Status {
+    Status::permission_denied("this token is not for that namespace")
+}
 
 /// The one token that was sent: of several, which would count?
 fn token(headers: &HeaderMap) -> Option<&[u8]> {

@@ -17,6 +17,7 @@ use super::incoming::Incoming;
 use super::method::Method;
 use super::service::Service;
 use crate::api::Shared;
+use crate::api::tokens::Pass;
 use crate::config::GrpcSettings;
 use crate::net::NetLimits;
 
@@ -58,9 +59,9 @@ impl Desk {
         self.reflection.is_some() || !matches!(method, Method::Reflect | Method::ReflectAlpha)
     }
 
-    /// Whether whoever says so may call.
-    pub(super) fn is_open_to(&self, authorization: Option<&[u8]>) -> bool {
-        self.shared.tokens.as_ref().is_none_or(|tokens| tokens.open_to(authorization))
+    /// What this `Authorization` value opens; `None` if nothing.
+    pub(super) fn admit(&self, authorization: Option<&[u8]>) -> Option<Pass> {
+        self.shared.tokens.as_ref().map_or(Some(Pass::ALL), |tokens| tokens.admit(authorization))
     }
 
     /// The longest message of a method.

@@ -9,12 +9,13 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use h2::server::SendResponse;
 use prost::Message as _;
+use tollgate_core::Request;
 use tollgate_engine::Decision;
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 use tollgate_proto::v1::CheckRequest;
 use tonic::{Code, Status};
 
-use super::call::{Call, too_late};
+use super::call::{Call, other_namespace, too_late};
 use super::carry::{panicked, until_gone, within};
 use super::convert;
 use super::decide::{Decided, decide};
@@ -128,8 +129,8 @@ fn answer(desk: &Desk, call: Call, mut message: Bytes) -> Answered {
     }
     let shared = &desk.shared;
     let answering = AssertUnwindSafe(|| match call.method {
-        Method::ShouldRateLimit => should_rate_limit(shared, message),
-        _ => check(shared, message),
+        Method::ShouldRateLimit => should_rate_limit(shared, call, message),
+        _ => check(shared, call, message),
     });
     catch_unwind(answering).unwrap_or_else(|_| Answered::Now(Err(panicked())))
 }
@@ -138,11 +139,15 @@ fn unreadable(error: &prost::DecodeError) -> Answered {
     Answered::Now(Err(Status::invalid_argument(error.to_string())))
 }
 
-fn check(shared: &Arc<Shared>, message: Bytes) -> Answered {
+fn check(shared: &Arc<Shared>, call: Call, message: Bytes) -> Answered {
     let request = match CheckRequest::decode(message) {
         Ok(request) => request,
         Err(error) => return unreadable(&error),
     };
+    let namespace = if request.namespace.is_empty() { Request::DEFAULT_NAMESPACE } else { &request.namespace };
+    if !call.pass.is_for_all() && !shared.may_ask(call.pass, namespace) {
+        return Answered::Now(Err(other_namespace()));
+    }
     let tell = |decision: &Decision| convert::response(decision).map(|response| framed(&response));
     match decide(shared, request, tell) {
         Ok(Decided::Now(answer)) => Answered::Now(answer),
@@ -154,11 +159,14 @@ fn check(shared: &Arc<Shared>, message: Bytes) -> Answered {
     }
 }
 
-fn should_rate_limit(shared: &Arc<Shared>, message: Bytes) -> Answered {
+fn should_rate_limit(shared: &Arc<Shared>, call: Call, message: Bytes) -> Answered {
     let request = match RateLimitRequest::decode(message) {
         Ok(request) => request,
         Err(error) => return unreadable(&error),
     };
+    if !call.pass.is_for_all() && !shared.may_ask(call.pass, &request.domain) {
+        return Answered::Now(Err(other_namespace()));
+    }
     let tell = |shared: &Shared, answer: Result<RateLimitResponse, Refused>| {
         answer.map(|response| framed(&response)).map_err(|refused| of_refused(shared, &refused))
     };

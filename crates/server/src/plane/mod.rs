@@ -7,8 +7,9 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result};
 use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded, Terms};
@@ -39,6 +40,8 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
     /// The key of the digests that clients are found by.
     pub(crate) secret: Secret,
+    /// From `secret_file`: what the key of the site is made of besides the database's secret.
+    pub(crate) site_secret: Option<[u8; 32]>,
     /// What the admin API makes its digests and cursors with, where no database has something better.
     pub(crate) admin_secret: [u8; 32],
 }
@@ -112,6 +115,15 @@ impl Plane {
         let of_database = self.secret.get().filter(|secret| !secret.is_empty());
         let Some(secret) = of_database else { return self.parts.admin_secret };
         digest(&SHA256, secret.as_bytes()).as_ref().first_chunk().copied().unwrap_or(self.parts.admin_secret)
+    }
+
+    /// What client keys are hashed with at rest: the same on all nodes of a database, and over restarts. With a
+    /// `secret_file` it does not stand in the database, so that a copy of the tables alone cannot be searched for keys.
+    pub(crate) fn site_key(&self) -> [u8; 32] {
+        let mut of_site = Context::with_key(&Key::new(HMAC_SHA256, &self.parts.site_secret.unwrap_or_default()));
+        of_site.update(b"client keys at rest");
+        of_site.update(self.secret.get().map_or(&b""[..], |secret| secret.as_bytes()));
+        of_site.sign().as_ref().first_chunk().copied().unwrap_or_default()
     }
 
     /// What becomes of what was read.

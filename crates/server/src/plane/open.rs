@@ -80,7 +80,7 @@ async fn open_at(settings: &ControlSettings, place: &Place, state_dir: Option<&P
         _ => None,
     };
     let first_token = match prepare(&control, settings.migrate).await {
-        Ok(first) => first.map(|token| hand_over(token, state_dir)).transpose()?,
+        Ok(first) => first.map(|token| hand_over(token, beside(place, state_dir))).transpose()?,
         Err(error) => match &copy {
             // The feed tells whether the copy is good for a start.
             Some(_) if is_away(&error) => None,
@@ -152,9 +152,20 @@ pub fn with_password(place: &Place, file: Option<&Path>) -> Result<Place> {
     Ok(Place::Postgres(format!("{scheme}://{user}:{escaped}@{host}")))
 }
 
+/// Where the first token's file lies: beside a database that is a file, or among what this node keeps.
+fn beside<'a>(place: &'a Place, state_dir: Option<&'a Path>) -> Option<&'a Path> {
+    match place {
+        Place::Sqlite(path) => {
+            let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            Some(dir.unwrap_or(Path::new(".")))
+        }
+        Place::Postgres(_) => state_dir,
+    }
+}
+
 /// A terminal shows the token; otherwise it goes into a file for this user's eyes, because logs are read by many.
-fn hand_over(token: String, state_dir: Option<&Path>) -> Result<FirstToken> {
-    let Some(dir) = state_dir.filter(|_| !std::io::stdout().is_terminal()) else { return Ok(FirstToken::Shown(token)) };
+fn hand_over(token: String, dir: Option<&Path>) -> Result<FirstToken> {
+    let Some(dir) = dir.filter(|_| !std::io::stdout().is_terminal()) else { return Ok(FirstToken::Shown(token)) };
     let path = dir.join("admin-token");
     let write = || -> std::io::Result<()> {
         let mut file = fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(&path)?;
@@ -167,6 +178,15 @@ fn hand_over(token: String, state_dir: Option<&Path>) -> Result<FirstToken> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_token_lies_beside_the_database() {
+        let state = Path::new("/var/lib/tollgate");
+        let at = |path: &str| Place::Sqlite(path.into());
+        assert_eq!(beside(&at("/srv/limits/t.db"), Some(state)), Some(Path::new("/srv/limits")));
+        assert_eq!(beside(&at("t.db"), Some(state)), Some(Path::new(".")));
+        assert_eq!(beside(&Place::Postgres("postgres://db/x".to_owned()), Some(state)), Some(state));
+    }
 
     #[test]
     fn a_password_from_a_file_is_escaped_into_the_url() {

@@ -15,6 +15,8 @@ pub struct StoreFigures {
     pub nodes: Option<u64>,
     /// Other nodes use the store with another secret: they and this one count apart.
     pub secret_mismatch: bool,
+    /// Nodes that share the store and decide by other rules than this one.
+    pub other_rules: Vec<String>,
     /// Charges that went to an overflow bucket, because their namespace had made too many buckets.
     pub overflowed: u64,
     /// Requests that one slot refused after another had charged them.
@@ -196,6 +198,16 @@ impl StoreFigures {
             "1 if other nodes use the store with another secret and count apart",
             u64::from(self.secret_mismatch),
         )?;
+        page.gauge(
+            "tollgate_fleet_rules_mismatch",
+            "Nodes that share the store and decide by other rules than this one",
+            self.other_rules.len() as u64,
+        )?;
+        page.gauges(
+            "tollgate_fleet_rules_differ",
+            "1 for each node that decides by other rules than this one",
+            self.other_rules.iter().map(|node| ([("node", node.as_str())], 1)),
+        )?;
         page.counter("tollgate_overflow", "Charges to an overflow bucket for want of room", self.overflowed)?;
         page.counter("tollgate_store_split", "Requests refused by one slot after another had charged", self.split)?;
         page.counter("tollgate_store_undone", "Charges given back for a refusal by another slot", self.undone)?;
@@ -268,6 +280,7 @@ mod tests {
             shards: vec![shard("a:1", ShardState::Up, 100), shard("b:2", ShardState::Down, 200)],
             nodes: Some(4),
             secret_mismatch: true,
+            other_rules: vec!["n2".to_owned()],
             overflowed: 1,
             split: 2,
             undone: 3,
@@ -303,6 +316,8 @@ mod tests {
             "tollgate_redis_waiting{shard=\"0\"} 108",
             "tollgate_fleet_nodes 4",
             "tollgate_fleet_secret_mismatch 1",
+            "tollgate_fleet_rules_mismatch 1",
+            "tollgate_fleet_rules_differ{node=\"n2\"} 1",
             "tollgate_overflow_total 1",
             "tollgate_store_split_total 2",
             "tollgate_store_undone_total 3",

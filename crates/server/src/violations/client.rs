@@ -4,37 +4,55 @@ use tollgate_core::{Attribute, Request};
 use tollgate_rules::path::{Endpoint, EscapedSlash};
 
 /// What stands where a request says nothing.
-const NOBODY: &str = "-";
+pub(super) const NOBODY: &str = "-";
 /// Longest text that is kept; callers choose theirs.
 const BYTES_MAX: usize = 1024;
 
-/// The caller, as a client key in two pieces, so that nothing needs to be put together to look it up.
+/// The caller, in pieces, so that nothing needs to be put together to look it up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Client<'a> {
-    /// `key:`, `user:`, `ip:`, or nothing.
+    /// `key:`, `user:`, `ip:`, `org:`, or nothing.
     pub(super) kind: &'static str,
     pub(super) value: &'a str,
+    /// What a caller is known by that says none of these: the descriptors of a proxy.
+    pub(super) descriptors: &'a [(&'a str, &'a str)],
 }
 
 impl<'a> Client<'a> {
     /// As the caller names itself, or else by the most particular of what the request says. `client_key: "user:42"` and
-    /// `user_id: "42"` are the same one.
+    /// `user_id: "42"` are the same one. A request of Envoy is known by its descriptor.
     pub(super) fn of(request: &Request<'a>) -> Client<'a> {
-        const KINDS: [(&str, Attribute); 3] =
-            [("key:", Attribute::ApiKey), ("user:", Attribute::UserId), ("ip:", Attribute::Ip)];
+        const KINDS: [(&str, Attribute); 4] = [
+            ("key:", Attribute::ApiKey),
+            ("user:", Attribute::UserId),
+            ("ip:", Attribute::Ip),
+            ("org:", Attribute::Org),
+        ];
+        let typed = |kind, value| Client { kind, value, descriptors: &[] };
         if let Some(key) = request.get(Attribute::ClientKey) {
-            let typed = KINDS.iter().find_map(|(kind, _)| Some(Client { kind, value: key.strip_prefix(kind)? }));
-            return typed.unwrap_or(Client { kind: "", value: key });
+            let known = KINDS.iter().find_map(|(kind, _)| Some(typed(kind, key.strip_prefix(kind)?)));
+            return known.unwrap_or_else(|| typed("", key));
         }
-        let known = KINDS.iter().find_map(|(kind, attribute)| Some(Client { kind, value: request.get(*attribute)? }));
-        known.unwrap_or(Client { kind: "", value: NOBODY })
+        let known = KINDS.iter().find_map(|(kind, attribute)| Some(typed(kind, request.get(*attribute)?)));
+        let nameless = if request.custom.is_empty() { NOBODY } else { "" };
+        known.unwrap_or(Client { kind: "", value: nameless, descriptors: request.custom })
     }
 
-    /// The whole key.
+    /// The whole key; a descriptor as `name=value,name=value`.
     pub(super) fn text(self) -> String {
         let mut text = self.kind.to_owned();
         text.push_str(shortened(self.value));
-        text
+        for (place, (name, value)) in self.descriptors.iter().enumerate() {
+            text.push_str(if place > 0 { "," } else { "" });
+            text.push_str(shortened(name));
+            // One of Envoy may have a key and no value.
+            text.push_str(if value.is_empty() { "" } else { "=" });
+            text.push_str(shortened(value));
+            if text.len() > BYTES_MAX {
+                break;
+            }
+        }
+        shortened(&text).to_owned()
     }
 }
 
@@ -65,11 +83,18 @@ mod tests {
             assert_eq!(of(attribute, value).text(), named);
         }
         assert_eq!(of(Attribute::ClientKey, "org:acme").text(), "org:acme");
-        assert_eq!(of(Attribute::Org, "acme").text(), "-");
+        assert_eq!(of(Attribute::Org, "acme").text(), "org:acme");
+        assert_eq!(of(Attribute::Tier, "free").text(), "-");
         let many = Request::new().with(Attribute::Ip, "192.0.2.1").with(Attribute::UserId, "42");
         assert_eq!(Client::of(&many).text(), "user:42");
         assert_eq!(Client::of(&many.with(Attribute::ApiKey, "k")).text(), "key:k");
-        assert_eq!(of(Attribute::ApiKey, &"é".repeat(5000)).text().len(), "key:".len() + 1024);
+        assert_eq!(of(Attribute::ApiKey, &"é".repeat(5000)).text().len(), 1024);
+        let custom = [("generic_key", "checkout"), ("remote_address", "192.0.2.1"), ("slow", "")];
+        let descriptor = Request::new().with_custom(&custom);
+        assert_eq!(Client::of(&descriptor).text(), "generic_key=checkout,remote_address=192.0.2.1,slow");
+        let long = "x".repeat(900);
+        let custom = [(long.as_str(), long.as_str()); 9];
+        assert_eq!(Client::of(&Request::new().with_custom(&custom)).text().len(), 1024);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tollgate_control::{Control, Error, Instant, Violation};
 use tollgate_core::{Clock, Span};
 use tracing::{error, warn};
 
-use super::Violations;
+use super::{AtRest, Violations};
 use crate::telemetry::{Metrics, Quiet};
 
 /// How often counts are written.
@@ -41,24 +41,28 @@ pub struct ScribeConfig {
     pub retention: Duration,
     /// Tells what is old.
     pub clock: Arc<dyn Clock>,
+    /// The key of this site, with which client keys are hashed; `None` keeps them as they are.
+    pub site_key: Option<[u8; 32]>,
 }
 
 /// Carries refusals from memory to the database.
 pub struct Scribe {
-    config: ScribeConfig,
+    pub(super) config: ScribeConfig,
     /// What is not written yet, the oldest first.
     waiting: BTreeMap<Key, Violation>,
+    at_rest: AtRest,
     prune_at: Moment,
     quiet: Quiet,
 }
 
 /// A row, by its minute first.
-type Key = (Instant, String, String, String);
+type Key = (Instant, String, String, Option<String>, bool);
 
 impl Scribe {
     /// A scribe who has done nothing yet.
     pub fn new(config: ScribeConfig) -> Scribe {
-        Scribe { config, waiting: BTreeMap::new(), prune_at: Moment::now(), quiet: Quiet::by_the_minute() }
+        let at_rest = config.site_key.as_ref().map_or(AtRest::plain(), |key| AtRest::hashed(key));
+        Scribe { config, waiting: BTreeMap::new(), at_rest, prune_at: Moment::now(), quiet: Quiet::by_the_minute() }
     }
 
     /// Writes every few seconds until `end`, and then what is left.
@@ -78,7 +82,7 @@ impl Scribe {
             }
         }
         let _ = timeout(GOODBYE, self.write()).await;
-        let lost = self.waiting.values().map(|violation| violation.request_count).sum();
+        let lost = self.waiting.values().map(|violation| violation.refused).sum();
         if lost > 0 {
             self.config.metrics.violations_dropped(count(lost));
             warn!(refusals = lost, "the database was away: not written down who was refused last");
@@ -90,7 +94,7 @@ impl Scribe {
         self.take_in();
         while !self.waiting.is_empty() {
             let bite: Vec<Violation> = self.waiting.values().take(ROWS_AT_ONCE).cloned().collect();
-            let refusals = count(bite.iter().map(|violation| violation.request_count).sum());
+            let refusals = count(bite.iter().map(|violation| violation.refused).sum());
             match self.config.control.record_violations(&bite).await {
                 Ok(()) => self.config.metrics.violations_written(refusals),
                 Err(error @ (Error::Away(_) | Error::Full(_) | Error::Schema(_))) => {
@@ -108,20 +112,18 @@ impl Scribe {
     }
 
     fn take_in(&mut self) {
-        for violation in self.config.violations.drain() {
-            let Violation { minute, namespace, client_key, rule_id, .. } = &violation;
-            let key = (*minute, namespace.clone(), client_key.clone(), rule_id.clone());
+        for mut violation in self.config.violations.drain() {
+            violation.client_key = self.at_rest.of(&violation.client_key);
+            let Violation { minute, namespace, client_key, rule_id, is_shadow, .. } = &violation;
+            let key = (*minute, namespace.clone(), client_key.clone(), rule_id.clone(), *is_shadow);
             match self.waiting.get_mut(&key) {
-                Some(earlier) => {
-                    earlier.request_count = earlier.request_count.saturating_add(violation.request_count);
-                    earlier.limit_value = violation.limit_value;
-                }
+                Some(earlier) => earlier.add(&violation),
                 None => drop(self.waiting.insert(key, violation)),
             }
         }
         while self.waiting.len() > KEPT_MAX {
             if let Some((_, oldest)) = self.waiting.pop_first() {
-                self.config.metrics.violations_dropped(count(oldest.request_count));
+                self.config.metrics.violations_dropped(count(oldest.refused));
             }
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use tollgate_control::Violation;
+use tollgate_control::{Instant, Violation};
 use tollgate_core::{Digest, KeyHasher, Purpose, Request, Secret, Time};
 use tollgate_engine::{Decision, Ruling, Verdict};
 
@@ -48,23 +48,32 @@ impl Violations {
         }
     }
 
-    /// Counts a decision if it is a refusal: at every rule whose refusal counted. A refusal by policy, because the store
-    /// was away, is nobody's violation; nor is that of a request that only asks.
+    /// Counts a decision at every rule that refused, also of rules in shadow mode, which are marked. A refusal by policy,
+    /// because the store was away, is nobody's violation; nor is that of a request that only asks.
     #[inline]
     pub fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
-        if matches!(decision.verdict, Verdict::Deny) {
+        if matches!(decision.verdict, Verdict::Deny) || decision.rulings().iter().any(Ruling::refused) {
             self.refused(requests, decision);
         }
     }
 
     fn refused(&self, requests: &[Request<'_>], decision: &Decision) {
+        if matches!(decision.verdict, Verdict::Invalid(_)) {
+            return;
+        }
         let mut found = false;
-        for ruling in decision.rulings().iter().filter(|ruling| ruling.enforced && ruling.refused()) {
-            found = true;
+        for ruling in decision.rulings().iter().filter(|ruling| ruling.refused()) {
+            // An enforced rule that refused somebody who was let in has only said no to a report after the fact.
+            if ruling.enforced && !matches!(decision.verdict, Verdict::Deny) {
+                continue;
+            }
+            found |= ruling.enforced;
             self.count(requests, decision, ruling);
         }
         // Requests that were too much together may each have been fine alone.
-        if let Some(ruling) = decision.deciding().filter(|_| !found) {
+        if matches!(decision.verdict, Verdict::Deny)
+            && let Some(ruling) = decision.deciding().filter(|_| !found)
+        {
             self.count(requests, decision, ruling);
         }
     }
@@ -72,7 +81,8 @@ impl Violations {
     fn count(&self, requests: &[Request<'_>], decision: &Decision, ruling: &Ruling) {
         let Some(request) = requests.get(usize::from(ruling.request)) else { return };
         let Some(rule) = decision.rule(ruling) else { return };
-        if ruling.outcome.is_none() || request.purpose == Purpose::Peek {
+        let Some(outcome) = &ruling.outcome else { return };
+        if matches!(request.purpose, Purpose::Peek | Purpose::Mention) {
             return;
         }
         let minute = decision.wall.nanos() / MINUTE_NANOS;
@@ -81,34 +91,47 @@ impl Violations {
         for part in [&rule.namespace, &rule.name, client.kind, client.value] {
             hasher.part(part.as_bytes());
         }
+        for (name, value) in client.descriptors {
+            hasher.part(name.as_bytes());
+            hasher.part(value.as_bytes());
+        }
         hasher.part(&minute.to_le_bytes());
+        hasher.part(&[u8::from(ruling.enforced)]);
         let digest = hasher.finish();
         let Some(shard) = self.shards.get(digest.0[0] as usize % SHARDS) else { return };
+        let count = Counted {
+            at: decision.wall.into(),
+            limit_value: whole(ruling.requests),
+            request_count: whole(outcome.used.max(outcome.limit).saturating_add(request.cost.max(1))),
+        };
         if let Some(known) = shard.lock().get_mut(&digest) {
-            known.request_count += 1;
-            known.limit_value = limit(ruling);
-            return;
+            return count.add_to(known);
         }
-        if self.entries.load(Ordering::Relaxed) >= ENTRIES_MAX {
+        // What was refused in fact has room whatever shadow rules would have done.
+        let most = if ruling.enforced { ENTRIES_MAX } else { ENTRIES_MAX / 2 };
+        if self.entries.load(Ordering::Relaxed) >= most {
             return self.metrics.violations_dropped(1); // before anything is put together in vain
         }
         let first = Violation {
             namespace: rule.namespace.clone(),
             client_key: client.text(),
             endpoint: client::path(request),
-            rule_id: rule.name.clone(),
+            rule_id: Some(rule.name.clone()),
+            is_shadow: !ruling.enforced,
             minute: Time::from_nanos(minute * MINUTE_NANOS).into(),
-            request_count: 1,
-            limit_value: limit(ruling),
+            last: count.at,
+            refused: 1,
+            request_count: count.request_count,
+            limit_value: count.limit_value,
         };
-        self.add(shard, digest, first);
+        self.add(shard, digest, first, &count);
     }
 
     /// Adds an entry, if there is room; another thread may have been quicker.
-    fn add(&self, shard: &Mutex<HashMap<Digest, Violation>>, digest: Digest, first: Violation) {
+    fn add(&self, shard: &Mutex<HashMap<Digest, Violation>>, digest: Digest, first: Violation, count: &Counted) {
         let mut shard = shard.lock();
         if let Some(known) = shard.get_mut(&digest) {
-            known.request_count += 1;
+            count.add_to(known);
         } else if self.entries.fetch_add(1, Ordering::Relaxed) < ENTRIES_MAX {
             shard.insert(digest, first);
         } else {
@@ -137,6 +160,22 @@ impl fmt::Debug for Violations {
     }
 }
 
-fn limit(ruling: &Ruling) -> i64 {
-    i64::try_from(ruling.requests).unwrap_or(i64::MAX)
+/// One refusal.
+struct Counted {
+    at: Instant,
+    limit_value: i64,
+    request_count: i64,
+}
+
+impl Counted {
+    fn add_to(&self, known: &mut Violation) {
+        known.refused += 1;
+        known.last = known.last.max(self.at);
+        known.limit_value = self.limit_value;
+        known.request_count = known.request_count.max(self.request_count);
+    }
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

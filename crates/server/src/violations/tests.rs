@@ -19,7 +19,7 @@ const RULES: &str = "
 rules:
   - { name: few, key_by: client_key, limit: { requests: 1, window: 1h, algorithm: fixed_window } }
   - { name: none, match: { tier: bad }, key_by: client_key, limit: { requests: 2, window: 1h, algorithm: fixed_window } }
-  - { name: trial, mode: shadow, key_by: global, limit: { requests: 1, window: 1h, algorithm: fixed_window } }
+  - { name: trial, match: { tier: bad }, mode: shadow, key_by: global, limit: { requests: 1, window: 1h, algorithm: fixed_window } }
 ";
 
 struct Node {
@@ -59,14 +59,17 @@ impl Node {
             metrics: self.metrics.clone(),
             retention: Duration::from_secs(86_400),
             clock: Arc::new(self.clock.clone()),
+            site_key: None,
         })
     }
 }
 
 fn told(violations: &[Violation]) -> Vec<String> {
     let one = |violation: &Violation| {
-        let Violation { client_key, rule_id, request_count, limit_value, .. } = violation;
-        format!("{client_key} {rule_id} {request_count} of {limit_value}")
+        let Violation { client_key, rule_id, refused, request_count, limit_value, .. } = violation;
+        let (rule_id, shadow) =
+            (rule_id.as_deref().unwrap_or("?"), if violation.is_shadow { " in shadow" } else { "" });
+        format!("{client_key} {rule_id} {refused}: {request_count} of {limit_value}{shadow}")
     };
     violations.iter().map(one).collect()
 }
@@ -81,13 +84,15 @@ fn refusals_are_counted_by_client_rule_and_minute() {
     node.clock.advance(Span::from_nanos(1));
     node.ask("user:42", 1);
     let drained = node.drain();
-    assert_eq!(told(&drained), ["other few 1 of 1", "user:42 few 3 of 1", "user:42 few 1 of 1"]);
+    assert_eq!(told(&drained), ["other few 1: 2 of 1", "user:42 few 3: 2 of 1", "user:42 few 1: 2 of 1"]);
     let minute = Instant::from(START).0;
     assert_eq!(
         drained.iter().map(|row| row.minute.0).collect::<Vec<_>>(),
         [minute, minute, minute + 60_000_000],
         "the minute's first instant"
     );
+    let last: Vec<i64> = drained.iter().map(|row| row.last.0 - minute).collect();
+    assert_eq!(last, [0, 59_999_999, 60_000_000], "the last time, not the minute");
     assert!(drained.iter().all(|row| row.namespace == "default" && row.endpoint == "/a/b"), "{drained:?}");
     assert_eq!(node.drain(), []);
 }
@@ -97,12 +102,14 @@ fn every_rule_that_refused_counts_and_no_other() {
     let node = Node::new();
     let bad = Request::new().with(Attribute::ClientKey, "eve").with(Attribute::Tier, "bad");
     (0..4).for_each(|_| drop(node.engine.decide_now(&bad.cost(3))));
-    assert_eq!(told(&node.drain()), ["eve few 4 of 1", "eve none 4 of 2"], "shadow rules refuse nobody");
-    drop(node.engine.decide_now(&bad.peek()));
-    node.engine.set_switch(Switch::Shadow);
-    drop(node.engine.decide_now(&bad.cost(3)));
+    assert_eq!(told(&node.drain()), ["eve few 4: 4 of 1", "eve none 4: 5 of 2", "eve trial 4: 4 of 1 in shadow"]);
+    drop(node.engine.decide_now(&bad.cost(3).peek()));
     drop(node.engine.decide_now(&Request::new().with(Attribute::Ip, "nonsense")));
     assert_eq!(told(&node.drain()), [""; 0], "nobody was refused");
+    node.engine.set_switch(Switch::Shadow);
+    assert!(node.engine.decide_now(&bad.cost(3)).is_allowed());
+    let shadowed = ["eve few 1: 4 of 1 in shadow", "eve none 1: 5 of 2 in shadow", "eve trial 1: 4 of 1 in shadow"];
+    assert_eq!(told(&node.drain()), shadowed, "what would have been refused");
 }
 
 #[test]
@@ -110,7 +117,7 @@ fn requests_that_are_refused_together_count_each() {
     let node = Node::new();
     let [a, b] = ["a", "b"].map(|client| Request::new().with(Attribute::ClientKey, client));
     drop(node.engine.decide_all_now(&[a, a, b]));
-    assert_eq!(told(&node.drain()), ["a few 2 of 1"], "and who was fine is no offender");
+    assert_eq!(told(&node.drain()), ["a few 2: 2 of 1"], "and who was fine is no offender");
 }
 
 /// A store that never answers.
@@ -150,7 +157,7 @@ fn a_refusal_that_was_counted_before_allocates_nothing() {
     let decision = node.engine.decide_now(&request);
     let measured = allocation_counter::measure(|| node.violations.decided(&[request], &decision));
     assert_eq!(measured.count_total, 0);
-    assert_eq!(told(&node.drain()), ["user:42 few 2 of 1"]);
+    assert_eq!(told(&node.drain()), ["user:42 few 2: 2 of 1"]);
 }
 
 #[test]
@@ -161,7 +168,7 @@ fn what_is_too_much_is_dropped_and_counted() {
     assert_eq!(node.metrics.violations(), (0, 3), "who is known goes on counting");
     let drained = node.drain();
     assert_eq!(drained.len(), 10_000);
-    assert_eq!(drained.iter().map(|row| row.request_count).sum::<i64>(), 10_005);
+    assert_eq!(drained.iter().map(|row| row.refused).sum::<i64>(), 10_005);
     node.ask("user:10002", 1);
     assert_eq!(node.drain().len(), 1, "there is room again");
 }
@@ -178,7 +185,7 @@ fn nothing_is_lost_between_threads() {
         (0..20).for_each(|_| drained.extend(node.violations.drain()));
     });
     drained.extend(node.violations.drain());
-    assert_eq!(drained.iter().map(|row| row.request_count).sum::<i64>(), 8000);
+    assert_eq!(drained.iter().map(|row| row.refused).sum::<i64>(), 8000);
 }
 
 fn database(files: &TempDir) -> Control {
@@ -202,8 +209,26 @@ async fn counts_of_one_minute_become_one_row() {
     node.ask("user:42", 4);
     scribe.write().await;
     scribe.write().await;
-    assert_eq!(told(&stored(&control).await), ["user:42 few 6 of 1"]);
+    assert_eq!(told(&stored(&control).await), ["user:42 few 6: 2 of 1"]);
     assert_eq!(node.metrics.violations(), (6, 0));
+}
+
+#[tokio::test]
+async fn client_keys_are_digests_at_rest() {
+    let (node, files) = (Node::new(), tempfile::tempdir().unwrap());
+    let control = database(&files);
+    control.migrate().await.unwrap();
+    let mut config = node.scribe(&control).config;
+    config.site_key = Some([7; 32]);
+    node.ask("user:canary42", 3);
+    Scribe::new(config).write().await;
+    let rows = stored(&control).await;
+    assert!(super::is_digest(&rows[0].client_key) && rows[0].client_key.starts_with("user:#"), "{rows:?}");
+    drop(control);
+    for file in std::fs::read_dir(files.path()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        assert!(!bytes.windows(8).any(|piece| piece == b"canary42"), "the key stands in the file");
+    }
 }
 
 #[tokio::test]
@@ -222,7 +247,7 @@ async fn what_cannot_be_written_waits_and_the_oldest_go_first() {
     assert_eq!(node.metrics.violations(), (20_000, 7000));
     let oldest = ViolationFilter { to: Some(Instant(Instant::from(START).0 + 1)), ..ViolationFilter::default() };
     let of_the_oldest = control.offenders(By::Rule, &oldest, 1).await.unwrap();
-    assert_eq!(of_the_oldest[0].request_count, 2000, "of 9000");
+    assert_eq!(of_the_oldest[0].refused, 2000, "of 9000");
 }
 
 #[tokio::test]
@@ -232,7 +257,7 @@ async fn what_is_left_is_written_at_the_end() {
     control.migrate().await.unwrap();
     node.ask("user:42", 3);
     tokio::spawn(node.scribe(&control).run(async {})).await.unwrap();
-    assert_eq!(told(&stored(&control).await), ["user:42 few 2 of 1"]);
+    assert_eq!(told(&stored(&control).await), ["user:42 few 2: 2 of 1"]);
 }
 
 #[tokio::test]
@@ -256,5 +281,5 @@ async fn what_is_old_goes() {
     assert_eq!(stored(&control).await.len(), 2);
     node.clock.advance(Span::from_nanos(12 * 3_600_000_000_000 + 60_000_000_000));
     node.scribe(&control).prune().await;
-    assert_eq!(told(&stored(&control).await), ["late few 1 of 1"]);
+    assert_eq!(told(&stored(&control).await), ["late few 1: 2 of 1"]);
 }

@@ -37,6 +37,25 @@ async fn the_switch_turns_here_and_the_fleet_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_is_on_call_switches_to_shadow_and_back_and_changes_nothing_else() {
+    let rig = Rig::start().await;
+    let on_call = rig.token(Role::OnCall, None).await;
+    let turn =
+        async |mode: &str| rig.call_as(&on_call, "PUT", "/v1/mode", JSON, &json!({ "mode": mode }).to_string()).await;
+    for mode in ["shadow", "enforce", "shadow"] {
+        assert_eq!(turn(mode).await.expect(200).json()["mode"], mode);
+    }
+    assert_eq!(turn("off").await.expect(403).code(), "role_too_weak");
+    set(&rig, "off").await;
+    assert_eq!(turn("enforce").await.expect(403).code(), "role_too_weak", "what an admin switched off stays off");
+    let rule = json!({ "limit": 1, "window_seconds": 1 }).to_string();
+    assert_eq!(rig.call_as(&on_call, "POST", "/v1/rules", JSON, &rule).await.expect(403).code(), "role_too_weak");
+    rig.call_as(&on_call, "GET", "/v1/rules", "", "").await.expect(200);
+    let body = json!({ "mode": "shadow" }).to_string();
+    assert_eq!(rig.call("PUT", "/v1/mode", JSON, &body).await.expect(403).code(), "role_too_weak", "no operator's");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_stands_still_or_behind_does_not_hold_the_switch() {
     let rig = Rig::start().await;
     for mode in ["off", "shadow", "enforce", "off"] {

@@ -6,7 +6,13 @@ use crate::rig::{JSON, Rig};
 
 async fn rig() -> Rig {
     let rig = Rig::start().await;
-    rig.send("POST", "/v1/rules", json!({ "rule_id": "orders", "limit": 10, "window_seconds": 60 })).await.expect(201);
+    rig.send(
+        "POST",
+        "/v1/rules",
+        json!({ "rule_id": "orders", "limit": 10, "window_seconds": 60, "algorithm": "token_bucket" }),
+    )
+    .await
+    .expect(201);
     rig
 }
 

@@ -117,6 +117,7 @@ impl Rig {
             allowed_hosts: setup.hosts,
             metrics: setup.metrics,
             secret: [7; 32],
+            site_key: Some([9; 32]),
         };
         let admin = Admin::new(Api::new(Surface::Admin, Arc::new(shared)), config);
         let (limits, drain) = (NetLimits::default(), Drain::default());

@@ -95,14 +95,17 @@ async fn the_short_form_is_taken_where_the_full_one_is() {
     assert_eq!(made["match"], json!({ "endpoint": "/api/orders", "tier": "free" }));
     assert_eq!(
         (&made["key_by"], &made["limit"]),
-        (&json!("user_id"), &json!({ "requests": 100, "window": "1m", "algorithm": "token_bucket" }))
+        (&json!("user_id"), &json!({ "requests": 100, "window": "1m", "algorithm": "sliding_window_counter" }))
     );
 
     let path = format!("/v1/rules/{id}");
     let merged = rig.send_if("PATCH", &path, "*", json!({ "limit": 5, "tier": null })).await.expect(200);
     assert_eq!(
         (&merged.json()["limit"], &merged.json()["match"]),
-        (&json!({ "requests": 5, "window": "1m", "algorithm": "token_bucket" }), &json!({ "endpoint": "/api/orders" }))
+        (
+            &json!({ "requests": 5, "window": "1m", "algorithm": "sliding_window_counter" }),
+            &json!({ "endpoint": "/api/orders" })
+        )
     );
     let replaced = json!({ "limit": 9, "window_seconds": 0.5, "algorithm": "fixed_window", "description": "both" });
     let replaced = rig.send_if("PUT", &path, &merged.etag(), replaced).await.expect(200).json();
@@ -122,7 +125,9 @@ async fn aliases_speak_the_short_form_alone() {
     let short = json!({ "rule_id": "orders", "endpoint_pattern": "/api/orders", "key_type": "user_id", "limit": 100, "window_seconds": 60, "tier": "free" });
     let made = rig.send("POST", "/rules", short.clone()).await.expect(201);
     assert_eq!(made.field("location"), Some("/rules/orders"));
-    assert_eq!(without_times(made.json()), short);
+    let mut shown = without_times(made.json());
+    assert_eq!(shown.as_object_mut().unwrap().remove("algorithm"), Some(json!("sliding_window")), "a count per window");
+    assert_eq!(shown, short);
     assert_eq!(rig.get("/rules/orders").await.expect(200).json(), made.json());
     assert_eq!(rig.get("/rules").await.expect(200).json(), json!({ "rules": [made.json()] }));
     assert_eq!(rig.get("/rules?tier=pro").await.expect(200).json(), json!({ "rules": [] }));
@@ -177,8 +182,12 @@ async fn lists_are_filtered_and_come_in_pieces() {
     };
     for (query, expected) in [
         ("", vec!["one", "r0", "r1", "r2", "r3", "r4"]),
+        ("?pattern=/api/orders&tier=free", vec!["r0", "r2"]),
+        ("?pattern=%2Fother", vec!["r3", "r4"]),
         ("?endpoint=/api/orders&tier=free", vec!["r0", "r2"]),
-        ("?endpoint=%2Fother", vec!["r3", "r4"]),
+        ("?endpoint=/api/orders", vec!["one", "r0", "r1", "r2"]),
+        ("?endpoint=GET+/other", vec!["one", "r3", "r4"]),
+        ("?endpoint=/nowhere", vec!["one"]),
         ("?tier=pro", vec!["r1", "r3"]),
         ("?enabled=false", vec!["r4"]),
         ("?client_key=key:abc", vec!["one"]),
@@ -186,12 +195,17 @@ async fn lists_are_filtered_and_come_in_pieces() {
         ("?source=file", vec![]),
         ("?namespace=other", vec![]),
         ("?tier=%25", vec![]),
-        ("?endpoint=_other", vec![]),
+        ("?pattern=_other", vec![]),
     ] {
         let answer = rig.get(&format!("/v1/rules{query}")).await.expect(200).json();
         assert_eq!(names(answer.clone()), expected, "{query}");
         assert_eq!(answer["next_cursor"], Value::Null);
     }
+    assert_eq!(rig.get("/v1/rules?endpoint=_other").await.expect(400).code(), "bad_parameter");
+    let first = rig.get("/v1/rules?endpoint=/other&limit=1").await.expect(200).json();
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let rest = rig.get(&format!("/v1/rules?endpoint=/other&cursor={cursor}")).await.expect(200).json();
+    assert_eq!((names(first), names(rest)), (vec!["one".to_owned()], vec!["r3".to_owned(), "r4".to_owned()]));
     let mut path = "/v1/rules?limit=2".to_owned();
     let mut seen = Vec::new();
     loop {

@@ -64,9 +64,12 @@ async fn filled() -> Rig {
         namespace: "default".to_owned(),
         client_key: client_key.clone(),
         endpoint: "/a".to_owned(),
-        rule_id: "for-one".to_owned(),
+        rule_id: Some("for-one".to_owned()),
+        is_shadow: false,
         minute: Instant(1_700_000_040_000_000),
-        request_count: 1,
+        last: Instant(1_700_000_040_000_000),
+        refused: 1,
+        request_count: 2,
         limit_value: 1,
     };
     rig.control.as_ref().unwrap().record_violations(&[violation]).await.unwrap();

@@ -73,6 +73,30 @@ async fn what_is_no_token_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_token_does_not_outlive_the_one_that_made_it() {
+    let rig = Rig::start().await;
+    let hour = Instant(rig.now().0 + 3_600_000_000);
+    let maker = rig.token_until(Role::Admin, None, Some(hour)).await;
+    let make = async |expiry: Value| {
+        let mut body = json!({ "name": "a", "role": "viewer" });
+        body.as_object_mut().unwrap().extend(expiry.as_object().unwrap().clone());
+        rig.call_as(&maker, "POST", "/v1/tokens", JSON, &body.to_string()).await
+    };
+    for longer in [json!({ "expires_in": "61m" }), json!({ "expires_at": rig.in_seconds(3601) })] {
+        let faults = make(longer.clone()).await.expect(422).faults();
+        assert_eq!(faults, [("expires_at".to_owned(), "not-yours".to_owned())], "{longer}");
+    }
+    assert_eq!(make(json!({ "expires_in": "1h" })).await.expect(201).json()["expires_at"], json!(hour.to_string()));
+    assert_eq!(
+        make(json!({})).await.expect(201).json()["expires_at"],
+        json!(hour.to_string()),
+        "it ends with its maker"
+    );
+    let free = as_admin(&rig, "POST", "/v1/tokens", json!({ "name": "a", "role": "viewer" })).await.expect(201);
+    assert_eq!(free.json()["expires_at"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_admin_of_some_namespaces_gives_no_more_than_it_has() {
     let rig = Rig::start().await;
     let team = rig.token(Role::Admin, Some(&["team", "side"])).await;

@@ -10,9 +10,12 @@ fn violation(client: &str, endpoint: &str, rule: &str, minute: i64, count: i64) 
         namespace: "default".to_owned(),
         client_key: client.to_owned(),
         endpoint: endpoint.to_owned(),
-        rule_id: rule.to_owned(),
+        rule_id: Some(rule.to_owned()),
+        is_shadow: false,
         minute: Instant(1_700_000_040_000_000 + minute * 60_000_000),
-        request_count: count,
+        last: Instant(1_700_000_040_000_000 + minute * 60_000_000 + 59_000_000),
+        refused: count,
+        request_count: 11,
         limit_value: 10,
     }
 }
@@ -37,7 +40,8 @@ async fn refusals_are_found_the_latest_first() {
     assert!(shown.as_object_mut().unwrap().remove("violation_id").unwrap().is_i64());
     let expected = json!({
         "namespace": "default", "client_key": "user:2", "endpoint": "/a", "rule_id": "login",
-        "violated_at": "2023-11-14T22:16:00.000000Z", "request_count": 1, "limit_value": 10,
+        "shadow": false, "violated_at": "2023-11-14T22:16:00.000000Z", "last_violated_at": "2023-11-14T22:16:59.000000Z",
+        "refused": 1, "request_count": 11, "limit_value": 10,
     });
     assert_eq!(shown, expected);
     let cursor = first["next_cursor"].as_str().unwrap();
@@ -47,6 +51,8 @@ async fn refusals_are_found_the_latest_first() {
         ("client_key=user:1", 2),
         ("endpoint=/b", 1),
         ("rule_id=orders", 3),
+        ("rule_id=orders&shadow=false", 3),
+        ("shadow=true", 0),
         ("from=2023-11-14T22:15:00Z", 3),
         ("to=2023-11-14T22:15:00Z", 1),
         ("from=2023-11-14T22:15:00Z&to=2023-11-14T22:16:00Z", 2),
@@ -62,8 +68,7 @@ async fn refusals_are_found_the_latest_first() {
 async fn the_worst_are_named_first() {
     let rig = rig().await;
     let names = |answer: Value| -> Vec<(String, i64)> {
-        let one =
-            |value: &Value| (value["what"].as_str().unwrap().to_owned(), value["request_count"].as_i64().unwrap());
+        let one = |value: &Value| (value["what"].as_str().unwrap().to_owned(), value["refused"].as_i64().unwrap());
         answer["offenders"].as_array().unwrap().iter().map(one).collect()
     };
     for (query, expected) in [

@@ -49,11 +49,11 @@ pub const COMMANDS: &[&str] = &[
     "zscore",
 ];
 
-/// The command that makes a user with exactly these rights, and with the two that let nodes tell each other of changed
-/// rules, without which they notice a little later.
+/// The command that makes a user with exactly these rights, with the two that let nodes tell each other of changed
+/// rules, without which they notice a little later, and with the two that let them find buckets whose expiry was removed.
 pub fn acl_user(name: &str, password: &str) -> String {
     let commands: Vec<String> = COMMANDS.iter().map(|command| format!("+{command}")).collect();
-    format!("ACL SETUSER {name} on >{password} ~tg:* &tg:* {} +publish +subscribe", commands.join(" "))
+    format!("ACL SETUSER {name} on >{password} ~tg:* &tg:* {} +publish +subscribe +pttl +scan", commands.join(" "))
 }
 
 /// Runs everything we use, on keys of this identity.

@@ -48,10 +48,11 @@ pub(super) async fn look(shared: &Arc<Shared>, at: &HostPort, identity: u32, fin
 
 fn reached(shared: &Shared, at: &HostPort) -> String {
     let url = &shared.config.url;
-    let tls = match (url.tls, shared.config.insecure_tls) {
-        (false, _) => "without TLS",
-        (true, false) => "over TLS, certificate verified",
-        (true, true) => "over TLS, certificate NOT verified",
+    let tls = match (url.tls, shared.config.insecure_tls, shared.config.skip_hostname) {
+        (false, ..) => "without TLS",
+        (true, false, false) => "over TLS, certificate verified",
+        (true, false, true) => "over TLS, certificate verified but for the host's name",
+        (true, true, _) => "over TLS, certificate NOT verified",
     };
     let user = match &url.login {
         None => "without a password".to_owned(),

@@ -3,7 +3,7 @@
 use tollgate_core::{Gcra, Receipt, Source};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::Key;
-use tollgate_store_redis::{Bell, MemoryLevel, Refusal};
+use tollgate_store_redis::{Bell, MemoryLevel, NodeRules, Refusal};
 use tollgate_testkit::redis::{Flavour, Server};
 
 use super::*;
@@ -173,4 +173,23 @@ async fn a_bell_that_one_node_rings_is_heard_by_the_others_also_after_the_line_w
     assert!(heard(&mut bell).await, "whoever lost the line may have missed something");
     one.ring().await;
     assert!(heard(&mut bell).await);
+}
+
+/// F61: nodes with different rules find each other, and a node that changed its rules tells only the new ones.
+#[tokio::test]
+async fn nodes_tell_each_other_the_fingerprints_of_their_rules() {
+    let server = Server::start();
+    let named = |name: &str| RedisConfig { node: name.to_owned(), ..config(&server.url()) };
+    let (one, other) = (node(named("one")).await, node(named("other")).await);
+    let told = async |node: &RedisStore, own: &str, before| {
+        let all = node.tell_rules(own, before).await.expect("the store answers").into_iter();
+        let mut all: Vec<(String, String)> = all.map(|NodeRules { node, fingerprint }| (node, fingerprint)).collect();
+        all.sort();
+        all
+    };
+    let pair = |node: &str, rules: &str| (node.to_owned(), rules.to_owned());
+    assert_eq!(told(&one, "aa", None).await, [pair("one", "aa")]);
+    assert_eq!(told(&other, "bb", None).await, [pair("one", "aa"), pair("other", "bb")]);
+    assert_eq!(told(&other, "aa", Some("bb")).await, [pair("one", "aa"), pair("other", "aa")]);
+    assert!(server.client().number(&["PTTL", "tg:{AAA}rules"]) > 0);
 }

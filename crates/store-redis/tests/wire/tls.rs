@@ -20,10 +20,15 @@ struct House {
 
 impl House {
     fn start() -> House {
-        let directory = tempfile::tempdir().unwrap();
         let CertifiedKey { cert, signing_key } = pair();
-        fs::write(directory.path().join("cert.pem"), cert.pem()).unwrap();
-        fs::write(directory.path().join("key.pem"), signing_key.serialize_pem()).unwrap();
+        House::with(&cert.pem(), &signing_key.serialize_pem(), "no")
+    }
+
+    /// A server with this certificate, that wants one of its clients or not.
+    fn with(certificate: &str, key: &str, clients: &str) -> House {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("cert.pem"), certificate).unwrap();
+        fs::write(directory.path().join("key.pem"), key).unwrap();
         fs::write(directory.path().join("other.pem"), pair().cert.pem()).unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -37,7 +42,7 @@ impl House {
             "--tls-ca-cert-file",
             &path("cert.pem"),
             "--tls-auth-clients",
-            "no",
+            clients,
         ]);
         House { server, port, directory }
     }
@@ -114,4 +119,76 @@ async fn a_server_without_tls_is_not_asked_in_plain_words() {
     config.url.tls = true;
     let primary = start(config);
     until("open", || primary.health().phase == Phase::Open).await;
+}
+
+/// A self-signed certificate, with or without names, that may sign others or not.
+fn self_signed(names: &[&str], is_ca: rcgen::IsCa) -> (String, String) {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut parameters = rcgen::CertificateParams::new(names).unwrap();
+    parameters.is_ca = is_ca;
+    let key = KeyPair::generate().unwrap();
+    (parameters.self_signed(&key).unwrap().pem(), key.serialize_pem())
+}
+
+/// Of version 1, until 2126: `openssl x509 -req -signkey` makes such ones, and no library of ours does.
+fn version_1() -> (String, String) {
+    (include_str!("assets/version-1.pem").to_owned(), include_str!("assets/version-1.key").to_owned())
+}
+
+/// What `redis-cli --cacert` takes: its own authority, an end entity in the file, without names, of version 1.
+#[tokio::test]
+async fn self_signed_certificates_of_every_kind_are_trusted_if_they_are_named() {
+    let authority = || rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let kinds = [
+        ("its own authority", self_signed(&["localhost"], authority())),
+        ("no authority", self_signed(&["localhost"], rcgen::IsCa::ExplicitNoCa)),
+        ("without names", self_signed(&[], authority())),
+        ("of version 1", version_1()),
+    ];
+    for (kind, (certificate, key)) in kinds {
+        let house = House::with(&certificate, &key, "no");
+        let primary = warm(house.config("cert.pem")).await;
+        assert!(take(&primary, consume(1), PATIENT).await.unwrap(), "{kind}");
+        let stranger = start(house.config("other.pem"));
+        until("open", || stranger.health().phase == Phase::Open).await;
+    }
+}
+
+/// A certificate that ran out is refused, trusted or not.
+#[tokio::test]
+async fn a_trusted_certificate_must_be_valid() {
+    let mut parameters = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    parameters.not_after = rcgen::date_time_ymd(2020, 1, 2);
+    let key = KeyPair::generate().unwrap();
+    let house = House::with(&parameters.self_signed(&key).unwrap().pem(), &key.serialize_pem(), "no");
+    let primary = start(house.config("cert.pem"));
+    until("open", || primary.health().phase == Phase::Open).await;
+    assert!(primary.health().trouble.unwrap().contains("TLS"));
+}
+
+#[tokio::test]
+async fn the_name_of_a_host_may_be_skipped_and_who_signed_may_not() {
+    let house = House::start();
+    let elsewhere = |ca| {
+        let mut config = house.config(ca);
+        config.url.hosts[0].host = "127.0.0.1".to_owned();
+        RedisConfig { skip_hostname: true, ..config }
+    };
+    let primary = warm(elsewhere("cert.pem")).await;
+    assert!(take(&primary, consume(1), PATIENT).await.unwrap());
+    let stranger = start(elsewhere("other.pem"));
+    until("open", || stranger.health().phase == Phase::Open).await;
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_certificate_is_shown_one() {
+    let CertifiedKey { cert, signing_key } = pair();
+    let house = House::with(&cert.pem(), &signing_key.serialize_pem(), "yes");
+    let own = Some((house.file("cert.pem"), house.file("key.pem")));
+    let primary = warm(RedisConfig { client_certificate: own, ..house.config("cert.pem") }).await;
+    assert!(take(&primary, consume(1), PATIENT).await.unwrap());
+    let nameless = start(house.config("cert.pem"));
+    until("open", || nameless.health().phase == Phase::Open).await;
 }

@@ -104,7 +104,7 @@ impl Admin {
         match (refusal.status, refusal.code.as_str()) {
             (StatusCode::UNAUTHORIZED, _) if !self.has_token => refusal.advised(
                 "no token was presented: set TOLLGATE_TOKEN, or name a file with --token-file; the first start of a \
-                 server showed one, or wrote it to the file admin-token in its state directory; `tollgate db token` \
+                 server showed one, or wrote it to the file admin-token beside its database; `tollgate db token` \
                  makes another where the database is",
             ),
             (StatusCode::UNAUTHORIZED, _) => {

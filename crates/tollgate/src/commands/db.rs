@@ -65,7 +65,7 @@ pub struct TokenArgs {
     #[arg(long, value_name = "NAME", default_value = "made at the database")]
     name: String,
     /// What it may do
-    #[arg(long, value_name = "ROLE", default_value = "admin", value_parser = ["viewer", "operator", "admin"])]
+    #[arg(long, value_name = "ROLE", default_value = "admin", value_parser = ["check", "viewer", "on-call", "operator", "admin"])]
     role: String,
     #[command(flatten)]
     database: Args,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tollgate_testkit::patience;
 
-use super::rig::{Place, rule};
+use super::rig::{Place, call, rule};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -78,7 +78,42 @@ fn who_was_refused_is_written_down() {
     }
     let refused = || {
         let rows = node.admin("GET", "/v1/violations?client_key=user:7", None).body["violations"].clone();
-        rows.as_array().map_or(0, |rows| rows.iter().filter_map(|row| row["request_count"].as_u64()).sum())
+        rows.as_array().map_or(0, |rows| rows.iter().filter_map(|row| row["refused"].as_u64()).sum())
     };
     patience::until("four refusals in the table", Duration::from_secs(15), || refused() == 4);
+}
+
+/// Tokens of the database with the role `check` open the data API, in their namespaces, until they are revoked.
+#[test]
+fn data_tokens_have_a_name_namespaces_and_an_end() {
+    let place = Place::embedded().with(&["--require-token", "true"]);
+    let node = place.start(None);
+    assert_eq!(node.check(json!({"client_key": "user:1"})).status, 401, "no token");
+    let make = |body: Value| {
+        let made = node.admin("POST", "/v1/tokens", Some(body));
+        assert_eq!(made.status, 201, "{made:?}");
+        let text = |name: &str| made.body[name].as_str().unwrap().to_owned();
+        (text("token_id"), format!("Bearer {}", text("token")))
+    };
+    let ask = |path: &str, token: &str, body: Value| {
+        call(&node.data, "POST", path, &[("Authorization", token)], Some(&body.to_string())).unwrap().status
+    };
+    let (id, shop) = make(json!({"name": "shop", "role": "check", "namespaces": ["shop"], "expires_in": "1h"}));
+    let (_, all) = make(json!({"name": "gateway", "role": "check"}));
+    let (_, viewer) = make(json!({"name": "grafana", "role": "viewer"}));
+    let (ours, theirs) = (json!({"client_key": "user:1", "namespace": "shop"}), json!({"client_key": "user:1"}));
+    assert_eq!((ask("/v1/check", &all, ours.clone()), ask("/v1/check", &all, theirs.clone())), (200, 200));
+    assert_eq!((ask("/v1/check", &shop, ours.clone()), ask("/v1/check", &shop, theirs.clone())), (200, 403));
+    for path in ["/v1/reserve", "/v1/explain", "/v1/slots/acquire"] {
+        assert_eq!((ask(path, &shop, ours.clone()), ask(path, &shop, theirs.clone())), (200, 403), "{path}");
+    }
+    let batch = |requests: &[&Value]| json!({ "requests": requests });
+    assert_eq!(ask("/v1/check/batch", &shop, batch(&[&ours])), 200);
+    assert_eq!(ask("/v1/check/batch", &shop, batch(&[&ours, &theirs])), 403);
+    assert_eq!(ask("/v1/check", &viewer, theirs), 401, "tokens of the admin API open the admin API alone");
+    assert_eq!(node.try_admin(&node.admin, "GET", "/v1/rules", &[], None).unwrap().status, 200);
+    let other = call(&node.admin, "GET", "/v1/rules", &[("Authorization", &shop)], None).unwrap();
+    assert_eq!(other.status, 403, "and the other way round");
+    assert_eq!(node.admin("DELETE", &format!("/v1/tokens/{id}"), None).status, 204);
+    assert_eq!(ask("/v1/check", &shop, ours), 401, "revoked is revoked");
 }

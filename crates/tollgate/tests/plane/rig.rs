@@ -81,7 +81,10 @@ impl Place {
             let log = std::fs::read_to_string(&errors).unwrap_or_default();
             return Err(format!("{}\n{log}", said.join("\n")));
         };
-        let own = || std::fs::read_to_string(self.dir.path().join("admin-token")).unwrap_or_default();
+        // Beside the database, if that is a file elsewhere.
+        let beside = self.db.strip_prefix("sqlite:").and_then(|path| Path::new(path).parent());
+        let dir = beside.unwrap_or(self.dir.path());
+        let own = || std::fs::read_to_string(dir.join("admin-token")).unwrap_or_default();
         let token = token.map_or_else(own, str::to_owned).trim().to_owned();
         Ok(Node { process, data, admin, token, errors })
     }

@@ -56,8 +56,10 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<Said, Problem> {
     };
     let applied = match thing::merge_into::<Rule>(call, &id, body.clone(), IfMatch::Anything, "update").await {
         Err(problem) if problem.status == 404 => {
+            let mut whole = json::object(call.body)?;
+            short::complete(&mut whole);
             let mut fresh = Map::new();
-            merge(&mut fresh, body);
+            merge(&mut fresh, short::widen(whole)?.0);
             let (_, draft) = Rule::read(call, Some(&id), fresh).map_err(tell)?;
             thing::write::<Rule>(call, &id, Some(draft), Expect::Absent, "create").await
         }

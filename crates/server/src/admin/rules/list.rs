@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 use tollgate_control::{Page, RuleFilter};
 
+use super::governed::Governed;
 use super::mode::Switches;
 use super::{Rule, show_file};
 use crate::admin::call::Call;
-use crate::admin::node::FileRule;
+use crate::admin::node::{FileKind, FileRule};
 use crate::admin::problem::Problem;
 use crate::admin::thing::Thing;
 
@@ -42,6 +43,10 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
     }
     let Page { limit, after } = call.page()?;
     let filter = filter(call);
+    let governed = call.query().text("endpoint").map(Governed::read).transpose()?;
+    // Limits of Envoy's files are about descriptors, and govern no path.
+    let by = |governed: &Governed<'_>, rule: &FileRule| rule.kind == FileKind::Rules && governed.by(&rule.document);
+    let governs = |rule: &FileRule| governed.as_ref().is_none_or(|governed| by(governed, rule));
     let source = call.query().text("source");
     let mut rules = Vec::new();
     let mut place = Place::read(after.as_deref());
@@ -50,6 +55,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
         let mut fitting = all
             .iter()
             .filter(|rule| source.is_none_or(|source| source == rule.kind.name()) && fits(rule, &filter))
+            .filter(|rule| governs(rule))
             .skip(seen);
         rules.extend(fitting.by_ref().take(limit as usize).map(show_file));
         place = match fitting.next() {
@@ -65,7 +71,11 @@ pub(super) async fn list(call: &Call<'_>) -> Result<(Vec<Value>, Option<String>)
             (Some("file" | "envoy"), _) | (_, None) => None,
             (_, Some(_)) if room == 0 => Some(Place::Database(None)),
             (_, Some(control)) => {
-                let listing = control.rules(&filter, &Page { limit: room, after }).await?;
+                let page = Page { limit: room, after };
+                let listing = match &governed {
+                    Some(governed) => governed.list(control, &filter, page).await?,
+                    None => control.rules(&filter, &page).await?,
+                };
                 rules.extend(listing.entries.iter().map(|record| Rule::shown(record.json())));
                 listing.next.map(|next| Place::Database(Some(next)))
             }
@@ -80,7 +90,7 @@ fn filter(call: &Call<'_>) -> RuleFilter {
     let query = call.query();
     RuleFilter {
         namespaces: call.namespaces(),
-        endpoint: query.owned("endpoint"),
+        endpoint: query.owned("pattern"),
         tier: query.owned("tier"),
         client_key: query.owned("client_key"),
         name: query.owned("name"),

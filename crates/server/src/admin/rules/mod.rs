@@ -1,6 +1,7 @@
 //! Rules: those of the database, which can be changed, and those of files, which can be seen.
 
 mod aliases;
+mod governed;
 mod list;
 mod mode;
 mod table;
@@ -101,6 +102,10 @@ impl Thing for Rule {
         body.insert("name".to_owned(), name.as_str().into());
         body.insert("enabled".to_owned(), (*enabled).into());
         body
+    }
+
+    fn complete(body: &mut Map<String, Value>) {
+        short::complete(body);
     }
 
     fn widen(body: Map<String, Value>) -> Result<(Map<String, Value>, Telling), Problem> {

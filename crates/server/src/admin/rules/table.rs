@@ -16,7 +16,8 @@ const ONE: &str = "/v1/rules/{rule_id}";
 const EITHER: &[&str] = &["RuleInput", "ShortRuleInput"];
 
 const FILTERS: &[Parameter] = &[
-    text("endpoint", "With this endpoint pattern, spelled alike."),
+    text("endpoint", "That govern this path: /api/orders, or POST /api/orders. Other conditions are not looked at."),
+    text("pattern", "With this endpoint pattern, spelled alike."),
     text("tier", "That ask for this tier, alone or among others."),
     text("client_key", "For this client."),
     text("name", "Of this name."),

@@ -105,11 +105,14 @@ fn violations() -> Vec<(&'static str, Value)> {
             answer(json!({
                 "violation_id": number("Its id."),
                 "namespace": text("Whose."),
-                "client_key": text("Who was refused; a digest for viewers."),
+                "client_key": text("Who was refused: a digest, unless plain keys are kept (`violations_plain_keys`)."),
                 "endpoint": text("What was asked for first in that minute."),
-                "rule_id": text("Which rule refused."),
+                "rule_id": { "type": ["string", "null"], "description": "Which rule refused; null in a row that SQL wrote without one." },
+                "shadow": flag("Whether the rule is in shadow mode: it would have refused, and did not."),
                 "violated_at": time("The minute."),
-                "request_count": number("How often."),
+                "last_violated_at": time("The last time in that minute."),
+                "refused": number("How often."),
+                "request_count": number("The count that met the limit, the refused request included."),
                 "limit_value": number("The limit that was in force."),
             })),
         ),
@@ -119,8 +122,9 @@ fn violations() -> Vec<(&'static str, Value)> {
             answer(json!({
                 "namespace": text("Whose."),
                 "what": text("The client, the rule or the endpoint."),
-                "request_count": number("How often, in all."),
-                "last_violated_at": time("The last minute it happened in."),
+                "shadow": flag("Whether it was counted of rules in shadow mode, which refuse nothing."),
+                "refused": number("How often, in all."),
+                "last_violated_at": time("The last time it happened."),
             })),
         ),
         (
@@ -150,7 +154,7 @@ fn server() -> Vec<(&'static str, Value)> {
             answer(json!({
                 "token_id": text("The token's public half."),
                 "name": text("The token's name."),
-                "role": word(&["viewer", "operator", "admin"], "What it may do."),
+                "role": word(&["check", "viewer", "on-call", "operator", "admin"], "What it may do."),
                 "namespaces": { "type": ["array", "null"], "items": { "type": "string" }, "description": "In which namespaces; null for all." },
                 "expires_at": maybe_time("First instant it opens nothing any more."),
             })),

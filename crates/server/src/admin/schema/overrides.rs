@@ -66,7 +66,7 @@ fn clients() -> Vec<(&'static str, Value)> {
 }
 
 fn tokens() -> Vec<(&'static str, Value)> {
-    let role = word(&["viewer", "operator", "admin"], "What it may do.");
+    let role = word(&["check", "viewer", "on-call", "operator", "admin"], "What it may do.");
     let namespaces = json!({ "type": ["array", "null"], "items": { "type": "string" }, "description": "In which namespaces; null for all." });
     let token = json!({
         "token_id": text("Its public half."),

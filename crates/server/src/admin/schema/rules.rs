@@ -189,6 +189,7 @@ fn short_rule() -> Value {
         "key_type": text("What is counted by."),
         "limit": { "type": ["integer", "null"], "format": "int64", "description": "How many requests per window, or slots; null if unlimited." },
         "window_seconds": { "type": ["number", "null"], "description": "Length of the window." },
+        "algorithm": { "type": ["string", "null"], "description": "How it is counted; null if unlimited." },
         "tier": { "anyOf": [pattern, patterns, { "type": "null" }], "description": "Which tiers; null for all." },
         "created_at": super::maybe_time("When it was made."),
         "updated_at": super::maybe_time("When it was changed."),

@@ -73,9 +73,9 @@ const WHO: &str = "say who asks: client_key, api_key, user_id, ip, …";
 const NUL: &str = "should not hold NUL";
 
 impl Asked<'_> {
-    /// The namespace that it is for.
-    pub(crate) fn namespace(&self) -> &str {
-        self.namespace.as_deref().unwrap_or("default")
+    /// Whose rules are asked.
+    pub fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or(Request::DEFAULT_NAMESPACE)
     }
 
     /// Custom attributes, for [`Asked::request`].

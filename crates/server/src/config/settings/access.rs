@@ -7,9 +7,17 @@ pub(super) static ACCESS: &[Setting] = &[
         name: "token_file",
         value_name: "FILE",
         section: Section::Access,
-        help: "Callers must present one of the tokens in this file",
+        help: "Callers must present one of the tokens in this file, or one of the database with the role `check`",
         absent: "no token is asked for",
         kind: Kind::Path(|config| &mut config.token_file),
+    },
+    Setting {
+        name: "require_token",
+        value_name: "BOOL",
+        section: Section::Access,
+        help: "Callers must present a token of the database with the role `check`; no token_file is needed",
+        absent: "",
+        kind: Kind::Switch(|config| &mut config.require_token),
     },
     Setting {
         name: "allow_anonymous",

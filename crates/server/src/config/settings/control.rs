@@ -55,6 +55,14 @@ pub(super) static CONTROL: &[Setting] = &[
         kind: Kind::Duration(|config| &mut config.control.violations_retention, RETENTIONS),
     },
     Setting {
+        name: "violations_plain_keys",
+        value_name: "BOOL",
+        section: Section::Control,
+        help: "Keep the client keys of refusals as they are, instead of as digests under the site's key",
+        absent: "",
+        kind: Kind::Switch(|config| &mut config.control.violations_plain_keys),
+    },
+    Setting {
         name: "admin_tls_cert",
         value_name: "FILE",
         section: Section::Control,

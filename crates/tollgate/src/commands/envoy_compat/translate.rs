@@ -192,8 +192,12 @@ impl Translated {
             self.set("store_ca", ca);
         }
         if given.is_true("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION") {
-            self.set("store_insecure_tls", "true");
-            self.remarks.push("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: any certificate of the store is taken".to_owned());
+            self.set("store_skip_hostname", "true");
+        }
+        for (variable, setting) in [("REDIS_TLS_CLIENT_CERT", "store_cert"), ("REDIS_TLS_CLIENT_KEY", "store_key")] {
+            if let Some(file) = given.get(variable) {
+                self.set(setting, file);
+            }
         }
     }
 

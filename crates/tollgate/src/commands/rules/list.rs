@@ -12,9 +12,12 @@ use crate::render::{key_words, limit_words, match_words, member, mode_words, sou
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
+    /// That govern this path: /api/orders, or "POST /api/orders"
+    #[arg(long, value_name = "PATH")]
+    endpoint: Option<String>,
     /// With this endpoint pattern, as it is spelled in the rule
     #[arg(long, value_name = "PATTERN")]
-    endpoint: Option<String>,
+    pattern: Option<String>,
     /// For this tier
     #[arg(long, value_name = "TIER")]
     tier: Option<String>,
@@ -52,6 +55,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "rules"]);
     let call = call.query_some("endpoint", args.endpoint.as_deref()).query_some("tier", args.tier.as_deref());
+    let call = call.query_some("pattern", args.pattern.as_deref());
     let call = call.query_some("client_key", args.client_key.as_deref());
     let call = call.query_some("enabled", args.enabled.as_deref()).query_some("source", args.source.as_deref());
     let empty = "no such rules; to make one: tollgate rules create --help";

@@ -26,6 +26,15 @@ pub struct Args {
     /// Trust the authorities in this file (PEM) instead of this machine's
     #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_CA", hide_env_values = true)]
     store_ca: Option<PathBuf>,
+    /// Show this certificate (PEM) to a store that wants one
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_CERT", hide_env_values = true, requires = "store_key")]
+    store_cert: Option<PathBuf>,
+    /// The private key of --store-cert (PEM)
+    #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_KEY", hide_env_values = true, requires = "store_cert")]
+    store_key: Option<PathBuf>,
+    /// Do not compare names in certificates with hosts; who signed them is still checked
+    #[arg(long)]
+    store_skip_hostname: bool,
     /// Take any certificate; for tests
     #[arg(long)]
     store_insecure_tls: bool,
@@ -65,6 +74,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let settings = StoreSettings {
         password_file: args.store_password_file.clone(),
         ca: args.store_ca.clone(),
+        cert: args.store_cert.clone(),
+        key: args.store_key.clone(),
+        skip_hostname: args.store_skip_hostname,
         insecure_tls: args.store_insecure_tls,
         require_noeviction: args.require_noeviction,
         ..StoreSettings::default()

@@ -19,8 +19,9 @@ pub struct Args {
     /// What people know it by: whose it is, what for
     #[arg(long, value_name = "NAME")]
     name: String,
-    /// viewer reads; operator also changes rules, overrides and clients; admin also tokens and the mode
-    #[arg(long, value_name = "ROLE", value_parser = ["viewer", "operator", "admin"])]
+    /// check asks for decisions and nothing else; viewer reads; on-call also switches to shadow and back; operator changes
+    /// rules, overrides and clients; admin also tokens and the mode
+    #[arg(long, value_name = "ROLE", value_parser = ["check", "viewer", "on-call", "operator", "admin"])]
     role: String,
     /// Only in these namespaces; several: NS,NS
     #[arg(long, value_name = "NS", value_delimiter = ',')]

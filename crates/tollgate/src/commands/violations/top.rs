@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::Value;
 use tollgate_core::Time;
 
+use super::list::refused;
 use crate::admin::{ScopeArgs, table};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -17,6 +18,15 @@ pub struct Args {
     /// Count by this
     #[arg(long, value_name = "WHAT", default_value = "client", value_parser = ["client", "rule", "endpoint"])]
     by: String,
+    /// By this rule
+    #[arg(long, value_name = "RULE_ID")]
+    rule: Option<String>,
+    /// Of this client
+    #[arg(long, value_name = "KEY")]
+    client: Option<String>,
+    /// Only of rules in shadow mode (true), or only of others (false)
+    #[arg(long, value_name = "BOOL")]
+    shadow: Option<bool>,
     /// Not before: RFC 3339, or how long ago (2h)
     #[arg(long, value_name = "TIME", value_parser = when::ago)]
     from: Option<Time>,
@@ -46,6 +56,8 @@ Exit codes:
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let mut admin = args.scope.admin()?;
     let call = admin.get(&["v1", "violations", "top"]).query("by", &args.by).query("limit", &args.limit.to_string());
+    let call = call.query_some("rule_id", args.rule.as_deref()).query_some("client_key", args.client.as_deref());
+    let call = call.query_some("shadow", args.shadow.map(|shadow| shadow.to_string()).as_deref());
     let call = call.query_some("from", args.from.map(when::text).as_deref());
     let call = call.query_some("to", args.to.map(when::text).as_deref());
     let answer = admin.send(&call)?;
@@ -56,7 +68,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let now = when::now();
     let row = |entry: &Value| {
         let last = moment(&member(entry, "last_violated_at"), now);
-        [member(entry, "what"), member(entry, "request_count"), last]
+        [member(entry, "what"), refused(entry), last]
     };
     let heading = [args.by.to_uppercase(), "REFUSED".to_owned(), "LAST".to_owned()];
     let [by, refused, last] = &heading;

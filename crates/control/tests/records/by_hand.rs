@@ -1,0 +1,203 @@
+//! Rows that people write with SQL, as textbooks show it: little needs to be said, nonsense is refused, and what is written
+//! is in force, audited and can be undone.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::timeout;
+use tollgate_control::feed::{Feed, Following, Loaded, Terms};
+use tollgate_control::record::Role;
+use tollgate_control::{AuditFilter, Control, Expect, Kind, Order, Page, TokenDraft, ViolationFilter};
+use tollgate_core::{ManualClock, Secret, Time};
+
+use crate::databases::{Database, author, on_both};
+use crate::drafts::{NAMESPACE, apply, override_draft, overriding, per_second, rule};
+
+const RULE: &str =
+    "INSERT INTO rate_limit_rules (client_key, endpoint, algorithm, max_requests, window_secs, burst_size) ";
+
+/// Takes over all that was written, as a node does.
+async fn take_over(control: &Control) {
+    while control.take_over_sql_edits().await.unwrap() {}
+}
+
+async fn audit(db: &Database) -> Vec<String> {
+    let records = db.control.audit(&AuditFilter::default(), &Page { limit: 100, after: None }).await.unwrap().entries;
+    let one = |record: &tollgate_control::AuditRecord| {
+        let (was, is) = (record.before.is_some(), record.after.is_some());
+        let turn = match (was, is) {
+            (false, true) => "made",
+            (true, true) => "changed",
+            (true, false) => "gone",
+            (false, false) => "?",
+        };
+        format!("{} {} {} {turn}", record.author, record.kind.name(), record.id)
+    };
+    let mut told: Vec<String> = records.iter().rev().map(one).collect();
+    told.sort();
+    told
+}
+
+on_both! {
+    async fn a_row_needs_no_more_than_the_textbook_says(db: Database) {
+        db.run(&format!("{RULE} VALUES ('user:42', '/api/orders', 'token_bucket', 10, 1, 20), \
+                         ('user:42', '/api/orders', 'sliding_window', 100, 60, 100), ('*', '/api/*', 'fixed_window', 5, 60, NULL)")).await;
+        db.run("INSERT INTO rate_limit_overrides (client_key, rule_id, max_requests, valid_until) \
+                VALUES ('user:42', 1, 50, '2026-12-01 10:30:00'), ('user:43', '1', 50, '2026-12-01T10:30:00+02:00')").await;
+        db.run("INSERT INTO rate_limit_violations (client_key, endpoint, request_count, limit_value) \
+                VALUES ('user:42', '/api/orders', 101, 100)").await;
+        let rules = db.control.rules(&Default::default(), &Page::default()).await.unwrap().entries;
+        let told: Vec<_> = rules.iter().map(|rule| (rule.rule_id.as_str(), json!(rule.draft.document))).collect();
+        assert_eq!(told, [
+            ("1", json!({ "match": { "client_key": "user:42", "endpoint": "/api/orders" },
+                          "limit": { "requests": 10, "window": "1s", "algorithm": "token_bucket", "burst": 20 } })),
+            ("2", json!({ "match": { "client_key": "user:42", "endpoint": "/api/orders" },
+                          "limit": { "requests": 100, "window": "1m", "algorithm": "sliding_window" } })),
+            ("3", json!({ "match": { "endpoint": "/api/*" },
+                          "limit": { "requests": 5, "window": "1m", "algorithm": "fixed_window" } })),
+        ], "numbers as ids, and windows have no burst");
+        let overrides = db.control.overrides(&Default::default(), &Page::default()).await.unwrap().entries;
+        let mut until: Vec<_> = overrides.iter().map(|one| format!("{} {}", one.draft.client_key, one.draft.valid_until)).collect();
+        until.sort();
+        assert_eq!(until, ["user:42 2026-12-01T10:30:00.000000Z", "user:43 2026-12-01T08:30:00.000000Z"]);
+        let violations = db.control.violations(&ViolationFilter::default(), &Page::default()).await.unwrap().entries;
+        let violation = &violations[0].violation;
+        assert_eq!((violation.request_count, violation.limit_value, violation.refused), (101, 100, 1));
+        assert_eq!((&violation.rule_id, violation.is_shadow, violation.last), (&None, false, violation.minute));
+    }
+
+    async fn nonsense_is_refused_at_once(db: Database) {
+        for (row, constraint) in [
+            ("('*', '/a', 'tocken_bucket', 1, 1, 0)", "rule_algorithm"),
+            ("('*', '/a', 'gcra', -1, 1, 0)", "rule_max_requests"),
+            ("('*', '/a', 'gcra', 1, -1, 0)", "rule_window_secs"),
+            ("('*', '/a', 'gcra', 1, 1, -1)", "rule_burst_size"),
+        ] {
+            let said = db.refusal(&format!("{RULE} VALUES {row}")).await;
+            assert!(said.contains(constraint), "{row}: {said}");
+        }
+        for (columns, values, constraint) in [
+            ("mode", "'shaddow'", "rule_mode"),
+            ("consistency", "'eventual'", "rule_consistency"),
+            ("on_fail", "'open'", "rule_on_fail"),
+            ("window_ms", "1000", "rule_window_ms"),
+            ("\"match\"", "'[1]'", "rule_match"),
+            ("options", "'1'", "rule_options"),
+        ] {
+            let said = db.refusal(&format!("INSERT INTO rate_limit_rules (max_requests, window_secs, {columns}) VALUES (1, 1, {values})")).await;
+            assert!(said.contains(constraint), "{columns}: {said}");
+        }
+        let said = db.refusal("INSERT INTO rate_limit_overrides (client_key, rule_id, max_requests, valid_from, valid_until) \
+                               VALUES ('user:1', '1', 1, '2027-01-01', '2026-01-01')").await;
+        assert!(said.contains("override_ends_after_it_begins"), "{said}");
+        db.refusal("INSERT INTO rate_limit_overrides (client_key, rule_id, max_requests, valid_until) VALUES ('user:1', '1', 1, 'soon')").await;
+        for values in ["('user:1', '/a', -1, 1)", "('user:1', '/a', 1, -1)"] {
+            db.refusal(&format!("INSERT INTO rate_limit_violations (client_key, endpoint, request_count, limit_value) VALUES {values}")).await;
+        }
+    }
+
+    async fn edits_with_sql_become_generations_with_their_audit(db: Database) {
+        let control = &db.control;
+        apply(control, [rule("a", per_second(1), Expect::Absent), rule("b", per_second(1), Expect::Absent)]).await;
+        apply(control, [overriding("o", override_draft("user:1", "a", 5)), overriding("p", override_draft("user:2", "b", 5))]).await;
+        assert!(!control.take_over_sql_edits().await.unwrap());
+        assert_eq!(control.state().await.unwrap().generation, 2, "what the program writes is no edit with SQL");
+
+        let before = control.rule(NAMESPACE, "a").await.unwrap();
+        db.run("UPDATE rate_limit_rules SET max_requests = 7 WHERE rule_id = 'a'").await;
+        db.run("INSERT INTO clients (client_key, tier) VALUES ('user:9', 'gold')").await;
+        db.run("DELETE FROM rate_limit_rules WHERE rule_id = 'b'").await;
+        db.run("INSERT INTO rate_limit_namespaces (namespace, ipv6_prefix) VALUES ('shop', 48)").await;
+        db.run("UPDATE clients SET tier = 'gold' WHERE client_key = 'user:9'").await;
+        take_over(control).await;
+        let after = control.rule(NAMESPACE, "a").await.unwrap();
+        assert_eq!(after.draft.document["limit"]["requests"], 7);
+        assert!(after.updated_at > before.updated_at && after.created_at == before.created_at);
+        assert_eq!(after.version, 3, "who read it before the edit does not overwrite it");
+        assert!(matches!(control.overriding(NAMESPACE, "p").await, Err(tollgate_control::Error::NotFound(_))), "it went with its rule");
+        let told = audit(&db).await;
+        let sql: Vec<&str> = told.iter().filter_map(|line| line.strip_prefix("sql ")).collect();
+        assert_eq!(sql, ["client user:9 made", "namespace shop made", "override p gone", "rule a changed", "rule b gone"]);
+        let touched = control.changes_since(2).await.unwrap();
+        assert!(!touched.everything && touched.clients.len() == 2 && touched.namespaces.len() == 2, "{touched:?}");
+        assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
+        take_over(control).await;
+        assert_eq!(control.state().await.unwrap().generation, 3, "each edit once");
+
+        let edits = control.way_back(2).await.unwrap();
+        let back = Order { edits, author: author(), action: "rollback to 2".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
+        control.apply(&back).await.unwrap();
+        assert_eq!(control.rule(NAMESPACE, "a").await.unwrap().draft, before.draft);
+        assert!(control.rule(NAMESPACE, "b").await.is_ok() && control.overriding(NAMESPACE, "p").await.is_ok());
+        take_over(control).await;
+        assert_eq!(control.state().await.unwrap().generation, 4);
+    }
+
+    async fn a_row_that_makes_no_sense_makes_all_nodes_look_and_name_it(db: Database) {
+        apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+        db.run("INSERT INTO rate_limit_overrides (client_key, rule_id, valid_until) VALUES ('user:1', 'a', '2030-01-01')").await;
+        take_over(&db.control).await;
+        assert!(db.control.changes_since(1).await.unwrap().everything, "an override that changes nothing");
+        db.run("UPDATE rate_limit_overrides SET unlimited = TRUE").await;
+        take_over(&db.control).await;
+        let overrides = db.control.overrides(&Default::default(), &Page::default()).await.unwrap().entries;
+        assert!(overrides[0].draft.unlimited);
+    }
+
+    async fn a_token_that_sql_revokes_is_revoked(db: Database) {
+        let draft = TokenDraft { name: "ci".to_owned(), role: Role::Operator, namespaces: None, expires_at: None };
+        let (token, _) = db.control.create_token(&draft, &author()).await.unwrap();
+        db.control.touch_tokens(&[(token.token_id.clone(), token.created_at)]).await.unwrap();
+        take_over(&db.control).await;
+        assert_eq!(db.control.state().await.unwrap().generation, 1, "to use a token is no edit");
+        db.run("UPDATE tokens SET revoked_at = created_at").await;
+        take_over(&db.control).await;
+        assert!(db.control.changes_since(1).await.unwrap().tokens);
+        assert_eq!(audit(&db).await, [format!("cli token {} made", token.token_id), format!("sql token {} gone", token.token_id)]);
+    }
+
+    async fn many_edits_are_taken_over_in_pieces(db: Database) {
+        let rows: Vec<String> = (0..1200).map(|n| format!("('user:{n}', 'gold')")).collect();
+        db.run(&format!("INSERT INTO clients (client_key, tier) VALUES {}", rows.join(", "))).await;
+        assert!(db.control.take_over_sql_edits().await.unwrap());
+        take_over(&db.control).await;
+        assert_eq!(db.control.state().await.unwrap().generation, 3, "other writers come in between");
+        assert_eq!(db.texts("SELECT CAST(COUNT(*) AS TEXT) FROM audit WHERE author = 'sql'").await, ["1200"]);
+    }
+
+    async fn what_sql_writes_is_in_force_within_two_seconds(db: Database) {
+        apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+        let seen: Arc<Mutex<Option<Arc<Loaded>>>> = Arc::default();
+        let keep = seen.clone();
+        let following = Following {
+            control: db.node(),
+            copy: None,
+            terms: Terms { secret: Secret::new([7; 16]), prefix: Arc::new(|_| None) },
+            poll: Duration::from_secs(30),
+            clock: Arc::new(ManualClock::at(Time::from_nanos(1))),
+            adopt: Arc::new(move |loaded| {
+                *keep.lock().unwrap() = Some(loaded);
+                true
+            }),
+        };
+        let feed = Feed::start(following).await.unwrap();
+        let mut state = feed.state();
+        for (number, sql) in [
+            format!("{RULE} VALUES ('*', '/api/orders', 'gcra', 5, 60, 0)"),
+            "UPDATE rate_limit_rules SET max_requests = 9 WHERE rule_id = 'a'".to_owned(),
+            "DELETE FROM rate_limit_rules WHERE rule_id = 'a'".to_owned(),
+        ].into_iter().enumerate() {
+            let generation = number as i64 + 2;
+            db.run(&sql).await;
+            let heard = timeout(Duration::from_secs(2), state.wait_for(|state| state.generation >= generation)).await;
+            assert!(heard.is_ok(), "{sql} is not in force in time");
+        }
+        let loaded = seen.lock().unwrap().clone().unwrap();
+        let names: Vec<_> = loaded.namespaces[NAMESPACE].file.rules.iter().map(|rule| rule.name.clone().unwrap()).collect();
+        assert_eq!(names.len(), 1);
+        assert_eq!(loaded.quarantined, []);
+        let kinds: Vec<Kind> = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries.iter().map(|row| row.kind).collect();
+        assert_eq!(kinds, [Kind::Rule; 4], "and none of it by reading everything anew");
+    }
+}

@@ -1,0 +1,73 @@
+//! Values that are text here and something else to other readers of YAML.
+
+use crate::problem::Problem;
+use crate::spec::Place;
+use crate::yaml::{Kind, Node};
+
+/// Looks through what rules match and what is known of clients; elsewhere a field says what it takes.
+pub(super) fn warnings(root: &Node) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (list, fields) in [("rules", ["match", "name", "cost"]), ("clients", ["attributes", "tier", "org"])] {
+        for (number, item) in root.get(list).map(Node::items).unwrap_or_default().iter().enumerate() {
+            for field in fields {
+                if let Some(node) = item.get(field) {
+                    walk(node, &format!("{list}[{number}].{field}"), &mut found);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// As deep as the text may be nested, no deeper.
+fn walk(node: &Node, field: &str, found: &mut Vec<Problem>) {
+    match &node.kind {
+        Kind::Scalar { text, quoted: false } => found.extend(warning(text, node.place(), field)),
+        Kind::Scalar { .. } => {}
+        Kind::List(items) => items.iter().for_each(|item| walk(item, field, found)),
+        Kind::Map(entries) => {
+            for (key, value) in entries {
+                found.extend(warning(&key.text, key.place(), field).filter(|_| is_switch(&key.text)));
+                walk(value, field, found);
+            }
+        }
+    }
+}
+
+fn warning(text: &str, at: Place, field: &str) -> Option<Problem> {
+    let other = match text {
+        _ if is_switch(text) => {
+            let yes = matches!(text.to_ascii_lowercase().as_str(), "y" | "yes" | "on");
+            if yes { "true".to_owned() } else { "false".to_owned() }
+        }
+        _ if is_date(text) => "a date".to_owned(),
+        _ => format!("the number {}", sexagesimal(text)?),
+    };
+    let message = format!("`{text}` is text here, and {other} to other readers of YAML");
+    Some(Problem::warning("ambiguous-value", at, field, message).help(format!("write '{text}', in quotes")))
+}
+
+fn is_switch(text: &str) -> bool {
+    ["y", "n", "yes", "no", "on", "off"].iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+fn is_date(text: &str) -> bool {
+    let shape: String = text.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
+    shape == "0000-00-00"
+}
+
+/// `12:30:45` is a number to the base of 60 in YAML 1.1.
+fn sexagesimal(text: &str) -> Option<u64> {
+    let mut parts = text.split(':');
+    let first: u64 = parts.next().filter(|part| is_digits(part) && !part.starts_with('0'))?.parse().ok()?;
+    let mut number = None;
+    for part in parts {
+        let digit: u64 = part.parse().ok().filter(|digit| is_digits(part) && *digit < 60)?;
+        number = Some(number.unwrap_or(first).checked_mul(60)?.checked_add(digit)?);
+    }
+    number
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
