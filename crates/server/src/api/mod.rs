@@ -92,19 +92,10 @@ pub struct Plan {
     refuse_by_status: Option<bool>,
     media: Media,
     exposition: Exposition,
-    /// When the caller stops waiting.
-    deadline: Option<Instant>,
     /// Which namespaces the caller's token is for.
     pass: Pass,
-}
-
-/// What the admin API has, under /v1 and without: people ask for it at the wrong port.
-const OF_ADMIN: &[&str] =
-    &["rules", "overrides", "clients", "violations", "audit", "tokens", "generations", "mode", "status"];
-
-fn is_of_admin(path: &str) -> bool {
-    let first = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/')).and_then(|rest| rest.split('/').next());
-    first.is_some_and(|first| OF_ADMIN.contains(&first))
+    /// When the caller stops waiting.
+    deadline: Option<Instant>,
 }
 
 impl Plan {
@@ -119,6 +110,15 @@ impl Shared {
     pub(crate) fn may_ask(&self, pass: Pass, namespace: &str) -> bool {
         self.tokens.as_ref().is_none_or(|tokens| tokens.may(pass, namespace))
     }
+}
+
+/// What the admin API has, under /v1 and without: people ask for it at the wrong port.
+const OF_ADMIN: &[&str] =
+    &["rules", "overrides", "clients", "violations", "audit", "tokens", "generations", "mode", "status"];
+
+fn is_of_admin(path: &str) -> bool {
+    let first = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/')).and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| OF_ADMIN.contains(&first))
 }
 
 impl Api {
@@ -139,9 +139,9 @@ impl Api {
         Asking { dialect, refuse_by_status, media, lot: tollgate_engine::lot() }
     }
 
-    /// True if tokens are not asked for, or one was sent that is known.
-    fn is_open_to(&self, head: &Head<'_>) -> bool {
-        self.shared.tokens.as_ref().is_none_or(|tokens| tokens.admit(head.authorization).is_some())
+    /// What the caller's token opens; `None` if tokens are asked for and the one sent is not known.
+    fn admit(&self, head: &Head<'_>) -> Option<Pass> {
+        self.shared.tokens.as_ref().map_or(Some(Pass::ALL), |tokens| tokens.admit(head.authorization))
     }
 
     /// Everything that can be said about a call before its body: the path, the method, the token, the kind of body.
@@ -155,11 +155,9 @@ impl Api {
             (true, _) => return Err(refuse::ONLY_GET),
             (false, _) => return Err(refuse::ONLY_POST),
         }
-        let pass = match &self.shared.tokens {
-            Some(tokens) if self.surface == Surface::Data && !route.is_public() => {
-                tokens.admit(head.authorization).ok_or(refuse::NO_TOKEN)?
-            }
-            _ => Pass::ALL,
+        let pass = match self.surface == Surface::Data && !route.is_public() {
+            true => self.admit(head).ok_or(refuse::NO_TOKEN)?,
+            false => Pass::ALL,
         };
         if !pass.is_for_all() && !route.is_of_a_namespace() {
             return Err(refuse::OTHER_NAMESPACE);
@@ -186,7 +184,7 @@ impl Api {
             _ => Exposition::Text,
         };
         let deadline = patience::deadline(head.request_timeout)?;
-        Ok(Plan { route, refuse_by_status, media, exposition, deadline, pass })
+        Ok(Plan { route, refuse_by_status, media, exposition, pass, deadline })
     }
 }
 
@@ -214,7 +212,7 @@ impl Answer for Api {
                 };
                 Some((plan, most))
             }
-            Err(_) if self.surface == Surface::Data && is_of_admin(head.path) && self.is_open_to(head) => {
+            Err(_) if self.surface == Surface::Data && is_of_admin(head.path) && self.admit(head).is_some() => {
                 refuse::refuse_elsewhere(head.path, self.shared.admin_url.get().map(String::as_str), reply);
                 None
             }

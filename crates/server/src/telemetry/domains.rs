@@ -13,6 +13,8 @@ use super::page::Page;
 
 /// Most names: files may ask for one per value of a descriptor, and values come from callers.
 const NAMES_MAX: usize = 10_000;
+/// How the names of the metrics begin.
+pub(super) const PREFIX: &str = "ratelimit_service_rate_limit_";
 /// What is counted for those that found no room.
 const OTHERS: &str = "other";
 
@@ -110,8 +112,8 @@ impl Domains {
         named.collect()
     }
 
-    /// As metrics: one family per count, told apart by domain and keys. Not as counters, whose names would have to end
-    /// in `_total`, and these do not.
+    /// As metrics: one family per count, told apart by domain and keys. In OpenMetrics not as counters, whose names would
+    /// have to end in `_total`; in Prometheus' own format they are.
     pub(super) fn encode(&self, page: &mut Page<'_>) -> fmt::Result {
         let all: BTreeMap<String, Arc<Counts>> =
             self.rules.read().iter().map(|(name, own)| (name.clone(), own.clone())).collect();
@@ -124,7 +126,7 @@ impl Domains {
                 Some((labels(name), count))
             });
             let help = "As envoyproxy/ratelimit counts the rules of its files";
-            page.gauges(&format!("ratelimit_service_rate_limit_{stat}"), help, series)?;
+            page.gauges(&format!("{PREFIX}{stat}"), help, series)?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! The two text formats of the metrics: Prometheus' own, and OpenMetrics for scrapers that ask for it.
 //!
 //! Metrics are written as OpenMetrics. The older format names a counter's family as its samples (`_total`), knows no type
-//! `info`, and has no mark at the end: everything else is the same.
+//! `info`, and has no mark at the end: everything else is the same. Counts of envoyproxy/ratelimit, whose names OpenMetrics
+//! does not allow for counters, are counters there.
 
 use std::fmt::Write;
 
@@ -70,6 +71,7 @@ pub(super) fn to_text(openmetrics: &str) -> String {
                 "counter" => ("_total", "counter"),
                 "info" => ("_info", "gauge"),
                 "unknown" => ("", "untyped"),
+                "gauge" if name.starts_with(super::domains::PREFIX) => ("", "counter"),
                 other => ("", other),
             };
             let _ = writeln!(text, "# HELP {name}{suffix} {help}\n# TYPE {name}{suffix} {kind}"); // into a String
@@ -84,6 +86,15 @@ pub(super) fn to_text(openmetrics: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_under_the_names_of_envoyproxy_ratelimit_are_counters_in_text() {
+        let openmetrics = "# HELP ratelimit_service_rate_limit_total_hits a.\n# TYPE ratelimit_service_rate_limit_total_hits gauge\n\
+                           ratelimit_service_rate_limit_total_hits{domain=\"d\"} 1\n# EOF\n";
+        let text = to_text(openmetrics);
+        assert!(text.contains("# TYPE ratelimit_service_rate_limit_total_hits counter\n"), "{text}");
+        assert!(text.ends_with("ratelimit_service_rate_limit_total_hits{domain=\"d\"} 1\n"), "{text}");
+    }
 
     #[test]
     fn text_unless_openmetrics_is_asked_for() {

@@ -10,9 +10,12 @@ mod running;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::time::Duration;
+
 use app::{Answer, App, ask};
 use running::Server;
 use support::Dir;
+use tollgate_testkit::patience;
 use tollgate_testkit::proxies::{Kind, Plan, Proxy};
 
 const RULES: &str = "
@@ -170,6 +173,9 @@ fn envoy() {
 #[test]
 fn traefik() {
     let mut rig = Rig::start(TRAEFIK);
+    // It listens before it has read its routes.
+    patience::until("Traefik has its routes", Duration::from_secs(30), || rig.ask("GET /free", "").status != 404);
+    rig.app.heads();
     let key = "X-Api-Key: one\r\n";
     for remaining in (0..3).rev() {
         let passed = rig.ask("GET /api/orders", key);
