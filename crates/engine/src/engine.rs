@@ -161,7 +161,8 @@ impl<S: Store> Engine<S> {
     pub async fn decide_all(&self, requests: &[Request<'_>]) -> Decision {
         match self.try_decide(requests) {
             Ok(decision) => decision,
-            Err(undecided) => self.decide_later(requests, undecided).await,
+            // Boxed: what waits for a network is large, and those who do not wait should not carry it around.
+            Err(undecided) => Box::pin(self.decide_later(requests, undecided)).await,
         }
     }
 
@@ -188,9 +189,10 @@ impl<S: Store> Engine<S> {
         Ok(decision)
     }
 
-    /// Decides what could not be decided at once, within the deadline.
+    /// Decides what could not be decided at once, within the deadline. Large while it waits: box it once, where it
+    /// begins.
     pub async fn decide_later(&self, requests: &[Request<'_>], undecided: Undecided) -> Decision {
-        let decision = Box::pin(self.await_store(requests, undecided)).await;
+        let decision = self.await_store(requests, undecided).await;
         self.observe(requests, &decision);
         decision
     }

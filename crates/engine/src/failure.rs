@@ -15,7 +15,7 @@ use crate::{Engine, Pinned};
 /// A decision made without the store, and what was asked of this node's own buckets for it.
 pub(crate) struct Fallen {
     pub(crate) decision: Decision,
-    pub(crate) charges: SmallVec<[Charge; 16]>,
+    pub(crate) charges: SmallVec<[Charge; 4]>,
     pub(crate) outcomes: Outcomes,
 }
 
@@ -25,7 +25,7 @@ impl<S: Store> Engine<S> {
             observer.store_failed(error);
         }
         let policies = Policies::of(&generation, charges);
-        let mut local: SmallVec<[Charge; 16]> =
+        let mut local: SmallVec<[Charge; 4]> =
             policies.local(charges, self.store.nodes().unwrap_or(self.config.nodes)).collect();
         let mut outcomes = Outcomes::new();
         let Taken { allowed: admitted, now, wall } = match policies.refuse() {

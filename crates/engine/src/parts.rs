@@ -24,9 +24,9 @@ const LOOKS_MAX: u64 = 64;
 #[derive(Debug, Default)]
 struct Parts {
     /// What is asked of each, without charging it.
-    looks: SmallVec<[Charge; 16]>,
+    looks: Vec<Charge>,
     /// The place of each among the charges of the request.
-    places: SmallVec<[usize; 16]>,
+    places: Vec<usize>,
 }
 
 impl<S: Store> Engine<S> {
@@ -58,7 +58,20 @@ impl<S: Store> Engine<S> {
         outcomes: &mut Outcomes,
         taken: Taken,
     ) -> Taken {
-        let Some(parts) = self.other_parts(pinned, requests, charges, outcomes, taken) else { return taken };
+        match self.other_parts(pinned, requests, charges, outcomes, taken) {
+            None => taken,
+            // Boxed: rare and large, and whatever waits for the store would carry it around.
+            Some(parts) => Box::pin(self.ask_parts_in_time(parts, charges, outcomes, taken)).await,
+        }
+    }
+
+    async fn ask_parts_in_time(
+        &self,
+        parts: Parts,
+        charges: &mut Charges,
+        outcomes: &mut Outcomes,
+        taken: Taken,
+    ) -> Taken {
         let EngineConfig { within, deadline, .. } = self.config;
         let left = Duration::from(deadline).saturating_sub(within.into());
         let first = (charges.charges.clone(), outcomes.clone());

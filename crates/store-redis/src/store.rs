@@ -213,7 +213,7 @@ enum Asked {
 /// One attempt to decide a request.
 struct Round<'a> {
     charges: &'a [Charge],
-    outcomes: SmallVec<[Option<Outcome>; 16]>,
+    outcomes: SmallVec<[Option<Outcome>; 1]>, // held while the store is asked, and most requests have one
     now: Time,
     refused: bool,
 }
@@ -225,8 +225,9 @@ impl<'a> Round<'a> {
     }
 
     fn question(&self, group: &Group, full: bool) -> Question {
-        let charges = group.places.iter().filter_map(|place| self.charges.get(*place).copied());
-        Question { charges: charges.collect(), refused: self.refused, full }
+        let mut charges = Vec::with_capacity(group.places.len());
+        charges.extend(group.places.iter().filter_map(|place| self.charges.get(*place)));
+        Question { charges, refused: self.refused, full }
     }
 
     fn enter(&mut self, group: &Group, taken: Taken, outcomes: &[Outcome]) {
@@ -271,7 +272,7 @@ impl Store for RedisStore {
                     true => charge.overflowing(OVERFLOW_FACTOR),
                     false => *charge,
                 };
-                let redirected: SmallVec<[Charge; 16]> = charges.iter().enumerate().map(redirect).collect();
+                let redirected: Vec<Charge> = charges.iter().enumerate().map(redirect).collect();
                 outcomes.clear();
                 match self.take_all(&redirected, until, outcomes).await? {
                     Asked::Taken(taken) => Ok(taken),

@@ -5,8 +5,9 @@ use std::fmt;
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Outcome, Receipt, Span, Time};
 
-/// One outcome per charge, in order. Room for sixteen without allocating.
-pub type Outcomes = SmallVec<[Outcome; 16]>;
+/// One outcome per charge, in order. Room for four without allocating, as many as a decision has room for: every move
+/// copies all of the room, used or not.
+pub type Outcomes = SmallVec<[Outcome; 4]>;
 
 /// Keeps buckets.
 ///

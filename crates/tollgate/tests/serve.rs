@@ -426,6 +426,26 @@ async fn ten_thousand_idle_connections_cost_little_and_nobody_notices() {
     assert_eq!(served.ended().await.code(), Some(0));
 }
 
+/// What a server takes before anything is asked, beside the pages of the program itself. The allocator asks for no huge
+/// pages: each would be two megabytes, most of them unused. Kernels that give them unasked are told not to.
+#[tokio::test]
+async fn a_server_starts_small() {
+    let dir = Dir::new("serve-small");
+    let mut command = dir.tollgate();
+    if fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").is_ok_and(|modes| modes.contains("[always]")) {
+        command.env("MIMALLOC_ALLOW_THP", "0");
+    }
+    command.args(["serve", "--admin", "off", "--http", "127.0.0.1:0", "--drain-delay", "0s"]);
+    let served = Served::run(&mut command);
+    let memory = fs::read_to_string(format!("/proc/{}/smaps_rollup", served.child.id())).unwrap();
+    let kib = |name: &str| -> usize {
+        let line = memory.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    assert_eq!(kib("AnonHugePages:"), 0, "{memory}");
+    assert!(kib("Anonymous:") <= 8 << 10, "{memory}");
+}
+
 /// F53 for gRPC, whether a connection was used or not. HTTP/2 has 28 KiB of buffers for each and touches few of them; huge
 /// pages make all of that resident, so they are off here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,13 +11,14 @@ use crate::spec::Align;
 
 /// The charges of one decision: one entry per bucket, and for every rule that applied which bucket it charges.
 ///
-/// Reusable: [`clear`](Charges::clear) keeps the memory. Sixteen of each fit without allocating.
+/// Reusable: [`clear`](Charges::clear) keeps the memory. Four of each fit without allocating: what waits for a store is
+/// moved to the heap, and a move copies all of the room, used or not.
 #[derive(Debug, Default)]
 pub struct Charges {
     /// What the store is asked, each bucket once.
-    pub charges: SmallVec<[Charge; 16]>,
+    pub charges: SmallVec<[Charge; 4]>,
     /// Which rule made which charge, in the order of the rules.
-    pub applied: SmallVec<[Applied; 16]>,
+    pub applied: SmallVec<[Applied; 4]>,
     /// Chooses among the sub-buckets of a rule with shards; any evenly spread number.
     pub lot: u64,
     /// Tell each charge's identity: for stores that keep the buckets of one identity together.

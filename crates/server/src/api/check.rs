@@ -1,7 +1,7 @@
 //! `/v1/check` and `/v1/check/batch`.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tollgate_core::{Request, Time};
+use tollgate_core::Time;
 use tollgate_engine::{Decision, Undecided};
 use tollgate_store::Store;
 
@@ -11,35 +11,36 @@ use super::refuse::{OTHER_NAMESPACE, refuse, refuse_body, say};
 use super::{Api, Plan, Shared, read};
 use crate::Reply;
 use crate::answer;
+use crate::http::Pending;
 
-/// Decides one request.
-pub(super) async fn check(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply) {
-    match read::asked(body) {
-        Ok(asked) if !plan.may_ask(shared, &asked) => refuse(&OTHER_NAMESPACE, reply),
-        Ok(asked) => {
-            let custom = asked.custom();
-            let requests = [asked.request(&custom)];
-            let start = shared.clock.now();
-            if let Some(undecided) = check_now(shared, plan, &requests, start, reply) {
-                let decision = shared.engine.decide_later(&requests, undecided).await;
-                lap(shared, start);
-                answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);
-            }
+/// Decides one request: at once, or by what is answered here, if the store has to be waited for.
+pub(super) fn check<'a>(shared: &'a Shared, plan: Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
+    let asked = match read::asked(body) {
+        Ok(asked) if !plan.may_ask(shared, &asked) => {
+            refuse(&OTHER_NAMESPACE, reply);
+            return None;
         }
-        Err(fault) => refuse_body(&fault, reply),
-    }
+        Ok(asked) => asked,
+        Err(fault) => {
+            refuse_body(&fault, reply);
+            return None;
+        }
+    };
+    let start = shared.clock.now();
+    let undecided = check_now(shared, plan, &asked, start, reply)?;
+    Some(Box::pin(async move {
+        let custom = asked.custom();
+        let decision = shared.engine.decide_later(&[asked.request(&custom)], undecided).await;
+        lap(shared, start);
+        answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);
+    }))
 }
 
 /// Answers what can be decided at once. Apart from what waits, so that a decision is made where it is read, and is not
 /// carried through the state of a future.
-fn check_now(
-    shared: &Shared,
-    plan: Plan,
-    requests: &[Request<'_>],
-    start: Time,
-    reply: &mut Reply,
-) -> Option<Undecided> {
-    match shared.engine.try_decide(requests) {
+fn check_now(shared: &Shared, plan: Plan, asked: &Asked<'_>, start: Time, reply: &mut Reply) -> Option<Undecided> {
+    let custom = asked.custom();
+    match shared.engine.try_decide(&[asked.request(&custom)]) {
         Ok(decision) => {
             lap(shared, start);
             answer::answer(&decision, &Api::asking(plan), &shared.answer, reply);
@@ -80,11 +81,15 @@ fn each_now(shared: &Shared, requests: &[Asked<'_>], tell: &mut impl FnMut(&Deci
     let mut start = shared.clock.now();
     for (place, asked) in requests.iter().enumerate() {
         let custom = asked.custom();
-        match shared.engine.try_decide(&[asked.request(&custom)]) {
-            Ok(decision) => tell(&decision),
+        let now = match shared.engine.try_decide(&[asked.request(&custom)]) {
+            Ok(decision) => {
+                tell(&decision);
+                decision.now // of a store of our own, so it is this server's time
+            }
             Err(_) => return place,
-        }
-        start = lap(shared, start);
+        };
+        shared.metrics.observe_latency(now.since(start));
+        start = now;
     }
     requests.len()
 }
@@ -141,4 +146,32 @@ pub(crate) fn lap(shared: &Shared, start: Time) -> Time {
     let now = shared.clock.now();
     shared.metrics.observe_latency(now.since(start));
     now
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_engine::Engine;
+
+    use super::*;
+    use crate::backend::Backend;
+
+    /// How large the future is that a call would return.
+    fn size<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// It is copied to the heap for every check that waits for a shared store, all of it.
+    #[test]
+    fn what_waits_for_the_store_is_small() {
+        let later =
+            size(|(engine, undecided): (&'static Engine<Backend>, Undecided)| engine.decide_later(&[], undecided));
+        assert!(later <= 2560, "{later} bytes");
+    }
+
+    /// Whoever decides in memory carries nothing of what a network would take.
+    #[test]
+    fn what_need_not_wait_is_smaller() {
+        let decide = size(|engine: &'static Engine<Backend>| engine.decide_all(&[]));
+        assert!(decide <= 640, "{decide} bytes");
+    }
 }

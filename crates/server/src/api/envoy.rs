@@ -17,7 +17,7 @@ pub(super) async fn json(shared: &Shared, body: &[u8], reply: &mut Reply) {
             return refuse(400, "bad_request", unreadable.detail, field, reply);
         }
     };
-    match envoy_rls::should_rate_limit(shared, &request).await {
+    match envoy_rls::should_rate_limit(shared, &request, None).await {
         Ok(response) => {
             let (status, body) = envoy_rls::write_json(&response);
             say(status, &body, reply);

@@ -32,7 +32,7 @@ use crate::Reply;
 use crate::answer::{AnswerConfig, Asking, Dialect, Media};
 use crate::backend::{Backend, Probe};
 use crate::envoy_rls::Domains;
-use crate::http::{Answer, Fault, Head};
+use crate::http::{Answer, Fault, Head, Pending};
 use crate::net::Peer;
 use crate::net::{Drain, NetLimits};
 use crate::resp::Access;
@@ -230,6 +230,15 @@ impl Answer for Api {
         }
     }
 
+    fn begin<'a>(&'a self, plan: &'a Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
+        let Route::Check(_) = plan.route else { return Some(Box::pin(self.answer(plan, body, reply))) };
+        let pending = check::check(&self.shared, *plan, body, reply)?;
+        Some(match plan.deadline {
+            None => pending,
+            deadline => Box::pin(tollgate_engine::until(deadline, pending)),
+        })
+    }
+
     fn refuse(&self, fault: Fault, reply: &mut Reply) {
         refuse(&refuse::of_fault(fault), reply);
     }
@@ -243,7 +252,11 @@ impl Api {
     async fn dispatch(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
         let (shared, plan) = (&*self.shared, *plan);
         match plan.route {
-            Route::Check(_) => check::check(shared, plan, body, reply).await,
+            Route::Check(_) => {
+                if let Some(pending) = check::check(shared, plan, body, reply) {
+                    pending.await;
+                }
+            }
             Route::Batch => check::batch(shared, plan, body, reply).await,
             Route::Reserve => reserve::reserve(shared, plan, Kind::Reservation, body, reply).await,
             Route::Settle => reserve::settle(shared, body, reply).await,

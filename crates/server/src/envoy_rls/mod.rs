@@ -18,7 +18,7 @@ pub use read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use std::fmt;
 
 use tollgate_core::{Purpose, Time};
-use tollgate_engine::{Decision, Verdict};
+use tollgate_engine::{Decision, Undecided, Verdict};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 
 use self::read::Asked;
@@ -45,28 +45,43 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Answers what can be decided at once; `None` if somebody has to be waited for, and nothing was charged yet.
-pub fn try_now(shared: &Shared, request: &RateLimitRequest) -> Option<Result<RateLimitResponse, Refused>> {
-    let start = shared.clock.now();
-    let asked = match Asked::read(request, &shared.engine.rules(), start) {
-        Ok(asked) if asked.gives_back() || asked.turns() > 1 || looks_first(shared, &asked) => return None,
-        Ok(asked) => asked,
-        Err(refused) => return Some(Err(refused)),
-    };
-    let decision = shared.engine.try_decide(&asked.requests(0)).ok()?;
-    lap(shared, start);
-    let answer = Answer { turns: std::slice::from_ref(&decision), given: None };
-    Some(valid(&decision).map(|()| conclude(shared, &asked, answer)))
+/// What became of a request at once.
+pub enum Now {
+    /// It was answered.
+    Answered(Result<RateLimitResponse, Refused>),
+    /// The store has to be waited for, and nothing was charged yet: what is left to be decided, if it was looked at.
+    Later(Option<Undecided>),
 }
 
-/// Answers, whoever has to be waited for.
-pub async fn should_rate_limit(shared: &Shared, request: &RateLimitRequest) -> Result<RateLimitResponse, Refused> {
+/// Answers what can be decided at once.
+pub fn try_now(shared: &Shared, request: &RateLimitRequest) -> Now {
+    let start = shared.clock.now();
+    let asked = match Asked::read(request, &shared.engine.rules(), start) {
+        Ok(asked) if asked.gives_back() || asked.turns() > 1 || looks_first(shared, &asked) => return Now::Later(None),
+        Ok(asked) => asked,
+        Err(refused) => return Now::Answered(Err(refused)),
+    };
+    let decision = match shared.engine.try_decide(&asked.requests(0)) {
+        Ok(decision) => decision,
+        Err(undecided) => return Now::Later(Some(undecided)),
+    };
+    lap(shared, start);
+    let answer = Answer { turns: std::slice::from_ref(&decision), given: None };
+    Now::Answered(valid(&decision).map(|()| conclude(shared, &asked, answer)))
+}
+
+/// Answers, whoever has to be waited for. `begun` is what [`try_now`] left of the first turn.
+pub async fn should_rate_limit(
+    shared: &Shared,
+    request: &RateLimitRequest,
+    mut begun: Option<Undecided>,
+) -> Result<RateLimitResponse, Refused> {
     let start = shared.clock.now();
     let mut asked = Asked::read(request, &shared.engine.rules(), start)?;
-    if looks_first(shared, &asked) {
+    if begun.is_none() && looks_first(shared, &asked) {
         let mut over = Vec::new();
         for turn in 0..asked.turns() {
-            let look = shared.engine.look_at_all(&asked.requests(turn)).await;
+            let look = Box::pin(shared.engine.look_at_all(&asked.requests(turn))).await; // large, and rare
             valid(&look)?;
             over.extend(look.rulings().iter().filter(|ruling| ruling.refused()).map(|ruling| ruling.request));
         }
@@ -79,7 +94,10 @@ pub async fn should_rate_limit(shared: &Shared, request: &RateLimitRequest) -> R
         if !asked.is_domain && turns.iter().any(|before| !before.is_allowed()) {
             requests.iter_mut().filter(|own| own.purpose != Purpose::Mention).for_each(|own| *own = own.peek());
         }
-        let decision = shared.engine.decide_all(&requests).await;
+        let decision = match begun.take() {
+            Some(undecided) => shared.engine.decide_later(&requests, undecided).await,
+            None => shared.engine.decide_all(&requests).await,
+        };
         valid(&decision)?;
         turns.push(decision);
     }

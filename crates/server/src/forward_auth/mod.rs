@@ -13,13 +13,15 @@ pub use convert::{PREFIX, Question, Reading};
 
 use std::sync::Arc;
 
+use tollgate_core::Time;
+use tollgate_engine::{Decision, Undecided};
 use tracing::warn;
 
 use crate::Reply;
 use crate::answer::{self, Asking, Proxied};
 use crate::api::{Api, Plan as ApiPlan, Shared, lap, tokens::Tokens};
 use crate::config::{AuthSettings, AuthSource};
-use crate::http::{Answer, Fault, Found, Head};
+use crate::http::{Answer, Fault, Found, Head, Pending};
 use crate::net::Peer;
 use crate::telemetry::Quiet;
 use convert::below_prefix;
@@ -79,8 +81,20 @@ impl Answer for Front {
     async fn answer(&self, plan: &Plan, body: &[u8], reply: &mut Reply) {
         match (plan, &self.auth) {
             (Plan::Api(plan), _) => self.api.answer(plan, body, reply).await,
-            (Plan::Auth(question), Some(auth)) => Box::pin(auth.answer(question, reply)).await,
+            (Plan::Auth(question), Some(auth)) => {
+                if let Some(pending) = auth.begin(question, reply) {
+                    pending.await;
+                }
+            }
             (Plan::Auth(_), None) => self.api.refuse(Fault::Panicked, reply), // nobody makes such a plan
+        }
+    }
+
+    fn begin<'a>(&'a self, plan: &'a Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
+        match (plan, &self.auth) {
+            (Plan::Api(plan), _) => self.api.begin(plan, body, reply),
+            (Plan::Auth(question), Some(auth)) => auth.begin(question, reply),
+            (Plan::Auth(_), None) => Some(Box::pin(self.answer(plan, body, reply))),
         }
     }
 
@@ -172,14 +186,33 @@ impl ForwardAuth {
         }
     }
 
-    async fn answer(&self, question: &Question, reply: &mut Reply) {
-        let Shared { engine, clock, answer: config, .. } = &*self.shared;
-        let start = clock.now();
+    /// Decides at once, or by what is answered here, if the store has to be waited for.
+    fn begin<'a>(&'a self, question: &'a Question, reply: &'a mut Reply) -> Option<Pending<'a>> {
+        let start = self.shared.clock.now();
+        let undecided = self.decide_now(question, start, reply)?;
+        Some(Box::pin(async move {
+            let custom = self.reading.custom(question);
+            let requests = [self.reading.request(question, &custom)];
+            let decision = self.shared.engine.decide_later(&requests, undecided).await;
+            self.tell(question, start, &decision, reply);
+        }))
+    }
+
+    fn decide_now(&self, question: &Question, start: Time, reply: &mut Reply) -> Option<Undecided> {
         let custom = self.reading.custom(question);
-        let decision = engine.decide(&self.reading.request(question, &custom)).await;
+        match self.shared.engine.try_decide(&[self.reading.request(question, &custom)]) {
+            Ok(decision) => {
+                self.tell(question, start, &decision, reply);
+                None
+            }
+            Err(undecided) => Some(undecided),
+        }
+    }
+
+    fn tell(&self, question: &Question, start: Time, decision: &Decision, reply: &mut Reply) {
         lap(&self.shared, start);
         let asking = Asking { media: question.media, lot: tollgate_engine::lot(), ..Asking::default() };
         let (refused, closed, unreadable) = (self.deny_status, self.closed_status, bad_request(self.deny_status));
-        answer::proxied(&decision, &Proxied { asking, refused, closed, unreadable }, config, reply);
+        answer::proxied(decision, &Proxied { asking, refused, closed, unreadable }, &self.shared.answer, reply);
     }
 }

@@ -25,7 +25,7 @@ use super::method::Method;
 use super::outgoing::{self, Unsent, framed};
 use crate::api::Shared;
 use crate::caught::caught;
-use crate::envoy_rls::{self, Refused};
+use crate::envoy_rls::{self, Now, Refused};
 use crate::telemetry::CallEnd;
 
 /// An answer, framed; or why there is none.
@@ -170,11 +170,15 @@ fn should_rate_limit(shared: &Arc<Shared>, call: Call, message: Bytes) -> Answer
     let tell = |shared: &Shared, answer: Result<RateLimitResponse, Refused>| {
         answer.map(|response| framed(&response)).map_err(|refused| of_refused(shared, &refused))
     };
-    if let Some(answer) = envoy_rls::try_now(shared, &request) {
-        return Answered::Now(tell(shared, answer));
+    match envoy_rls::try_now(shared, &request) {
+        Now::Answered(answer) => Answered::Now(tell(shared, answer)),
+        Now::Later(begun) => {
+            let shared = shared.clone();
+            Answered::Later(Box::pin(async move {
+                tell(&shared, envoy_rls::should_rate_limit(&shared, &request, begun).await)
+            }))
+        }
     }
-    let shared = shared.clone();
-    Answered::Later(Box::pin(async move { tell(&shared, envoy_rls::should_rate_limit(&shared, &request).await) }))
 }
 
 fn of_refused(shared: &Shared, refused: &Refused) -> Status {

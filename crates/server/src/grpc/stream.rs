@@ -91,13 +91,13 @@ impl Stream for Answers {
 
 /// Decides a question, at once where nobody has to be waited for.
 fn begin(shared: &Arc<Shared>, request: CheckRequest) -> Answer {
-    match decide(shared, request, |decision| convert::checked(decision)) {
+    match decide(shared, request, convert::checked) {
         Ok(Decided::Now(checked)) => Answer::Ready(checked),
         Ok(Decided::Later(later)) => {
             let shared = shared.clone();
             Answer::Awaited(Box::pin(async move {
                 let _room = shared.in_batches.acquire().await; // one for all that wait: each takes some kilobytes
-                later.decide(&shared, |decision| convert::checked(decision)).await
+                later.decide(&shared, convert::checked).await
             }))
         }
         Err(fault) => Answer::Ready(convert::faulty(fault)),

@@ -21,11 +21,17 @@ pub(crate) use head::split_target;
 pub use head::{Fault, Head, Length, Parsed, parse};
 pub use received::{Found, Received};
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::thread;
 
 use crate::Reply;
 use crate::caught::caught;
 use crate::net::{Ground, Peer, Speak, Stream};
+
+/// The rest of an answer that waits: for the store, as a rule.
+pub type Pending<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Whoever answers calls. Two steps, because a body is only read for a call that may have one.
 pub trait Answer: Send + Sync + 'static {
@@ -43,6 +49,12 @@ pub trait Answer: Send + Sync + 'static {
     /// Answers a call whose body was read.
     fn answer(&self, plan: &Self::Plan, body: &[u8], reply: &mut Reply) -> impl Future<Output = ()> + Send;
 
+    /// The same, at once where nothing has to be waited for: `None` says that the reply is filled. A future that can
+    /// answer every call is several kilobytes large, and a call that does not wait should not move one about.
+    fn begin<'a>(&'a self, plan: &'a Self::Plan, body: &'a [u8], reply: &'a mut Reply) -> Option<Pending<'a>> {
+        Some(Box::pin(self.answer(plan, body, reply)))
+    }
+
     /// Answers what could not be read.
     fn refuse(&self, fault: Fault, reply: &mut Reply);
 
@@ -52,11 +64,28 @@ pub trait Answer: Send + Sync + 'static {
 
 /// Answers a call. One that panics is a bug, and is answered as such; it takes nothing else down.
 async fn answer_or_fail<A: Answer>(answer: &A, plan: &A::Plan, body: &[u8], reply: &mut Reply) {
-    let panicked = caught(answer.answer(plan, body, reply)).await.is_none();
+    let panicked = match begin(answer, plan, body, reply) {
+        Ok(None) => false,
+        Ok(Some(pending)) => caught(pending).await.is_none(),
+        Err(_) => true,
+    };
     if panicked {
         reply.clear();
         answer.refuse(Fault::Panicked, reply);
     }
+}
+
+/// Begins an answer; an error if that panicked.
+fn begin<'a, A: Answer>(
+    answer: &'a A,
+    plan: &'a A::Plan,
+    body: &'a [u8],
+    reply: &'a mut Reply,
+) -> thread::Result<Option<Pending<'a>>> {
+    catch_unwind(AssertUnwindSafe(move || {
+        let own = reply; // moved, so that what is pending may keep it
+        answer.begin(plan, body, own)
+    }))
 }
 
 /// HTTP as a listener speaks it: whatever is asked is answered by `A`.
@@ -129,6 +158,14 @@ mod tests {
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
         assert!(serde_json::from_str::<serde_json::Value>(body).unwrap()["code"] == "too_many_connections");
+    }
+
+    /// Every call goes through it, so whatever it holds is moved for every call.
+    #[test]
+    fn what_answers_a_call_is_small() {
+        let mut reply = Reply::default();
+        let size = size_of_val(&answer_or_fail(&Clumsy, &true, b"", &mut reply));
+        assert!(size <= 160, "{size} bytes");
     }
 
     #[tokio::test]

@@ -141,7 +141,8 @@ impl<'a> Connection<'a> {
             Pause::Later(later, bytes) => {
                 let Connection { session, frames, input, start, output, .. } = self;
                 let command = input.get(*start..).unwrap_or_default();
-                session.wait(later, frames.arguments(command), output).await;
+                // Boxed: what waits is large, and almost every connection waits for nobody but its caller.
+                Box::pin(session.wait(later, frames.arguments(command), output)).await;
                 self.session.begin();
                 self.start += bytes;
                 Ok(())

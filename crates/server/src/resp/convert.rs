@@ -30,7 +30,8 @@ pub fn asked(arguments: Arguments<'_>, peek: bool) -> Result<Asked<'_>, Wrong<'_
         }
         let text = str::from_utf8(argument).map_err(|_| wrong("should be UTF-8"))?;
         let (name, value) = text.split_once('=').ok_or(wrong("write attributes as name=value"))?;
-        if let Some(hint) = misspelt(name, value) {
+        let is_known = Attribute::from_name(name).is_some() || name == "namespace";
+        if let Some(hint) = if is_known { None } else { misspelt(name, value) } {
             return Err(Wrong(name.as_bytes(), hint.into()));
         }
         let is_twice = match name {
@@ -78,6 +79,9 @@ impl Wrong<'_> {
     }
 }
 
+/// As long as a reply to a check is, unless its rule has a long name.
+const REPLY_BYTES: usize = 320;
+
 /// Writes a decision, pair by pair.
 pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
     if let Verdict::Invalid(error) = &decision.verdict {
@@ -85,48 +89,48 @@ pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
     }
     let rule = decision.deciding().and_then(|ruling| Some((decision.rule(ruling)?, ruling)));
     let policy = rule.and_then(|(rule, ruling)| Policy::of(rule, ruling));
-    let name = |out: &mut Writer<'_>, name: &str| out.bulk(name.as_bytes());
     let number = |out: &mut Writer<'_>, number: Option<u64>| match number {
         Some(number) => out.unsigned(number),
         None => out.null(),
     };
     let is_closed = !decision.is_allowed() && decision.mode == Mode::Closed;
+    out.reserve(REPLY_BYTES);
     out.map(10 + usize::from(is_closed));
-    name(out, "allowed");
+    out.framed(b"$7\r\nallowed\r\n");
     out.boolean(decision.is_allowed());
-    name(out, "limit");
+    out.framed(b"$5\r\nlimit\r\n");
     number(out, policy.as_ref().map(|policy| policy.limit));
-    name(out, "remaining");
+    out.framed(b"$9\r\nremaining\r\n");
     match &policy {
         None if decision.mode == Mode::Open => out.integer(-1), // nobody counts
         policy => number(out, policy.as_ref().map(|policy| policy.remaining)),
     }
-    name(out, "retry_after_ms");
+    out.framed(b"$14\r\nretry_after_ms\r\n");
     match decision.retry_after() {
         Wait::None => out.integer(0),
         Wait::For(wait) => out.unsigned(wait.millis_ceil()),
         Wait::Never => out.integer(-1),
     }
-    name(out, "reset_after_ms");
+    out.framed(b"$14\r\nreset_after_ms\r\n");
     number(out, policy.as_ref().map(|policy| policy.reset.millis_ceil()));
-    name(out, "delay_ms");
+    out.framed(b"$8\r\ndelay_ms\r\n");
     out.unsigned(decision.delay().millis_ceil());
-    name(out, "rule");
+    out.framed(b"$4\r\nrule\r\n");
     match &policy {
         Some(policy) => out.bulk(policy.name.as_bytes()),
         None => out.null(),
     }
-    name(out, "mode");
+    out.framed(b"$4\r\nmode\r\n");
     out.bulk(decision.mode.name().as_bytes());
-    name(out, "generation");
+    out.framed(b"$10\r\ngeneration\r\n");
     out.unsigned(decision.generation());
-    name(out, "reason");
+    out.framed(b"$6\r\nreason\r\n");
     match decision.reason() {
         Some(reason) => out.bulk(reason.text().as_bytes()),
         None => out.null(),
     }
     if is_closed {
-        name(out, "error_code");
+        out.framed(b"$10\r\nerror_code\r\n");
         out.bulk(b"store_unavailable");
     }
 }

@@ -256,7 +256,11 @@ impl<'a> Session<'a> {
             Ok(_) if command == Command::TgRefund => return Next::Later(Later::Refund),
             Ok(asked) => match shared.engine.try_decide(&[asked.request(&asked.custom())]) {
                 Ok(decision) => {
-                    self.lap = lap(shared, self.lap);
+                    // A store of one's own tells this server's time; any other tells its own.
+                    let is_own = !shared.engine.store().is_shared();
+                    let now = if is_own { decision.now } else { shared.clock.now() };
+                    shared.metrics.observe_latency(now.since(self.lap));
+                    self.lap = now;
                     self.tell(&decision, out);
                 }
                 Err(undecided) => return Next::Later(Later::Decide(undecided)),

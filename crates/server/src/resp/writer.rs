@@ -69,6 +69,9 @@ impl<'a> Writer<'a> {
     /// A whole number.
     #[inline]
     pub fn integer(&mut self, number: i64) {
+        if let digit @ 0..=9 = number {
+            return self.out.extend_from_slice(&[b':', b'0' + digit as u8, b'\r', b'\n']);
+        }
         self.out.push(b':');
         self.out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
         self.end();
@@ -78,6 +81,17 @@ impl<'a> Writer<'a> {
     #[inline]
     pub fn unsigned(&mut self, number: u64) {
         self.integer(i64::try_from(number).unwrap_or(i64::MAX));
+    }
+
+    /// Makes room for so many bytes at once.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.out.reserve(bytes);
+    }
+
+    /// A reply that was put together when we compiled.
+    #[inline]
+    pub fn framed(&mut self, reply: &'static [u8]) {
+        self.out.extend_from_slice(reply);
     }
 
     /// Any bytes.
@@ -133,7 +147,11 @@ impl<'a> Writer<'a> {
         }
     }
 
+    #[inline]
     fn count(&mut self, mark: u8, count: usize) {
+        if let digit @ 0..=9 = count {
+            return self.out.extend_from_slice(&[mark, b'0' + digit as u8, b'\r', b'\n']);
+        }
         self.out.push(mark);
         self.out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
         self.end();

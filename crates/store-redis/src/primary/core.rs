@@ -205,7 +205,7 @@ impl Core {
     }
 
     /// Puts a job into the queue and waits for its answer, no longer than until the ticket's deadline.
-    pub(super) async fn wait<W, A>(&self, ticket: Arc<Ticket<W, A>>, job: Job, within: Span) -> Box<Reply<W, A>> {
+    pub(super) async fn wait<W, A>(&self, ticket: Arc<Ticket<W, A>>, job: Job, within: Span) -> Reply<W, A> {
         let now = self.now();
         if let Err(why) = self.gate.pass(now) {
             one(&self.counters.turned_away);
@@ -230,7 +230,7 @@ impl Core {
     /// Time is up, but perhaps only because this node did not get to read the reply: what was executed in time is still
     /// good. So whatever has arrived is read first; and a node that is behind waits as long again for a reply, before
     /// it decides what the store has probably decided already. The engine's own deadline ends that, too.
-    async fn wait_on<W, A>(&self, ticket: &Ticket<W, A>, within: Span) -> Option<Box<Reply<W, A>>> {
+    async fn wait_on<W, A>(&self, ticket: &Ticket<W, A>, within: Span) -> Option<Reply<W, A>> {
         let more = if self.is_behind() && ticket.is_sent() { within } else { Span::ZERO };
         yield_now().await;
         timeout(more.into(), ticket.answered()).await.ok()
@@ -267,7 +267,7 @@ impl Core {
         commands.iter().for_each(|parts| resp::command(&mut bytes, parts));
         let work = Commands { bytes, replies: commands.len() };
         let ticket: Arc<Commanded> = Ticket::new(work, 0, Manner::Joined, self.now().after(within));
-        match *self.wait(ticket.clone(), Job::Command(ticket), within).await {
+        match self.wait(ticket.clone(), Job::Command(ticket), within).await {
             Ok(values) => Ok(values),
             Err(Setback::Failed(why)) => Err(why),
             // Nobody gives plain commands back: their replies are the caller's to read.
@@ -394,6 +394,6 @@ impl Core {
     }
 }
 
-fn over<W, A>(why: StoreError) -> Box<Reply<W, A>> {
-    Box::new(Err(Setback::Failed(why)))
+fn over<W, A>(why: StoreError) -> Reply<W, A> {
+    Err(Setback::Failed(why))
 }

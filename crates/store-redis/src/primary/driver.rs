@@ -241,10 +241,10 @@ impl Driver {
             result = self.advance().await;
         }
         // Who answers that somebody else has the key is well.
-        let good = matches!(ticket.give_up(), GaveUp::Answered(reply) if matches!(
-            *reply,
-            Ok(_) | Err(Setback::Redirected(Redirect::Moved { .. } | Redirect::Ask { .. }, _))
-        ));
+        let good = matches!(
+            ticket.give_up(),
+            GaveUp::Answered(Ok(_) | Err(Setback::Redirected(Redirect::Moved { .. } | Redirect::Ask { .. }, _)))
+        );
         core.probed(good);
         result
     }

@@ -212,7 +212,7 @@ impl Primary {
             }
             let ticket = Ticket::new(work, slot, manner, deadline);
             let queued = job(&ticket);
-            let setback = match *core.wait(ticket, queued, within).await {
+            let setback = match core.wait(ticket, queued, within).await {
                 Ok(answer) => return Ok(answer),
                 Err(setback) => setback,
             };

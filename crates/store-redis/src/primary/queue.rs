@@ -189,7 +189,7 @@ mod tests {
         let (queue, ticket) = (Queue::new(2), ticket());
         queue.push(Job::Command(ticket.clone())).unwrap();
         queue.retire(&error(StoreErrorKind::Unavailable, "gone"));
-        assert!(matches!(*ticket.answered().await, Err(Setback::Failed(_))));
+        assert!(matches!(ticket.answered().await, Err(Setback::Failed(_))));
         assert_eq!(queue.push(Job::Command(ticket)), Err(Full::Retired));
     }
 

@@ -13,8 +13,7 @@ use tollgate_store::StoreError;
 
 use crate::failure::Redirect;
 
-/// The answer, or why there is none. Boxed where it is passed on: it has room for sixteen outcomes, and copying them from
-/// hand to hand cost more than everything else here.
+/// The answer, or why there is none.
 pub(super) type Reply<W, A> = Result<A, Setback<W>>;
 
 /// Why there is no answer.
@@ -59,7 +58,7 @@ pub(super) struct Ticket<W, A> {
 enum State<W, A> {
     Waiting(W, Option<Waker>),
     Sent(Option<Waker>),
-    Answered(Box<Reply<W, A>>),
+    Answered(Reply<W, A>),
     Over,
 }
 
@@ -71,7 +70,7 @@ pub(super) enum GaveUp<W, A> {
     /// It may have been sent.
     Sent,
     /// The answer was just there.
-    Answered(Box<Reply<W, A>>),
+    Answered(Reply<W, A>),
 }
 
 impl<W, A> Ticket<W, A> {
@@ -111,7 +110,7 @@ impl<W, A> Ticket<W, A> {
             State::Waiting(_, waker) | State::Sent(waker) => waker.take(),
             State::Answered(_) | State::Over => return,
         };
-        *state = State::Answered(Box::new(reply));
+        *state = State::Answered(reply);
         drop(state);
         if let Some(waker) = waker {
             waker.wake();
@@ -119,11 +118,11 @@ impl<W, A> Ticket<W, A> {
     }
 
     /// Waits for the answer.
-    pub(super) async fn answered(&self) -> Box<Reply<W, A>> {
+    pub(super) async fn answered(&self) -> Reply<W, A> {
         poll_fn(|cx| self.poll(cx)).await
     }
 
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Box<Reply<W, A>>> {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Reply<W, A>> {
         let mut state = self.state.lock();
         match &mut *state {
             State::Waiting(_, waker) | State::Sent(waker) => {
@@ -192,7 +191,7 @@ mod tests {
         ticket.claim();
         ticket.answer(Ok(1));
         ticket.answer(Ok(2));
-        assert!(matches!(ticket.give_up(), GaveUp::Answered(reply) if matches!(*reply, Ok(1))));
+        assert!(matches!(ticket.give_up(), GaveUp::Answered(Ok(1))));
     }
 
     #[tokio::test]
@@ -203,7 +202,7 @@ mod tests {
         tokio::task::yield_now().await;
         ticket.claim();
         ticket.answer(Ok(9));
-        assert!(matches!(*waiting.await.unwrap(), Ok(9)));
+        assert!(matches!(waiting.await.unwrap(), Ok(9)));
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Digest, Limit, Time};
-use tollgate_store::{Outcomes, Taken};
+use tollgate_store::Taken;
 
 use super::blob::Blob;
 use super::charge::{self, Place};
@@ -24,11 +24,12 @@ const REFUSED: u16 = 1 << 15;
 const VERDICT_BASE: i64 = 4;
 const VERDICTS_PER_NUMBER: usize = 24;
 
-/// The charges of one request that live in one slot.
+/// The charges of one request that live in one slot. Small, because it goes from hand to hand: what is large lies
+/// behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Question {
     /// The charges; no two name the same bucket.
-    pub charges: SmallVec<[Charge; 4]>,
+    pub charges: Vec<Charge>,
     /// Another slot has refused already: only forced charges and those that count refusals are recorded.
     pub refused: bool,
     /// No new bucket may be made. A charge that would need one, and is not on an overflow bucket, is answered with
@@ -84,7 +85,6 @@ impl Batch {
     }
 
     /// Adds a question; or hands it back, because it belongs into another call. An empty batch takes every question.
-    #[expect(clippy::result_large_err, reason = "the question itself comes back, to be asked elsewhere")]
     pub fn try_push(&mut self, question: Question) -> Result<(), Question> {
         let is_alone = !question.charges.iter().all(|charge| charge::is_string(&charge.limit));
         let is_too_long = self.places.len() + question.charges.len() > CHARGES_MAX;
@@ -202,7 +202,7 @@ impl Batch {
 }
 
 fn nothing_asked(question: &Question, now: Time) -> Answer {
-    Answer::Taken { taken: Taken::new(!question.refused, now), outcomes: Outcomes::new(), made: 0 }
+    Answer::Taken { taken: Taken::new(!question.refused, now), outcomes: Vec::new(), made: 0 }
 }
 
 /// The verdicts, taken out of the numbers that carry them: the first one is the highest digit of the first number.
@@ -281,7 +281,7 @@ impl<'a> Replay<'a> {
         let allowed = verdict == Verdict::Passed;
         let agreed = question.charges.iter().zip(&admits).all(|(charge, admits)| *admits || !charge.is_enforced());
         self.disagreed += u64::from((agreed && !question.refused) != allowed);
-        let (mut outcomes, mut made) = (Outcomes::new(), 0);
+        let (mut outcomes, mut made) = (Vec::with_capacity(question.charges.len()), 0);
         for ((charge, place), admits) in question.charges.iter().zip(&places).zip(admits) {
             let (held, existence) = self.held.get_mut(*place).ok_or(strange)?;
             let before = *held;

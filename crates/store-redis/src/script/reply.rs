@@ -3,8 +3,8 @@
 use std::fmt;
 
 use smallvec::SmallVec;
-use tollgate_core::Time;
-use tollgate_store::{Outcomes, Taken};
+use tollgate_core::{Outcome, Time};
+use tollgate_store::Taken;
 
 use super::blob::SECOND;
 use crate::resp::Value;
@@ -31,16 +31,15 @@ pub enum Reply {
     },
 }
 
-/// The answer to one question.
+/// The answer to one question. Small, as the question is.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "almost every answer is the large one")]
 pub enum Answer {
     /// It was decided.
     Taken {
         /// The verdict.
         taken: Taken,
         /// One per charge, in order.
-        outcomes: Outcomes,
+        outcomes: Vec<Outcome>,
         /// Buckets that it made.
         made: u32,
     },

@@ -22,7 +22,8 @@ impl Store for Scripts {
         let question = Question { charges: charges.into(), ..Question::default() };
         match self.subject.lock().expect("nobody panics").ask(self.clock.now(), vec![question]).pop() {
             Some(Answer::Taken { taken, outcomes: told, .. }) => {
-                *outcomes = told;
+                outcomes.clear();
+                outcomes.extend(told);
                 Ok(taken)
             }
             other => panic!("{other:?}"),

@@ -123,7 +123,7 @@ impl Subject for InRedis {
     fn take(&mut self, now: Time, charges: &[Charge]) -> Vec<Outcome> {
         let question = Question { charges: charges.into(), refused: false, full: false };
         match self.ask(now, vec![question]).pop() {
-            Some(Answer::Taken { outcomes, .. }) => outcomes.into_vec(),
+            Some(Answer::Taken { outcomes, .. }) => outcomes,
             other => panic!("{other:?}"),
         }
     }
