@@ -68,7 +68,7 @@ fn flood(mut lab: Lab, seconds: u64) -> Outcome {
     let used = used();
     lab.expect(used < most, || format!("{used} bytes of the store are used, at most {most}"));
     let full: u64 =
-        lab.nodes.iter().filter_map(|node| node.classes("tollgate_redis_errors", "error").remove("OOM")).sum();
+        lab.nodes.iter().filter_map(|node| node.classes("tollgate_redis_errors", "error").remove("oom")).sum();
     lab.expect(full == 0, || format!("the store was out of memory {full} times"));
     let overflowed = lab.notes.iter().filter(|note| note.mode == Some(Mode::Overflow)).count();
     lab.expect(overflowed > 0, || "nobody met an overflow bucket".to_owned());
