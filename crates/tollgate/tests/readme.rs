@@ -327,6 +327,7 @@ fn masked(line: &str) -> String {
     let word = |word: &str| match word.len() == 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         true => "digest".to_owned(),
         false if word.starts_with("tg:{") => "key".to_owned(),
+        false if is_client_digest(word) => "client".to_owned(),
         false if word.starts_with("tg_") => "token".to_owned(),
         false => word.to_owned(),
     };
@@ -335,6 +336,12 @@ fn masked(line: &str) -> String {
         text.replace_range(start..end, "receipt");
     }
     without_digits(&without_distances(&without_days(&text)))
+}
+
+/// `user:#7d62…`: a client key as it is kept, under a key that every database makes anew.
+fn is_client_digest(word: &str) -> bool {
+    let digest = word.split_once(":#").map(|(_, digest)| digest);
+    digest.is_some_and(|digest| digest.len() == 24 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// `Date: Sun, 15 Nov` is a date on any day of any month.

@@ -56,7 +56,12 @@ mode store, rules generation 1
     let explained = dir.tollgate().args(["explain", "--url", server.url()]).args(ORDER).output().unwrap();
     let (code, text, _) = said(&explained);
     assert_eq!(code, 0);
-    assert!(text.contains("\npaid (line 22): does not apply\n  because   tier should be paid, is free\n"), "{text}");
+    assert!(
+        text.contains(
+            "\npaid (file examples/rules.yaml:22): does not apply\n  because   tier should be paid, is free\n"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

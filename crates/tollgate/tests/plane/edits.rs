@@ -43,6 +43,8 @@ fn every_decision_is_of_one_generation(place: Place) {
                 })
             })
             .collect();
+        // A failure below ends the callers too: the scope waits for them.
+        let _ending = Ending(&stop);
         let watch = Watch::start();
         for edit in 1..=EDITS {
             let limit = 1_000_000 + edit;
@@ -71,6 +73,15 @@ fn every_decision_is_of_one_generation(place: Place) {
     let lines = std::fs::read_to_string(&log).unwrap();
     let logged = lines.lines().filter(|line| line.contains("\"hot\"")).count();
     assert!(logged >= seen, "{seen} answers, {logged} lines: none was dropped");
+}
+
+/// Ends the callers when it goes.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]

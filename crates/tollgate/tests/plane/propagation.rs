@@ -47,7 +47,7 @@ fn tables_changed_by_hand_are_read_on_request_and_bad_rows_are_in_quarantine() {
     postgres::run_sql(
         &db,
         "INSERT INTO rate_limit_rules (rule_id, endpoint, key_by, max_requests, window_secs) VALUES \
-         ('by-hand', '/hand', 'client_key', 5, 60), ('nonsense', '/x', 'client_key', -5, 60)",
+         ('by-hand', '/hand', 'client_key', 5, 60), ('nonsense', '/%zz', 'client_key', 5, 60)",
     );
     let told = one.admin("POST", "/v1/rules/refresh", None);
     assert_eq!(told.status, 202, "{told:?}");
