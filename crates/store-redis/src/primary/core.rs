@@ -263,6 +263,10 @@ impl Core {
 
     /// Sends commands in one go; one value per command.
     pub(crate) async fn pipeline(&self, commands: &[&[&[u8]]], within: Span) -> Result<Vec<Value>, StoreError> {
+        if commands.is_empty() {
+            // Without a command there is no reply, and waiting for one would take that of the next call.
+            return Ok(Vec::new());
+        }
         let mut bytes = Vec::new();
         commands.iter().for_each(|parts| resp::command(&mut bytes, parts));
         let work = Commands { bytes, replies: commands.len() };

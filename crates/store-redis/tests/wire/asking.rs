@@ -91,6 +91,8 @@ async fn plain_commands_go_the_same_way() {
     let primary = warm(config(server.port())).await;
     let reply = primary.command(&[b"SET", b"tg:x", b"1"], PATIENT).await.unwrap();
     assert_eq!(reply, Value::Text("OK".into()));
+    // Nothing at all has no reply, and leaves those of others alone.
+    assert_eq!(primary.pipeline(&[], PATIENT).await.unwrap(), []);
     let replies = primary.pipeline(&[&[b"GET", b"tg:x"], &[b"NONSENSE"], &[b"DEL", b"tg:x"]], PATIENT).await.unwrap();
     assert_eq!(replies[0], Value::Text("1".into()));
     assert!(matches!(replies[1], Value::Error(_)));
