@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Span, Time};
-use tollgate_store::{MonotonicClock, StoreError};
+use tollgate_store::{MonotonicClock, StoreError, StoreErrorKind};
 use tollgate_store_redis::failure::Failure;
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::script::{Answer, Question};
@@ -90,9 +90,17 @@ pub async fn take(primary: &Primary, charge: Charge, within: Span) -> Result<boo
 /// How many units of a bucket are used, asked of the server itself.
 pub async fn used(primary: &Primary, bucket: u64) -> u64 {
     let charge = peek(bucket);
-    let answer = primary.ask(question(charge), Key::of(&charge).slot(), PATIENT).await;
-    let Ok(Answer::Taken { outcomes, .. }) = answer else { panic!("{answer:?}") };
-    outcomes[0].used
+    for _ in 0..20 {
+        match primary.ask(question(charge), Key::of(&charge).slot(), PATIENT).await {
+            Ok(Answer::Taken { outcomes, .. }) => return outcomes[0].used,
+            // A probe with less patience ended the connection; a look may be repeated.
+            Err(Failure::Store(error)) if error.kind != StoreErrorKind::Refused => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            answer => panic!("{answer:?}"),
+        }
+    }
+    panic!("no answer after twenty tries");
 }
 
 /// Waits until something holds that tasks of this runtime bring about and tell nobody of: it is looked at now and then, and
