@@ -16,7 +16,7 @@ pub enum Command {
     /// Find out whether a Redis or Valkey can be trusted with buckets
     Check(check::Args),
     /// Show the buckets of a client in Redis or Valkey, decoded
-    Keys(keys::Args),
+    Keys(Box<keys::Args>),
 }
 
 /// Runs it.
