@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::time;
 use tollgate_core::Secret;
 use tollgate_rules::{
     ClientSpec, Directory, DirectoryBuilder, EscapedSlash, Known, Mode, OverrideSpec, Place, Problem, RuleFile,
@@ -18,6 +19,8 @@ use crate::{Control, Fault, Kind, Result, State};
 pub struct Loaded {
     /// Generation and mode.
     pub state: State,
+    /// Before this, nothing had been read yet: what was committed earlier is contained, what came later may be missing.
+    pub read_at: time::Instant,
     /// The row of the audit that it is the state after.
     pub(super) mark: Arc<(i64, String)>,
     /// What all nodes make digests and cursors with; never shown.
@@ -47,11 +50,13 @@ const DELTA_MAX: usize = 10_000;
 impl Loaded {
     /// Reads everything.
     pub(super) async fn whole(control: &Control, terms: &Terms) -> Result<Loaded> {
-        Loaded::all(&mut control.snapshot().await?, terms).await
+        let read_at = time::Instant::now();
+        Loaded::all(&mut control.snapshot().await?, terms, read_at).await
     }
 
     /// Reads what changed since; `None` if nothing did.
     pub(super) async fn next(&self, control: &Control, terms: &Terms) -> Result<Option<(Loaded, Extent)>> {
+        let read_at = time::Instant::now();
         let mut snapshot = control.snapshot().await?;
         let touched = snapshot.touched(self.state.generation).await?;
         let other_prefix = |(name, known): (&String, &LoadedNamespace)| {
@@ -67,12 +72,12 @@ impl Loaded {
             false => self.step(&mut snapshot, terms, &touched).await?,
         };
         Ok(Some(match stepped {
-            Some(loaded) => (loaded, Extent::Step),
-            None => (Loaded::all(&mut snapshot, terms).await?, Extent::Whole),
+            Some(loaded) => (Loaded { read_at, ..loaded }, Extent::Step),
+            None => (Loaded::all(&mut snapshot, terms, read_at).await?, Extent::Whole),
         }))
     }
 
-    async fn all(snapshot: &mut Snapshot, terms: &Terms) -> Result<Loaded> {
+    async fn all(snapshot: &mut Snapshot, terms: &Terms, read_at: time::Instant) -> Result<Loaded> {
         let state = snapshot.state().await?;
         let mut quarantined = Vec::new();
         let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
@@ -118,7 +123,7 @@ impl Loaded {
         }
         let secret = snapshot.secret().await?.into();
         let mark = Arc::new(snapshot.mark().await?);
-        Ok(Loaded { state, mark, secret, namespaces, tokens, quarantined })
+        Ok(Loaded { state, read_at, mark, secret, namespaces, tokens, quarantined })
     }
 
     /// The same one step further; `None` if it is a leap.
