@@ -123,6 +123,7 @@ pub(crate) fn read_root(root: &Node, problems: &mut Problems) -> RuleFile {
     let mut faults = read_rules(&fields, &mut file, problems);
     faults.extend(read_clients(&fields, &mut file, problems));
     faults.extend(check::across(&file));
+    faults.extend(check::twins(&file));
     let mut variables = Vec::new();
     variables::problems(root, &mut variables);
     problems.extend(variables);

@@ -25,6 +25,7 @@ impl Plan {
     /// Judges what came of the edits.
     pub(super) async fn judge(&mut self, order: &Order, work: &mut Work) -> Result<()> {
         let mut found = Found::new(order);
+        self.judge_names(&mut found, work).await?;
         self.judge_settings(&mut found, work).await?;
         self.judge_replacing(&mut found, work).await?;
         self.judge_overrides(&mut found, order, work).await?;
@@ -262,7 +263,7 @@ impl File {
 }
 
 /// Faults, with the edits that they are laid to.
-struct Found {
+pub(super) struct Found {
     edits: HashMap<(Kind, Key), usize>,
     several: bool,
     faults: Vec<Fault>,
@@ -274,7 +275,7 @@ impl Found {
         Found { edits: edits.collect(), several: order.edits.len() > 1, faults: Vec::new() }
     }
 
-    fn add(&mut self, kind: Kind, key: &Key, fault: Fault) {
+    pub(super) fn add(&mut self, kind: Kind, key: &Key, fault: Fault) {
         let index = self.edits.get(&(kind, key.clone())).copied().filter(|_| self.several);
         self.faults.push(at(index, fault));
     }

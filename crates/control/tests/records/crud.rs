@@ -123,10 +123,10 @@ on_both! {
         }));
         let named = |name: &str| RuleDraft { name: name.to_owned(), ..tier("gold") };
         apply(control, [rule("free", tier("free"), Expect::Absent), rule("paid", tier("paid"), Expect::Absent)]).await;
-        apply(control, [rule("gold", named("for friends"), Expect::Absent)]).await;
-        assert_eq!(control.rule(NAMESPACE, "gold").await.unwrap().draft.name, "for friends");
+        apply(control, [rule("gold", named("for-friends"), Expect::Absent)]).await;
+        assert_eq!(control.rule(NAMESPACE, "gold").await.unwrap().draft.name, "for-friends");
         assert_eq!(control.rule(NAMESPACE, "free").await.unwrap().draft.name, "");
-        let order = crate::drafts::order([rule("other", named("for friends"), Expect::Absent)]);
+        let order = crate::drafts::order([rule("other", named("for-friends"), Expect::Absent)]);
         let Err(Error::Conflict(why)) = control.apply(&order).await else { panic!("it was made") };
         assert_eq!(why, "another rule of this namespace has the same client_key, endpoint and name; give it another name");
     }

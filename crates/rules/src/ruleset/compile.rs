@@ -11,6 +11,7 @@ use tollgate_core::{
 use super::attributes::Attributes;
 use super::domain;
 use super::index::Index;
+use super::naming::{self, Generated};
 use super::rule::{Conditions, Rule, RuleId};
 use super::sources::Sources;
 use super::{Namespace, RuleSet};
@@ -93,9 +94,10 @@ fn compile_part(part: &Part<'_>, options: &CompileOptions, set: &mut RuleSet, pr
     let mut attributes = Attributes::new();
     let first = set.rules.len();
     let mut names: HashMap<String, RuleId> = HashMap::new();
+    let generated = naming::generate(file);
     for (number, spec) in file.rules.iter().enumerate() {
         let id = RuleId(set.rules.len() as u32);
-        match compile_rule(id, file, spec, options, &mut attributes) {
+        match compile_rule(id, file, spec, generated.get(&number), options, &mut attributes) {
             Err(error) => {
                 let field = format!("rules[{number}].limit");
                 problems.push(Problem::error("bad-limit", spec.at, field, error.to_string()));
@@ -132,17 +134,19 @@ pub(super) fn compile_rule(
     id: RuleId,
     file: &RuleFile,
     spec: &RuleSpec,
+    generated: Option<&Generated>,
     options: &CompileOptions,
     attributes: &mut Attributes,
 ) -> Result<Rule, LimitError> {
-    let key_by = spec.key_by.clone().or_else(|| file.key_by.clone()).unwrap_or_else(default_key);
-    let name = spec.name.clone().unwrap_or_else(|| unnamed(file, spec, &key_by));
+    let key_by = key_of(file, spec);
+    let name = spec.name.as_ref().or(generated.map(|names| &names.name)).cloned().unwrap_or_default();
+    let identity_name = spec.name.as_ref().or(generated.map(|names| &names.identity)).unwrap_or(&name);
     let limit = spec.limit.as_ref().filter(|_| !spec.unlimited).map(|limit| limit_of(limit, spec)).transpose()?;
     let mut hasher = KeyHasher::new(options.secret);
     let mut public = KeyHasher::new(Secret::new([0; 16]));
     for hasher in [&mut hasher, &mut public] {
         hasher.part(file.namespace.as_bytes());
-        hasher.part(name.as_bytes());
+        hasher.part(identity_name.as_bytes());
         hasher.word(limit.map_or(u64::MAX, |limit| limit.kind() as u64));
         hasher.word(limit.map_or(0, |limit| limit.window().nanos()));
     }
@@ -192,36 +196,10 @@ fn sharing_of(spec: &RuleSpec) -> Sharing {
     }
 }
 
-/// Rules that name no key count by client.
-fn default_key() -> KeyBy {
-    KeyBy { parts: vec![vec!["client_key".to_owned()]] }
-}
-
-/// The name of a rule without one: a digest of match, key, algorithm and window, so that neither its place in the file
-/// nor a changed number makes it another rule.
-fn unnamed(file: &RuleFile, spec: &RuleSpec, key_by: &KeyBy) -> String {
-    let mut hasher = KeyHasher::new(Secret::new([0; 16]));
-    let mut matches: Vec<String> = Vec::new();
-    for (name, matcher) in &spec.matches.attributes {
-        matches.extend(matcher.any.iter().map(|pattern| format!("{name}={pattern}")));
-        matches.extend(matcher.none.iter().map(|pattern| format!("{name}!{pattern}")));
-    }
-    if let Some(endpoint) = &spec.matches.endpoint {
-        matches.extend(endpoint.any.iter().map(|pattern| format!("endpoint={pattern}")));
-        matches.extend(endpoint.none.iter().map(|pattern| format!("endpoint!{pattern}")));
-    }
-    matches.sort_unstable();
-    hasher.part(file.namespace.as_bytes());
-    hasher.word(matches.len() as u64);
-    matches.iter().for_each(|text| hasher.part(text.as_bytes()));
-    hasher.part(key_by.to_string().as_bytes());
-    if let Some(limit) = &spec.limit {
-        hasher.part(limit.algorithm.name().as_bytes());
-        hasher.word(u64::from(limit.is_queue()));
-        hasher.word(limit.window_ns);
-    }
-    let [bits, _] = hasher.finish().0;
-    format!("rule-{bits:016x}")
+/// What a rule counts by: its own key, or the file's, or the client.
+pub(super) fn key_of(file: &RuleFile, spec: &RuleSpec) -> KeyBy {
+    let by_client = || KeyBy { parts: vec![vec!["client_key".to_owned()]] };
+    spec.key_by.clone().or_else(|| file.key_by.clone()).unwrap_or_else(by_client)
 }
 
 pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {

@@ -13,6 +13,7 @@ mod domain;
 mod explain;
 mod facts;
 mod index;
+mod naming;
 mod rule;
 mod sources;
 
@@ -25,6 +26,7 @@ pub use self::charges::{Applied, Charges};
 pub use self::compile::{CompileOptions, DomainPart, Part};
 pub use self::explain::{Explanation, HeldOverride, KeyPart, Standing};
 pub use self::facts::RequestError;
+pub use self::naming::{generated_names, stable_names};
 pub use self::rule::{Rule, RuleId};
 
 use self::attributes::{AttrId, Attributes};

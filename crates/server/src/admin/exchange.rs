@@ -12,7 +12,7 @@ use tollgate_control::record::{
 };
 use tollgate_control::{ClientFilter, Control, Edit, Expect, Instant, Listing, OverrideFilter, Page, RuleFilter};
 use tollgate_rules::path::EscapedSlash;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_rules::ruleset::{CompileOptions, RuleSet, stable_names};
 use tollgate_rules::yaml::Node;
 use tollgate_rules::{ClientSpec, OverrideSpec, RuleFile, document, read};
 
@@ -57,7 +57,7 @@ pub(super) async fn import(call: &Call<'_>) -> Result<Said, Problem> {
     // A rule that a file of this node says alike is in force already.
     edits.retain(|edit| {
         !matches!(edit, Edit::Rule { rule_id, to: Some(draft), .. }
-            if in_files.get(rule_id.as_str()) == Some(&&draft.document))
+            if in_files.get(file.shown.get(rule_id).unwrap_or(rule_id).as_str()) == Some(&&draft.document))
     });
     for edit in &edits {
         if let Edit::Rule { rule_id, .. } = edit {
@@ -276,6 +276,8 @@ struct File {
     file: RuleFile,
     /// Ids and documents, each saying itself what the file says for all.
     rules: Vec<(String, Map<String, Value>)>,
+    /// By the ids of rules that have no name in the file: what a node calls them that reads the file itself.
+    shown: HashMap<String, String>,
     /// Settings that the file names.
     named: HashSet<&'static str>,
 }
@@ -299,10 +301,14 @@ impl File {
             document.remove("name");
             document
         });
-        let rules = names.into_iter().zip(documents).collect();
+        // A rule without a name is stored under the digest that its buckets are found by: that neither depends on the other
+        // rules of the file, so that importing again changes nothing, nor starts its counters anew.
+        let ids = stable_names(&file);
+        let shown = ids.iter().cloned().zip(names).filter(|(id, name)| id != name).collect();
+        let rules = ids.into_iter().zip(documents).collect();
         let named = ["ipv6_prefix", "escaped_slash", "allow_block_all"].into_iter();
         let named = named.filter(|name| root.get(name).is_some()).collect();
-        Ok(File { rules, named, file })
+        Ok(File { rules, shown, named, file })
     }
 
     /// The settings of a namespace, where the file names any.

@@ -19,7 +19,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tollgate_control::feed::{Loaded, LoadedNamespace};
 use tollgate_engine::Engine;
-use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet};
+use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet, generated_names, stable_names};
 use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, shrinkage};
 use tracing::{error, info, warn};
 
@@ -237,11 +237,14 @@ impl fmt::Debug for Assembly {
 
 /// The rules of both, the file's first, under the file's settings.
 fn join(file: &RuleFile, database: RuleFile, hidden: &mut BTreeSet<(String, String)>) -> RuleFile {
-    let names: BTreeSet<&str> = file.rules.iter().filter_map(|rule| rule.name.as_deref()).collect();
+    // Names differ in more than case. A rule that has none in the file has the one that it is shown by, and the one under
+    // which an import would have stored it.
+    let stable = stable_names(file).into_iter().map(|name| name.to_ascii_lowercase());
+    let names: BTreeSet<String> = stable.chain(generated_names(file)).collect();
     let mut joined = RuleFile { modes: database.modes, ..file.clone() };
     for mut rule in database.rules {
         match &rule.name {
-            Some(name) if names.contains(name.as_str()) => {
+            Some(name) if names.contains(&name.to_ascii_lowercase()) => {
                 hidden.insert((file.namespace.clone(), name.clone()));
             }
             _ => {

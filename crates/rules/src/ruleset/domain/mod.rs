@@ -241,7 +241,7 @@ pub(super) fn compile(
         let switched = spec.name.as_ref().and_then(|name| part.modes.get(name)).copied();
         let replaced_mode = switched.map(|mode| switch(mode, &mut spec, &mut envoy));
         let id = RuleId(set.rules.len() as u32);
-        match compile_rule(id, &file, &spec, options, &mut namespace.attributes) {
+        match compile_rule(id, &file, &spec, None, options, &mut namespace.attributes) {
             Ok(rule) => {
                 let envoy = Some(Box::new(EnvoyRule { domain: domain.name.clone(), ..envoy }));
                 set.rules.push(Rule { envoy, file_name, replaced_mode, ..rule });
