@@ -33,9 +33,9 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/postgres/0003_by_hand.sql"),
     ),
     (
-        "names of rules",
-        include_str!("../../migrations/sqlite/0004_rule_names.sql"),
-        include_str!("../../migrations/postgres/0004_rule_names.sql"),
+        "names and forms",
+        include_str!("../../migrations/sqlite/0004_names_and_forms.sql"),
+        include_str!("../../migrations/postgres/0004_names_and_forms.sql"),
     ),
 ];
 

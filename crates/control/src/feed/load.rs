@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio::time;
 use tollgate_core::Secret;
 use tollgate_rules::{
-    ClientSpec, Directory, DirectoryBuilder, EscapedSlash, Known, Mode, OverrideSpec, Place, Problem, RuleFile,
-    RuleSpec, check,
+    ClientSpec, Directory, DirectoryBuilder, EscapedSlash, Known, Mode, Normalize, OverrideSpec, Place, Problem,
+    RuleFile, RuleSpec, check,
 };
 
 use crate::control::{Quarantined, Snapshot, Touched};
@@ -59,10 +59,10 @@ impl Loaded {
         let read_at = time::Instant::now();
         let mut snapshot = control.snapshot().await?;
         let touched = snapshot.touched(self.state.generation).await?;
-        let other_prefix = |(name, known): (&String, &LoadedNamespace)| {
-            (terms.prefix)(name).is_some_and(|p| p != known.file.ipv6_prefix)
+        let others = |(name, known): (&String, &LoadedNamespace)| {
+            (terms.identities)(name).is_some_and(|said| said != (known.file.ipv6_prefix, known.file.normalize))
         };
-        let rehashed = self.namespaces.iter().any(other_prefix);
+        let rehashed = self.namespaces.iter().any(others);
         let another = rehashed || !snapshot.continues(&self.mark).await?;
         if touched.state == self.state && !another {
             return Ok(None);
@@ -140,7 +140,9 @@ impl Loaded {
         for namespace in &touched.namespaces {
             let settings = settings(namespace);
             let before = next.namespaces.remove(namespace);
-            if before.as_ref().is_some_and(|before| before.file.ipv6_prefix != settings.ipv6_prefix) {
+            let hashed = |file: &RuleFile| (file.ipv6_prefix, file.normalize);
+            let wanted = (settings.ipv6_prefix, settings.normalize);
+            if before.as_ref().is_some_and(|before| hashed(&before.file) != wanted) {
                 return Ok(None); // identities are hashed with it: all of them change
             }
             let mut draft = Draft::new(settings, terms.secret);
@@ -162,8 +164,8 @@ impl Loaded {
         }
         let mut changed: BTreeMap<&str, Vec<Known>> = BTreeMap::new();
         for (namespace, client_key) in &touched.clients {
-            if is_network(client_key) {
-                return Ok(None); // others may name the same network, and are told together
+            if is_network(client_key) || is_respelled(client_key, settings(namespace).normalize) {
+                return Ok(None); // others may name the same network or client, and are told together
             }
             let (record, overrides) = snapshot.known(namespace, client_key).await?;
             changed.entry(namespace).or_default().push(Known {
@@ -195,18 +197,18 @@ impl Loaded {
 pub struct Terms {
     /// The key of the digests that clients are found by: the engine's.
     pub secret: Secret,
-    /// How many leading bits of an IPv6 address identify a client of a namespace, where somebody else than the database
-    /// says so.
-    pub prefix: Prefix,
+    /// How clients of a namespace are told apart, where a rules file says so and not the database.
+    pub identities: Identities,
 }
 
-/// Answers for a namespace.
-pub type Prefix = Arc<dyn Fn(&str) -> Option<u8> + Send + Sync>;
+/// Answers for a namespace: how many leading bits of an IPv6 address identify a client, and in which Unicode form.
+pub type Identities = Arc<dyn Fn(&str) -> Option<(u8, Normalize)> + Send + Sync>;
 
 impl Terms {
     /// The settings of a namespace as they are in force.
     fn settings(&self, namespace: &str, own: NamespaceDraft) -> NamespaceDraft {
-        NamespaceDraft { ipv6_prefix: (self.prefix)(namespace).unwrap_or(own.ipv6_prefix), ..own }
+        let (ipv6_prefix, normalize) = (self.identities)(namespace).unwrap_or((own.ipv6_prefix, own.normalize));
+        NamespaceDraft { ipv6_prefix, normalize, ..own }
     }
 }
 
@@ -229,7 +231,8 @@ struct Draft {
 
 impl Draft {
     fn new(settings: NamespaceDraft, secret: Secret) -> Draft {
-        let clients = Directory::builder(secret, settings.ipv6_prefix);
+        let mut clients = Directory::builder(secret, settings.ipv6_prefix);
+        clients.normalize(settings.normalize);
         Draft { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
     }
 
@@ -257,10 +260,11 @@ impl Draft {
     /// Rules that each are right, and are not together, are taken out one by one until the rest is: somebody wrote them
     /// past the API, which refuses such sets.
     fn finish(self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> (Arc<RuleFile>, Directory) {
-        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all } = self.settings;
+        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all, normalize } = self.settings;
         let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
         let namespace = namespace.to_owned();
-        let settings = RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, ..RuleFile::default() };
+        let settings =
+            RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, ..RuleFile::default() };
         let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };
         while let Some((place, problem)) = first_problem(&file) {
             let spec = file.rules.remove(place);
@@ -289,6 +293,11 @@ fn first_problem(file: &RuleFile) -> Option<(usize, Problem)> {
 /// True for an address of IPv6, of which only the network tells clients apart.
 fn is_network(client_key: &str) -> bool {
     client_key.strip_prefix("ip:").is_some_and(|address| address.contains(':'))
+}
+
+/// True for a key that other spellings may name, too.
+fn is_respelled(client_key: &str, form: Normalize) -> bool {
+    form != Normalize::None && !client_key.is_ascii()
 }
 
 fn client(record: &ClientRecord) -> ClientSpec {

@@ -3,6 +3,7 @@
 use serde_json::json;
 use tollgate_control::record::{NamespaceDraft, RuleDraft};
 use tollgate_control::{Edit, Error, Expect, Kind};
+use tollgate_rules::Normalize;
 
 use crate::databases::on_both;
 use crate::drafts::{
@@ -44,7 +45,12 @@ on_both! {
         let mut known = client_draft("gold");
         known.organisation = Some("acme".to_owned());
         known.attributes.insert("region".to_owned(), "eu".to_owned());
-        let settings = NamespaceDraft { ipv6_prefix: 48, keep_escaped_slash: true, allow_block_all: true };
+        let settings = NamespaceDraft {
+            ipv6_prefix: 48,
+            keep_escaped_slash: true,
+            allow_block_all: true,
+            normalize: Normalize::Nfkc,
+        };
         let applied = apply(control, [
             overriding("launch", change.clone()),
             rule("orders", per_second(10), Expect::Absent),

@@ -116,18 +116,18 @@ fn compile_part(part: &Part<'_>, options: &CompileOptions, set: &mut RuleSet, pr
     check_overrides(file, &names, &set.rules, problems);
     let own = own_directory(file, options.secret);
     let sources = Sources::new(std::iter::once(own).chain(part.directories.iter().cloned()), &attributes);
-    if !sources.suit(options.secret, file.ipv6_prefix) {
+    if !sources.suit(options.secret, file.ipv6_prefix, file.normalize) {
         let message = format!("a directory of the namespace `{}` finds nobody here", file.namespace);
         let problem = Problem::error("bad-directory", Default::default(), "ipv6_prefix", message);
-        problems.push(problem.help("build it with the secret and the `ipv6_prefix` of these rules"));
+        problems.push(problem.help("build it with the secret, the `ipv6_prefix` and the `normalize` of these rules"));
     }
     sources.number(set.rules.get_mut(first..).unwrap_or_default());
     set.dated |= sources.are_dated();
     let rules = set.rules.get(first..).unwrap_or_default();
     let index = Index::build(rules.iter().filter(|rule| rule.spec.mode != Mode::Off), &attributes);
     let tiers = sources.tiers().next().is_some();
-    let (ipv6_prefix, escaped_slash) = (file.ipv6_prefix, file.escaped_slash);
-    Namespace { index, attributes, sources, tiers, ipv6_prefix, escaped_slash, domain: None }
+    let RuleFile { ipv6_prefix, escaped_slash, normalize, .. } = *file;
+    Namespace { index, attributes, sources, tiers, ipv6_prefix, escaped_slash, normalize, domain: None }
 }
 
 pub(super) fn compile_rule(
@@ -138,6 +138,7 @@ pub(super) fn compile_rule(
     options: &CompileOptions,
     attributes: &mut Attributes,
 ) -> Result<Rule, LimitError> {
+    let spec = &*file.normalize.rule(spec);
     let key_by = key_of(file, spec);
     let name = spec.name.as_ref().or(generated.map(|names| &names.name)).cloned().unwrap_or_default();
     let identity_name = spec.name.as_ref().or(generated.map(|names| &names.identity)).unwrap_or(&name);
@@ -267,6 +268,7 @@ fn check_overrides(file: &RuleFile, names: &HashMap<String, RuleId>, rules: &[Ru
 /// What the file itself says of clients.
 fn own_directory(file: &RuleFile, secret: Secret) -> Directory {
     let mut builder = Directory::builder(secret, file.ipv6_prefix);
+    builder.normalize(file.normalize);
     file.clients.iter().for_each(|client| builder.client(client));
     file.overrides.iter().for_each(|change| builder.override_of(change));
     builder.finish()

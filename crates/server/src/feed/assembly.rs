@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use tollgate_control::feed::{Loaded, LoadedNamespace};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet, generated_names, stable_names};
-use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, shrinkage};
+use tollgate_rules::{Directory, KeyBy, Normalize, OnFail, RuleFile, shrinkage};
 use tracing::{error, info, warn};
 
 use super::numbers::Numbers;
@@ -64,10 +64,11 @@ impl Assembly {
         self.listed.load_full()
     }
 
-    /// The bits of an IPv6 address that count, if the file says so of this namespace.
-    pub fn prefix_of_file(&self, namespace: &str) -> Option<u8> {
+    /// The bits of an IPv6 address that count, and the Unicode form of keys, if the file says so of this namespace.
+    pub fn identities_of_file(&self, namespace: &str) -> Option<(u8, Normalize)> {
         let parts = self.parts.lock();
-        parts.file.as_ref().filter(|file| file.namespace == namespace).map(|file| file.ipv6_prefix)
+        let file = parts.file.as_ref().filter(|file| file.namespace == namespace);
+        file.map(|file| (file.ipv6_prefix, file.normalize))
     }
 
     /// Keeps the numbers of generations in a directory, and goes on from those that are kept there.

@@ -265,7 +265,7 @@ pub(super) fn compile(
     let replaces = limits.iter().any(|(_, limit)| !limit.replaces.is_empty());
     let overriding = overriding.unwrap_or(RuleId(u32::MAX));
     namespace.sources = Sources::new(part.directories.iter().cloned(), &namespace.attributes);
-    if !namespace.sources.suit(options.secret, namespace.ipv6_prefix) {
+    if !namespace.sources.suit(options.secret, namespace.ipv6_prefix, namespace.normalize) {
         let message = format!("a directory of the domain `{}` finds nobody here", domain.name);
         problems.push(Problem::error("bad-directory", domain.at, "domain", message));
     }

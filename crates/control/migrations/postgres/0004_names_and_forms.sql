@@ -37,3 +37,7 @@ END $$;
 CREATE TRIGGER rate_limit_rules_name BEFORE INSERT OR UPDATE OF namespace, rule_id, name ON rate_limit_rules
 FOR EACH ROW WHEN (current_setting('tollgate.writing', TRUE) IS DISTINCT FROM 'on')
 EXECUTE FUNCTION tollgate_rule_name();
+
+-- The Unicode form in which values of a namespace are compared and counted.
+ALTER TABLE rate_limit_namespaces ADD COLUMN normalize TEXT NOT NULL DEFAULT 'none'
+    CONSTRAINT namespace_normalize CHECK (normalize IN ('none', 'nfc', 'nfkc'));

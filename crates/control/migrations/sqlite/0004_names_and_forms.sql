@@ -26,3 +26,7 @@ WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
       AND EXISTS (SELECT 1 FROM rate_limit_rules WHERE namespace = NEW.namespace AND lower(rule_id) = lower(NEW.rule_id)
                   AND number <> OLD.number);
 END;
+
+-- The Unicode form in which values of a namespace are compared and counted.
+ALTER TABLE rate_limit_namespaces ADD COLUMN normalize TEXT NOT NULL DEFAULT 'none'
+    CONSTRAINT namespace_normalize CHECK (normalize IN ('none', 'nfc', 'nfkc'));
