@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use crate::problem::{Problem, quote};
 use crate::spec::{Algorithm, ClientSpec, Consistency, LimitSpec, Mode, OverrideSpec, Place, RuleFile, RuleSpec};
 
-pub use across::across;
+pub use across::{CROWDED, across, crowded, has_wildcard};
 
 /// Most units per window.
 pub const REQUESTS_MAX: u64 = 1 << 53;

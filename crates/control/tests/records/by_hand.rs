@@ -120,7 +120,8 @@ on_both! {
         let sql: Vec<&str> = told.iter().filter_map(|line| line.strip_prefix("sql ")).collect();
         assert_eq!(sql, ["client user:9 made", "namespace shop made", "override p gone", "rule a changed", "rule b gone"]);
         let touched = control.changes_since(2).await.unwrap();
-        assert!(!touched.everything && touched.clients.len() == 2 && touched.namespaces.len() == 2, "{touched:?}");
+        assert!(!touched.everything && touched.clients.len() == 2 && touched.rules.len() == 2, "{touched:?}");
+        assert_eq!(touched.namespaces, ["shop".to_owned()].into());
         assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
         take_over(control).await;
         assert_eq!(control.state().await.unwrap().generation, 3, "each edit once");
@@ -194,7 +195,7 @@ on_both! {
             assert!(heard.is_ok(), "{sql} is not in force in time");
         }
         let loaded = seen.lock().unwrap().clone().unwrap();
-        let names: Vec<_> = loaded.namespaces[NAMESPACE].file.rules.iter().map(|rule| rule.name.clone().unwrap()).collect();
+        let names: Vec<_> = loaded.namespaces[NAMESPACE].rules.iter().map(|rule| rule.name.clone().unwrap()).collect();
         assert_eq!(names.len(), 1);
         assert_eq!(loaded.quarantined, []);
         let kinds: Vec<Kind> = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries.iter().map(|row| row.kind).collect();

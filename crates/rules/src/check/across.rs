@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Found, LABEL_HELP, is_label, limit};
-use crate::lookup::{CROWD_MAX, Crowd, crowded};
+use crate::lookup::{self, CROWD_MAX, Crowd};
 use crate::nearest::nearest;
 use crate::problem::{Problem, quote};
-use crate::spec::{OverrideSpec, Place, RuleFile};
+use crate::spec::{OverrideSpec, Place, RuleFile, RuleSpec};
 
 /// What is wrong between rules, clients and overrides: every problem's field begins with the place of the one that is
 /// refused for it, such as `rules[2]`, so that whoever can do without it may leave it out.
@@ -63,15 +63,28 @@ fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
     Names { index: names, suggestions: crate::Report::SHOWN }
 }
 
+/// The code of patterns that have no text of their own.
+pub const CROWDED: &str = "crowded-patterns";
+
+/// The places of rules whose patterns have no text of their own, beyond as many as there may be.
+pub fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<usize> {
+    lookup::crowded(rules).into_iter().map(|crowd| crowd.rule).collect()
+}
+
+/// Whether a rule has patterns that [`crowded`] looks at.
+pub fn has_wildcard(rule: &RuleSpec) -> bool {
+    lookup::wildcards(rule).next().is_some()
+}
+
 /// Wildcard patterns that can only be told apart by comparing each of them with the request.
 fn crowds(file: &RuleFile, problems: &mut Vec<Problem>) {
-    for Crowd { rule, field, literal } in crowded(&file.rules) {
+    for Crowd { rule, field, literal } in lookup::crowded(file.rules.iter()) {
         let at = file.rules.get(rule).map_or(Place::default(), |rule| rule.at);
         let message = format!(
             "more than {CROWD_MAX} patterns of `{field}` have no text that tells them apart: they share {}",
             quote(&literal)
         );
-        let problem = Problem::error("crowded-patterns", at, format!("rules[{rule}].match.{field}"), message);
+        let problem = Problem::error(CROWDED, at, format!("rules[{rule}].match.{field}"), message);
         problems.push(problem.help("give each pattern some text of its own, or write exact values in lists"));
     }
 }

@@ -14,7 +14,7 @@ use tollgate_store_redis::{NodeRules, RedisStore};
 pub(crate) fn fingerprint(rules: &RuleSet) -> String {
     let (mut low, mut high, mut text) = (0u64, 0u64, String::new());
     for rule in rules.rules() {
-        let spec = RuleSpec { at: Place::default(), description: None, doc_url: None, ..rule.spec.clone() };
+        let spec = RuleSpec { at: Place::default(), description: None, doc_url: None, ..RuleSpec::clone(&rule.spec) };
         text.clear();
         let _ = write!(text, "{} {} {:?} {:?} {spec:?}", rule.namespace, rule.name, rule.limit, rule.on_fail);
         let mut hasher = KeyHasher::new(Secret::new(*b"rules of a node."));
