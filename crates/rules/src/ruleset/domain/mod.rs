@@ -1,6 +1,7 @@
 //! A namespace whose rules come from a file of envoyproxy/ratelimit: found by a tree, charged like any other.
 
 mod tree;
+mod wild;
 
 use std::collections::HashMap;
 use std::sync::Arc;
