@@ -1,7 +1,7 @@
 //! One rule, from what it says to what deciding needs.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tollgate_core::{
     Concurrency, FixedWindow, Gcra, KeyHasher, LeaseSize, Limit, LimitError, Owner, Queue, Secret, Sharing,
@@ -106,6 +106,7 @@ pub(super) fn compile_body(
         identity,
         sharing: sharing_of(&spec),
         seed: options.seed,
+        fingerprint: OnceLock::new(),
         spec: match mode {
             Some(mode) => Arc::new(RuleSpec { mode, ..RuleSpec::clone(&spec) }),
             None => spec,

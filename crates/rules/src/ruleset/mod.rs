@@ -12,6 +12,7 @@ mod compile;
 mod domain;
 mod explain;
 mod facts;
+mod fingerprint;
 mod index;
 mod layers;
 mod reuse;

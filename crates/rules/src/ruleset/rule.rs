@@ -1,7 +1,7 @@
 //! One rule, compiled: conditions by number, key by number, limit as a value.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use tollgate_core::{
@@ -75,6 +75,7 @@ pub struct RuleBody {
     pub(super) sharing: Sharing,
     /// Makes the lots of one deployment differ from those of another.
     pub(super) seed: u64,
+    pub(super) fingerprint: OnceLock<Digest>,
 }
 
 /// What must hold for a request; nothing at all always holds.
