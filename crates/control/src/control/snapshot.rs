@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use tollgate_rules::check;
 
 use super::clients::namespaces;
 use super::listing::find;
@@ -24,7 +25,7 @@ pub struct Snapshot {
 }
 
 /// A row that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Quarantined {
     /// What kind of row.
     pub kind: Kind,
@@ -34,6 +35,19 @@ pub struct Quarantined {
     pub id: String,
     /// Everything that is wrong with it.
     pub reasons: Vec<Fault>,
+}
+
+impl Quarantined {
+    /// A rule that means nothing by itself.
+    pub(crate) fn rule(record: &RuleRecord, reasons: Vec<Fault>) -> Quarantined {
+        let (namespace, id) = (record.namespace.clone(), record.rule_id.clone());
+        Quarantined { kind: Kind::Rule, namespace, id, reasons }
+    }
+
+    /// False if the row could be used among other rows.
+    pub(crate) fn is_bad_alone(&self) -> bool {
+        !self.reasons.iter().any(|reason| check::BETWEEN_RULES.contains(&reason.code.as_str()))
+    }
 }
 
 /// What changed since a generation.

@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tollgate_core::Secret;
-use tollgate_rules::{
-    ClientSpec, Directory, DirectoryBuilder, EscapedSlash, KeyBy, Known, Mode, OverrideSpec, Place, Problem, RuleFile,
-    RuleSpec, check,
-};
+use tollgate_rules::{ClientSpec, Directory, Known, OverrideSpec, Place, RuleFile, RuleSpec, check};
 
+use super::draft::{Draft, name_of, spec_of};
 use crate::control::{Quarantined, Snapshot, Touched};
 use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, TokenRecord};
-use crate::{Control, Fault, Kind, Result, State};
+use crate::{Control, Kind, Result, State};
 
 /// What the database says, at one generation. Cheap to clone: what did not change is shared with the one before.
 #[derive(Clone, Debug)]
@@ -39,7 +37,7 @@ pub struct LoadedNamespace {
     /// generation before, so that they need not be compiled again.
     pub rules: Arc<Vec<Arc<RuleSpec>>>,
     /// Some rule replaces others by name: no rule can be judged alone.
-    linked: bool,
+    pub(super) linked: bool,
     /// What is known of clients, and what is different for them.
     pub directory: Directory,
 }
@@ -136,7 +134,8 @@ impl Loaded {
 
     /// The same one step further; `None` if it is a leap.
     async fn step(&self, snapshot: &mut Snapshot, terms: &Terms, touched: &Touched) -> Result<Option<Loaded>> {
-        let touches = |bad: &Quarantined| touched.clients.iter().any(|(namespace, _)| *namespace == bad.namespace);
+        let of_clients: BTreeSet<&str> = touched.clients.iter().map(|(namespace, _)| namespace.as_str()).collect();
+        let touches = |bad: &Quarantined| of_clients.contains(bad.namespace.as_str());
         if self.quarantined.iter().any(|bad| bad.kind != Kind::Rule && bad.kind != Kind::RuleMode && touches(bad)) {
             return Ok(None); // one of them may be what was repaired
         }
@@ -230,26 +229,34 @@ impl Loaded {
         ids: &[&str],
         settings: &NamespaceDraft,
     ) -> Result<bool> {
-        let unusable = |bad: &Quarantined| bad.kind == Kind::Rule && bad.namespace == name;
+        let of_rules = |bad: &Quarantined| bad.kind == Kind::Rule && bad.namespace == name;
         let Some(namespace) = self.namespaces.get(name).filter(|namespace| !namespace.linked) else { return Ok(false) };
-        if ids.len() > RULES_ONE_BY_ONE || self.quarantined.iter().any(unusable) {
+        // A rule that others keep out may be wanted again when one of them goes.
+        let kept_out = |bad: &Quarantined| of_rules(bad) && !bad.is_bad_alone();
+        if ids.len() > RULES_ONE_BY_ONE || self.quarantined.iter().any(kept_out) {
             return Ok(false);
         }
         let mut rules = Vec::clone(&namespace.rules);
-        let mut wild = false;
+        let (mut wild, mut unusable) = (false, Vec::new());
         for id in ids {
             let spec = match snapshot.rule(name, id).await? {
+                None => None,
+                Some(Err(bad)) => {
+                    unusable.push(bad);
+                    None
+                }
                 Some(Ok(record)) => match spec_of(&record, settings) {
                     Ok(spec) => Some(spec),
-                    Err(_) => return Ok(false),
+                    Err(reasons) => {
+                        unusable.push(Quarantined::rule(&record, reasons));
+                        None
+                    }
                 },
-                Some(Err(_)) => return Ok(false),
-                None => None,
             };
             if spec.as_ref().is_some_and(|spec| !spec.replaces.is_empty()) {
                 return Ok(false);
             }
-            wild |= spec.as_ref().is_some_and(check::has_wildcard);
+            wild |= spec.as_ref().is_some_and(|spec| check::wildcards(spec) > 0);
             match (rules.binary_search_by(|rule| name_of(rule).cmp(id)), spec) {
                 (Ok(place), Some(spec)) => {
                     rules.get_mut(place).into_iter().for_each(|rule| *rule = Arc::new(spec.clone()))
@@ -264,6 +271,9 @@ impl Loaded {
         }
         let rules = Arc::new(rules);
         let namespace = LoadedNamespace { rules, ..namespace.clone() };
+        let touched: BTreeSet<&str> = ids.iter().copied().collect();
+        self.quarantined.retain(|bad| !of_rules(bad) || !touched.contains(bad.id.as_str()));
+        self.quarantined.append(&mut unusable);
         self.namespaces.insert(name.to_owned(), namespace);
         Ok(true)
     }
@@ -281,21 +291,6 @@ impl LoadedNamespace {
             }
         }
     }
-}
-
-fn name_of(rule: &RuleSpec) -> &str {
-    rule.name.as_deref().unwrap_or_default()
-}
-
-/// What a row means, with everything said that a rule may leave to defaults: it can then be used as it is.
-fn spec_of(record: &RuleRecord, settings: &NamespaceDraft) -> std::result::Result<RuleSpec, Vec<Fault>> {
-    let mut spec = record.spec(settings)?;
-    spec.key_by.get_or_insert_with(KeyBy::client);
-    // Not left out where it is disabled: another rule may replace it by name.
-    if !record.draft.enabled {
-        spec.mode = Mode::Off;
-    }
-    Ok(spec)
 }
 
 /// What reading needs besides the tables.
@@ -326,87 +321,6 @@ pub(super) enum Extent {
 }
 
 type Row<T> = std::result::Result<T, Quarantined>;
-
-/// A namespace that is being read.
-struct Draft {
-    settings: NamespaceDraft,
-    rules: Vec<RuleSpec>,
-    modes: BTreeMap<String, Mode>,
-    clients: DirectoryBuilder,
-}
-
-impl Draft {
-    fn new(settings: NamespaceDraft, secret: Secret) -> Draft {
-        let clients = Directory::builder(secret, settings.ipv6_prefix);
-        Draft { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
-    }
-
-    fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
-        match spec_of(record, &self.settings) {
-            Ok(spec) => self.rules.push(spec),
-            Err(reasons) => {
-                let (namespace, id) = (record.namespace.clone(), record.rule_id.clone());
-                quarantined.push(Quarantined { kind: Kind::Rule, namespace, id, reasons });
-            }
-        }
-    }
-
-    fn mode(&mut self, record: &RuleModeRecord) {
-        let mode = match record.draft.mode {
-            crate::Mode::Enforce => Mode::Enforce,
-            crate::Mode::Shadow => Mode::Shadow,
-            crate::Mode::Off => Mode::Off,
-        };
-        self.modes.insert(record.rule_id.clone(), mode);
-    }
-
-    /// Rules that each are right, and are not together, are taken out one by one until the rest is: somebody wrote them
-    /// past the API, which refuses such sets.
-    fn finish(mut self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> LoadedNamespace {
-        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all } = self.settings;
-        let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
-        let namespace = namespace.to_owned();
-        let settings = RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, ..RuleFile::default() };
-        // Not in the order of the database: its collation is not ours.
-        self.rules.sort_unstable_by(|one, other| name_of(one).cmp(name_of(other)));
-        let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };
-        let mut problems = misfits(&file);
-        while !problems.is_empty() {
-            for (place, problem) in problems.into_iter().rev() {
-                let spec = file.rules.remove(place);
-                let help = problem.help.clone();
-                let reason =
-                    Fault { field: String::new(), code: problem.code.to_owned(), message: problem.message, help };
-                quarantined.push(Quarantined {
-                    kind: Kind::Rule,
-                    namespace: file.namespace.clone(),
-                    id: spec.name.unwrap_or_default(),
-                    reasons: vec![reason],
-                });
-            }
-            problems = misfits(&file);
-        }
-        let rules = std::mem::take(&mut file.rules);
-        let linked = rules.iter().any(|rule| !rule.replaces.is_empty());
-        let rules = Arc::new(rules.into_iter().map(Arc::new).collect());
-        LoadedNamespace { settings: Arc::new(file), rules, linked, directory: self.clients.finish() }
-    }
-}
-
-/// Rules that do not go with the others, by their places, and why. Those of which it is enough that some go are told one
-/// by one.
-fn misfits(file: &RuleFile) -> BTreeMap<usize, Problem> {
-    let placed = |problem: Problem| {
-        let place = problem.field.strip_prefix("rules[")?.split(']').next()?.parse().ok()?;
-        (place < file.rules.len()).then_some((place, problem))
-    };
-    let mut all: BTreeMap<usize, Problem> = check::across(file).into_iter().filter_map(placed).collect();
-    if all.values().any(|problem| problem.code != check::CROWDED) {
-        let first = all.iter().find(|(_, problem)| problem.code != check::CROWDED).map(|(place, _)| *place);
-        all.retain(|place, _| Some(*place) == first);
-    }
-    all
-}
 
 /// True for an address of IPv6, of which only the network tells clients apart.
 fn is_network(client_key: &str) -> bool {

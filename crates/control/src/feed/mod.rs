@@ -8,6 +8,7 @@
 //! While the database is away the last word stands. A copy of it on disk lets a node start without its database.
 
 mod copy;
+mod draft;
 mod follow;
 mod load;
 mod state;

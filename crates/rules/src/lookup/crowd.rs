@@ -10,7 +10,7 @@ use crate::route::Tail;
 use crate::spec::RuleSpec;
 
 /// Different wildcard patterns that may have no literal part of their own: a request is compared with all of them.
-pub(crate) const CROWD_MAX: usize = 512;
+pub const CROWD_MAX: usize = 512;
 
 /// A rule whose pattern has no literal part of its own, like too many others.
 #[derive(Debug)]
