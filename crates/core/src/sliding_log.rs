@@ -185,11 +185,11 @@ impl Algorithm for SlidingLog {
 
     fn refund(&self, log: &mut Log, now: Time, units: u64, stamp: Option<Time>) -> u64 {
         self.tidy(log, now);
-        let place = match stamp {
-            None => log.entries.len().checked_sub(1),
-            Some(stamp) => log.entries.binary_search_by_key(&stamp, |entry| entry.at).ok(),
-        };
-        let Some(entry) = place.and_then(|place| log.entries.get_mut(place)) else { return 0 };
+        // The newest of an instant: a shift below the beginning of time leaves several entries there.
+        let end = stamp.map_or(log.entries.len(), |stamp| log.entries.partition_point(|entry| entry.at <= stamp));
+        let is_named = |entry: &&mut Entry| stamp.is_none_or(|stamp| entry.at == stamp);
+        let place = end.checked_sub(1);
+        let Some(entry) = place.and_then(|place| log.entries.get_mut(place)).filter(is_named) else { return 0 };
         let back = units.min(entry.cost);
         entry.cost -= back;
         log.sum -= back;

@@ -1,17 +1,20 @@
     local key, place, at = KEYS[k], nil, nil
     local ks, kn = ts + fs, tn + fn
     if kn >= G then ks, kn = ks + 1, kn - G end
-    local low, high = log.gone + 1, many
+    -- The newest entry that is not younger than the stamp. It must be of that instant; a shift below zero leaves several
+    -- entries at zero.
+    local low, high, same = log.gone + 1, many, false
     while low <= high do
       local middle = (low + high - (low + high) % 2) / 2
       local entry = call('LINDEX', key, middle)
       local s, n = read('<I5I4', entry)
-      if s == ks and n == kn then
-        place, at = middle - log.gone, entry
-        break
+      if s < ks or (s == ks and n <= kn) then
+        place, at, same, low = middle - log.gone, entry, s == ks and n == kn, middle + 1
+      else
+        high = middle - 1
       end
-      if s < ks or (s == ks and n < kn) then low = middle + 1 else high = middle - 1 end
     end
+    if not same and (ts > 0 or tn > 0) then place = nil end
     if log.live == 0 then
       if many > 0 then call('DEL', key) end
     elseif place or log.gone > 0 or log.shifted then

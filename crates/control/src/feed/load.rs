@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use tokio::time;
 use tollgate_core::Secret;
 use tollgate_rules::{ClientSpec, Directory, Known, OverrideSpec, Place, RuleFile, RuleSpec, check};
 
@@ -16,6 +17,8 @@ use crate::{Control, Kind, Result, State};
 pub struct Loaded {
     /// Generation and mode.
     pub state: State,
+    /// Before this, nothing had been read yet: what was committed earlier is contained, what came later may be missing.
+    pub read_at: time::Instant,
     /// The row of the audit that it is the state after.
     pub(super) mark: Arc<(i64, String)>,
     /// What all nodes make digests and cursors with; never shown.
@@ -52,11 +55,13 @@ const DELTA_MAX: usize = 10_000;
 impl Loaded {
     /// Reads everything.
     pub(super) async fn whole(control: &Control, terms: &Terms) -> Result<Loaded> {
-        Loaded::all(&mut control.snapshot().await?, terms).await
+        let read_at = time::Instant::now();
+        Loaded::all(&mut control.snapshot().await?, terms, read_at).await
     }
 
     /// Reads what changed since; `None` if nothing did.
     pub(super) async fn next(&self, control: &Control, terms: &Terms) -> Result<Option<(Loaded, Extent)>> {
+        let read_at = time::Instant::now();
         let mut snapshot = control.snapshot().await?;
         let touched = snapshot.touched(self.state.generation).await?;
         let other_prefix = |(name, known): (&String, &LoadedNamespace)| {
@@ -72,9 +77,9 @@ impl Loaded {
             false => self.step(&mut snapshot, terms, &touched).await?,
         };
         Ok(Some(match stepped {
-            Some(loaded) => (loaded, Extent::Step),
+            Some(loaded) => (Loaded { read_at, ..loaded }, Extent::Step),
             None => {
-                let mut loaded = Loaded::all(&mut snapshot, terms).await?;
+                let mut loaded = Loaded::all(&mut snapshot, terms, read_at).await?;
                 for (name, namespace) in &mut loaded.namespaces {
                     self.namespaces.get(name).into_iter().for_each(|before| namespace.keep_equal(&before.rules));
                 }
@@ -83,7 +88,7 @@ impl Loaded {
         }))
     }
 
-    async fn all(snapshot: &mut Snapshot, terms: &Terms) -> Result<Loaded> {
+    async fn all(snapshot: &mut Snapshot, terms: &Terms, read_at: time::Instant) -> Result<Loaded> {
         let state = snapshot.state().await?;
         let mut quarantined = Vec::new();
         let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
@@ -129,7 +134,7 @@ impl Loaded {
         }
         let secret = snapshot.secret().await?.into();
         let mark = Arc::new(snapshot.mark().await?);
-        Ok(Loaded { state, mark, secret, namespaces, tokens, quarantined })
+        Ok(Loaded { state, read_at, mark, secret, namespaces, tokens, quarantined })
     }
 
     /// The same one step further; `None` if it is a leap.

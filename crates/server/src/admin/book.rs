@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{SHA256, digest};
 use parking_lot::Mutex;
+use tokio::time;
 use tollgate_control::record::{Role, TokenRecord};
 use tollgate_control::{Author, Instant};
 
@@ -23,21 +24,31 @@ pub struct TokenBook {
     tokens: ArcSwap<HashMap<String, Known>>,
     /// Uses that nobody was told of yet; of known tokens only, so never more than there are.
     used: Mutex<HashMap<String, Instant>>,
-    /// Revoked through this node; ids are never used again.
-    revoked: Mutex<HashSet<String>>,
+    /// Taken while `tokens` is changed by more than one token.
+    history: Mutex<History>,
 }
 
-/// A token, and the minute of its last use that was noted.
+/// What decides between two sources that contradict each other.
+#[derive(Debug, Default)]
+struct History {
+    /// Revoked through this node; ids are never used again.
+    revoked: HashSet<String>,
+    /// When the reading of the last list began.
+    read_at: Option<time::Instant>,
+}
+
+/// A token, when this node learned of it, and the minute of its last use that was noted.
 #[derive(Clone, Debug)]
 struct Known {
     record: TokenRecord,
+    learned_at: time::Instant,
     noted: Arc<AtomicI64>,
 }
 
 impl Known {
-    fn new(record: TokenRecord) -> Known {
+    fn new(record: TokenRecord, learned_at: time::Instant) -> Known {
         let noted = record.last_used_at.map_or(i64::MIN, |last| last.0);
-        Known { record, noted: Arc::new(AtomicI64::new(noted)) }
+        Known { record, learned_at, noted: Arc::new(AtomicI64::new(noted)) }
     }
 }
 
@@ -69,29 +80,43 @@ impl TokenBook {
     /// A book of these tokens.
     pub fn new(tokens: Vec<TokenRecord>) -> TokenBook {
         let book = TokenBook::default();
-        book.replace(tokens);
+        book.replace(tokens, time::Instant::now());
         book
     }
 
-    /// These are the tokens from now on. Those that were revoked here stay so, though whoever read them may have done so
-    /// before.
-    pub fn replace(&self, tokens: Vec<TokenRecord>) {
-        let revoked = self.revoked.lock();
-        let tokens = tokens.into_iter().filter(|token| !revoked.contains(&token.token_id));
-        let tokens = tokens.map(|token| (token.token_id.clone(), Known::new(token))).collect();
-        self.tokens.store(Arc::new(tokens));
+    /// The tokens of the database, as a reader that began at `read_at` found them. What this node did since then stands:
+    /// tokens revoked here stay revoked, and tokens added later than `read_at` stay.
+    pub fn replace(&self, tokens: Vec<TokenRecord>, read_at: time::Instant) {
+        let mut history = self.history.lock();
+        history.read_at = Some(read_at);
+        let good = tokens.into_iter().filter(|token| !history.revoked.contains(&token.token_id));
+        let good: HashMap<_, _> = good.map(|token| (token.token_id.clone(), Known::new(token, read_at))).collect();
+        self.tokens.rcu(|before| {
+            let mut tokens = good.clone();
+            for (id, known) in before.iter().filter(|(_, known)| known.learned_at > read_at) {
+                tokens.entry(id.clone()).or_insert_with(|| known.clone());
+            }
+            tokens
+        });
     }
 
     /// One more: whoever made it here may use it here at once.
     pub fn add(&self, token: &TokenRecord) {
-        self.change(|tokens| drop(tokens.insert(token.token_id.clone(), Known::new(token.clone()))));
+        self.add_at(token, time::Instant::now());
     }
 
-    /// The same for one that was found in the database, unless it was revoked here.
-    pub fn add_found(&self, token: &TokenRecord) {
-        let revoked = self.revoked.lock();
-        if !revoked.contains(&token.token_id) {
-            self.add(token);
+    fn add_at(&self, token: &TokenRecord, learned_at: time::Instant) {
+        let known = Known::new(token.clone(), learned_at);
+        self.change(|tokens| drop(tokens.insert(token.token_id.clone(), known.clone())));
+    }
+
+    /// The same for a token that the database was asked for at `asked_at`, unless it was revoked here or a list that was
+    /// read later says more.
+    pub fn add_found(&self, token: &TokenRecord, asked_at: time::Instant) {
+        let history = self.history.lock();
+        let is_outdated = history.read_at.is_some_and(|read_at| asked_at < read_at);
+        if !is_outdated && !history.revoked.contains(&token.token_id) {
+            self.add_at(token, asked_at);
         }
     }
 
@@ -102,7 +127,7 @@ impl TokenBook {
 
     /// One less.
     pub fn remove(&self, token_id: &str) {
-        self.revoked.lock().insert(token_id.to_owned());
+        self.history.lock().revoked.insert(token_id.to_owned());
         self.change(|tokens| drop(tokens.remove(token_id)));
     }
 
@@ -244,5 +269,33 @@ mod tests {
         assert!(book.find(b"tg_a_s", Instant(1)).is_ok());
         book.remove("a");
         assert_eq!(book.find(b"tg_a_s", Instant(1)), Err(Rejected::Unknown));
+    }
+
+    #[test]
+    fn a_list_that_was_read_before_a_token_was_made_does_not_remove_it() {
+        let book = TokenBook::default();
+        let before = time::Instant::now();
+        book.add(&token("a", "s", None));
+        book.replace(vec![token("b", "s", None)], before);
+        assert!(book.find(b"tg_a_s", Instant(1)).is_ok() && book.find(b"tg_b_s", Instant(1)).is_ok());
+        book.replace(vec![], before);
+        assert!(book.find(b"tg_a_s", Instant(1)).is_ok() && book.find(b"tg_b_s", Instant(1)).is_err());
+        book.replace(vec![], time::Instant::now());
+        assert!(book.is_empty(), "read after it was made: revoked elsewhere");
+        book.add(&token("c", "s", None));
+        book.remove("c");
+        book.replace(vec![token("c", "s", None)], before);
+        assert!(book.is_empty(), "revoked here");
+    }
+
+    #[test]
+    fn a_token_that_was_looked_up_before_the_list_was_read_is_not_added() {
+        let book = TokenBook::default();
+        let asked_at = time::Instant::now();
+        book.replace(vec![], time::Instant::now());
+        book.add_found(&token("a", "s", None), asked_at);
+        assert!(book.is_empty(), "revoked elsewhere in between");
+        book.add_found(&token("a", "s", None), time::Instant::now());
+        assert_eq!(book.len(), 1);
     }
 }

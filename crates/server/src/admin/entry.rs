@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tollgate_control::record::Role;
 use tracing::warn;
 
@@ -50,10 +50,11 @@ impl Admin {
     /// guesses ask the database as rarely as they are answered.
     pub(super) async fn admit(&self, later: &Later) -> Result<Asked, Problem> {
         let Later { token, role, rest } = later;
+        let asked_at = Instant::now();
         if let (Some(control), Some(id)) = (&self.control, TokenBook::id_of(token))
             && let Ok(Ok(record)) = timeout(LOOK_WITHIN, control.token(id)).await
         {
-            self.book.add_found(&record);
+            self.book.add_found(&record, asked_at);
         }
         let who = self.book.find(token, self.now()).map_err(|_| unknown_token())?;
         check_role(&who, *role)?;

@@ -17,7 +17,7 @@ use super::said::Said;
 use super::switchboard::{Scope, Setting};
 
 /// How long the database may take to hear of it before the node goes on alone.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub const MODE_PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
@@ -62,7 +62,7 @@ async fn set(call: &Call<'_>) -> Result<Said, Problem> {
     (admin.node.keep_mode)(mode, since);
     warn!(mode = mode.name(), token = call.author().id, "the mode was set");
     let told = match &admin.control {
-        Some(control) => timeout(PATIENCE, control.set_mode(mode, since, &call.author())).await,
+        Some(control) => timeout(MODE_PATIENCE, control.set_mode(mode, since, &call.author())).await,
         None => return Ok(show(admin.switchboard.setting())),
     };
     match told {

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded, Terms};
 use tollgate_control::{Author, Control};
 use tollgate_core::{Clock, Secret};
@@ -132,7 +132,7 @@ impl Plane {
         let (kept, secret) = (self.kept.clone(), self.secret.clone());
         Arc::new(move |loaded: Arc<Loaded>| {
             let in_force = parts.assembly.database(loaded.clone());
-            book.replace(loaded.tokens.to_vec());
+            book.replace(loaded.tokens.to_vec(), loaded.read_at);
             let said = Setting { mode: loaded.state.mode, since: loaded.state.mode_since, scope: Scope::Fleet };
             let before = switchboard.setting();
             if switchboard.set(said) == said && before != said {
@@ -208,16 +208,23 @@ impl Plane {
     async fn tell(&self, control: &Control) {
         let mut ticks = interval(TELL_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut seen, mut seen_at) = (self.switchboard.setting(), Instant::now());
         for tick in 1_u64.. {
             ticks.tick().await;
-            self.tell_mode(control).await;
+            if self.switchboard.setting() != seen {
+                (seen, seen_at) = (self.switchboard.setting(), Instant::now());
+            }
+            if seen_at.elapsed() > admin::MODE_PATIENCE {
+                self.tell_mode(control).await;
+            }
             if tick % USES_EVERY == 0 {
                 self.tell_uses(control).await;
             }
         }
     }
 
-    /// The mode that somebody set while the database was away.
+    /// The mode that was set while the database was away. The call that set it tries first, so that the audit names the
+    /// token; only what is older than that call may last is written by the node.
     async fn tell_mode(&self, control: &Control) {
         let word = self.switchboard.setting();
         let is_up = self.state().is_some_and(|state| state.away.is_none());

@@ -86,7 +86,7 @@ async fn without_a_database_nothing_can_be_changed_but_the_mode() {
     let with = Rig::start().await;
     let mut rig = Rig::with(dir, Setup { place: None, hosts: Vec::new(), metrics: Access::Open }).await;
     let tokens = with.control.as_ref().unwrap().tokens().await.unwrap();
-    rig.book.replace(tokens);
+    rig.book.replace(tokens, tokio::time::Instant::now());
     (rig.operator, rig.admin) = (with.operator.clone(), with.admin.clone());
     assert_eq!(rig.get("/v1/rules").await.expect(200).json(), json!({ "rules": [], "next_cursor": null }));
     for (method, path, body) in [
