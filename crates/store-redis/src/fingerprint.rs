@@ -10,7 +10,7 @@ use crate::RedisStore;
 use crate::store::unavailable;
 
 /// Where the fingerprint lives, beside the secret itself.
-const FINGERPRINT_KEY: &[u8] = b"tg:{AAA}fingerprint";
+pub(crate) const FINGERPRINT_KEY: &[u8] = b"tg:{AAA}fingerprint";
 /// How long it is kept after the last node that agrees was heard of, in milliseconds: when all nodes got another
 /// secret, the old fingerprint goes by itself.
 const KEPT_MILLIS: &[u8] = b"60000";

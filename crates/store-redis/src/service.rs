@@ -8,13 +8,14 @@ use tollgate_core::Span;
 use tollgate_store::StoreError;
 
 use crate::failure::error;
+use crate::resp::Value;
 use crate::store::unavailable;
 use crate::{Health, PrimaryStats, RedisStore, SlotFigures, lot};
 
 /// How often a store that is not there yet is looked for.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Where the secret lives that all nodes share. The tag is as good as any: it is read once.
-const SECRET_KEY: &[u8] = b"tg:{AAA}secret";
+pub(crate) const SECRET_KEY: &[u8] = b"tg:{AAA}secret";
 
 /// Figures of the store.
 #[derive(Clone, Debug, Default)]
@@ -96,10 +97,8 @@ impl RedisStore {
         let own = format!("{:032x}", u128::from_be_bytes(secret));
         let commands: [&[&[u8]]; 2] = [&[b"SET", SECRET_KEY, own.as_bytes(), b"NX"], &[b"GET", SECRET_KEY]];
         let replies = primary.pipeline(&commands, self.shared.config.connect_timeout).await?;
-        let text = replies.get(1).and_then(|reply| reply.text()).and_then(|text| std::str::from_utf8(text).ok());
-        let secret = text.filter(|text| text.len() == 32).and_then(|text| u128::from_str_radix(text, 16).ok());
         let unreadable = || error(tollgate_store::StoreErrorKind::Refused, "the secret in the store is none");
-        secret.map(u128::to_be_bytes).ok_or_else(unreadable)
+        replies.get(1).and_then(read_secret).ok_or_else(unreadable)
     }
 
     /// The figures of now.
@@ -120,4 +119,10 @@ impl RedisStore {
         }
         self.topology.stop();
     }
+}
+
+/// The secret as the store holds it: 32 hexadecimal digits.
+pub(crate) fn read_secret(reply: &Value) -> Option<[u8; 16]> {
+    let text = std::str::from_utf8(reply.text()?).ok().filter(|text| text.len() == 32)?;
+    u128::from_str_radix(text, 16).ok().map(u128::to_be_bytes)
 }

@@ -22,11 +22,20 @@ pub fn rules(path: &Path) -> Result<Loaded> {
     Ok(from_source(&input::read(path)?)?)
 }
 
+/// The same with the secret of nodes, so that keys are theirs.
+pub fn rules_with(path: &Path, options: &CompileOptions) -> Result<Loaded> {
+    Ok(compiled(&input::read(path)?, options)?)
+}
+
 /// The same for a text at hand.
 pub fn from_source(source: &Source) -> Result<Loaded, Report> {
-    let file = tollgate_rules::read(&source.name, &source.text)?;
     // Nothing is kept and nobody is served, so the digests need no secret, and print the same in every run.
-    let set = RuleSet::compile(std::slice::from_ref(&file), &CompileOptions::for_test())
+    compiled(source, &CompileOptions::for_test())
+}
+
+fn compiled(source: &Source, options: &CompileOptions) -> Result<Loaded, Report> {
+    let file = tollgate_rules::read(&source.name, &source.text)?;
+    let set = RuleSet::compile(std::slice::from_ref(&file), options)
         .map_err(|problems| Report::new(&source.name, &source.text, problems))?;
     Ok(Loaded { file, set })
 }

@@ -159,12 +159,12 @@ fn is_request_field(name: &str) -> bool {
     request_fields().any(|field| field == name)
 }
 
-/// The request as flags.
+/// The attributes of a request as flags.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Request")]
-pub struct RequestArgs {
+pub struct AttributeArgs {
     /// The caller: user:42, key:abc, ip:192.0.2.1, org:acme, or any text
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, visible_alias = "client", value_name = "KEY")]
     client_key: Option<String>,
     /// The caller's API key
     #[arg(long, value_name = "KEY")]
@@ -186,7 +186,15 @@ pub struct RequestArgs {
     endpoint: Option<String>,
     /// An attribute of your own; may be repeated
     #[arg(long = "attr", value_name = "NAME=VALUE", value_parser = name_and_value)]
-    attributes: Vec<(String, String)>,
+    custom: Vec<(String, String)>,
+}
+
+/// The request as flags.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "Request")]
+pub struct RequestArgs {
+    #[command(flatten)]
+    attributes: AttributeArgs,
     /// Units to charge; 0 reads [default: 1]
     #[arg(long, value_name = "N")]
     cost: Option<u64>,
@@ -207,29 +215,21 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-impl RequestArgs {
+impl AttributeArgs {
     /// True if no flag was given.
     pub fn is_empty(&self) -> bool {
-        let RequestArgs { attributes, cost, peek, in_flight, namespace, .. } = self;
-        let set = self.known().into_iter().any(|(_, value)| value.is_some());
-        !set && attributes.is_empty() && cost.is_none() && !peek && !in_flight && namespace.is_none()
+        self.custom.is_empty() && self.known().into_iter().all(|(_, value)| value.is_none())
     }
 
-    /// The request, on top of one that was given in another form.
+    /// Sets what was given on a request.
     pub fn over(&self, mut request: OwnedRequest) -> OwnedRequest {
         let known = self.known().into_iter().filter_map(|(attribute, value)| Some((attribute.name(), value?)));
-        let custom = self.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let custom = self.custom.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in known.chain(custom) {
             request.attributes.retain(|(other, _)| other != name);
             request.attributes.push((name.to_owned(), value.to_owned()));
         }
-        OwnedRequest {
-            namespace: self.namespace.clone().or(request.namespace),
-            cost: self.cost.unwrap_or(request.cost),
-            peek: self.peek || request.peek,
-            in_flight: self.in_flight || request.in_flight,
-            attributes: request.attributes,
-        }
+        request
     }
 
     fn known(&self) -> [(Attribute, Option<&str>); 7] {
@@ -242,6 +242,26 @@ impl RequestArgs {
             (Attribute::Tier, self.tier.as_deref()),
             (Attribute::Endpoint, self.endpoint.as_deref()),
         ]
+    }
+}
+
+impl RequestArgs {
+    /// True if no flag was given.
+    pub fn is_empty(&self) -> bool {
+        let RequestArgs { attributes, cost, peek, in_flight, namespace } = self;
+        attributes.is_empty() && cost.is_none() && !peek && !in_flight && namespace.is_none()
+    }
+
+    /// The request, on top of one that was given in another form.
+    pub fn over(&self, request: OwnedRequest) -> OwnedRequest {
+        let request = self.attributes.over(request);
+        OwnedRequest {
+            namespace: self.namespace.clone().or(request.namespace),
+            cost: self.cost.unwrap_or(request.cost),
+            peek: self.peek || request.peek,
+            in_flight: self.in_flight || request.in_flight,
+            attributes: request.attributes,
+        }
     }
 }
 
@@ -294,7 +314,8 @@ mod tests {
     #[test]
     fn flags_win_over_json() {
         let json = OwnedRequest::from_json(r#"{"tier":"free","cost":3}"#).unwrap();
-        let args = RequestArgs { tier: Some("paid".to_owned()), ..RequestArgs::default() };
+        let attributes = AttributeArgs { tier: Some("paid".to_owned()), ..AttributeArgs::default() };
+        let args = RequestArgs { attributes, ..RequestArgs::default() };
         assert_eq!(args.over(json).summary(), "tier=paid cost=3");
     }
 }

@@ -50,7 +50,7 @@ const COMMANDS: &str = "
     overrides overrides-create overrides-delete overrides-end overrides-extend overrides-get overrides-list
     rules rules-create rules-delete rules-diff rules-explain rules-export rules-fmt rules-generations rules-get
     rules-import rules-lint rules-list rules-mode rules-refresh rules-revert rules-rollback rules-test rules-update
-    store store-check
+    store store-check store-keys
     tokens tokens-create tokens-list tokens-revoke
     violations violations-list violations-top
 ";

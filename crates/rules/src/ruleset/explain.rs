@@ -123,7 +123,7 @@ fn standing<'a>(
     if rule.spec.mode == Mode::Off {
         return Standing::Off;
     }
-    if let Some(mismatch) = mismatch(rule, namespace, facts) {
+    if let Some(mismatch) = mismatches(rule, namespace, facts).next() {
         return mismatch;
     }
     if let Some(by) = exempt.by(rule) {
@@ -139,41 +139,51 @@ fn standing<'a>(
         Answer::BadLimit(error) => {
             Standing::NoMatch { attribute: "limit".to_owned(), wanted: error.to_string(), found: None }
         }
-        Answer::Missing => {
-            let missing = rule.key.iter().find(|part| part_of(part, facts).is_none());
-            let names = missing.into_iter().flatten().map(|id| namespace.attributes.name(*id));
-            Standing::MissingKey { part: names.collect::<Vec<_>>().join("|") }
-        }
+        Answer::Missing => Standing::MissingKey { part: missing_part(rule, namespace, facts) },
     }
 }
 
-/// The first condition that does not hold.
-fn mismatch<'a>(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> Option<Standing<'a>> {
-    let failing = rule.conditions.attributes.iter().find(|(id, matcher)| !attribute_holds(*id, matcher, facts));
-    if let Some((id, matcher)) = failing {
+/// The first part of the key that the request lacks: its alternatives, joined by `|`.
+pub(super) fn missing_part(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> String {
+    let missing = rule.key.iter().find(|part| part_of(part, facts).is_none());
+    let names = missing.into_iter().flatten().map(|id| namespace.attributes.name(*id));
+    names.collect::<Vec<_>>().join("|")
+}
+
+/// The conditions that do not hold, attributes first.
+pub(super) fn mismatches<'r, 'a>(
+    rule: &'r Rule,
+    namespace: &'r Namespace,
+    facts: &'r Facts<'_>,
+) -> impl Iterator<Item = Standing<'a>> {
+    let failing = rule.conditions.attributes.iter().filter(|(id, matcher)| !attribute_holds(*id, matcher, facts));
+    let attributes = failing.map(|(id, matcher)| {
         let matcher = &matcher.matcher;
         let any = matcher.any.iter().map(ToString::to_string);
         let none = matcher.none.iter().map(|pattern| format!("!{pattern}"));
-        return Some(Standing::NoMatch {
+        Standing::NoMatch {
             attribute: namespace.attributes.name(*id).to_owned(),
             wanted: any.chain(none).collect::<Vec<_>>().join(", "),
             found: facts.value(*id).map(ToOwned::to_owned),
-        });
-    }
-    let endpoint = rule.conditions.endpoint.as_ref().filter(|matcher| !endpoint_holds(matcher, facts))?;
-    let any = endpoint.matcher.any.iter().map(ToString::to_string);
-    let none = endpoint.matcher.none.iter().map(|pattern| format!("!{pattern}"));
-    Some(Standing::NoMatch {
-        attribute: "endpoint".to_owned(),
-        wanted: any.chain(none).collect::<Vec<_>>().join(", "),
-        found: facts.endpoint().map(|(method, path)| match method {
-            Some(method) => format!("{method} {path}"),
-            None => path.to_owned(),
-        }),
-    })
+        }
+    });
+    let failing = rule.conditions.endpoint.iter().filter(|matcher| !endpoint_holds(matcher, facts));
+    let endpoint = failing.map(|endpoint| {
+        let any = endpoint.matcher.any.iter().map(ToString::to_string);
+        let none = endpoint.matcher.none.iter().map(|pattern| format!("!{pattern}"));
+        Standing::NoMatch {
+            attribute: "endpoint".to_owned(),
+            wanted: any.chain(none).collect::<Vec<_>>().join(", "),
+            found: facts.endpoint().map(|(method, path)| match method {
+                Some(method) => format!("{method} {path}"),
+                None => path.to_owned(),
+            }),
+        }
+    });
+    attributes.chain(endpoint)
 }
 
-fn key_parts(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> Vec<KeyPart> {
+pub(super) fn key_parts(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> Vec<KeyPart> {
     let describe = |part: &Vec<_>| match part_of(part, facts) {
         Some((id, _)) => {
             KeyPart { attribute: namespace.attributes.name(id).to_owned(), value: Some(rule.key_text(id, facts)) }

@@ -6,6 +6,7 @@
 //! directories (`sources`). Nothing here keeps state, reads a clock or decides.
 
 mod attributes;
+mod buckets;
 mod charges;
 mod compile;
 mod domain;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 
 use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
 
+pub use self::buckets::ClientBuckets;
 pub use self::charges::{Applied, Charges};
 pub use self::compile::{CompileOptions, DomainPart, Part};
 pub use self::explain::{Explanation, HeldOverride, KeyPart, Standing};
@@ -244,6 +246,16 @@ impl RuleSet {
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         Ok(explain::explain(self, namespace, request, &facts, wall))
+    }
+
+    /// Every rule of the request's namespace and the buckets that it may keep for the client of the request: slow, for
+    /// people. A namespace of Envoy descriptors has none that a client determines.
+    pub fn buckets(&self, request: &Request<'_>, wall: Time) -> Result<Vec<ClientBuckets<'_>>, RequestError> {
+        let namespace = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none());
+        let Some(namespace) = namespace else { return Ok(Vec::new()) };
+        let mut facts = Facts::new(namespace);
+        facts.gather(namespace, request, self.secret)?;
+        Ok(buckets::buckets(self, namespace, request, &facts, wall))
     }
 }
 

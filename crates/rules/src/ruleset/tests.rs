@@ -437,6 +437,37 @@ fn explain_says_why_a_rule_does_not_apply() {
 }
 
 #[test]
+fn the_buckets_of_a_client_are_those_that_its_requests_charge() {
+    let set = set("rules:
+  - { name: path, match: { tier: free, endpoint: 'POST /a' }, key_by: user_id, limit: { requests: 1, window: 1s } }
+  - { name: both, key_by: 'user_id:endpoint', limit: { requests: 1, window: 1s } }
+  - { name: paid, match: { tier: paid, endpoint: 'POST /a' }, key_by: user_id, limit: { requests: 1, window: 1s } }
+  - { name: flight, key_by: user_id, limit: { algorithm: concurrency, slots: 1 } }
+  - { name: sharded, key_by: user_id, shards: 3, limit: { requests: 30, window: 1s } }
+");
+    let client = user("1").with(Attribute::Tier, "free");
+    let buckets = set.buckets(&client, Time::ZERO).unwrap();
+    let told: Vec<String> = buckets
+        .iter()
+        .map(|buckets| match &buckets.charges {
+            Ok(charges) => format!("{} if {:?}", charges.len(), buckets.assumed),
+            Err(Standing::NoMatch { attribute, .. }) => format!("other {attribute}"),
+            Err(Standing::MissingKey { part }) => format!("no {part}"),
+            Err(other) => format!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(told, [r#"1 if ["endpoint"]"#, "no endpoint", "other tier", "1 if []", "3 if []"]);
+    let request = client.with(Attribute::Endpoint, "POST /a");
+    let charged = set.explain(&request, Time::ZERO).unwrap();
+    let Standing::Applies { charge, .. } = &charged[0].standing else { panic!("{:?}", charged[0]) };
+    let derived = &buckets[0].charges.as_ref().unwrap()[0];
+    assert_eq!((derived.bucket, derived.identity), (charge.bucket, charge.identity));
+    let shards: std::collections::HashSet<_> =
+        buckets[4].charges.as_ref().unwrap().iter().map(|charge| charge.bucket).collect();
+    assert_eq!(shards.len(), 3);
+}
+
+#[test]
 fn a_window_of_a_rule_reaches_its_limit() {
     let set =
         set("rules: [{ key_by: global, limit: { requests: 6, window: 1m, algorithm: leaky_bucket, max_delay: 20s } }]");

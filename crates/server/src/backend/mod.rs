@@ -5,6 +5,7 @@
 
 mod agree;
 mod figures;
+mod inspect;
 mod open;
 mod probe;
 mod rules;
@@ -19,6 +20,7 @@ use tollgate_store_redis::{Bell, RedisStore};
 
 use agree::Accord;
 pub use agree::Agreement;
+pub use inspect::{Inspection, inspect};
 pub use open::redis_config;
 pub(crate) use open::{Opened, open};
 pub use probe::{Probe, Probed};

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tollgate_control::Instant;
 use tollgate_core::{Sharing, Time, Wait};
 use tollgate_engine::{Decision, Ruling};
-use tollgate_rules::ruleset::{Explanation, HeldOverride, RuleId, Standing};
+use tollgate_rules::ruleset::{Explanation, HeldOverride, KeyPart, RuleId, Standing};
 use tollgate_store_redis::key::Key;
 
 use crate::answer::{self, AnswerConfig, Asking};
@@ -47,8 +47,7 @@ impl Case {
     fn rule_json(&self, explanation: &Explanation<'_>) -> Map<String, Value> {
         let rule = explanation.rule;
         let mut fields = effective_json(rule);
-        let key = explanation.key.iter().map(|part| json!({ "attribute": part.attribute, "value": part.value }));
-        fields.insert("key".to_owned(), key.collect());
+        fields.insert("key".to_owned(), key_json(&explanation.key));
         fields.insert("overrides".to_owned(), explanation.overrides.into());
         fields.insert("override".to_owned(), explanation.held.as_ref().map(held_json).into());
         fields.insert("applies".to_owned(), applies(explanation).into());
@@ -91,6 +90,11 @@ fn held_json(held: &HeldOverride) -> Value {
     })
 }
 
+/// The parts of a key, as far as a request has them.
+pub fn key_json(parts: &[KeyPart]) -> Value {
+    parts.iter().map(|part| json!({ "attribute": part.attribute, "value": part.value })).collect()
+}
+
 /// What a rule made of the request; without numbers where nobody counted.
 fn outcome_json(ruling: &Ruling) -> Map<String, Value> {
     let mut fields = Map::new();
@@ -120,7 +124,7 @@ fn ruling(decision: &Decision, rule: RuleId) -> Option<&Ruling> {
 }
 
 /// Why a rule does not apply.
-fn why_not(standing: &Standing<'_>) -> Option<String> {
+pub fn why_not(standing: &Standing<'_>) -> Option<String> {
     Some(match standing {
         Standing::Applies { .. } | Standing::Unlimited => return None,
         Standing::Off => "its mode is off".to_owned(),

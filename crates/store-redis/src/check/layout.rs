@@ -40,7 +40,7 @@ pub(super) async fn sentinels(shared: &Arc<Shared>, hosts: &[HostPort], master: 
     }
 }
 
-async fn primary_by(shared: &Shared, host: &HostPort, master: &str) -> Result<HostPort, Finding> {
+pub(crate) async fn primary_by(shared: &Shared, host: &HostPort, master: &str) -> Result<HostPort, Finding> {
     let login = shared.config.url.sentinel_login.as_ref();
     let mut connection =
         Connection::open_bare(shared, host, login).await.map_err(|why| server::unreached(host, &why))?;
@@ -61,7 +61,7 @@ async fn primary_by(shared: &Shared, host: &HostPort, master: &str) -> Result<Ho
 }
 
 /// Slots of one primary, first and last.
-type Range = (u16, u16);
+pub(crate) type Range = (u16, u16);
 
 /// Asks the first node that answers for the map, then looks at every primary.
 pub(super) async fn cluster(shared: &Arc<Shared>, hosts: &[HostPort], findings: &mut Vec<Finding>) {
@@ -92,7 +92,7 @@ pub(super) async fn cluster(shared: &Arc<Shared>, hosts: &[HostPort], findings: 
     }
 }
 
-async fn slots_by(shared: &Shared, host: &HostPort) -> Result<Vec<(HostPort, Range)>, Finding> {
+pub(crate) async fn slots_by(shared: &Shared, host: &HostPort) -> Result<Vec<(HostPort, Range)>, Finding> {
     let login = shared.config.url.login.as_ref();
     let mut connection =
         Connection::open_bare(shared, host, login).await.map_err(|why| server::unreached(host, &why))?;

@@ -1,8 +1,8 @@
 //! Is this store fit for us? Looked at before it is trusted, and told in words for people.
 
-mod layout;
+pub(crate) mod layout;
 mod rights;
-mod server;
+pub(crate) mod server;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::url::Layout;
 use crate::{RedisConfig, Shared};
 
 /// A check has time: a server that is slow should be called slow, not absent.
-const PATIENCE: Span = Span::from_secs(2);
+pub(crate) const PATIENCE: Span = Span::from_secs(2);
 
 /// How a finding weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +49,7 @@ impl Finding {
         Finding { level: Level::Warning, what: what.into(), help: help.into() }
     }
 
-    fn problem(what: impl Into<String>, help: impl Into<String>) -> Finding {
+    pub(crate) fn problem(what: impl Into<String>, help: impl Into<String>) -> Finding {
         Finding { level: Level::Problem, what: what.into(), help: help.into() }
     }
 }

@@ -61,7 +61,7 @@ fn reached(shared: &Shared, at: &HostPort) -> String {
     format!("{at} reached {tls}, {user}")
 }
 
-pub(super) fn unreached(at: &HostPort, why: &ConnectError) -> Finding {
+pub(crate) fn unreached(at: &HostPort, why: &ConnectError) -> Finding {
     let help = match why {
         ConnectError::Unreachable(_) | ConnectError::Late(_) => {
             "is the server running, and may this machine reach it?".to_owned()

@@ -17,6 +17,7 @@ mod state;
 pub use batch::{Batch, Question};
 pub use reply::{Answer, BadReply, Reply, ReturnReply};
 pub use returns::Returns;
+pub(crate) use state::{Held, counts, number};
 
 use tollgate_core::Time;
 

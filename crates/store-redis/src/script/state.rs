@@ -10,7 +10,7 @@ use crate::resp::Value;
 
 /// What a script told of one bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Held {
+pub(crate) enum Held {
     Gcra(Tat),
     Queue(NextFree),
     Window(Window),
@@ -24,7 +24,7 @@ pub(super) enum Held {
 
 /// What a script tells of a bucket that it does not hand out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Told<S> {
+pub(crate) struct Told<S> {
     admits: bool,
     granted: u64,
     made: bool,
@@ -46,7 +46,7 @@ macro_rules! dispatch {
 
 impl Held {
     /// The bucket behind the value of a key; unused if there is none.
-    pub(super) fn read(limit: &Limit, value: &Value) -> Result<Held, BadReply> {
+    pub(crate) fn read(limit: &Limit, value: &Value) -> Result<Held, BadReply> {
         let bytes = value.text();
         Ok(match limit {
             Limit::Gcra(_) => Held::Gcra(Tat(arrival(bytes)?)),
@@ -77,7 +77,7 @@ impl Held {
         dispatch!(limit, self, |algorithm, state| algorithm.record(state, now, ask, effect), 0)
     }
 
-    fn view(&self, limit: &Limit, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Option<Outcome> {
+    pub(crate) fn view(&self, limit: &Limit, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Option<Outcome> {
         let told = match (limit, self) {
             (Limit::SlidingLog(log), Held::Log(told)) => Some(log.tell(&told.sight, now, ask, allowed, granted)),
             (Limit::Concurrency(slots), Held::Slots(told)) => Some(slots.tell(&told.sight, now, ask, allowed, granted)),
@@ -183,7 +183,7 @@ fn arrival(bytes: Option<&[u8]>) -> Result<Time, BadReply> {
 }
 
 /// The end of a window in nine bytes, and one count or two, in four bytes each or in eight; a single small one in three.
-fn counts(bytes: Option<&[u8]>, many: usize) -> Result<(Time, [u64; 2]), BadReply> {
+pub(crate) fn counts(bytes: Option<&[u8]>, many: usize) -> Result<(Time, [u64; 2]), BadReply> {
     let Some(bytes) = bytes else { return Ok((Time::ZERO, [0; 2])) };
     let strange = BadReply::strange("a window that is none");
     let (end, rest) = bytes.split_at_checked(9).ok_or(strange)?;
@@ -204,6 +204,6 @@ fn counts(bytes: Option<&[u8]>, many: usize) -> Result<(Time, [u64; 2]), BadRepl
 }
 
 /// Little-endian, of at most eight bytes.
-fn number(bytes: &[u8]) -> u64 {
+pub(crate) fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -76,7 +76,7 @@ fn rule_text(rule: &Value, palette: Palette) -> String {
     text
 }
 
-fn heading(rule: &Value, palette: Palette) -> String {
+pub(super) fn heading(rule: &Value, palette: Palette) -> String {
     let line = match (string(rule, "location"), number(rule, "line")) {
         (Some(location), _) => format!("({} {})", string(rule, "source").unwrap_or("file"), visible(location)),
         (None, Some(line)) if line > 0 => format!("(line {line})"),
@@ -97,7 +97,7 @@ fn override_text(rule: &Value) -> String {
     format!(" (override{id} for {}{until}{reason})", string(held, "client_key").unwrap_or("?"))
 }
 
-fn labelled(label: &str, value: &str, palette: Palette) -> String {
+pub(super) fn labelled(label: &str, value: &str, palette: Palette) -> String {
     let value = value.lines().map(visible).collect::<Vec<_>>().join("\n            ");
     format!("  {}  {value}\n", palette.faint(&format!("{label:<8}")))
 }
@@ -114,7 +114,7 @@ fn matches_text(of: &Value) -> String {
     }
 }
 
-fn limit_text(rule: &Value) -> String {
+pub(super) fn limit_text(rule: &Value) -> String {
     let Some(limit) = rule.get("limit").filter(|limit| limit.is_object()) else { return "unlimited".to_owned() };
     let name = string(limit, "algorithm").unwrap_or("?");
     let count = |name: &str| number(limit, name).unwrap_or(0);
@@ -174,7 +174,7 @@ fn replaces_text(rule: &Value) -> String {
     rule.get("replaces").map(strings).unwrap_or_default()
 }
 
-fn key_text(rule: &Value) -> String {
+pub(super) fn key_text(rule: &Value) -> String {
     let part = |part: &Value| {
         let attribute = string(part, "attribute").unwrap_or("?").to_owned();
         match string(part, "value") {
@@ -210,7 +210,7 @@ fn outcome_text(rule: &Value) -> String {
     format!("{verdict}, {remaining} left{}", reset.unwrap_or_default())
 }
 
-fn string<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn string<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name).and_then(Value::as_str)
 }
 
@@ -219,11 +219,11 @@ fn strings(value: &Value) -> String {
     texts.collect::<Vec<_>>().join(", ")
 }
 
-fn list<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+pub(super) fn list<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     value.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-fn number(value: &Value, name: &str) -> Option<u64> {
+pub(super) fn number(value: &Value, name: &str) -> Option<u64> {
     value.get(name).and_then(Value::as_u64)
 }
 

@@ -8,6 +8,7 @@ mod palette;
 mod report;
 mod rule;
 mod span;
+mod stored;
 mod table;
 
 pub use change::{Tally, changes_text, field_changes};
@@ -18,6 +19,7 @@ pub use palette::Palette;
 pub use report::{colour_report, problem_json};
 pub use rule::{key_words, limit_words, match_words, member, mode_words, source_words};
 pub use span::for_people;
+pub use stored::stored_text;
 pub use table::{Table, cell};
 
 /// Text safe for a terminal: control and direction-changing characters are written as escapes.

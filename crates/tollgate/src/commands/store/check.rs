@@ -1,7 +1,5 @@
 //! `tollgate store check URL`: what `tollgate serve` would find out about a store, before anything depends on it.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use tollgate_server::backend::redis_config;
@@ -9,6 +7,7 @@ use tollgate_server::config::{StorePlace, StoreSettings};
 use tollgate_store_redis::Finding;
 use tollgate_store_redis::check::Level;
 
+use super::access::AccessArgs;
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::render::{Palette, visible};
@@ -20,24 +19,8 @@ pub struct Args {
     /// The store, as --store of `tollgate serve` takes it
     #[arg(value_name = "URL", env = "TOLLGATE_STORE", hide_env_values = true)]
     url: String,
-    /// The password of the store, so that its URL needs none
-    #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_PASSWORD_FILE", hide_env_values = true)]
-    store_password_file: Option<PathBuf>,
-    /// Trust the authorities in this file (PEM) instead of this machine's
-    #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_CA", hide_env_values = true)]
-    store_ca: Option<PathBuf>,
-    /// Show this certificate (PEM) to a store that wants one
-    #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_CERT", hide_env_values = true, requires = "store_key")]
-    store_cert: Option<PathBuf>,
-    /// The private key of --store-cert (PEM)
-    #[arg(long, value_name = "FILE", env = "TOLLGATE_STORE_KEY", hide_env_values = true, requires = "store_cert")]
-    store_key: Option<PathBuf>,
-    /// Do not compare names in certificates with hosts; who signed them is still checked
-    #[arg(long)]
-    store_skip_hostname: bool,
-    /// Take any certificate; for tests
-    #[arg(long)]
-    store_insecure_tls: bool,
+    #[command(flatten)]
+    access: AccessArgs,
     /// Count a store that evicts buckets when it is full as a problem, not only as worth a warning
     #[arg(long)]
     require_noeviction: bool,
@@ -71,16 +54,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let StorePlace::Shared(url) = place else {
         bail!("a store in memory needs no check: name a URL, redis://HOST:PORT")
     };
-    let settings = StoreSettings {
-        password_file: args.store_password_file.clone(),
-        ca: args.store_ca.clone(),
-        cert: args.store_cert.clone(),
-        key: args.store_key.clone(),
-        skip_hostname: args.store_skip_hostname,
-        insecure_tls: args.store_insecure_tls,
-        require_noeviction: args.require_noeviction,
-        ..StoreSettings::default()
-    };
+    let settings = StoreSettings { require_noeviction: args.require_noeviction, ..args.access.settings() };
     let config = redis_config(&url, &settings, "tollgate-store-check".to_owned())?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;

@@ -1,6 +1,8 @@
 //! `tollgate store ...`: everything about the servers that a fleet shares.
 
+mod access;
 pub mod check;
+pub mod keys;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -13,11 +15,14 @@ use crate::output::Output;
 pub enum Command {
     /// Find out whether a Redis or Valkey can be trusted with buckets
     Check(check::Args),
+    /// Show the buckets of a client in Redis or Valkey, decoded
+    Keys(Box<keys::Args>),
 }
 
 /// Runs it.
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     match command {
         Command::Check(args) => check::run(args, out),
+        Command::Keys(args) => keys::run(args, out),
     }
 }

@@ -1,0 +1,207 @@
+//! `tollgate store keys` beside a real node and a real store: the keys are those of the node, and the decoded state is
+//! what the node counted.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
+
+#[path = "support/server.rs"]
+mod running;
+mod support;
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use running::Server;
+use serde_json::Value;
+use support::Dir;
+use tollgate_testkit::patience;
+use tollgate_testkit::redis::{Cluster, Server as Redis};
+
+const RULES: &str = "key_by: client_key
+rules:
+  - { name: tokens, limit: { requests: 24, window: 1d, burst: 10 } }
+  - { name: windows, match: { endpoint: 'GET /a' }, limit: { requests: 20, window: 1d, algorithm: fixed_window } }
+  - { name: counter, limit: { requests: 30, window: 1d, algorithm: sliding_window_counter } }
+  - { name: log, limit: { requests: 40, window: 1d, algorithm: sliding_window_log } }
+  - { name: flight, limit: { slots: 5, slot_ttl: 1h, algorithm: concurrency } }
+  - { name: by-endpoint, key_by: 'client_key:endpoint', limit: { requests: 50, window: 1d, algorithm: fixed_window } }
+  - { name: paid, match: { tier: paid }, limit: { requests: 60, window: 1d } }
+  - { name: alone, limit: { requests: 70, window: 1d }, consistency: local }
+";
+const CLIENT: [&str; 4] = ["--client", "user:42", "--tier", "free"];
+
+/// A node that has time for a busy machine.
+fn node(dir: &Dir, store: &str, more: &[&str]) -> Server {
+    dir.write("keys.yaml", RULES);
+    let args = ["--rules", "keys.yaml", "--http", "127.0.0.1:0", "--store", store];
+    let patience = ["--store-timeout", "2s", "--decision-deadline", "4s"];
+    Server::start(dir.tollgate(), &[&args[..], &patience, more].concat())
+}
+
+fn run(dir: &Dir, args: &[&str]) -> (i32, String, String) {
+    let output = dir.tollgate().args(args).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+fn keys(dir: &Dir, store: &str, more: &[&str]) -> (i32, String, String) {
+    run(dir, &[&["store", "keys", "--store", store, "--rules", "keys.yaml"], &CLIENT[..], more].concat())
+}
+
+/// The rules by name, from `--json`.
+fn told(dir: &Dir, store: &str, more: &[&str]) -> Value {
+    let (code, text, error) = keys(dir, store, &[more, &["--json"]].concat());
+    assert_eq!(code, 0, "{error}");
+    let told: Value = serde_json::from_str(&text).unwrap();
+    by_name(&told)
+}
+
+fn by_name(told: &Value) -> Value {
+    let rules = told["rules"].as_array().unwrap().iter();
+    rules.map(|rule| (rule["name"].as_str().unwrap().to_owned(), rule.clone())).collect()
+}
+
+fn charge(dir: &Dir, server: &Server, times: &str) {
+    let call = ["check", "--url", server.url(), "--endpoint", "GET /a", "--repeat", times];
+    let (code, text, error) = run(dir, &[&call[..], &CLIENT].concat());
+    assert_eq!(code, 0, "{text}{error}");
+}
+
+fn acquire_slot(server: &Server) {
+    let mut stream = TcpStream::connect(server.url().strip_prefix("http://").unwrap()).unwrap();
+    let body = r#"{"client_key":"user:42","tier":"free","endpoint":"GET /a"}"#;
+    let head =
+        "POST /v1/slots/acquire HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json";
+    write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains(r#""slot":"tgr_"#), "{answer}");
+}
+
+fn explained(dir: &Dir, server: &Server) -> Value {
+    let call = ["explain", "--url", server.url(), "--json", "--endpoint", "GET /a"];
+    let (_, text, error) = run(dir, &[&call[..], &CLIENT].concat());
+    by_name(&serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{error}")))
+}
+
+#[test]
+fn shows_what_a_node_counted_of_every_algorithm() {
+    let (dir, redis) = (Dir::new("store-keys"), Redis::start());
+    let server = node(&dir, &redis.url(), &[]);
+    let unused = told(&dir, &redis.url(), &[]);
+    for name in ["tokens", "windows", "counter", "log", "flight"] {
+        let bucket = &unused[name]["buckets"][0];
+        assert_eq!((&bucket["exists"], &bucket["used"]), (&false.into(), &0.into()), "{name}: {bucket}");
+    }
+    let (_, text, _) = keys(&dir, &redis.url(), &[]);
+    assert!(text.contains("  state     no key: unused, 40 of 40 left\n"), "{text}");
+
+    charge(&dir, &server, "3");
+    acquire_slot(&server);
+    let client = &mut redis.client();
+    let found = told(&dir, &redis.url(), &[]);
+    let explained = explained(&dir, &server);
+    // The slot is a request of its own to the rules that count requests, or it is none: the node says which.
+    for (name, limit) in [("tokens", 10), ("windows", 20), ("counter", 30), ("log", 40)] {
+        let (bucket, by_node) = (&found[name]["buckets"][0], &explained[name]);
+        assert_eq!(bucket["store_key"], by_node["store_key"], "{name}");
+        assert_eq!(bucket["used"], by_node["used_before"], "{name}");
+        assert_eq!((&bucket["limit"], &bucket["slot"]), (&limit.into(), &Value::Null), "{name}");
+        assert!(bucket["used"].as_u64() >= Some(3) && bucket["ttl_ms"].as_u64() > Some(0), "{name}: {bucket}");
+        let key = bucket["store_key"].as_str().unwrap();
+        assert_eq!(client.number(&["EXISTS", key]), 1, "{name}");
+    }
+    let used = &explained["windows"]["used_before"];
+    assert_eq!(&found["windows"]["buckets"][0]["state"]["count"], used);
+    assert_eq!(&found["counter"]["buckets"][0]["state"]["current"], used);
+    assert_eq!(&found["log"]["buckets"][0]["state"]["entries"], used);
+    assert_eq!(found["flight"]["buckets"][0]["state"]["held"], 1);
+    assert_eq!(found["flight"]["buckets"][0]["remaining"], 4);
+    assert!(found["tokens"]["buckets"][0]["state"]["tat"].as_str().unwrap().ends_with('Z'));
+
+    assert_eq!(found["windows"]["assumed"], serde_json::json!(["endpoint"]));
+    let because = |name: &str| found[name]["because"].as_str().unwrap_or_default();
+    assert_eq!(because("by-endpoint"), "its key needs endpoint, which was not given");
+    assert_eq!(because("paid"), "tier should be paid, is free");
+    assert!(because("alone").contains("local"), "{}", because("alone"));
+    let complete = told(&dir, &redis.url(), &["--endpoint", "GET /a"]);
+    assert_eq!(complete["by-endpoint"]["buckets"][0]["store_key"], explained["by-endpoint"]["store_key"]);
+    assert_eq!(&complete["by-endpoint"]["buckets"][0]["used"], used);
+
+    // Alone with the store, the command sends nothing that writes, and runs no script.
+    drop(server);
+    let is_alone = || client.text(&["CLIENT", "LIST"]).lines().count() == 1;
+    patience::until("the node's connections end", Duration::from_secs(30), is_alone);
+    client.succeed(&["CONFIG", "RESETSTAT"]);
+    told(&dir, &redis.url(), &["--endpoint", "GET /a"]);
+    let sent = client.text(&["INFO", "commandstats"]);
+    let sent = sent.lines().filter_map(|line| line.strip_prefix("cmdstat_")?.split(':').next());
+    let sent: BTreeSet<&str> = sent.collect();
+    let reads = ["client|setname", "config|resetstat", "get", "lrange", "pttl", "script|load", "time"];
+    let reads: BTreeSet<&str> = reads.into_iter().chain(["zcount", "zrange", "zrangebyscore"]).collect();
+    assert_eq!(sent, reads);
+}
+
+#[test]
+fn names_what_is_no_bucket_and_what_never_expires() {
+    let (dir, redis) = (Dir::new("store-keys-foreign"), Redis::start());
+    let server = node(&dir, &redis.url(), &[]);
+    charge(&dir, &server, "1");
+    let found = told(&dir, &redis.url(), &[]);
+    let key = |name: &str| found[name]["buckets"][0]["store_key"].as_str().unwrap().to_owned();
+    let client = &mut redis.client();
+    drop(server); // it would repair what follows
+    client.succeed(&["PERSIST", &key("counter")]);
+    client.succeed(&["DEL", &key("log")]);
+    client.succeed(&["SET", &key("log"), "text"]);
+    client.succeed(&["SET", &key("tokens"), "soon"]);
+    let (code, text, error) = keys(&dir, &redis.url(), &[]);
+    assert_eq!(code, 0, "{error}");
+    assert_eq!(text.matches("not a bucket of this algorithm").count(), 2, "{text}");
+    assert!(text.contains("none: the key never expires"), "{text}");
+}
+
+#[test]
+fn the_secret_is_that_of_the_nodes() {
+    let (dir, redis) = (Dir::new("store-keys-secret"), Redis::start());
+    dir.write("secret", "0123456789abcdef0123456789abcdef");
+    dir.write("other", "fedcba9876543210fedcba9876543210");
+    let server = node(&dir, &redis.url(), &["--secret-file", "secret"]);
+    let (code, _, error) = keys(&dir, &redis.url(), &[]);
+    assert_eq!(code, 2);
+    assert!(error.contains("the store holds no secret") && error.contains("--secret-file"), "{error}");
+    charge(&dir, &server, "1");
+    let found = told(&dir, &redis.url(), &["--secret-file", "secret"]);
+    assert_eq!(found["tokens"]["buckets"][0]["store_key"], explained(&dir, &server)["tokens"]["store_key"]);
+    let fingerprinted = || redis.client().number(&["EXISTS", "tg:{AAA}fingerprint"]) == 1;
+    patience::until("a node leaves the fingerprint of its secret", Duration::from_secs(30), fingerprinted);
+    let (code, text, warning) = keys(&dir, &redis.url(), &["--secret-file", "other"]);
+    assert!(warning.contains("another secret"), "{warning}");
+    assert!(code == 0 && !text.contains("ttl"), "{text}");
+}
+
+#[test]
+fn a_cluster_has_slots() {
+    let (dir, cluster) = (Dir::new("store-keys-cluster"), Cluster::start());
+    let server = node(&dir, &cluster.url(), &[]);
+    charge(&dir, &server, "2");
+    let (found, explained) = (told(&dir, &cluster.url(), &[]), explained(&dir, &server));
+    for name in ["tokens", "windows", "counter", "log"] {
+        let bucket = &found[name]["buckets"][0];
+        assert_eq!(bucket["store_key"], explained[name]["store_key"], "{name}");
+        assert_eq!(bucket["slot"], explained[name]["slot"], "{name}");
+        assert_eq!(bucket["used"], 2, "{name}");
+    }
+}
+
+#[test]
+fn says_what_is_wrong() {
+    let dir = Dir::new("store-keys-wrong");
+    dir.write("keys.yaml", RULES);
+    let (code, _, error) = keys(&dir, "redis://user:hunter2@127.0.0.1:1", &[]);
+    assert_eq!(code, 2);
+    assert!(error.contains("cannot connect") && !error.contains("hunter2"), "{error}");
+    let call = ["store", "keys", "--store", "redis://127.0.0.1:1", "--rules", "keys.yaml"];
+    assert!(run(&dir, &call).2.contains("--client user:42"));
+}
