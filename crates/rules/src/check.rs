@@ -5,14 +5,17 @@
 
 mod across;
 mod limit;
+mod misfits;
 mod name;
 
 use std::ops::RangeInclusive;
 
+pub use crate::lookup::CROWD_MAX;
 use crate::problem::{Problem, quote};
 use crate::spec::{Algorithm, ClientSpec, Consistency, LimitSpec, Mode, OverrideSpec, Place, RuleFile, RuleSpec};
 
-pub use across::across;
+pub use across::{CROWDED, across, crowded, wildcards};
+pub use misfits::{BETWEEN_RULES, misfits};
 pub(crate) use name::twins;
 pub use name::{RULE_NAME_MAX, is_rule_name, nearest_rule_name, rule_name_help};
 

@@ -67,16 +67,17 @@ impl Normalize {
     }
 
     /// A rule whose conditions are texts in this form. Wildcards between texts are compared as they are written.
-    pub(crate) fn rule(self, spec: &RuleSpec) -> Cow<'_, RuleSpec> {
+    /// None if it is so already.
+    pub(crate) fn rule(self, spec: &RuleSpec) -> Option<RuleSpec> {
         if self == Self::None {
-            return Cow::Borrowed(spec);
+            return None;
         }
-        let mut spec = spec.clone();
-        self.conditions(&mut spec.matches);
-        if let Cost::ByMatch(cases) = &mut spec.cost {
+        let mut new = spec.clone();
+        self.conditions(&mut new.matches);
+        if let Cost::ByMatch(cases) = &mut new.cost {
             cases.iter_mut().for_each(|case| self.conditions(&mut case.matches));
         }
-        Cow::Owned(spec)
+        (new != *spec).then_some(new)
     }
 
     fn conditions(self, matches: &mut MatchSpec) {

@@ -28,6 +28,7 @@ impl Plan {
         self.judge_names(&mut found, work).await?;
         self.judge_settings(&mut found, work).await?;
         self.judge_replacing(&mut found, work).await?;
+        self.judge_crowds(&mut found, work).await?;
         self.judge_overrides(&mut found, order, work).await?;
         match found.faults.is_empty() {
             true => Ok(()),
@@ -222,7 +223,7 @@ impl Plan {
         }
     }
 
-    fn settings(&self, namespace: &str) -> NamespaceDraft {
+    pub(super) fn settings(&self, namespace: &str) -> NamespaceDraft {
         let key = (namespace.to_owned(), namespace.to_owned());
         self.namespaces.get(&key).map(|row| row.draft.clone()).unwrap_or_default()
     }
@@ -286,7 +287,7 @@ fn rule_of(key: &Key, record: &OverrideRecord) -> Key {
 }
 
 /// `rules[3].replaces[0]` as 3 and `replaces[0]`.
-fn split<'a>(list: &str, field: &'a str) -> Option<(usize, &'a str)> {
+pub(super) fn split<'a>(list: &str, field: &'a str) -> Option<(usize, &'a str)> {
     let (index, rest) = field.strip_prefix(list)?.strip_prefix('[')?.split_once(']')?;
     Some((index.parse().ok()?, rest.strip_prefix('.').unwrap_or(rest)))
 }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use tollgate_core::{KeyHasher, Secret};
 
-use super::compile::key_of;
+use super::body::Defaults;
 use crate::check::RULE_NAME_MAX;
 use crate::duration;
 use crate::endpoint::EndpointMatcher;
@@ -32,7 +32,7 @@ pub(super) fn generate(file: &RuleFile) -> HashMap<usize, Generated> {
     let nameless = file.rules.iter().enumerate().filter(|(_, spec)| spec.name.is_none());
     let bases: Vec<(usize, String, u64)> = nameless
         .map(|(index, spec)| {
-            let key_by = key_of(file, spec);
+            let key_by = spec.key_by.clone().unwrap_or_else(|| Defaults::of(file).key());
             (index, base(spec, &key_by), digest(file, spec, &key_by))
         })
         .collect();

@@ -1,15 +1,16 @@
 //! What envoyproxy/ratelimit answers over HTTP: `POST /json` and `GET /healthcheck`, and what it tells about itself.
 
-use super::Shared;
 use super::health::is_serving;
-use super::refuse::say;
+use super::refuse::{self as refusals, say};
+use super::{Plan, Shared};
 use crate::Reply;
 use crate::answer::{Problem, problem};
 use crate::envoy_rls::{self, Refused};
 use crate::telemetry::CallEnd;
 
-/// Decides a `RateLimitRequest`: 200 if it may pass, 429 if not, 400 for what is none.
-pub(super) async fn json(shared: &Shared, body: &[u8], reply: &mut Reply) {
+/// Decides a `RateLimitRequest`: 200 if it may pass, 429 if not, 503 if it is refused only because the store is away, 400
+/// for what is none.
+pub(super) async fn json(shared: &Shared, plan: Plan, body: &[u8], reply: &mut Reply) {
     let request = match envoy_rls::read_json(body) {
         Ok(request) => request,
         Err(unreadable) => {
@@ -17,10 +18,13 @@ pub(super) async fn json(shared: &Shared, body: &[u8], reply: &mut Reply) {
             return refuse(400, "bad_request", unreadable.detail, field, reply);
         }
     };
+    if !shared.may_ask(plan.pass, &request.domain) {
+        return refusals::refuse(&refusals::OTHER_NAMESPACE, reply);
+    }
     match envoy_rls::should_rate_limit(shared, &request, None).await {
-        Ok(response) => {
-            let (status, body) = envoy_rls::write_json(&response);
-            say(status, &body, reply);
+        Ok(answered) => {
+            let (status, body) = envoy_rls::write_json(&answered.response);
+            say(if answered.is_closed { 503 } else { status }, &body, reply);
         }
         Err(refused @ Refused::Invalid(_)) => {
             shared.metrics.domains.calls.count(CallEnd::ServiceError);

@@ -125,12 +125,6 @@ impl Route {
         )
     }
 
-    /// True for what is about one namespace, or about a receipt, which is its own proof: a token that is confined to some
-    /// namespaces may ask for nothing else.
-    pub const fn is_of_a_namespace(self) -> bool {
-        !matches!(self, Route::EnvoyJson)
-    }
-
     /// True for what anybody may ask, token or not.
     pub const fn is_public(self) -> bool {
         matches!(self, Route::Live | Route::Ready | Route::EnvoyHealth)

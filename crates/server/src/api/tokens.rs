@@ -56,6 +56,8 @@ pub struct Pass(u32);
 impl Pass {
     /// Every namespace.
     pub const ALL: Pass = Pass(0);
+    /// No namespace.
+    pub const NONE: Pass = Pass(u32::MAX);
 
     /// True if it opens every namespace.
     pub const fn is_for_all(self) -> bool {

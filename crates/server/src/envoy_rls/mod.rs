@@ -18,7 +18,7 @@ pub use read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use std::fmt;
 
 use tollgate_core::{Purpose, Time};
-use tollgate_engine::{Decision, Undecided, Verdict};
+use tollgate_engine::{Decision, Mode, Undecided, Verdict};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 
 use self::read::Asked;
@@ -45,10 +45,20 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+/// What is answered to a request.
+#[derive(Debug)]
+pub struct Answered {
+    /// What Envoy is told.
+    pub response: RateLimitResponse,
+    /// It is refused because the store is away, and by no limit of the caller's. Envoy is told OVER_LIMIT all the same: it
+    /// lets requests pass whose rate limit service fails.
+    pub is_closed: bool,
+}
+
 /// What became of a request at once.
 pub enum Now {
     /// It was answered.
-    Answered(Result<RateLimitResponse, Refused>),
+    Answered(Result<Answered, Refused>),
     /// The store has to be waited for, and nothing was charged yet: what is left to be decided, if it was looked at.
     Later(Option<Undecided>),
 }
@@ -75,7 +85,7 @@ pub async fn should_rate_limit(
     shared: &Shared,
     request: &RateLimitRequest,
     mut begun: Option<Undecided>,
-) -> Result<RateLimitResponse, Refused> {
+) -> Result<Answered, Refused> {
     let start = shared.clock.now();
     let mut asked = Asked::read(request, &shared.engine.rules(), start)?;
     if begun.is_none() && looks_first(shared, &asked) {
@@ -122,13 +132,15 @@ fn valid(decision: &Decision) -> Result<(), Refused> {
     }
 }
 
-fn conclude(shared: &Shared, asked: &Asked<'_>, answer: Answer<'_>) -> RateLimitResponse {
+fn conclude(shared: &Shared, asked: &Asked<'_>, answer: Answer<'_>) -> Answered {
     let mut response = write::response(asked, answer);
     match asked.is_domain {
         true => shared.envoy.complete(shared, asked, answer.turns, &mut response),
         false => write::add_headers(&shared.answer, answer, &mut response),
     }
-    response
+    let mut refusals = answer.turns.iter().filter(|turn| !turn.is_allowed()).peekable();
+    let is_closed = refusals.peek().is_some() && refusals.all(|turn| turn.mode == Mode::Closed);
+    Answered { response, is_closed }
 }
 
 fn lap(shared: &Shared, start: Time) {

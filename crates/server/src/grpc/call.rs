@@ -53,9 +53,6 @@ impl Call {
         let Some(pass) = pass else {
             return refused(Some(method), Status::unauthenticated(NO_TOKEN));
         };
-        if !pass.is_for_all() && !method.is_of_a_namespace() {
-            return refused(Some(method), Status::permission_denied(CONFINED));
-        }
         match timeout(&head.headers) {
             Ok(timeout) => Ok(Call { method, deadline: timeout.map(|timeout| Instant::now() + timeout), pass }),
             Err(Malformed) => refused(Some(method), Status::invalid_argument("grpc-timeout: is no time")),
@@ -74,9 +71,6 @@ pub(super) fn too_late() -> Status {
 }
 
 const NO_TOKEN: &str = "send a token that this server knows, as metadata: authorization: Bearer TOKEN";
-
-const CONFINED: &str =
-    "a token that is for some namespaces may call Check, ShouldRateLimit, Settle, RenewSlot and ReleaseSlot";
 
 /// What a caller is told whose token is for other namespaces.
 pub(super) fn other_namespace() -> Status {

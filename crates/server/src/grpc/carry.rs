@@ -18,7 +18,6 @@ use super::call::{Call, too_late};
 use super::desk::Desk;
 use super::incoming::{Incoming, Many};
 use super::message::{Line, Message, no_room};
-use super::method::Method;
 use super::outgoing;
 use crate::caught::caught;
 use crate::net::{Deadline, Place};
@@ -47,7 +46,7 @@ impl Carry {
         }
         let patience = desk.limits().write_timeout;
         // In boxes, because everything that is wrapped around them would hold them twice.
-        let answering = Box::pin(answer(&desk, call.method, body, line, leave));
+        let answering = Box::pin(answer(&desk, &call, body, line, leave));
         let answering = within(call.deadline, caught(Box::pin(tollgate_engine::until(call.deadline, answering))));
         let answered = until_gone(&mut respond, answering).await;
         let code = match answered {
@@ -64,26 +63,28 @@ impl Carry {
 }
 
 /// What tonic makes of a call. It is given a message when that is all there: it would hold as much as is announced.
-async fn answer(desk: &Desk, method: Method, body: RecvStream, line: Line, leave: CancellationToken) -> Response<Body> {
+async fn answer(desk: &Desk, call: &Call, body: RecvStream, line: Line, leave: CancellationToken) -> Response<Body> {
+    let method = call.method;
     let (longest, patience) = (desk.longest(method), desk.limits().body_timeout);
     if method.takes_many() {
         let many = Box::new(Many::new(body, longest, patience, line, leave.clone()));
-        return desk.carry(method, request(method, Incoming::Many(many), leave)).await;
+        return desk.carry(method, request(call, Incoming::Many(many), leave)).await;
     }
     let mut message = Message::new(body, longest);
     match message.read(&line, patience).await {
-        Ok(whole) => desk.carry(method, request(method, Incoming::One(Some(whole)), leave)).await,
+        Ok(whole) => desk.carry(method, request(call, Incoming::One(Some(whole)), leave)).await,
         Err(status) => status.into_http(),
     }
 }
 
 /// A call as tonic wants it. What was sent as a head is not kept: it holds on to everything that was read with it.
-fn request(method: Method, body: Incoming, leave: CancellationToken) -> Request<Incoming> {
+fn request(call: &Call, body: Incoming, leave: CancellationToken) -> Request<Incoming> {
     let mut request = Request::new(body);
     *request.method_mut() = http::Method::POST;
-    *request.uri_mut() = Uri::from_static(method.path());
+    *request.uri_mut() = Uri::from_static(call.method.path());
     *request.version_mut() = Version::HTTP_2;
     request.extensions_mut().insert(leave);
+    request.extensions_mut().insert(call.pass);
     request
 }
 

@@ -11,7 +11,7 @@ use h2::server::SendResponse;
 use prost::Message as _;
 use tollgate_core::Request;
 use tollgate_engine::Decision;
-use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
+use tollgate_proto::rls::RateLimitRequest;
 use tollgate_proto::v1::CheckRequest;
 use tonic::{Code, Status};
 
@@ -167,8 +167,8 @@ fn should_rate_limit(shared: &Arc<Shared>, call: Call, message: Bytes) -> Answer
     if !call.pass.is_for_all() && !shared.may_ask(call.pass, &request.domain) {
         return Answered::Now(Err(other_namespace()));
     }
-    let tell = |shared: &Shared, answer: Result<RateLimitResponse, Refused>| {
-        answer.map(|response| framed(&response)).map_err(|refused| of_refused(shared, &refused))
+    let tell = |shared: &Shared, answer: Result<envoy_rls::Answered, Refused>| {
+        answer.map(|answer| framed(&answer.response)).map_err(|refused| of_refused(shared, &refused))
     };
     match envoy_rls::try_now(shared, &request) {
         Now::Answered(answer) => Answered::Now(tell(shared, answer)),

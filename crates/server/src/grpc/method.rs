@@ -77,14 +77,6 @@ impl Method {
         Method::ALL.into_iter().find(|method| method.path() == path)
     }
 
-    /// True for what is checked against the namespaces of a token, or about a receipt, which is its own proof.
-    pub const fn is_of_a_namespace(self) -> bool {
-        matches!(
-            self,
-            Method::Check | Method::ShouldRateLimit | Method::Settle | Method::RenewSlot | Method::ReleaseSlot
-        )
-    }
-
     /// True for what anybody may ask, token or not.
     pub const fn is_public(self) -> bool {
         matches!(self, Method::HealthCheck | Method::HealthWatch)

@@ -10,13 +10,15 @@ use tollgate_proto::v1::{
 };
 use tonic::{Request, Response, Status, Streaming};
 
-use super::convert::{self, asked_in, response, ttl_ms};
+use super::call::other_namespace;
+use super::convert::{self, response, ttl_ms};
 use super::stream::Answers;
 use crate::api::explain::Unexplained;
 use crate::api::hold::{self, Receipt};
 use crate::api::read::{Asked, BATCH_MAX, COST_MAX, Fault};
 use crate::api::refuse::BUSY_EXPLAINING;
 use crate::api::seal::Kind;
+use crate::api::tokens::Pass;
 use crate::api::{Shared, check, explain};
 
 /// Answers for Tollgate.
@@ -29,14 +31,16 @@ impl Tollgate for Service {
 
     async fn check(&self, request: Request<CheckRequest>) -> Result<Response<CheckResponse>, Status> {
         let Service(shared) = self;
+        let pass = pass(&request);
         let request = request.into_inner();
-        let asked = asked_in(Some(&request))?;
+        let asked = self.asked_in(pass, Some(&request))?;
         let decision = check::decide(shared, &asked).await;
         response(&decision).map(Response::new)
     }
 
     async fn batch_check(&self, request: Request<BatchCheckRequest>) -> Result<Response<BatchCheckResponse>, Status> {
         let Service(shared) = self;
+        let pass = pass(&request);
         let requests = request.into_inner().requests;
         if requests.is_empty() {
             return Err(Status::invalid_argument("missing_field: requests holds no request"));
@@ -49,6 +53,9 @@ impl Tollgate for Service {
             convert::asked(request).map_err(|fault| convert::unreadable(&named(fault)))
         });
         let asked = asked.collect::<Result<Vec<Asked<'_>>, Status>>()?;
+        if !asked.iter().all(|asked| shared.may_ask(pass, asked.namespace())) {
+            return Err(other_namespace());
+        }
         let mut results = Vec::with_capacity(asked.len());
         check::decide_each(shared, &asked, |decision| results.push(convert::checked(decision))).await;
         Ok(Response::new(BatchCheckResponse { results }))
@@ -58,11 +65,12 @@ impl Tollgate for Service {
         &self,
         request: Request<Streaming<StreamChecksRequest>>,
     ) -> Result<Response<Answers>, Status> {
-        Ok(Response::new(Answers::new(self.0.clone(), request.into_inner())))
+        Ok(Response::new(Answers::new(self.0.clone(), pass(&request), request.into_inner())))
     }
 
     async fn reserve(&self, request: Request<ReserveRequest>) -> Result<Response<ReserveResponse>, Status> {
-        let (decision, receipt) = self.hold(request.get_ref().request.as_ref(), Kind::Reservation).await?;
+        let (decision, receipt) =
+            self.hold(pass(&request), request.get_ref().request.as_ref(), Kind::Reservation).await?;
         let reservation = receipt.map(|receipt| receipt.text).unwrap_or_default();
         Ok(Response::new(ReserveResponse { decision: Some(decision), reservation }))
     }
@@ -81,7 +89,7 @@ impl Tollgate for Service {
         &self,
         request: Request<AcquireSlotRequest>,
     ) -> Result<Response<AcquireSlotResponse>, Status> {
-        let (decision, receipt) = self.hold(request.get_ref().request.as_ref(), Kind::Slot).await?;
+        let (decision, receipt) = self.hold(pass(&request), request.get_ref().request.as_ref(), Kind::Slot).await?;
         let (slot, ttl) = receipt.map(|Receipt { text, ttl }| (text, ttl)).unwrap_or_default();
         Ok(Response::new(AcquireSlotResponse { decision: Some(decision), slot, ttl_ms: ttl_ms(ttl) }))
     }
@@ -101,7 +109,7 @@ impl Tollgate for Service {
     }
 
     async fn explain(&self, request: Request<ExplainRequest>) -> Result<Response<ExplainResponse>, Status> {
-        let asked = asked_in(request.get_ref().request.as_ref())?;
+        let asked = self.asked_in(pass(&request), request.get_ref().request.as_ref())?;
         match explain::explained(&self.0, &asked).await {
             Ok(json) => Ok(Response::new(ExplainResponse { json })),
             Err(Unexplained::Busy) => Err(convert::refused(BUSY_EXPLAINING)),
@@ -111,13 +119,28 @@ impl Tollgate for Service {
 }
 
 impl Service {
+    /// The request that a message carries, if the caller's token is for its namespace.
+    fn asked_in<'a>(&self, pass: Pass, request: Option<&'a CheckRequest>) -> Result<Asked<'a>, Status> {
+        let asked = convert::asked_in(request)?;
+        match self.0.may_ask(pass, asked.namespace()) {
+            true => Ok(asked),
+            false => Err(other_namespace()),
+        }
+    }
+
     async fn hold(
         &self,
+        pass: Pass,
         request: Option<&CheckRequest>,
         kind: Kind,
     ) -> Result<(CheckResponse, Option<Receipt>), Status> {
-        let asked = asked_in(request)?;
+        let asked = self.asked_in(pass, request)?;
         let (decision, receipt) = hold::hold(&self.0, &asked, kind).await;
         Ok((response(&decision)?, receipt))
     }
+}
+
+/// What the caller's token is for. Every call carries it; without it, a call would be for nothing.
+fn pass<T>(request: &Request<T>) -> Pass {
+    request.extensions().get().copied().unwrap_or(Pass::NONE)
 }

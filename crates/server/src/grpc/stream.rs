@@ -12,6 +12,8 @@ use tonic::{Status, Streaming};
 use super::convert;
 use super::decide::{Decided, decide};
 use crate::api::Shared;
+use crate::api::read::Fault;
+use crate::api::tokens::Pass;
 
 /// Checks of one stream that may wait for the store at the same time; meanwhile no more are read.
 const UNDER_WAY_MAX: usize = 64;
@@ -19,6 +21,7 @@ const UNDER_WAY_MAX: usize = 64;
 /// The answers of one stream.
 pub(super) struct Answers {
     shared: Arc<Shared>,
+    pass: Pass,
     questions: Streaming<StreamChecksRequest>,
     under_way: VecDeque<(u64, Answer)>,
     /// How the questions ended.
@@ -31,8 +34,8 @@ enum Answer {
 }
 
 impl Answers {
-    pub(super) fn new(shared: Arc<Shared>, questions: Streaming<StreamChecksRequest>) -> Answers {
-        Answers { shared, questions, under_way: VecDeque::new(), end: None }
+    pub(super) fn new(shared: Arc<Shared>, pass: Pass, questions: Streaming<StreamChecksRequest>) -> Answers {
+        Answers { shared, pass, questions, under_way: VecDeque::new(), end: None }
     }
 
     /// Takes in what was asked, as far as there is room.
@@ -41,7 +44,7 @@ impl Answers {
             match Pin::new(&mut self.questions).poll_next(cx) {
                 Poll::Pending => return,
                 Poll::Ready(Some(Ok(StreamChecksRequest { id, request }))) => {
-                    let answer = begin(&self.shared, request.unwrap_or_default());
+                    let answer = begin(&self.shared, self.pass, request.unwrap_or_default());
                     self.under_way.push_back((id, answer));
                     if matches!(self.under_way.front(), Some((_, Answer::Ready(_)))) {
                         return; // answered before the next is read: nothing piles up
@@ -90,7 +93,16 @@ impl Stream for Answers {
 }
 
 /// Decides a question, at once where nobody has to be waited for.
-fn begin(shared: &Arc<Shared>, request: CheckRequest) -> Answer {
+fn begin(shared: &Arc<Shared>, pass: Pass, request: CheckRequest) -> Answer {
+    let is_other = || convert::asked(&request).is_ok_and(|asked| !shared.may_ask(pass, asked.namespace()));
+    if !pass.is_for_all() && is_other() {
+        let detail = "is not one of those that this token is for".to_owned();
+        return Answer::Ready(convert::faulty(Fault {
+            code: "other_namespace",
+            field: "namespace".to_owned(),
+            detail,
+        }));
+    }
     match decide(shared, request, convert::checked) {
         Ok(Decided::Now(checked)) => Answer::Ready(checked),
         Ok(Decided::Later(later)) => {

@@ -55,7 +55,10 @@ async fn a_file_goes_in_comes_out_and_changes_nothing_when_it_comes_back() {
     assert_eq!(out.field("content-type"), Some("application/yaml"));
     let text = out.text();
     assert!(tollgate_rules::read("out.yaml", &text).is_ok(), "{text}");
-    assert!(text.contains("ipv6_prefix: 56") && text.contains("normalize: nfc") && text.contains("reason: launch"), "{text}");
+    assert!(
+        text.contains("ipv6_prefix: 56") && text.contains("normalize: nfc") && text.contains("reason: launch"),
+        "{text}"
+    );
     assert!(!text.contains("2553"), "who named no end gets none: {text}");
     let again = import(&rig, "", &text).await.expect(200).json();
     assert_eq!((count(&again), rig.changes()), (0, 1), "{again}");

@@ -64,12 +64,19 @@ async fn decides_by_the_policy_of_each_rule_and_says_so() {
     );
     let wait: u64 = refused.field("retry-after").and_then(|wait| wait.parse().ok()).expect("seconds");
     assert!((1..=3).contains(&wait) && refused.field("ratelimit").is_none(), "{}", refused.head);
+    let entries = |tier: &str| {
+        let entries = format!(r#"[{{"key":"client_key","value":"user:1"}},{{"key":"tier","value":"{tier}"}}]"#);
+        format!(r#"{{"domain":"default","descriptors":[{{"entries":{entries}}}]}}"#)
+    };
+    let refused = rig.post("/json", &entries("shut")).await;
+    assert_eq!((refused.status, &refused.json()["overallCode"]), (503, &"OVER_LIMIT".into()), "{}", refused.head);
+    assert_eq!(rig.post("/json", &entries("open")).await.status, 200);
     let page = call(&rig.admin, "GET", "/metrics", "", "").await;
     let page = String::from_utf8(page.body).expect("text");
     for line in [
         "tollgate_fallback_decisions_total{policy=\"local\"} 10",
-        "tollgate_fallback_decisions_total{policy=\"allow\"} 3",
-        "tollgate_fallback_decisions_total{policy=\"deny\"} 5",
+        "tollgate_fallback_decisions_total{policy=\"allow\"} 4",
+        "tollgate_fallback_decisions_total{policy=\"deny\"} 6",
         "tollgate_fleet_nodes 2",
     ] {
         assert!(page.lines().any(|own| own == line), "{line} is missing in\n{page}");

@@ -21,4 +21,5 @@ mod reflection;
 mod rig;
 mod rls;
 mod shared;
+mod tokens;
 mod wire;

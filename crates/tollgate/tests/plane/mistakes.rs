@@ -110,6 +110,8 @@ fn data_tokens_have_a_name_namespaces_and_an_end() {
     let batch = |requests: &[&Value]| json!({ "requests": requests });
     assert_eq!(ask("/v1/check/batch", &shop, batch(&[&ours])), 200);
     assert_eq!(ask("/v1/check/batch", &shop, batch(&[&ours, &theirs])), 403);
+    let envoy = |domain: &str| json!({"domain": domain, "descriptors": [{"entries": [{"key": "a", "value": "b"}]}]});
+    assert_eq!((ask("/json", &shop, envoy("shop")), ask("/json", &shop, envoy("default"))), (200, 403));
     assert_eq!(ask("/v1/check", &viewer, theirs), 401, "tokens of the admin API open the admin API alone");
     assert_eq!(node.try_admin(&node.admin, "GET", "/v1/rules", &[], None).unwrap().status, 200);
     let other = call(&node.admin, "GET", "/v1/rules", &[("Authorization", &shop)], None).unwrap();
