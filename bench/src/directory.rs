@@ -86,7 +86,7 @@ pub fn fill(name: &str, start: usize) -> anyhow::Result<()> {
     let file =
         tollgate_rules::read("bench", &format!("rules:\n{rules}")).map_err(|report| anyhow::anyhow!("{report}"))?;
     let watch = Stopwatch::start();
-    let part = Part { file: &file, directories: std::slice::from_ref(&once_more) };
+    let part = Part { file: &file, rules: &[], directories: std::slice::from_ref(&once_more) };
     let set = RuleSet::assemble(&[part], &CompileOptions { secret: secret(), seed: 0 });
     let assemble = watch.stop().cpu / 1e6;
     ensure!(set.is_ok(), "the rules compile");

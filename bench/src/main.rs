@@ -3,6 +3,7 @@
 //! Absolute times drift with the machine; what is judged is a ratio, measured round by round, against a target that
 //! the project set itself. One file per question; `--help` says which there are.
 
+mod changes;
 mod cores;
 mod directory;
 mod engine;

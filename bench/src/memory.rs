@@ -106,9 +106,10 @@ pub fn fill(name: &str) -> anyhow::Result<()> {
         "throttlecrab" => fill_up(&Throttlecrab::new(), start, |_| 0),
         "sharded" => fill_up(&Sharded::new(), start, |_| 0),
         "floor" => fill_up(&Floor::new(), start, |_| 0),
-        name => match name.strip_prefix("kind:") {
-            Some(kind) => crate::kinds::fill(kind),
-            None => crate::directory::fill(name, start),
+        name => match name.split_once(':') {
+            Some(("kind", kind)) => crate::kinds::fill(kind),
+            Some(("rules", count)) => crate::changes::fill(count),
+            _ => crate::directory::fill(name, start),
         },
     }
 }

@@ -18,7 +18,8 @@ Questions (all of them, if none is named):
            1, 100 k, 1 M and 10 M keys, on one thread and on two.
   memory   Bytes per key between 1 M and 2 M keys, peak of the resident set, growth included.
   rules    From request to charges, without a store: 10, 1,000 and 10,000 rules, 1,000,000 overrides; then 10 and
-           10,000 rules for every kind of pattern (globs, suffixes, templates, networks, negations, hosts, lists).
+           10,000 rules for every kind of pattern (globs, suffixes, templates, networks, negations, hosts, lists);
+           then one rule changed among 50,000.
   directory  Clients and overrides, a million of each: bytes per entry, time to build, to change one, to fold changes in.
   engine   Engine::decide: 1,000 rules of which one matches, three matching rules, 1,000,000 overrides.
   growth   Time per check by number of keys, rules and threads; writes docs/img/growth-*.csv and .svg.

@@ -1,11 +1,11 @@
 //! What does finding the rules cost, without any store?
 
-use crate::kinds;
 use crate::options::Options;
 use crate::peers::Matches;
 use crate::race::{Course, Field, Plan, Times, race};
 use crate::report::{Bound, Report};
 use crate::workload::Workload;
+use crate::{changes, kinds};
 
 const TEN: &str = "3 of 10 rules";
 const TEN_THOUSAND: &str = "3 of 10,000 rules";
@@ -38,5 +38,6 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     report.table(&Times::HEADS, &rows);
     let ratios = standings.of(TEN_THOUSAND, 1).cpu.over(&standings.of(TEN, 1).cpu);
     report.ratio("charges, 10,000 rules, of 10 with the same three matching", Bound::AtMost(2.0), &ratios);
-    kinds::run(options, report)
+    kinds::run(options, report)?;
+    changes::run(report)
 }

@@ -34,7 +34,7 @@ pub enum Error {
 }
 
 /// One thing wrong with what was sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fault {
     /// Path of the field, such as `limit.window`; empty for the whole.
     pub field: String,

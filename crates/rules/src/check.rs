@@ -5,13 +5,16 @@
 
 mod across;
 mod limit;
+mod misfits;
 
 use std::ops::RangeInclusive;
 
+pub use crate::lookup::CROWD_MAX;
 use crate::problem::{Problem, quote};
 use crate::spec::{Algorithm, ClientSpec, Consistency, LimitSpec, Mode, OverrideSpec, Place, RuleFile, RuleSpec};
 
-pub use across::across;
+pub use across::{CROWDED, across, crowded, wildcards};
+pub use misfits::{BETWEEN_RULES, misfits};
 
 /// Most units per window.
 pub const REQUESTS_MAX: u64 = 1 << 53;

@@ -22,6 +22,11 @@ impl KeyBy {
         Self::default()
     }
 
+    /// One bucket for each client: what rules that name no key count by.
+    pub fn client() -> Self {
+        Self { parts: vec![vec!["client_key".to_owned()]] }
+    }
+
     /// Whether there is one bucket for all.
     pub fn is_global(&self) -> bool {
         self.parts.is_empty()

@@ -27,6 +27,7 @@ impl Plan {
         let mut found = Found::new(order);
         self.judge_settings(&mut found, work).await?;
         self.judge_replacing(&mut found, work).await?;
+        self.judge_crowds(&mut found, work).await?;
         self.judge_overrides(&mut found, order, work).await?;
         match found.faults.is_empty() {
             true => Ok(()),
@@ -221,7 +222,7 @@ impl Plan {
         }
     }
 
-    fn settings(&self, namespace: &str) -> NamespaceDraft {
+    pub(super) fn settings(&self, namespace: &str) -> NamespaceDraft {
         let key = (namespace.to_owned(), namespace.to_owned());
         self.namespaces.get(&key).map(|row| row.draft.clone()).unwrap_or_default()
     }
@@ -262,7 +263,7 @@ impl File {
 }
 
 /// Faults, with the edits that they are laid to.
-struct Found {
+pub(super) struct Found {
     edits: HashMap<(Kind, Key), usize>,
     several: bool,
     faults: Vec<Fault>,
@@ -274,7 +275,7 @@ impl Found {
         Found { edits: edits.collect(), several: order.edits.len() > 1, faults: Vec::new() }
     }
 
-    fn add(&mut self, kind: Kind, key: &Key, fault: Fault) {
+    pub(super) fn add(&mut self, kind: Kind, key: &Key, fault: Fault) {
         let index = self.edits.get(&(kind, key.clone())).copied().filter(|_| self.several);
         self.faults.push(at(index, fault));
     }
@@ -285,7 +286,7 @@ fn rule_of(key: &Key, record: &OverrideRecord) -> Key {
 }
 
 /// `rules[3].replaces[0]` as 3 and `replaces[0]`.
-fn split<'a>(list: &str, field: &'a str) -> Option<(usize, &'a str)> {
+pub(super) fn split<'a>(list: &str, field: &'a str) -> Option<(usize, &'a str)> {
     let (index, rest) = field.strip_prefix(list)?.strip_prefix('[')?.split_once(']')?;
     Some((index.parse().ok()?, rest.strip_prefix('.').unwrap_or(rest)))
 }

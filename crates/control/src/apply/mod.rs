@@ -5,6 +5,7 @@
 //! Everything happens inside one [`Work`], whose lock makes what was read stay true until it is written.
 
 mod check;
+mod crowds;
 mod plan;
 mod replay;
 mod shelf;

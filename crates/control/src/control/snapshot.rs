@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use tollgate_rules::check;
 
 use super::clients::namespaces;
 use super::listing::find;
@@ -24,7 +25,7 @@ pub struct Snapshot {
 }
 
 /// A row that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Quarantined {
     /// What kind of row.
     pub kind: Kind,
@@ -36,6 +37,19 @@ pub struct Quarantined {
     pub reasons: Vec<Fault>,
 }
 
+impl Quarantined {
+    /// A rule that means nothing by itself.
+    pub(crate) fn rule(record: &RuleRecord, reasons: Vec<Fault>) -> Quarantined {
+        let (namespace, id) = (record.namespace.clone(), record.rule_id.clone());
+        Quarantined { kind: Kind::Rule, namespace, id, reasons }
+    }
+
+    /// False if the row could be used among other rows.
+    pub(crate) fn is_bad_alone(&self) -> bool {
+        !self.reasons.iter().any(|reason| check::BETWEEN_RULES.contains(&reason.code.as_str()))
+    }
+}
+
 /// What changed since a generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Touched {
@@ -43,8 +57,10 @@ pub struct Touched {
     pub state: State,
     /// Anything may have changed: somebody said so, or the audit does not say what did.
     pub everything: bool,
-    /// Namespaces whose rules or settings changed.
+    /// Namespaces whose settings, or switches of rules, changed.
     pub namespaces: BTreeSet<String>,
+    /// Namespaces and ids of rules that changed, came or went.
+    pub rules: BTreeSet<(String, String)>,
     /// Namespaces and keys of clients of whom something else is known now, or who have other overrides.
     pub clients: BTreeSet<(String, String)>,
     /// Tokens were made or revoked.
@@ -93,8 +109,14 @@ impl Snapshot {
     /// What changed since a generation.
     pub async fn touched(&mut self, generation: i64) -> Result<Touched> {
         let state = self.state().await?;
-        let mut touched =
-            Touched { state, everything: false, namespaces: BTreeSet::new(), clients: BTreeSet::new(), tokens: false };
+        let mut touched = Touched {
+            state,
+            everything: false,
+            namespaces: BTreeSet::new(),
+            rules: BTreeSet::new(),
+            clients: BTreeSet::new(),
+            tokens: false,
+        };
         // A generation from the future: the database is one that was restored.
         if generation > state.generation || !self.reaches_back(generation, state).await? {
             touched.everything = true;
@@ -152,6 +174,20 @@ impl Snapshot {
         self.each(namespace, Ok, &mut take).await
     }
 
+    /// One rule, if it is there. What it means is not judged.
+    pub async fn rule(&mut self, namespace: &str, id: &str) -> Result<Option<Result<RuleRecord, Quarantined>>> {
+        let mut sql = Sql::new(RuleRow::TABLE.select, vec![]);
+        RuleRow::TABLE.select_ids(&mut sql, namespace, &[id]);
+        let Some(row) = self.tx.one(sql).await? else { return Ok(None) };
+        let record = RuleRow::read(&row).map(|row| row.record()).map_err(|error| Quarantined {
+            kind: Kind::Rule,
+            namespace: namespace.to_owned(),
+            id: id.to_owned(),
+            reasons: unreadable(&error),
+        });
+        Ok(Some(record))
+    }
+
     /// Everything that is known of clients.
     pub async fn clients(&mut self, mut take: impl FnMut(Result<ClientRecord, Quarantined>)) -> Result<()> {
         let judge = |record: ClientRecord| document::client(&record.client_key, &record.draft).map(|_| record);
@@ -192,9 +228,7 @@ impl Snapshot {
         R::TABLE.in_order(&mut sql);
         let hand_over = |row: Row| {
             let (namespace, id): (String, String) = (row.get(0)?, row.get(1)?);
-            let unreadable =
-                |error: Error| vec![fault("", "bad-row", &error.to_string(), "write it anew, or delete it")];
-            let judged = R::read(&row).map_err(unreadable).and_then(&judge);
+            let judged = R::read(&row).map_err(|error| unreadable(&error)).and_then(&judge);
             take(judged.map_err(|reasons| Quarantined { kind: R::KIND, namespace, id, reasons }));
             Ok(())
         };
@@ -202,11 +236,16 @@ impl Snapshot {
     }
 }
 
+fn unreadable(error: &Error) -> Vec<Fault> {
+    vec![fault("", "bad-row", &error.to_string(), "write it anew, or delete it")]
+}
+
 impl Touched {
     fn note(&mut self, row: &Row) -> Result<()> {
         let (namespace, id): (String, String) = (row.get(1)?, row.get(2)?);
         match Kind::named(&row.get::<String>(0)?) {
-            Some(Kind::Rule | Kind::RuleMode | Kind::Namespace) => drop(self.namespaces.insert(namespace)),
+            Some(Kind::Namespace | Kind::RuleMode) => drop(self.namespaces.insert(namespace)),
+            Some(Kind::Rule) => drop(self.rules.insert((namespace, id))),
             Some(Kind::Client) => drop(self.clients.insert((namespace, id))),
             Some(Kind::Override) => {
                 for record in [row.get::<Option<String>>(3)?, row.get::<Option<String>>(4)?].into_iter().flatten() {

@@ -3,6 +3,7 @@
 //! A copy is a SQLite file with the same tables, so that whatever reads the database reads the copy. It is a follower like
 //! any other: it asks what changed since the generation it has, and takes over just that, in one transaction.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,20 +149,17 @@ async fn whole(from: &mut Tx, to: &mut Tx) -> Result<()> {
 }
 
 async fn step(from: &mut Tx, to: &mut Tx, touched: &Touched) -> Result<()> {
-    for namespace in &touched.namespaces {
-        let of = [namespace.as_str()];
-        replace(&NAMESPACES, from, to, &of).await?;
-        replace(&RULE_MODES, from, to, &of).await?;
-        // Not deleted and made anew: what hangs on a rule would go with it.
-        let rows = RULES.of(from, &of).await?;
-        let gone: Vec<_> = RULES.of(to, &of).await?.iter().map(|row| RULES.key(row)).collect();
-        let kept: Vec<_> = rows.iter().map(|row| RULES.key(row)).collect();
-        for key in gone.into_iter().filter(|key| !kept.contains(key)) {
-            to.run(RULES.delete(key)).await?;
-        }
-        for row in &rows {
-            to.run(RULES.upsert(row)).await?;
-        }
+    let of_rules = touched.rules.iter().map(|(namespace, _)| namespace);
+    for namespace in touched.namespaces.iter().chain(of_rules).collect::<BTreeSet<_>>() {
+        replace(&NAMESPACES, from, to, &[namespace]).await?;
+        replace(&RULE_MODES, from, to, &[namespace]).await?;
+    }
+    for (namespace, id) in &touched.rules {
+        // Overrides and switches of a rule that went are rows of their own, of which the audit tells as well.
+        match RULES.of(from, &[namespace, id]).await?.first() {
+            Some(row) => to.run(RULES.upsert(row)).await?,
+            None => to.run(RULES.delete(vec![namespace.as_str().into(), id.as_str().into()])).await?,
+        };
     }
     for (namespace, client_key) in &touched.clients {
         for table in [&CLIENTS, &OVERRIDES] {

@@ -1,5 +1,6 @@
 //! The task that keeps a node up to date with its database.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tracing::{error, info, warn};
 use super::load::{Extent, Terms};
 use super::state::{FeedState, Origin};
 use super::{Copy, Loaded};
+use crate::control::Quarantined;
 use crate::{Control, Error, Kind, Result};
 
 /// Puts what was read into force; false if that could not be done, and what was in force stays. Called off the runtime,
@@ -237,7 +239,8 @@ impl Follower {
 
     /// Rows that were not in quarantine before, each with its first reason. Never what they hold.
     fn tell_of_quarantine(&self, loaded: &Loaded) {
-        let before = self.state.borrow().quarantined.clone();
+        let state = self.state.borrow();
+        let before: HashSet<&Quarantined> = state.quarantined.iter().collect();
         for bad in loaded.quarantined.iter().filter(|bad| !before.contains(bad)).take(SAID_MAX) {
             let why = bad.reasons.first().map_or("", |reason| reason.message.as_str());
             // The id of a client is its key, which logs do not tell.

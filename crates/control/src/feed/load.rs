@@ -1,18 +1,16 @@
 //! From tables to what an engine can be built with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::time;
 use tollgate_core::Secret;
-use tollgate_rules::{
-    ClientSpec, Directory, DirectoryBuilder, EscapedSlash, Known, Mode, OverrideSpec, Place, Problem, RuleFile,
-    RuleSpec, check,
-};
+use tollgate_rules::{ClientSpec, Directory, Known, OverrideSpec, Place, RuleFile, RuleSpec, check};
 
+use super::draft::{Draft, name_of, spec_of};
 use crate::control::{Quarantined, Snapshot, Touched};
 use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, TokenRecord};
-use crate::{Control, Fault, Kind, Result, State};
+use crate::{Control, Kind, Result, State};
 
 /// What the database says, at one generation. Cheap to clone: what did not change is shared with the one before.
 #[derive(Clone, Debug)]
@@ -36,14 +34,21 @@ pub struct Loaded {
 /// What the database says of one namespace.
 #[derive(Clone, Debug)]
 pub struct LoadedNamespace {
-    /// Its rules that are enabled, and its settings. Clients and overrides are in the directory.
-    pub file: Arc<RuleFile>,
+    /// Its settings; rules, clients and overrides are elsewhere.
+    pub settings: Arc<RuleFile>,
+    /// Its rules in the order of their ids; disabled ones are off. Those that did not change are shared with the
+    /// generation before, so that they need not be compiled again.
+    pub rules: Arc<Vec<Arc<RuleSpec>>>,
+    /// Some rule replaces others by name: no rule can be judged alone.
+    pub(super) linked: bool,
     /// What is known of clients, and what is different for them.
     pub directory: Directory,
 }
 
 /// How many clients may be read one by one; beyond that, reading all of them is quicker.
 const ONE_BY_ONE: usize = 10_000;
+/// The same for rules of one namespace.
+const RULES_ONE_BY_ONE: usize = 1_000;
 /// When a delta is folded into its base: copying it, at every change, begins to be felt.
 const DELTA_MAX: usize = 10_000;
 
@@ -60,7 +65,7 @@ impl Loaded {
         let mut snapshot = control.snapshot().await?;
         let touched = snapshot.touched(self.state.generation).await?;
         let other_prefix = |(name, known): (&String, &LoadedNamespace)| {
-            (terms.prefix)(name).is_some_and(|p| p != known.file.ipv6_prefix)
+            (terms.prefix)(name).is_some_and(|p| p != known.settings.ipv6_prefix)
         };
         let rehashed = self.namespaces.iter().any(other_prefix);
         let another = rehashed || !snapshot.continues(&self.mark).await?;
@@ -73,7 +78,13 @@ impl Loaded {
         };
         Ok(Some(match stepped {
             Some(loaded) => (Loaded { read_at, ..loaded }, Extent::Step),
-            None => (Loaded::all(&mut snapshot, terms, read_at).await?, Extent::Whole),
+            None => {
+                let mut loaded = Loaded::all(&mut snapshot, terms, read_at).await?;
+                for (name, namespace) in &mut loaded.namespaces {
+                    self.namespaces.get(name).into_iter().for_each(|before| namespace.keep_equal(&before.rules));
+                }
+                (loaded, Extent::Whole)
+            }
         }))
     }
 
@@ -118,8 +129,8 @@ impl Loaded {
         let tokens = Arc::new(snapshot.tokens().await?);
         let mut namespaces = BTreeMap::new();
         for (name, draft) in drafts {
-            let (file, directory) = draft.finish(&name, &mut quarantined);
-            namespaces.insert(name, LoadedNamespace { file, directory });
+            let namespace = draft.finish(&name, &mut quarantined);
+            namespaces.insert(name, namespace);
         }
         let secret = snapshot.secret().await?.into();
         let mark = Arc::new(snapshot.mark().await?);
@@ -128,7 +139,8 @@ impl Loaded {
 
     /// The same one step further; `None` if it is a leap.
     async fn step(&self, snapshot: &mut Snapshot, terms: &Terms, touched: &Touched) -> Result<Option<Loaded>> {
-        let touches = |bad: &Quarantined| touched.clients.iter().any(|(namespace, _)| *namespace == bad.namespace);
+        let of_clients: BTreeSet<&str> = touched.clients.iter().map(|(namespace, _)| namespace.as_str()).collect();
+        let touches = |bad: &Quarantined| of_clients.contains(bad.namespace.as_str());
         if self.quarantined.iter().any(|bad| bad.kind != Kind::Rule && bad.kind != Kind::RuleMode && touches(bad)) {
             return Ok(None); // one of them may be what was repaired
         }
@@ -137,28 +149,20 @@ impl Loaded {
         let settings: BTreeMap<String, NamespaceDraft> = snapshot.namespaces().await?.into_iter().collect();
         let settings =
             |namespace: &str| terms.settings(namespace, settings.get(namespace).cloned().unwrap_or_default());
-        for namespace in &touched.namespaces {
-            let settings = settings(namespace);
-            let before = next.namespaces.remove(namespace);
-            if before.as_ref().is_some_and(|before| before.file.ipv6_prefix != settings.ipv6_prefix) {
-                return Ok(None); // identities are hashed with it: all of them change
+        let mut whole: BTreeSet<&str> = touched.namespaces.iter().map(String::as_str).collect();
+        let mut single: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (namespace, id) in &touched.rules {
+            single.entry(namespace).or_default().push(id);
+        }
+        for (namespace, ids) in single {
+            if whole.contains(namespace) || !next.read_rules(snapshot, namespace, &ids, &settings(namespace)).await? {
+                whole.insert(namespace);
             }
-            let mut draft = Draft::new(settings, terms.secret);
-            let of_rules = |bad: &Quarantined| bad.kind == Kind::Rule || bad.kind == Kind::RuleMode;
-            next.quarantined.retain(|bad| !of_rules(bad) || bad.namespace != *namespace);
-            let put_rule = |row: Row<RuleRecord>| match row {
-                Ok(record) => draft.rule(&record, &mut next.quarantined),
-                Err(bad) => next.quarantined.push(bad),
-            };
-            snapshot.rules(Some(namespace), put_rule).await?;
-            let put_mode = |row: Row<RuleModeRecord>| match row {
-                Ok(record) => draft.mode(&record),
-                Err(bad) => next.quarantined.push(bad),
-            };
-            snapshot.rule_modes(Some(namespace), put_mode).await?;
-            let (file, empty) = draft.finish(namespace, &mut next.quarantined);
-            let directory = before.map_or(empty, |before| before.directory);
-            next.namespaces.insert(namespace.clone(), LoadedNamespace { file, directory });
+        }
+        for namespace in whole {
+            if !next.read_namespace(snapshot, terms, namespace, settings(namespace)).await? {
+                return Ok(None);
+            }
         }
         let mut changed: BTreeMap<&str, Vec<Known>> = BTreeMap::new();
         for (namespace, client_key) in &touched.clients {
@@ -173,11 +177,10 @@ impl Loaded {
             });
         }
         for (namespace, known) in changed {
-            let entry = next.namespaces.entry(namespace.to_owned()).or_insert_with(|| {
-                let (file, directory) =
-                    Draft::new(settings(namespace), terms.secret).finish(namespace, &mut Vec::new());
-                LoadedNamespace { file, directory }
-            });
+            let entry = next
+                .namespaces
+                .entry(namespace.to_owned())
+                .or_insert_with(|| Draft::new(settings(namespace), terms.secret).finish(namespace, &mut Vec::new()));
             entry.directory = entry.directory.with(&known);
         }
         for namespace in next.namespaces.values_mut().filter(|namespace| namespace.directory.delta_len() > DELTA_MAX) {
@@ -187,6 +190,111 @@ impl Loaded {
             next.tokens = Arc::new(snapshot.tokens().await?);
         }
         Ok(Some(next))
+    }
+
+    /// Reads all rules of a namespace anew; false if its clients would have to be read, too.
+    async fn read_namespace(
+        &mut self,
+        snapshot: &mut Snapshot,
+        terms: &Terms,
+        name: &str,
+        settings: NamespaceDraft,
+    ) -> Result<bool> {
+        let before = self.namespaces.remove(name);
+        if before.as_ref().is_some_and(|before| before.settings.ipv6_prefix != settings.ipv6_prefix) {
+            return Ok(false); // identities are hashed with it: all of them change
+        }
+        let mut draft = Draft::new(settings, terms.secret);
+        let of_rules = |bad: &Quarantined| bad.kind == Kind::Rule || bad.kind == Kind::RuleMode;
+        self.quarantined.retain(|bad| !of_rules(bad) || bad.namespace != *name);
+        let put_rule = |row: Row<RuleRecord>| match row {
+            Ok(record) => draft.rule(&record, &mut self.quarantined),
+            Err(bad) => self.quarantined.push(bad),
+        };
+        snapshot.rules(Some(name), put_rule).await?;
+        let put_mode = |row: Row<RuleModeRecord>| match row {
+            Ok(record) => draft.mode(&record),
+            Err(bad) => self.quarantined.push(bad),
+        };
+        snapshot.rule_modes(Some(name), put_mode).await?;
+        let mut namespace = draft.finish(name, &mut self.quarantined);
+        if let Some(before) = before {
+            namespace.directory = before.directory;
+            namespace.keep_equal(&before.rules);
+        }
+        self.namespaces.insert(name.to_owned(), namespace);
+        Ok(true)
+    }
+
+    /// Reads single rules of a namespace; false if all of them must be read, because rules cannot be judged alone.
+    async fn read_rules(
+        &mut self,
+        snapshot: &mut Snapshot,
+        name: &str,
+        ids: &[&str],
+        settings: &NamespaceDraft,
+    ) -> Result<bool> {
+        let of_rules = |bad: &Quarantined| bad.kind == Kind::Rule && bad.namespace == name;
+        let Some(namespace) = self.namespaces.get(name).filter(|namespace| !namespace.linked) else { return Ok(false) };
+        // A rule that others keep out may be wanted again when one of them goes.
+        let kept_out = |bad: &Quarantined| of_rules(bad) && !bad.is_bad_alone();
+        if ids.len() > RULES_ONE_BY_ONE || self.quarantined.iter().any(kept_out) {
+            return Ok(false);
+        }
+        let mut rules = Vec::clone(&namespace.rules);
+        let (mut wild, mut unusable) = (false, Vec::new());
+        for id in ids {
+            let spec = match snapshot.rule(name, id).await? {
+                None => None,
+                Some(Err(bad)) => {
+                    unusable.push(bad);
+                    None
+                }
+                Some(Ok(record)) => match spec_of(&record, settings) {
+                    Ok(spec) => Some(spec),
+                    Err(reasons) => {
+                        unusable.push(Quarantined::rule(&record, reasons));
+                        None
+                    }
+                },
+            };
+            if spec.as_ref().is_some_and(|spec| !spec.replaces.is_empty()) {
+                return Ok(false);
+            }
+            wild |= spec.as_ref().is_some_and(|spec| check::wildcards(spec) > 0);
+            match (rules.binary_search_by(|rule| name_of(rule).cmp(id)), spec) {
+                (Ok(place), Some(spec)) => {
+                    rules.get_mut(place).into_iter().for_each(|rule| *rule = Arc::new(spec.clone()))
+                }
+                (Ok(place), None) => drop(rules.remove(place)),
+                (Err(place), Some(spec)) => rules.insert(place, Arc::new(spec)),
+                (Err(_), None) => {}
+            }
+        }
+        if wild && !check::crowded(rules.iter().map(|rule| &**rule)).is_empty() {
+            return Ok(false);
+        }
+        let rules = Arc::new(rules);
+        let namespace = LoadedNamespace { rules, ..namespace.clone() };
+        let touched: BTreeSet<&str> = ids.iter().copied().collect();
+        self.quarantined.retain(|bad| !of_rules(bad) || !touched.contains(bad.id.as_str()));
+        self.quarantined.append(&mut unusable);
+        self.namespaces.insert(name.to_owned(), namespace);
+        Ok(true)
+    }
+}
+
+impl LoadedNamespace {
+    /// Shares rules that say the same as before, which need not be compiled again.
+    fn keep_equal(&mut self, before: &[Arc<RuleSpec>]) {
+        let rules = Arc::make_mut(&mut self.rules);
+        let mut before = before.iter().peekable();
+        for rule in rules {
+            while before.next_if(|old| name_of(old) < name_of(rule)).is_some() {}
+            if let Some(old) = before.next_if(|old| name_of(old) == name_of(rule)).filter(|old| *old == rule) {
+                *rule = old.clone();
+            }
+        }
     }
 }
 
@@ -218,73 +326,6 @@ pub(super) enum Extent {
 }
 
 type Row<T> = std::result::Result<T, Quarantined>;
-
-/// A namespace that is being read.
-struct Draft {
-    settings: NamespaceDraft,
-    rules: Vec<RuleSpec>,
-    modes: BTreeMap<String, Mode>,
-    clients: DirectoryBuilder,
-}
-
-impl Draft {
-    fn new(settings: NamespaceDraft, secret: Secret) -> Draft {
-        let clients = Directory::builder(secret, settings.ipv6_prefix);
-        Draft { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
-    }
-
-    fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
-        match record.spec(&self.settings) {
-            // Not left out: another rule may replace it by name.
-            Ok(spec) if !record.draft.enabled => self.rules.push(RuleSpec { mode: Mode::Off, ..spec }),
-            Ok(spec) => self.rules.push(spec),
-            Err(reasons) => {
-                let (namespace, id) = (record.namespace.clone(), record.rule_id.clone());
-                quarantined.push(Quarantined { kind: Kind::Rule, namespace, id, reasons });
-            }
-        }
-    }
-
-    fn mode(&mut self, record: &RuleModeRecord) {
-        let mode = match record.draft.mode {
-            crate::Mode::Enforce => Mode::Enforce,
-            crate::Mode::Shadow => Mode::Shadow,
-            crate::Mode::Off => Mode::Off,
-        };
-        self.modes.insert(record.rule_id.clone(), mode);
-    }
-
-    /// Rules that each are right, and are not together, are taken out one by one until the rest is: somebody wrote them
-    /// past the API, which refuses such sets.
-    fn finish(self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> (Arc<RuleFile>, Directory) {
-        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all } = self.settings;
-        let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
-        let namespace = namespace.to_owned();
-        let settings = RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, ..RuleFile::default() };
-        let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };
-        while let Some((place, problem)) = first_problem(&file) {
-            let spec = file.rules.remove(place);
-            let help = problem.help.clone();
-            let reason = Fault { field: String::new(), code: problem.code.to_owned(), message: problem.message, help };
-            let id = spec.name.unwrap_or_default();
-            quarantined.push(Quarantined {
-                kind: Kind::Rule,
-                namespace: file.namespace.clone(),
-                id,
-                reasons: vec![reason],
-            });
-        }
-        (Arc::new(file), self.clients.finish())
-    }
-}
-
-/// A rule that does not go with the others, and why.
-fn first_problem(file: &RuleFile) -> Option<(usize, Problem)> {
-    check::across(file).into_iter().find_map(|problem| {
-        let place = problem.field.strip_prefix("rules[")?.split(']').next()?.parse().ok()?;
-        (place < file.rules.len()).then_some((place, problem))
-    })
-}
 
 /// True for an address of IPv6, of which only the network tells clients apart.
 fn is_network(client_key: &str) -> bool {

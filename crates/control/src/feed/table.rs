@@ -68,7 +68,7 @@ pub(super) static RULES: Table = Table {
         ("version", Int),
     ],
     key: 2,
-    about: &["namespace"],
+    about: &["namespace", "rule_id"],
 };
 
 pub(super) static OVERRIDES: Table = Table {

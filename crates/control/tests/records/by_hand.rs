@@ -39,6 +39,26 @@ async fn audit(db: &Database) -> Vec<String> {
     told
 }
 
+type Seen = Arc<Mutex<Option<Arc<Loaded>>>>;
+
+/// A node that follows the database, and what it put into force last.
+async fn follow(db: &Database) -> (Feed, Seen) {
+    let seen = Seen::default();
+    let keep = seen.clone();
+    let following = Following {
+        control: db.node(),
+        copy: None,
+        terms: Terms { secret: Secret::new([7; 16]), prefix: Arc::new(|_| None) },
+        poll: Duration::from_secs(30),
+        clock: Arc::new(ManualClock::at(Time::from_nanos(1))),
+        adopt: Arc::new(move |loaded| {
+            *keep.lock().unwrap() = Some(loaded);
+            true
+        }),
+    };
+    (Feed::start(following).await.unwrap(), seen)
+}
+
 on_both! {
     async fn a_row_needs_no_more_than_the_textbook_says(db: Database) {
         db.run(&format!("{RULE} VALUES ('user:42', '/api/orders', 'token_bucket', 10, 1, 20), \
@@ -120,7 +140,8 @@ on_both! {
         let sql: Vec<&str> = told.iter().filter_map(|line| line.strip_prefix("sql ")).collect();
         assert_eq!(sql, ["client user:9 made", "namespace shop made", "override p gone", "rule a changed", "rule b gone"]);
         let touched = control.changes_since(2).await.unwrap();
-        assert!(!touched.everything && touched.clients.len() == 2 && touched.namespaces.len() == 2, "{touched:?}");
+        assert!(!touched.everything && touched.clients.len() == 2 && touched.rules.len() == 2, "{touched:?}");
+        assert_eq!(touched.namespaces, ["shop".to_owned()].into());
         assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
         take_over(control).await;
         assert_eq!(control.state().await.unwrap().generation, 3, "each edit once");
@@ -168,20 +189,7 @@ on_both! {
 
     async fn what_sql_writes_is_in_force_within_two_seconds(db: Database) {
         apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
-        let seen: Arc<Mutex<Option<Arc<Loaded>>>> = Arc::default();
-        let keep = seen.clone();
-        let following = Following {
-            control: db.node(),
-            copy: None,
-            terms: Terms { secret: Secret::new([7; 16]), prefix: Arc::new(|_| None) },
-            poll: Duration::from_secs(30),
-            clock: Arc::new(ManualClock::at(Time::from_nanos(1))),
-            adopt: Arc::new(move |loaded| {
-                *keep.lock().unwrap() = Some(loaded);
-                true
-            }),
-        };
-        let feed = Feed::start(following).await.unwrap();
+        let (feed, seen) = follow(&db).await;
         let mut state = feed.state();
         for (number, sql) in [
             format!("{RULE} VALUES ('*', '/api/orders', 'gcra', 5, 60, 0)"),
@@ -194,10 +202,39 @@ on_both! {
             assert!(heard.is_ok(), "{sql} is not in force in time");
         }
         let loaded = seen.lock().unwrap().clone().unwrap();
-        let names: Vec<_> = loaded.namespaces[NAMESPACE].file.rules.iter().map(|rule| rule.name.clone().unwrap()).collect();
+        let names: Vec<_> = loaded.namespaces[NAMESPACE].rules.iter().map(|rule| rule.name.clone().unwrap()).collect();
         assert_eq!(names.len(), 1);
         assert_eq!(loaded.quarantined, []);
         let kinds: Vec<Kind> = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries.iter().map(|row| row.kind).collect();
         assert_eq!(kinds, [Kind::Rule; 4], "and none of it by reading everything anew");
+    }
+
+    async fn a_rule_that_cannot_be_used_comes_and_goes_without_the_others(db: Database) {
+        apply(&db.control, ["a", "b"].map(|id| rule(id, per_second(1), Expect::Absent))).await;
+        let (feed, seen) = follow(&db).await;
+        let mut state = feed.state();
+        let spoil = "UPDATE rate_limit_rules SET options = '{\"colour\": \"red\"}' WHERE rule_id = 'a'";
+        let steps: [(&str, &[&str], &[&str]); 6] = [
+            (spoil, &["b"], &["a"]),
+            ("UPDATE rate_limit_rules SET max_requests = 7 WHERE rule_id = 'b'", &["b"], &["a"]),
+            ("INSERT INTO rate_limit_rules (rule_id, max_requests, window_secs) VALUES ('c', 9, 60)", &["b", "c"], &["a"]),
+            ("UPDATE rate_limit_rules SET options = '{}' WHERE rule_id = 'a'", &["a", "b", "c"], &[]),
+            (spoil, &["b", "c"], &["a"]),
+            ("DELETE FROM rate_limit_rules WHERE rule_id = 'a'", &["b", "c"], &[]),
+        ];
+        for (number, (sql, used, unusable)) in steps.into_iter().enumerate() {
+            let generation = number as i64 + 2;
+            db.run(sql).await;
+            let heard = timeout(Duration::from_secs(10), state.wait_for(|state| state.generation >= generation)).await;
+            assert!(heard.is_ok(), "{sql} is not in force in time");
+            let loaded = seen.lock().unwrap().clone().unwrap();
+            let rules = &loaded.namespaces[NAMESPACE].rules;
+            assert_eq!(rules.iter().map(|rule| rule.name.as_deref().unwrap()).collect::<Vec<_>>(), used, "{sql}");
+            assert_eq!(loaded.quarantined.iter().map(|bad| bad.id.as_str()).collect::<Vec<_>>(), unusable, "{sql}");
+            if number == 2 {
+                assert_eq!(rules[0].limit.as_ref().unwrap().requests, 7);
+            }
+        }
+        assert_eq!(state.borrow().whole, 1, "everything was read once");
     }
 }

@@ -164,6 +164,41 @@ on_both! {
         assert_eq!(faults(control, several).await[0].field, "edits[1]");
     }
 
+    async fn patterns_without_text_of_their_own_are_refused_beyond_their_bound(db: Database) {
+        let control = &db.control;
+        let crowded = |number: usize| {
+            let text: String = (0..11).map(|bit| if number >> bit & 1 == 1 { "*a" } else { "*b" }).collect();
+            let limit = json!({ "requests": 1, "window": "1s" });
+            rule_draft(json!({ "match": { "org": format!("{text}*") }, "limit": limit }))
+        };
+        let id = |number: usize| format!("r{number:04}");
+        let together = |from: usize, to: usize| (from..to).map(move |n| rule(&id(n), crowded(n), Expect::Absent));
+        let all = faults(control, together(0, 2048)).await;
+        assert!(!all.is_empty() && all.iter().all(|fault| fault.code == "crowded-patterns"), "{:?}", all.first());
+        apply(control, together(0, 450)).await;
+        let mut next = 450;
+        while control.apply(&crate::drafts::order(together(next, next + 50))).await.is_ok() {
+            next += 50;
+            assert!(next < 2048, "nothing was refused");
+        }
+        let refusal = loop {
+            match control.apply(&crate::drafts::order(together(next, next + 1))).await {
+                Ok(_) => next += 1,
+                Err(Error::Invalid(faults)) => break faults,
+                Err(other) => panic!("{other}"),
+            }
+        };
+        assert_eq!(refusal.len(), 1);
+        assert_eq!((refusal[0].code.as_str(), refusal[0].field.as_str()), ("crowded-patterns", "match.org"));
+        assert!(refusal[0].message.contains("have no text that tells them apart"), "{}", refusal[0].message);
+        // What has text of its own, what is there already and what is no wildcard is not refused.
+        let own = json!({ "match": { "org": "*-only-this-one-*" }, "limit": { "requests": 1, "window": "1s" } });
+        apply(control, [rule("own", rule_draft(own), Expect::Absent)]).await;
+        let mut more = crowded(next - 1);
+        more.enabled = false;
+        apply(control, [rule(&id(next - 1), more, Expect::Present), rule("plain", per_second(1), Expect::Absent)]).await;
+    }
+
     async fn what_only_is_wrong_together_is_refused(db: Database) {
         let control = &db.control;
         let replacing = |names: &[&str]| rule_draft(json!({ "unlimited": true, "replaces": names }));

@@ -50,7 +50,8 @@ on_both! {
         apply(control, [rule("a", None, Expect::Present)]).await;
         let touched = control.changes_since(5).await.unwrap();
         assert_eq!(touched.clients, keys(&["user:3"]), "whose override went with its rule");
-        assert_eq!(touched.namespaces, [NAMESPACE.to_owned()].into());
+        assert_eq!(touched.rules, keys(&["a"]), "one rule, not all of its namespace");
+        assert!(touched.namespaces.is_empty());
         control.refresh(&author()).await.unwrap();
         assert!(control.changes_since(6).await.unwrap().everything, "somebody said so");
         assert!(!control.changes_since(7).await.unwrap().everything);

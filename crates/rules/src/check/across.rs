@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Found, LABEL_HELP, is_label, limit};
-use crate::lookup::{CROWD_MAX, Crowd, crowded};
+use crate::lookup::{self, CROWD_MAX, Crowd};
 use crate::nearest::nearest;
 use crate::problem::{Problem, quote};
-use crate::spec::{OverrideSpec, Place, RuleFile};
+use crate::spec::{OverrideSpec, Place, RuleFile, RuleSpec};
 
 /// What is wrong between rules, clients and overrides: every problem's field begins with the place of the one that is
 /// refused for it, such as `rules[2]`, so that whoever can do without it may leave it out.
@@ -19,7 +19,7 @@ pub fn across(file: &RuleFile) -> Vec<Problem> {
     let mut names = names(file, &mut problems);
     replaced(file, &mut names, &mut problems);
     cycles(file, &names, &mut problems);
-    crowds(file, &mut problems);
+    problems.extend(crowded(file.rules.iter()));
     clients(file, &mut problems);
     overrides(file, &mut names, &mut problems);
     problems
@@ -63,17 +63,38 @@ fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
     Names { index: names, suggestions: crate::Report::SHOWN }
 }
 
-/// Wildcard patterns that can only be told apart by comparing each of them with the request.
-fn crowds(file: &RuleFile, problems: &mut Vec<Problem>) {
-    for Crowd { rule, field, literal } in crowded(&file.rules) {
-        let at = file.rules.get(rule).map_or(Place::default(), |rule| rule.at);
-        let message = format!(
-            "more than {CROWD_MAX} patterns of `{field}` have no text that tells them apart: they share {}",
-            quote(&literal)
-        );
-        let problem = Problem::error("crowded-patterns", at, format!("rules[{rule}].match.{field}"), message);
-        problems.push(problem.help("give each pattern some text of its own, or write exact values in lists"));
+/// The code of patterns that have no text of their own.
+pub const CROWDED: &str = "crowded-patterns";
+pub(super) const CROWDED_HELP: &str = "give each pattern some text of its own, or write exact values in lists";
+
+pub(super) const CYCLE: &str = "rules replace each other in a circle, so that none of them would limit anything";
+pub(super) const CYCLE_HELP: &str =
+    "let each rule replace only rules that do not, directly or through others, replace it";
+
+/// Wildcard patterns that can only be told apart by comparing each of them with the request, beyond as many as there may
+/// be: a problem for each, with the place of its rule.
+pub fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<Problem> {
+    let crowds = lookup::crowded(rules.clone());
+    let mut problems = Vec::with_capacity(crowds.len());
+    let (mut rules, mut crowds) = (rules.enumerate(), crowds.into_iter().peekable());
+    // Crowds are in the order of the rules.
+    while let (Some((place, rule)), true) = (rules.next(), crowds.peek().is_some()) {
+        while let Some(crowd) = crowds.next_if(|crowd| crowd.rule == place) {
+            let field = format!("rules[{place}].match.{}", crowd.field);
+            problems.push(Problem::error(CROWDED, rule.at, field, crowd_message(&crowd)).help(CROWDED_HELP));
+        }
     }
+    problems
+}
+
+/// How many patterns of a rule [`crowded`] looks at.
+pub fn wildcards(rule: &RuleSpec) -> usize {
+    lookup::wildcards(rule).count()
+}
+
+pub(super) fn crowd_message(crowd: &Crowd) -> String {
+    let (field, shared) = (&crowd.field, quote(&crowd.literal));
+    format!("more than {CROWD_MAX} patterns of `{field}` have no text that tells them apart: they share {shared}")
 }
 
 /// Rules that replace each other in a circle would leave nothing that limits.
@@ -109,10 +130,8 @@ fn cycles(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
         .find(|(_, left)| **left > 0)
         .and_then(|(index, _)| Some((index, file.rules.get(index)?)));
     if let Some((index, rule)) = circular {
-        let message = "rules replace each other in a circle, so that none of them would limit anything";
-        let problem = Problem::error("replaces-cycle", rule.at, format!("rules[{index}].replaces"), message);
-        problems
-            .push(problem.help("let each rule replace only rules that do not, directly or through others, replace it"));
+        let problem = Problem::error("replaces-cycle", rule.at, format!("rules[{index}].replaces"), CYCLE);
+        problems.push(problem.help(CYCLE_HELP));
     }
 }
 

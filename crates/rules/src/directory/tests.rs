@@ -29,7 +29,7 @@ fn builder() -> DirectoryBuilder {
 
 fn assemble(directories: &[Directory]) -> RuleSet {
     let file = file();
-    let part = Part { file: &file, directories };
+    let part = Part { file: &file, rules: &[], directories };
     RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
@@ -269,7 +269,7 @@ fn overrides_of_rules_that_do_not_exist_wait_for_them() {
     assert_eq!(units(&assemble(std::slice::from_ref(&directory)), "1", 0), Some(20));
     let mut renamed = file();
     renamed.rules[1].name = Some("later".to_owned());
-    let part = Part { file: &renamed, directories: &[directory] };
+    let part = Part { file: &renamed, rules: &[], directories: &[directory] };
     let set = RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap();
     let mut charges = Charges::default();
     set.charges(&user("1"), Time::ZERO, &mut charges).unwrap();
@@ -290,7 +290,7 @@ fn the_file_comes_first_and_the_more_particular_identity_before_it() {
     second.override_of(&change("user:3", "user", 53));
     second.override_of(&change("user:5", "user", 55));
     let directories = [first.finish(), second.finish()];
-    let part = Part { file: &file, directories: &directories };
+    let part = Part { file: &file, rules: &[], directories: &directories };
     let set = RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap();
     assert_eq!(["1", "3", "5", "6"].map(|id| units(&set, id, 0)), [31, 43, 55, 20].map(Some));
     assert_eq!(["2", "4"].map(|id| set.tier_of(&user(id))), [Some("gold"), Some("silver")]);
@@ -319,7 +319,7 @@ fn a_directory_of_other_rules_is_refused() {
     for other in [Directory::builder(secret(), 64), Directory::builder(Secret::new([9; 16]), 48)] {
         let mut other = other;
         other.client(&client("user:1", Some("gold")));
-        let part = Part { file: &file, directories: &[other.finish()] };
+        let part = Part { file: &file, rules: &[], directories: &[other.finish()] };
         let problems = RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap_err();
         assert_eq!(problems.into_parts().0[0].code, "bad-directory");
     }

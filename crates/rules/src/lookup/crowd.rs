@@ -10,7 +10,7 @@ use crate::route::Tail;
 use crate::spec::RuleSpec;
 
 /// Different wildcard patterns that may have no literal part of their own: a request is compared with all of them.
-pub(crate) const CROWD_MAX: usize = 512;
+pub const CROWD_MAX: usize = 512;
 
 /// A rule whose pattern has no literal part of its own, like too many others.
 #[derive(Debug)]
@@ -25,14 +25,14 @@ pub(crate) struct Crowd {
 
 /// Every rule beyond [`CROWD_MAX`] different wildcard patterns under one literal part. What it costs to find the rules of
 /// a request is bounded by this.
-pub(crate) fn crowded<'a>(rules: &'a [RuleSpec]) -> Vec<Crowd> {
-    if wildcards(rules).nth(CROWD_MAX).is_none() {
+pub(crate) fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<Crowd> {
+    if rules.clone().flat_map(wildcards).nth(CROWD_MAX).is_none() {
         return Vec::new();
     }
-    let census = Census::of(rules.iter().map(|rule| &rule.matches));
+    let census = Census::of(rules.clone().map(|rule| &rule.matches));
     let mut crowds: HashMap<(&'a str, Literal<'a>), HashSet<Wildcard<'a>>> = HashMap::new();
     let mut found = Vec::new();
-    for (rule, spec) in rules.iter().enumerate() {
+    for (rule, spec) in rules.enumerate() {
         let mut join = |name: &'a str, literal: Literal<'a>, wildcard| {
             let crowd = crowds.entry((name, literal.clone())).or_default();
             if crowd.len() < CROWD_MAX || crowd.contains(&wildcard) {
@@ -69,11 +69,10 @@ enum Wildcard<'a> {
     Path(&'a str),
 }
 
-fn wildcards(rules: &[RuleSpec]) -> impl Iterator<Item = ()> + '_ {
-    rules.iter().flat_map(|rule| {
-        let texts = rule.matches.attributes.iter().flat_map(|(_, matcher)| &matcher.any);
-        let texts = texts.filter(|pattern| matches!(pattern, Pattern::Glob(_))).map(|_| ());
-        let paths = rule.matches.endpoint.iter().flat_map(|endpoint| &endpoint.any);
-        texts.chain(paths.filter(|pattern| matches!(pattern.path.tail, Tail::Glob(_))).map(|_| ()))
-    })
+/// One for each pattern of the rule that has stars beside other text.
+pub(crate) fn wildcards(rule: &RuleSpec) -> impl Iterator<Item = ()> + '_ {
+    let texts = rule.matches.attributes.iter().flat_map(|(_, matcher)| &matcher.any);
+    let texts = texts.filter(|pattern| matches!(pattern, Pattern::Glob(_))).map(|_| ());
+    let paths = rule.matches.endpoint.iter().flat_map(|endpoint| &endpoint.any);
+    texts.chain(paths.filter(|pattern| matches!(pattern.path.tail, Tail::Glob(_))).map(|_| ()))
 }

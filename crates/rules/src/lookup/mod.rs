@@ -20,7 +20,8 @@ mod texts;
 use smallvec::SmallVec;
 
 pub(crate) use self::census::{Census, Choice};
-pub(crate) use self::crowd::{CROWD_MAX, Crowd, crowded};
+pub use self::crowd::CROWD_MAX;
+pub(crate) use self::crowd::{Crowd, crowded, wildcards};
 pub(crate) use self::lists::{IndexedEndpoint, IndexedMatcher};
 pub(crate) use self::networks::NetworkIndex;
 pub(crate) use self::routes::{Folded, RouteIndex};

@@ -38,7 +38,7 @@ impl AttrId {
 }
 
 /// All attributes that some rule or client of a namespace names, besides the known ones.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Attributes {
     ids: HashMap<String, AttrId>,
     names: Vec<String>,

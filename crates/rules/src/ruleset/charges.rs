@@ -123,7 +123,7 @@ pub(super) fn collect(
 ) -> Result<(), RequestError> {
     let mut matched: SmallVec<[&Rule; 16]> = SmallVec::new();
     let mut candidates = Candidates::new();
-    namespace.index.find(facts, &mut candidates);
+    namespace.index.find(facts, namespace.rules.start, &mut candidates);
     for rule in candidates.iter().filter_map(|id| set.rule(*id)) {
         if rule.conditions.hold(facts) {
             matched.push(rule);

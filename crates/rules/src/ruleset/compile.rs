@@ -1,25 +1,22 @@
 //! From files to a set: names, identities, limits and the index, with every problem reported at once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use smallvec::SmallVec;
-use tollgate_core::{
-    Concurrency, FixedWindow, Gcra, KeyHasher, LeaseSize, Limit, LimitError, Owner, Queue, Secret, Sharing,
-    SlidingCounter, SlidingLog, Span,
-};
+use tollgate_core::Secret;
 
-use super::attributes::Attributes;
+use super::body::{Defaults, compile_body};
 use super::domain;
-use super::index::Index;
-use super::rule::{Conditions, Rule, RuleId};
+use super::layers::LayeredIndex;
+use super::reuse::Before;
+use super::rule::{Rule, RuleBody, RuleId};
 use super::sources::Sources;
 use super::{Namespace, RuleSet};
 use crate::directory::Directory;
 use crate::envoy::Domain;
-use crate::key::KeyBy;
-use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 use crate::problem::{Problem, Problems};
-use crate::spec::{Algorithm, Consistency, Cost, Lease, LimitSpec, MatchSpec, Mode, OnFail, RuleFile, RuleSpec};
+use crate::spec::{Mode, RuleFile, RuleSpec};
 
 /// What compiling needs besides the files.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +39,9 @@ impl CompileOptions {
 pub struct Part<'a> {
     /// Its rules, and clients and overrides of its own, which come first.
     pub file: &'a RuleFile,
+    /// Further rules, sorted by name; the defaults of the file are not meant for them. Those that are shared with the
+    /// set before are not compiled again.
+    pub rules: &'a [Arc<RuleSpec>],
     /// Further clients and overrides, in the order in which they are asked about one identity.
     pub directories: &'a [Directory],
 }
@@ -61,8 +61,9 @@ pub(super) fn assemble(
     parts: &[Part<'_>],
     domains: &[DomainPart<'_>],
     options: &CompileOptions,
+    previous: Option<&RuleSet>,
 ) -> Result<RuleSet, Problems> {
-    let mut set = RuleSet { secret: options.secret, ..RuleSet::empty() };
+    let mut set = RuleSet { secret: options.secret, seed: options.seed, ..RuleSet::empty() };
     let mut problems = Problems::default();
     for part in parts {
         let file = part.file;
@@ -71,7 +72,7 @@ pub(super) fn assemble(
             problems.push(Problem::error("duplicate-namespace", Default::default(), "namespace", message));
             continue;
         }
-        let namespace = compile_part(part, options, &mut set, &mut problems);
+        let namespace = compile_part(part, options, previous, &mut set, &mut problems);
         set.namespaces.insert(file.namespace.clone(), namespace);
     }
     for part in domains {
@@ -88,30 +89,52 @@ pub(super) fn assemble(
     if problems.is_empty() { Ok(set) } else { Err(problems) }
 }
 
-fn compile_part(part: &Part<'_>, options: &CompileOptions, set: &mut RuleSet, problems: &mut Problems) -> Namespace {
+fn compile_part(
+    part: &Part<'_>,
+    options: &CompileOptions,
+    previous: Option<&RuleSet>,
+    set: &mut RuleSet,
+    problems: &mut Problems,
+) -> Namespace {
     let file = part.file;
-    let mut attributes = Attributes::new();
+    let mut before = Before::of(previous, &file.namespace, options, file.rules.len() + part.rules.len());
+    let mut attributes = before.attributes();
     let first = set.rules.len();
-    let mut names: HashMap<String, RuleId> = HashMap::new();
-    for (number, spec) in file.rules.iter().enumerate() {
+    // Where each rule stands in the index that exists already.
+    let mut indexed: Vec<u32> = Vec::with_capacity(file.rules.len() + part.rules.len());
+    let own = file.rules.iter().map(|spec| (Cow::Owned(Arc::new(spec.clone())), Defaults::of(file)));
+    let more = part.rules.iter().map(|spec| (Cow::Borrowed(spec), Defaults::beside(file)));
+    for (number, (spec, defaults)) in own.chain(more).enumerate() {
         let id = RuleId(set.rules.len() as u32);
-        match compile_rule(id, file, spec, options, &mut attributes) {
+        let filled = if spec.key_by.is_some() { spec } else { Cow::Owned(defaults.fill(&spec)) };
+        let known = match number < file.rules.len() {
+            true => before.at(number, &filled, defaults.on_fail(&filled)),
+            false => before.named(&filled),
+        };
+        // A rule with a switch, now or before, is compiled anew: what it says is not what is in force.
+        let same = |body: &RuleBody| {
+            let switched = body.replaced_mode.is_some() || file.modes.contains_key(&body.name);
+            !switched && body.file_name == defaults.file_name(&body.spec)
+        };
+        if let Some((body, place)) = known.filter(|(body, _)| same(body)) {
+            indexed.push(place);
+            set.rules.push(Rule::new(id, body));
+            continue;
+        }
+        let spec = filled.into_owned();
+        match compile_body(defaults, spec.clone(), options, &mut attributes) {
             Err(error) => {
                 let field = format!("rules[{number}].limit");
                 problems.push(Problem::error("bad-limit", spec.at, field, error.to_string()));
             }
-            Ok(rule) => {
-                if let Some(twin) = names.insert(rule.name.clone(), id).and_then(|twin| set.rule(twin)) {
-                    let message = format!("this rule says the same as the one in line {}", twin.spec.at.line);
-                    let problem = Problem::error("duplicate-rule", spec.at, format!("rules[{number}]"), message);
-                    problems.push(problem.help("remove one of them, or give each a name"));
-                }
-                set.rules.push(rule);
+            Ok(body) => {
+                indexed.push(u32::MAX);
+                set.rules.push(Rule::new(id, Arc::new(body)));
             }
         }
     }
-    resolve_replaces(&names, set.rules.get_mut(first..).unwrap_or_default());
-    check_overrides(file, &names, &set.rules, problems);
+    let rules = set.rules.get_mut(first..).unwrap_or_default();
+    relate(file, rules, problems);
     let own = own_directory(file, options.secret);
     let sources = Sources::new(std::iter::once(own).chain(part.directories.iter().cloned()), &attributes);
     if !sources.suit(options.secret, file.ipv6_prefix) {
@@ -119,145 +142,34 @@ fn compile_part(part: &Part<'_>, options: &CompileOptions, set: &mut RuleSet, pr
         let problem = Problem::error("bad-directory", Default::default(), "ipv6_prefix", message);
         problems.push(problem.help("build it with the secret and the `ipv6_prefix` of these rules"));
     }
-    sources.number(set.rules.get_mut(first..).unwrap_or_default());
+    sources.number(rules);
     set.dated |= sources.are_dated();
-    let rules = set.rules.get(first..).unwrap_or_default();
-    let index = Index::build(rules.iter().filter(|rule| rule.spec.mode != Mode::Off), &attributes);
+    let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
     let tiers = sources.tiers().next().is_some();
-    let (ipv6_prefix, escaped_slash) = (file.ipv6_prefix, file.escaped_slash);
-    Namespace { index, attributes, sources, tiers, ipv6_prefix, escaped_slash, domain: None }
+    let (ipv6_prefix, escaped_slash, own) = (file.ipv6_prefix, file.escaped_slash, file.rules.len());
+    let rules = first..set.rules.len();
+    Namespace { index, rules, own, attributes, sources, tiers, ipv6_prefix, escaped_slash, domain: None }
 }
 
-pub(super) fn compile_rule(
-    id: RuleId,
-    file: &RuleFile,
-    spec: &RuleSpec,
-    options: &CompileOptions,
-    attributes: &mut Attributes,
-) -> Result<Rule, LimitError> {
-    let key_by = spec.key_by.clone().or_else(|| file.key_by.clone()).unwrap_or_else(default_key);
-    let name = spec.name.clone().unwrap_or_else(|| unnamed(file, spec, &key_by));
-    let limit = spec.limit.as_ref().filter(|_| !spec.unlimited).map(|limit| limit_of(limit, spec)).transpose()?;
-    let mut hasher = KeyHasher::new(options.secret);
-    let mut public = KeyHasher::new(Secret::new([0; 16]));
-    for hasher in [&mut hasher, &mut public] {
-        hasher.part(file.namespace.as_bytes());
-        hasher.part(name.as_bytes());
-        hasher.word(limit.map_or(u64::MAX, |limit| limit.kind() as u64));
-        hasher.word(limit.map_or(0, |limit| limit.window().nanos()));
+/// What rules have to do with each other and with the overrides of the file, if anything: names are looked up only then.
+fn relate(file: &RuleFile, rules: &mut [Rule], problems: &mut Problems) {
+    let replaces = rules.iter().any(|rule| !rule.spec.replaces.is_empty());
+    let fresh = file.rules.iter().any(|spec| spec.name.is_none());
+    if !replaces && !fresh && file.overrides.is_empty() {
+        return;
     }
-    let [bits, _] = public.finish().0;
-    let mut identity = KeyHasher::new(options.secret);
-    identity.part(b"identity");
-    identity.part(file.namespace.as_bytes());
-    let [namespace, _] = identity.finish().0;
-    let mode = file.modes.get(&name).copied();
-    Ok(Rule {
-        id,
-        replaced_mode: mode.map(|_| spec.mode),
-        namespace: file.namespace.clone(),
-        file_name: file.file_name.clone().filter(|_| spec.at.line > 0),
-        resource: spec.resource.clone().unwrap_or_else(|| name.clone()),
-        name,
-        on_fail: spec.on_fail.or(file.on_fail).unwrap_or(OnFail::Local),
-        limit,
-        envoy: None,
-        conditions: conditions_of(&spec.matches, attributes),
-        key: key_by.parts.iter().map(|part| part.iter().map(|name| attributes.intern(name)).collect()).collect(),
-        costs: costs_of(&spec.cost, attributes),
-        hasher,
-        owner: Owner { id: bits as u32, share: spec.max_memory.unwrap_or(100), namespace: namespace as u32 },
-        identity,
-        sharing: sharing_of(spec),
-        seed: options.seed,
-        replaces: Vec::new(),
-        numbers: SmallVec::new(),
-        spec: RuleSpec { key_by: Some(key_by), mode: mode.unwrap_or(spec.mode), ..spec.clone() },
-    })
-}
-
-fn sharing_of(spec: &RuleSpec) -> Sharing {
-    let size = match spec.lease {
-        None => LeaseSize::Auto,
-        Some(Lease::Tokens(tokens)) => LeaseSize::Units(u32::try_from(tokens).unwrap_or(u32::MAX)),
-        Some(Lease::Seconds(seconds)) => {
-            LeaseSize::Millis(u32::try_from(seconds.saturating_mul(1000)).unwrap_or(u32::MAX))
-        }
-    };
-    match spec.consistency {
-        Consistency::Exact => Sharing::Exact,
-        Consistency::Leased => Sharing::Leased(size),
-        Consistency::Async => Sharing::Async,
-        Consistency::Local => Sharing::Local,
-    }
-}
-
-/// Rules that name no key count by client.
-fn default_key() -> KeyBy {
-    KeyBy { parts: vec![vec!["client_key".to_owned()]] }
-}
-
-/// The name of a rule without one: a digest of match, key, algorithm and window, so that neither its place in the file
-/// nor a changed number makes it another rule.
-fn unnamed(file: &RuleFile, spec: &RuleSpec, key_by: &KeyBy) -> String {
-    let mut hasher = KeyHasher::new(Secret::new([0; 16]));
-    let mut matches: Vec<String> = Vec::new();
-    for (name, matcher) in &spec.matches.attributes {
-        matches.extend(matcher.any.iter().map(|pattern| format!("{name}={pattern}")));
-        matches.extend(matcher.none.iter().map(|pattern| format!("{name}!{pattern}")));
-    }
-    if let Some(endpoint) = &spec.matches.endpoint {
-        matches.extend(endpoint.any.iter().map(|pattern| format!("endpoint={pattern}")));
-        matches.extend(endpoint.none.iter().map(|pattern| format!("endpoint!{pattern}")));
-    }
-    matches.sort_unstable();
-    hasher.part(file.namespace.as_bytes());
-    hasher.word(matches.len() as u64);
-    matches.iter().for_each(|text| hasher.part(text.as_bytes()));
-    hasher.part(key_by.to_string().as_bytes());
-    if let Some(limit) = &spec.limit {
-        hasher.part(limit.algorithm.name().as_bytes());
-        hasher.word(u64::from(limit.is_queue()));
-        hasher.word(limit.window_ns);
-    }
-    let [bits, _] = hasher.finish().0;
-    format!("rule-{bits:016x}")
-}
-
-pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
-    let window = Span::from_nanos(spec.window_ns);
-    Ok(match spec.algorithm {
-        Algorithm::LeakyBucket if let Some(max_delay) = spec.max_delay_ns => {
-            Limit::Queue(Queue::new(spec.requests, window, Span::from_nanos(max_delay))?)
-        }
-        Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
-            let burst = spec.burst.unwrap_or(spec.requests);
-            // Usage above the capacity is kept as debt: forced, or counted although denied.
-            let counted = if rule.count_denied { burst } else { 0 };
-            let debt = rule.max_debt.unwrap_or(counted);
-            Limit::Gcra(Gcra::new(spec.requests, window, burst)?.with_max_debt(debt)?)
-        }
-        Algorithm::FixedWindow => Limit::FixedWindow(FixedWindow::new(spec.requests, window)?),
-        Algorithm::SlidingWindowLog => Limit::SlidingLog(SlidingLog::new(spec.requests, window)?),
-        Algorithm::SlidingWindowCounter => Limit::SlidingCounter(SlidingCounter::new(spec.requests, window)?),
-        Algorithm::Concurrency => Limit::Concurrency(Concurrency::new(spec.slots, Span::from_nanos(spec.slot_ttl_ns))?),
-    })
-}
-
-fn conditions_of(spec: &MatchSpec, attributes: &mut Attributes) -> Conditions {
-    let by_number =
-        spec.attributes.iter().map(|(name, matcher)| (attributes.intern(name), IndexedMatcher::new(matcher.clone())));
-    Conditions { attributes: by_number.collect(), endpoint: spec.endpoint.clone().map(IndexedEndpoint::new) }
-}
-
-fn costs_of(cost: &Cost, attributes: &mut Attributes) -> Vec<(Conditions, u64)> {
-    match cost {
-        Cost::Fixed(1) => Vec::new(),
-        Cost::Fixed(cost) => vec![(Conditions::default(), *cost)],
-        Cost::ByMatch(cases) => {
-            cases.iter().map(|case| (conditions_of(&case.matches, attributes), case.cost)).collect()
+    let mut names: HashMap<String, usize> = HashMap::new();
+    for (number, rule) in rules.iter().enumerate() {
+        if let Some(twin) = names.insert(rule.name.clone(), number).and_then(|twin| rules.get(twin)) {
+            let message = format!("this rule says the same as the one in line {}", twin.spec.at.line);
+            let problem = Problem::error("duplicate-rule", rule.spec.at, format!("rules[{number}]"), message);
+            problems.push(problem.help("remove one of them, or give each a name"));
         }
     }
+    check_overrides(file, &names, rules, problems);
+    let ids: HashMap<String, RuleId> =
+        names.into_iter().filter_map(|(name, number)| Some((name, rules.get(number)?.id))).collect();
+    resolve_replaces(&ids, rules);
 }
 
 /// Names to numbers. Names of rules that do not exist were refused when the file was checked.
@@ -268,9 +180,9 @@ fn resolve_replaces(names: &HashMap<String, RuleId>, rules: &mut [Rule]) {
 }
 
 /// An override whose numbers make no limit would silently leave the rule's: it is a problem of the file instead.
-fn check_overrides(file: &RuleFile, names: &HashMap<String, RuleId>, rules: &[Rule], problems: &mut Problems) {
+fn check_overrides(file: &RuleFile, names: &HashMap<String, usize>, rules: &[Rule], problems: &mut Problems) {
     for (number, spec) in file.overrides.iter().enumerate() {
-        let rule = names.get(&spec.rule).and_then(|id| rules.get(id.0 as usize));
+        let rule = names.get(&spec.rule).and_then(|number| rules.get(*number));
         let Some((rule, limit)) = rule.and_then(|rule| Some((rule, rule.limit?))) else { continue };
         let requests = spec.requests.unwrap_or_else(|| limit.requests());
         let burst = spec.burst.or(spec.requests).unwrap_or_else(|| limit.capacity());

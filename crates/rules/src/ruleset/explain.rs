@@ -93,7 +93,7 @@ pub(super) fn explain<'a>(
     facts: &Facts<'_>,
     wall: Time,
 ) -> Vec<Explanation<'a>> {
-    let rules = set.rules.iter().filter(|rule| rule.namespace == request.namespace);
+    let rules = set.rules.get(namespace.rules.clone()).unwrap_or_default().iter();
     let matched: Vec<&Rule> =
         rules.clone().filter(|rule| rule.spec.mode != Mode::Off && rule.conditions.hold(facts)).collect();
     let exempt = Exemptions::of(&matched, |rule| {

@@ -28,18 +28,19 @@ enum Values {
     Networks(NetworkIndex),
 }
 
-/// Candidates in the order of the rules, each once.
+/// Rules that may match.
 pub(super) type Candidates = SmallVec<[RuleId; 32]>;
 
 impl Index {
-    pub(super) fn build<'a>(rules: impl Iterator<Item = &'a Rule> + Clone, attributes: &Attributes) -> Index {
-        let census = Census::of(rules.clone().map(|rule| &rule.spec.matches));
+    /// Of rules with their numbers.
+    pub(super) fn build<'a>(rules: impl Iterator<Item = (&'a Rule, u32)> + Clone, attributes: &Attributes) -> Index {
+        let census = Census::of(rules.clone().map(|(rule, _)| &rule.spec.matches));
         let mut index = Index::default();
         let mut routes = Vec::new();
         let mut shelves: Vec<(&str, Vec<Stored<'_>>)> = Vec::new();
-        for rule in rules {
+        for (rule, number) in rules {
             match census.choose(&rule.spec.matches) {
-                Choice::Always => index.always.push(rule.id),
+                Choice::Always => index.always.push(RuleId(number)),
                 Choice::Attribute(name, matcher) => {
                     let shelf = match shelves.iter().position(|(other, _)| *other == name) {
                         Some(place) => shelves.get_mut(place),
@@ -48,11 +49,11 @@ impl Index {
                             shelves.last_mut()
                         }
                     };
-                    shelf.into_iter().for_each(|(_, patterns)| patterns.extend(wanted(matcher, rule.id.0)));
+                    shelf.into_iter().for_each(|(_, patterns)| patterns.extend(wanted(matcher, number)));
                 }
-                Choice::Endpoint(endpoint) if endpoint.any.is_empty() => routes.push((None, rule.id.0)),
+                Choice::Endpoint(endpoint) if endpoint.any.is_empty() => routes.push((None, number)),
                 Choice::Endpoint(endpoint) => {
-                    routes.extend(endpoint.any.iter().map(|pattern| (Some(&pattern.path), rule.id.0)));
+                    routes.extend(endpoint.any.iter().map(|pattern| (Some(&pattern.path), number)));
                 }
             }
         }
@@ -64,6 +65,7 @@ impl Index {
         index
     }
 
+    /// Adds candidates, perhaps more than once.
     #[inline]
     pub(super) fn find(&self, facts: &Facts<'_>, found: &mut Candidates) {
         found.extend_from_slice(&self.always);
@@ -84,10 +86,6 @@ impl Index {
         }
         if let (Some(routes), Some((_, path))) = (&self.routes, facts.endpoint()) {
             routes.find(path, &mut add);
-        }
-        if found.len() > 1 {
-            found.sort_unstable();
-            found.dedup();
         }
     }
 }

@@ -6,17 +6,22 @@
 //! directories (`sources`). Nothing here keeps state, reads a clock or decides.
 
 mod attributes;
+mod body;
 mod buckets;
 mod charges;
 mod compile;
 mod domain;
 mod explain;
 mod facts;
+mod fingerprint;
 mod index;
+mod layers;
+mod reuse;
 mod rule;
 mod sources;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
 
@@ -25,12 +30,12 @@ pub use self::charges::{Applied, Charges};
 pub use self::compile::{CompileOptions, DomainPart, Part};
 pub use self::explain::{Explanation, HeldOverride, KeyPart, Standing};
 pub use self::facts::RequestError;
-pub use self::rule::{Rule, RuleId};
+pub use self::rule::{Rule, RuleBody, RuleId};
 
 use self::attributes::{AttrId, Attributes};
 use self::domain::{Descriptor, Domain, Replaced};
 use self::facts::Facts;
-use self::index::Index;
+use self::layers::LayeredIndex;
 use self::sources::Sources;
 use crate::envoy;
 use crate::path::EscapedSlash;
@@ -44,13 +49,18 @@ pub struct RuleSet {
     rules: Vec<Rule>,
     namespaces: QuickMap<String, Namespace>,
     secret: Secret,
+    seed: u64,
     dated: bool,
 }
 
 /// The rules of one tenant, and what its requests are read with.
 #[derive(Debug)]
 struct Namespace {
-    index: Index,
+    index: LayeredIndex,
+    /// Its rules among those of the set.
+    rules: Range<usize>,
+    /// How many of them are the file's own; the others are sorted by name.
+    own: usize,
     attributes: Attributes,
     sources: Sources,
     /// Some client has a tier: without any, nobody's need be looked up.
@@ -64,7 +74,9 @@ struct Namespace {
 impl Namespace {
     fn without_rules() -> Namespace {
         Namespace {
-            index: Index::default(),
+            index: LayeredIndex::default(),
+            rules: 0..0,
+            own: 0,
             attributes: Attributes::new(),
             sources: Sources::default(),
             tiers: false,
@@ -78,7 +90,7 @@ impl Namespace {
 impl RuleSet {
     /// Compiles files, one per namespace. Answers all problems at once; a set with problems is no set.
     pub fn compile(files: &[RuleFile], options: &CompileOptions) -> Result<RuleSet, Problems> {
-        let parts: Vec<Part<'_>> = files.iter().map(|file| Part { file, directories: &[] }).collect();
+        let parts: Vec<Part<'_>> = files.iter().map(|file| Part { file, rules: &[], directories: &[] }).collect();
         RuleSet::assemble(&parts, options)
     }
 
@@ -106,12 +118,29 @@ impl RuleSet {
         domains: &[DomainPart<'_>],
         options: &CompileOptions,
     ) -> Result<RuleSet, Problems> {
-        compile::assemble(parts, domains, options)
+        compile::assemble(parts, domains, options, None)
+    }
+
+    /// The same after this one: rules that say the same are shared with it, and its index is kept for as long as little
+    /// changed. What that costs follows from what changed.
+    pub fn succeed(
+        &self,
+        parts: &[Part<'_>],
+        domains: &[DomainPart<'_>],
+        options: &CompileOptions,
+    ) -> Result<RuleSet, Problems> {
+        compile::assemble(parts, domains, options, Some(self))
     }
 
     /// A set without rules: everything is allowed.
     pub fn empty() -> RuleSet {
-        RuleSet { rules: Vec::new(), namespaces: QuickMap::default(), secret: Secret::new([0; 16]), dated: false }
+        RuleSet {
+            rules: Vec::new(),
+            namespaces: QuickMap::default(),
+            secret: Secret::new([0; 16]),
+            seed: 0,
+            dated: false,
+        }
     }
 
     /// All rules, in the order of their files; a [`RuleId`] is a place in this list.

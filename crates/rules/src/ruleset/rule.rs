@@ -1,6 +1,7 @@
 //! One rule, compiled: conditions by number, key by number, limit as a value.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use tollgate_core::{
@@ -8,7 +9,7 @@ use tollgate_core::{
 };
 
 use super::attributes::AttrId;
-use super::compile::limit_of;
+use super::body::limit_of;
 use super::facts::Facts;
 use crate::envoy::EnvoyRule;
 use crate::lookup::{Folded, IndexedEndpoint, IndexedMatcher};
@@ -20,19 +21,38 @@ use crate::spec::{LimitSpec, Missing, Mode, OnFail, RuleSpec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleId(pub u32);
 
-/// A compiled rule.
+/// A compiled rule in its set.
 #[derive(Debug)]
 pub struct Rule {
     /// Its place in the set.
     pub id: RuleId,
+    /// What does not depend on the set; shared by all generations in which the rule says the same.
+    pub(super) body: Arc<RuleBody>,
+    pub(super) replaces: Vec<RuleId>,
+    /// Its number in each directory of its namespace.
+    pub(super) numbers: SmallVec<[u32; 2]>,
+}
+
+impl Deref for Rule {
+    type Target = RuleBody;
+
+    #[inline]
+    fn deref(&self) -> &RuleBody {
+        &self.body
+    }
+}
+
+/// What a rule says, compiled.
+#[derive(Debug)]
+pub struct RuleBody {
     /// Whose rule it is.
     pub namespace: String,
-    /// Its name: as written, or made from a digest of what it says.
+    /// Its name: as written, or made from what it says.
     pub name: String,
     /// What callers are told.
     pub resource: String,
     /// What it says, with defaults filled in.
-    pub spec: RuleSpec,
+    pub spec: Arc<RuleSpec>,
     /// The mode that the rule itself names, where an operator's switch holds instead of it.
     pub replaced_mode: Option<Mode>,
     /// Name of the file that it was read from; the line is in [`spec`](Rule::spec).
@@ -55,9 +75,7 @@ pub struct Rule {
     pub(super) sharing: Sharing,
     /// Makes the lots of one deployment differ from those of another.
     pub(super) seed: u64,
-    pub(super) replaces: Vec<RuleId>,
-    /// Its number in each directory of its namespace.
-    pub(super) numbers: SmallVec<[u32; 2]>,
+    pub(super) fingerprint: OnceLock<Digest>,
 }
 
 /// What must hold for a request; nothing at all always holds.
@@ -97,6 +115,10 @@ const ADDRESS: u64 = u64::MAX - 2;
 const ASKED: u64 = u64::MAX - 3;
 
 impl Rule {
+    pub(super) fn new(id: RuleId, body: Arc<RuleBody>) -> Rule {
+        Rule { id, body, replaces: Vec::new(), numbers: SmallVec::new() }
+    }
+
     /// True if the rule is enforced; a shadow rule is only reported.
     pub fn is_enforced(&self) -> bool {
         self.spec.mode == Mode::Enforce

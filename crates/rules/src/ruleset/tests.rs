@@ -8,6 +8,7 @@ use tollgate_core::{
 use super::*;
 
 mod scan;
+mod succession;
 
 fn set(yaml: &str) -> RuleSet {
     let file = crate::read("rules.yaml", yaml).unwrap_or_else(|report| panic!("{report}"));

@@ -1,25 +1,17 @@
 //! Whether the other nodes that share the store decide by the same rules as this one.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use parking_lot::Mutex;
-use tollgate_core::{Clock, KeyHasher, Secret, Time};
-use tollgate_rules::RuleSpec;
+use tollgate_core::{Clock, Time};
 use tollgate_rules::ruleset::RuleSet;
-use tollgate_rules::spec::Place;
 use tollgate_store_redis::{NodeRules, RedisStore};
 
 /// A fingerprint of everything that decides: rules in any order, wherever they stand in whichever file.
 pub(crate) fn fingerprint(rules: &RuleSet) -> String {
-    let (mut low, mut high, mut text) = (0u64, 0u64, String::new());
+    let (mut low, mut high) = (0u64, 0u64);
     for rule in rules.rules() {
-        let spec = RuleSpec { at: Place::default(), description: None, doc_url: None, ..rule.spec.clone() };
-        text.clear();
-        let _ = write!(text, "{} {} {:?} {:?} {spec:?}", rule.namespace, rule.name, rule.limit, rule.on_fail);
-        let mut hasher = KeyHasher::new(Secret::new(*b"rules of a node."));
-        hasher.part(text.as_bytes());
-        let [a, b] = hasher.finish().0;
+        let [a, b] = rule.fingerprint().0;
         (low, high) = (low.wrapping_add(a), high.wrapping_add(b));
     }
     format!("{low:016x}{high:016x}")

@@ -10,6 +10,7 @@
 //! Overrides and switches live in the database and name a rule by namespace and name, so they apply to rules of any
 //! source.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -20,7 +21,7 @@ use parking_lot::Mutex;
 use tollgate_control::feed::{Loaded, LoadedNamespace};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet};
-use tollgate_rules::{Directory, KeyBy, OnFail, RuleFile, shrinkage};
+use tollgate_rules::{Directory, RuleFile, RuleSpec, shrinkage};
 use tracing::{error, info, warn};
 
 use super::numbers::Numbers;
@@ -148,23 +149,27 @@ impl Assembly {
     fn assemble(&self, parts: &mut Parts) -> Option<u64> {
         let file = parts.file.as_deref();
         let (mut hidden, mut known) = (BTreeSet::new(), false);
-        let mut together: Vec<(RuleFile, Vec<Directory>)> = Vec::new();
+        let mut together: Vec<Assembled<'_>> = Vec::new();
         let mut of_domains: BTreeMap<&str, &LoadedNamespace> = BTreeMap::new();
         for (name, namespace) in parts.database.iter().flat_map(|loaded| &loaded.namespaces) {
-            let mut rules = RuleFile::clone(&namespace.file);
+            let directories = std::slice::from_ref(&namespace.directory);
             if parts.domains.domains.iter().any(|domain| domain.name == *name) {
-                hidden.extend(rules.rules.iter().map(|rule| (name.clone(), rule.name.clone().unwrap_or_default())));
+                let named = namespace.rules.iter().map(|rule| (name.clone(), rule.name.clone().unwrap_or_default()));
+                hidden.extend(named);
                 of_domains.insert(name, namespace);
                 continue;
             }
-            if let Some(file) = file.filter(|file| file.namespace == *name) {
-                rules = join(file, rules, &mut hidden);
-                known = true;
-            }
-            together.push((rules, vec![namespace.directory.clone()]));
+            let (settings, rules) = match file.filter(|file| file.namespace == *name) {
+                Some(file) => {
+                    known = true;
+                    (switched(file, &namespace.settings), beside(file, &namespace.rules, &mut hidden))
+                }
+                None => (Cow::Borrowed(&*namespace.settings), Cow::Borrowed(namespace.rules.as_slice())),
+            };
+            together.push(Assembled { file: settings, rules, directories });
         }
         if let Some(file) = file.filter(|_| !known) {
-            together.push((file.clone(), Vec::new()));
+            together.push(Assembled { file: Cow::Borrowed(file), rules: Cow::Borrowed(&[]), directories: &[] });
         }
         for (namespace, rule) in hidden.difference(&parts.hidden) {
             warn!(
@@ -172,18 +177,20 @@ impl Assembly {
                 rule, "a file has a rule of this name or this domain: the rule of the database is left out"
             );
         }
-        let assembled: Vec<Part<'_>> = together.iter().map(|(file, directories)| Part { file, directories }).collect();
+        let assembled: Vec<Part<'_>> = together.iter().map(Assembled::part).collect();
         let no_modes = BTreeMap::new();
         let domains = parts.domains.domains.iter().map(|domain| match of_domains.get(domain.name.as_str()) {
-            Some(LoadedNamespace { file, directory }) => {
-                DomainPart { domain, directories: std::slice::from_ref(directory), modes: &file.modes }
+            Some(LoadedNamespace { settings, directory, .. }) => {
+                DomainPart { domain, directories: std::slice::from_ref(directory), modes: &settings.modes }
             }
             None => DomainPart { domain, directories: &[], modes: &no_modes },
         });
         let domains: Vec<DomainPart<'_>> = domains.collect();
         let generation = parts.database.as_ref().map_or(0, |loaded| loaded.state.generation);
         let at_least = u64::try_from(generation).unwrap_or(0);
-        match RuleSet::assemble_all(&assembled, &domains, &self.options) {
+        // What did not change is shared with what is in force.
+        let before = self.engine.rules();
+        match before.rules.succeed(&assembled, &domains, &self.options) {
             Ok(rules) => {
                 parts.hidden = hidden;
                 let count = rules.rules().len();
@@ -235,22 +242,47 @@ impl fmt::Debug for Assembly {
     }
 }
 
-/// The rules of both, the file's first, under the file's settings.
-fn join(file: &RuleFile, database: RuleFile, hidden: &mut BTreeSet<(String, String)>) -> RuleFile {
-    let names: BTreeSet<&str> = file.rules.iter().filter_map(|rule| rule.name.as_deref()).collect();
-    let mut joined = RuleFile { modes: database.modes, ..file.clone() };
-    for mut rule in database.rules {
-        match &rule.name {
-            Some(name) if names.contains(name.as_str()) => {
-                hidden.insert((file.namespace.clone(), name.clone()));
-            }
-            _ => {
-                // What the file says for all its rules is not meant for others.
-                rule.on_fail = rule.on_fail.or(Some(OnFail::Local));
-                rule.key_by = rule.key_by.or_else(|| Some(KeyBy { parts: vec![vec!["client_key".to_owned()]] }));
-                joined.rules.push(rule);
-            }
-        }
+/// The rules of one namespace, from a file, from the database, or from both.
+struct Assembled<'a> {
+    file: Cow<'a, RuleFile>,
+    rules: Cow<'a, [Arc<RuleSpec>]>,
+    directories: &'a [Directory],
+}
+
+impl Assembled<'_> {
+    fn part(&self) -> Part<'_> {
+        Part { file: &self.file, rules: &self.rules, directories: self.directories }
     }
-    joined
+}
+
+/// The file with the switches that the database has for rules of its namespace.
+fn switched<'a>(file: &'a RuleFile, database: &RuleFile) -> Cow<'a, RuleFile> {
+    match database.modes.is_empty() {
+        true => Cow::Borrowed(file),
+        false => Cow::Owned(RuleFile { modes: database.modes.clone(), ..file.clone() }),
+    }
+}
+
+/// The rules of the database that stand beside those of a file: all but those whose names the file has.
+fn beside<'a>(
+    file: &RuleFile,
+    rules: &'a [Arc<RuleSpec>],
+    hidden: &mut BTreeSet<(String, String)>,
+) -> Cow<'a, [Arc<RuleSpec>]> {
+    let names = file.rules.iter().filter_map(|rule| rule.name.as_deref());
+    let place = |name: &str| rules.binary_search_by(|rule| rule.name.as_deref().cmp(&Some(name))).ok();
+    let taken: BTreeSet<usize> = names.filter_map(place).collect();
+    if taken.is_empty() {
+        return Cow::Borrowed(rules);
+    }
+    let (mut left, mut number) = (rules.to_vec(), 0);
+    left.retain(|rule| {
+        number += 1;
+        let keep = !taken.contains(&(number - 1));
+        if !keep {
+            hidden.insert((file.namespace.clone(), rule.name.clone().unwrap_or_default()));
+        }
+        keep
+    });
+    Cow::Owned(left)
 }

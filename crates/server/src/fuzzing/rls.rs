@@ -63,7 +63,7 @@ const NOW: Time = Time::from_secs(1_800_000_000);
 fn engine() -> Engine<Memory> {
     let file = tollgate_rules::read("rules.yaml", RULES).expect("rules");
     let domain = tollgate_rules::envoy::read("files.yaml", DOMAIN).expect("a domain");
-    let part = Part { file: &file, directories: &[] };
+    let part = Part { file: &file, rules: &[], directories: &[] };
     let rules = RuleSet::assemble_with(&[part], &[domain], &CompileOptions::for_test()).expect("they compile");
     Engine::on_clock(rules, ManualClock::at(NOW))
 }

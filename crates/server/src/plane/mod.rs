@@ -172,7 +172,7 @@ impl Plane {
         let file_rule = move |namespace: &str, name: &str| {
             let rules = engine.rules();
             let rule = rules.rules.rule_named(namespace, name).filter(|rule| rule.file_name.is_some())?;
-            Some(RuleSpec { name: Some(rule.name.clone()), ..rule.spec.clone() })
+            Some(RuleSpec { name: Some(rule.name.clone()), ..RuleSpec::clone(&rule.spec) })
         };
         let (assembly, kept) = (self.parts.assembly.clone(), self.kept.clone());
         admin::Node {

@@ -157,6 +157,17 @@ fn a_rule_of_any_source_is_switched_to_shadow_and_back() {
     for rule in listed["rules"].as_array().unwrap().iter().filter(|rule| rule["rule_id"] != "tenant=free, path") {
         assert_eq!((&rule["mode_override"]["mode"], rule.get("mode")), (&json!("shadow"), None), "{rule}");
     }
+    // Single rules are read and compiled without the others, and the switches hold on.
+    assert_eq!(node.make("beside", "/beside", 3).status, 201);
+    node.serves("/beside", 3, SOON);
+    let fields = [("If-Match", "*")];
+    let to = json!({ "description": "changed while it is switched" });
+    let changed = node.try_admin(&node.admin, "PATCH", "/v1/rules/stored", &fields, Some(to)).unwrap();
+    assert_eq!(changed.status, 200, "{changed:?}");
+    let deleted = node.try_admin(&node.admin, "DELETE", "/v1/rules/beside", &fields, None).unwrap();
+    assert_eq!(deleted.status, 204, "{deleted:?}");
+    until("a rule went", &node, || node.limit("/beside").is_none());
+    assert_eq!(limits(), [None; 3]);
     let audit = node.admin("GET", "/v1/audit?kind=rule_mode", None).body;
     assert_eq!(audit["audit"].as_array().map(Vec::len), Some(3), "{audit}");
     for (namespace, rule) in all {

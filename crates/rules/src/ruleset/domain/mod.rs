@@ -1,6 +1,7 @@
 //! A namespace whose rules come from a file of envoyproxy/ratelimit: found by a tree, charged like any other.
 
 mod tree;
+mod wild;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,11 +10,12 @@ use smallvec::SmallVec;
 use tollgate_core::{Ask, AskedLimit, Charge, FixedWindow, KeyHasher, Limit, Purpose, Request, Secret, Time};
 
 use self::tree::{Found, Tree};
+use super::body::{Defaults, compile_body};
 use super::charges::{Place, Terms};
-use super::compile::{CompileOptions, DomainPart, compile_rule};
+use super::compile::{CompileOptions, DomainPart};
 use super::explain::{Explanation, KeyPart, Standing};
 use super::facts::{CUSTOM_MAX, RequestError, VALUE_BYTES_MAX};
-use super::rule::{Rule, RuleId};
+use super::rule::{Rule, RuleBody, RuleId};
 use super::sources::Sources;
 use super::{Namespace, RuleSet};
 use crate::check::is_label;
@@ -22,7 +24,7 @@ use crate::envoy::{
     self, Allowance, EnvoyRule, Level, OVERRIDE, RateLimit, Unit, client_key, descriptor_key, label, rule_name,
 };
 use crate::problem::{Problem, Problems};
-use crate::spec::{Algorithm, LimitSpec, Mode, RuleFile, RuleSpec};
+use crate::spec::{Algorithm, LimitSpec, Mode, RuleSpec};
 
 /// How the rules of such a namespace are found.
 #[derive(Debug)]
@@ -236,19 +238,19 @@ pub(super) fn compile(
 ) -> Namespace {
     let (domain, first) = (part.domain, set.rules.len());
     let mut namespace = Namespace::without_rules();
-    let file = RuleFile { namespace: domain.name.clone(), ..RuleFile::default() };
     let mut add = |mut spec: RuleSpec, mut envoy: EnvoyRule, file_name: Option<Arc<str>>| {
         let switched = spec.name.as_ref().and_then(|name| part.modes.get(name)).copied();
         let replaced_mode = switched.map(|mode| switch(mode, &mut spec, &mut envoy));
         let id = RuleId(set.rules.len() as u32);
-        match compile_rule(id, &file, &spec, options, &mut namespace.attributes) {
-            Ok(rule) => {
+        let (defaults, at) = (Defaults::none(&domain.name), spec.at);
+        match compile_body(defaults, defaults.fill(&Arc::new(spec)), options, &mut namespace.attributes) {
+            Ok(body) => {
                 let envoy = Some(Box::new(EnvoyRule { domain: domain.name.clone(), ..envoy }));
-                set.rules.push(Rule { envoy, file_name, replaced_mode, ..rule });
+                set.rules.push(Rule::new(id, Arc::new(RuleBody { envoy, file_name, replaced_mode, ..body })));
                 Some(id)
             }
             Err(error) => {
-                problems.push(Problem::error("bad-limit", spec.at, "descriptors", error.to_string()));
+                problems.push(Problem::error("bad-limit", at, "descriptors", error.to_string()));
                 None
             }
         }

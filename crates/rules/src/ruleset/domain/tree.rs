@@ -4,6 +4,7 @@
 //! pattern of the file that matches, else the key alone. Nothing is tried twice: a node that leads nowhere ends the
 //! search, as in the service whose files these are.
 
+use super::wild::{Wild, Wilds};
 use crate::envoy::Descriptor;
 use crate::pattern::Pattern;
 use crate::quick::QuickMap;
@@ -18,7 +19,7 @@ pub(super) struct Tree {
 
 /// The number of a node.
 #[derive(Clone, Copy, Debug)]
-struct NodeId(u32);
+pub(super) struct NodeId(pub(super) u32);
 
 #[derive(Debug)]
 struct Node {
@@ -33,23 +34,15 @@ struct Node {
 struct Branch {
     keys: QuickMap<String, Values>,
     /// Nodes whose key is a pattern.
-    patterns: Vec<Wild>,
+    patterns: Wilds,
 }
 
 /// The nodes of one key.
 #[derive(Debug, Default)]
 struct Values {
     exact: QuickMap<String, NodeId>,
-    patterns: Vec<Wild>,
+    patterns: Wilds,
     bare: Option<NodeId>,
-}
-
-/// A node with a pattern; its number says whether it comes before another of its level.
-#[derive(Debug)]
-struct Wild {
-    key: Pattern,
-    value: Pattern,
-    node: NodeId,
 }
 
 /// Where a descriptor leads.
@@ -91,6 +84,7 @@ impl Tree {
             }
             path.pop();
         }
+        branch.finish();
         branch
     }
 
@@ -126,15 +120,21 @@ impl Branch {
         }
     }
 
+    fn finish(&mut self) {
+        self.patterns.finish();
+        self.keys.values_mut().for_each(|values| values.patterns.finish());
+    }
+
     #[inline]
     fn find(&self, key: &str, value: &str) -> Option<NodeId> {
         let values = self.keys.get(key);
         if let exact @ Some(_) = values.and_then(|values| values.exact.get(value)) {
             return exact.copied();
         }
-        let own = values.and_then(|values| values.patterns.iter().find(|wild| wild.value.matches(value)));
-        let other = self.patterns.iter().find(|wild| wild.key.matches(key) && wild.value.matches(value));
-        let first = own.into_iter().chain(other).map(|wild| wild.node).min_by_key(|node| node.0);
+        // Numbers of one level are in the order of the file.
+        let own = values.and_then(|values| values.patterns.find(key, value));
+        let other = self.patterns.find(key, value);
+        let first = own.into_iter().chain(other).min_by_key(|node| node.0);
         first.or_else(|| values.and_then(|values| values.bare))
     }
 }

@@ -1,0 +1,86 @@
+//! The rules of one namespace while they are being read, and which of them can be used.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tollgate_core::Secret;
+use tollgate_rules::problem::Problem;
+use tollgate_rules::{Directory, DirectoryBuilder, EscapedSlash, KeyBy, Mode, RuleFile, RuleSpec, check};
+
+use super::LoadedNamespace;
+use crate::control::Quarantined;
+use crate::record::{NamespaceDraft, RuleModeRecord, RuleRecord};
+use crate::{Fault, Kind};
+
+/// A namespace that is being read.
+pub(super) struct Draft {
+    settings: NamespaceDraft,
+    rules: Vec<RuleSpec>,
+    modes: BTreeMap<String, Mode>,
+    pub(super) clients: DirectoryBuilder,
+}
+
+impl Draft {
+    pub(super) fn new(settings: NamespaceDraft, secret: Secret) -> Draft {
+        let clients = Directory::builder(secret, settings.ipv6_prefix);
+        Draft { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
+    }
+
+    pub(super) fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
+        match spec_of(record, &self.settings) {
+            Ok(spec) => self.rules.push(spec),
+            Err(reasons) => quarantined.push(Quarantined::rule(record, reasons)),
+        }
+    }
+
+    pub(super) fn mode(&mut self, record: &RuleModeRecord) {
+        let mode = match record.draft.mode {
+            crate::Mode::Enforce => Mode::Enforce,
+            crate::Mode::Shadow => Mode::Shadow,
+            crate::Mode::Off => Mode::Off,
+        };
+        self.modes.insert(record.rule_id.clone(), mode);
+    }
+
+    /// Rules that are each right, but not together, are left out until the rest is: such sets were written past the API,
+    /// which refuses them.
+    pub(super) fn finish(mut self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> LoadedNamespace {
+        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all } = self.settings;
+        let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
+        let namespace = namespace.to_owned();
+        let settings = RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, ..RuleFile::default() };
+        // Not in the order of the database: its collation is not ours.
+        self.rules.sort_unstable_by(|one, other| name_of(one).cmp(name_of(other)));
+        let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };
+        let mut misfits = check::misfits(&file);
+        let mut rules = Vec::with_capacity(file.rules.len() - misfits.len());
+        for (place, spec) in std::mem::take(&mut file.rules).into_iter().enumerate() {
+            match misfits.remove(&place) {
+                None => rules.push(Arc::new(spec)),
+                Some(Problem { code, message, help, .. }) => quarantined.push(Quarantined {
+                    kind: Kind::Rule,
+                    namespace: file.namespace.clone(),
+                    id: spec.name.unwrap_or_default(),
+                    reasons: vec![Fault { field: String::new(), code: code.to_owned(), message, help }],
+                }),
+            }
+        }
+        let linked = rules.iter().any(|rule| !rule.replaces.is_empty());
+        LoadedNamespace { settings: Arc::new(file), rules: Arc::new(rules), linked, directory: self.clients.finish() }
+    }
+}
+
+pub(super) fn name_of(rule: &RuleSpec) -> &str {
+    rule.name.as_deref().unwrap_or_default()
+}
+
+/// What a row means, with everything said that a rule may leave to defaults: it can then be used as it is.
+pub(super) fn spec_of(record: &RuleRecord, settings: &NamespaceDraft) -> std::result::Result<RuleSpec, Vec<Fault>> {
+    let mut spec = record.spec(settings)?;
+    spec.key_by.get_or_insert_with(KeyBy::client);
+    // Not left out where it is disabled: another rule may replace it by name.
+    if !record.draft.enabled {
+        spec.mode = Mode::Off;
+    }
+    Ok(spec)
+}

@@ -1,0 +1,231 @@
+//! The rules of a set that do not go with the others.
+//!
+//! [`across`](super::across) reports problems; here the question is which rules to leave out so that the rest has none.
+//! Whoever edits tables with SQL can break any number of them at once, so the work is linear: a rule that is left out is
+//! looked at once, and so is every name in `replaces`. Only crowded patterns are counted again, a bounded number of times.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::across;
+use crate::lookup;
+use crate::problem::{Problem, quote};
+use crate::spec::{RuleFile, RuleSpec};
+
+/// How often crowds are counted: leaving rules out changes which part of a pattern is the rarest.
+const COUNTS_MAX: usize = 16;
+
+/// The codes of what is wrong between rules that are each right.
+pub const BETWEEN_RULES: [&str; 4] = [UNKNOWN, "duplicate-name", "replaces-cycle", across::CROWDED];
+
+/// Places of rules to leave out, each with the reason. The other rules have no problem between them.
+pub fn misfits(file: &RuleFile) -> BTreeMap<usize, Problem> {
+    let mut search = Search::new(&file.rules);
+    search.names();
+    search.cycles();
+    search.crowds();
+    search.found
+}
+
+struct Search<'a> {
+    rules: &'a [RuleSpec],
+    found: BTreeMap<usize, Problem>,
+    /// The first rule of each name.
+    names: HashMap<&'a str, usize>,
+    /// The rules that replace the rule at a place.
+    replacers: HashMap<usize, Vec<usize>>,
+    /// Rules and names looked at: what the work is proportional to.
+    looks: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(rules: &'a [RuleSpec]) -> Search<'a> {
+        let (found, names, replacers) = (BTreeMap::new(), HashMap::new(), HashMap::new());
+        Search { rules, found, names, replacers, looks: 0 }
+    }
+
+    /// Names that two rules have, and names in `replaces` that no rule has.
+    fn names(&mut self) {
+        let mut twins = Vec::new();
+        for (place, rule) in self.rules.iter().enumerate() {
+            self.looks += 1;
+            let Some(name) = rule.name.as_deref() else { continue };
+            match self.names.get(name) {
+                Some(_) => twins.push((place, name)),
+                None => drop(self.names.insert(name, place)),
+            }
+        }
+        let mut unknown = Vec::new();
+        for (place, rule) in self.rules.iter().enumerate() {
+            for name in &rule.replaces {
+                self.looks += 1;
+                match self.names.get(name.as_str()) {
+                    Some(other) if *other != place => self.replacers.entry(*other).or_default().push(place),
+                    Some(_) => unknown.push((place, format!("the rule {} replaces itself", quote(name)))),
+                    None => unknown.push((place, format!("there is no rule with the name {}", quote(name)))),
+                }
+            }
+        }
+        for (place, name) in twins {
+            self.leave_out(place, "duplicate-name", format!("two rules have the name {}", quote(name)));
+        }
+        for (place, message) in unknown {
+            self.leave_out(place, UNKNOWN, message);
+        }
+    }
+
+    /// Rules that replace each other in a circle. One of them goes, and with it those that name it.
+    fn cycles(&mut self) {
+        let targets = |place: usize| {
+            let names = self.rules.get(place).into_iter().flat_map(|rule| &rule.replaces);
+            names.filter_map(|name| self.names.get(name.as_str())).copied().filter(move |other| *other != place)
+        };
+        // Peels off rules that replace none of those that are left.
+        let left = (0..self.rules.len()).filter(|place| !self.found.contains_key(place));
+        let mut open: BTreeMap<usize, usize> = left.map(|place| (place, targets(place).count())).collect();
+        let mut done: Vec<usize> = open.iter().filter(|(_, count)| **count == 0).map(|(place, _)| *place).collect();
+        while let Some(place) = done.pop() {
+            open.remove(&place);
+            for replacer in self.replacers.get(&place).into_iter().flatten() {
+                self.looks += 1;
+                let Some(count) = open.get_mut(replacer) else { continue };
+                *count -= 1;
+                if *count == 0 {
+                    done.push(*replacer);
+                }
+            }
+        }
+        // Leaving one out leaves out all that lead to it, and the next one that is still there is in another circle.
+        for place in open.into_keys() {
+            self.looks += 1;
+            if !self.found.contains_key(&place) {
+                self.leave_out(place, "replaces-cycle", across::CYCLE.to_owned());
+            }
+        }
+    }
+
+    /// Patterns without text of their own, beyond as many as there may be.
+    fn crowds(&mut self) {
+        for count in 1.. {
+            let left: Vec<usize> = (0..self.rules.len()).filter(|place| !self.found.contains_key(place)).collect();
+            self.looks += left.len();
+            let crowds = lookup::crowded(left.iter().filter_map(|place| self.rules.get(*place)));
+            if crowds.is_empty() {
+                return;
+            }
+            for crowd in crowds {
+                let Some(place) = left.get(crowd.rule) else { continue };
+                self.leave_out(*place, across::CROWDED, across::crowd_message(&crowd));
+            }
+            if count == COUNTS_MAX {
+                break;
+            }
+        }
+        // Made to be crowded again and again: what costs nothing to find remains.
+        for place in 0..self.rules.len() {
+            if self.rules.get(place).is_some_and(|rule| across::wildcards(rule) > 0) {
+                self.leave_out(place, across::CROWDED, "the set has too many patterns that are alike".to_owned());
+            }
+        }
+    }
+
+    /// Leaves out a rule and all that replace it, directly or through others.
+    fn leave_out(&mut self, place: usize, code: &'static str, message: String) {
+        let mut next = vec![(place, code, message)];
+        while let Some((place, code, message)) = next.pop() {
+            let Some(rule) = self.rules.get(place).filter(|_| !self.found.contains_key(&place)) else { continue };
+            let field = format!("rules[{place}]");
+            self.found.insert(place, Problem::error(code, rule.at, field, message).help(help_for(code)));
+            let replacers = self.replacers.get(&place).into_iter().flatten();
+            for replacer in replacers {
+                self.looks += 1;
+                let name = quote(rule.name.as_deref().unwrap_or_default());
+                let message = format!("the rule {name}, which it replaces, cannot be used itself");
+                next.push((*replacer, UNKNOWN, message));
+            }
+        }
+    }
+}
+
+const UNKNOWN: &str = "unknown-rule";
+
+fn help_for(code: &str) -> &'static str {
+    match code {
+        "duplicate-name" => "give one of them another name",
+        "replaces-cycle" => across::CYCLE_HELP,
+        across::CROWDED => across::CROWDED_HELP,
+        _ => "name rules of this namespace that can be used, or none",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(name: usize, replaces: &[usize]) -> RuleSpec {
+        let named = |number: usize| format!("r{number:06}");
+        let replaces = replaces.iter().copied().map(named).collect();
+        RuleSpec { name: Some(named(name)), replaces, ..RuleSpec::default() }
+    }
+
+    /// The places left out, and the looks that took.
+    fn search(rules: Vec<RuleSpec>) -> (Vec<(usize, &'static str)>, usize) {
+        let mut file = RuleFile { rules, ..RuleFile::default() };
+        let mut search = Search::new(&file.rules);
+        search.names();
+        search.cycles();
+        search.crowds();
+        let (found, looks) = (search.found, search.looks);
+        let mut place = 0..;
+        file.rules.retain(|_| !place.next().is_some_and(|place| found.contains_key(&place)));
+        assert_eq!(across::across(&file).iter().map(|problem| problem.code).collect::<Vec<_>>(), [""; 0]);
+        (found.into_iter().map(|(place, problem)| (place, problem.code)).collect(), looks)
+    }
+
+    #[test]
+    fn only_what_does_not_go_with_the_rest_is_left_out() {
+        let rules = vec![
+            rule(0, &[]),
+            rule(1, &[0]),
+            rule(2, &[900]),
+            rule(3, &[2, 0]),
+            rule(4, &[5]),
+            rule(5, &[6]),
+            rule(6, &[5]),
+            rule(7, &[7]),
+            rule(0, &[]),
+        ];
+        let (found, _) = search(rules);
+        let unknown = "unknown-rule";
+        let expected = [(2, unknown), (3, unknown), (4, "replaces-cycle"), (5, "replaces-cycle"), (6, unknown)];
+        assert_eq!(found, [&expected[..], &[(7, unknown), (8, "duplicate-name")]].concat());
+    }
+
+    /// Before, one rule was left out per pass over all of them.
+    #[test]
+    fn many_bad_rules_cost_what_each_of_them_costs() {
+        const MANY: usize = 20_000;
+        let unknown = (0..MANY).map(|n| rule(n, &[MANY + n])).collect();
+        let chain = (0..MANY).map(|n| rule(n, &[n + 1])).collect();
+        let pairs = (0..MANY).map(|n| rule(n, &[n ^ 1])).collect();
+        let ring = (0..MANY).map(|n| rule(n, &[(n + 1) % MANY])).collect();
+        for (kind, rules) in [("unknown", unknown), ("chain", chain), ("pairs", pairs), ("ring", ring)] {
+            let (found, looks) = search(rules);
+            assert_eq!(found.len(), MANY, "{kind}");
+            assert!(looks <= 6 * MANY, "{kind}: {looks} looks at {MANY} rules");
+        }
+    }
+
+    #[test]
+    fn crowds_are_counted_a_few_times() {
+        const MANY: usize = 4_096;
+        let crowded = |number: usize| {
+            let text: String = (0..12).map(|bit| if number >> bit & 1 == 1 { "*a" } else { "*b" }).collect();
+            let yaml = format!("rules: [{{ name: r{number}, match: {{ org: '{text}*' }}, unlimited: true }}]");
+            crate::read("rules.yaml", &yaml).unwrap().rules.remove(0)
+        };
+        let (found, looks) = search((0..MANY).map(crowded).collect());
+        assert!(found.len() >= MANY - 2 * lookup::CROWD_MAX, "{}", found.len());
+        assert!(found.iter().all(|(_, code)| *code == across::CROWDED), "{:?}", found.first());
+        assert!(looks <= (COUNTS_MAX + 2) * MANY, "{looks} looks at {MANY} rules");
+    }
+}

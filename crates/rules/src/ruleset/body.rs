@@ -1,0 +1,194 @@
+//! One rule, from what it says to what deciding needs.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use tollgate_core::{
+    Concurrency, FixedWindow, Gcra, KeyHasher, LeaseSize, Limit, LimitError, Owner, Queue, Secret, Sharing,
+    SlidingCounter, SlidingLog, Span,
+};
+
+use super::attributes::Attributes;
+use super::compile::CompileOptions;
+use super::rule::{Conditions, RuleBody};
+use crate::key::KeyBy;
+use crate::lookup::{IndexedEndpoint, IndexedMatcher};
+use crate::spec::{Algorithm, Consistency, Cost, Lease, LimitSpec, MatchSpec, Mode, OnFail, RuleFile, RuleSpec};
+
+/// What rules of one source leave unsaid.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Defaults<'a> {
+    pub(super) namespace: &'a str,
+    pub(super) key_by: Option<&'a KeyBy>,
+    pub(super) on_fail: Option<OnFail>,
+    pub(super) file_name: Option<&'a Arc<str>>,
+    /// Modes that hold instead of those of the rules, by name.
+    pub(super) modes: Option<&'a BTreeMap<String, Mode>>,
+}
+
+impl<'a> Defaults<'a> {
+    /// Those of a file, for its own rules.
+    pub(super) fn of(file: &'a RuleFile) -> Defaults<'a> {
+        let (key_by, on_fail, file_name) = (file.key_by.as_ref(), file.on_fail, file.file_name.as_ref());
+        Defaults { key_by, on_fail, file_name, ..Defaults::beside(file) }
+    }
+
+    /// For rules beside a file, for which its defaults are not meant, but the switches are.
+    pub(super) fn beside(file: &'a RuleFile) -> Defaults<'a> {
+        Defaults { modes: Some(&file.modes), ..Defaults::none(&file.namespace) }
+    }
+
+    /// For rules that say all, or leave it to the defaults of the language.
+    pub(super) fn none(namespace: &'a str) -> Defaults<'a> {
+        Defaults { namespace, key_by: None, on_fail: None, file_name: None, modes: None }
+    }
+
+    /// The rule with its key; shared where it says its key itself.
+    pub(super) fn fill(&self, spec: &Arc<RuleSpec>) -> Arc<RuleSpec> {
+        match spec.key_by {
+            Some(_) => spec.clone(),
+            None => Arc::new(RuleSpec { key_by: Some(self.key()), ..RuleSpec::clone(spec) }),
+        }
+    }
+
+    pub(super) fn key(&self) -> KeyBy {
+        self.key_by.cloned().unwrap_or_else(KeyBy::client)
+    }
+
+    /// The file that a rule was read from, if it was.
+    pub(super) fn file_name(&self, spec: &RuleSpec) -> Option<Arc<str>> {
+        self.file_name.filter(|_| spec.at.line > 0).cloned()
+    }
+
+    pub(super) fn on_fail(&self, spec: &RuleSpec) -> OnFail {
+        spec.on_fail.or(self.on_fail).unwrap_or(OnFail::Local)
+    }
+}
+
+/// Compiles a rule whose key is [filled in](Defaults::fill).
+pub(super) fn compile_body(
+    defaults: Defaults<'_>,
+    spec: Arc<RuleSpec>,
+    options: &CompileOptions,
+    attributes: &mut Attributes,
+) -> Result<RuleBody, LimitError> {
+    let key_by = spec.key_by.clone().unwrap_or_else(|| defaults.key());
+    let name = spec.name.clone().unwrap_or_else(|| unnamed(defaults.namespace, &spec, &key_by));
+    let limit = spec.limit.as_ref().filter(|_| !spec.unlimited).map(|limit| limit_of(limit, &spec)).transpose()?;
+    let mut hasher = KeyHasher::new(options.secret);
+    let mut public = KeyHasher::new(Secret::new([0; 16]));
+    for hasher in [&mut hasher, &mut public] {
+        hasher.part(defaults.namespace.as_bytes());
+        hasher.part(name.as_bytes());
+        hasher.word(limit.map_or(u64::MAX, |limit| limit.kind() as u64));
+        hasher.word(limit.map_or(0, |limit| limit.window().nanos()));
+    }
+    let [bits, _] = public.finish().0;
+    let mut identity = KeyHasher::new(options.secret);
+    identity.part(b"identity");
+    identity.part(defaults.namespace.as_bytes());
+    let [namespace, _] = identity.finish().0;
+    let mode = defaults.modes.and_then(|modes| modes.get(&name)).copied();
+    Ok(RuleBody {
+        replaced_mode: mode.map(|_| spec.mode),
+        file_name: defaults.file_name(&spec),
+        namespace: defaults.namespace.to_owned(),
+        resource: spec.resource.clone().unwrap_or_else(|| name.clone()),
+        name,
+        on_fail: defaults.on_fail(&spec),
+        limit,
+        envoy: None,
+        conditions: conditions_of(&spec.matches, attributes),
+        key: key_by.parts.iter().map(|part| part.iter().map(|name| attributes.intern(name)).collect()).collect(),
+        costs: costs_of(&spec.cost, attributes),
+        hasher,
+        owner: Owner { id: bits as u32, share: spec.max_memory.unwrap_or(100), namespace: namespace as u32 },
+        identity,
+        sharing: sharing_of(&spec),
+        seed: options.seed,
+        fingerprint: OnceLock::new(),
+        spec: match mode {
+            Some(mode) => Arc::new(RuleSpec { mode, ..RuleSpec::clone(&spec) }),
+            None => spec,
+        },
+    })
+}
+
+fn sharing_of(spec: &RuleSpec) -> Sharing {
+    let size = match spec.lease {
+        None => LeaseSize::Auto,
+        Some(Lease::Tokens(tokens)) => LeaseSize::Units(u32::try_from(tokens).unwrap_or(u32::MAX)),
+        Some(Lease::Seconds(seconds)) => {
+            LeaseSize::Millis(u32::try_from(seconds.saturating_mul(1000)).unwrap_or(u32::MAX))
+        }
+    };
+    match spec.consistency {
+        Consistency::Exact => Sharing::Exact,
+        Consistency::Leased => Sharing::Leased(size),
+        Consistency::Async => Sharing::Async,
+        Consistency::Local => Sharing::Local,
+    }
+}
+
+/// The name of a rule without one: a digest of match, key, algorithm and window, so that neither its place in the file
+/// nor a changed number makes it another rule.
+fn unnamed(namespace: &str, spec: &RuleSpec, key_by: &KeyBy) -> String {
+    let mut hasher = KeyHasher::new(Secret::new([0; 16]));
+    let mut matches: Vec<String> = Vec::new();
+    for (name, matcher) in &spec.matches.attributes {
+        matches.extend(matcher.any.iter().map(|pattern| format!("{name}={pattern}")));
+        matches.extend(matcher.none.iter().map(|pattern| format!("{name}!{pattern}")));
+    }
+    if let Some(endpoint) = &spec.matches.endpoint {
+        matches.extend(endpoint.any.iter().map(|pattern| format!("endpoint={pattern}")));
+        matches.extend(endpoint.none.iter().map(|pattern| format!("endpoint!{pattern}")));
+    }
+    matches.sort_unstable();
+    hasher.part(namespace.as_bytes());
+    hasher.word(matches.len() as u64);
+    matches.iter().for_each(|text| hasher.part(text.as_bytes()));
+    hasher.part(key_by.to_string().as_bytes());
+    if let Some(limit) = &spec.limit {
+        hasher.part(limit.algorithm.name().as_bytes());
+        hasher.word(u64::from(limit.is_queue()));
+        hasher.word(limit.window_ns);
+    }
+    let [bits, _] = hasher.finish().0;
+    format!("rule-{bits:016x}")
+}
+
+pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
+    let window = Span::from_nanos(spec.window_ns);
+    Ok(match spec.algorithm {
+        Algorithm::LeakyBucket if let Some(max_delay) = spec.max_delay_ns => {
+            Limit::Queue(Queue::new(spec.requests, window, Span::from_nanos(max_delay))?)
+        }
+        Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
+            let burst = spec.burst.unwrap_or(spec.requests);
+            // Usage above the capacity is kept as debt: forced, or counted although denied.
+            let counted = if rule.count_denied { burst } else { 0 };
+            let debt = rule.max_debt.unwrap_or(counted);
+            Limit::Gcra(Gcra::new(spec.requests, window, burst)?.with_max_debt(debt)?)
+        }
+        Algorithm::FixedWindow => Limit::FixedWindow(FixedWindow::new(spec.requests, window)?),
+        Algorithm::SlidingWindowLog => Limit::SlidingLog(SlidingLog::new(spec.requests, window)?),
+        Algorithm::SlidingWindowCounter => Limit::SlidingCounter(SlidingCounter::new(spec.requests, window)?),
+        Algorithm::Concurrency => Limit::Concurrency(Concurrency::new(spec.slots, Span::from_nanos(spec.slot_ttl_ns))?),
+    })
+}
+
+fn conditions_of(spec: &MatchSpec, attributes: &mut Attributes) -> Conditions {
+    let by_number =
+        spec.attributes.iter().map(|(name, matcher)| (attributes.intern(name), IndexedMatcher::new(matcher.clone())));
+    Conditions { attributes: by_number.collect(), endpoint: spec.endpoint.clone().map(IndexedEndpoint::new) }
+}
+
+fn costs_of(cost: &Cost, attributes: &mut Attributes) -> Vec<(Conditions, u64)> {
+    match cost {
+        Cost::Fixed(1) => Vec::new(),
+        Cost::Fixed(cost) => vec![(Conditions::default(), *cost)],
+        Cost::ByMatch(cases) => {
+            cases.iter().map(|case| (conditions_of(&case.matches, attributes), case.cost)).collect()
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The index of a namespace in two layers: one that was built for most of its rules, shared by many generations, and a
+//! small one for the rules that changed since.
+
+use std::sync::Arc;
+
+use super::attributes::Attributes;
+use super::facts::Facts;
+use super::index::{Candidates, Index};
+use super::rule::{Rule, RuleId};
+use crate::spec::Mode;
+
+/// Not in the lower layer, or no longer in the set.
+const NONE: u32 = u32::MAX;
+
+/// Finds the rules of one namespace that may match.
+#[derive(Debug, Default)]
+pub(super) struct LayeredIndex {
+    base: Arc<Index>,
+    /// The number that each rule has in the lower layer.
+    places: Vec<u32>,
+    /// The rule of each number of the lower layer, counted from the first of the namespace; `None` if nothing moved.
+    moved: Option<Vec<u32>>,
+    /// Rules that the lower layer does not have.
+    recent: Option<Index>,
+    /// How many of them there are.
+    changes: usize,
+    /// How many numbers the lower layer has.
+    numbers: usize,
+}
+
+impl LayeredIndex {
+    /// For rules of which some have a place in the lower layer of `before`.
+    pub(super) fn new(
+        before: Option<&LayeredIndex>,
+        rules: &[Rule],
+        places: Vec<u32>,
+        attributes: &Attributes,
+    ) -> LayeredIndex {
+        let numbered = rules.iter().zip(0..).filter(|(rule, _)| rule.spec.mode != Mode::Off);
+        let Some(before) = before else {
+            let places = rules.iter().zip(0..).map(|(rule, at)| if rule.spec.mode == Mode::Off { NONE } else { at });
+            let (base, places) = (Arc::new(Index::build(numbered, attributes)), places.collect());
+            return LayeredIndex { base, places, numbers: rules.len(), ..LayeredIndex::default() };
+        };
+        let mut moved = vec![NONE; before.numbers];
+        for (place, at) in places.iter().zip(0..) {
+            moved.get_mut(*place as usize).into_iter().for_each(|moved| *moved = at);
+        }
+        let is_recent = |(_, at): &(&Rule, u32)| places.get(*at as usize) == Some(&NONE);
+        let recent: Vec<(&Rule, u32)> = numbered.filter(is_recent).collect();
+        let changes = recent.len();
+        let recent = (changes > 0).then(|| Index::build(recent.into_iter(), attributes));
+        LayeredIndex { base: before.base.clone(), places, moved: Some(moved), recent, changes, numbers: before.numbers }
+    }
+
+    /// Whether the lower layer is good enough for a set of so many rules.
+    pub(super) fn is_worthwhile(&self, rules: usize) -> bool {
+        let most = (rules / 32).max(64);
+        let gone = self.numbers.saturating_sub(rules);
+        self.changes <= most && gone <= most
+    }
+
+    pub(super) fn place_of(&self, rule: usize) -> u32 {
+        self.places.get(rule).copied().unwrap_or(NONE)
+    }
+
+    /// Adds candidates in the order of the rules, each once; `first` is the number of the namespace's first rule.
+    #[inline]
+    pub(super) fn find(&self, facts: &Facts<'_>, first: usize, found: &mut Candidates) {
+        self.base.find(facts, found);
+        if let Some(moved) = &self.moved {
+            found.retain(|id| {
+                id.0 = moved.get(id.0 as usize).copied().unwrap_or(NONE);
+                id.0 != NONE
+            });
+        }
+        if let Some(recent) = &self.recent {
+            recent.find(facts, found);
+        }
+        if found.len() > 1 {
+            found.sort_unstable();
+            found.dedup();
+        }
+        if first > 0 {
+            found.iter_mut().for_each(|id| *id = RuleId(id.0 + first as u32));
+        }
+    }
+}
