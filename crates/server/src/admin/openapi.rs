@@ -132,7 +132,7 @@ fn header_parameter(endpoint: &Endpoint, header: Header) -> Value {
 fn body(body: Body) -> Option<Value> {
     let any = |names: &[&str]| match names {
         [one] => schema::reference(one),
-        many => json!({ "anyOf": many.iter().map(|name| schema::reference(name)).collect::<Value>() }),
+        many => json!({ "oneOf": many.iter().map(|name| schema::reference(name)).collect::<Value>() }),
     };
     let content = match body {
         Body::None => return None,
@@ -168,13 +168,13 @@ fn admit_what_is_made(responses: &mut Map<String, Value>) {
     if let (Some(made), Some(done)) = (made, done)
         && *done == schema::reference("DryRun")
     {
-        *done = json!({ "anyOf": [made, done.clone()] });
+        *done = json!({ "oneOf": [made, done.clone()] });
     }
 }
 
 fn response(status: u16, content: Content, is_tried: bool) -> Value {
     let either = |name: &str| match is_tried && status == 200 && !matches!(name, "DryRun" | "Changes") {
-        true => json!({ "anyOf": [schema::reference(name), schema::reference("DryRun")] }),
+        true => json!({ "oneOf": [schema::reference(name), schema::reference("DryRun")] }),
         false => schema::reference(name),
     };
     let json = |name: &str| json!({ "application/json": { "schema": either(name) } });
