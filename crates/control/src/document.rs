@@ -36,7 +36,8 @@ pub(crate) fn settings(namespace: &NamespaceDraft) -> Settings {
 /// Reads the document of a rule, under its id.
 pub(crate) fn rule(rule_id: &str, document: &Map<String, Value>, settings: &Settings) -> Result<RuleSpec, Vec<Fault>> {
     let mut faults = Vec::new();
-    faults.extend(bad_id("rule_id", rule_id));
+    // Wider than what a new rule may be called: rows from before that are read here too.
+    faults.extend(bad_id("rule_id", rule_id).and_then(|_| bad_rule_name("rule_id", rule_id)));
     if document.contains_key("name") {
         faults.push(fault("name", "unknown-field", "a document has no name of its own", "name the rule beside it"));
     }
@@ -47,9 +48,12 @@ pub(crate) fn rule(rule_id: &str, document: &Map<String, Value>, settings: &Sett
     if !faults.is_empty() {
         return Err(faults);
     }
-    let mut entries: Vec<(String, Node)> = document.iter().map(|(name, value)| (name.clone(), node(value))).collect();
-    entries.push(("name".to_owned(), Node::text(rule_id)));
-    document::rule(&Node::map(entries), settings).map_err(|problems| problems.into_iter().map(Fault::from).collect())
+    let entries = document.iter().map(|(name, value)| (name.clone(), node(value)));
+    // Not read as a name: rows from before the rule for names (`Plan::judge_names`) keep theirs and stay in force.
+    match document::rule(&Node::map(entries), settings) {
+        Ok(spec) => Ok(RuleSpec { name: Some(rule_id.to_owned()), ..spec }),
+        Err(problems) => Err(problems.into_iter().map(Fault::from).collect()),
+    }
 }
 
 /// Reads what is to be known of a client.
@@ -107,6 +111,12 @@ pub(crate) fn namespace(draft: &NamespaceDraft) -> Option<Fault> {
     let help = format!("allowed: {} to {}", bits.start(), bits.end());
     let message = format!("ipv6_prefix is {}", draft.ipv6_prefix);
     (!bits.contains(&u64::from(draft.ipv6_prefix))).then(|| fault("ipv6_prefix", "out-of-range", &message, &help))
+}
+
+/// Judges an id or a name of a rule that was not there before.
+pub(crate) fn bad_rule_name(field: &str, name: &str) -> Option<Fault> {
+    let message = format!("{} cannot be a {field}", quote(name));
+    (!check::is_rule_name(name)).then(|| fault(field, "bad-name", &message, &check::rule_name_help(name)))
 }
 
 /// Judges a name that people or callers see.

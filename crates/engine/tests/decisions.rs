@@ -278,3 +278,45 @@ fn charges_that_count_refusals_and_slots_stay_with_their_part() {
     let passed = (0..40).filter(|_| engine.decide_now(&user("1")).is_allowed()).count();
     assert_eq!(passed, 4, "both parts are met in forty draws");
 }
+
+/// RELIABILITY I18: spellings of one text are one client, to rules, tables of clients and overrides.
+#[test]
+fn i18_spellings_of_a_text_are_one_client() {
+    let rules = |normalize: &str| {
+        format!(
+            "{normalize}
+rules:
+  - {{ name: all, key_by: user_id, limit: {{ requests: 5, window: 1h }} }}
+  - {{ name: zone, match: {{ zone: cafe\u{301} }}, key_by: zone, limit: {{ requests: 100, window: 1h }} }}
+  - {{ name: gold, match: {{ tier: gold }}, key_by: user_id, limit: {{ requests: 50, window: 1h }} }}
+clients: [{{ client_key: \"user:ame\u{301}lie\", tier: gold }}]
+overrides: [{{ client_key: \"user:zoe\u{308}\", rule: all, requests: 7 }}]
+"
+        )
+    };
+    let custom = [("zone", "caf\u{e9}")];
+    let seen = |engine: &Engine<Memory>, id: &str| {
+        let decision = engine.decide_now(&user(id).with_custom(&custom));
+        let mut seen: Vec<String> = decision
+            .rulings()
+            .iter()
+            .map(|ruling| {
+                let name = decision.rule(ruling).map_or("", |rule| rule.name.as_str());
+                format!("{name} {}", ruling.outcome.as_ref().map_or(0, |outcome| outcome.remaining))
+            })
+            .collect();
+        seen.sort();
+        seen
+    };
+    let (plain, _) = engine(&rules(""));
+    assert_eq!(seen(&plain, "am\u{e9}lie"), ["all 4"]);
+    assert_eq!(seen(&plain, "ame\u{301}lie"), ["all 4", "gold 49"]);
+    assert_eq!(seen(&plain, "zo\u{eb}"), ["all 4"]);
+    for form in ["normalize: nfc", "normalize: nfkc"] {
+        let (engine, _) = engine(&rules(form));
+        assert_eq!(seen(&engine, "am\u{e9}lie"), ["all 4", "gold 49", "zone 99"], "{form}");
+        assert_eq!(seen(&engine, "ame\u{301}lie"), ["all 3", "gold 48", "zone 98"], "{form}");
+        assert_eq!(seen(&engine, "zo\u{eb}"), ["all 6", "zone 97"], "{form}");
+        assert_eq!(seen(&engine, "zoe\u{308}"), ["all 5", "zone 96"], "{form}");
+    }
+}

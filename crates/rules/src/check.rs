@@ -1,11 +1,12 @@
 //! What must hold between the fields of rules, wherever they came from.
 //!
 //! A problem found here has a field and no line; whoever has the text adds it. The bounds are those of RELIABILITY
-//! J11 to J13 and of the arithmetic: below 1 µs per unit or above 2^63 ns per bucket, integer time has no room.
+//! J11 to J14 and of the arithmetic: below 1 µs per unit or above 2^63 ns per bucket, integer time has no room.
 
 mod across;
 mod limit;
 mod misfits;
+mod name;
 
 use std::ops::RangeInclusive;
 
@@ -15,6 +16,8 @@ use crate::spec::{Algorithm, ClientSpec, Consistency, LimitSpec, Mode, OverrideS
 
 pub use across::{CROWDED, across, crowded, wildcards};
 pub use misfits::{BETWEEN_RULES, misfits};
+pub(crate) use name::twins;
+pub use name::{RULE_NAME_MAX, is_rule_name, nearest_rule_name, rule_name_help};
 
 /// Most units per window.
 pub const REQUESTS_MAX: u64 = 1 << 53;
@@ -46,17 +49,18 @@ pub fn check(file: &RuleFile) -> Vec<Problem> {
         problems.extend(change(spec, format!("overrides[{index}]")));
     }
     problems.extend(across(file));
+    problems.extend(twins(file));
     problems
 }
 
 /// What is wrong with one rule by itself; `root` is where it stands.
 pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<Problem> {
     let mut found = Found { root, at: rule.at, problems: Vec::new() };
-    for (field, name) in [("name", &rule.name), ("resource", &rule.resource)] {
-        if let Some(name) = name.as_ref().filter(|name| !is_label(name)) {
-            let message = format!("{} cannot be a {field}", quote(name));
-            found.add("bad-name", field, message, LABEL_HELP);
-        }
+    if let Some(name) = rule.name.as_ref().filter(|name| !is_rule_name(name)) {
+        found.add("bad-name", "name", format!("{} cannot be a name", quote(name)), &rule_name_help(name));
+    }
+    if let Some(name) = rule.resource.as_ref().filter(|name| !is_label(name)) {
+        found.add("bad-name", "resource", format!("{} cannot be a resource", quote(name)), LABEL_HELP);
     }
     if let Some(url) = rule.doc_url.as_ref().filter(|url| !is_url(url)) {
         let help = "write an address such as https://example.com/limits, in printable ASCII, at most 2048 bytes";
@@ -171,7 +175,8 @@ pub(crate) fn change(change: &OverrideSpec, root: String) -> Vec<Problem> {
 pub const LABEL_HELP: &str = "use 1 to 128 printable ASCII characters without `\"` and `\\`";
 const CLIENT_HELP: &str = "use 1 to 1024 bytes without control characters, such as `key:abc` or `user:42`";
 
-/// Whether a text can be a name. Names end up in headers and metric labels.
+/// Whether a text can be a label, such as a namespace or a resource. Labels end up in headers and metrics; names of rules
+/// are narrower, [`is_rule_name`].
 pub fn is_label(name: &str) -> bool {
     (1..=128).contains(&name.len())
         && name.trim() == name

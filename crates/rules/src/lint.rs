@@ -35,6 +35,7 @@ const SHORT: [(&str, &str); 5] = [
 /// Warnings about a file that is valid.
 pub fn lint(file: &RuleFile) -> Problems {
     let mut problems = Problems::default();
+    problems.extend(misspelt_key(file));
     let rivals = Rivals::of(file);
     for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Mode::Off) {
         let field = format!("rules[{number}]");
@@ -53,6 +54,10 @@ pub fn lint(file: &RuleFile) -> Problems {
 pub fn lint_text(file: &RuleFile, text: &str) -> Problems {
     let (mut found, _) = lint(file).into_parts();
     if let Ok(root) = yaml::parse(text) {
+        // That paths differ by case was said for the whole file.
+        if root.get("case").is_some() {
+            found.retain(|problem| problem.code != paths::CASE);
+        }
         for problem in &mut found {
             let place = place_of(&root, &problem.field);
             (problem.line, problem.column) = (place.line, place.column);
@@ -199,17 +204,26 @@ fn narrower(inner: &Matcher, outer: &Matcher) -> bool {
 fn misspelt_attributes(rule: &RuleSpec, field: &str) -> Vec<Problem> {
     let matched = rule.matches.attributes.iter().map(|(name, _)| (name, "match"));
     let keyed = rule.key_by.iter().flat_map(|key| key.parts.iter().flatten()).map(|name| (name, "key_by"));
-    let unknown = matched.chain(keyed).filter(|(name, _)| !KNOWN_ATTRIBUTES.contains(&name.as_str()));
-    let warn = |(name, part): (&String, &str)| {
-        // What others call the address of a caller; spelled right, it may well be somebody's own.
-        let address = || nearest(name, ADDRESSES).filter(|_| !ADDRESSES.contains(&name.as_str())).map(|_| "ip");
-        let short = || SHORT.iter().find(|(short, _)| short == name).map(|(_, meant)| *meant);
-        let meant = nearest(name, KNOWN_ATTRIBUTES).or_else(address).or_else(short)?;
-        let message = format!("`{name}` is an attribute of its own, which no caller sends unless it was agreed upon");
-        let problem = Problem::warning("unknown-attribute", rule.at, format!("{field}.{part}"), message);
-        Some(problem.help(format!("did you mean `{meant}`?")))
-    };
-    unknown.filter_map(warn).collect()
+    matched.chain(keyed).filter_map(|(name, part)| misspelt(name, rule.at, format!("{field}.{part}"))).collect()
+}
+
+/// The key that the file names for all its rules.
+fn misspelt_key(file: &RuleFile) -> Vec<Problem> {
+    let keyed = file.key_by.iter().flat_map(|key| key.parts.iter().flatten());
+    keyed.filter_map(|name| misspelt(name, Place::default(), "key_by".to_owned())).collect()
+}
+
+fn misspelt(name: &str, at: Place, field: String) -> Option<Problem> {
+    if KNOWN_ATTRIBUTES.contains(&name) {
+        return None;
+    }
+    // What others call the address of a caller; spelled right, it may well be somebody's own.
+    let address = || nearest(name, ADDRESSES).filter(|_| !ADDRESSES.contains(&name)).map(|_| "ip");
+    let short = || SHORT.iter().find(|(short, _)| *short == name).map(|(_, meant)| *meant);
+    let meant = nearest(name, KNOWN_ATTRIBUTES).or_else(address).or_else(short)?;
+    let message = format!("`{name}` is an attribute of its own, which no caller sends unless it was agreed upon");
+    let problem = Problem::warning("unknown-attribute", at, field, message);
+    Some(problem.help(format!("did you mean `{meant}`?")))
 }
 
 fn title(rule: &RuleSpec) -> String {
@@ -315,6 +329,10 @@ mod tests {
         for short in ["user", "client", "key", "organisation"] {
             assert_eq!(key(short), ["1:unknown-attribute"], "{short}");
         }
+        let text = "rules: [{ limit: { requests: 1, window: 1s } }]\nkey_by: user\n";
+        let (problems, _) = lint_text(&crate::read("rules.yaml", text).unwrap(), text).into_parts();
+        let told: Vec<_> = problems.iter().map(|p| (p.code, p.line, p.help.as_deref())).collect();
+        assert_eq!(told, [("unknown-attribute", 2, Some("did you mean `user_id`?"))], "the key of the whole file");
     }
 
     #[test]
@@ -328,6 +346,9 @@ mod tests {
         assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: sensitive"), NONE);
         assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: insensitive"), NONE);
         assert_eq!(rule("match: { endpoint: '/users/{userId}/caf%C3%A9' }"), NONE);
+        let text = "case: sensitive\nrules: [{ match: { endpoint: /API }, limit: { requests: 1, window: 1s } }]\n";
+        let (problems, _) = lint_text(&crate::read("rules.yaml", text).unwrap(), text).into_parts();
+        assert_eq!(problems, [], "said for the whole file");
     }
 
     /// RELIABILITY Y05: what is text here is a switch, a number or a date elsewhere.

@@ -22,6 +22,7 @@ pub use rule::RULE_FIELDS;
 pub(crate) use rule::{COST_FIELDS, read_rule};
 
 use crate::check;
+use crate::normalize::Normalize;
 use crate::path::EscapedSlash;
 use crate::problem::{Problem, Problems};
 use crate::report::Report;
@@ -42,6 +43,7 @@ pub(crate) const FILE_FIELDS: &[&str] = &[
     "ipv6_prefix",
     "escaped_slash",
     "case",
+    "normalize",
     "rules",
     "clients",
     "overrides",
@@ -123,6 +125,7 @@ pub(crate) fn read_root(root: &Node, problems: &mut Problems) -> RuleFile {
     let mut faults = read_rules(&fields, &mut file, problems);
     faults.extend(read_clients(&fields, &mut file, problems));
     faults.extend(check::across(&file));
+    faults.extend(check::twins(&file));
     let mut variables = Vec::new();
     variables::problems(root, &mut variables);
     problems.extend(variables);
@@ -150,6 +153,10 @@ fn read_settings(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Proble
     }
     if let Some(choice) = fields.get("case").and_then(|value| value.choice(&rule::CASES, problems)) {
         file.case = choice;
+    }
+    let forms = Normalize::ALL.map(|form| (form.name(), form));
+    if let Some(choice) = fields.get("normalize").and_then(|value| value.choice(&forms, problems)) {
+        file.normalize = choice;
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::endpoint::EndpointMatcher;
 use crate::key::KeyBy;
+use crate::normalize::Normalize;
 use crate::path::{Case, EscapedSlash};
 use crate::pattern::Matcher;
 pub use limit::{Algorithm, Align, LimitSpec};
@@ -49,6 +50,8 @@ pub struct RuleFile {
     pub escaped_slash: EscapedSlash,
     /// Whether paths differ by case, unless a rule says otherwise.
     pub case: Case,
+    /// The Unicode form in which values are compared and counted.
+    pub normalize: Normalize,
     /// The rules, in the order of the file.
     pub rules: Vec<RuleSpec>,
     /// Modes that hold instead of those that the rules name, by the name of the rule: an operator's switch.
@@ -72,6 +75,7 @@ impl Default for RuleFile {
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
             case: Case::default(),
+            normalize: Normalize::default(),
             rules: Vec::new(),
             modes: BTreeMap::new(),
             clients: Vec::new(),

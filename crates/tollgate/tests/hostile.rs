@@ -27,7 +27,7 @@ fn a_closed_pipe_ends_nothing_but_the_output() {
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(first, "    1  +0s        allowed by rule-4352f4749744ed1b: 19 of 20 left\n");
+    assert_eq!(first, "    1  +0s        allowed by free-post-api-1s: 19 of 20 left\n");
     assert_eq!(stderr(&output), "");
     assert_eq!(output.status.code(), Some(1), "the verdict stays the true one");
 }

@@ -25,6 +25,7 @@ impl Plan {
     /// Judges what came of the edits.
     pub(super) async fn judge(&mut self, order: &Order, work: &mut Work) -> Result<()> {
         let mut found = Found::new(order);
+        self.judge_names(&mut found, work).await?;
         self.judge_settings(&mut found, work).await?;
         self.judge_replacing(&mut found, work).await?;
         self.judge_crowds(&mut found, work).await?;

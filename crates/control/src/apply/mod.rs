@@ -6,6 +6,7 @@
 
 mod check;
 mod crowds;
+mod names;
 mod plan;
 mod replay;
 mod shelf;

@@ -32,6 +32,11 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/sqlite/0003_by_hand.sql"),
         include_str!("../../migrations/postgres/0003_by_hand.sql"),
     ),
+    (
+        "names and forms",
+        include_str!("../../migrations/sqlite/0004_names_and_forms.sql"),
+        include_str!("../../migrations/postgres/0004_names_and_forms.sql"),
+    ),
 ];
 
 /// Not sqlx's own name, for others may use that in the same database.

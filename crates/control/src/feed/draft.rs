@@ -22,7 +22,8 @@ pub(super) struct Draft {
 
 impl Draft {
     pub(super) fn new(settings: NamespaceDraft, secret: Secret) -> Draft {
-        let clients = Directory::builder(secret, settings.ipv6_prefix);
+        let mut clients = Directory::builder(secret, settings.ipv6_prefix);
+        clients.normalize(settings.normalize);
         Draft { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
     }
 
@@ -45,10 +46,11 @@ impl Draft {
     /// Rules that are each right, but not together, are left out until the rest is: such sets were written past the API,
     /// which refuses them.
     pub(super) fn finish(mut self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> LoadedNamespace {
-        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all } = self.settings;
+        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all, normalize } = self.settings;
         let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
         let namespace = namespace.to_owned();
-        let settings = RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, ..RuleFile::default() };
+        let settings =
+            RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, ..RuleFile::default() };
         // Not in the order of the database: its collation is not ours.
         self.rules.sort_unstable_by(|one, other| name_of(one).cmp(name_of(other)));
         let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time;
 use tollgate_core::Secret;
-use tollgate_rules::{ClientSpec, Directory, Known, OverrideSpec, Place, RuleFile, RuleSpec, check};
+use tollgate_rules::{ClientSpec, Directory, Known, Normalize, OverrideSpec, Place, RuleFile, RuleSpec, check};
 
 use super::draft::{Draft, name_of, spec_of};
 use crate::control::{Quarantined, Snapshot, Touched};
@@ -64,10 +64,11 @@ impl Loaded {
         let read_at = time::Instant::now();
         let mut snapshot = control.snapshot().await?;
         let touched = snapshot.touched(self.state.generation).await?;
-        let other_prefix = |(name, known): (&String, &LoadedNamespace)| {
-            (terms.prefix)(name).is_some_and(|p| p != known.settings.ipv6_prefix)
+        let others = |(name, known): (&String, &LoadedNamespace)| {
+            let hashed = (known.settings.ipv6_prefix, known.settings.normalize);
+            (terms.identities)(name).is_some_and(|said| said != hashed)
         };
-        let rehashed = self.namespaces.iter().any(other_prefix);
+        let rehashed = self.namespaces.iter().any(others);
         let another = rehashed || !snapshot.continues(&self.mark).await?;
         if touched.state == self.state && !another {
             return Ok(None);
@@ -166,8 +167,8 @@ impl Loaded {
         }
         let mut changed: BTreeMap<&str, Vec<Known>> = BTreeMap::new();
         for (namespace, client_key) in &touched.clients {
-            if is_network(client_key) {
-                return Ok(None); // others may name the same network, and are told together
+            if is_network(client_key) || is_respelled(client_key, settings(namespace).normalize) {
+                return Ok(None); // others may name the same network or client, and are told together
             }
             let (record, overrides) = snapshot.known(namespace, client_key).await?;
             changed.entry(namespace).or_default().push(Known {
@@ -201,7 +202,8 @@ impl Loaded {
         settings: NamespaceDraft,
     ) -> Result<bool> {
         let before = self.namespaces.remove(name);
-        if before.as_ref().is_some_and(|before| before.settings.ipv6_prefix != settings.ipv6_prefix) {
+        let hashed = |before: &LoadedNamespace| (before.settings.ipv6_prefix, before.settings.normalize);
+        if before.as_ref().is_some_and(|before| hashed(before) != (settings.ipv6_prefix, settings.normalize)) {
             return Ok(false); // identities are hashed with it: all of them change
         }
         let mut draft = Draft::new(settings, terms.secret);
@@ -303,18 +305,18 @@ impl LoadedNamespace {
 pub struct Terms {
     /// The key of the digests that clients are found by: the engine's.
     pub secret: Secret,
-    /// How many leading bits of an IPv6 address identify a client of a namespace, where somebody else than the database
-    /// says so.
-    pub prefix: Prefix,
+    /// How clients of a namespace are told apart, where a rules file says so and not the database.
+    pub identities: Identities,
 }
 
-/// Answers for a namespace.
-pub type Prefix = Arc<dyn Fn(&str) -> Option<u8> + Send + Sync>;
+/// Answers for a namespace: how many leading bits of an IPv6 address identify a client, and in which Unicode form.
+pub type Identities = Arc<dyn Fn(&str) -> Option<(u8, Normalize)> + Send + Sync>;
 
 impl Terms {
     /// The settings of a namespace as they are in force.
     fn settings(&self, namespace: &str, own: NamespaceDraft) -> NamespaceDraft {
-        NamespaceDraft { ipv6_prefix: (self.prefix)(namespace).unwrap_or(own.ipv6_prefix), ..own }
+        let (ipv6_prefix, normalize) = (self.identities)(namespace).unwrap_or((own.ipv6_prefix, own.normalize));
+        NamespaceDraft { ipv6_prefix, normalize, ..own }
     }
 }
 
@@ -330,6 +332,11 @@ type Row<T> = std::result::Result<T, Quarantined>;
 /// True for an address of IPv6, of which only the network tells clients apart.
 fn is_network(client_key: &str) -> bool {
     client_key.strip_prefix("ip:").is_some_and(|address| address.contains(':'))
+}
+
+/// True for a key that other spellings may name, too.
+fn is_respelled(client_key: &str, form: Normalize) -> bool {
+    form != Normalize::None && !client_key.is_ascii()
 }
 
 fn client(record: &ClientRecord) -> ClientSpec {

@@ -16,5 +16,5 @@ mod table;
 
 pub use copy::Copy;
 pub use follow::{Adopt, Feed, Following};
-pub use load::{Loaded, LoadedNamespace, Prefix, Terms};
+pub use load::{Identities, Loaded, LoadedNamespace, Terms};
 pub use state::{FeedState, Origin};

@@ -36,6 +36,7 @@ pub(super) static NAMESPACES: Table = Table {
         ("ipv6_prefix", Int),
         ("escaped_slash", Text),
         ("allow_block_all", Bool),
+        ("normalize", Text),
         ("version", Int),
     ],
     key: 1,

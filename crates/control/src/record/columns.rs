@@ -185,6 +185,10 @@ impl Columns {
         Ok(columns)
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// What goes into a row.
     pub(crate) fn values(&self) -> [Cell; COLUMNS] {
         [

@@ -1,6 +1,7 @@
 //! Namespaces: how requests are read.
 
 use serde_json::{Value, json};
+use tollgate_rules::Normalize;
 
 use super::shown::Shown;
 use super::stored::{Stored, Table};
@@ -16,11 +17,18 @@ pub struct NamespaceDraft {
     pub keep_escaped_slash: bool,
     /// Permits rules that refuse everything.
     pub allow_block_all: bool,
+    /// The Unicode form in which values are compared and counted.
+    pub normalize: Normalize,
 }
 
 impl Default for NamespaceDraft {
     fn default() -> NamespaceDraft {
-        NamespaceDraft { ipv6_prefix: 64, keep_escaped_slash: false, allow_block_all: false }
+        NamespaceDraft {
+            ipv6_prefix: 64,
+            keep_escaped_slash: false,
+            allow_block_all: false,
+            normalize: Normalize::None,
+        }
     }
 }
 
@@ -31,6 +39,7 @@ impl NamespaceDraft {
             "ipv6_prefix": self.ipv6_prefix,
             "escaped_slash": slash(self.keep_escaped_slash),
             "allow_block_all": self.allow_block_all,
+            "normalize": self.normalize.name(),
         })
     }
 
@@ -41,6 +50,8 @@ impl NamespaceDraft {
             ipv6_prefix: u8::try_from(json.number("ipv6_prefix")?).unwrap_or_default(),
             keep_escaped_slash: json.text("escaped_slash")? == slash(true),
             allow_block_all: json.flag("allow_block_all")?,
+            // Not there in rows of the audit from before the setting.
+            normalize: json.text("normalize").ok().and_then(|name| Normalize::from_name(&name)).unwrap_or_default(),
         })
     }
 }
@@ -60,15 +71,15 @@ pub(crate) struct NamespaceRow {
 impl Stored for NamespaceRow {
     const KIND: Kind = Kind::Namespace;
     const TABLE: Table = Table {
-        select: "SELECT namespace, namespace, ipv6_prefix, escaped_slash, allow_block_all, version \
+        select: "SELECT namespace, namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, version \
                  FROM rate_limit_namespaces",
         id: "namespace",
-        insert: "INSERT INTO rate_limit_namespaces (namespace, ipv6_prefix, escaped_slash, allow_block_all, version) \
-                 VALUES ",
-        row: "(?, ?, ?, ?, ?)",
+        insert: "INSERT INTO rate_limit_namespaces (namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, \
+                 version) VALUES ",
+        row: "(?, ?, ?, ?, ?, ?)",
         replace: " ON CONFLICT (namespace) DO UPDATE SET ipv6_prefix = excluded.ipv6_prefix, \
                   escaped_slash = excluded.escaped_slash, allow_block_all = excluded.allow_block_all, \
-                  version = excluded.version",
+                  normalize = excluded.normalize, version = excluded.version",
         delete: "DELETE FROM rate_limit_namespaces",
     };
 
@@ -84,8 +95,9 @@ impl Stored for NamespaceRow {
                     _ => return Err(bad("escaped_slash")),
                 },
                 allow_block_all: row.get(4)?,
+                normalize: Normalize::from_name(&row.get::<String>(5)?).ok_or_else(|| bad("normalize"))?,
             },
-            version: row.get(5)?,
+            version: row.get(6)?,
         })
     }
 
@@ -95,6 +107,7 @@ impl Stored for NamespaceRow {
             i64::from(self.draft.ipv6_prefix).into(),
             slash(self.draft.keep_escaped_slash).into(),
             self.draft.allow_block_all.into(),
+            self.draft.normalize.name().into(),
             self.version.into(),
         ]
     }

@@ -81,6 +81,11 @@ pub(crate) struct RuleRow {
 }
 
 impl RuleRow {
+    /// What people call it: its id, unless it has a name besides.
+    pub(crate) fn name(&self) -> &str {
+        self.columns.name()
+    }
+
     pub(crate) fn record(&self) -> RuleRecord {
         RuleRecord {
             namespace: self.namespace.clone(),

@@ -48,7 +48,7 @@ async fn follow(db: &Database) -> (Feed, Seen) {
     let following = Following {
         control: db.node(),
         copy: None,
-        terms: Terms { secret: Secret::new([7; 16]), prefix: Arc::new(|_| None) },
+        terms: Terms { secret: Secret::new([7; 16]), identities: Arc::new(|_| None) },
         poll: Duration::from_secs(30),
         clock: Arc::new(ManualClock::at(Time::from_nanos(1))),
         adopt: Arc::new(move |loaded| {

@@ -147,7 +147,7 @@ on_both! {
         let settings = NamespaceDraft::default();
         let mut drafts = Vec::new();
         for n in 0..600 {
-            let name = if dice.draw(3) == 0 { format!("name {n}") } else { String::new() };
+            let name = if dice.draw(3) == 0 { format!("name-{n}") } else { String::new() };
             let draft = RuleDraft { name, document: dice.document(), enabled: dice.draw(5) > 0 };
             let record = unstored(&format!("rule-{n:03}"), draft);
             if record.spec(&settings).is_ok() {

@@ -3,6 +3,7 @@
 use serde_json::json;
 use tollgate_control::record::{NamespaceDraft, RuleDraft};
 use tollgate_control::{Edit, Error, Expect, Kind};
+use tollgate_rules::Normalize;
 
 use crate::databases::on_both;
 use crate::drafts::{
@@ -44,7 +45,12 @@ on_both! {
         let mut known = client_draft("gold");
         known.organisation = Some("acme".to_owned());
         known.attributes.insert("region".to_owned(), "eu".to_owned());
-        let settings = NamespaceDraft { ipv6_prefix: 48, keep_escaped_slash: true, allow_block_all: true };
+        let settings = NamespaceDraft {
+            ipv6_prefix: 48,
+            keep_escaped_slash: true,
+            allow_block_all: true,
+            normalize: Normalize::Nfkc,
+        };
         let applied = apply(control, [
             overriding("launch", change.clone()),
             rule("orders", per_second(10), Expect::Absent),
@@ -123,10 +129,10 @@ on_both! {
         }));
         let named = |name: &str| RuleDraft { name: name.to_owned(), ..tier("gold") };
         apply(control, [rule("free", tier("free"), Expect::Absent), rule("paid", tier("paid"), Expect::Absent)]).await;
-        apply(control, [rule("gold", named("for friends"), Expect::Absent)]).await;
-        assert_eq!(control.rule(NAMESPACE, "gold").await.unwrap().draft.name, "for friends");
+        apply(control, [rule("gold", named("for-friends"), Expect::Absent)]).await;
+        assert_eq!(control.rule(NAMESPACE, "gold").await.unwrap().draft.name, "for-friends");
         assert_eq!(control.rule(NAMESPACE, "free").await.unwrap().draft.name, "");
-        let order = crate::drafts::order([rule("other", named("for friends"), Expect::Absent)]);
+        let order = crate::drafts::order([rule("other", named("for-friends"), Expect::Absent)]);
         let Err(Error::Conflict(why)) = control.apply(&order).await else { panic!("it was made") };
         assert_eq!(why, "another rule of this namespace has the same client_key, endpoint and name; give it another name");
     }

@@ -32,7 +32,7 @@ on_both! {
             rule_draft(json!({ "description": text, "match": { "tier": [text, "x"] }, "limit": limit }))
         };
         for (n, text) in ODD.into_iter().enumerate() {
-            let (rule_id, override_id) = (format!("rule {n} ' ; % _ $1 ?"), format!("override {n} '"));
+            let (rule_id, override_id) = (format!("rule-{n}"), format!("override {n} '"));
             let mut known = client_draft(text);
             known.organisation = Some(text.to_owned());
             known.attributes.insert("note".to_owned(), text.to_owned());

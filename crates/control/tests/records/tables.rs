@@ -29,7 +29,7 @@ async fn race(place: Place) {
     for one in migrating.collect::<Vec<_>>() {
         steps += one.await.unwrap();
     }
-    assert_eq!(steps, 3);
+    assert_eq!(steps, 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,7 +56,7 @@ async fn first_version<C: Migrate>(text: &'static str, connection: &mut C) {
 
 /// Rows as the first version had them, one of which no version should have let in.
 const OLD: &str = "INSERT INTO rate_limit_rules (rule_id, name, algorithm, max_requests, window_secs, version) \
-                   VALUES ('7', '7', 'gcra', 5, 1, 3), ('bad', 'bad', 'tocken_bucket', -1, 1, 0); \
+                   VALUES ('7', '7', 'gcra', 5, 1, 3), ('free tier', 'Für alle', 'gcra', 5, 1, 3), ('bad', 'bad', 'tocken_bucket', -1, 1, 0); \
                    INSERT INTO rate_limit_overrides (override_id, client_key, rule_id, max_requests, valid_until) \
                    VALUES ('o', 'user:1', '7', 9, '2027-01-01T00:00:00.000000Z'); \
                    INSERT INTO clients (client_key, tier) VALUES ('user:1', 'gold'); \
@@ -65,8 +65,8 @@ const OLD: &str = "INSERT INTO rate_limit_rules (rule_id, name, algorithm, max_r
 
 async fn upgrades(place: Place) {
     let control = Control::open(&place).await.unwrap();
-    assert_eq!(control.schema().await.unwrap(), Schema::Behind(1, 3));
-    assert_eq!(control.migrate().await.unwrap(), 2);
+    assert_eq!(control.schema().await.unwrap(), Schema::Behind(1, 4));
+    assert_eq!(control.migrate().await.unwrap(), 3);
     assert_eq!(control.schema().await.unwrap(), Schema::Current);
     let rule = control.rule("default", "7").await.unwrap();
     assert_eq!((rule.version, &rule.draft.document["limit"]["requests"]), (3, &5.into()));
@@ -75,10 +75,14 @@ async fn upgrades(place: Place) {
     let violations = control.violations(&ViolationFilter::default(), &Page::default()).await.unwrap().entries;
     let violation = &violations[0].violation;
     assert_eq!((violation.refused, violation.request_count, violation.limit_value), (12, 6, 5));
-    let mut bad = Vec::new();
-    let put = |row: Result<_, tollgate_control::Quarantined>| bad.extend(row.err().map(|bad| bad.id));
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    let put = |row: Result<tollgate_control::record::RuleRecord, tollgate_control::Quarantined>| match row {
+        Ok(rule) => good.push(rule.rule_id),
+        Err(row) => bad.push(row.id),
+    };
     control.snapshot().await.unwrap().rules(None, put).await.unwrap();
     assert_eq!(bad, ["bad"], "it stays, and is left out as before");
+    assert_eq!(good, ["7", "free tier"], "names from before their form was asked for stay in force");
     assert!(!control.take_over_sql_edits().await.unwrap());
     assert_eq!(control.state().await.unwrap().generation, 0, "to upgrade is no edit");
 }

@@ -84,10 +84,11 @@ fn options_must_suit_the_limit() {
 
 #[test]
 fn names_are_safe_unique_and_known() {
-    for name in ["", " a", "a\n", "a\"b", "a\\b", "é", "\u{1b}[31m", &"x".repeat(129)] {
+    for name in ["", " a", "a\n", "a\"b", "a\\b", "é", "\u{1b}[31m", "a b", "a/b", &"x".repeat(65)] {
         assert_eq!(rules(vec![named(name)]), [("bad-name", "rules[0].name".to_owned())], "{name:?}");
     }
-    assert_eq!(rules(vec![named("a b/c:{d}"), named("x")]), []);
+    assert_eq!(rules(vec![named("a.B_c-9"), named(&"x".repeat(64))]), []);
+    assert_eq!(rules(vec![named("Api"), named("b"), named("api")]), [("duplicate-name", "rules[2].name".to_owned())]);
     assert_eq!(rules(vec![named("a"), named("b"), named("a")]), [("duplicate-name", "rules[2].name".to_owned())]);
     let replacing = |name: &str| RuleSpec { replaces: vec![name.to_owned()], ..named("a") };
     for name in ["a", "nobody"] {

@@ -10,6 +10,7 @@ use super::Entry;
 use super::names::Names;
 use super::overriding::Override;
 use super::texts::{Pool, Profiles, Texts};
+use crate::normalize::Normalize;
 
 /// How many digests share a place of the index.
 const STRETCH: usize = 4;
@@ -19,6 +20,7 @@ const STRETCH: usize = 4;
 pub(super) struct Base {
     pub(super) secret: Secret,
     pub(super) ipv6_prefix: u8,
+    pub(super) form: Normalize,
     pub(super) attributes: Names,
     pub(super) rules: Names,
     /// Kinds of identities that have any entry.
@@ -49,6 +51,7 @@ struct Slot {
 pub(super) struct Parts {
     pub(super) secret: Secret,
     pub(super) ipv6_prefix: u8,
+    pub(super) form: Normalize,
     pub(super) attributes: Names,
     pub(super) rules: Names,
     pub(super) kinds: u8,
@@ -60,7 +63,7 @@ pub(super) struct Parts {
 
 impl Base {
     pub(super) fn build(parts: Parts) -> Base {
-        let Parts { secret, ipv6_prefix, attributes, rules, kinds, pool, mut clients, mut overrides } = parts;
+        let Parts { secret, ipv6_prefix, form, attributes, rules, kinds, pool, mut clients, mut overrides } = parts;
         let Pool { mut texts, mut profiles, .. } = pool;
         texts.shrink();
         profiles.shrink();
@@ -75,6 +78,7 @@ impl Base {
         let mut base = Base {
             secret,
             ipv6_prefix,
+            form,
             attributes,
             rules,
             kinds,

@@ -11,6 +11,7 @@ use super::names::Names;
 use super::overriding::Override;
 use super::texts::{Pair, Pool, Profiles};
 use super::{Delta, Directory, Entry, attributes_of, first_names};
+use crate::normalize::Normalize;
 use crate::spec::{ClientSpec, OverrideSpec};
 
 /// Takes clients and overrides in any order, keeps none of them as they are, and makes a [`Directory`] in the end.
@@ -20,6 +21,7 @@ use crate::spec::{ClientSpec, OverrideSpec};
 pub struct DirectoryBuilder {
     secret: Secret,
     ipv6_prefix: u8,
+    form: Normalize,
     attributes: Names,
     rules: Names,
     kinds: u8,
@@ -33,6 +35,7 @@ impl DirectoryBuilder {
         DirectoryBuilder {
             secret,
             ipv6_prefix,
+            form: Normalize::None,
             attributes: first_names(),
             rules: Names::default(),
             kinds: 0,
@@ -40,6 +43,11 @@ impl DirectoryBuilder {
             clients: Vec::new(),
             overrides: Vec::new(),
         }
+    }
+
+    /// Has identities entered in a Unicode form: that of the rules it will serve. To be said before any is entered.
+    pub fn normalize(&mut self, form: Normalize) {
+        self.form = form;
     }
 
     /// Enters what is known of a client.
@@ -58,8 +66,8 @@ impl DirectoryBuilder {
 
     /// Packs everything.
     pub fn finish(self) -> Directory {
-        let DirectoryBuilder { secret, ipv6_prefix, attributes, rules, kinds, pool, clients, overrides } = self;
-        let parts = Parts { secret, ipv6_prefix, attributes, rules, kinds, pool, clients, overrides };
+        let DirectoryBuilder { secret, ipv6_prefix, form, attributes, rules, kinds, pool, clients, overrides } = self;
+        let parts = Parts { secret, ipv6_prefix, form, attributes, rules, kinds, pool, clients, overrides };
         Directory { base: Arc::new(Base::build(parts)), delta: Arc::new(Delta::default()) }
     }
 
@@ -82,7 +90,8 @@ impl DirectoryBuilder {
     }
 
     fn digest(&mut self, client_key: &str) -> Digest {
-        let identity = Identity::of(client_key);
+        let client_key = self.form.apply(client_key);
+        let identity = Identity::of(&client_key);
         self.kinds |= identity.bit();
         identity.digest(self.secret, self.ipv6_prefix)
     }

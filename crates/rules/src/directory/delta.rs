@@ -72,7 +72,8 @@ impl Delta {
 
     /// Puts what is known now in the place of whatever was.
     pub(super) fn replace(&mut self, base: &Base, known: &Known) {
-        let identity = Identity::of(&known.client_key);
+        let client_key = base.form.apply(&known.client_key);
+        let identity = Identity::of(&client_key);
         let digest = identity.digest(base.secret, base.ipv6_prefix);
         let in_base = base.find(digest);
         let before = self.entries.get(&digest).cloned();

@@ -31,6 +31,7 @@ pub(crate) use self::identity::Identity;
 use self::names::Names;
 pub(crate) use self::overriding::Override;
 use self::texts::{Pair, Texts};
+use crate::normalize::Normalize;
 use crate::spec::{ClientSpec, OverrideSpec};
 
 /// Clients and overrides of one namespace. Cheap to clone; what was cloned never changes.
@@ -76,6 +77,7 @@ impl Directory {
             return self.clone();
         }
         let mut builder = Directory::builder(self.base.secret, self.base.ipv6_prefix);
+        builder.normalize(self.base.form);
         builder.expect(self.kinds());
         let unchanged = self.base.entries().filter(|(digest, _)| !self.delta.contains(*digest));
         for (digest, entry) in unchanged.chain(self.delta.entries(&self.base)) {
@@ -105,8 +107,8 @@ impl Directory {
     }
 
     /// Whether identities are digested here as they are there.
-    pub(crate) fn suits(&self, secret: Secret, ipv6_prefix: u8) -> bool {
-        self.base.secret == secret && self.base.ipv6_prefix == ipv6_prefix
+    pub(crate) fn suits(&self, secret: Secret, ipv6_prefix: u8, form: Normalize) -> bool {
+        self.base.secret == secret && self.base.ipv6_prefix == ipv6_prefix && self.base.form == form
     }
 
     /// What is known of an identity.

@@ -5,6 +5,9 @@ use crate::path::Case;
 use crate::problem::Problem;
 use crate::spec::RuleSpec;
 
+/// The warning that a path is matched by case.
+pub(super) const CASE: &str = "case-of-path";
+
 /// `:id` is a parameter elsewhere, and text here; and a router that ignores case serves paths that a rule does not see.
 pub(super) fn warnings(rule: &RuleSpec, field: &str) -> Vec<Problem> {
     let field = format!("{field}.match.endpoint");
@@ -23,7 +26,7 @@ pub(super) fn warnings(rule: &RuleSpec, field: &str) -> Vec<Problem> {
             "`{path}` is matched by case: if the router behind ignores case, `{}` is served and not limited",
             path.to_ascii_lowercase()
         );
-        Problem::warning("case-of-path", rule.at, field.clone(), message)
+        Problem::warning(CASE, rule.at, field.clone(), message)
             .help("write `case: insensitive` beside `match`, or `case: sensitive` if the router tells them apart")
     });
     let folded = folded.filter(|_| rule.case.is_none());

@@ -10,6 +10,7 @@ use tollgate_core::{
 
 use super::attributes::Attributes;
 use super::compile::CompileOptions;
+use super::naming::Generated;
 use super::rule::{Conditions, RuleBody};
 use crate::key::KeyBy;
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
@@ -65,21 +66,23 @@ impl<'a> Defaults<'a> {
     }
 }
 
-/// Compiles a rule whose key is [filled in](Defaults::fill).
+/// Compiles a rule whose key is [filled in](Defaults::fill) and that has a name, its own or a generated one.
 pub(super) fn compile_body(
     defaults: Defaults<'_>,
+    generated: Option<&Generated>,
     spec: Arc<RuleSpec>,
     options: &CompileOptions,
     attributes: &mut Attributes,
 ) -> Result<RuleBody, LimitError> {
     let key_by = spec.key_by.clone().unwrap_or_else(|| defaults.key());
-    let name = spec.name.clone().unwrap_or_else(|| unnamed(defaults.namespace, &spec, &key_by));
+    let name = spec.name.as_ref().or(generated.map(|names| &names.name)).cloned().unwrap_or_default();
+    let identity_name = spec.name.as_ref().or(generated.map(|names| &names.identity)).unwrap_or(&name);
     let limit = spec.limit.as_ref().filter(|_| !spec.unlimited).map(|limit| limit_of(limit, &spec)).transpose()?;
     let mut hasher = KeyHasher::new(options.secret);
     let mut public = KeyHasher::new(Secret::new([0; 16]));
     for hasher in [&mut hasher, &mut public] {
         hasher.part(defaults.namespace.as_bytes());
-        hasher.part(name.as_bytes());
+        hasher.part(identity_name.as_bytes());
         hasher.word(limit.map_or(u64::MAX, |limit| limit.kind() as u64));
         hasher.word(limit.map_or(0, |limit| limit.window().nanos()));
     }
@@ -128,33 +131,6 @@ fn sharing_of(spec: &RuleSpec) -> Sharing {
         Consistency::Async => Sharing::Async,
         Consistency::Local => Sharing::Local,
     }
-}
-
-/// The name of a rule without one: a digest of match, key, algorithm and window, so that neither its place in the file
-/// nor a changed number makes it another rule.
-fn unnamed(namespace: &str, spec: &RuleSpec, key_by: &KeyBy) -> String {
-    let mut hasher = KeyHasher::new(Secret::new([0; 16]));
-    let mut matches: Vec<String> = Vec::new();
-    for (name, matcher) in &spec.matches.attributes {
-        matches.extend(matcher.any.iter().map(|pattern| format!("{name}={pattern}")));
-        matches.extend(matcher.none.iter().map(|pattern| format!("{name}!{pattern}")));
-    }
-    if let Some(endpoint) = &spec.matches.endpoint {
-        matches.extend(endpoint.any.iter().map(|pattern| format!("endpoint={pattern}")));
-        matches.extend(endpoint.none.iter().map(|pattern| format!("endpoint!{pattern}")));
-    }
-    matches.sort_unstable();
-    hasher.part(namespace.as_bytes());
-    hasher.word(matches.len() as u64);
-    matches.iter().for_each(|text| hasher.part(text.as_bytes()));
-    hasher.part(key_by.to_string().as_bytes());
-    if let Some(limit) = &spec.limit {
-        hasher.part(limit.algorithm.name().as_bytes());
-        hasher.word(u64::from(limit.is_queue()));
-        hasher.word(limit.window_ns);
-    }
-    let [bits, _] = hasher.finish().0;
-    format!("rule-{bits:016x}")
 }
 
 pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {

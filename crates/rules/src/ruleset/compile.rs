@@ -9,6 +9,7 @@ use tollgate_core::Secret;
 use super::body::{Defaults, compile_body};
 use super::domain;
 use super::layers::LayeredIndex;
+use super::naming;
 use super::reuse::Before;
 use super::rule::{Rule, RuleBody, RuleId};
 use super::sources::Sources;
@@ -99,6 +100,7 @@ fn compile_part(
     let file = part.file;
     let mut before = Before::of(previous, &file.namespace, options, file.rules.len() + part.rules.len());
     let mut attributes = before.attributes();
+    let generated = naming::generate(file);
     let first = set.rules.len();
     // Where each rule stands in the index that exists already.
     let mut indexed: Vec<u32> = Vec::with_capacity(file.rules.len() + part.rules.len());
@@ -107,6 +109,8 @@ fn compile_part(
     for (number, (spec, defaults)) in own.chain(more).enumerate() {
         let id = RuleId(set.rules.len() as u32);
         let filled = if spec.key_by.is_some() { spec } else { Cow::Owned(defaults.fill(&spec)) };
+        let filled = file.normalize.rule(&filled).map_or(filled, |respelled| Cow::Owned(Arc::new(respelled)));
+        let generated = generated.get(&number);
         let known = match number < file.rules.len() {
             true => before.at(number, &filled, defaults.on_fail(&filled)),
             false => before.named(&filled),
@@ -114,7 +118,8 @@ fn compile_part(
         // A rule with a switch, now or before, is compiled anew: what it says is not what is in force.
         let same = |body: &RuleBody| {
             let switched = body.replaced_mode.is_some() || file.modes.contains_key(&body.name);
-            !switched && body.file_name == defaults.file_name(&body.spec)
+            let named = generated.is_none_or(|names| names.name == body.name);
+            !switched && named && body.file_name == defaults.file_name(&body.spec)
         };
         if let Some((body, place)) = known.filter(|(body, _)| same(body)) {
             indexed.push(place);
@@ -122,7 +127,7 @@ fn compile_part(
             continue;
         }
         let spec = filled.into_owned();
-        match compile_body(defaults, spec.clone(), options, &mut attributes) {
+        match compile_body(defaults, generated, spec.clone(), options, &mut attributes) {
             Err(error) => {
                 let field = format!("rules[{number}].limit");
                 problems.push(Problem::error("bad-limit", spec.at, field, error.to_string()));
@@ -137,18 +142,18 @@ fn compile_part(
     relate(file, rules, problems);
     let own = own_directory(file, options.secret);
     let sources = Sources::new(std::iter::once(own).chain(part.directories.iter().cloned()), &attributes);
-    if !sources.suit(options.secret, file.ipv6_prefix) {
+    if !sources.suit(options.secret, file.ipv6_prefix, file.normalize) {
         let message = format!("a directory of the namespace `{}` finds nobody here", file.namespace);
         let problem = Problem::error("bad-directory", Default::default(), "ipv6_prefix", message);
-        problems.push(problem.help("build it with the secret and the `ipv6_prefix` of these rules"));
+        problems.push(problem.help("build it with the secret, the `ipv6_prefix` and the `normalize` of these rules"));
     }
     sources.number(rules);
     set.dated |= sources.are_dated();
     let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
     let tiers = sources.tiers().next().is_some();
-    let (ipv6_prefix, escaped_slash, own) = (file.ipv6_prefix, file.escaped_slash, file.rules.len());
-    let rules = first..set.rules.len();
-    Namespace { index, rules, own, attributes, sources, tiers, ipv6_prefix, escaped_slash, domain: None }
+    let RuleFile { ipv6_prefix, escaped_slash, normalize, .. } = *file;
+    let (rules, own) = (first..set.rules.len(), file.rules.len());
+    Namespace { index, rules, own, attributes, sources, tiers, ipv6_prefix, escaped_slash, normalize, domain: None }
 }
 
 /// What rules have to do with each other and with the overrides of the file, if anything: names are looked up only then.
@@ -201,6 +206,7 @@ fn check_overrides(file: &RuleFile, names: &HashMap<String, usize>, rules: &[Rul
 /// What the file itself says of clients.
 fn own_directory(file: &RuleFile, secret: Secret) -> Directory {
     let mut builder = Directory::builder(secret, file.ipv6_prefix);
+    builder.normalize(file.normalize);
     file.clients.iter().for_each(|client| builder.client(client));
     file.overrides.iter().for_each(|change| builder.override_of(change));
     builder.finish()

@@ -16,6 +16,7 @@ mod facts;
 mod fingerprint;
 mod index;
 mod layers;
+mod naming;
 mod reuse;
 mod rule;
 mod sources;
@@ -30,14 +31,17 @@ pub use self::charges::{Applied, Charges};
 pub use self::compile::{CompileOptions, DomainPart, Part};
 pub use self::explain::{Explanation, HeldOverride, KeyPart, Standing};
 pub use self::facts::RequestError;
+pub use self::naming::{generated_names, stable_names};
 pub use self::rule::{Rule, RuleBody, RuleId};
 
 use self::attributes::{AttrId, Attributes};
+use self::charges::Place;
 use self::domain::{Descriptor, Domain, Replaced};
 use self::facts::Facts;
 use self::layers::LayeredIndex;
 use self::sources::Sources;
 use crate::envoy;
+use crate::normalize::{Normalize, Rewritten};
 use crate::path::EscapedSlash;
 use crate::problem::Problems;
 use crate::quick::QuickMap;
@@ -67,6 +71,8 @@ struct Namespace {
     tiers: bool,
     ipv6_prefix: u8,
     escaped_slash: EscapedSlash,
+    /// The form in which values are compared and counted.
+    normalize: Normalize,
     /// The rules are found by a tree instead of by their conditions.
     domain: Option<Box<Domain>>,
 }
@@ -82,7 +88,19 @@ impl Namespace {
             tiers: false,
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
+            normalize: Normalize::None,
             domain: None,
+        }
+    }
+}
+
+impl Namespace {
+    /// The values of a request that are not in the namespace's Unicode form; nearly always none.
+    #[inline]
+    fn rewritten(&self, request: &Request<'_>) -> Option<Rewritten> {
+        match self.normalize {
+            Normalize::None => None,
+            form => form.values(request),
         }
     }
 }
@@ -188,6 +206,10 @@ impl RuleSet {
         if !namespace.tiers {
             return None;
         }
+        if let Some(values) = namespace.rewritten(request) {
+            let tier = values.with(request, |request| self.tier_of(request).map(str::to_owned))?;
+            return namespace.sources.tiers().find(|known| **known == tier);
+        }
         let mut facts = Facts::new(namespace);
         facts.identify(namespace, request, self.secret).ok()?;
         facts.sent_or_known(AttrId::TIER)
@@ -204,12 +226,26 @@ impl RuleSet {
             let place = charges.place(number);
             return domain.collect(self, &Descriptor { namespace, request, wall }, &[], place);
         }
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.charge_rules(namespace, request, wall, charges.place(number)));
+        }
+        self.charge_rules(namespace, request, wall, charges.place(number))
+    }
+
+    #[inline]
+    fn charge_rules(
+        &self,
+        namespace: &Namespace,
+        request: &Request<'_>,
+        wall: Time,
+        place: Place<'_>,
+    ) -> Result<(), RequestError> {
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         if request.purpose == Purpose::Mention {
             return Ok(());
         }
-        charges::collect(self, namespace, request, &facts, wall, charges.place(number))
+        charges::collect(self, namespace, request, &facts, wall, place)
     }
 
     /// The same for requests that are decided together. In a domain of Envoy's files, a rule that one of them leads to
@@ -251,6 +287,9 @@ impl RuleSet {
         else {
             return Vec::new();
         };
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.known_of(request));
+        }
         let mut facts = Facts::new(namespace);
         let read = facts.identify(namespace, request, self.secret);
         if read.is_ok() { facts.known(namespace, self.secret) } else { Vec::new() }
@@ -263,6 +302,9 @@ impl RuleSet {
         if namespace.domain.is_some() {
             return domain::readable(request);
         }
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.readable(request));
+        }
         Facts::new(namespace).gather(namespace, request, self.secret)
     }
 
@@ -271,6 +313,9 @@ impl RuleSet {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
         if let Some(domain) = &namespace.domain {
             return domain.explain(self, &Descriptor { namespace, request, wall });
+        }
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.explain(request, wall));
         }
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
@@ -282,6 +327,9 @@ impl RuleSet {
     pub fn buckets(&self, request: &Request<'_>, wall: Time) -> Result<Vec<ClientBuckets<'_>>, RequestError> {
         let namespace = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none());
         let Some(namespace) = namespace else { return Ok(Vec::new()) };
+        if let Some(values) = namespace.rewritten(request) {
+            return values.with(request, |request| self.buckets(request, wall));
+        }
         let mut facts = Facts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         Ok(buckets::buckets(self, namespace, request, &facts, wall))

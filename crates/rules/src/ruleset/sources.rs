@@ -6,6 +6,7 @@ use tollgate_core::{Secret, Time};
 use super::attributes::{AttrId, Attributes};
 use super::rule::Rule;
 use crate::directory::{Directory, Override};
+use crate::normalize::Normalize;
 
 /// Where clients are looked up: what a file says first, then directories in their order.
 #[derive(Debug, Default)]
@@ -46,8 +47,8 @@ impl Sources {
         }
     }
 
-    pub(super) fn suit(&self, secret: Secret, ipv6_prefix: u8) -> bool {
-        self.all.iter().all(|source| source.directory.suits(secret, ipv6_prefix))
+    pub(super) fn suit(&self, secret: Secret, ipv6_prefix: u8, form: Normalize) -> bool {
+        self.all.iter().all(|source| source.directory.suits(secret, ipv6_prefix, form))
     }
 
     pub(super) fn are_dated(&self) -> bool {

@@ -324,6 +324,56 @@ fn an_unnamed_rule_is_known_by_what_it_says_not_by_its_place_or_numbers() {
 }
 
 #[test]
+fn a_rule_without_a_name_is_called_after_what_it_says() {
+    let names = |text: &str| -> Vec<String> { set(text).rules().iter().map(|rule| rule.name.clone()).collect() };
+    assert_eq!(names(crate::samples::FIRST), ["free-post-api-1s", "free-1h", "paid-1s"]);
+    let rules = "rules:
+  - limit: { requests: 1, window: 90s }
+  - { key_by: global, limit: { algorithm: concurrency, slots: 5, slot_ttl: 10s } }
+  - { match: { org: acme }, unlimited: true }
+  - { match: { tier: ['!free'], endpoint: 'GET,HEAD /v1/users/{id}' }, limit: { requests: 1, window: 1m } }
+  - { name: Paid-1H, match: { tier: x }, limit: { requests: 1, window: 1h } }
+  - { match: { tier: paid }, limit: { requests: 1, window: 1h } }
+  - { match: { tier: same }, limit: { requests: 1, window: 1h } }
+  - { match: { tier: same }, key_by: ip, limit: { requests: 1, window: 1h } }
+";
+    let found = names(rules);
+    assert_eq!(
+        found.get(..5).unwrap(),
+        ["per-client_key-90s", "global-slots", "org-acme-unlimited", "not-free-get-head-v1-users-id-1m", "Paid-1H"]
+    );
+    // A name that is given, in any case of letters, and names of rules that look alike are kept apart by a digest.
+    let apart = |name: &String, base: &str| name.strip_prefix(base).is_some_and(|digits| digits.len() == 5);
+    assert!(apart(&found[5], "paid-1h") && apart(&found[6], "same-1h") && apart(&found[7], "same-1h"), "{found:?}");
+    let turned = rules.lines().rev().filter(|line| line.starts_with("  -")).collect::<Vec<_>>().join("\n");
+    let mut turned = names(&format!("rules:\n{turned}\n"));
+    turned.reverse();
+    assert_eq!(turned, found, "the order of the file does not matter");
+    assert!(found.iter().all(|name| crate::check::is_rule_name(name)), "{found:?}");
+    let long =
+        format!("rules: [{{ match: {{ endpoint: /{} }}, limit: {{ requests: 1, window: 1s }} }}]", "long/".repeat(40));
+    let long = names(&long);
+    assert!(crate::check::is_rule_name(&long[0]) && long[0].ends_with("-1s"), "{long:?}");
+}
+
+#[test]
+fn a_generated_name_is_no_part_of_a_bucket() {
+    // The names that these rules had before names were readable: counters of that time are found again.
+    let mut digests = ["rule-4352f4749744ed1b", "rule-128e68dd8aa768d3", "rule-60e0e19cfb124c85"].into_iter();
+    let lines = crate::samples::FIRST.lines().map(|line| match line.strip_prefix("  - ") {
+        Some(rest) => format!("  - name: {}\n    {rest}\n", digests.next().unwrap()),
+        None => format!("{line}\n"),
+    });
+    let (nameless, named) = (set(crate::samples::FIRST), set(&lines.collect::<String>()));
+    for tier in ["free", "paid"] {
+        let request = Request::new().with(Attribute::ApiKey, "k").with(Attribute::Tier, tier);
+        let request = request.with(Attribute::Endpoint, "POST /api/x");
+        let buckets = |set: &RuleSet| charges(set, &request).charges.iter().map(|c| c.bucket).collect::<Vec<_>>();
+        assert_eq!(buckets(&nameless), buckets(&named), "{tier}");
+    }
+}
+
+#[test]
 fn shards_add_up_to_the_whole() {
     let set = set("rules: [{ key_by: global, shards: 3, limit: { requests: 10, window: 1s } }]");
     let share = |lot| {

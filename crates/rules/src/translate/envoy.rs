@@ -1,7 +1,7 @@
 //! The tree of a domain as rules, each with the conditions under which it is the one that is found.
 
 use super::{Draft, fixed_window, is_attribute, key_by, peculiar, reserved};
-use crate::check::is_label;
+use crate::check::{is_rule_name, nearest_rule_name};
 use crate::envoy::{Allowance, Descriptor, Domain, RateLimit, Unit, rule_name};
 use crate::spec::Place;
 use crate::yaml::Node;
@@ -84,8 +84,8 @@ fn rule(domain: &Domain, path: &[Step<'_>], node: &Descriptor, limit: &RateLimit
         fields.push(("mode", Node::text("shadow")));
     }
     let path_name = rule_name(path.iter().map(|(node, _)| (node.key.as_str(), node.value.as_deref())));
-    let name = limit.name.as_deref().filter(|name| is_label(name)).unwrap_or(&path_name);
-    let added = draft.add(&domain.name, node.at, name, fields);
+    let name = limit.name.clone().filter(|name| is_rule_name(name)).unwrap_or_else(|| nearest_rule_name(&path_name));
+    let added = draft.add(&domain.name, node.at, &name, fields);
     if added {
         path.iter().filter_map(|(node, _)| peculiar(&node.key)).for_each(|what| draft.note(node.at, what));
         remark(node, limit, draft);

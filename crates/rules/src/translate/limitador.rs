@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::{Draft, fixed_window, is_attribute, key_by, peculiar, reserved};
-use crate::check::{REQUESTS_MAX, is_label};
+use crate::check::{REQUESTS_MAX, nearest_rule_name};
 use crate::problem::Problems;
 use crate::read::{Path, Value};
 use crate::report::Report;
@@ -38,7 +38,7 @@ fn one(limit: Value<'_>, draft: &mut Draft, problems: &mut Problems) {
     let most = fields.required("max_value", &help, problems);
     let most = most.and_then(|value| value.integer(0..=REQUESTS_MAX, problems));
     let seconds = fields.required("seconds", &help, problems).and_then(|value| value.integer(1..=31_622_400, problems));
-    let name = fields.get("name").and_then(|value| value.text(problems)).filter(|name| is_label(name));
+    let name = fields.get("name").and_then(|value| value.text(problems)).map(nearest_rule_name);
     let (Some(namespace), Some(most), Some(seconds)) = (namespace, most, seconds) else { return };
     let at = limit.place();
     let conditions = texts(fields.get("conditions"));
@@ -76,7 +76,7 @@ fn one(limit: Value<'_>, draft: &mut Draft, problems: &mut Problems) {
     let limit = fixed_window(most, &format!("{seconds}s"));
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let fields = vec![("match", Node::map(matches)), ("key_by", key_by(&keys)), ("limit", limit)];
-    if draft.add(namespace, at, name.unwrap_or("limit"), fields) {
+    if draft.add(namespace, at, name.as_deref().unwrap_or("limit"), fields) {
         remarks.into_iter().for_each(|remark| draft.note(at, remark));
     }
 }

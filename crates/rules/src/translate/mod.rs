@@ -9,6 +9,7 @@ mod limitador;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
+use crate::check::RULE_NAME_MAX;
 use crate::document::{self, Settings};
 use crate::report::Report;
 use crate::spec::Place;
@@ -88,13 +89,18 @@ struct Rules {
 }
 
 impl Rules {
-    /// The name, or if it is taken, the name with a number.
+    /// The name, or if it is taken in any case of letters, the name with a number.
     fn unique(&mut self, name: &str) -> String {
         loop {
-            let times = self.names.entry(name.to_owned()).or_default();
+            let times = self.names.entry(name.to_ascii_lowercase()).or_default();
             *times += 1;
-            let unique = if *times == 1 { name.to_owned() } else { format!("{name} {times}") };
-            if unique == name || self.names.insert(unique.clone(), 1).is_none() {
+            if *times == 1 {
+                return name.to_owned();
+            }
+            let number = format!("-{times}");
+            let kept = name.get(..name.len().min(RULE_NAME_MAX.saturating_sub(number.len()))).unwrap_or(name);
+            let unique = format!("{kept}{number}");
+            if self.names.insert(unique.to_ascii_lowercase(), 1).is_none() {
                 return unique;
             }
         }

@@ -44,7 +44,7 @@ descriptors:
         translation.files[0].text,
         "namespace: mongo_cps
 rules:
-  - name: \"database=users\"
+  - name: database-users
     match: { database: users }
     key_by: global
     limit: { requests: 500, window: 1s, algorithm: fixed_window }
@@ -54,7 +54,7 @@ rules:
     key_by: global
     limit: { requests: 500, window: 30d, algorithm: fixed_window }
     count_denied: true
-  - name: \"database=tmp_*\"
+  - name: database-tmp_
     match: { database: [\"tmp_*\", \"!users\", \"!default\"] }
     key_by: global
     limit: { requests: 7, window: 7d, algorithm: fixed_window }
@@ -65,7 +65,7 @@ rules:
     key_by: database
     limit: { requests: 10, window: 1m, algorithm: fixed_window }
     count_denied: true
-  - name: \"database, operation=find\"
+  - name: database-operation-find
     match: { database: [\"!users\", \"!default\", \"!tmp_*\"], operation: find }
     unlimited: true
 "

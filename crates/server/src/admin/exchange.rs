@@ -12,9 +12,9 @@ use tollgate_control::record::{
 };
 use tollgate_control::{ClientFilter, Control, Edit, Expect, Instant, Listing, OverrideFilter, Page, RuleFilter};
 use tollgate_rules::path::EscapedSlash;
-use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_rules::ruleset::{CompileOptions, RuleSet, stable_names};
 use tollgate_rules::yaml::Node;
-use tollgate_rules::{ClientSpec, OverrideSpec, RuleFile, document, read};
+use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, RuleFile, document, read};
 
 use super::call::Call;
 use super::problem::Problem;
@@ -57,7 +57,7 @@ pub(super) async fn import(call: &Call<'_>) -> Result<Said, Problem> {
     // A rule that a file of this node says alike is in force already.
     edits.retain(|edit| {
         !matches!(edit, Edit::Rule { rule_id, to: Some(draft), .. }
-            if in_files.get(rule_id.as_str()) == Some(&&draft.document))
+            if in_files.get(file.shown.get(rule_id).unwrap_or(rule_id).as_str()) == Some(&&draft.document))
     });
     for edit in &edits {
         if let Edit::Rule { rule_id, .. } = edit {
@@ -112,11 +112,12 @@ impl Namespace {
     }
 
     fn tree(&self) -> Node {
-        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all } = self.settings;
+        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all, normalize } = self.settings;
         let mut entries = vec![("version", Node::plain(1)), ("namespace", Node::text(&self.name))];
         entries.extend(allow_block_all.then(|| ("allow_block_all", Node::plain(true))));
         entries.extend((ipv6_prefix != 64).then(|| ("ipv6_prefix", Node::plain(ipv6_prefix))));
         entries.extend(keep_escaped_slash.then(|| ("escaped_slash", Node::text("keep"))));
+        entries.extend((normalize != Normalize::None).then(|| ("normalize", Node::text(normalize.name()))));
         entries.push(("rules", Node::list(self.rules.iter().map(rule_tree))));
         if !self.clients.is_empty() {
             entries.push(("clients", Node::list(self.clients.iter().map(client_tree))));
@@ -276,6 +277,8 @@ struct File {
     file: RuleFile,
     /// Ids and documents, each saying itself what the file says for all.
     rules: Vec<(String, Map<String, Value>)>,
+    /// By the ids of rules that have no name in the file: what a node calls them that reads the file itself.
+    shown: HashMap<String, String>,
     /// Settings that the file names.
     named: HashSet<&'static str>,
 }
@@ -299,15 +302,19 @@ impl File {
             document.remove("name");
             document
         });
-        let rules = names.into_iter().zip(documents).collect();
-        let named = ["ipv6_prefix", "escaped_slash", "allow_block_all"].into_iter();
+        // A rule without a name is stored under the digest that its buckets are found by: that neither depends on the other
+        // rules of the file, so that importing again changes nothing, nor starts its counters anew.
+        let ids = stable_names(&file);
+        let shown = ids.iter().cloned().zip(names).filter(|(id, name)| id != name).collect();
+        let rules = ids.into_iter().zip(documents).collect();
+        let named = ["ipv6_prefix", "escaped_slash", "allow_block_all", "normalize"].into_iter();
         let named = named.filter(|name| root.get(name).is_some()).collect();
-        Ok(File { rules, named, file })
+        Ok(File { rules, shown, named, file })
     }
 
     /// The settings of a namespace, where the file names any.
     fn settings(&self, before: &NamespaceDraft) -> NamespaceDraft {
-        let RuleFile { ipv6_prefix, escaped_slash, allow_block_all, .. } = self.file;
+        let RuleFile { ipv6_prefix, escaped_slash, allow_block_all, normalize, .. } = self.file;
         let names = |name: &str| self.named.contains(name);
         NamespaceDraft {
             ipv6_prefix: if names("ipv6_prefix") { ipv6_prefix } else { before.ipv6_prefix },
@@ -316,6 +323,7 @@ impl File {
                 false => before.keep_escaped_slash,
             },
             allow_block_all: if names("allow_block_all") { allow_block_all } else { before.allow_block_all },
+            normalize: if names("normalize") { normalize } else { before.normalize },
         }
     }
 }

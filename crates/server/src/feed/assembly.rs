@@ -11,7 +11,7 @@
 //! source.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tollgate_control::feed::{Loaded, LoadedNamespace};
 use tollgate_engine::Engine;
-use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet};
-use tollgate_rules::{Directory, RuleFile, RuleSpec, shrinkage};
+use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet, generated_names, stable_names};
+use tollgate_rules::{Directory, Normalize, RuleFile, RuleSpec, shrinkage};
 use tracing::{error, info, warn};
 
 use super::numbers::Numbers;
@@ -65,10 +65,11 @@ impl Assembly {
         self.listed.load_full()
     }
 
-    /// The bits of an IPv6 address that count, if the file says so of this namespace.
-    pub fn prefix_of_file(&self, namespace: &str) -> Option<u8> {
+    /// The bits of an IPv6 address that count, and the Unicode form of keys, if the file says so of this namespace.
+    pub fn identities_of_file(&self, namespace: &str) -> Option<(u8, Normalize)> {
         let parts = self.parts.lock();
-        parts.file.as_ref().filter(|file| file.namespace == namespace).map(|file| file.ipv6_prefix)
+        let file = parts.file.as_ref().filter(|file| file.namespace == namespace);
+        file.map(|file| (file.ipv6_prefix, file.normalize))
     }
 
     /// Keeps the numbers of generations in a directory, and goes on from those that are kept there.
@@ -269,9 +270,19 @@ fn beside<'a>(
     rules: &'a [Arc<RuleSpec>],
     hidden: &mut BTreeSet<(String, String)>,
 ) -> Cow<'a, [Arc<RuleSpec>]> {
-    let names = file.rules.iter().filter_map(|rule| rule.name.as_deref());
-    let place = |name: &str| rules.binary_search_by(|rule| rule.name.as_deref().cmp(&Some(name))).ok();
-    let taken: BTreeSet<usize> = names.filter_map(place).collect();
+    // A rule that has no name in the file has the one that it is shown by, and the one under which an import would have
+    // stored it. Names that differ only in case are the same.
+    let names = stable_names(file).into_iter().chain(generated_names(file));
+    let names: HashSet<String> = names.map(|name| name.to_ascii_lowercase()).collect();
+    let mut folded = String::new();
+    let mut is_taken = |rule: &RuleSpec| {
+        folded.clear();
+        folded.push_str(rule.name.as_deref().unwrap_or_default());
+        folded.make_ascii_lowercase();
+        names.contains(&folded)
+    };
+    let taken = rules.iter().enumerate().filter(|(_, rule)| is_taken(rule));
+    let taken: BTreeSet<usize> = taken.map(|(place, _)| place).collect();
     if taken.is_empty() {
         return Cow::Borrowed(rules);
     }

@@ -107,7 +107,10 @@ impl Plane {
     /// The file's word on a namespace comes first, also when clients are entered.
     fn terms(&self) -> Terms {
         let assembly = self.parts.assembly.clone();
-        Terms { secret: self.parts.secret, prefix: Arc::new(move |namespace| assembly.prefix_of_file(namespace)) }
+        Terms {
+            secret: self.parts.secret,
+            identities: Arc::new(move |namespace| assembly.identities_of_file(namespace)),
+        }
     }
 
     /// What the admin API makes its digests and cursors with: the same on all nodes of a database.

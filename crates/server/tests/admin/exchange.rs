@@ -9,6 +9,7 @@ const FILE: &str = r#"version: 1
 key_by: api_key
 on_fail: deny
 ipv6_prefix: 56
+normalize: nfc
 rules:
   - name: free-writes
     match: { tier: free, endpoint: "POST /api/*" }
@@ -54,11 +55,28 @@ async fn a_file_goes_in_comes_out_and_changes_nothing_when_it_comes_back() {
     assert_eq!(out.field("content-type"), Some("application/yaml"));
     let text = out.text();
     assert!(tollgate_rules::read("out.yaml", &text).is_ok(), "{text}");
-    assert!(text.contains("ipv6_prefix: 56") && text.contains("reason: launch"), "{text}");
+    assert!(
+        text.contains("ipv6_prefix: 56") && text.contains("normalize: nfc") && text.contains("reason: launch"),
+        "{text}"
+    );
     assert!(!text.contains("2553"), "who named no end gets none: {text}");
     let again = import(&rig, "", &text).await.expect(200).json();
     assert_eq!((count(&again), rig.changes()), (0, 1), "{again}");
     assert_eq!(count(&import(&rig, "", FILE).await.expect(200).json()), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_without_a_name_keep_their_ids_whatever_stands_beside_them() {
+    let rig = Rig::start().await;
+    let one = "rules:\n  - { match: { tier: free }, limit: { requests: 1, window: 1s } }\n";
+    let both = format!("{one}  - {{ match: {{ tier: free }}, key_by: ip, limit: {{ requests: 1, window: 1s }} }}\n");
+    import(&rig, "", one).await.expect(200);
+    let made = rig.get("/v1/rules").await.json()["rules"][0]["rule_id"].as_str().unwrap().to_owned();
+    assert!(made.starts_with("rule-") && made.len() == 21, "{made}");
+    // Both would be `free-1s`, and are told apart; the first is not made again under another name.
+    let answer = import(&rig, "", &both).await.expect(200).json();
+    assert_eq!((count(&answer), &answer["changes"][0]["before"]), (1, &Value::Null), "{answer}");
+    assert_eq!(count(&import(&rig, "", &both).await.expect(200).json()), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

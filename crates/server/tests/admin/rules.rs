@@ -175,7 +175,7 @@ async fn lists_are_filtered_and_come_in_pieces() {
         });
         rig.send("POST", "/v1/rules", rule).await.expect(201);
     }
-    let exact = json!({ "rule_id": "one", "match": { "client_key": "key:abc" }, "limit": { "requests": 1, "window": "1s" }, "name": "The one" });
+    let exact = json!({ "rule_id": "one", "match": { "client_key": "key:abc" }, "limit": { "requests": 1, "window": "1s" }, "name": "the-one" });
     rig.send("POST", "/v1/rules", exact).await.expect(201);
     let names = |answer: Value| -> Vec<String> {
         answer["rules"].as_array().unwrap().iter().map(|rule| rule["rule_id"].as_str().unwrap().to_owned()).collect()
@@ -191,7 +191,7 @@ async fn lists_are_filtered_and_come_in_pieces() {
         ("?tier=pro", vec!["r1", "r3"]),
         ("?enabled=false", vec!["r4"]),
         ("?client_key=key:abc", vec!["one"]),
-        ("?name=The+one", vec!["one"]),
+        ("?name=the-one", vec!["one"]),
         ("?source=file", vec![]),
         ("?namespace=other", vec![]),
         ("?tier=%25", vec![]),
@@ -428,10 +428,23 @@ async fn ids_that_no_path_keeps_are_refused() {
         let answer = rig.send("POST", "/v1/rules", json!({ "rule_id": id, "limit": 1, "window_seconds": 1 })).await;
         assert_eq!(answer.expect(422).faults(), [("rule_id".to_owned(), "reserved".to_owned())]);
     }
+    // RELIABILITY J14.
     let odd = json!({ "rule_id": "a/b c?d%", "limit": 1, "window_seconds": 1 });
-    let made = rig.send("POST", "/v1/rules", odd).await.expect(201);
+    let refused = rig.send("POST", "/v1/rules", odd).await.expect(422);
+    assert_eq!(refused.faults(), [("rule_id".to_owned(), "bad-name".to_owned())]);
+    assert!(refused.json().to_string().contains("such as `a-b-c-d`"), "{}", refused.json());
+    let file = "rules: [{ name: a b, limit: { requests: 1, window: 1s } }]";
+    let refused = rig.call("POST", "/v1/rules/import", "Content-Type: application/yaml\r\n", file).await.expect(422);
+    assert!(refused.json().to_string().contains("such as `a-b`"), "{}", refused.json());
+    rig.send("POST", "/v1/rules", json!({ "rule_id": "plain", "limit": 1, "window_seconds": 1 })).await.expect(201);
+    let twin = json!({ "rule_id": "Plain", "limit": 1, "window_seconds": 1 });
+    let refused = rig.send("POST", "/v1/rules", twin).await.expect(422);
+    assert_eq!(refused.faults(), [("rule_id".to_owned(), "duplicate-name".to_owned())]);
+    let odd = json!({ "override_id": "a/b c?d%", "client_key": "user:1", "rule_id": "plain", "max_requests": 5,
+                      "valid_until": "2030-01-01T00:00:00Z" });
+    let made = rig.send("POST", "/v1/overrides", odd).await.expect(201);
     let place = made.field("location").unwrap().to_owned();
-    assert_eq!(place, "/v1/rules/a%2Fb%20c%3Fd%25");
+    assert_eq!(place, "/v1/overrides/a%2Fb%20c%3Fd%25");
     assert_eq!(rig.get(&place).await.expect(200).json(), made.json());
     rig.call("DELETE", &place, "", "").await.expect(204);
 }

@@ -10,7 +10,7 @@ fn an_answer_allocates_nothing() {
     let mut yaml = String::from("rules:\n");
     for number in 0..20 {
         let limit = "limit: { requests: 2, window: 1m, burst: 3 }";
-        yaml += &format!("  - {{ name: 'r \u{7e} {number}', key_by: user_id, {limit} }}\n");
+        yaml += &format!("  - {{ name: r{number}, resource: 'r \u{7e} {number}', key_by: user_id, {limit} }}\n");
     }
     let (engine, _) = engine(&yaml);
     let decisions =

@@ -12,7 +12,7 @@ use crate::{engine, rendered, user};
 
 const RULES: &str = "
 rules:
-  - { name: 'gcra ; w=1', key_by: user_id, limit: { requests: 7, window: 10s, burst: 9 } }
+  - { name: gcra-w, resource: 'gcra ; w=1', key_by: user_id, limit: { requests: 7, window: 10s, burst: 9 } }
   - { name: fixed, match: { tier: [b, c] }, key_by: user_id, limit: { requests: 8, window: 30s, algorithm: fixed_window } }
   - { name: log, match: { tier: b }, key_by: user_id, limit: { requests: 6, window: 1500ms, algorithm: sliding_window_log } }
   - { name: counter, match: { tier: c }, key_by: user_id, limit: { requests: 5, window: 400ms, algorithm: sliding_window } }

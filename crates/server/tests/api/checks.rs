@@ -136,3 +136,57 @@ async fn explain_tells_and_charges_nothing() {
         assert!(json["rules"][1]["because"].as_str().unwrap().contains("/queue"));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_does_not_exist_is_refused_with_the_nearest_and_charges_nothing() {
+    let rig = Rig::start(RULES);
+    let check = r#"{"client_key":"t","endpoint":"/api/x","KEY":1}"#;
+    let paths = ["/v1/check", "/check", "/rate-limit/check", "/v1/reserve", "/v1/slots/acquire", "/v1/explain"];
+    for (key, meant) in
+        [("clientkey", "client_key"), ("userid", "user_id"), ("costs", "cost"), ("attribute", "attributes")]
+    {
+        for path in paths {
+            let refused = rig.post(path, &check.replace("KEY", key)).await;
+            let json = refused.json();
+            assert_eq!((refused.status, &json["code"]), (400, &json!("unknown_field")), "{path} {json}");
+            assert!(json.to_string().contains(&format!("did you mean `{meant}`?")), "{path} {json}");
+        }
+        let batch =
+            format!(r#"{{"requests":[{{"client_key":"t","endpoint":"/api/x"}},{}]}}"#, check.replace("KEY", key));
+        let refused = rig.post("/v1/check/batch", &batch).await;
+        let text = refused.json().to_string();
+        assert!(refused.status == 400 && text.contains(&format!("did you mean `{meant}`?")), "{text}");
+        assert!(text.contains(&format!("requests[1].{key}")), "{text}");
+    }
+    for (path, body, meant) in [
+        ("/v1/check/batch", r#"{"request":[{"client_key":"t"}]}"#, "requests"),
+        ("/v1/settle", r#"{"reservatoin":"x","cost":1}"#, "reservation"),
+        ("/v1/slots/release", r#"{"slots":"x"}"#, "slot"),
+    ] {
+        let refused = rig.post(path, body).await;
+        let text = refused.json().to_string();
+        assert!(refused.status == 400 && text.contains(&format!("did you mean `{meant}`?")), "{path} {text}");
+    }
+    let left = rig.post("/v1/check", r#"{"client_key":"t","endpoint":"/api/x","peek":true}"#).await.json();
+    assert_eq!(left["remaining"], json!(3), "none of them was charged");
+}
+
+/// RELIABILITY I18.
+#[tokio::test(flavor = "multi_thread")]
+async fn i18_two_spellings_of_a_client_share_a_bucket_where_the_file_says_so() {
+    for (normalize, one, other, left) in [
+        ("none", "caf\u{e9}", "cafe\u{301}", 2),
+        ("nfc", "caf\u{e9}", "cafe\u{301}", 1),
+        ("nfc", "file", "\u{fb01}le", 2),
+        ("nfkc", "file", "\u{fb01}le", 1),
+    ] {
+        let rig = Rig::start(&format!("normalize: {normalize}\n{RULES}"));
+        let check = |client: &str| json!({ "client_key": client, "endpoint": "/api/x" }).to_string();
+        assert_eq!(rig.post("/v1/check", &check(one)).await.json()["remaining"], json!(2));
+        let again = rig.post("/v1/check", &check(other)).await.json();
+        assert_eq!(again["remaining"], json!(left), "{normalize} {other}");
+        let batch = format!(r#"{{"requests":[{}]}}"#, check(other));
+        let again = rig.post("/v1/check/batch", &batch).await.json();
+        assert_eq!(again["results"][0]["remaining"], json!(left - 1), "{normalize} {other}");
+    }
+}

@@ -49,7 +49,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// The crates without async, I/O or a clock, and everything they may depend on.
 const PURE: &[&str] = &["tollgate-core", "tollgate-rules"];
-const PURE_DEPENDENCIES: &[&str] = &["aho-corasick", "granit-parser", "siphasher", "smallvec", "tollgate-core"];
+const PURE_DEPENDENCIES: &[&str] =
+    &["aho-corasick", "granit-parser", "siphasher", "smallvec", "tollgate-core", "unicode-normalization"];
 
 #[test]
 fn arrows_point_down() {

@@ -243,7 +243,7 @@ pub(super) fn compile(
         let replaced_mode = switched.map(|mode| switch(mode, &mut spec, &mut envoy));
         let id = RuleId(set.rules.len() as u32);
         let (defaults, at) = (Defaults::none(&domain.name), spec.at);
-        match compile_body(defaults, defaults.fill(&Arc::new(spec)), options, &mut namespace.attributes) {
+        match compile_body(defaults, None, defaults.fill(&Arc::new(spec)), options, &mut namespace.attributes) {
             Ok(body) => {
                 let envoy = Some(Box::new(EnvoyRule { domain: domain.name.clone(), ..envoy }));
                 set.rules.push(Rule::new(id, Arc::new(RuleBody { envoy, file_name, replaced_mode, ..body })));
@@ -267,7 +267,7 @@ pub(super) fn compile(
     let replaces = limits.iter().any(|(_, limit)| !limit.replaces.is_empty());
     let overriding = overriding.unwrap_or(RuleId(u32::MAX));
     namespace.sources = Sources::new(part.directories.iter().cloned(), &namespace.attributes);
-    if !namespace.sources.suit(options.secret, namespace.ipv6_prefix) {
+    if !namespace.sources.suit(options.secret, namespace.ipv6_prefix, namespace.normalize) {
         let message = format!("a directory of the domain `{}` finds nobody here", domain.name);
         problems.push(Problem::error("bad-directory", domain.at, "domain", message));
     }

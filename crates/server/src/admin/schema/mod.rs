@@ -96,6 +96,11 @@ fn label(text: &str) -> Value {
     })
 }
 
+/// The name of a rule.
+fn rule_name(text: &str) -> Value {
+    json!({ "type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9._-]+$", "description": text })
+}
+
 /// Text that says who somebody is.
 fn client_key() -> Value {
     json!({

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use tollgate_rules::check;
 
-use super::{answer, count, described, flag, label, list, object, patch, stamps, text, time, together, word};
+use super::{
+    answer, count, described, flag, label, list, object, patch, rule_name, stamps, text, time, together, word,
+};
 
 const ALGORITHMS: &[&str] = &[
     "token_bucket",
@@ -18,10 +20,15 @@ const ALGORITHMS: &[&str] = &[
 
 pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let own = json!({
-        "rule_id": label("Its id: its name in decisions, in metrics and in rules files. Made up if it is left out."),
-        "name": json!({ "type": "string", "maxLength": 256, "description": "What people call it, if not by its id." }),
+        "rule_id": rule_name("Its id: its name in decisions, in metrics and in rules files. Made up if it is left out."),
+        "name": json!({ "type": "string", "maxLength": 64, "pattern": "^[A-Za-z0-9._-]*$", "description": "What people call it, if not by its id." }),
         "enabled": flag("False keeps it and leaves it out of decisions."),
     });
+    // Rules of Envoy's files and rows from before the pattern have other names.
+    let shown = together(&[
+        &own,
+        &json!({ "rule_id": label("Its id: its name in decisions, in metrics and in rules files."), "name": text("What people call it, if not by its id.") }),
+    ]);
     let source = json!({
         "source": word(&["database", "file", "envoy"], "Where it comes from. Rules of files are changed in the file."),
     });
@@ -36,7 +43,7 @@ pub(super) fn schemas() -> Vec<(&'static str, Value)> {
     let input = together(&[&document, &own]);
     let short = short();
     let short_input = together(&[&short, &own]);
-    let mut rule = answer(together(&[&own, &source, &stamps()]));
+    let mut rule = answer(together(&[&shown, &source, &stamps()]));
     if let Some(members) = rule.get_mut("properties").and_then(Value::as_object_mut) {
         members.extend(together(&[&document, &location]).as_object().cloned().unwrap_or_default());
     }

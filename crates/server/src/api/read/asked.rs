@@ -208,6 +208,14 @@ fn unknown<E: Error>(name: &str) -> E {
     fault(Code::UnknownField, &shown(name), hint)
 }
 
+/// That a field does not exist, and which of a few was meant.
+pub(super) fn among(name: &str, fields: &[&str]) -> String {
+    match nearest(name, fields.iter().copied()) {
+        Some(meant) => format!("there is no such field; did you mean `{meant}`?"),
+        None => format!("there is no such field; the fields are {}", fields.join(", ")),
+    }
+}
+
 /// A name that somebody sent, as it may be shown: short, and nothing but visible ASCII.
 pub(super) fn shown(name: &str) -> String {
     name.chars().take(64).map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect()

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::asked::{AskedSeed, TextSeed, put, shown};
+use super::asked::{AskedSeed, TextSeed, among, put, shown};
 use super::fault::{Code, fault, within};
 use super::{Asked, BATCH_MAX};
 
@@ -33,8 +33,9 @@ impl<'de: 'a, 'a> Visitor<'de> for BatchSeed<'a> {
         let mut requests = None;
         while let Some(name) = map.next_key_seed(TextSeed(PhantomData))? {
             if name != "requests" {
+                let hint = among(&name, &["requests"]);
                 let hint =
-                    "there is no such field; a batch is {\"requests\":[…]}, and everything else stands in its requests";
+                    format!("{hint}; a batch is {{\"requests\":[…]}}, and everything else stands in its requests");
                 return Err(fault(Code::UnknownField, &shown(&name), hint));
             }
             let list = map.next_value_seed(ListSeed(self.0, PhantomData));

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 
-use super::asked::{CostSeed, TextSeed, in_cost, put, shown, text};
+use super::asked::{CostSeed, TextSeed, among, in_cost, put, shown, text};
 use super::fault::{Code, fault};
 
 pub(super) struct ReceiptSeed<'a> {
@@ -40,7 +40,8 @@ impl<'de: 'a, 'a> Visitor<'de> for ReceiptSeed<'a> {
                 let value = map.next_value_seed(CostSeed).map_err(|error| in_cost(&error))?;
                 put(Some(&mut cost), value, "cost")?;
             } else {
-                return Err(fault(Code::UnknownField, &shown(&name), "there is no such field"));
+                let fields: &[&str] = if self.with_cost { &[self.field, "cost"] } else { &[self.field] };
+                return Err(fault(Code::UnknownField, &shown(&name), among(&name, fields)));
             }
         }
         let missing = |name: &str| fault(Code::MissingField, name, "is missing");

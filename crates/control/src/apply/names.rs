@@ -1,0 +1,83 @@
+//! Names of rules that an order brings in: letters, digits, `.`, `_`, `-`, and none twice but for case.
+//!
+//! Names from before this rule are kept: their rows are loaded and may be changed, and those that the audit knows may come
+//! back, or a rollback could not.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tollgate_rules::problem::quote;
+
+use super::check::Found;
+use super::{Key, Plan};
+use crate::control::Work;
+use crate::db::{Sql, sql};
+use crate::document::{self, fault};
+use crate::{Kind, Result};
+
+/// Most ids that are looked up at once.
+const CHUNK: usize = 500;
+
+impl Plan {
+    /// Judges ids and names that were not there before.
+    pub(super) async fn judge_names(&self, found: &mut Found, work: &mut Work) -> Result<()> {
+        let mut fresh: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (key, row) in self.rules.changed() {
+            let Some(row) = row else { continue };
+            let before = self.rules.was(key);
+            let new_id = before.is_none().then_some(("rule_id", key.1.as_str()));
+            let new_name = before.is_none_or(|before| before.name() != row.name()).then_some(("name", row.name()));
+            let fresh_ones = new_id.into_iter().chain(new_name.filter(|(_, name)| *name != key.1));
+            let bad: Vec<_> = fresh_ones.filter_map(|(field, name)| document::bad_rule_name(field, name)).collect();
+            if bad.is_empty() && before.is_none() {
+                fresh.entry(&key.0).or_default().push(&key.1);
+            }
+            // It may have had this name once: what a rollback brings back is not new.
+            if !bad.is_empty() && (before.is_some() || !was_known(key, work).await?) {
+                bad.into_iter().for_each(|fault| found.add(Kind::Rule, key, fault));
+            }
+        }
+        for (namespace, ids) in fresh {
+            self.judge_case(namespace, &ids, found, work).await?;
+        }
+        Ok(())
+    }
+
+    /// Ids that differ from another only in case: people and file systems take them for the same.
+    async fn judge_case(&self, namespace: &str, ids: &[&str], found: &mut Found, work: &mut Work) -> Result<()> {
+        let mut taken: HashMap<String, String> = HashMap::new();
+        for chunk in ids.chunks(CHUNK) {
+            // The index of migration 4. PostgreSQL folds by its locale, where `I` may not become `i`, unless told.
+            let folded = match work.tx.is_postgres() {
+                true => " WHERE namespace = ? AND lower(rule_id COLLATE \"C\") IN (",
+                false => " WHERE namespace = ? AND lower(rule_id) IN (",
+            };
+            let mut sql = Sql::new("SELECT rule_id FROM rate_limit_rules", vec![]);
+            let lower = chunk.iter().map(|id| vec![id.to_ascii_lowercase().into()]);
+            sql.and(folded, [namespace.into()]);
+            sql.and_listed("", "?", ")", lower);
+            for row in work.tx.all(sql).await? {
+                let id: String = row.get(0)?;
+                let key = (namespace.to_owned(), id.clone());
+                if !self.rules.is_changed(&key) || self.rules.get(&key).is_some() {
+                    taken.insert(id.to_ascii_lowercase(), id);
+                }
+            }
+        }
+        for id in ids {
+            let first = taken.entry(id.to_ascii_lowercase()).or_insert_with(|| (*id).to_owned());
+            if first != id {
+                let message =
+                    format!("{} differs from the rule {} only in upper and lower case", quote(id), quote(first));
+                let fault = fault("rule_id", "duplicate-name", &message, "change that rule, or use another id");
+                found.add(Kind::Rule, &(namespace.to_owned(), (*id).to_owned()), fault);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a rule of that id was there once.
+async fn was_known(key: &Key, work: &mut Work) -> Result<bool> {
+    let known = sql!("SELECT 1 FROM audit WHERE id = $1 AND kind = 'rule' AND namespace = $2 LIMIT 1", &key.1, &key.0);
+    Ok(work.tx.one(known).await?.is_some())
+}

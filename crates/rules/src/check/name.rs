@@ -1,0 +1,84 @@
+//! Names of rules: one spelling that is safe in URLs, headers, metric labels, file names and shells (RELIABILITY J14).
+//!
+//! Names that are made from Envoy's descriptors (`tenant=gold, path`) have a wider alphabet, [`is_label`]: they are never
+//! written by hand into a rules file. Rows that a database held before this rule existed keep theirs, too.
+//!
+//! [`is_label`]: super::is_label
+
+use std::collections::HashMap;
+
+use crate::problem::{Problem, quote};
+use crate::spec::RuleFile;
+
+/// Longest name of a rule.
+pub const RULE_NAME_MAX: usize = 64;
+
+/// Whether a text can be the name or id of a rule.
+pub fn is_rule_name(name: &str) -> bool {
+    (1..=RULE_NAME_MAX).contains(&name.len()) && name.bytes().all(is_letter)
+}
+
+/// What [`is_rule_name`] takes, in words, and the nearest name that it takes.
+pub fn rule_name_help(name: &str) -> String {
+    format!("use 1 to {RULE_NAME_MAX} letters, digits, `.`, `_` and `-`, such as `{}`", nearest_rule_name(name))
+}
+
+/// The nearest text that can be a name: what cannot stay becomes `-`, what is too long is cut.
+pub fn nearest_rule_name(text: &str) -> String {
+    let mut name = String::new();
+    for letter in text.trim().chars().take(4 * RULE_NAME_MAX) {
+        match u8::try_from(letter).is_ok_and(is_letter) {
+            true => name.push(letter),
+            false if name.is_empty() || name.ends_with('-') => {}
+            false => name.push('-'),
+        }
+    }
+    name.truncate(RULE_NAME_MAX);
+    let name = name.trim_end_matches('-');
+    if name.is_empty() { "rule".to_owned() } else { name.to_owned() }
+}
+
+/// Rules of a file whose names differ only in case. Names that are equal are found by [`across`](super::across).
+pub(crate) fn twins(file: &RuleFile) -> Vec<Problem> {
+    let mut seen: HashMap<String, &str> = HashMap::new();
+    let mut problems = Vec::new();
+    for (index, rule) in file.rules.iter().enumerate() {
+        let Some(name) = rule.name.as_deref() else { continue };
+        let first = *seen.entry(name.to_ascii_lowercase()).or_insert(name);
+        if first != name {
+            let message = format!("the names {} and {} differ only in upper and lower case", quote(first), quote(name));
+            let problem = Problem::error("duplicate-name", rule.at, format!("rules[{index}].name"), message);
+            problems.push(problem.help("give one of them another name"));
+        }
+    }
+    problems
+}
+
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_a_name() {
+        let long = "x".repeat(200);
+        let cases = [
+            ("free tier", "free-tier"),
+            ("GET /api/{id}", "GET-api-id"),
+            ("größe", "gr-e"),
+            ("  \"a\\b\"\n", "a-b"),
+            ("tenant=gold, path", "tenant-gold-path"),
+            ("", "rule"),
+            ("日本", "rule"),
+            (&long, long.get(..64).unwrap_or_default()),
+        ];
+        for (text, name) in cases {
+            assert_eq!(nearest_rule_name(text), name, "{text}");
+            assert!(is_rule_name(name) && !is_rule_name(text), "{text}");
+        }
+        assert!(is_rule_name("a.B_c-9") && is_rule_name(&"x".repeat(64)) && !is_rule_name(&"x".repeat(65)));
+    }
+}

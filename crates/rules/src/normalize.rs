@@ -1,0 +1,164 @@
+//! Unicode normalisation of keys (RELIABILITY I18): `é` as one character or as two is the same client.
+//!
+//! Off unless a file or namespace asks for it: to a client that is told apart by bytes everywhere else, two spellings are
+//! two clients. Values that rules match on and count by are rewritten before anything is hashed or compared; names of
+//! attributes, addresses, methods and paths are not. Text in ASCII has one form and costs one look.
+
+use std::borrow::Cow;
+
+use tollgate_core::{Attribute, Request};
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfkc_quick};
+
+use crate::pattern::Pattern;
+use crate::spec::{Cost, MatchSpec, RuleSpec};
+
+/// Longest value that is rewritten: longer ones are refused wherever they are read.
+const VALUE_BYTES_MAX: usize = 4096;
+
+/// The form in which values are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Normalize {
+    /// As they were sent.
+    #[default]
+    None,
+    /// Canonical composition: `e` with an accent is `é`.
+    Nfc,
+    /// Compatibility composition: also `ﬁ` is `fi`, and wide letters are letters.
+    Nfkc,
+}
+
+impl Normalize {
+    /// Every form.
+    pub const ALL: [Normalize; 3] = [Normalize::None, Normalize::Nfc, Normalize::Nfkc];
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Nfc => "nfc",
+            Self::Nfkc => "nfkc",
+        }
+    }
+
+    /// The form of that name.
+    pub fn from_name(name: &str) -> Option<Normalize> {
+        Normalize::ALL.into_iter().find(|form| form.name() == name)
+    }
+
+    /// A text in this form.
+    pub fn apply(self, text: &str) -> Cow<'_, str> {
+        match self.rewritten(text) {
+            Some(text) => Cow::Owned(text),
+            None => Cow::Borrowed(text),
+        }
+    }
+
+    /// A text in this form, if it is not in it already.
+    fn rewritten(self, text: &str) -> Option<String> {
+        if self == Self::None || text.is_ascii() || text.len() > VALUE_BYTES_MAX {
+            return None;
+        }
+        let quick = if self == Self::Nfkc { is_nfkc_quick(text.chars()) } else { is_nfc_quick(text.chars()) };
+        if quick == IsNormalized::Yes {
+            return None;
+        }
+        let new: String = if self == Self::Nfkc { text.nfkc().collect() } else { text.nfc().collect() };
+        (new != text).then_some(new)
+    }
+
+    /// A rule whose conditions are texts in this form. Wildcards between texts are compared as they are written.
+    /// None if it is so already.
+    pub(crate) fn rule(self, spec: &RuleSpec) -> Option<RuleSpec> {
+        if self == Self::None {
+            return None;
+        }
+        let mut new = spec.clone();
+        self.conditions(&mut new.matches);
+        if let Cost::ByMatch(cases) = &mut new.cost {
+            cases.iter_mut().for_each(|case| self.conditions(&mut case.matches));
+        }
+        (new != *spec).then_some(new)
+    }
+
+    fn conditions(self, matches: &mut MatchSpec) {
+        let conditions = matches.attributes.iter_mut().filter(|(name, _)| !has_a_form_of_its_own(name));
+        for pattern in conditions.flat_map(|(_, matcher)| matcher.any.iter_mut().chain(&mut matcher.none)) {
+            if let Pattern::Exact(text) | Pattern::Prefix(text) = pattern
+                && let Some(new) = self.rewritten(text)
+            {
+                *text = new;
+            }
+        }
+    }
+
+    /// The values of a request in this form, if some are not in it.
+    #[cold]
+    pub(crate) fn values(self, request: &Request<'_>) -> Option<Rewritten> {
+        let known = Attribute::ALL.into_iter().filter(|attribute| !has_a_form_of_its_own(attribute.name()));
+        let known = known.filter_map(|attribute| Some((attribute, self.rewritten(request.get(attribute)?)?)));
+        let known: Vec<(Attribute, String)> = known.collect();
+        let custom = request.custom.iter().enumerate().filter(|(_, (name, _))| !has_a_form_of_its_own(name));
+        let custom = custom.filter_map(|(index, (_, value))| Some((index, self.rewritten(value)?)));
+        let custom: Vec<(usize, String)> = custom.collect();
+        (!known.is_empty() || !custom.is_empty()).then_some(Rewritten { known, custom })
+    }
+}
+
+/// Addresses, methods and paths have one spelling already.
+fn has_a_form_of_its_own(name: &str) -> bool {
+    matches!(name, "ip" | "endpoint" | "method" | "path")
+}
+
+/// Values that were not sent in the form of their namespace.
+pub(crate) struct Rewritten {
+    known: Vec<(Attribute, String)>,
+    custom: Vec<(usize, String)>,
+}
+
+impl Rewritten {
+    /// Hands the request with these values to `read`.
+    pub(crate) fn with<T>(&self, request: &Request<'_>, read: impl FnOnce(&Request<'_>) -> T) -> T {
+        let mut custom: Vec<(&str, &str)> = request.custom.to_vec();
+        for (index, value) in &self.custom {
+            if let Some((_, place)) = custom.get_mut(*index) {
+                *place = value;
+            }
+        }
+        let mut rewritten = request.with_custom(&custom);
+        for (attribute, value) in &self.known {
+            rewritten.set(*attribute, value);
+        }
+        read(&rewritten)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_those_of_unicode() {
+        // Composed, decomposed, a ligature, a wide letter, a Hangul syllable in parts, a singleton.
+        let cases = [
+            ("caf\u{e9}", "caf\u{e9}", "caf\u{e9}"),
+            ("cafe\u{301}", "caf\u{e9}", "caf\u{e9}"),
+            ("\u{fb01}sh", "\u{fb01}sh", "fish"),
+            ("\u{ff41}", "\u{ff41}", "a"),
+            ("\u{1112}\u{1161}\u{11ab}", "\u{d55c}", "\u{d55c}"),
+            ("\u{212b}", "\u{c5}", "\u{c5}"),
+            ("plain", "plain", "plain"),
+        ];
+        for (text, nfc, nfkc) in cases {
+            assert_eq!(Normalize::None.apply(text), text);
+            assert_eq!(Normalize::Nfc.apply(text), nfc, "{text}");
+            assert_eq!(Normalize::Nfkc.apply(text), nfkc, "{text}");
+            for form in Normalize::ALL {
+                let once = form.apply(text).into_owned();
+                assert!(matches!(form.apply(&once), Cow::Borrowed(_)), "{text}: a text in its form stays where it is");
+            }
+        }
+        let long = "e\u{301}".repeat(VALUE_BYTES_MAX);
+        assert!(matches!(Normalize::Nfc.apply(&long), Cow::Borrowed(_)), "what is refused anyway is not rewritten");
+        assert!(Normalize::ALL.into_iter().all(|form| Normalize::from_name(form.name()) == Some(form)));
+    }
+}
