@@ -56,7 +56,7 @@ pub use book::{Rejected, TokenBook, Who};
 pub use endpoint::{Access, Body, Content, Endpoint, Header, Method, Parameter, Reach, Tag, Takes};
 pub use endpoints::{endpoints, route_names};
 pub use mode::MODE_PATIENCE;
-pub use node::{Database, FileKind, FileRule, Node, Quarantined, Status};
+pub use node::{Database, FileKind, FileRule, Node, Quarantined, Status, StoreServer};
 pub use openapi::document;
 pub use switchboard::{Scope, Setting, Switchboard};
 pub(crate) use tree::to_object;
