@@ -5,8 +5,8 @@
 //! ```
 //!
 //! 100,000 clients, Zipf-distributed, over one simulated day. Each client's arrivals are Poisson, in bursts, Poisson with a
-//! daily curve, or all of these. Limits are per client, so clients are simulated one after the other; the seed is fixed
-//! and the output is the same on every machine. The result of one run is in bench/results.
+//! daily curve, or all of these. Limits are per client, so clients are simulated one after the other. The seed is fixed and
+//! no time is measured: runs differ at most by how a platform rounds `ln` and `sin`. One result is in bench/results.
 
 use std::collections::VecDeque;
 use std::io::{self, Write as _};

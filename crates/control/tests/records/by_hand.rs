@@ -39,10 +39,10 @@ async fn audit(db: &Database) -> Vec<String> {
     told
 }
 
-type Seen = Arc<Mutex<Option<Arc<Loaded>>>>;
+pub type Seen = Arc<Mutex<Option<Arc<Loaded>>>>;
 
 /// A node that follows the database, and what it put into force last.
-async fn follow(db: &Database) -> (Feed, Seen) {
+pub async fn follow(db: &Database) -> (Feed, Seen) {
     let seen = Seen::default();
     let keep = seen.clone();
     let following = Following {

@@ -18,6 +18,7 @@ mod expect;
 mod file_rules;
 mod filters;
 mod follow;
+mod forms;
 mod names;
 mod odd;
 mod quarantine;

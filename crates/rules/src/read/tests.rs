@@ -166,3 +166,19 @@ fn an_empty_list_of_rules_can_be_meant() {
     let file = read("rules.yaml", "allow_shrink: true\nrules: []").unwrap();
     assert!(file.rules.is_empty() && file.allow_shrink);
 }
+
+#[test]
+fn a_rule_takes_no_more_room_than_it_needs() {
+    let text = "rules: [{ name: a, match: { org: acme, endpoint: 'POST /api/v1/*' }, key_by: user_id, limit: { requests: 1, window: 1s } }]";
+    let rule = read("rules.yaml", text).unwrap().rules.remove(0);
+    let (_, org) = &rule.matches.attributes[0];
+    let endpoint = rule.matches.endpoint.as_ref().unwrap();
+    let room = [
+        rule.matches.attributes.capacity(),
+        org.any.capacity(),
+        endpoint.any.capacity(),
+        endpoint.any[0].methods.capacity(),
+        rule.key_by.as_ref().unwrap().parts.capacity(),
+    ];
+    assert_eq!(room, [1; 5]);
+}

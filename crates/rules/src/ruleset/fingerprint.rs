@@ -1,10 +1,11 @@
-//! What tells two rules apart that decide differently.
+//! What tells two rules, and two sets of them, apart that decide differently.
 
 use std::fmt::Write;
 
 use tollgate_core::{Digest, KeyHasher, Secret};
 
 use super::rule::RuleBody;
+use super::{Namespace, RuleSet};
 use crate::spec::{Place, RuleSpec};
 
 impl RuleBody {
@@ -20,5 +21,26 @@ impl RuleBody {
             hasher.part(text.as_bytes());
             hasher.finish()
         })
+    }
+}
+
+impl RuleSet {
+    /// A digest of everything that decides: rules in any order, wherever they stand in whichever file, and how their
+    /// namespaces read requests where that is not the default.
+    pub fn fingerprint(&self) -> Digest {
+        let defaults = Namespace::without_rules();
+        let reads = |namespace: &Namespace| {
+            let Namespace { ipv6_prefix, escaped_slash, normalize, .. } = *namespace;
+            format!("{ipv6_prefix} {escaped_slash:?} {normalize:?}")
+        };
+        let settings = self.namespaces.iter().map(|(name, namespace)| (name, reads(namespace)));
+        let settings = settings.filter(|(_, reads_so)| *reads_so != reads(&defaults)).map(|(name, reads_so)| {
+            let mut hasher = KeyHasher::new(Secret::new(*b"rules of a node."));
+            hasher.part(name.as_bytes());
+            hasher.part(reads_so.as_bytes());
+            hasher.finish()
+        });
+        let all = self.rules.iter().map(|rule| rule.fingerprint()).chain(settings);
+        Digest(all.fold([0; 2], |[low, high], Digest([a, b])| [low.wrapping_add(a), high.wrapping_add(b)]))
     }
 }

@@ -119,6 +119,11 @@ impl Rule {
         Rule { id, body, replaces: Vec::new(), numbers: SmallVec::new() }
     }
 
+    /// What it says, to be kept beyond its set.
+    pub fn body(&self) -> &Arc<RuleBody> {
+        &self.body
+    }
+
     /// True if the rule is enforced; a shadow rule is only reported.
     pub fn is_enforced(&self) -> bool {
         self.spec.mode == Mode::Enforce

@@ -7,13 +7,9 @@ use tollgate_core::{Clock, Time};
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_store_redis::{NodeRules, RedisStore};
 
-/// A fingerprint of everything that decides: rules in any order, wherever they stand in whichever file.
+/// A fingerprint of everything that decides.
 pub(crate) fn fingerprint(rules: &RuleSet) -> String {
-    let (mut low, mut high) = (0u64, 0u64);
-    for rule in rules.rules() {
-        let [a, b] = rule.fingerprint().0;
-        (low, high) = (low.wrapping_add(a), high.wrapping_add(b));
-    }
+    let [low, high] = rules.fingerprint().0;
     format!("{low:016x}{high:016x}")
 }
 
@@ -111,6 +107,10 @@ mod tests {
         let other = one.replace("requests: 2", "requests: 3");
         assert_eq!(fingerprint(&rules(one)), fingerprint(&rules(same)));
         assert_ne!(fingerprint(&rules(one)), fingerprint(&rules(&other)));
+        for setting in ["normalize: nfc", "ipv6_prefix: 48", "escaped_slash: keep"] {
+            let read_otherwise = format!("{setting}\n{one}");
+            assert_ne!(fingerprint(&rules(one)), fingerprint(&rules(&read_otherwise)), "{setting}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tollgate_core::Request;
 use tollgate_engine::Mode;
-use tollgate_rules::ruleset::{Rule, RuleId, RuleSet};
+use tollgate_rules::ruleset::{Rule, RuleBody, RuleId, RuleSet};
 
 use super::counter::Counter;
 
@@ -101,11 +101,18 @@ pub(super) struct Tier(usize);
 /// The series of one rule.
 #[derive(Debug)]
 pub(super) struct Slot {
-    namespace: Arc<str>,
-    rule: Arc<str>,
+    about: About,
     /// By tier; made when the rule first decides.
     rows: OnceLock<Box<[Row]>>,
     shadow: OnceLock<Arc<Counter>>,
+}
+
+/// What a slot counts for. Names are copied when the first series is made: most of many rules never decide anything.
+#[derive(Debug)]
+enum About {
+    Rule(Arc<RuleBody>),
+    /// Requests of a namespace that no rule decided.
+    Namespace(Arc<str>),
 }
 
 /// The series of one rule and tier, by mode and outcome.
@@ -118,20 +125,15 @@ impl Table {
     pub(super) fn new(generation: u64, rules: &RuleSet, book: &Book) -> Table {
         book.tidy(rules);
         let named = rules.tiers().into_iter().take(TIERS_MAX).map(Arc::from);
-        let mut namespaces: HashMap<&str, Arc<str>> = HashMap::new();
-        let slots = rules.rules().iter().map(|rule| {
-            let namespace = namespaces.entry(&rule.namespace).or_insert_with(|| Arc::from(&*rule.namespace));
-            Slot::new(namespace.clone(), Arc::from(&*rule.name))
-        });
-        let slots = slots.collect();
-        let undecided = namespaces.into_values().map(|name| (name.clone(), Slot::new(name, Arc::from(""))));
+        let namespaces: HashSet<&str> = rules.rules().iter().map(|rule| rule.namespace.as_str()).collect();
+        let undecided = namespaces.into_iter().map(|name| (Arc::from(name), Slot::without_rule(name)));
         Table {
             generation,
-            rules: slots,
+            rules: rules.rules().iter().map(Slot::of).collect(),
             tiers: [Arc::from(""), Arc::from(OTHER)].into_iter().chain(named).collect(),
             undecided: undecided.collect(),
-            undecided_by_default: Slot::new(Arc::from(Request::DEFAULT_NAMESPACE), Arc::from("")),
-            undecided_elsewhere: Slot::new(Arc::from(OTHER), Arc::from("")),
+            undecided_by_default: Slot::without_rule(Request::DEFAULT_NAMESPACE),
+            undecided_elsewhere: Slot::without_rule(OTHER),
         }
     }
 
@@ -166,7 +168,7 @@ impl Table {
 
     fn labels(&self, slot: &Slot, kind: Kind, tier: Tier, mode: Mode) -> Labels {
         let tier = self.tiers.get(tier.0).cloned().unwrap_or_else(|| Arc::from(OTHER));
-        Labels { kind, namespace: slot.namespace.clone(), rule: slot.rule.clone(), tier, mode: Some(mode) }
+        Labels { kind, namespace: slot.namespace(), rule: slot.rule(), tier, mode: Some(mode) }
     }
 
     /// Counts for a rule of another generation, by its name; slower.
@@ -177,21 +179,38 @@ impl Table {
 }
 
 impl Slot {
-    fn new(namespace: Arc<str>, rule: Arc<str>) -> Slot {
-        Slot { namespace, rule, rows: OnceLock::new(), shadow: OnceLock::new() }
+    fn new(about: About) -> Slot {
+        Slot { about, rows: OnceLock::new(), shadow: OnceLock::new() }
     }
 
-    /// One for a rule that is in no table.
     pub(super) fn of(rule: &Rule) -> Slot {
-        Slot::new(Arc::from(&*rule.namespace), Arc::from(&*rule.name))
+        Slot::new(About::Rule(rule.body().clone()))
+    }
+
+    fn without_rule(namespace: &str) -> Slot {
+        Slot::new(About::Namespace(Arc::from(namespace)))
+    }
+
+    fn namespace(&self) -> Arc<str> {
+        match &self.about {
+            About::Rule(rule) => Arc::from(&*rule.namespace),
+            About::Namespace(namespace) => namespace.clone(),
+        }
+    }
+
+    fn rule(&self) -> Arc<str> {
+        match &self.about {
+            About::Rule(rule) => Arc::from(&*rule.name),
+            About::Namespace(_) => Arc::from(""),
+        }
     }
 
     /// A shadow rule would have refused.
     pub(super) fn count_shadow(&self, book: &Book) {
         let labels = || Labels {
             kind: Kind::ShadowDenied,
-            namespace: self.namespace.clone(),
-            rule: self.rule.clone(),
+            namespace: self.namespace(),
+            rule: self.rule(),
             tier: Arc::from(""),
             mode: None,
         };

@@ -219,22 +219,28 @@ impl Memory {
     fn take_many(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Taken {
         let mut locks = Locks::new(self, charges);
         let now = self.clock.now();
-        let mut looks: SmallVec<[Look; 16]> = SmallVec::new();
-        let places: SmallVec<[Option<usize>; 16]> =
-            charges.iter().map(|charge| locks.of(charge).place(charge)).collect();
-        looks.extend(charges.iter().zip(places).map(|(charge, place)| locks.look(charge, place, now)));
-        if looks.contains(&Look::Full) {
+        let mut looks: SmallVec<[Look; SEVERAL]> = SmallVec::new();
+        for (number, charge) in charges.iter().enumerate() {
+            looks.push(Look::Seen { admits: false, place: locks.of(number).place(charge) });
+        }
+        let (mut passes, mut full) = (true, 0);
+        for (number, (charge, look)) in charges.iter().zip(&mut looks).enumerate() {
+            if let Look::Seen { place, .. } = *look {
+                *look = locks.look(number, charge, place, now);
+            }
+            passes &= look.admits() || !charge.is_enforced();
+            full += u64::from(*look == Look::Full);
+        }
+        if full > 0 {
             drop(locks); // the overflow buckets live in other shards, which have their place in the order of locking
-            let full = looks.iter().filter(|look| **look == Look::Full).count();
-            self.overflowed.fetch_add(full as u64, Ordering::Relaxed);
+            self.overflowed.fetch_add(full, Ordering::Relaxed);
             let redirected =
                 charges.iter().zip(&looks).map(|(charge, look)| self.redirect(charge, *look == Look::Full));
             return self.take_redirected(redirected.collect(), outcomes);
         }
-        let passes = charges.iter().zip(&looks).all(|(charge, look)| look.admits() || !charge.is_enforced());
-        for (charge, look) in charges.iter().zip(looks) {
-            let Look::Seen { admits, place } = look else { continue };
-            outcomes.push(locks.of(charge).settle(charge, place, now, passes, admits));
+        for (number, (charge, look)) in charges.iter().zip(&looks).enumerate() {
+            let Look::Seen { admits, place } = *look else { continue };
+            outcomes.push(locks.of(number).settle(charge, place, now, passes, admits));
         }
         self.taken(passes, now)
     }
@@ -286,43 +292,61 @@ impl Memory {
     }
 }
 
+/// So many charges of one request are decided without allocating.
+const SEVERAL: usize = 8;
+
 /// The locks of all shards a request touches, taken in index order, so that no two requests wait for each other.
 struct Locks<'a> {
-    memory: &'a Memory,
-    held: SmallVec<[Held<'a>; 16]>,
+    held: SmallVec<[Held<'a>; SEVERAL]>,
+    /// Which of them each charge needs.
+    needed: SmallVec<[usize; SEVERAL]>,
 }
 
 /// One lock, and how many buckets this request will add behind it.
 struct Held<'a> {
-    index: usize,
     shard: MutexGuard<'a, Shard>,
     pending: usize,
 }
 
 impl<'a> Locks<'a> {
+    /// Lists are filled by pushing: collecting them costs more than a few charges take.
+    #[inline]
     fn new(memory: &'a Memory, charges: &[Charge]) -> Locks<'a> {
-        let mut order: SmallVec<[usize; 16]> = charges.iter().map(|charge| memory.index(charge.bucket)).collect();
+        let mut locks = Locks { held: SmallVec::new(), needed: SmallVec::new() };
+        let mut order: SmallVec<[usize; SEVERAL]> = SmallVec::new();
+        for charge in charges {
+            let index = memory.index(charge.bucket);
+            locks.needed.push(index);
+            order.push(index);
+        }
         order.sort_unstable();
         order.dedup();
-        let lock = |index| Some(Held { index, shard: memory.shards.get(index)?.0.lock(), pending: 0 });
-        let held = order.into_iter().filter_map(lock);
-        Locks { memory, held: held.collect() }
+        for index in &order {
+            if let Some(line) = memory.shards.get(*index) {
+                locks.held.push(Held { shard: line.0.lock(), pending: 0 });
+            }
+        }
+        for needed in &mut locks.needed {
+            *needed = order.binary_search(needed).unwrap_or(usize::MAX);
+        }
+        locks
     }
 
-    fn look(&mut self, charge: &Charge, place: Option<usize>, now: Time) -> Look {
-        let held = self.held(charge);
+    fn look(&mut self, number: usize, charge: &Charge, place: Option<usize>, now: Time) -> Look {
+        let held = self.held(number);
         let look = held.shard.look(charge, place, now, held.pending);
         held.pending += usize::from(matches!(look, Look::Seen { place: None, .. }));
         look
     }
 
-    fn of(&mut self, charge: &Charge) -> &mut Shard {
-        &mut self.held(charge).shard
+    fn of(&mut self, number: usize) -> &mut Shard {
+        &mut self.held(number).shard
     }
 
-    fn held(&mut self, charge: &Charge) -> &mut Held<'a> {
-        let index = self.memory.index(charge.bucket);
-        let held = self.held.iter_mut().find(|held| held.index == index);
+    /// The lock that the charge of that number needs.
+    #[inline]
+    fn held(&mut self, number: usize) -> &mut Held<'a> {
+        let held = self.needed.get(number).and_then(|place| self.held.get_mut(*place));
         held.expect("the shard of every charge is locked")
     }
 }
