@@ -55,6 +55,7 @@ mod violations;
 pub use book::{Rejected, TokenBook, Who};
 pub use endpoint::{Access, Body, Content, Endpoint, Header, Method, Parameter, Reach, Tag, Takes};
 pub use endpoints::{endpoints, route_names};
+pub(crate) use mask::Mask;
 pub use mode::MODE_PATIENCE;
 pub use node::{Database, FileKind, FileRule, Node, Quarantined, Status, StoreServer};
 pub use openapi::document;

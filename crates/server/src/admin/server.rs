@@ -97,7 +97,9 @@ fn status(call: &Call<'_>) -> Said {
 
 fn show(row: &Quarantined, mask: &Mask<'_>) -> Value {
     let Quarantined { kind, namespace, id, reason } = row;
-    let hides = mask.hides() && kind == Kind::Client.name();
-    let (id, reason) = if hides { (mask.key(id), "it is not valid") } else { (id.clone(), reason.as_str()) };
+    let (is_client, is_override) = (kind == Kind::Client.name(), kind == Kind::Override.name());
+    let id = if is_client { mask.key(id) } else { id.clone() };
+    // Reasons quote the row, and with it the client's key.
+    let reason = if mask.hides() && (is_client || is_override) { "it is not valid" } else { reason.as_str() };
     json!({ "kind": kind, "namespace": namespace, "id": id, "reason": reason })
 }
