@@ -205,7 +205,10 @@ impl<S: Store> Engine<S> {
                 let taken = self.ask_other_parts(&pinned, requests, &mut charges, &mut outcomes, taken).await;
                 conclude(pinned, &charges, taken, &outcomes)
             }
-            Err(error) => self.fall_back(pinned, &charges, &error).decision,
+            Err(error) => {
+                self.undivide(&pinned, requests, &mut charges);
+                self.fall_back(pinned, &charges, &error).decision
+            }
         }
     }
 
@@ -228,7 +231,10 @@ impl<S: Store> Engine<S> {
                     let taken = self.ask_other_parts(&pinned, &looks, &mut charges, &mut outcomes, taken).await;
                     conclude(pinned, &charges, taken, &outcomes)
                 }
-                Err(error) => self.fall_back(pinned, &charges, &error).decision,
+                Err(error) => {
+                    self.undivide(&pinned, &looks, &mut charges);
+                    self.fall_back(pinned, &charges, &error).decision
+                }
             },
         }
     }
@@ -275,7 +281,7 @@ impl<S: Store> Engine<S> {
     /// included. For operators.
     pub async fn forget(&self, request: &Request<'_>) -> Result<(), StoreError> {
         let pinned = self.generations.pin();
-        let shards = pinned.rules.rules().iter().map(|rule| u64::from(rule.spec.shards)).max().unwrap_or(1);
+        let shards = pinned.rules.rules().iter().map(|rule| rule.parts()).max().unwrap_or(1);
         let mut buckets: Vec<Charge> = Vec::new();
         for lot in 0..shards {
             let mut charges = Charges::default();

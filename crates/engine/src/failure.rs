@@ -1,10 +1,11 @@
 //! When the store does not answer: a decision all the same, by the policy of each rule.
 //!
 //! One rule that fails closed refuses the request. Rules that fail locally are asked in this process, each with this
-//! node's share of its limit, all or nothing. Rules that fail open are not asked.
+//! node's share of its limit, all or nothing. Rules that fail open are not asked. Rules with shards are asked as if they
+//! had none: rounding each part's share up would give the node more than its share of the whole (P13).
 
 use smallvec::SmallVec;
-use tollgate_core::{Charge, Soft, Span};
+use tollgate_core::{Charge, Request, Soft, Span};
 use tollgate_rules::OnFail;
 use tollgate_rules::ruleset::{Applied, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
@@ -20,6 +21,21 @@ pub(crate) struct Fallen {
 }
 
 impl<S: Store> Engine<S> {
+    /// Charges rules with shards to one bucket each, with the whole limit. True if there were any.
+    pub(crate) fn undivide(&self, pinned: &Pinned, requests: &[Request<'_>], charges: &mut Charges) -> bool {
+        let rules = charges.applied.iter().filter_map(|applied| pinned.rules.rule(applied.rule));
+        if charges.whole || !rules.into_iter().any(|rule| rule.parts() > 1) {
+            return false;
+        }
+        let mut whole = Charges::default();
+        whole.whole = true;
+        let divided = self.charges_by_lot(pinned, requests, charges.lot, &mut whole).is_ok();
+        if divided {
+            *charges = whole;
+        }
+        divided
+    }
+
     pub(crate) fn fall_back(&self, generation: Pinned, charges: &Charges, error: &StoreError) -> Fallen {
         if let Some(observer) = &self.observer {
             observer.store_failed(error);

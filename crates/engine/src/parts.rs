@@ -116,20 +116,19 @@ impl<S: Store> Engine<S> {
         let refused = charges.applied.iter().filter_map(|applied| {
             let (rule, place) = (pinned.rules.rule(applied.rule)?, usize::from(applied.charge?));
             let (charge, outcome) = (charges.charges.get(place)?, outcomes.get(place)?);
-            (rule.spec.shards > 1 && refuses(charge, outcome) && is_movable(charge))
-                .then_some((place, rule.spec.shards))
+            (rule.parts() > 1 && refuses(charge, outcome) && is_movable(charge)).then_some((place, rule.parts()))
         });
-        let mut refused: SmallVec<[(usize, u32); 4]> = refused.collect();
+        let mut refused: SmallVec<[(usize, u64); 4]> = refused.collect();
         refused.sort_unstable();
         refused.dedup();
-        let most = refused.iter().map(|(_, shards)| u64::from(*shards)).max()?.min(LOOKS_MAX);
+        let most = refused.iter().map(|(_, parts)| *parts).max()?.min(LOOKS_MAX);
         let (mut parts, mut other) = (Parts::default(), Charges::default());
         for step in 1..most {
             other.clear();
             self.charges_by_lot(pinned, requests, charges.lot.wrapping_add(step), &mut other).ok()?;
-            for (place, shards) in &refused {
+            for (place, count) in &refused {
                 let (first, part) = (charges.charges.get(*place)?, other.charges.get(*place)?);
-                if step < u64::from(*shards) {
+                if step < *count {
                     let (ask, sharing) = (Ask::Peek(first.ask.cost()), first.sharing);
                     parts.looks.push(Charge { ask, sharing, ..*part });
                     parts.places.push(*place);

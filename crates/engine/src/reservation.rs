@@ -77,6 +77,20 @@ fn once_for_all_nodes(receipt: &Receipt) -> Option<Charge> {
     Some(Charge { identity: receipt.identity, owner, ..Charge::new(hasher.finish(), limit, 1) })
 }
 
+/// Turns charges of one unit into those of `cost`; answers what each rule makes of one unit.
+fn price(charges: &mut Charges, cost: u64) -> SmallVec<[u64; 16]> {
+    let prices = charges.charges.iter().map(|charge| charge.ask.cost()).collect();
+    for charge in &mut charges.charges {
+        charge.ask = charge.ask.times(cost);
+        // A receipt may be settled at any node, so it is about the bucket that all of them share. A share of
+        // this node's own stays its own, and makes the reservation local.
+        if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
+            charge.sharing = Sharing::Exact;
+        }
+    }
+    prices
+}
+
 impl Reservation {
     /// The cost that was reserved.
     pub fn cost(&self) -> u64 {
@@ -116,20 +130,15 @@ impl<S: Store> Engine<S> {
             let reservation = decision.is_allowed().then_some(of_nothing);
             return (decision, reservation);
         }
-        let prices: SmallVec<[u64; 16]> = charges.charges.iter().map(|charge| charge.ask.cost()).collect();
-        for charge in &mut charges.charges {
-            charge.ask = charge.ask.times(request.cost);
-            // A receipt may be settled at any node, so it is about the bucket that all of them share. A share of
-            // this node's own stays its own, and makes the reservation local.
-            if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
-                charge.sharing = Sharing::Exact;
-            }
-        }
+        let priced = [request.cost(1)];
+        let mut prices = price(&mut charges, request.cost);
         let mut outcomes = Outcomes::new();
         let mut taken = self.take(&charges, &mut outcomes).await;
         if let Ok(first) = taken {
-            let priced = [request.cost(1)];
             taken = Ok(self.ask_other_parts(&pinned, &priced, &mut charges, &mut outcomes, first).await);
+        }
+        if taken.is_err() && self.undivide(&pinned, &priced, &mut charges) {
+            prices = price(&mut charges, request.cost);
         }
         let prices: SmallVec<[(Digest, u64); 16]> =
             charges.charges.iter().map(|charge| charge.bucket).zip(prices).collect();

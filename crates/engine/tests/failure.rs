@@ -78,6 +78,43 @@ async fn p13_local_gives_each_node_its_share() {
     assert_eq!(admitted, 34);
 }
 
+/// P13 for rules with shards: a node's share is one of the whole limit, not a rounded one of every part.
+#[tokio::test]
+async fn p13_shards_do_not_enlarge_the_share_of_a_node() {
+    let cases = [(64, 64, 10), (40, 8, 2), (100, 7, 3), (10, 10, 4), (64, 2, 1), (9, 3, 100)];
+    for (requests, shards, nodes) in cases {
+        for algorithm in ["token_bucket", "fixed_window", "sliding_window", "sliding_window_log"] {
+            let limit = format!("{{ requests: {requests}, window: 1h, algorithm: {algorithm} }}");
+            let engine = engine(&format!("rules: [{{ key_by: user_id, shards: {shards}, limit: {limit} }}]"), nodes);
+            let (mut decided, mut reserved) = (0, 0);
+            for _ in 0..200 {
+                let decision = engine.decide(&user()).await;
+                assert_eq!(decision.mode, Mode::Fallback);
+                decided += u64::from(decision.is_allowed());
+                let other = Request::new().with(Attribute::UserId, "2");
+                reserved += u64::from(engine.reserve(&other).await.1.is_some());
+            }
+            let share = u64::div_ceil(requests, nodes);
+            assert_eq!(
+                (decided, reserved),
+                (share, share),
+                "{requests} by {algorithm}, {shards} shards, {nodes} nodes"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reservation_of_a_rule_with_shards_is_settled_where_it_was_made() {
+    let engine = engine("rules: [{ key_by: user_id, shards: 4, cost: 2, limit: { requests: 40, window: 1h } }]", 2);
+    let (decision, reservation) = engine.reserve(&user().cost(10)).await;
+    assert!(decision.is_allowed(), "20 units are this node's share");
+    assert!(!engine.decide(&user()).await.is_allowed());
+    let settled = engine.settle(reservation.expect("it was admitted"), 4).await.expect("settled here");
+    assert_eq!(settled.refunded, 1);
+    assert_eq!(engine.look(&user()).await.remaining(), Some(12));
+}
+
 #[tokio::test]
 async fn a_shadow_rule_that_fails_closed_still_never_denies() {
     let engine =

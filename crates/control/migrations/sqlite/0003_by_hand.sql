@@ -62,7 +62,7 @@ CREATE TABLE new_rules (
     endpoint     TEXT NOT NULL DEFAULT '*',       -- the one endpoint it is for; * leaves that to `match`
     "match"      TEXT NOT NULL DEFAULT '{}'       -- every other condition: {"tier": ["free", "trial"]}
                  CONSTRAINT rule_match CHECK (CASE WHEN json_valid("match") THEN json_type("match") = 'object' END IS TRUE),
-    key_by       TEXT,                            -- what requests are counted by: user, ip, user:endpoint, …
+    key_by       TEXT,                            -- what requests are counted by: user_id, ip, user_id:endpoint, …; client_key if NULL
     algorithm    TEXT NOT NULL DEFAULT 'token_bucket'
                  CONSTRAINT rule_algorithm CHECK (algorithm IN
                  ('token_bucket', 'gcra', 'leaky_bucket', 'fixed_window', 'sliding_window', 'sliding_window_counter',

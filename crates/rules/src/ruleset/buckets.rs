@@ -77,7 +77,7 @@ fn charges<'a>(
             Answer::Missing => Err(Standing::MissingKey { part: missing_part(rule, namespace, facts) }),
         }
     };
-    (0..u64::from(rule.spec.shards).max(1)).map(charge).collect()
+    (0..rule.parts()).map(charge).collect()
 }
 
 fn terms(lot: u64) -> Terms {

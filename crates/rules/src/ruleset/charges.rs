@@ -21,6 +21,8 @@ pub struct Charges {
     pub applied: SmallVec<[Applied; 4]>,
     /// Chooses among the sub-buckets of a rule with shards; any evenly spread number.
     pub lot: u64,
+    /// Ask rules with shards as if they had none: one bucket with the whole limit.
+    pub whole: bool,
     /// Tell each charge's identity: for stores that keep the buckets of one identity together.
     pub identities: bool,
     /// Take every rule for a shadow rule: none of them denies. Who is exempt from what stays as it is.
@@ -59,7 +61,7 @@ impl Charges {
     }
 
     fn terms(&self) -> Terms {
-        Terms { lot: self.lot, identities: self.identities, shadowed: self.shadowed }
+        Terms { lot: self.lot, whole: self.whole, identities: self.identities, shadowed: self.shadowed }
     }
 
     pub(super) fn next_request(&mut self) -> u16 {
@@ -147,6 +149,7 @@ pub(super) fn collect(
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Terms {
     pub(super) lot: u64,
+    pub(super) whole: bool,
     pub(super) identities: bool,
     pub(super) shadowed: bool,
 }
@@ -196,10 +199,10 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
         }
     }
     let mut part = None;
-    if rule.spec.shards > 1 {
+    if rule.parts() > 1 && !terms.whole {
         // A slot must be found again, to be renewed and released: its id chooses instead of the lot.
         let lot = request.slot.map_or(terms.lot, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
-        let shard = lot % u64::from(rule.spec.shards);
+        let shard = lot % rule.parts();
         part = Some(shard);
         hasher.word(shard);
         limit = rule.shard(limit, shard);

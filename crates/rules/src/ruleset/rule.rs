@@ -276,9 +276,18 @@ impl Rule {
         }
     }
 
+    /// Into how many buckets each key is split. A rule whose nodes count by themselves is not: shards spread load over
+    /// the shared store, and shares rounded up part by part would add up to more than the node's share of the whole.
+    pub fn parts(&self) -> u64 {
+        match self.sharing {
+            Sharing::Local => 1,
+            _ => u64::from(self.spec.shards.max(1)),
+        }
+    }
+
     /// The limit of one of the rule's sub-buckets: as even as whole units allow, adding up to the whole.
     pub(super) fn shard(&self, limit: Limit, shard: u64) -> Limit {
-        let count = u64::from(self.spec.shards.max(1));
+        let count = self.parts();
         let part = |total: u64| total / count + u64::from(shard < total % count);
         limit.with_requests(part(limit.requests()), part(limit.capacity())).unwrap_or(limit)
     }

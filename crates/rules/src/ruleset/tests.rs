@@ -578,6 +578,20 @@ fn only_identity(set: &RuleSet, request: &Request<'_>) -> u32 {
 }
 
 #[test]
+fn rules_that_nodes_count_by_themselves_are_not_split() {
+    let set = set("rules: [{ key_by: global, consistency: local, shards: 8, limit: { requests: 40, window: 1s } }]");
+    let charge = |lot, whole| {
+        let mut charges = Charges { lot, whole, ..Charges::default() };
+        set.charges(&Request::new(), Time::ZERO, &mut charges).unwrap();
+        (charges.charges[0].bucket, charges.charges[0].limit.requests())
+    };
+    let (bucket, _) = charge(0, false);
+    for (lot, whole) in [(1, false), (7, false), (3, true)] {
+        assert_eq!(charge(lot, whole), (bucket, 40), "a share of the whole, not the sum of rounded shares of parts");
+    }
+}
+
+#[test]
 fn the_shards_of_a_hot_key_live_apart() {
     let set = set("rules: [{ key_by: global, shards: 3, limit: { requests: 10, window: 1s } }]");
     let identity = |lot| {
