@@ -47,7 +47,7 @@ async fn a_temporary_table_neither_hides_an_edit_nor_runs_code_as_the_owner() {
     .await
     .unwrap();
     run(&mut connection, "UPDATE rate_limit_rules SET max_requests = 97").await.unwrap();
-    assert_eq!(db.texts("SELECT token_id FROM tokens").await, [String::new(); 0]);
+    assert_eq!(db.texts("SELECT token_id FROM tokens").await, Vec::<String>::new());
     assert_eq!(db.texts("SELECT written_by || ' ' || id FROM tollgate_sql_edits").await, [format!("{name} a")]);
     while db.control.take_over_sql_edits().await.unwrap() {}
     let told = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries;
@@ -68,7 +68,7 @@ async fn functions_of_the_owner_are_not_for_others_to_call() {
                   EXECUTE FUNCTION public.tollgate_sql_edit('rule', 'rule_id')";
     let said = run(&mut connection, borrow).await.unwrap_err().to_string();
     assert!(said.contains("permission denied"), "{said}");
-    assert_eq!(db.texts("SELECT id FROM tollgate_sql_edits").await, [String::new(); 0]);
+    assert_eq!(db.texts("SELECT id FROM tollgate_sql_edits").await, Vec::<String>::new());
     done(connection, &name).await;
 }
 
@@ -77,7 +77,7 @@ async fn every_function_of_the_owner_looks_at_temporary_objects_last() {
     let db = Database::postgres().await;
     let others = "SELECT proname::TEXT FROM pg_proc WHERE prosecdef AND proname LIKE 'tollgate%' \
                   AND NOT EXISTS (SELECT 1 FROM unnest(proconfig) AS set WHERE set LIKE 'search_path=%, pg_temp')";
-    assert_eq!(db.texts(others).await, [String::new(); 0]);
+    assert_eq!(db.texts(others).await, Vec::<String>::new());
     let all = "SELECT CAST(COUNT(*) AS TEXT) FROM pg_proc WHERE prosecdef AND proname LIKE 'tollgate%'";
     assert_eq!(db.texts(all).await, ["6"]);
 }
