@@ -213,7 +213,7 @@ fn admin_config(config: &Config, plane: &Plane, shared: &Shared) -> AdminConfig 
         control: plane.control.clone(),
         book: plane.book.clone(),
         switchboard: plane.switchboard.clone(),
-        node: plane.node(),
+        node: plane.node(shared.scrape.feeds()),
         clock: shared.clock.clone(),
         address: config.admin.clone().unwrap_or_else(|| Address::loopback(0)),
         allowed_hosts: config.control.allowed_hosts.clone(),

@@ -204,7 +204,7 @@ pub struct RequestArgs {
     /// Hold a slot, so that rules about requests in flight apply
     #[arg(long)]
     in_flight: bool,
-    /// Whose rules apply [default: the namespace of the rules file]
+    /// Whose rules apply [default: `default`; with rules of a file, the namespace of that file]
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
 }

@@ -32,7 +32,7 @@ fn starts_the_server_with_flags_that_exist() {
     }
     let files: Vec<&str> = words.filter(|word| word.starts_with('/')).collect();
     assert!(!files.is_empty() && files.iter().all(|file| file.starts_with("/etc/tollgate/")), "{files:?}");
-    assert_eq!(values(&unit, "ExecReload"), ["/bin/kill -HUP $MAINPID"]);
+    assert_eq!(values(&unit, "ExecReload"), ["/bin/sh -c \"kill -HUP $MAINPID\""]);
     assert_eq!(values(&unit, "EnvironmentFile"), ["-/etc/default/tollgate"]);
 }
 

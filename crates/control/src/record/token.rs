@@ -13,11 +13,11 @@ pub enum Role {
     Check,
     /// Read, without raw client keys.
     Viewer,
-    /// Also switch limits to shadow and back, and change nothing else.
+    /// Also switch rules, or all of them, to shadow and back, and change nothing else.
     OnCall,
     /// Read with raw client keys, and change rules, overrides and clients.
     Operator,
-    /// Also tokens, settings and the mode.
+    /// Also tokens, settings and the mode `off`.
     Admin,
 }
 
@@ -25,13 +25,12 @@ impl Role {
     /// Every role, the weakest first.
     pub const ALL: [Role; 5] = [Role::Check, Role::Viewer, Role::OnCall, Role::Operator, Role::Admin];
 
-    /// Whether it may do what that role is needed for. Who is on call may do one thing that operators may not, and the
-    /// data API is for tokens of its own, which open nothing else.
+    /// Whether it may do what that role is needed for. Each role may do what the weaker ones may, but for `check`: the data
+    /// API is for tokens of its own, which open nothing else.
     pub fn may(self, needed: Role) -> bool {
         match needed {
             Role::Check => self == Role::Check,
-            Role::OnCall => matches!(self, Role::OnCall | Role::Admin),
-            Role::Viewer | Role::Operator | Role::Admin => self >= needed,
+            Role::Viewer | Role::OnCall | Role::Operator | Role::Admin => self >= needed,
         }
     }
 

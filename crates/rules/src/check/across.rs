@@ -41,7 +41,7 @@ impl Names<'_> {
         all.sort_unstable();
         match nearest(name, all.iter().copied()) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None if all.is_empty() => "no rule of this file has a name".to_owned(),
+            None if all.is_empty() => "there is no rule with a name here".to_owned(),
             None => format!("rules with a name: {}", all.get(..all.len().min(8)).unwrap_or_default().join(", ")),
         }
     }

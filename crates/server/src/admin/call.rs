@@ -95,8 +95,8 @@ impl<'a> Call<'a> {
     /// How client keys are shown to who asks.
     pub(super) fn mask(&self) -> Mask<'a> {
         match self.who().is_some_and(|who| who.role >= Role::Operator) {
-            true => Mask::none(),
-            false => Mask::under(&self.admin.secret),
+            true => Mask::Plain,
+            false => Mask::Under(&self.admin.secret),
         }
     }
 

@@ -87,6 +87,10 @@ impl Admin {
         if head.authorization.is_none() {
             return Err(unauthorized("no_token", "Send a token: Authorization: Bearer TOKEN."));
         }
+        if bearer(head).is_empty() {
+            let detail = "Authorization holds no token (an unset variable?): send Authorization: Bearer TOKEN.";
+            return Err(unauthorized("no_token", detail));
+        }
         if let Some(wait) = self.failures.wait(peer.address) {
             let seconds = wait.nanos().div_ceil(1_000_000_000).max(1);
             return Err(Problem::new(429, "too_many_bad_tokens", "Too many bad tokens came from this address; wait.")
@@ -109,14 +113,6 @@ impl Admin {
         if let Some(unsaid) = self.quiet.admit("token") {
             warn!(network = %network(address), unsaid, "a token that nobody knows was presented to the admin API");
         }
-    }
-}
-
-/// A role as it is asked for: who is on call may do what an admin may, too.
-const fn needed(role: Role) -> &'static str {
-    match role {
-        Role::OnCall => "on-call or admin",
-        role => role.name(),
     }
 }
 
@@ -182,7 +178,7 @@ fn check_role(who: &Who, role: Role) -> Result<(), Problem> {
         false => Err(Problem::new(
             403,
             "role_too_weak",
-            format!("This needs a token of the role {}; yours is of the role {}.", needed(role), who.role.name()),
+            format!("This needs a token of the role {}; yours is of the role {}.", role.name(), who.role.name()),
         )),
     }
 }

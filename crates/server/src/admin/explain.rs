@@ -32,20 +32,20 @@ async fn explain(call: &Call<'_>) -> Result<Said, Problem> {
     if call.who().is_some_and(|who| !who.may_see(asked.namespace())) {
         return Err(Problem::new(403, "other_namespace", "This token is not for the namespace of the request."));
     }
-    let json = explained(call.admin.api.shared(), &asked).await.map_err(|why| match why {
+    let mut json = explained(call.admin.api.shared(), &asked).await.map_err(|why| match why {
         Unexplained::Busy => Problem::new(503, "busy", "Another explanation is being made; try again."),
         Unexplained::Unreadable(error) => {
             Problem::of_fault(&error.field, error.code, error.message.clone(), "send what /v1/check takes")
         }
     })?;
-    let mut json: Value = serde_json::from_str(&json).unwrap_or_default();
     if let Some(control) = &call.admin.control {
         let rules = json.get_mut("rules").and_then(Value::as_array_mut).into_iter().flatten();
         for rule in rules.filter(|rule| rule.get("override").is_some_and(Value::is_object)).take(LOOKED_UP_MAX) {
             name_override(control, asked.namespace(), rule, call).await?;
         }
     }
-    Ok(Said::json(&json))
+    call.mask().conditions(&mut json);
+    Ok(Said::json(&call.mask().value(json)))
 }
 
 /// Adds id and reason of the override that holds, if it is one of the database.

@@ -6,7 +6,14 @@ use tollgate_core::{KeyHasher, Secret};
 
 /// How client keys are shown.
 #[derive(Clone, Copy)]
-pub struct Mask<'a>(Option<&'a Secret>);
+pub enum Mask<'a> {
+    /// As they are.
+    Plain,
+    /// As digests under a secret.
+    Under(&'a Secret),
+    /// Not at all: `key:#`.
+    Hidden,
+}
 
 /// Kinds of clients, which stay readable.
 const KINDS: &[&str] = &["user", "key", "ip", "org"];
@@ -14,29 +21,43 @@ const KINDS: &[&str] = &["user", "key", "ip", "org"];
 const MEMBERS: &[&str] = &["client_key", "api_key", "user_id"];
 
 impl<'a> Mask<'a> {
-    /// As they are.
-    pub const fn none() -> Mask<'a> {
-        Mask(None)
-    }
-
-    /// As digests under a secret.
-    pub const fn under(secret: &'a Secret) -> Mask<'a> {
-        Mask(Some(secret))
-    }
-
     /// True if keys are not shown as they are.
     pub const fn hides(&self) -> bool {
-        self.0.is_some()
+        !matches!(self, Mask::Plain)
     }
 
     /// A client key.
     pub fn key(&self, key: &str) -> String {
-        let Some(secret) = self.0.filter(|_| key != "*") else { return key.to_owned() };
-        let mut hasher = KeyHasher::new(*secret);
-        hasher.part(key.as_bytes());
-        let [digest, _] = hasher.finish().0;
-        let kind = key.split(':').next().filter(|kind| KINDS.contains(kind)).unwrap_or("key");
-        format!("{kind}:#{:012x}", digest >> 16)
+        let kind = || key.split(':').next().filter(|kind| KINDS.contains(kind)).unwrap_or("key");
+        match self {
+            _ if key == "*" => key.to_owned(),
+            Mask::Plain => key.to_owned(),
+            Mask::Hidden => format!("{}:#", kind()),
+            Mask::Under(secret) => {
+                let mut hasher = KeyHasher::new(**secret);
+                hasher.part(key.as_bytes());
+                let [digest, _] = hasher.finish().0;
+                format!("{}:#{:012x}", kind(), digest >> 16)
+            }
+        }
+    }
+
+    /// What the rules of an explanation say of clients other than the one that is asked about: their conditions, and why
+    /// they do not apply.
+    pub fn conditions(&self, explanation: &mut Value) {
+        if !self.hides() {
+            return;
+        }
+        for rule in explanation.get_mut("rules").and_then(Value::as_array_mut).into_iter().flatten() {
+            for name in ["match", "cost"] {
+                rule.get_mut(name).into_iter().for_each(|conditions| self.walk(conditions));
+            }
+            if let Some(Value::String(because)) = rule.get_mut("because")
+                && let Some(name) = MEMBERS.iter().find(|name| because.starts_with(&format!("{name} should be ")))
+            {
+                *because = format!("{name} should be another one");
+            }
+        }
     }
 
     /// A document, with every client key in it.
@@ -81,11 +102,11 @@ mod tests {
     #[test]
     fn keys_are_hidden_wherever_they_stand_and_alike() {
         let secret = Secret::new([7; 16]);
-        let mask = Mask::under(&secret);
+        let mask = Mask::Under(&secret);
         let hidden = mask.key("key:abc");
         assert!(hidden.starts_with("key:#") && hidden.len() == 17, "{hidden}");
         assert_eq!(mask.key("key:abc"), hidden);
-        assert_ne!(Mask::under(&Secret::new([8; 16])).key("key:abc"), hidden);
+        assert_ne!(Mask::Under(&Secret::new([8; 16])).key("key:abc"), hidden);
         assert!(mask.key("user:42").starts_with("user:#") && mask.key("raw-secret").starts_with("key:#"));
         let shown = mask.value(json!({
             "client_key": "key:abc",
@@ -97,6 +118,15 @@ mod tests {
         assert_eq!(shown["cost"][0]["match"]["client_key"], json!(hidden));
         assert_eq!(shown["match"]["tier"], "free");
         assert!(!shown.to_string().contains("abc"));
-        assert_eq!(Mask::none().value(json!({ "client_key": "key:abc" })), json!({ "client_key": "key:abc" }));
+        let mut explained = json!({ "rules": [
+            { "match": { "api_key": ["abc"] }, "because": "api_key should be abc, the request has none" },
+            { "match": { "tier": ["free"] }, "because": "tier should be free, is paid", "cost": 1 },
+        ] });
+        for mask in [mask, Mask::Hidden] {
+            mask.conditions(&mut explained);
+            assert!(!explained.to_string().contains("abc"), "{explained}");
+        }
+        assert_eq!(explained["rules"][1]["because"], "tier should be free, is paid");
+        assert_eq!(Mask::Plain.value(json!({ "client_key": "key:abc" })), json!({ "client_key": "key:abc" }));
     }
 }

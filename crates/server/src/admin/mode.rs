@@ -30,8 +30,8 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         detail: "`enforce`: as the rules say. `shadow`: everything is counted and nothing denied. `off`: everything is \
                  allowed. Holds at once on this node, whatever store and database do; `scope` says whether all nodes \
-                 were told. A token of the role on-call may switch to `shadow` and back to `enforce`, from any mode but \
-                 `off`, which takes an admin's.",
+                 were told. The roles on-call and operator may switch to `shadow` and back to `enforce`, from any mode but \
+                 `off`, which takes an admin's token.",
         access: Access::Needs(Role::OnCall),
         reach: Reach::Everything,
         body: Body::Json(&["ModeInput"]),
@@ -51,8 +51,8 @@ async fn set(call: &Call<'_>) -> Result<Said, Problem> {
     let Some(mode) = mode else { return Err(Problem::of_faults(Vec::new())) };
     let admin = call.admin;
     let modes = [admin.switchboard.setting().mode, mode];
-    if call.who().is_some_and(|who| who.role == Role::OnCall) && modes.contains(&Mode::Off) {
-        let detail = "A token of the role on-call may switch to shadow and back to enforce; off is for an admin's.";
+    if call.who().is_some_and(|who| !who.role.may(Role::Admin)) && modes.contains(&Mode::Off) {
+        let detail = "Switching to off, and back from it, takes a token of the role admin.";
         return Err(Problem::new(403, "role_too_weak", detail));
     }
     // Whoever says so now has heard what held until now, whatever the clocks of others say.

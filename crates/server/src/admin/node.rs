@@ -95,6 +95,19 @@ pub struct Status {
     pub refreshed_at: Option<Instant>,
     /// Rows that cannot be used, and why.
     pub quarantined: Vec<Quarantined>,
+    /// The servers of a shared store; none if everything is in memory.
+    pub store: Vec<StoreServer>,
+    /// What is wrong with rules files as they are now. The last rules that were right stay in force.
+    pub file_errors: Vec<String>,
+}
+
+/// How a server of the store is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreServer {
+    /// Where it is.
+    pub address: String,
+    /// `up`, `recovering` or `down`.
+    pub state: &'static str,
 }
 
 /// How the database is.

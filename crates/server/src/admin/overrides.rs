@@ -6,7 +6,9 @@ use tollgate_control::{Control, Edit, Expect, Kind, OverrideFilter};
 
 use super::call::{Call, IfMatch};
 use super::changes;
-use super::endpoint::{Body, CURSOR, Content, DRY_RUN, Endpoint, Header, LIMIT, Method, Tag, Takes, parameter, text};
+use super::endpoint::{
+    Body, CURSOR, Content, DRY_RUN, Endpoint, Header, LIMIT, Method, Reach, Tag, Takes, parameter, text,
+};
 use super::fields::Fields;
 use super::problem::Problem;
 use super::said::Said;
@@ -16,6 +18,7 @@ const ONE: &str = "/v1/overrides/{override_id}";
 
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
+        reach: Reach::Namespaces,
         query: &[
             text("client_key", "Of this client."),
             text("rule_id", "Of this rule."),

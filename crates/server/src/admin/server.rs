@@ -72,10 +72,15 @@ fn whoami(call: &Call<'_>) -> Result<Said, Problem> {
     })))
 }
 
+/// What is told of a file to a token for some namespaces: a file may be of others.
+const HIDDEN: &str = "a rules file could not be loaded";
+
 fn status(call: &Call<'_>) -> Said {
-    let Status { node, serving, generation, database, refreshed_at, quarantined } = (call.admin.node.status)();
+    let Status { node, serving, generation, database, refreshed_at, quarantined, store, file_errors } =
+        (call.admin.node.status)();
     let error = if let Database::Away(error) = &database { Some(error.as_str()) } else { None };
     let mask = call.mask();
+    let sees_all = call.who().is_some_and(|who| who.namespaces.is_none());
     let theirs = quarantined.iter().filter(|row| call.who().is_some_and(|who| who.may_see(&row.namespace)));
     Said::json(&json!({
         "node": node,
@@ -84,13 +89,17 @@ fn status(call: &Call<'_>) -> Said {
         "database": { "state": database.name(), "error": error },
         "refreshed_at": refreshed_at.map(|at| at.to_string()),
         "mode": call.admin.switchboard.setting().mode.name(),
+        "store": store.iter().map(|server| json!({ "address": server.address, "state": server.state })).collect::<Value>(),
+        "file_errors": file_errors.iter().map(|error| if sees_all { error.as_str() } else { HIDDEN }).collect::<Value>(),
         "quarantined": theirs.map(|row| show(row, &mask)).collect::<Value>(),
     }))
 }
 
 fn show(row: &Quarantined, mask: &Mask<'_>) -> Value {
     let Quarantined { kind, namespace, id, reason } = row;
-    let hides = mask.hides() && kind == Kind::Client.name();
-    let (id, reason) = if hides { (mask.key(id), "it is not valid") } else { (id.clone(), reason.as_str()) };
+    let (is_client, is_override) = (kind == Kind::Client.name(), kind == Kind::Override.name());
+    let id = if is_client { mask.key(id) } else { id.clone() };
+    // Reasons quote the row, and with it the client's key.
+    let reason = if mask.hides() && (is_client || is_override) { "it is not valid" } else { reason.as_str() };
     json!({ "kind": kind, "namespace": namespace, "id": id, "reason": reason })
 }

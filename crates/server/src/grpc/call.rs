@@ -1,5 +1,7 @@
 //! What the head of a call says: which method, who calls, how long it waits.
 
+use std::sync::Arc;
+
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -20,6 +22,17 @@ pub(super) struct Call {
     pub(super) deadline: Option<Instant>,
     /// Which namespaces the caller's token is for.
     pub(super) pass: Pass,
+}
+
+/// The `Authorization` value of a call that goes on: it is looked at again while it does.
+#[derive(Clone, Debug)]
+pub(super) struct Presented(pub(super) Arc<[u8]>);
+
+impl Presented {
+    /// A copy of it: the head holds on to everything that was read with it.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Presented> {
+        token(headers).map(|token| Presented(token.into()))
+    }
 }
 
 /// Why a call is not answered.
@@ -70,7 +83,7 @@ pub(super) fn too_late() -> Status {
     Status::deadline_exceeded("the time that grpc-timeout gave is over")
 }
 
-const NO_TOKEN: &str = "send a token that this server knows, as metadata: authorization: Bearer TOKEN";
+pub(super) const NO_TOKEN: &str = "send a token that this server knows, as metadata: authorization: Bearer TOKEN";
 
 /// What a caller is told whose token is for other namespaces.
 pub(super) fn other_namespace() -> Status {

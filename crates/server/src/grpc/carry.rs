@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tonic::{Code, Status};
 
-use super::call::{Call, too_late};
+use super::call::{Call, Presented, too_late};
 use super::desk::Desk;
 use super::incoming::{Incoming, Many};
 use super::message::{Line, Message, no_room};
@@ -29,6 +29,8 @@ const LASTING_BYTES: u64 = 16 << 10;
 pub(super) struct Carry {
     pub(super) desk: Arc<Desk>,
     pub(super) call: Call,
+    /// Of a call with many messages.
+    pub(super) token: Option<Presented>,
     pub(super) body: RecvStream,
     pub(super) respond: SendResponse<Bytes>,
     pub(super) line: Line,
@@ -39,14 +41,14 @@ pub(super) struct Carry {
 impl Carry {
     /// Answers it.
     pub(super) async fn run(self) {
-        let Carry { desk, call, body, mut respond, line, leave } = self;
+        let Carry { desk, call, token, body, mut respond, line, leave } = self;
         let mut place = Place::default();
         if call.method.lasts() && place.grow(&line.share, LASTING_BYTES).is_none() {
             return desk.count(Some(call.method), outgoing::fail(respond, no_room()));
         }
         let patience = desk.limits().write_timeout;
         // In boxes, because everything that is wrapped around them would hold them twice.
-        let answering = Box::pin(answer(&desk, &call, body, line, leave));
+        let answering = Box::pin(answer(&desk, &call, token, body, line, leave));
         let answering = within(call.deadline, caught(Box::pin(tollgate_engine::until(call.deadline, answering))));
         let answered = until_gone(&mut respond, answering).await;
         let code = match answered {
@@ -63,12 +65,21 @@ impl Carry {
 }
 
 /// What tonic makes of a call. It is given a message when that is all there: it would hold as much as is announced.
-async fn answer(desk: &Desk, call: &Call, body: RecvStream, line: Line, leave: CancellationToken) -> Response<Body> {
+async fn answer(
+    desk: &Desk,
+    call: &Call,
+    token: Option<Presented>,
+    body: RecvStream,
+    line: Line,
+    leave: CancellationToken,
+) -> Response<Body> {
     let method = call.method;
     let (longest, patience) = (desk.longest(method), desk.limits().body_timeout);
     if method.takes_many() {
         let many = Box::new(Many::new(body, longest, patience, line, leave.clone()));
-        return desk.carry(method, request(call, Incoming::Many(many), leave)).await;
+        let mut request = request(call, Incoming::Many(many), leave);
+        token.map(|token| request.extensions_mut().insert(token));
+        return desk.carry(method, request).await;
     }
     let mut message = Message::new(body, longest);
     match message.read(&line, patience).await {

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
-use super::call::{Call, Refused};
+use super::call::{Call, Presented, Refused};
 use super::carry::Carry;
 use super::desk::Desk;
 use super::hot;
@@ -149,7 +149,8 @@ impl Calls<'_> {
             }
             _ => {
                 let (desk, line, leave) = (desk.clone(), self.line.clone(), self.leave.clone());
-                self.tasks.spawn(Carry { desk, call, body, respond, line, leave }.run());
+                let token = call.method.takes_many().then(|| Presented::of(&head.headers)).flatten();
+                self.tasks.spawn(Carry { desk, call, token, body, respond, line, leave }.run());
             }
         }
     }

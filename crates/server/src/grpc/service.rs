@@ -13,6 +13,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::call::other_namespace;
 use super::convert::{self, response, ttl_ms};
 use super::stream::Answers;
+use crate::admin::Mask;
 use crate::api::explain::Unexplained;
 use crate::api::hold::{self, Receipt};
 use crate::api::read::{Asked, BATCH_MAX, COST_MAX, Fault};
@@ -65,7 +66,8 @@ impl Tollgate for Service {
         &self,
         request: Request<Streaming<StreamChecksRequest>>,
     ) -> Result<Response<Answers>, Status> {
-        Ok(Response::new(Answers::new(self.0.clone(), pass(&request), request.into_inner())))
+        let (pass, token) = (pass(&request), request.extensions().get().cloned());
+        Ok(Response::new(Answers::new(self.0.clone(), pass, token, request.into_inner())))
     }
 
     async fn reserve(&self, request: Request<ReserveRequest>) -> Result<Response<ReserveResponse>, Status> {
@@ -111,7 +113,10 @@ impl Tollgate for Service {
     async fn explain(&self, request: Request<ExplainRequest>) -> Result<Response<ExplainResponse>, Status> {
         let asked = self.asked_in(pass(&request), request.get_ref().request.as_ref())?;
         match explain::explained(&self.0, &asked).await {
-            Ok(json) => Ok(Response::new(ExplainResponse { json })),
+            Ok(mut explanation) => {
+                Mask::Hidden.conditions(&mut explanation);
+                Ok(Response::new(ExplainResponse { json: explanation.to_string() }))
+            }
             Err(Unexplained::Busy) => Err(convert::refused(BUSY_EXPLAINING)),
             Err(Unexplained::Unreadable(error)) => Err(convert::of_rules(&error)),
         }

@@ -4,11 +4,14 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_core::Stream;
+use tokio::time::Instant;
 use tollgate_proto::v1::{CheckRequest, Checked, StreamChecksRequest, StreamChecksResponse};
 use tonic::{Status, Streaming};
 
+use super::call::{NO_TOKEN, Presented};
 use super::convert;
 use super::decide::{Decided, decide};
 use crate::api::Shared;
@@ -18,10 +21,16 @@ use crate::api::tokens::Pass;
 /// Checks of one stream that may wait for the store at the same time; meanwhile no more are read.
 const UNDER_WAY_MAX: usize = 64;
 
+/// How often the token of a stream is looked at, while it is used.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
 /// The answers of one stream.
 pub(super) struct Answers {
     shared: Arc<Shared>,
     pass: Pass,
+    /// Looked at again while the stream goes on: tokens are revoked, and expire.
+    token: Option<Presented>,
+    looked_at: Instant,
     questions: Streaming<StreamChecksRequest>,
     under_way: VecDeque<(u64, Answer)>,
     /// How the questions ended.
@@ -34,8 +43,26 @@ enum Answer {
 }
 
 impl Answers {
-    pub(super) fn new(shared: Arc<Shared>, pass: Pass, questions: Streaming<StreamChecksRequest>) -> Answers {
-        Answers { shared, pass, questions, under_way: VecDeque::new(), end: None }
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        pass: Pass,
+        token: Option<Presented>,
+        questions: Streaming<StreamChecksRequest>,
+    ) -> Answers {
+        let looked_at = Instant::now();
+        Answers { shared, pass, token, looked_at, questions, under_way: VecDeque::new(), end: None }
+    }
+
+    /// Whether the caller's token still opens what it did when the stream began.
+    fn is_admitted(&mut self) -> bool {
+        let (Some(tokens), Some(Presented(token))) = (&self.shared.tokens, &self.token) else { return true };
+        if self.looked_at.elapsed() < LOOK_EVERY {
+            return true;
+        }
+        self.looked_at = Instant::now();
+        let admitted = tokens.admit(Some(token));
+        self.pass = admitted.unwrap_or(Pass::NONE);
+        admitted.is_some()
     }
 
     /// Takes in what was asked, as far as there is room.
@@ -43,6 +70,9 @@ impl Answers {
         while self.end.is_none() && self.under_way.len() < UNDER_WAY_MAX {
             match Pin::new(&mut self.questions).poll_next(cx) {
                 Poll::Pending => return,
+                Poll::Ready(Some(Ok(_))) if !self.is_admitted() => {
+                    self.end = Some(Err(Status::unauthenticated(NO_TOKEN)));
+                }
                 Poll::Ready(Some(Ok(StreamChecksRequest { id, request }))) => {
                     let answer = begin(&self.shared, self.pass, request.unwrap_or_default());
                     self.under_way.push_back((id, answer));

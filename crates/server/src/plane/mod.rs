@@ -23,10 +23,11 @@ pub(crate) use self::kept::Kept;
 pub use self::open::with_password;
 pub(crate) use self::open::{FirstToken, open};
 
-use crate::admin::{self, Database, Scope, Setting, Status, Switchboard, TokenBook};
+use crate::admin::{self, Database, Scope, Setting, Status, StoreServer, Switchboard, TokenBook};
 use crate::backend::Backend;
 use crate::config::Config;
-use crate::feed::Assembly;
+use crate::feed::{self, Assembly};
+use crate::telemetry::ShardFigures;
 
 /// How often a word that nobody else has heard is told again, and how many ticks pass between telling uses of tokens.
 const TELL_EVERY: Duration = Duration::from_secs(1);
@@ -162,7 +163,7 @@ impl Plane {
     }
 
     /// What the admin API asks of this node.
-    pub(crate) fn node(&self) -> admin::Node {
+    pub(crate) fn node(&self, files: Vec<watch::Receiver<feed::FeedState>>) -> admin::Node {
         let (feed, engine) = (self.feed.clone(), self.parts.engine.clone());
         let changed = move || {
             feed.iter().for_each(|feed| feed.trigger());
@@ -170,7 +171,15 @@ impl Plane {
             tokio::spawn(async move { engine.store().ring().await });
         };
         let (feed, engine, name) = (self.feed.clone(), self.parts.engine.clone(), self.name.clone());
-        let status = move || status(feed.as_deref(), engine.rules().number, name.clone());
+        let status = move || {
+            let figures = engine.store().figures();
+            let server = |shard: ShardFigures| StoreServer { address: shard.address, state: shard.state.name() };
+            Status {
+                store: figures.into_iter().flat_map(|figures| figures.shards).map(server).collect(),
+                file_errors: files.iter().filter_map(|file| file.borrow().error.clone()).collect(),
+                ..status(feed.as_deref(), engine.rules().number, name.clone())
+            }
+        };
         let engine = self.parts.engine.clone();
         let file_rule = move |namespace: &str, name: &str| {
             let rules = engine.rules();
@@ -286,5 +295,6 @@ fn status(feed: Option<&Feed>, serving: u64, node: String) -> Status {
         database: state.away.map_or(Database::Up, Database::Away),
         refreshed_at: state.fresh_at,
         quarantined: quarantined.collect(),
+        ..Status::default()
     }
 }

@@ -74,6 +74,11 @@ impl Scrape {
         states.fold((0, 0), |(loads, failures), state| (loads + state.reloads, failures + state.failures))
     }
 
+    /// How following each file stands.
+    pub fn feeds(&self) -> Vec<watch::Receiver<FeedState>> {
+        self.feeds.clone()
+    }
+
     /// The metrics as they are now.
     pub fn text(&self, exposition: Exposition) -> String {
         let mut text = String::new();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Instant, Mode, Place};
 use tollgate_core::Span;
-use tollgate_server::admin::{Access, Database, Quarantined, Status};
+use tollgate_server::admin::{Access, Database, Quarantined, Status, StoreServer};
 use tollgate_testkit::postgres::Server;
 
 use crate::rig::{JSON, Rig, Setup};
@@ -51,8 +51,30 @@ async fn who_is_on_call_switches_to_shadow_and_back_and_changes_nothing_else() {
     let rule = json!({ "limit": 1, "window_seconds": 1 }).to_string();
     assert_eq!(rig.call_as(&on_call, "POST", "/v1/rules", JSON, &rule).await.expect(403).code(), "role_too_weak");
     rig.call_as(&on_call, "GET", "/v1/rules", "", "").await.expect(200);
-    let body = json!({ "mode": "shadow" }).to_string();
-    assert_eq!(rig.call("PUT", "/v1/mode", JSON, &body).await.expect(403).code(), "role_too_weak", "no operator's");
+    set(&rig, "enforce").await;
+    let operator = async |mode: &str| rig.call("PUT", "/v1/mode", JSON, &json!({ "mode": mode }).to_string()).await;
+    operator("shadow").await.expect(200);
+    assert_eq!(operator("off").await.expect(403).code(), "role_too_weak", "takes an admin's token");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_on_call_switches_one_rule_to_shadow_and_back() {
+    let rig = Rig::start().await;
+    let on_call = rig.token(Role::OnCall, None).await;
+    let rule = json!({ "rule_id": "a", "limit": 1, "window_seconds": 1 }).to_string();
+    rig.call("POST", "/v1/rules", JSON, &rule).await.expect(201);
+    let path = "/v1/rules/a/mode";
+    let turn = async |token: &str, mode: &str| {
+        rig.call_as(token, "PUT", path, JSON, &json!({ "mode": mode }).to_string()).await
+    };
+    for mode in ["shadow", "enforce", "shadow"] {
+        assert_eq!(turn(&on_call, mode).await.expect(200).json()["mode"], mode);
+    }
+    rig.call_as(&on_call, "DELETE", path, "", "").await.expect(204);
+    assert_eq!(turn(&on_call, "off").await.expect(403).code(), "role_too_weak");
+    rig.call("PUT", path, JSON, &json!({ "mode": "off" }).to_string()).await.expect(200);
+    assert_eq!(turn(&on_call, "enforce").await.expect(403).code(), "role_too_weak", "an operator switched it off");
+    assert_eq!(rig.call_as(&on_call, "DELETE", path, "", "").await.expect(403).code(), "role_too_weak");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -119,12 +141,16 @@ async fn the_status_tells_what_cannot_be_used_and_hides_keys_from_viewers() {
         database: Database::Away("connection refused".to_owned()),
         refreshed_at: Some(Instant(1_700_000_000_000_000)),
         quarantined: vec![row("rule", "default", "r"), row("client", "default", "key:abc"), row("rule", "team", "t")],
+        store: vec![StoreServer { address: "127.0.0.1:6379".to_owned(), state: "down" }],
+        file_errors: vec!["rules.yaml:1: no colon".to_owned()],
     };
     let shown = rig.get("/v1/status").await.expect(200).json();
     let expected = json!({
         "node": "here", "serving": 7, "generation": 42, "mode": "enforce",
         "database": { "state": "away", "error": "connection refused" },
         "refreshed_at": "2023-11-14T22:13:20.000000Z",
+        "store": [{ "address": "127.0.0.1:6379", "state": "down" }],
+        "file_errors": ["rules.yaml:1: no colon"],
         "quarantined": [
             { "kind": "rule", "namespace": "default", "id": "r", "reason": "r is odd" },
             { "kind": "client", "namespace": "default", "id": "key:abc", "reason": "key:abc is odd" },
@@ -134,7 +160,7 @@ async fn the_status_tells_what_cannot_be_used_and_hides_keys_from_viewers() {
     assert_eq!(shown, expected);
     let viewer = rig.token(Role::Viewer, Some(&["default"])).await;
     let shown = rig.call_as(&viewer, "GET", "/v1/status", "", "").await.expect(200);
-    assert!(!shown.text().contains("abc"), "{}", shown.text());
+    assert!(!shown.text().contains("abc") && !shown.text().contains("colon"), "{}", shown.text());
     assert_eq!(shown.json()["quarantined"].as_array().unwrap().len(), 2, "and shows no other namespaces");
 }
 

@@ -14,6 +14,7 @@ fn needed(endpoint: &Endpoint) -> Option<Role> {
         (_, "/openapi.json" | "/docs" | "/docs/style.css" | "/docs/script.js") => None,
         (_, path) if path.starts_with("/v1/tokens") => Some(Role::Admin),
         (Method::Put, "/v1/mode") => Some(Role::OnCall),
+        (Method::Put | Method::Delete, "/v1/rules/{rule_id}/mode") => Some(Role::OnCall),
         (_, "/v1/audit/verify") => Some(Role::Admin),
         (Method::Get, "/v1/rules/export") => Some(Role::Operator),
         (Method::Post, "/v1/explain") => Some(Role::Viewer),
@@ -22,12 +23,12 @@ fn needed(endpoint: &Endpoint) -> Option<Role> {
     }
 }
 
-/// Who may what, said once more: on-call stands beside the operator, and a token for checks opens nothing here.
+/// Who may what, said once more: a token for checks opens nothing here.
 fn may(own: Role, needed: Role) -> bool {
     let roles: &[Role] = match needed {
         Role::Check => &[],
         Role::Viewer => &[Role::Viewer, Role::OnCall, Role::Operator, Role::Admin],
-        Role::OnCall => &[Role::OnCall, Role::Admin],
+        Role::OnCall => &[Role::OnCall, Role::Operator, Role::Admin],
         Role::Operator => &[Role::Operator, Role::Admin],
         Role::Admin => &[Role::Admin],
     };

@@ -132,9 +132,11 @@ async fn s06_who_may_not_come_in_is_told_so() {
     };
     let none = get(String::new(), "/v1/rules").await.expect(401);
     assert_eq!((none.code().as_str(), none.field("www-authenticate")), ("no_token", Some("Bearer")));
-    for value in ["", "Bearer", "Bearer ", "Basic dXNlcjpwYXNz", "Bearer tg_x_y", "Bearer tg_", "tg_x_y"] {
+    let (no, unknown) = (["", "Bearer", "Bearer ", "Basic dXNlcjpwYXNz", "tg_x_y"], ["Bearer tg_x_y", "Bearer tg_"]);
+    let expected = no.map(|value| (value, "no_token")).into_iter().chain(unknown.map(|value| (value, "unknown_token")));
+    for (value, code) in expected {
         let answer = get(format!("Authorization: {value}\r\n"), "/v1/rules").await.expect(401);
-        assert_eq!(answer.code(), "unknown_token", "{value}");
+        assert_eq!(answer.code(), code, "{value}");
     }
     let good = format!("Authorization: Bearer {}\r\n", rig.viewer);
     get(good.clone(), "/v1/rules").await.expect(200);

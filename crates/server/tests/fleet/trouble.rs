@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
-use tollgate_server::config::StoreSettings;
+use tollgate_server::config::{Config, StoreSettings};
 use tollgate_testkit::redis::Server;
 
 use crate::log::Log;
@@ -84,6 +84,26 @@ async fn f03_a_decision_takes_no_longer_than_its_deadline() {
     assert!(results.iter().all(|result| result["mode"] == "fallback"), "{answer}");
     // 50 ms, and what a busy machine adds; one after the other would be two seconds and more.
     assert!(took < Duration::from_millis(1000), "{took:?}");
+}
+
+/// The store may take two seconds here; `Request-Timeout` is shorter, and what it ended charges nothing later.
+#[tokio::test]
+async fn a_caller_in_a_hurry_is_answered_in_time_and_not_charged_by_the_store() {
+    let redis = Server::start();
+    let rig = node(&redis, RULES).await;
+    rig.until_mode(LOCAL, "store").await;
+    redis.stop();
+    let (fields, hurried) = ("Request-Timeout: 100ms\r\n", r#"{"client_key":"user:2","tier":"local"}"#);
+    for _ in 0..10 {
+        let start = Instant::now();
+        let answer = rig.call("POST", "/v1/check", fields, hurried).await;
+        assert_eq!((answer.status, &answer.json()["mode"]), (200, &"fallback".into()), "{}", answer.head);
+        assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
+    }
+    redis.cont();
+    rig.until_mode(LOCAL, "store").await;
+    let looked = rig.until_mode(r#"{"client_key":"user:2","tier":"local","cost":0}"#, "store").await;
+    assert_eq!(looked["remaining"], 100, "{looked}");
 }
 
 #[tokio::test]
@@ -215,4 +235,32 @@ async fn with_a_secret_of_its_own_a_node_starts_before_its_store() {
     assert_eq!(rig.check(LOCAL).await["mode"], "fallback");
     redis.restart();
     rig.until_mode(LOCAL, "store").await;
+}
+
+/// F61: two nodes of one store decide by different files. Each names the other.
+#[tokio::test]
+async fn f61_nodes_that_decide_by_other_rules_are_named() {
+    let redis = Server::start();
+    let named = async |name: &str, rules: &str| {
+        let url = redis.url();
+        let change = |config: &mut Config| {
+            *config = Config { store: store(&url), node: Some(name.to_owned()), ..config.clone() }
+        };
+        Rig::open(rules, |config, _| change(config)).await
+    };
+    let other = RULES.replace("requests: 100,", "requests: 99,");
+    assert_ne!(other, RULES);
+    let (one, two) = (named("one", RULES).await, named("two", &other).await);
+    let start = Instant::now();
+    for (node, other) in [(&one, "two"), (&two, "one")] {
+        let line = format!("tollgate_fleet_rules_differ{{node=\"{other}-"); // names have a random end
+        loop {
+            let page = String::from_utf8(call(&node.admin, "GET", "/metrics", "", "").await.body).expect("text");
+            if page.lines().any(|own| own.starts_with(&line)) {
+                break;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "{line} is missing in\n{page}");
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
 }

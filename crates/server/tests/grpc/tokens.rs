@@ -85,19 +85,31 @@ async fn a_token_for_some_namespaces_opens_every_method_in_these_alone() {
     for (id, request) in (1..).zip(both) {
         ask.send(StreamChecksRequest { id, request: Some(request) }).unwrap();
     }
-    drop(ask);
     let mut answers = client.stream_checks(with(&shop, asked)).await.unwrap().into_inner();
-    let mut next = async || answers.message().await.unwrap().unwrap().checked.unwrap().result.unwrap();
-    assert!(matches!(next().await, Checked::Decision(decision) if decision.allowed));
-    assert!(matches!(next().await, Checked::Fault(fault) if fault.code == "other_namespace"));
+    let first = answers.message().await.unwrap().unwrap().checked.unwrap().result;
+    let second = answers.message().await.unwrap().unwrap().checked.unwrap().result;
+    assert!(matches!(first, Some(Checked::Decision(decision)) if decision.allowed));
+    assert!(matches!(second, Some(Checked::Fault(fault)) if fault.code == "other_namespace"));
 
+    let mut other = rig.client().await;
     control.revoke_token(&shop_id, &Author { id: "cli".to_owned(), name: "test".to_owned() }).await.unwrap();
     let revoked = async {
-        while client.check(with(&shop, about("user:1"))).await.err().map(|status| status.code())
+        while other.check(with(&shop, about("user:1"))).await.err().map(|status| status.code())
             != Some(Code::Unauthenticated)
         {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(PATIENCE, revoked).await.expect("revoked is revoked");
+    let ended = async {
+        loop {
+            let request = CheckRequest { namespace: "shop".to_owned(), ..about("user:1") };
+            ask.send(StreamChecksRequest { id: 9, request: Some(request) }).unwrap();
+            if let Err(status) = answers.message().await {
+                return status.code();
+            }
+        }
+    };
+    let code = tokio::time::timeout(PATIENCE, ended).await.expect("a stream that was open ends too");
+    assert_eq!(code, Code::Unauthenticated);
 }

@@ -40,7 +40,7 @@ Examples:
 
 Exit codes:
   0  printed, or set
-  2  wrong usage, no answer, no valid token (setting it takes an admin's)"#;
+  2  wrong usage, no answer, no valid token (shadow and enforce take one of on-call, operator or admin; off takes an admin's)"#;
 
 /// Prints or sets it.
 pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {

@@ -20,8 +20,8 @@ pub struct Args {
     server: ServerArgs,
 }
 
-const HELP: &str = r#"Which generation the node decides by, whether its database answers, what it could
-not read and left out; and who you are to it.
+const HELP: &str = r#"Which generation the node decides by, whether its database and its store answer, what
+it could not read and left out; and who you are to it.
 
 Examples:
   tollgate status
@@ -32,7 +32,8 @@ Examples:
 
 Exit codes:
   0  all is well
-  1  something wants looking at: the database is away, or rows are quarantined
+  1  something wants looking at: the database or the store is away, rows are
+     quarantined, or a rules file could not be loaded
   2  wrong usage, no answer, no valid token"#;
 
 /// Prints it.
@@ -53,7 +54,16 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
 }
 
 fn is_well(status: &Value) -> bool {
-    quarantined(status).is_empty() && database(status) != "away"
+    let store_is_up = store(status).iter().all(|server| member(server, "state") == "up");
+    quarantined(status).is_empty() && file_errors(status).is_empty() && store_is_up && database(status) != "away"
+}
+
+fn store(status: &Value) -> &[Value] {
+    status.get("store").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn file_errors(status: &Value) -> &[Value] {
+    status.get("file_errors").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 fn database(status: &Value) -> &str {
@@ -81,7 +91,19 @@ fn text(status: &Value, me: &Value, palette: Palette) -> String {
     let read =
         status.get("refreshed_at").and_then(Value::as_str).map(|at| format!(", read {}", moment(at, when::now())));
     text.push_str(&line("database", format!("{database}{}", visible(&read.unwrap_or_default()))));
+    for server in store(status) {
+        let (state, address) = (member(server, "state"), member(server, "address"));
+        let said = visible(&format!("{state}, {address}"));
+        text.push_str(&line("store", if state == "up" { said } else { palette.bad(&said) }));
+    }
     text.push_str(&line("mode", word("mode")));
+    for error in file_errors(status) {
+        let said = format!(
+            "not loaded: {}",
+            visible(error.as_str().and_then(|error| error.lines().next()).unwrap_or_default())
+        );
+        text.push_str(&line("rules file", palette.bad(&said)));
+    }
     for row in quarantined(status) {
         let said = format!(
             "{} {} in {}: {}",

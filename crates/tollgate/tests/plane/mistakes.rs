@@ -83,6 +83,21 @@ fn who_was_refused_is_written_down() {
     patience::until("four refusals in the table", Duration::from_secs(15), || refused() == 4);
 }
 
+/// Rules that are right stay in force, and the status says that the file is not what is in force.
+#[test]
+fn a_file_that_cannot_be_loaded_is_in_the_status() {
+    let place = Place::embedded();
+    let file = place.dir.path().join("rules.yaml");
+    std::fs::write(&file, "rules: [{ name: a, limit: { requests: 5, window: 1h } }]\n").unwrap();
+    let place = place.with(&["--rules", file.to_str().unwrap()]);
+    let node = place.start(None);
+    assert_eq!(node.status()["file_errors"], json!([]));
+    std::fs::write(&file, "rules: [{ name: a, limit: { requests: 5, window: 1x } }]\n").unwrap();
+    let errors = || node.status()["file_errors"].to_string();
+    patience::until("the mistake is told", Duration::from_secs(20), || errors().contains("1x"));
+    assert_eq!(node.limit("/"), Some(5), "what was right stays");
+}
+
 /// Tokens of the database with the role `check` open the data API, in their namespaces, until they are revoked.
 #[test]
 fn data_tokens_have_a_name_namespaces_and_an_end() {

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use tollgate_control::record::{RuleModeDraft, RuleModeRecord};
+use tollgate_control::record::{Role, RuleModeDraft, RuleModeRecord};
 use tollgate_control::{Edit, Expect, Mode};
 
 use crate::admin::call::Call;
-use crate::admin::endpoint::{Body, Content, DRY_RUN, Endpoint, Method, Tag};
+use crate::admin::endpoint::{Access, Body, Content, DRY_RUN, Endpoint, Method, Tag};
 use crate::admin::fields::Fields;
 use crate::admin::problem::Problem;
 use crate::admin::said::Said;
@@ -25,7 +25,8 @@ pub(in crate::admin) const ENDPOINTS: &[Endpoint] = &[
     },
     Endpoint {
         detail: "Holds instead of the rule's own mode, whatever the source of the rule, also when a file is read again; \
-                 until it is removed.",
+                 until it is removed. The role on-call may switch to `shadow` and to `enforce`, but not where it is `off`.",
+        access: Access::Needs(Role::OnCall),
         query: &[DRY_RUN],
         body: Body::Json(&["RuleModeInput"]),
         answers: &[(200, Content::Json("RuleMode"))],
@@ -35,6 +36,7 @@ pub(in crate::admin) const ENDPOINTS: &[Endpoint] = &[
     },
     Endpoint {
         detail: "The rule's own mode holds again.",
+        access: Access::Needs(Role::OnCall),
         query: &[DRY_RUN],
         answers: &[(204, Content::Nothing), (200, Content::Json("DryRun"))],
         ..Endpoint::change(Method::Delete, PATH, "removeRuleMode", Tag::Rules, "Remove the switch of a rule", |call| {
@@ -53,6 +55,7 @@ async fn set(call: &Call<'_>) -> Result<Said, Problem> {
     let reason = fields.text("reason").unwrap_or_default();
     fields.rest()?;
     let Some(mode) = mode else { return Err(Problem::of_faults(Vec::new())) };
+    check_off(call, Some(mode)).await?;
     let applied =
         thing::apply(call, vec![edit(call, Some(RuleModeDraft { mode, reason }), Expect::Anything)], "switch");
     let applied = applied.await?;
@@ -60,8 +63,24 @@ async fn set(call: &Call<'_>) -> Result<Said, Problem> {
 }
 
 async fn remove(call: &Call<'_>) -> Result<Said, Problem> {
+    check_off(call, None).await?;
     let applied = thing::apply(call, vec![edit(call, None, Expect::Present)], "switch back").await?;
     if call.dry_run() { Ok(changes::said(call, &applied)) } else { Ok(Said::nothing(204)) }
+}
+
+/// Switching to `off`, and back from it, takes more than the role on-call.
+async fn check_off(call: &Call<'_>, to: Option<Mode>) -> Result<(), Problem> {
+    if call.who().is_none_or(|who| who.role.may(Role::Operator)) {
+        return Ok(());
+    }
+    let now = call.control()?.rule_mode(call.namespace(), call.id()).await.ok().map(|record| record.draft.mode);
+    match [to, now].contains(&Some(Mode::Off)) {
+        true => {
+            let detail = "Switching a rule to off, and back from it, takes a token of the role operator.";
+            Err(Problem::new(403, "role_too_weak", detail))
+        }
+        false => Ok(()),
+    }
 }
 
 fn edit(call: &Call<'_>, to: Option<RuleModeDraft>, expect: Expect) -> Edit {

@@ -171,6 +171,15 @@ fn server() -> Vec<(&'static str, Value)> {
                 })),
                 "refreshed_at": maybe_time("When the database was last read."),
                 "mode": mode,
+                "store": { "type": "array", "description": "The servers of a shared store.", "items": answer(json!({
+                    "address": text("Where it is."),
+                    "state": word(&["up", "recovering", "down"], "How it is."),
+                })) },
+                "file_errors": {
+                    "type": "array",
+                    "description": "What is wrong with rules files as they are now; the last rules that were right stay in force.",
+                    "items": { "type": "string" },
+                },
                 "quarantined": { "type": "array", "items": reference("Quarantined") },
             })),
         ),

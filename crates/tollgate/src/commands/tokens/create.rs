@@ -19,8 +19,8 @@ pub struct Args {
     /// What people know it by: whose it is, what for
     #[arg(long, value_name = "NAME")]
     name: String,
-    /// check asks for decisions and nothing else; viewer reads; on-call also switches to shadow and back; operator changes
-    /// rules, overrides and clients; admin also tokens and the mode
+    /// check asks for decisions and nothing else; viewer reads; on-call also switches rules to shadow and back; operator
+    /// also changes rules, overrides and clients; admin also tokens and the mode off
     #[arg(long, value_name = "ROLE", value_parser = ["check", "viewer", "on-call", "operator", "admin"])]
     role: String,
     /// Only in these namespaces; several: NS,NS
