@@ -4,6 +4,13 @@
 -- CHECKs are NOT VALID: rows that are there already stay as they are, left out of decisions if they make no sense and
 -- named in the status of each node, until somebody mends them.
 
+-- Functions run with the rights of their owner (SECURITY DEFINER), so that a role that may write to one table need not be
+-- granted more. What they name is looked up in the schemas of the tables, and among temporary objects last: those come first
+-- unless they are named, and every role may make them. For the same reason arguments are of the very types that are
+-- declared, so that nothing can be put beside what is meant that matches better.
+SELECT set_config('search_path', string_agg(quote_ident(name), ', ' ORDER BY place) || ', pg_temp', TRUE)
+FROM unnest(current_schemas(FALSE)) WITH ORDINALITY AS searched (name, place) WHERE name NOT LIKE 'pg\_temp%';
+
 -- What was changed with SQL, until a node has taken it over into the audit.
 CREATE TABLE tollgate_sql_edits (
     kind       TEXT COLLATE "C" NOT NULL, -- rule, override, client, namespace, token, everything
@@ -34,7 +41,7 @@ DECLARE
     next_id TEXT;
 BEGIN
     LOOP
-        next_id := nextval('rate_limit_rule_ids')::TEXT;
+        next_id := nextval('rate_limit_rule_ids'::REGCLASS)::TEXT;
         EXIT WHEN NOT EXISTS (SELECT 1 FROM rate_limit_rules WHERE rule_id = next_id);
     END LOOP;
     RETURN next_id;
@@ -125,17 +132,18 @@ $$;
 CREATE FUNCTION tollgate_sql_edit() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
     IF TG_OP <> 'INSERT' THEN
-        PERFORM tollgate_note_edit(TG_ARGV[0], to_jsonb(OLD), TG_ARGV[1], TRUE);
+        PERFORM tollgate_note_edit(TG_ARGV[0], pg_catalog.to_jsonb(OLD), TG_ARGV[1], TRUE);
     END IF;
     IF TG_OP = 'INSERT' THEN
-        PERFORM tollgate_note_edit(TG_ARGV[0], to_jsonb(NEW), TG_ARGV[1], FALSE);
-    ELSIF TG_OP = 'UPDATE' AND to_jsonb(OLD) ->> TG_ARGV[1] <> to_jsonb(NEW) ->> TG_ARGV[1] THEN
-        PERFORM tollgate_note_edit(TG_ARGV[0], to_jsonb(NEW), TG_ARGV[1], FALSE);
-    ELSIF TG_OP = 'UPDATE' AND to_jsonb(OLD) ->> 'namespace' <> to_jsonb(NEW) ->> 'namespace' THEN
-        PERFORM tollgate_note_edit(TG_ARGV[0], to_jsonb(NEW), TG_ARGV[1], FALSE);
+        PERFORM tollgate_note_edit(TG_ARGV[0], pg_catalog.to_jsonb(NEW), TG_ARGV[1], FALSE);
+    ELSIF TG_OP = 'UPDATE' AND pg_catalog.to_jsonb(OLD) ->> TG_ARGV[1] <> pg_catalog.to_jsonb(NEW) ->> TG_ARGV[1] THEN
+        PERFORM tollgate_note_edit(TG_ARGV[0], pg_catalog.to_jsonb(NEW), TG_ARGV[1], FALSE);
+    ELSIF TG_OP = 'UPDATE' AND pg_catalog.to_jsonb(OLD) ->> 'namespace' <> pg_catalog.to_jsonb(NEW) ->> 'namespace' THEN
+        PERFORM tollgate_note_edit(TG_ARGV[0], pg_catalog.to_jsonb(NEW), TG_ARGV[1], FALSE);
     END IF;
     IF TG_OP = 'DELETE' AND TG_TABLE_NAME = 'rate_limit_rules' THEN
         DELETE FROM rate_limit_overrides WHERE namespace = OLD.namespace AND rule_id = OLD.rule_id;
+        DELETE FROM rate_limit_rule_modes WHERE namespace = OLD.namespace AND rule_id = OLD.rule_id;
     END IF;
     PERFORM pg_notify('tollgate_generation', 'sql');
     RETURN NULL;
@@ -144,10 +152,15 @@ END $$;
 -- A whole table was emptied at once.
 CREATE FUNCTION tollgate_sql_truncate() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-    PERFORM tollgate_note_edit('everything', jsonb_build_object('id', ''), 'id', TRUE);
+    PERFORM tollgate_note_edit('everything'::TEXT, '{"id": ""}'::JSONB, 'id'::TEXT, TRUE);
     PERFORM pg_notify('tollgate_generation', 'sql');
     RETURN NULL;
 END $$;
+
+-- Triggers need no right to execute their function. Called directly, or put on a table of the caller's own, it would write
+-- what the caller may not.
+REVOKE ALL ON FUNCTION tollgate_sql_row(), tollgate_note_edit(TEXT, JSONB, TEXT, BOOLEAN), tollgate_sql_edit(),
+    tollgate_sql_truncate() FROM PUBLIC;
 
 CREATE TRIGGER rate_limit_rules_row BEFORE INSERT OR UPDATE ON rate_limit_rules
 FOR EACH ROW WHEN (current_setting('tollgate.writing', TRUE) IS DISTINCT FROM 'on')

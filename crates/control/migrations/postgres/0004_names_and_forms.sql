@@ -4,6 +4,10 @@
 
 CREATE INDEX rate_limit_rules_folded ON rate_limit_rules (namespace, lower(rule_id COLLATE "C"));
 
+-- Temporary objects last, as in 0003_by_hand.sql.
+SELECT set_config('search_path', string_agg(quote_ident(name), ', ' ORDER BY place) || ', pg_temp', TRUE)
+FROM unnest(current_schemas(FALSE)) WITH ORDINALITY AS searched (name, place) WHERE name NOT LIKE 'pg\_temp%';
+
 CREATE FUNCTION tollgate_rule_name() RETURNS TRIGGER LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
     fresh_id   BOOLEAN := TRUE;
@@ -33,6 +37,8 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+
+REVOKE ALL ON FUNCTION tollgate_rule_name() FROM PUBLIC;
 
 CREATE TRIGGER rate_limit_rules_name BEFORE INSERT OR UPDATE OF namespace, rule_id, name ON rate_limit_rules
 FOR EACH ROW WHEN (current_setting('tollgate.writing', TRUE) IS DISTINCT FROM 'on')

@@ -168,6 +168,8 @@ CREATE INDEX rate_limit_violations_time ON rate_limit_violations (violated_at, v
 PRAGMA ignore_check_constraints = OFF;
 
 -- Triggers. What they write themselves they write as Tollgate, so that no other trigger takes it for an edit.
+-- An update is noted for the key before and the key after, which are two things only if the row was renamed: then the second
+-- was not there.
 CREATE TRIGGER rate_limit_rules_inserted AFTER INSERT ON rate_limit_rules
 WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
     UPDATE tollgate_state SET writing = 1;
@@ -189,13 +191,14 @@ WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
     WHERE number = NEW.number AND updated_at = OLD.updated_at;
     UPDATE tollgate_state SET writing = 0;
     INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
-    VALUES ('rule', OLD.namespace, OLD.rule_id, 1), ('rule', NEW.namespace, NEW.rule_id, 1) ON CONFLICT DO NOTHING;
+    VALUES ('rule', OLD.namespace, OLD.rule_id, 1), ('rule', NEW.namespace, NEW.rule_id, 0) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER rate_limit_rules_deleted AFTER DELETE ON rate_limit_rules
 WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
     INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
     VALUES ('rule', OLD.namespace, OLD.rule_id, 1) ON CONFLICT DO NOTHING;
     DELETE FROM rate_limit_overrides WHERE namespace = OLD.namespace AND rule_id = OLD.rule_id;
+    DELETE FROM rate_limit_rule_modes WHERE namespace = OLD.namespace AND rule_id = OLD.rule_id;
 END;
 
 -- Instants of overrides in any form that SQLite reads become the one that sorts as time passes.
@@ -225,7 +228,7 @@ WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
       AND valid_from NOT GLOB '????-??-??T??:??:??.??????Z';
     UPDATE tollgate_state SET writing = 0;
     INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
-    VALUES ('override', OLD.namespace, OLD.override_id, 1), ('override', NEW.namespace, NEW.override_id, 1)
+    VALUES ('override', OLD.namespace, OLD.override_id, 1), ('override', NEW.namespace, NEW.override_id, 0)
     ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER rate_limit_overrides_deleted AFTER DELETE ON rate_limit_overrides
@@ -246,7 +249,7 @@ WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
     WHERE namespace = NEW.namespace AND client_key = NEW.client_key AND updated_at = OLD.updated_at;
     UPDATE tollgate_state SET writing = 0;
     INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
-    VALUES ('client', OLD.namespace, OLD.client_key, 1), ('client', NEW.namespace, NEW.client_key, 1)
+    VALUES ('client', OLD.namespace, OLD.client_key, 1), ('client', NEW.namespace, NEW.client_key, 0)
     ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER clients_deleted AFTER DELETE ON clients
@@ -263,7 +266,7 @@ END;
 CREATE TRIGGER rate_limit_namespaces_updated AFTER UPDATE ON rate_limit_namespaces
 WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
     INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
-    VALUES ('namespace', OLD.namespace, OLD.namespace, 1), ('namespace', NEW.namespace, NEW.namespace, 1)
+    VALUES ('namespace', OLD.namespace, OLD.namespace, 1), ('namespace', NEW.namespace, NEW.namespace, 0)
     ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER rate_limit_namespaces_deleted AFTER DELETE ON rate_limit_namespaces
@@ -284,7 +287,7 @@ WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
     WHERE namespace = NEW.namespace AND rule_id = NEW.rule_id AND updated_at = OLD.updated_at;
     UPDATE tollgate_state SET writing = 0;
     INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
-    VALUES ('rule_mode', OLD.namespace, OLD.rule_id, 1), ('rule_mode', NEW.namespace, NEW.rule_id, 1)
+    VALUES ('rule_mode', OLD.namespace, OLD.rule_id, 1), ('rule_mode', NEW.namespace, NEW.rule_id, 0)
     ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER rate_limit_rule_modes_deleted AFTER DELETE ON rate_limit_rule_modes
@@ -302,7 +305,7 @@ END;
 CREATE TRIGGER tokens_updated AFTER UPDATE OF token_id, name, role, namespaces, hash, expires_at, revoked_at ON tokens
 WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
     INSERT INTO tollgate_sql_edits (kind, namespace, id, existed)
-    VALUES ('token', '', OLD.token_id, 1), ('token', '', NEW.token_id, 1) ON CONFLICT DO NOTHING;
+    VALUES ('token', '', OLD.token_id, 1), ('token', '', NEW.token_id, 0) ON CONFLICT DO NOTHING;
 END;
 CREATE TRIGGER tokens_deleted AFTER DELETE ON tokens
 WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN

@@ -166,6 +166,37 @@ on_both! {
         assert!(overrides[0].draft.unlimited);
     }
 
+    async fn a_row_that_sql_renames_is_one_gone_and_one_made(db: Database) {
+        let control = &db.control;
+        apply(control, [rule("a", per_second(1), Expect::Absent), overriding("o", override_draft("user:1", "a", 5))]).await;
+        db.run("INSERT INTO clients (client_key) VALUES ('user:1')").await;
+        db.run("INSERT INTO rate_limit_rule_modes (rule_id, mode) VALUES ('a', 'shadow')").await;
+        db.run("INSERT INTO rate_limit_namespaces (namespace, ipv6_prefix) VALUES ('shop', 48)").await;
+        take_over(control).await;
+        db.run("UPDATE rate_limit_rules SET rule_id = 'b', name = 'b'").await;
+        db.run("UPDATE rate_limit_overrides SET override_id = 'p'").await;
+        db.run("UPDATE clients SET client_key = 'user:2'").await;
+        db.run("UPDATE rate_limit_rule_modes SET rule_id = 'b'").await;
+        db.run("UPDATE rate_limit_namespaces SET namespace = 'mall'").await;
+        take_over(control).await;
+        let told = audit(&db).await;
+        for (kind, old, new) in [("rule", "a", "b"), ("override", "o", "p"), ("client", "user:1", "user:2"), ("rule_mode", "a", "b"), ("namespace", "shop", "mall")] {
+            assert!(told.contains(&format!("sql {kind} {old} gone")) && told.contains(&format!("sql {kind} {new} made")), "{kind}: {told:?}");
+        }
+        assert!(!control.changes_since(2).await.unwrap().everything);
+    }
+
+    async fn the_switch_of_a_rule_goes_with_it(db: Database) {
+        apply(&db.control, [rule("a", per_second(1), Expect::Absent), rule("b", per_second(1), Expect::Absent)]).await;
+        db.run("INSERT INTO rate_limit_rule_modes (rule_id, mode) VALUES ('a', 'off'), ('b', 'off')").await;
+        take_over(&db.control).await;
+        db.run("DELETE FROM rate_limit_rules WHERE rule_id = 'a'").await;
+        take_over(&db.control).await;
+        assert_eq!(db.texts("SELECT rule_id FROM rate_limit_rule_modes").await, ["b"], "a new rule of that id is not off");
+        let told = audit(&db).await;
+        assert!(told.contains(&"sql rule_mode a gone".to_owned()) && told.contains(&"sql rule a gone".to_owned()), "{told:?}");
+    }
+
     async fn a_token_that_sql_revokes_is_revoked(db: Database) {
         let draft = TokenDraft { name: "ci".to_owned(), role: Role::Operator, namespaces: None, expires_at: None };
         let (token, _) = db.control.create_token(&draft, &author()).await.unwrap();

@@ -19,6 +19,7 @@ mod file_rules;
 mod filters;
 mod follow;
 mod forms;
+mod low_role;
 mod names;
 mod odd;
 mod quarantine;

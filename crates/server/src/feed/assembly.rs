@@ -134,6 +134,9 @@ impl Assembly {
     /// Envoy's files say something new. Answers the generation that this makes.
     pub fn domains(&self, domains: Domains) -> Result<u64, FeedError> {
         let mut parts = self.parts.lock();
+        if let Some(problem) = domains.shrinkage(&parts.domains) {
+            return Err(FeedError::Shrunk(problem));
+        }
         let before = std::mem::replace(&mut parts.domains, domains);
         if let Err(conflict) = parts.conflict() {
             parts.domains = before;
