@@ -20,6 +20,9 @@ use crate::{Engine, EngineConfig, Pinned};
 /// Parts that are looked at, the first one included: a call of more would keep the store from everybody else.
 const LOOKS_MAX: u64 = 64;
 
+/// Times that the parts are looked at for one request. Each time after the first, others were admitted meanwhile.
+const ROUNDS_MAX: usize = 8;
+
 /// The parts that could admit what others refused.
 #[derive(Debug, Default)]
 struct Parts {
@@ -41,12 +44,19 @@ impl<S: Store> Engine<S> {
         taken: Taken,
     ) -> Option<Taken> {
         let Some(parts) = self.other_parts(pinned, requests, charges, outcomes, taken) else { return Some(taken) };
-        let mut seen = Outcomes::new();
-        let _ = self.store.try_take(&parts.looks, &mut seen)?;
-        if !parts.choose(&seen, charges, outcomes) {
-            return Some(taken);
+        let mut last = taken;
+        for _ in 0..ROUNDS_MAX {
+            let mut seen = Outcomes::new();
+            let _ = self.store.try_take(&parts.looks, &mut seen)?;
+            if !parts.choose(&seen, charges, outcomes) {
+                break;
+            }
+            last = self.store.try_take(&charges.charges, outcomes)?;
+            if last.allowed {
+                break;
+            }
         }
-        self.store.try_take(&charges.charges, outcomes)
+        Some(last)
     }
 
     /// The verdict after other parts were asked, where that may help.
@@ -86,19 +96,28 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Looks at the parts and charges what they have room for; `None` if that is not enough.
+    /// Looks at the parts and charges what they have room for; `None` if that is not enough. Where that
+    /// room is taken by another request between the look and the charge, it looks again.
     async fn ask_parts(
         &self,
         parts: &Parts,
         charges: &mut Charges,
         outcomes: &mut Outcomes,
     ) -> Result<Option<Taken>, StoreError> {
-        let mut seen = Outcomes::new();
-        let _ = self.ask(&parts.looks, &mut seen).await?;
-        match parts.choose(&seen, charges, outcomes) {
-            true => Ok(Some(self.ask(&charges.charges, outcomes).await?)),
-            false => Ok(None),
+        let mut last = None;
+        for _ in 0..ROUNDS_MAX {
+            let mut seen = Outcomes::new();
+            let _ = self.ask(&parts.looks, &mut seen).await?;
+            if !parts.choose(&seen, charges, outcomes) {
+                break;
+            }
+            let taken = self.ask(&charges.charges, outcomes).await?;
+            last = Some(taken);
+            if taken.allowed {
+                break;
+            }
         }
+        Ok(last)
     }
 
     /// The other parts of all rules that refused; `None` if there are none to be asked.

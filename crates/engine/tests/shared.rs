@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant};
 use tollgate_core::{Attribute, Charge, Receipt, Request, Sharing, Span};
 use tollgate_engine::{Engine, EngineConfig, Mode, Reservation, Settled};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
-use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};
+use tollgate_store::{Fleet, FleetConfig, Memory, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 /// What the network does.
 #[derive(Clone, Copy)]
@@ -211,4 +211,37 @@ async fn a_reservation_made_without_the_store_says_so() {
     let engine = engine(RULE, &store);
     store.becomes(Weather::Down);
     assert!(engine.reserve(&user()).await.1.expect("it was admitted").is_local());
+}
+
+/// `shards` over two nodes: what one remembers of a part does not make it refuse while another part has room.
+#[tokio::test]
+async fn two_nodes_find_the_room_of_all_parts() {
+    let rules = "rules: [{ key_by: global, shards: 8, limit: { requests: 24, window: 1h, algorithm: fixed_window } }]";
+    let file = tollgate_rules::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
+    for run in 0..40 {
+        let shared = Node::default();
+        let node = || {
+            let fleet = Fleet::new(shared.clone(), FleetConfig::default(), Arc::new(MonotonicClock::new()));
+            let rules = RuleSet::compile(std::slice::from_ref(&file), &CompileOptions::for_test()).expect("rules");
+            let patient =
+                EngineConfig { within: Span::SECOND, deadline: Span::from_secs(20), ..EngineConfig::default() };
+            Engine::new(fleet, rules).with_config(patient)
+        };
+        let (a, b, request) = (node(), node(), Request::new());
+        let (mut admitted, mut refused) = (0, 0);
+        while refused == 0 {
+            let (of_a, of_b) = match run % 2 {
+                0 => tokio::join!(a.decide(&request), b.decide(&request)),
+                _ => (a.decide(&request).await, b.decide(&request).await),
+            };
+            for decision in [of_a, of_b] {
+                admitted += u64::from(decision.is_allowed());
+                refused += u64::from(!decision.is_allowed());
+            }
+        }
+        assert_eq!(admitted, 24, "run {run}: refused while a part had room");
+        for _ in 0..50 {
+            assert!(!a.decide(&request).await.is_allowed() && !b.decide(&request).await.is_allowed());
+        }
+    }
 }

@@ -1,26 +1,70 @@
 //! Tells a rules file that was cut off from one that was shortened on purpose.
 //!
 //! The first half of a rules file is often a valid file: a full disk, a copy that broke off or a template that came out
-//! empty must not take limits away. Rules that are meant to go are rarely more than half of all.
+//! empty must not take limits away. What stands behind the rules is lost first: clients, overrides and settings of the
+//! whole file. Rules and clients that are meant to go are rarely more than half of all.
 
 use std::collections::BTreeSet;
 
 use crate::pattern::Pattern;
-use crate::spec::RuleFile;
+use crate::spec::{RuleFile, RuleSpec};
 
 /// Why `after` looks like a part of `before`; `None` if it does not, or says that it is meant.
 pub fn shrinkage(before: &RuleFile, after: &RuleFile) -> Option<String> {
-    let (had, has) = (before.rules.len(), after.rules.len());
-    if after.allow_shrink || has >= had || before.namespace != after.namespace {
+    if after.allow_shrink {
         return None;
     }
-    let help = "if that is meant, write `allow_shrink: true` at the top of the file";
-    if (had - has) * 2 > had {
-        return Some(format!("{} of {had} rules are gone; {help}", had - has));
+    let missing =
+        lost_setting(before, after).or_else(|| lost_entries(before, after)).or_else(|| lost_tier(before, after));
+    missing.map(|missing| format!("{missing}; if that is meant, write `allow_shrink: true` at the top of the file"))
+}
+
+/// A setting of the whole file without which its rules limit other requests, or none.
+fn lost_setting(before: &RuleFile, after: &RuleFile) -> Option<String> {
+    let (from, to) = (&before.namespace, &after.namespace);
+    let namespace_lost = *to == RuleFile::default().namespace || after.rules.len() < before.rules.len();
+    if from != to && namespace_lost {
+        return Some(format!("`namespace: {from}` is gone, and the rules would be those of `{to}`"));
     }
-    let left = tiers(after);
-    let gone = tiers(before).into_iter().find(|tier| !left.contains(tier))?;
-    Some(format!("all rules of the tier `{gone}` are gone; {help}"))
+    let relied_on = |own: fn(&RuleSpec) -> bool| after.rules.iter().any(|rule| !own(rule));
+    if before.key_by.is_some() && after.key_by.is_none() && relied_on(|rule| rule.key_by.is_some() || rule.unlimited) {
+        return Some("`key_by` of the whole file is gone, and there are rules without their own".to_owned());
+    }
+    if before.on_fail.is_some() && after.on_fail.is_none() && relied_on(|rule| rule.on_fail.is_some()) {
+        return Some("`on_fail` of the whole file is gone, and there are rules without their own".to_owned());
+    }
+    None
+}
+
+/// More than half of a list.
+fn lost_entries(before: &RuleFile, after: &RuleFile) -> Option<String> {
+    let lists = [
+        ("rules", before.rules.len(), after.rules.len()),
+        ("clients", before.clients.len(), after.clients.len()),
+        ("overrides", before.overrides.len(), after.overrides.len()),
+    ];
+    let shrunk = |(what, had, has): (&str, usize, usize)| {
+        let gone = had.saturating_sub(has);
+        (gone * 2 > had).then(|| format!("{gone} of {had} {what} are gone"))
+    };
+    lists.into_iter().find_map(shrunk)
+}
+
+/// All conditions on tiers; or those on one of them, together with rules.
+fn lost_tier(before: &RuleFile, after: &RuleFile) -> Option<String> {
+    let (had, left) = (tiers(before), tiers(after));
+    if !had.is_empty() && !has_tiers(after) {
+        return Some("all conditions on `tier` are gone".to_owned());
+    }
+    if after.rules.len() >= before.rules.len() {
+        return None;
+    }
+    let gone = had.into_iter().find(|tier| !left.contains(tier))?;
+    Some(format!("all rules of the tier `{gone}` are gone"))
+}
+
+fn has_tiers(file: &RuleFile) -> bool {
+    file.rules.iter().flat_map(|rule| &rule.matches.attributes).any(|(name, _)| name == "tier")
 }
 
 /// The tiers that rules name in full.
@@ -57,7 +101,7 @@ mod tests {
             (&["free", "free", "free", "paid", "paid", "paid"], "", Some("all rules of the tier `gold` are gone")),
             (&["free", "free", "free", "paid", "gold"], "", None),
             (&["a", "b", "c", "d", "e", "f", "g", "h", "i"], "", None),
-            (&["free"], "namespace: other", None),
+            (&["free"], "namespace: other", Some("`namespace: default` is gone")),
         ];
         for (tiers, more, expected) in cases {
             let found = shrinkage(&nine, &file(tiers, more));
@@ -67,5 +111,54 @@ mod tests {
             }
         }
         assert_eq!(shrinkage(&file(&["a", "a"], ""), &file(&["a"], "")), None, "half is not more than half");
+    }
+
+    /// What stands behind the rules, and is lost when the file ends after them.
+    #[test]
+    fn a_file_that_ends_after_its_rules_is_held_back() {
+        let rules = |count: usize, more: &str| {
+            let rule = |number| format!("  - {{ name: r{number}, limit: {{ requests: 1, window: 1s }}{more} }}\n");
+            format!("rules:\n{}", (0..count).map(rule).collect::<String>())
+        };
+        let (plain, keyed) = (rules(9, ""), rules(9, ", key_by: user_id, on_fail: deny"));
+        let clients = |count: usize| {
+            let client = |number| format!("  - {{ client_key: 'key:{number}', tier: gold }}\n");
+            format!("clients:\n{}", (0..count).map(client).collect::<String>())
+        };
+        let overrides = |count: usize| {
+            let other = |number| format!("  - {{ client_key: 'key:{number}', rule: r1, requests: 5 }}\n");
+            format!("overrides:\n{}", (0..count).map(other).collect::<String>())
+        };
+        let with = |tail: &str| format!("{plain}{tail}");
+        let tiers = rules(9, ", match: { tier: free }");
+        let cases = [
+            (with("key_by: api_key\n"), plain.clone(), Some("`key_by` of the whole file is gone")),
+            (with("key_by: api_key\n"), with("key_by: user_id\n"), None),
+            (with("key_by: api_key\n"), keyed.clone(), None),
+            (with("on_fail: deny\n"), plain.clone(), Some("`on_fail` of the whole file is gone")),
+            (with("on_fail: deny\n"), keyed, None),
+            (with("namespace: shop\n"), plain.clone(), Some("`namespace: shop` is gone")),
+            (with("namespace: shop\n"), rules(8, "") + "namespace: sho\n", Some("`namespace: shop` is gone")),
+            (with("namespace: shop\n"), with("namespace: store\n"), None),
+            (with(&clients(20)), with(&clients(1)), Some("19 of 20 clients are gone")),
+            (with(&clients(20)), with(&clients(10)), None),
+            (with(&overrides(4)), with(&overrides(1)), Some("3 of 4 overrides are gone")),
+            (tiers.clone(), plain.clone(), Some("all conditions on `tier` are gone")),
+            (tiers.clone(), tiers.replace("free", "paid"), None),
+            (tiers, rules(9, ", match: { tier: '*' }"), None),
+            (with("key_by: api_key\n"), format!("allow_shrink: true\n{plain}"), None),
+        ];
+        for (before, after, expected) in cases {
+            let read = |text: &str| crate::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
+            let found = shrinkage(&read(&before), &read(&after));
+            match expected {
+                Some(text) => {
+                    let told =
+                        found.as_ref().is_some_and(|found| found.contains(text) && found.contains("allow_shrink"));
+                    assert!(told, "{after}: {found:?}");
+                }
+                None => assert_eq!(found, None, "{before}{after}"),
+            }
+        }
     }
 }

@@ -42,7 +42,7 @@ pub struct RuleFile {
     pub on_fail: Option<OnFail>,
     /// Permits rules that refuse everything (RELIABILITY Y12).
     pub allow_block_all: bool,
-    /// Permits that a file loses more than half of its rules, or all of a tier, while it is followed.
+    /// Permits that a file loses most of what it said while it is followed: see [`shrinkage`](crate::shrinkage).
     pub allow_shrink: bool,
     /// How many leading bits of an IPv6 address identify a client.
     pub ipv6_prefix: u8,

@@ -159,7 +159,8 @@ fn load_domains(config: &Config, keys: &Keys, assembly: &Assembly) -> Result<Opt
         bail!("envoy_headers has {names} names: name three header fields, for limit, remaining and reset");
     }
     let duplicates = if config.envoy.merge_domains { Duplicates::Merge } else { Duplicates::Refuse };
-    let directory = Directory { path, duplicates, options: keys.compile_options() };
+    let allow_shrink = config.envoy.allow_shrink;
+    let directory = Directory { path, duplicates, allow_shrink, options: keys.compile_options() };
     let (domains, mark) = directory.load().map_err(|error| match error {
         FeedError::Invalid(report) => anyhow::Error::new(*report),
         error => anyhow!("cannot read {}: {error}", directory.path.display()),

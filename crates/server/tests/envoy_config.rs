@@ -29,7 +29,8 @@ fn domain(name: &str, requests: u64) -> String {
 }
 
 fn directory(path: &Path) -> Directory {
-    Directory { path: path.to_owned(), duplicates: Duplicates::Refuse, options: CompileOptions::for_test() }
+    let (duplicates, options) = (Duplicates::Refuse, CompileOptions::for_test());
+    Directory { path: path.to_owned(), duplicates, allow_shrink: false, options }
 }
 
 fn compile(domains: &Domains) -> RuleSet {

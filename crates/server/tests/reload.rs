@@ -193,3 +193,45 @@ async fn a_file_that_was_cut_off_is_held_back_unless_it_is_meant() {
     drain.begin();
     assert_eq!(timeout(Duration::from_secs(20), running).await.unwrap().unwrap(), 0);
 }
+
+/// The same for the files of a directory of Envoy's, which have no field to say that it is meant.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_envoy_that_was_cut_off_is_held_back_unless_that_is_allowed() {
+    for allow_shrink in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let limit = |number| format!("  - key: k{number}\n    rate_limit: {{ unit: minute, requests_per_unit: 5 }}\n");
+        let limits = |count: usize| format!("domain: d\ndescriptors:\n{}", (0..count).map(limit).collect::<String>());
+        let write = |name: &str, text: &str| {
+            let fresh = dir.path().join("fresh");
+            fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, dir.path().join(name))).expect("a file");
+        };
+        write("a.yaml", &limits(9));
+        write("b.yaml", &limits(4).replace("domain: d", "domain: e"));
+        let mut config = Config { reload_interval: Duration::from_millis(10), ..Config::for_test() };
+        config.envoy.config = Some(dir.path().to_owned());
+        config.envoy.allow_shrink = allow_shrink;
+        let server = Server::bind(config, None).unwrap();
+        let tcp = |(surface, address)| match address {
+            Address::Tcp(at) if surface == Surface::Admin => Some(at),
+            _ => None,
+        };
+        let admin = server.addresses().into_iter().find_map(tcp).expect("an admin port");
+        let drain = server.drain();
+        let running = tokio::spawn(server.run());
+        // Every domain has one more: for limits that come with the request.
+        until_told(admin, "\ntollgate_rules 15\n").await;
+        write("a.yaml", "domain: d\n");
+        if allow_shrink {
+            until_told(admin, "\ntollgate_rules 6\n").await;
+        } else {
+            until_told(admin, "\ntollgate_reloads_held_back_total 1\n").await;
+            until_told(admin, "\ntollgate_rules 15\n").await;
+            write("a.yaml", &limits(8));
+            until_told(admin, "\ntollgate_rules 14\n").await;
+            fs::remove_file(dir.path().join("b.yaml")).unwrap();
+            until_told(admin, "\ntollgate_rules 9\n").await;
+        }
+        drain.begin();
+        assert_eq!(timeout(Duration::from_secs(20), running).await.unwrap().unwrap(), 0);
+    }
+}

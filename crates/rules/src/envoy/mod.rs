@@ -17,6 +17,7 @@ mod metadata;
 mod name;
 mod read;
 mod rule;
+mod shrink;
 mod unit;
 
 pub use client::{client_key, descriptor_key};
@@ -25,6 +26,7 @@ pub use load::{Duplicates, Text, load};
 pub use metadata::Metadata;
 pub use read::read;
 pub use rule::EnvoyRule;
+pub use shrink::shrinkage;
 pub use unit::Unit;
 
 pub(crate) use name::{OVERRIDE, label, rule_name};

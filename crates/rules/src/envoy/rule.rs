@@ -2,7 +2,7 @@
 
 use super::{Metadata, Unit};
 
-/// What belongs to a rule that came from an envoyproxy/ratelimit file: [`Rule::envoy`](crate::ruleset::Rule::envoy).
+/// What belongs to a rule that came from an envoyproxy/ratelimit file: the field `envoy` of [`Rule`](crate::ruleset::Rule).
 ///
 /// | wanted | where |
 /// |---|---|

@@ -178,7 +178,7 @@ impl RuleSet {
 
     /// True if the rules of this namespace come from files of envoyproxy/ratelimit, and its requests carry the entries of
     /// one descriptor as custom attributes, in their order, known names included. Answers then go by that service's
-    /// table; [`Rule::envoy`] has what they need.
+    /// table; the field `envoy` of [`Rule`] has what they need.
     pub fn is_domain(&self, namespace: &str) -> bool {
         self.namespaces.get(namespace).is_some_and(|namespace| namespace.domain.is_some())
     }

@@ -55,7 +55,7 @@ pub struct RuleBody {
     pub spec: Arc<RuleSpec>,
     /// The mode that the rule itself names, where an operator's switch holds instead of it.
     pub replaced_mode: Option<Mode>,
-    /// Name of the file that it was read from; the line is in [`spec`](Rule::spec).
+    /// Name of the file that it was read from; the line is in `spec`.
     pub file_name: Option<Arc<str>>,
     /// What happens when the store does not answer.
     pub on_fail: OnFail,

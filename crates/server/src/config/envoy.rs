@@ -9,6 +9,8 @@ pub struct EnvoySettings {
     pub config: Option<PathBuf>,
     /// Whether several files may be about one domain.
     pub merge_domains: bool,
+    /// Whether a file may lose more than half of its limits while it is followed.
+    pub allow_shrink: bool,
     /// From how many percent of a limit on hits count as near it.
     pub near_limit: usize,
     /// Whether its domains refuse nobody, whatever their descriptors say.
@@ -28,6 +30,7 @@ impl Default for EnvoySettings {
         Self {
             config: None,
             merge_domains: false,
+            allow_shrink: false,
             near_limit: 80,
             shadow: false,
             headers: Vec::new(),

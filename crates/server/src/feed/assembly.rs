@@ -30,6 +30,9 @@ use crate::admin::FileRule;
 use crate::backend::Backend;
 use crate::telemetry::Metrics;
 
+/// Rules that are left out because of a file, and told about one by one.
+const HIDDEN_TOLD: usize = 100;
+
 /// Puts rules into force, from wherever they come.
 pub struct Assembly {
     engine: Arc<Engine<Backend>>,
@@ -131,6 +134,9 @@ impl Assembly {
     /// Envoy's files say something new. Answers the generation that this makes.
     pub fn domains(&self, domains: Domains) -> Result<u64, FeedError> {
         let mut parts = self.parts.lock();
+        if let Some(problem) = domains.shrinkage(&parts.domains) {
+            return Err(FeedError::Shrunk(problem));
+        }
         let before = std::mem::replace(&mut parts.domains, domains);
         if let Err(conflict) = parts.conflict() {
             parts.domains = before;
@@ -145,6 +151,11 @@ impl Assembly {
         let mut parts = self.parts.lock();
         parts.database = Some(loaded);
         self.assemble(&mut parts).is_some()
+    }
+
+    /// Rules of the database that are left out because of a file, by namespace and id.
+    pub fn hidden(&self) -> Vec<(String, String)> {
+        self.parts.lock().hidden.iter().take(HIDDEN_TOLD).cloned().collect()
     }
 
     fn assemble(&self, parts: &mut Parts) -> Option<u64> {

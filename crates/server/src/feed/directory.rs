@@ -5,6 +5,7 @@
 //! followed, links to directories only for the directory itself, as that service does; so a deployment may swap one link
 //! and all files change at once.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,8 @@ pub struct Directory {
     pub path: PathBuf,
     /// Whether several files may add to one domain.
     pub duplicates: Duplicates,
+    /// Whether a file may lose more than half of its limits while it is followed.
+    pub allow_shrink: bool,
     /// The secret and the seed.
     pub options: CompileOptions,
 }
@@ -49,6 +52,19 @@ pub struct Domains {
     /// Their rules as the admin API lists them.
     pub(super) listed: Vec<FileRule>,
     rules: usize,
+    /// The files that were read.
+    files: BTreeSet<String>,
+    allow_shrink: bool,
+}
+
+impl Domains {
+    /// Why these look like a part of `before`, unless they may.
+    pub(super) fn shrinkage(&self, before: &Domains) -> Option<String> {
+        match self.allow_shrink {
+            true => None,
+            false => envoy::shrinkage(&before.domains, &self.domains, |file| self.files.contains(file)),
+        }
+    }
 }
 
 impl Directory {
@@ -192,7 +208,13 @@ impl Watched for Directory {
         let domains = self.parse(files).map_err(first)?;
         let rules = RuleSet::assemble_with(&[], &domains, &self.options)
             .map_err(|problems| invalid(Report::new(&self.path.display().to_string(), "", problems)))?;
-        Ok(Domains { domains, listed: listed::of_domains(&rules), rules: rules.rules().len() })
+        Ok(Domains {
+            domains,
+            listed: listed::of_domains(&rules),
+            rules: rules.rules().len(),
+            files: files.iter().map(|(name, _)| name.clone()).collect(),
+            allow_shrink: self.allow_shrink,
+        })
     }
 
     fn is_empty(files: &Files) -> bool {

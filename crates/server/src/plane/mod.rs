@@ -171,13 +171,21 @@ impl Plane {
             tokio::spawn(async move { engine.store().ring().await });
         };
         let (feed, engine, name) = (self.feed.clone(), self.parts.engine.clone(), self.name.clone());
+        let hidden_by = self.parts.assembly.clone();
         let status = move || {
             let figures = engine.store().figures();
             let server = |shard: ShardFigures| StoreServer { address: shard.address, state: shard.state.name() };
+            let mut status = status(feed.as_deref(), engine.rules().number, name.clone());
+            status.quarantined.extend(hidden_by.hidden().into_iter().map(|(namespace, id)| admin::Quarantined {
+                kind: "rule".to_owned(),
+                namespace,
+                id,
+                reason: "a file has a rule of this name, or its namespace is a domain of Envoy's files".to_owned(),
+            }));
             Status {
                 store: figures.into_iter().flat_map(|figures| figures.shards).map(server).collect(),
                 file_errors: files.iter().filter_map(|file| file.borrow().error.clone()).collect(),
-                ..status(feed.as_deref(), engine.rules().number, name.clone())
+                ..status
             }
         };
         let engine = self.parts.engine.clone();

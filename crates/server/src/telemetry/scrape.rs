@@ -170,7 +170,11 @@ impl ScrapeConfig {
         page.counter("tollgate_reloads", "Times new rules came into force", reloads)?;
         page.counter("tollgate_reload_failures", "Times new rules could not be loaded", failures)?;
         let held_back = self.feeds(|state| state.held_back);
-        page.counter("tollgate_reloads_held_back", "Times a rules file looked cut off and was not loaded", held_back)?;
+        page.counter(
+            "tollgate_reloads_held_back",
+            "Times a file of rules looked cut off and was not loaded",
+            held_back,
+        )?;
         match self.feeds.iter().filter_map(|feed| feed.borrow().loaded_at).max() {
             Some(at) => {
                 page.gauge("tollgate_last_reload_timestamp_seconds", "When rules were last loaded", seconds(at))

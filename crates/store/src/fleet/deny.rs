@@ -156,7 +156,10 @@ impl Shard {
             entry.asked_again = may_ask;
             return None;
         }
-        if is_plain(charge) { entry.answer(charge, now) } else { None }
+        let answer = if is_plain(charge) { entry.answer(charge, now) } else { None };
+        // A refusal that is remembered still stands; room may have been taken by another node since. Who only looks wants
+        // to know.
+        answer.filter(|(outcome, _)| !outcome.allowed || !matches!(charge.ask, Ask::Peek(_)))
     }
 
     /// True if the bucket may be entered; a full shard first drops what is too old, once per lifetime of an entry.

@@ -85,4 +85,8 @@ fn rules_of_a_file_come_first_and_are_read_only() {
     std::fs::write(&file, text.replace("requests: 3", "requests: 4")).unwrap();
     node.serves("/file", 4, Duration::from_secs(5));
     assert_eq!(node.limit("/database"), Some(9));
+    assert_eq!(node.status()["quarantined"].as_array().map(Vec::len), Some(0));
+    std::fs::write(&file, text.replace("of-file", "of-database").replace("/file", "/database")).unwrap();
+    node.serves("/database", 3, Duration::from_secs(5));
+    assert_eq!(node.status()["quarantined"][0]["id"], "of-database", "the rule of the database is left out");
 }

@@ -20,6 +20,14 @@ pub(super) static ENVOY: &[Setting] = &[
         kind: Kind::Switch(|config| &mut config.envoy.merge_domains),
     },
     Setting {
+        name: "envoy_allow_shrink",
+        value_name: "BOOL",
+        section: Section::Rules,
+        help: "Load files of envoy_config that lost more than half of their limits while the server runs, instead of taking them for cut off",
+        absent: "",
+        kind: Kind::Switch(|config| &mut config.envoy.allow_shrink),
+    },
+    Setting {
         name: "envoy_near_limit",
         value_name: "PERCENT",
         section: Section::Rules,
