@@ -59,6 +59,8 @@ pub enum Edit {
         namespace: String,
         /// What it shall be; `None` for the defaults.
         to: Option<NamespaceDraft>,
+        /// What must be true of it before. Without a row of its own, which the defaults do not need, it is not there.
+        expect: Expect,
     },
 }
 

@@ -85,7 +85,7 @@ impl Plan {
                 Edit::Override { to, expect, .. } => self.overriding(key, to.as_ref(), *expect, work)?,
                 Edit::RuleMode { to, expect, .. } => self.rule_mode(key, to.as_ref(), *expect, order, work)?,
                 Edit::Client { to, expect, .. } => self.client(key, to.as_ref(), *expect, work)?,
-                Edit::Namespace { to, .. } => self.namespace(key, to.as_ref(), work)?,
+                Edit::Namespace { to, expect, .. } => self.namespace(key, to.as_ref(), *expect, work)?,
             };
             self.faults.extend(faults.into_iter().map(|fault| at(several.then_some(index), fault)));
         }
@@ -100,7 +100,7 @@ impl Plan {
         let mut settings: HashMap<String, NamespaceDraft> =
             self.namespaces.all().map(|(key, row)| (key.0.clone(), row.draft.clone())).collect();
         for edit in &order.edits {
-            if let Edit::Namespace { namespace, to } = edit {
+            if let Edit::Namespace { namespace, to, .. } = edit {
                 settings.insert(namespace.clone(), to.clone().unwrap_or_default());
             }
         }
@@ -245,7 +245,8 @@ impl Plan {
         Ok(Vec::new())
     }
 
-    fn namespace(&mut self, key: Key, to: Option<&NamespaceDraft>, work: &Work) -> Result<Vec<Fault>> {
+    fn namespace(&mut self, key: Key, to: Option<&NamespaceDraft>, expect: Expect, work: &Work) -> Result<Vec<Fault>> {
+        meet(expect, Kind::Namespace, &key, self.namespaces.get(&key))?;
         // A row that says nothing but the defaults is no row.
         let to = to.filter(|draft| **draft != NamespaceDraft::default());
         if self.namespaces.get(&key).map(|before| &before.draft) == to {

@@ -98,7 +98,10 @@ fn wanted(edit: &Edit) -> Value {
             let draft = to.as_ref().map(|to| json!([to.tier, to.organisation, to.attributes]));
             (draft, Some(*expect))
         }
-        Edit::Namespace { to, .. } => (to.as_ref().map(|to| to.json()), None),
+        // Orders of a version that knew no expectation here are still the same orders.
+        Edit::Namespace { to, expect, .. } => {
+            (to.as_ref().map(|to| to.json()), Some(*expect).filter(|expect| *expect != Expect::Anything))
+        }
     };
     let expect = expect.map(|expect| match expect {
         Expect::Anything => json!("anything"),

@@ -52,8 +52,8 @@ impl Control {
             Edit::Rule { expect, .. }
             | Edit::Override { expect, .. }
             | Edit::RuleMode { expect, .. }
-            | Edit::Client { expect, .. } => *expect = expected,
-            Edit::Namespace { .. } => {}
+            | Edit::Client { expect, .. }
+            | Edit::Namespace { expect, .. } => *expect = expected,
         }
         Ok((change.namespace, edit))
     }
@@ -138,7 +138,9 @@ fn back(change: &Change) -> Result<Option<Edit>> {
             let to = to.filter(|draft| document::client(&id, draft).is_ok());
             Edit::Client { namespace, client_key: id, to, expect }
         }
-        Kind::Namespace => Edit::Namespace { namespace, to: before.map(NamespaceDraft::from_json).transpose()? },
+        Kind::Namespace => {
+            Edit::Namespace { namespace, to: before.map(NamespaceDraft::from_json).transpose()?, expect }
+        }
         Kind::Token | Kind::Mode | Kind::Everything => return Ok(None),
     }))
 }

@@ -138,11 +138,11 @@ async fn whole(from: &mut Tx, to: &mut Tx) -> Result<()> {
     }
     for table in [&NAMESPACES, &RULES, &RULE_MODES, &CLIENTS, &OVERRIDES, &TOKENS] {
         let mut after = None;
-        while let Some(rows) = table.page(from, after.as_deref()).await? {
-            for row in &rows {
+        while let Some(page) = table.page(from, after.as_deref()).await? {
+            for row in &page.rows {
                 to.run(table.insert(row)).await?;
             }
-            after = rows.last().map(|row| table.key(row));
+            after = Some(page.last);
         }
     }
     Ok(())

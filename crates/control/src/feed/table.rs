@@ -1,5 +1,7 @@
 //! Tables as rows of values, for whoever copies them and does not care what they mean.
 
+use tracing::warn;
+
 use crate::Result;
 use crate::db::{Json, Row, Sql, Tx, Value};
 
@@ -15,6 +17,14 @@ pub(super) struct Table {
     key: usize,
     /// The columns that say what a row is about.
     about: &'static [&'static str],
+}
+
+/// Some rows of a table.
+pub(super) struct Page {
+    /// The values of those that can be read.
+    pub(super) rows: Vec<Vec<Value>>,
+    /// The key of the last, readable or not.
+    pub(super) last: Vec<Value>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -143,8 +153,8 @@ pub(super) static TOKENS: Table = Table {
 };
 
 impl Table {
-    /// The next rows after a key; `None` at the end.
-    pub(super) async fn page(&self, tx: &mut Tx, after: Option<&[Value]>) -> Result<Option<Vec<Vec<Value>>>> {
+    /// The next rows after a key, and the key of the last; `None` at the end.
+    pub(super) async fn page(&self, tx: &mut Tx, after: Option<&[Value]>) -> Result<Option<Page>> {
         let mut select = self.select();
         if let Some(after) = after {
             select.and(" AND (", []);
@@ -156,20 +166,17 @@ impl Table {
         select.and(" ORDER BY ", []);
         list(&mut select, self.keys());
         select.and(" LIMIT ?", [PAGE.into()]);
-        let rows = self.rows(tx, select).await?;
-        Ok(Some(rows).filter(|rows| !rows.is_empty()))
+        let rows = tx.all(select).await?;
+        let Some(last) = rows.last() else { return Ok(None) };
+        let last = self.columns.iter().take(self.key).enumerate().map(|(place, (_, kind))| kind.read(last, place));
+        Ok(Some(Page { last: last.collect::<Result<_>>()?, rows: self.readable(&rows) }))
     }
 
     /// All rows about something.
     pub(super) async fn of(&self, tx: &mut Tx, of: &[&str]) -> Result<Vec<Vec<Value>>> {
         let mut select = self.select();
         self.about(&mut select, of);
-        self.rows(tx, select).await
-    }
-
-    /// The key of a row.
-    pub(super) fn key(&self, row: &[Value]) -> Vec<Value> {
-        row.iter().take(self.key).cloned().collect()
+        Ok(self.readable(&tx.all(select).await?))
     }
 
     pub(super) fn insert(&self, row: &[Value]) -> Sql {
@@ -244,8 +251,13 @@ impl Table {
         self.columns.iter().take(self.key).map(|(name, _)| *name)
     }
 
-    async fn rows(&self, tx: &mut Tx, select: Sql) -> Result<Vec<Vec<Value>>> {
-        tx.all(select).await?.iter().map(|row| self.values(row)).collect()
+    /// The rows that can be read. Others are in quarantine wherever the database itself is read, and used nowhere.
+    fn readable(&self, rows: &[Row]) -> Vec<Vec<Value>> {
+        let values = |row| {
+            let values = self.values(row);
+            values.inspect_err(|why| warn!(table = self.name, %why, "a row cannot be read: it is not copied")).ok()
+        };
+        rows.iter().filter_map(values).collect()
     }
 
     fn values(&self, row: &Row) -> Result<Vec<Value>> {

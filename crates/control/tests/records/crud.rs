@@ -55,7 +55,7 @@ on_both! {
             overriding("launch", change.clone()),
             rule("orders", per_second(10), Expect::Absent),
             client("user:42", known.clone()),
-            Edit::Namespace { namespace: NAMESPACE.to_owned(), to: Some(settings.clone()) },
+            Edit::Namespace { namespace: NAMESPACE.to_owned(), to: Some(settings.clone()), expect: Expect::Anything },
         ]).await;
         assert_eq!((applied.generation, applied.changes.len()), (1, 4), "an override may come before its rule");
 
@@ -68,7 +68,7 @@ on_both! {
         apply(control, [
             overriding("launch", None),
             client("user:42", None),
-            Edit::Namespace { namespace: NAMESPACE.to_owned(), to: None },
+            Edit::Namespace { namespace: NAMESPACE.to_owned(), to: None, expect: Expect::Anything },
         ]).await;
         assert!(matches!(control.overriding(NAMESPACE, "launch").await, Err(Error::NotFound(_))));
         assert!(matches!(control.client(NAMESPACE, "user:42").await, Err(Error::NotFound(_))));
@@ -163,7 +163,7 @@ on_both! {
         known.attributes.insert("tier".to_owned(), "x".to_owned());
         assert_eq!(refused(control, [client("user:1", known)]).await, [pair("misplaced-field", "attributes.tier")]);
         let settings = NamespaceDraft { ipv6_prefix: 129, ..NamespaceDraft::default() };
-        let edit = Edit::Namespace { namespace: "a".to_owned(), to: Some(settings) };
+        let edit = Edit::Namespace { namespace: "a".to_owned(), to: Some(settings), expect: Expect::Anything };
         assert_eq!(refused(control, [edit]).await, [pair("out-of-range", "ipv6_prefix")]);
 
         let several = [rule("fine", per_second(1), Expect::Absent), rule("bad", rule_draft(json!({})), Expect::Absent)];
@@ -227,8 +227,7 @@ on_both! {
         assert_eq!(refused(control, [rule("c", block.clone(), Expect::Anything)]).await, [pair("block-all", "limit")]);
         let settings = |allow_block_all| Edit::Namespace {
             namespace: NAMESPACE.to_owned(),
-            to: Some(NamespaceDraft { allow_block_all, ..NamespaceDraft::default() }),
-        };
+            to: Some(NamespaceDraft { allow_block_all, ..NamespaceDraft::default() }), expect: Expect::Anything };
         apply(control, [rule("c", block, Expect::Anything), settings(true)]).await;
         let refused = faults(control, [settings(false)]).await;
         assert_eq!(refused[0].message, "the rule `c` would be refused: limit: the rule refuses every request");

@@ -36,7 +36,7 @@ on_both! {
         apply(control, [client("user:1", client_draft("gold"))]).await;
         apply(control, [overriding("o", override_draft("user:2", "a", 5))]).await;
         apply(control, [overriding("o", override_draft("user:3", "a", 5))]).await;
-        apply(control, [Edit::Namespace { namespace: "shop".to_owned(), to: Some(NamespaceDraft { ipv6_prefix: 48, ..Default::default() }) }]).await;
+        apply(control, [Edit::Namespace { namespace: "shop".to_owned(), to: Some(NamespaceDraft { ipv6_prefix: 48, ..Default::default() }), expect: Expect::Anything }]).await;
 
         let touched = control.changes_since(1).await.unwrap();
         assert_eq!((touched.state.generation, touched.everything, touched.tokens), (5, false, false));

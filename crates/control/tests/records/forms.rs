@@ -34,8 +34,7 @@ on_both! {
     async fn clients_are_found_by_every_spelling(db: Database) {
         let form = |normalize| Edit::Namespace {
             namespace: NAMESPACE.to_owned(),
-            to: Some(NamespaceDraft { normalize, ..NamespaceDraft::default() }),
-        };
+            to: Some(NamespaceDraft { normalize, ..NamespaceDraft::default() }), expect: Expect::Anything };
         let gold = |name: &str| client(&format!("user:{name}"), client_draft("gold"));
         apply(&db.control, [rule("a", per_second(1), Expect::Absent), gold(DECOMPOSED)]).await;
         let (feed, seen) = follow(&db).await;

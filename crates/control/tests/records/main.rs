@@ -14,6 +14,7 @@ mod by_hand;
 mod cascades;
 mod columns;
 mod constraints;
+mod copy;
 mod crud;
 mod expect;
 mod file_rules;

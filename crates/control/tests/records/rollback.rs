@@ -7,7 +7,7 @@ use tollgate_control::record::NamespaceDraft;
 use tollgate_control::{Control, Edit, Error, Expect, Kind};
 
 use crate::databases::on_both;
-use crate::drafts::{apply, client_draft, order, override_draft, rule_draft};
+use crate::drafts::{NAMESPACE, apply, client_draft, order, override_draft, rule_draft};
 
 /// Everything that is there, without what every change leaves on it.
 async fn state(control: &Control) -> BTreeMap<(Kind, String, String), Value> {
@@ -84,13 +84,38 @@ impl Dice {
                     ipv6_prefix: u8::try_from(48 + self.draw(3)).unwrap(),
                     ..NamespaceDraft::default()
                 };
-                Edit::Namespace { namespace, to: keep.then_some(to) }
+                Edit::Namespace { namespace, to: keep.then_some(to), expect }
             }
         }
     }
 }
 
 on_both! {
+    async fn settings_of_a_namespace_are_reverted_unless_they_changed_since(db: Database) {
+        let control = &db.control;
+        let set = |ipv6_prefix| {
+            let to = NamespaceDraft { ipv6_prefix, ..NamespaceDraft::default() };
+            Edit::Namespace { namespace: NAMESPACE.to_owned(), to: Some(to), expect: Expect::Anything }
+        };
+        let prefix = async || {
+            let namespaces = control.namespaces().await.unwrap();
+            namespaces.iter().find(|(name, _)| name == NAMESPACE).map(|(_, draft)| draft.ipv6_prefix)
+        };
+        for ipv6_prefix in [48, 56] {
+            control.apply(&order([set(ipv6_prefix)])).await.unwrap();
+        }
+        let (_, first) = control.undoing(1).await.unwrap();
+        assert!(matches!(control.apply(&order([first])).await, Err(Error::Stale { version: Some(2), .. })));
+        assert_eq!(prefix().await, Some(56));
+        let (_, second) = control.undoing(2).await.unwrap();
+        control.apply(&order([second])).await.unwrap();
+        assert_eq!(prefix().await, Some(48));
+        db.run("UPDATE rate_limit_namespaces SET ipv6_prefix = 60").await;
+        while control.take_over_sql_edits().await.unwrap() {}
+        let (_, third) = control.undoing(3).await.unwrap();
+        assert!(matches!(control.apply(&order([third])).await, Err(Error::Stale { .. })), "SQL changed it since");
+    }
+
     async fn the_way_back_leads_to_exactly_what_was(db: Database) {
         let control = &db.control;
         let mut dice = Dice(11);

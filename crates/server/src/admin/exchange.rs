@@ -136,7 +136,7 @@ impl Namespace {
         let mut edits = Vec::new();
         let settings = file.settings(&self.settings);
         if settings != self.settings {
-            edits.push(Edit::Namespace { namespace: self.name.clone(), to: Some(settings) });
+            edits.push(Edit::Namespace { namespace: self.name.clone(), to: Some(settings), expect: Expect::Anything });
         }
         let mut known: HashMap<&str, &RuleRecord> =
             self.rules.iter().map(|rule| (rule.rule_id.as_str(), rule)).collect();

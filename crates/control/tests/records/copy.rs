@@ -1,0 +1,51 @@
+//! The copy of a database on the disk of a node.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+use tollgate_control::feed::{Copy, Feed, Following, Terms};
+use tollgate_control::{Control, Expect, Page, Place};
+use tollgate_core::{ManualClock, Secret, Time};
+
+use crate::databases::Database;
+use crate::drafts::{apply, per_second, rule};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_cannot_be_read_keeps_no_other_out_of_the_copy() {
+    let db = Database::postgres().await;
+    apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+    let files = tempfile::tempdir().unwrap();
+    let file = files.path().join("copy.db");
+    let following = Following {
+        control: db.node(),
+        copy: Some(Copy::open(&file, db.node()).await.unwrap()),
+        terms: Terms { secret: Secret::new([7; 16]), identities: Arc::new(|_| None) },
+        poll: Duration::from_secs(30),
+        clock: Arc::new(ManualClock::at(Time::from_nanos(1))),
+        adopt: Arc::new(|_| true),
+    };
+    let feed = Feed::start(following).await.unwrap();
+    let copy = Control::new(&Place::Sqlite(file)).unwrap();
+    let steps = [
+        "INSERT INTO rate_limit_rules (rule_id, max_requests, window_secs, cost) VALUES ('b', 1, 1, '1e400'), ('c', 1, 1, '1')",
+        "UPDATE rate_limit_rules SET max_requests = 7 WHERE rule_id = 'c'",
+        "TRUNCATE clients", // everything is copied anew
+        "UPDATE rate_limit_rules SET max_requests = 8, cost = '1e400' WHERE rule_id = 'a'",
+    ];
+    for sql in steps {
+        let before = db.control.state().await.unwrap().generation;
+        db.run(sql).await;
+        let copied = async {
+            while copy.state().await.map_or(0, |state| state.generation) <= before {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        assert!(timeout(Duration::from_secs(20), copied).await.is_ok(), "{sql} is not copied");
+    }
+    let rules = copy.rules(&Default::default(), &Page::default()).await.unwrap().entries;
+    let told: Vec<_> =
+        rules.iter().map(|rule| (rule.rule_id.as_str(), &rule.draft.document["limit"]["requests"])).collect();
+    assert_eq!(told, [("c", &serde_json::json!(7))]);
+    drop(feed);
+}
