@@ -30,12 +30,12 @@ impl Page {
         usize::try_from(self.limit.clamp(1, LIMIT_MAX)).unwrap_or(1)
     }
 
-    /// Where the last piece ended, as a list's own [`cursor`] says it: two texts.
-    pub(crate) fn after_key(&self) -> Result<Option<(String, String)>> {
+    /// Where the last piece ended, as a list's own [`cursor`] says it: two texts, each of which a [`place`] made.
+    pub(crate) fn after_key(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let Some(cursor) = &self.after else { return Ok(None) };
         let key = read(cursor).and_then(|value| {
             let [first, second] = value.as_array()?.as_slice() else { return None };
-            Some((first.as_str()?.to_owned(), second.as_str()?.to_owned()))
+            Some((bytes(first)?, bytes(second)?))
         });
         key.map(Some).ok_or_else(broken)
     }
@@ -50,6 +50,19 @@ impl Page {
 /// A place in a list, as text. People are not to make sense of it, so nobody comes to depend on it.
 pub(crate) fn cursor(place: &Value) -> String {
     hex(place.to_string().as_bytes())
+}
+
+/// A text of a database as a piece of a cursor; a list of bytes if it is no UTF-8, which SQLite does not check.
+pub(crate) fn place(text: Vec<u8>) -> Value {
+    String::from_utf8(text).map_or_else(|bad| bad.into_bytes().into(), Value::from)
+}
+
+fn bytes(place: &Value) -> Option<Vec<u8>> {
+    match place {
+        Value::String(text) => Some(text.clone().into_bytes()),
+        Value::Array(bytes) => bytes.iter().map(|byte| byte.as_u64()?.try_into().ok()).collect(),
+        _ => None,
+    }
 }
 
 fn read(cursor: &str) -> Option<Value> {
@@ -85,8 +98,10 @@ mod tests {
     #[test]
     fn cursors_come_back_as_what_they_were() {
         for (a, b) in [("default", "x"), ("", ""), ("é🦀", "a\"b\\c\u{0}")] {
-            assert_eq!(after(&cursor(&json!([a, b]))).after_key().unwrap(), Some((a.to_owned(), b.to_owned())));
+            assert_eq!(after(&cursor(&json!([a, b]))).after_key().unwrap(), Some((a.into(), b.into())));
         }
+        let odd = json!([place(b"a\xff".to_vec()), place(b"b".to_vec())]);
+        assert_eq!(after(&cursor(&odd)).after_key().unwrap(), Some((b"a\xff".to_vec(), b"b".to_vec())));
         assert_eq!(after(&cursor(&json!(-7))).after_number().unwrap(), Some(-7));
     }
 

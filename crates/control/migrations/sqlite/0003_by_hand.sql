@@ -167,6 +167,83 @@ CREATE INDEX rate_limit_violations_time ON rate_limit_violations (violated_at, v
 
 PRAGMA ignore_check_constraints = OFF;
 
+-- Texts that SQL writes are UTF-8 without NUL, which SQLite does not check by itself and no CHECK can say: each character
+-- is made again from its number, and must come out as it is. Whatever is put into this view is checked.
+CREATE VIEW tollgate_texts AS SELECT '' AS text;
+CREATE TRIGGER tollgate_texts_checked INSTEAD OF INSERT ON tollgate_texts
+WHEN instr(CAST(NEW.text AS BLOB), x'00') > 0
+  OR (NEW.text GLOB '*[^ -~]*' AND EXISTS ( -- more than ASCII
+    SELECT 1 FROM json_each('[0' || replace(hex(zeroblob(length(NEW.text) - 1)), '00', ',0') || ']') AS place
+    WHERE CAST(substr(NEW.text, place.key + 1, 1) AS BLOB) NOT IN -- U+FFFE and U+FFFF are characters that have no number
+          (CAST(char(unicode(substr(NEW.text, place.key + 1, 1))) AS BLOB), x'efbfbe', x'efbfbf')))
+BEGIN
+    SELECT RAISE(ABORT, 'texts must be UTF-8, without NUL');
+END;
+CREATE TRIGGER rate_limit_rules_text_inserted BEFORE INSERT ON rate_limit_rules
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.rule_id || ' ' || NEW.name || ' ' || NEW.client_key
+            || ' ' || NEW.endpoint || ' ' || NEW."match" || ' ' || coalesce(NEW.key_by, '')
+            || ' ' || NEW.cost || ' ' || NEW.options);
+END;
+CREATE TRIGGER rate_limit_rules_text_updated BEFORE UPDATE OF namespace, rule_id, name, client_key, endpoint, "match", key_by, cost, options ON rate_limit_rules
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.rule_id || ' ' || NEW.name || ' ' || NEW.client_key
+            || ' ' || NEW.endpoint || ' ' || NEW."match" || ' ' || coalesce(NEW.key_by, '')
+            || ' ' || NEW.cost || ' ' || NEW.options);
+END;
+CREATE TRIGGER rate_limit_overrides_text_inserted BEFORE INSERT ON rate_limit_overrides
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.override_id || ' ' || NEW.client_key || ' ' || NEW.rule_id
+            || ' ' || NEW.reason);
+END;
+CREATE TRIGGER rate_limit_overrides_text_updated BEFORE UPDATE OF namespace, override_id, client_key, rule_id, reason ON rate_limit_overrides
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.override_id || ' ' || NEW.client_key || ' ' || NEW.rule_id
+            || ' ' || NEW.reason);
+END;
+CREATE TRIGGER rate_limit_rule_modes_text_inserted BEFORE INSERT ON rate_limit_rule_modes
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.rule_id || ' ' || NEW.reason);
+END;
+CREATE TRIGGER rate_limit_rule_modes_text_updated BEFORE UPDATE OF namespace, rule_id, reason ON rate_limit_rule_modes
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.rule_id || ' ' || NEW.reason);
+END;
+CREATE TRIGGER clients_text_inserted BEFORE INSERT ON clients
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.client_key || ' ' || coalesce(NEW.tier, '')
+            || ' ' || coalesce(NEW.organisation, '') || ' ' || NEW.attributes);
+END;
+CREATE TRIGGER clients_text_updated BEFORE UPDATE OF namespace, client_key, tier, organisation, attributes ON clients
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.client_key || ' ' || coalesce(NEW.tier, '')
+            || ' ' || coalesce(NEW.organisation, '') || ' ' || NEW.attributes);
+END;
+CREATE TRIGGER rate_limit_namespaces_text_inserted BEFORE INSERT ON rate_limit_namespaces
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace);
+END;
+CREATE TRIGGER rate_limit_namespaces_text_updated BEFORE UPDATE OF namespace ON rate_limit_namespaces
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace);
+END;
+CREATE TRIGGER tokens_text_inserted BEFORE INSERT ON tokens
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.token_id || ' ' || NEW.name || ' ' || coalesce(NEW.namespaces, '') || ' ' || NEW.created_by);
+END;
+CREATE TRIGGER tokens_text_updated BEFORE UPDATE OF token_id, name, namespaces, created_by ON tokens
+WHEN (SELECT writing FROM tollgate_state) = 0 BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.token_id || ' ' || NEW.name || ' ' || coalesce(NEW.namespaces, '') || ' ' || NEW.created_by);
+END;
+CREATE TRIGGER rate_limit_violations_text_inserted BEFORE INSERT ON rate_limit_violations BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.client_key || ' ' || NEW.endpoint
+            || ' ' || coalesce(NEW.rule_id, ''));
+END;
+CREATE TRIGGER rate_limit_violations_text_updated BEFORE UPDATE OF namespace, client_key, endpoint, rule_id ON rate_limit_violations BEGIN
+    INSERT INTO tollgate_texts VALUES (NEW.namespace || ' ' || NEW.client_key || ' ' || NEW.endpoint
+            || ' ' || coalesce(NEW.rule_id, ''));
+END;
+
 -- Triggers. What they write themselves they write as Tollgate, so that no other trigger takes it for an edit.
 -- An update is noted for the key before and the key after, which are two things only if the row was renamed: then the second
 -- was not there.

@@ -91,7 +91,7 @@ impl Plan {
         let rows = sql!("SELECT rule_id, options FROM rate_limit_rules WHERE namespace = $1", namespace);
         let read = |row: crate::db::Row| {
             let options = row.get::<Json>(1).map(|json| json.0).unwrap_or_default();
-            replaces.insert(row.get(0)?, names(options.get("replaces")));
+            replaces.insert(row.shown(0)?, names(options.get("replaces")));
             Ok(())
         };
         work.tx.each(rows, read).await?;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{AuditRecord, Control};
 use crate::audit::{self, Entry};
 use crate::db::{Row, Sql, Tx, sql};
 use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft};
-use crate::{Change, Edit, Error, Expect, Kind, Result};
+use crate::{Change, Edit, Error, Expect, Kind, Result, document};
 
 /// Most things that may differ between two generations for them to be compared.
 const THINGS_MAX: usize = 100_000;
@@ -110,14 +110,23 @@ pub(super) fn substance(record: Option<&Value>) -> Option<Value> {
     Some(record)
 }
 
-/// The edit that undoes a change; tokens and the mode are not what a generation of rules is about.
+/// A row that could not even be read, in the audit.
+pub(super) fn unreadable(why: &str) -> Value {
+    json!({ UNREADABLE: why })
+}
+
+const UNREADABLE: &str = "unreadable";
+
+/// The edit that undoes a change; tokens and the mode are not what a generation of rules is about. Overrides and clients that
+/// no node could use were not in force, and do not come back.
 fn back(change: &Change) -> Result<Option<Edit>> {
     let (namespace, id, expect) = (change.namespace.clone(), change.id.clone(), Expect::Anything);
-    let before = change.before.as_ref();
+    let before = change.before.as_ref().filter(|before| before.get(UNREADABLE).is_none());
     Ok(Some(match change.kind {
         Kind::Rule => Edit::Rule { namespace, rule_id: id, to: before.map(RuleDraft::from_json).transpose()?, expect },
         Kind::Override => {
             let to = before.map(OverrideDraft::from_json).transpose()?;
+            let to = to.filter(|draft| document::overriding(draft).is_ok());
             Edit::Override { namespace, override_id: id, to, expect }
         }
         Kind::RuleMode => {
@@ -126,6 +135,7 @@ fn back(change: &Change) -> Result<Option<Edit>> {
         }
         Kind::Client => {
             let to = before.map(ClientDraft::from_json).transpose()?;
+            let to = to.filter(|draft| document::client(&id, draft).is_ok());
             Edit::Client { namespace, client_key: id, to, expect }
         }
         Kind::Namespace => Edit::Namespace { namespace, to: before.map(NamespaceDraft::from_json).transpose()? },

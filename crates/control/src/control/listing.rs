@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Control;
 use crate::db::{Sql, Tx};
-use crate::page::cursor;
+use crate::page::{cursor, place};
 use crate::record::Stored;
 use crate::{Error, Kind, Listing, Page, Result};
 
@@ -18,7 +18,13 @@ impl Control {
         if let Some((namespace, id)) = page.after_key()? {
             sql.and(" AND (namespace, ", []);
             sql.and(R::TABLE.id, []);
-            sql.and(") > (?, ?)", [namespace.into(), id.into()]);
+            let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).ok().filter(|text| !text.contains('\0'));
+            match (text(&namespace), text(&id)) {
+                (Some(namespace), Some(id)) => sql.and(") > (?, ?)", [namespace.into(), id.into()]),
+                // Of a row in SQLite whose key is no text.
+                _ => sql
+                    .and(") > (CAST(? AS TEXT), CAST(? AS TEXT))", [namespace.as_slice().into(), id.as_slice().into()]),
+            }
         }
         R::TABLE.in_order(&mut sql);
         sql.and(" LIMIT ?", [i64::try_from(limit + 1).unwrap_or(i64::MAX).into()]);
@@ -28,13 +34,14 @@ impl Control {
             if index == limit {
                 break;
             }
-            let key: (String, String) = (row.get(0)?, row.get(1)?);
             match R::read(row) {
                 Ok(record) => listing.entries.push(record),
-                Err(error) => tracing::warn!(kind = R::KIND.name(), id = shown(R::KIND, &key.1), "left out: {error}"),
+                Err(error) => {
+                    tracing::warn!(kind = R::KIND.name(), id = shown(R::KIND, &row.shown(1)?), "left out: {error}")
+                }
             }
             if index + 1 == limit && rows.len() > limit {
-                listing.next = Some(cursor(&json!([key.0, key.1])));
+                listing.next = Some(cursor(&json!([place(row.bytes(0)?), place(row.bytes(1)?)])));
             }
         }
         Ok(listing)

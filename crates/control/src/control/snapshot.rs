@@ -227,8 +227,12 @@ impl Snapshot {
         sql.and_if(" WHERE namespace = ?", namespace);
         R::TABLE.in_order(&mut sql);
         let hand_over = |row: Row| {
-            let (namespace, id): (String, String) = (row.get(0)?, row.get(1)?);
-            let judged = R::read(&row).map_err(|error| unreadable(&error)).and_then(&judge);
+            let (namespace, id) = (row.shown(0)?, row.shown(1)?);
+            let read = match row.askable(0)?.and(row.askable(1)?) {
+                Some(_) => R::read(&row),
+                None => Err(Error::Unexpected("its key is not text in UTF-8 without NUL".to_owned())),
+            };
+            let judged = read.map_err(|error| unreadable(&error)).and_then(&judge);
             take(judged.map_err(|reasons| Quarantined { kind: R::KIND, namespace, id, reasons }));
             Ok(())
         };

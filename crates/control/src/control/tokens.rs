@@ -37,7 +37,7 @@ async fn all(tx: &mut Tx) -> Result<Vec<TokenRecord>> {
     let rows = tx.all(query).await?;
     let good = |row: &Row| {
         let token = read(row).inspect_err(|error| {
-            let token_id = row.get::<String>(0).unwrap_or_default();
+            let token_id = row.shown(0).unwrap_or_default();
             tracing::error!(token_id, %error, "a row of tokens is left out: it opens nothing");
         });
         token.ok()

@@ -150,8 +150,8 @@ impl Control {
         let rows = self.read(async move |tx| tx.all(query).await).await?;
         let offender = |row: &Row| {
             Ok(Offender {
-                namespace: row.get(0)?,
-                what: row.get::<Option<String>>(1)?.unwrap_or_default(),
+                namespace: row.shown(0)?,
+                what: row.shown(1)?,
                 is_shadow: row.get(2)?,
                 refused: row.get(3)?,
                 last: row.get(4)?,
@@ -276,10 +276,10 @@ fn read(row: &Row) -> Result<ViolationRecord> {
     Ok(ViolationRecord {
         violation_id: row.get(0)?,
         violation: Violation {
-            namespace: row.get(1)?,
-            client_key: row.get(2)?,
-            endpoint: row.get(3)?,
-            rule_id: row.get(4)?,
+            namespace: row.shown(1)?,
+            client_key: row.shown(2)?,
+            endpoint: row.shown(3)?,
+            rule_id: row.get::<Option<String>>(4).or_else(|_| row.shown(4).map(Some))?,
             is_shadow: row.get(5)?,
             minute: row.get(6)?,
             last: row.get(7)?,

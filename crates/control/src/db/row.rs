@@ -33,6 +33,25 @@ impl Row {
         }
         .map_err(|(name, error)| bad_cell(&name, &error))
     }
+
+    /// The bytes of a text, which SQLite does not check; none if there is no text.
+    pub(crate) fn bytes(&self, position: usize) -> Result<Vec<u8>> {
+        Ok(match self {
+            Row::Sqlite(_) => self.get::<Option<Vec<u8>>>(position)?,
+            Row::Postgres(_) => self.get::<Option<String>>(position)?.map(String::into_bytes),
+        }
+        .unwrap_or_default())
+    }
+
+    /// A text to name a row by, whatever it holds: what is not UTF-8 is replaced. Only for people to read.
+    pub(crate) fn shown(&self, position: usize) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.bytes(position)?).into_owned())
+    }
+
+    /// A text that either database can be asked about; `None` if it is not UTF-8, or holds a NUL.
+    pub(crate) fn askable(&self, position: usize) -> Result<Option<String>> {
+        Ok(String::from_utf8(self.bytes(position)?).ok().filter(|text| !text.contains('\0')))
+    }
 }
 
 fn name(columns: &[impl Column], position: usize) -> String {

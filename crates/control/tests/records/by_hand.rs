@@ -18,7 +18,7 @@ const RULE: &str =
     "INSERT INTO rate_limit_rules (client_key, endpoint, algorithm, max_requests, window_secs, burst_size) ";
 
 /// Takes over all that was written, as a node does.
-async fn take_over(control: &Control) {
+pub async fn take_over(control: &Control) {
     while control.take_over_sql_edits().await.unwrap() {}
 }
 
@@ -164,6 +164,28 @@ on_both! {
         take_over(&db.control).await;
         let overrides = db.control.overrides(&Default::default(), &Page::default()).await.unwrap().entries;
         assert!(overrides[0].draft.unlimited);
+    }
+
+    async fn a_row_that_was_wrong_at_first_is_audited_and_undone_like_others(db: Database) {
+        let control = &db.control;
+        apply(control, [rule("a", per_second(1), Expect::Absent)]).await;
+        db.run("INSERT INTO rate_limit_overrides (override_id, client_key, rule_id, valid_until) VALUES ('o', 'user:1', 'a', '2030-01-01')").await;
+        db.run("INSERT INTO clients (client_key, attributes) VALUES ('user:2', '{\"a\": {}}')").await;
+        take_over(control).await;
+        db.run("UPDATE rate_limit_overrides SET max_requests = 7").await;
+        db.run("UPDATE clients SET attributes = '{\"a\": \"b\"}'").await;
+        take_over(control).await;
+        let told = audit(&db).await;
+        for line in ["sql override o made", "sql override o changed", "sql client user:2 made", "sql client user:2 changed"] {
+            assert!(told.contains(&line.to_owned()), "{line}: {told:?}");
+        }
+        for generation in [2, 1] {
+            let edits = control.way_back(generation).await.unwrap();
+            let back = Order { edits, author: author(), action: "rollback".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
+            control.apply(&back).await.unwrap();
+            assert!(control.overriding(NAMESPACE, "o").await.is_err() && control.client(NAMESPACE, "user:2").await.is_err(), "{generation}");
+        }
+        assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
     }
 
     async fn a_row_that_sql_renames_is_one_gone_and_one_made(db: Database) {

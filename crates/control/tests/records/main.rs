@@ -9,6 +9,7 @@ mod drafts;
 
 mod audit;
 mod away;
+mod bad_text;
 mod by_hand;
 mod cascades;
 mod columns;
