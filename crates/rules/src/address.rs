@@ -21,7 +21,7 @@ impl IpKey {
     /// An address that carries an IPv4 address counts as that one: otherwise every IPv4 client would have a second budget
     /// behind NAT64 (`64:ff9b::/96`), and one for each network it makes up behind 6to4 (`2002::/16`) (RELIABILITY I10).
     pub fn new(bits: u128, v6_prefix: u8) -> Self {
-        let bits = embedded_v4(bits).map_or(bits, |address| address.to_ipv6_mapped().to_bits());
+        let bits = carried(bits).unwrap_or(bits);
         let prefix_len = if is_v4(bits) { 128 } else { v6_prefix.min(128) };
         Self { bits: bits & mask(prefix_len), prefix_len }
     }
@@ -116,6 +116,13 @@ impl Cidr {
         self.covers(bits) && (self.prefix_len >= 96 || !is_v4(bits))
     }
 
+    /// Whether rules for the network are for a client of this address: the network holds it, or the IPv4 address that it
+    /// carries behind NAT64 or 6to4, by which such a client is counted too (RELIABILITY I10). Not for networks that are
+    /// trusted: anybody may make up an address that carries another.
+    pub fn matches(self, bits: u128) -> bool {
+        self.contains(bits) || carried(bits).is_some_and(|carried| self.contains(carried))
+    }
+
     /// Whether the address begins with the bits of the network, whichever kind of address it is.
     pub(crate) fn covers(self, bits: u128) -> bool {
         bits & mask(self.prefix_len) == self.addr
@@ -147,6 +154,11 @@ fn is_port(text: &str) -> bool {
 }
 
 /// The IPv4 address inside a translated or tunnelled one.
+/// The IPv4 address that another carries, in IPv6 space.
+pub(crate) fn carried(bits: u128) -> Option<u128> {
+    embedded_v4(bits).map(|address| address.to_ipv6_mapped().to_bits())
+}
+
 fn embedded_v4(bits: u128) -> Option<Ipv4Addr> {
     const NAT64: u128 = 0x0064_ff9b << 96;
     let shift = match bits {
@@ -284,5 +296,19 @@ mod tests {
         assert!(holds("0.0.0.0/0", "1.2.3.4") && !holds("0.0.0.0/0", "::1"));
         assert!(holds("::/0", "2001:db8::1") && !holds("::/0", "1.2.3.4"));
         assert!(holds("2001:db8::/32", "2001:db8:ffff::1") && !holds("2001:db8::/32", "2001:db9::1"));
+    }
+
+    #[test]
+    fn networks_match_what_carries_their_addresses() {
+        let matches = |network: &str, text: &str| Cidr::parse(network).unwrap().matches(parse_ip(text).unwrap());
+        for text in ["10.1.2.3", "::ffff:10.1.2.3", "64:ff9b::10.1.2.3", "2002:a01:203::1", "2002:a01:203:ffff::"] {
+            assert!(matches("10.0.0.0/8", text) && matches("10.1.2.3", text), "{text}");
+            assert!(!matches("11.0.0.0/8", text), "{text}");
+        }
+        assert!(matches("64:ff9b::/96", "64:ff9b::10.1.2.3") && matches("2002::/16", "2002:a01:203::1"));
+        assert!(matches("::/0", "64:ff9b::10.1.2.3") && !matches("::/0", "10.1.2.3"));
+        assert!(!matches("10.0.0.0/8", "64:ff9b:1::10.1.2.3") && !matches("10.0.0.0/8", "::10.1.2.3"));
+        let trusted = Cidr::parse("10.0.0.0/8").unwrap();
+        assert!(!trusted.contains(parse_ip("2002:a01:203::1").unwrap()), "anybody may make up such an address");
     }
 }

@@ -16,7 +16,7 @@ use crate::pattern::{Matcher, Pattern};
 use crate::problem::{Problem, Problems};
 use crate::spec::{LimitSpec, MatchSpec, Mode, Place, RuleFile, RuleSpec};
 use crate::yaml::{self, Kind, Node};
-use rivals::Rivals;
+use rivals::{COMPARISONS_MAX, Rivals};
 
 /// A burst worth more than this much of its rate is more than a few seconds.
 const BURST_SECONDS: u128 = 5;
@@ -37,6 +37,7 @@ pub fn lint(file: &RuleFile) -> Problems {
     let mut problems = Problems::default();
     problems.extend(misspelt_key(file));
     let rivals = Rivals::of(file);
+    let mut compared_all = true;
     for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Mode::Off) {
         let field = format!("rules[{number}]");
         problems.extend(large_burst(rule, &field));
@@ -46,6 +47,10 @@ pub fn lint(file: &RuleFile) -> Problems {
         problems.extend(shadowed(&rivals, number, rule, &field));
         problems.extend(misspelt_attributes(rule, &field));
         problems.extend(paths::warnings(rule, &field));
+        if compared_all && rivals.is_exhausted() {
+            compared_all = false;
+            problems.extend([not_compared(rule, &field)]);
+        }
     }
     problems
 }
@@ -84,6 +89,16 @@ fn place_of(root: &Node, field: &str) -> Place {
         (node, place) = (below, at);
     }
     place
+}
+
+/// Said once, at the first rule that was not compared with all others.
+fn not_compared(rule: &RuleSpec, field: &str) -> Problem {
+    let message = format!(
+        "from here on rules were not compared with all others: {COMPARISONS_MAX} comparisons are made in one file, and \
+         rules by globs or without conditions are compared with each other"
+    );
+    Problem::warning("not-compared", rule.at, field, message)
+        .help("rules that never decide may go unnoticed below; name values in full where that is possible, or use fewer rules")
 }
 
 fn large_burst(rule: &RuleSpec, field: &str) -> Option<Problem> {
@@ -141,12 +156,12 @@ fn cost_never_fits(rule: &RuleSpec, field: &str) -> Option<Problem> {
 }
 
 fn always_exempted(rivals: &Rivals<'_>, rule: &RuleSpec, field: &str) -> Option<Problem> {
-    let exempts = |by: &&RuleSpec| {
+    let exempts = |by: &RuleSpec| {
         let named = rule.name.as_ref().is_some_and(|name| by.replaces.contains(name));
         let all = by.unlimited && by.replaces.is_empty() && !rule.unlimited;
-        (named || all) && includes(&by.matches, &rule.matches)
+        !std::ptr::eq(by, rule) && (named || all) && includes(&by.matches, &rule.matches)
     };
-    let by = rivals.exempting.iter().copied().filter(|by| !std::ptr::eq(*by, rule)).find(exempts)?;
+    let by = rivals.exempting(exempts)?;
     let message = format!("this rule never applies: {} exempts everything it matches", title(by));
     Some(Problem::warning("always-exempted", rule.at, field, message).help("narrow the other rule, or remove this one"))
 }

@@ -59,7 +59,7 @@ impl Pattern {
             Self::Prefix(prefix) => value.starts_with(prefix.as_str()),
             Self::Glob(glob) => glob.matches(value),
             Self::Any => true,
-            Self::Cidr(cidr) => parse_ip(value).is_some_and(|bits| cidr.contains(bits)),
+            Self::Cidr(cidr) => parse_ip(value).is_some_and(|bits| cidr.matches(bits)),
         }
     }
 }

@@ -75,7 +75,7 @@ fn one_matches(patterns: &[Pattern], index: Option<&ListIndex>, value: &str) -> 
 
 fn one_holds(patterns: &[Pattern], index: Option<&ListIndex>, bits: u128) -> bool {
     let holds = |pattern: &Pattern| match pattern {
-        Pattern::Cidr(cidr) => cidr.contains(bits),
+        Pattern::Cidr(cidr) => cidr.matches(bits),
         Pattern::Any => true,
         _ => false,
     };

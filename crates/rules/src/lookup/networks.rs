@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Ids, NONE};
-use crate::address::Cidr;
+use crate::address::{Cidr, carried};
 
 /// Networks in IPv6 space.
 #[derive(Debug, Default)]
@@ -53,6 +53,14 @@ impl NetworkIndex {
     #[inline]
     pub(crate) fn find(&self, bits: u128, hit: &mut impl FnMut(u32)) {
         self.any.iter().for_each(|id| hit(*id));
+        self.find_around(bits, hit);
+        if let Some(bits) = carried(bits) {
+            self.find_around(bits, hit);
+        }
+    }
+
+    #[inline]
+    fn find_around(&self, bits: u128, hit: &mut impl FnMut(u32)) {
         let after = self.firsts.partition_point(|first| *first <= bits);
         let mut next = after.checked_sub(1).and_then(|place| self.networks.get(place));
         while let Some(network) = next {

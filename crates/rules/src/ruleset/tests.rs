@@ -578,6 +578,23 @@ fn only_identity(set: &RuleSet, request: &Request<'_>) -> u32 {
 }
 
 #[test]
+fn networks_are_for_clients_behind_nat64_and_6to4_too() {
+    let long: Vec<String> = (1..20).map(|number| format!("10.{number}.0.0/16")).collect();
+    for networks in ["10.0.0.0/8".to_owned(), format!("[{}]", long.join(", ")), "['*', '!11.0.0.0/8']".to_owned()] {
+        let set = set(&format!(
+            "rules: [{{ key_by: ip, match: {{ ip: {networks} }}, limit: {{ requests: 1, window: 1s }} }}]"
+        ));
+        let applies = |ip: &str| charges(&set, &Request::new().with(Attribute::Ip, ip)).charges.len();
+        for ip in ["10.1.2.3", "64:ff9b::10.1.2.3", "2002:a01:203::1"] {
+            assert_eq!(applies(ip), 1, "{ip} in {networks}");
+        }
+        for ip in ["11.1.2.3", "64:ff9b::11.1.2.3", "2002:b01:203::1"] {
+            assert_eq!(applies(ip), 0, "{ip} in {networks}");
+        }
+    }
+}
+
+#[test]
 fn rules_that_nodes_count_by_themselves_are_not_split() {
     let set = set("rules: [{ key_by: global, consistency: local, shards: 8, limit: { requests: 40, window: 1s } }]");
     let charge = |lot, whole| {
