@@ -59,6 +59,8 @@ impl Node {
             command.arg("serve").args(["--admin", "127.0.0.1:0", "--debug-keys", "--log-level", "info"]);
             command.args(["--http", &format!("127.0.0.1:{}", start.port), "--node", start.name]);
             command.args(["--max-connections-per-address", "100000", "--drain-delay", "0s"]);
+            // What the user of this machine has kept is none of its business.
+            command.args(["--db", "off"]).arg("--state-dir").arg(file("state"));
             if start.store != "memory" {
                 command.args(["--store", start.store]);
             }

@@ -56,7 +56,7 @@ pub fn evicting(mut lab: Lab) -> Outcome {
     let errors = lab.directory().join("refused.log");
     let mut node = Process::start(&lab.tollgate, |command| {
         command.args(["serve", "--http", "127.0.0.1:0", "--admin", "off", "--require-noeviction", "--store"]);
-        command.arg(server.url()).arg("--rules").arg(&rules).stdout(Stdio::null());
+        command.arg(server.url()).args(["--db", "off"]).arg("--rules").arg(&rules).stdout(Stdio::null());
         command.stderr(std::fs::File::create(&errors).expect("a file for the log"));
     })
     .expect("the binary runs");
