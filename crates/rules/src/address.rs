@@ -118,7 +118,7 @@ impl Cidr {
 
     /// Whether rules for the network are for a client of this address: the network holds it, or the IPv4 address that it
     /// carries behind NAT64 or 6to4, by which such a client is counted too (RELIABILITY I10). Not for networks that are
-    /// trusted: anybody may make up an address that carries another.
+    /// trusted: a client can make up an address that carries another.
     pub fn matches(self, bits: u128) -> bool {
         self.contains(bits) || carried(bits).is_some_and(|carried| self.contains(carried))
     }
@@ -309,6 +309,6 @@ mod tests {
         assert!(matches("::/0", "64:ff9b::10.1.2.3") && !matches("::/0", "10.1.2.3"));
         assert!(!matches("10.0.0.0/8", "64:ff9b:1::10.1.2.3") && !matches("10.0.0.0/8", "::10.1.2.3"));
         let trusted = Cidr::parse("10.0.0.0/8").unwrap();
-        assert!(!trusted.contains(parse_ip("2002:a01:203::1").unwrap()), "anybody may make up such an address");
+        assert!(!trusted.contains(parse_ip("2002:a01:203::1").unwrap()), "a client can make up such an address");
     }
 }

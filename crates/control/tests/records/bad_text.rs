@@ -144,7 +144,7 @@ on_both! {
 
     async fn an_edit_that_cannot_be_taken_over_holds_no_other_up(db: Database) {
         apply(&db.control, [rule("a", per_second(1), Expect::Absent), rule("b", per_second(1), Expect::Absent)]).await;
-        // A rule of whoever runs the database, of which the program knows nothing.
+        // A trigger that a database administrator added, of which the program knows nothing.
         db.run(match db.place {
             tollgate_control::Place::Sqlite(_) => "CREATE TRIGGER no BEFORE UPDATE OF version ON rate_limit_rules WHEN NEW.rule_id = 'a' AND NEW.version > 1 \
                                                    BEGIN SELECT RAISE(ABORT, 'no'); END",

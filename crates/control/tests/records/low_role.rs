@@ -24,7 +24,7 @@ async fn run(connection: &mut PgConnection, text: &'static str) -> Result<(), sq
     sqlx::raw_sql(text).execute(connection).await.map(|_| ())
 }
 
-/// Nobody else looks into the cluster for these roles, but another run may use it.
+/// No other test looks into the cluster for these roles, but another run may use it.
 async fn done(mut connection: PgConnection, name: &str) {
     let drop = format!("RESET SESSION AUTHORIZATION; DROP OWNED BY \"{name}\"; DROP ROLE \"{name}\"");
     sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut connection).await.unwrap();
