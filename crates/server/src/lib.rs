@@ -1,37 +1,28 @@
-//! Everything of Tollgate that listens.
+//! The server: a configuration becomes listeners, rule sources and a control plane. Wiring only.
 //!
-//! Bytes come in through [`net`], become a head and a body in [`http`], are answered by the [`api`], and leave as a
-//! [`Reply`]. The transports know framing and nothing about limits; the API knows JSON and nothing about sockets.
+//! | file | what |
+//! |---|---|
+//! | `run` | opens, runs and ends a server |
+//! | `parts` | builds everything that lives before a listener: engine, service, metrics, rule sources |
+//! | `listeners` | binds addresses and puts a transport behind each |
+//! | `store` | opens the store that the configuration names |
+//! | [`rule_sources`] | rules files, Envoy's files and the database, published as one rule set |
+//! | `control_plane` | the database, admin tokens and the kill switch |
+//! | `families` | metrics of rule sources and database |
+//! | `upkeep` | periodic work: certificates, tokens, leases, comparison with other nodes |
 
-pub mod admin;
-pub mod answer;
-pub mod api;
-pub mod backend;
-mod caught;
-pub mod config;
-pub mod door;
-pub mod envoy_rls;
-pub mod explain;
-pub mod feed;
-pub mod forward_auth;
-#[doc(hidden)]
-pub mod fuzzing;
-pub mod grpc;
-pub mod http;
-pub mod net;
-pub mod resp;
-pub mod telemetry;
-
-mod announce;
-mod failures;
-mod keys;
-mod plane;
-mod reply;
+mod control_plane;
+mod families;
+mod listeners;
+mod parts;
+pub mod rule_sources;
 pub mod run;
 mod signals;
-mod start;
+mod startup_banner;
+mod store;
+mod surface;
 mod upkeep;
-pub mod violations;
 
-pub use plane::with_password;
-pub use reply::{Fields, Reply};
+pub use control_plane::with_password;
+pub use store::redis_config;
+pub use surface::Surface;

@@ -22,7 +22,7 @@ pub(crate) enum Ending {
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    hang_up: Signal,
+    reload: Signal,
 }
 
 impl Signals {
@@ -32,26 +32,26 @@ impl Signals {
         Ok(Signals {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
-            hang_up: listen(SignalKind::hangup())?,
+            reload: listen(SignalKind::hangup())?,
         })
     }
 
-    /// Ready at the next signal to end; calls `hang_up` for every SIGHUP before.
-    pub(crate) async fn end(&mut self, hang_up: &(dyn Fn() + Sync)) -> Ending {
+    /// Ready at the next signal to end; calls `reload` for every SIGHUP before.
+    pub(crate) async fn end(&mut self, reload: &(dyn Fn() + Sync)) -> Ending {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return Ending::Terminate,
                 _ = self.interrupt.recv() => return Ending::Interrupt,
-                _ = self.hang_up.recv() => hang_up(),
+                _ = self.reload.recv() => reload(),
             }
         }
     }
 
     /// The same for a second signal, right after the first.
-    pub(crate) async fn end_again(&mut self, hang_up: &(dyn Fn() + Sync)) {
+    pub(crate) async fn end_again(&mut self, reload: &(dyn Fn() + Sync)) {
         let first = Instant::now();
         while first.elapsed() < ECHO {
-            self.end(hang_up).await;
+            self.end(reload).await;
         }
     }
 }

@@ -13,13 +13,14 @@ use tokio::time::{MissedTickBehavior, interval};
 use tollgate_store::Store;
 use tracing::{error, info};
 
-use crate::api::Shared;
-use crate::backend::Agreement;
-use crate::config::Config;
-use crate::feed::Reloader;
-use crate::net::tls::Tls;
-use crate::plane::Plane;
-use crate::telemetry::{Lines, Quiet};
+use crate::control_plane::ControlPlane;
+use crate::parts::Parts;
+use crate::rule_sources::Reloader;
+use tollgate_config::Config;
+use tollgate_net::tls::Tls;
+use tollgate_service::Service;
+use tollgate_service::store::SecretAgreement;
+use tollgate_telemetry::{Lines, LogThrottle};
 
 /// How often certificates and tokens are looked at, and a few buckets swept.
 const EVERY: Duration = Duration::from_secs(1);
@@ -30,36 +31,34 @@ const TEND_EVERY: Duration = Duration::from_millis(50);
 /// The chores of one server.
 pub(crate) struct Upkeep {
     pub(crate) config: Config,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) plane: Arc<Plane>,
+    pub(crate) parts: Parts,
+    pub(crate) control_plane: Arc<ControlPlane>,
     pub(crate) tls: Vec<Arc<Tls>>,
-    pub(crate) reloaders: Vec<Reloader>,
-    pub(crate) decisions: Option<Lines>,
     /// Rung by SIGHUP.
-    pub(crate) hang_up: Arc<Notify>,
+    pub(crate) reload: Arc<Notify>,
 }
 
 impl Upkeep {
     pub(crate) async fn run(self) {
-        let shared = self.shared.clone();
+        let service = self.parts.service.clone();
         let tend = async {
-            if shared.engine.store().is_shared() {
-                tend(&shared).await;
+            if service.engine.store().is_shared() {
+                tend(&service).await;
             }
         };
-        let plane = self.plane.clone();
-        tokio::join!(tend, plane.run(), self.look_after());
+        let control_plane = self.control_plane.clone();
+        tokio::join!(tend, control_plane.run(), self.look_after());
     }
 
     async fn look_after(self) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stamps = self.stamps();
-        let quiet = Quiet::by_the_minute();
+        let quiet = LogThrottle::by_the_minute();
         loop {
             tokio::select! {
                 _ = ticks.tick() => {
-                    self.shared.engine.store().sweep();
+                    self.parts.service.engine.store().sweep();
                     self.agree(&quiet).await;
                     self.compare_rules(&quiet).await;
                     let now = self.stamps();
@@ -68,25 +67,25 @@ impl Upkeep {
                         stamps = now;
                     }
                 }
-                () = self.hang_up.notified() => {
+                () = self.reload.notified() => {
                     info!("reading everything again");
-                    self.reloaders.iter().for_each(Reloader::trigger);
-                    self.plane.trigger();
-                    self.decisions.iter().for_each(Lines::reopen);
+                    self.parts.reloaders.iter().for_each(Reloader::trigger);
+                    self.control_plane.trigger();
+                    self.parts.decision_log.iter().for_each(Lines::reopen);
                     self.reread();
                 }
             }
         }
     }
 
-    async fn agree(&self, quiet: &Quiet) {
-        let what = match self.shared.engine.store().agree().await {
-            Agreement::Together => return,
-            Agreement::Replaced => {
+    async fn agree(&self, quiet: &LogThrottle) {
+        let what = match self.parts.service.engine.store().agree().await {
+            SecretAgreement::Together => return,
+            SecretAgreement::Replaced => {
                 "the store has another secret than this node: nodes that started after it lost its data count apart; \
                  restart this one, and give all nodes the same secret_file so that it does not happen again"
             }
-            Agreement::Apart => {
+            SecretAgreement::Apart => {
                 "other nodes use this store with another secret: they and this one use different keys, and every limit \
                  holds once per secret; give all nodes the same secret_file, or none of them one, and restart those \
                  that differ (during a rotation this ends a minute after the last node with the old secret)"
@@ -97,10 +96,10 @@ impl Upkeep {
         }
     }
 
-    async fn compare_rules(&self, quiet: &Quiet) {
+    async fn compare_rules(&self, quiet: &LogThrottle) {
         let differing = {
-            let pinned = self.shared.engine.rules();
-            self.shared.engine.store().compare_rules(pinned.number, &pinned.rules).await
+            let pinned = self.parts.service.engine.rules();
+            self.parts.service.engine.store().compare_rules(pinned.number, &pinned.rules).await
         };
         if differing.nodes.is_empty() {
             return;
@@ -117,11 +116,11 @@ impl Upkeep {
     /// Reads certificates and tokens again. What cannot be used leaves the old ones in place.
     fn reread(&self) {
         self.tls.iter().for_each(|tls| tell("certificate", tls.reload()));
-        if let (Some(tokens), Some(file)) = (&self.shared.tokens, &self.config.token_file) {
+        if let (Some(tokens), Some(file)) = (&self.parts.service.tokens, &self.config.token_file) {
             tell("tokens", tokens.reload(file));
         }
         if let Some(file) = &self.config.resp.password_file {
-            tell("password of RESP", self.shared.resp.reload(file));
+            tell("password of RESP", self.parts.resp_access.reload(file));
         }
     }
 
@@ -133,12 +132,12 @@ impl Upkeep {
 }
 
 /// Tends a shared store. That it is away or back is told by whoever notices.
-async fn tend(shared: &Shared) {
+async fn tend(service: &Service) {
     let mut ticks = interval(TEND_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        shared.engine.store().tend().await;
+        service.engine.store().tend().await;
     }
 }
 

@@ -1,0 +1,223 @@
+//! A call on its way: what its head said, who asks, and with what it is done.
+
+use tollgate_control::record::Role;
+use tollgate_control::{Author, Control, Expect, Page};
+
+use super::Admin;
+use super::endpoint::{Endpoint, Header, NamespaceScope};
+use super::problem::AdminProblem;
+use super::query::Query;
+use tollgate_service::admin_tokens::AdminIdentity;
+use tollgate_service::mask::Mask;
+
+/// What is remembered of a head while its body is read.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub(super) endpoint: &'static Endpoint,
+    pub(super) places: Vec<String>,
+    pub(super) query: Query,
+    pub(super) who: Option<AdminIdentity>,
+    pub(super) if_match: Option<IfMatch>,
+    pub(super) if_none_match: Option<IfMatch>,
+    pub(super) idempotency_key: Option<String>,
+}
+
+/// What a precondition names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfMatch {
+    /// `*`: whatever is there.
+    Anything,
+    /// One version. A tag that we never gave out is a version that never was.
+    Version(i64),
+}
+
+/// A version that nothing ever has.
+pub const NEVER: i64 = -1;
+
+/// A call, its body read.
+pub struct Call<'a> {
+    pub(super) admin: &'a Admin,
+    pub(super) asked: &'a Asked,
+    pub(super) body: &'a [u8],
+}
+
+impl<'a> Call<'a> {
+    /// The database; without one, nothing can be changed.
+    pub(super) fn control(&self) -> Result<&'a Control, AdminProblem> {
+        self.admin.control.as_ref().ok_or_else(|| {
+            AdminProblem::new(
+                503,
+                "no_database",
+                "This server has no database (db is off): its rules are those of its file. Start it with \
+                 --db sqlite:PATH or --db postgres://… to change rules here.",
+            )
+        })
+    }
+
+    /// What stands where the path has its first braces.
+    pub(super) fn id(&self) -> &'a str {
+        self.asked.places.first().map_or("", String::as_str)
+    }
+
+    pub(super) fn query(&self) -> &'a Query {
+        &self.asked.query
+    }
+
+    /// The namespace of a call that has one.
+    pub(super) fn namespace(&self) -> &'a str {
+        namespace(self.asked)
+    }
+
+    /// The namespaces that are looked at; `None` for all. An error where there would be nothing to see.
+    pub(super) fn namespaces(&self) -> Option<Vec<String>> {
+        match (self.asked.endpoint.reach, self.query().text("namespace")) {
+            (NamespaceScope::Namespace, _) => Some(vec![self.namespace().to_owned()]),
+            (_, Some(name)) => Some(vec![name.to_owned()]),
+            (_, None) => self.who().and_then(|who| who.namespaces.clone()),
+        }
+    }
+
+    /// False if the call is about a namespace that is not the caller's: reading then finds nothing.
+    pub(super) fn may_see(&self) -> bool {
+        may_see(self.asked)
+    }
+
+    /// AdminIdentity asks.
+    pub(super) fn who(&self) -> Option<&'a AdminIdentity> {
+        self.asked.who.as_ref()
+    }
+
+    /// Whom the audit names.
+    pub(super) fn author(&self) -> Author {
+        self.who().map_or_else(|| Author { id: "node".to_owned(), name: String::new() }, AdminIdentity::author)
+    }
+
+    /// How client keys are shown to who asks.
+    pub(super) fn mask(&self) -> Mask<'a> {
+        match self.who().is_some_and(|who| who.role >= Role::Operator) {
+            true => Mask::Plain,
+            false => Mask::Under(&self.admin.secret),
+        }
+    }
+
+    /// Which piece of a list.
+    pub(super) fn page(&self) -> Result<Page, AdminProblem> {
+        let after = self.query().text("cursor").map(|cursor| self.admin.cursors.open(self.asked.endpoint.path, cursor));
+        let limit = self.query().number("limit").and_then(|limit| u32::try_from(limit).ok()).unwrap_or(100);
+        Ok(Page { limit, after: after.transpose()? })
+    }
+
+    /// A cursor as callers see it.
+    pub(super) fn cursor(&self, next: Option<&str>) -> Option<String> {
+        next.map(|next| self.admin.cursors.seal(self.asked.endpoint.path, next))
+    }
+
+    pub(super) fn dry_run(&self) -> bool {
+        self.query().flag("dry_run").unwrap_or(false)
+    }
+
+    /// True if the endpoint knows idempotency keys; elsewhere they are passed over.
+    pub(super) fn takes_idempotency_key(&self) -> bool {
+        self.asked.endpoint.headers.contains(&Header::IdempotencyKey)
+    }
+
+    /// What must be true of what is replaced.
+    pub(super) fn replaces(&self) -> Result<Expect, AdminProblem> {
+        match (self.asked.if_match, self.asked.if_none_match) {
+            (Some(_), Some(_)) => Err(bad_precondition("Send If-Match or If-None-Match, not both.")),
+            (None, Some(IfMatch::Anything)) => Ok(Expect::Absent),
+            (None, Some(IfMatch::Version(_))) => Err(bad_precondition("If-None-Match can only be * here.")),
+            (None, None) => Err(required("Send If-Match with the ETag that you read, or If-None-Match: * to make it.")),
+            (Some(IfMatch::Anything), None) => Ok(Expect::Present),
+            (Some(IfMatch::Version(version)), None) => Ok(Expect::Version(version)),
+        }
+    }
+
+    /// What must be true of what is merged into.
+    pub(super) fn merges(&self) -> Result<IfMatch, AdminProblem> {
+        self.asked.if_match.ok_or_else(|| required("Send If-Match with the ETag that you read, or If-Match: *."))
+    }
+
+    /// What must be true of what is removed.
+    pub(super) fn removes(&self) -> Expect {
+        match self.asked.if_match {
+            None | Some(IfMatch::Anything) => Expect::Present,
+            Some(IfMatch::Version(version)) => Expect::Version(version),
+        }
+    }
+}
+
+fn bad_precondition(detail: &str) -> AdminProblem {
+    AdminProblem::new(400, "bad_precondition", detail)
+}
+
+fn required(detail: &str) -> AdminProblem {
+    AdminProblem::new(428, "precondition_required", format!("{detail} Otherwise somebody else's change could be lost."))
+}
+
+/// The namespace of a call that has one: named, or the only one the token is for, or `default`.
+pub(super) fn namespace(asked: &Asked) -> &str {
+    let only = asked.who.as_ref().and_then(|who| match who.namespaces.as_deref() {
+        Some([only]) => Some(only.as_str()),
+        _ => None,
+    });
+    asked.query.text("namespace").or(only).unwrap_or("default")
+}
+
+pub(super) fn may_see(asked: &Asked) -> bool {
+    let Some(who) = &asked.who else { return true };
+    match asked.endpoint.reach {
+        NamespaceScope::Namespace => who.may_see(namespace(asked)),
+        NamespaceScope::Namespaces => asked.query.text("namespace").is_none_or(|name| who.may_see(name)),
+        NamespaceScope::Nothing => true,
+        NamespaceScope::Everything => who.namespaces.is_none(),
+    }
+}
+
+/// Reads `If-Match` and `If-None-Match`.
+pub(super) fn precondition(value: Option<&[u8]>) -> Result<Option<IfMatch>, AdminProblem> {
+    let Some(value) = value else { return Ok(None) };
+    let text = str::from_utf8(value).unwrap_or_default().trim();
+    if text == "*" {
+        return Ok(Some(IfMatch::Anything));
+    }
+    // Weak tags never match strongly; we give out none.
+    let tag = text.strip_prefix("W/").unwrap_or(text).strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    match tag.filter(|tag| !tag.contains('"')) {
+        Some(tag) => Ok(Some(IfMatch::Version(tag.parse().ok().filter(|_| !text.starts_with("W/")).unwrap_or(NEVER)))),
+        None => Err(bad_precondition("A precondition is * or one ETag in its quotes, such as \"12\".")),
+    }
+}
+
+/// Reads `Idempotency-Key`.
+pub(super) fn idempotency_key(value: Option<&[u8]>) -> Result<Option<String>, AdminProblem> {
+    let Some(value) = value else { return Ok(None) };
+    let text = str::from_utf8(value).unwrap_or_default();
+    match (1..=255).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(Some(text.to_owned())),
+        false => Err(AdminProblem::new(
+            400,
+            "bad_idempotency_key",
+            "An Idempotency-Key has 1 to 255 visible characters and no spaces.",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn preconditions_are_read() {
+        let read = |text: &str| precondition(Some(text.as_bytes()));
+        assert_eq!(precondition(None), Ok(None));
+        assert_eq!(read("*"), Ok(Some(IfMatch::Anything)));
+        assert_eq!(read("\"12\""), Ok(Some(IfMatch::Version(12))));
+        for never in ["\"\"", "\"abc\"", "W/\"12\"", "\"12.0\"", "\"99999999999999999999\""] {
+            assert_eq!(read(never), Ok(Some(IfMatch::Version(NEVER))), "{never}");
+        }
+        for bad in ["", "12", "\"12", "\"1\", \"2\"", "'12'"] {
+            assert_eq!(read(bad).unwrap_err().status, 400, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Clients: what is known of those whose keys come in.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use tollgate_control::record::{ClientDraft, ClientRecord};
+use tollgate_control::{ClientFilter, Control, Edit, Expect, Kind};
+
+use super::call::Call;
+use super::endpoint::{Body, CURSOR, Content, DRY_RUN, Endpoint, Header, LIMIT, Method, Tag, text};
+use super::fields::Fields;
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+use super::thing::{self, Thing};
+
+const ONE: &str = "/v1/clients/{client_key}";
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        query: &[
+            text("tier", "Of this tier."),
+            text("organisation", "Of this organisation."),
+            text("prefix", "Whose key begins so; for operators, who may see keys."),
+            LIMIT,
+            CURSOR,
+        ],
+        answers: &[(200, Content::Json("ClientList"))],
+        ..Endpoint::get("/v1/clients", "listClients", Tag::Clients, "List clients", |call| Box::pin(list(call)))
+    },
+    Endpoint {
+        query: &[DRY_RUN],
+        headers: &[Header::IdempotencyKey],
+        body: Body::Json(&["ClientInput"]),
+        answers: &[(201, Content::Created("Client")), (200, Content::Json("DryRun"))],
+        ..Endpoint::change(Method::Post, "/v1/clients", "createClient", Tag::Clients, "Make a client known", |call| {
+            Box::pin(thing::create::<Client>(call))
+        })
+    },
+    Endpoint {
+        headers: &[Header::IfNoneMatch],
+        answers: &[(200, Content::Versioned("Client"))],
+        ..Endpoint::get(ONE, "getClient", Tag::Clients, "Read what is known of a client", |call| {
+            Box::pin(thing::get::<Client>(call))
+        })
+    },
+    Endpoint {
+        query: &[DRY_RUN],
+        headers: &[Header::IfMatch, Header::IfNoneMatch],
+        body: Body::Json(&["ClientBody"]),
+        answers: &[(200, Content::Versioned("Client")), (201, Content::Created("Client"))],
+        ..Endpoint::change(
+            Method::Put,
+            ONE,
+            "replaceClient",
+            Tag::Clients,
+            "Replace what is known of a client",
+            |call| Box::pin(thing::replace::<Client>(call)),
+        )
+    },
+    Endpoint {
+        query: &[DRY_RUN],
+        headers: &[Header::IfMatch],
+        body: Body::Patch(&["ClientPatch"]),
+        answers: &[(200, Content::Versioned("Client"))],
+        ..Endpoint::change(Method::Patch, ONE, "updateClient", Tag::Clients, "Change parts of it", |call| {
+            Box::pin(thing::patch::<Client>(call))
+        })
+    },
+    Endpoint {
+        query: &[DRY_RUN],
+        headers: &[Header::IfMatchOptional],
+        answers: &[(204, Content::Nothing), (200, Content::Json("DryRun"))],
+        ..Endpoint::change(Method::Delete, ONE, "deleteClient", Tag::Clients, "Forget a client", |call| {
+            Box::pin(thing::delete::<Client>(call))
+        })
+    },
+];
+
+/// Clients, as things that are kept.
+pub(super) struct Client;
+
+const FIELDS: &[&str] =
+    &["client_key", "namespace", "tier", "organisation", "attributes", "created_at", "updated_at", "version"];
+
+impl Thing for Client {
+    const KIND: Kind = Kind::Client;
+    const PATH: &'static str = "/v1/clients";
+    const PREFIX: &'static str = "client";
+    type Record = ClientRecord;
+    type Draft = ClientDraft;
+
+    fn read(
+        call: &Call<'_>,
+        id: Option<&str>,
+        body: Map<String, Value>,
+    ) -> Result<(Option<String>, ClientDraft), AdminProblem> {
+        let mut fields = Fields::of(body, FIELDS);
+        fields.same("namespace", call.namespace());
+        let named = match id {
+            Some(id) => {
+                fields.same("client_key", id);
+                None
+            }
+            None => Some(fields.needed_text("client_key", "who it is, such as \"user:42\"")),
+        };
+        let draft = ClientDraft {
+            tier: fields.text("tier"),
+            organisation: fields.text("organisation"),
+            attributes: attributes(&mut fields),
+        };
+        fields.rest().map(|_| (named, draft))
+    }
+
+    async fn find(control: &Control, namespace: &str, id: &str) -> tollgate_control::Result<ClientRecord> {
+        control.client(namespace, id).await
+    }
+
+    fn json(record: &ClientRecord) -> Value {
+        record.json()
+    }
+
+    fn version(record: &ClientRecord) -> i64 {
+        record.version
+    }
+
+    fn writable(record: &ClientRecord) -> Map<String, Value> {
+        let ClientDraft { tier, organisation, attributes } = &record.draft;
+        let body = json!({ "tier": tier, "organisation": organisation, "attributes": attributes });
+        body.as_object().cloned().unwrap_or_default()
+    }
+
+    fn edit(namespace: &str, id: &str, to: Option<ClientDraft>, expect: Expect) -> Edit {
+        Edit::Client { namespace: namespace.to_owned(), client_key: id.to_owned(), to, expect }
+    }
+}
+
+fn attributes(fields: &mut Fields) -> BTreeMap<String, String> {
+    let mut attributes = BTreeMap::new();
+    match fields.take("attributes") {
+        None => {}
+        Some(Value::Object(members)) => {
+            for (name, value) in members {
+                match value {
+                    Value::String(text) => drop(attributes.insert(name, text)),
+                    _ => {
+                        let path = format!("attributes.{name}");
+                        fields.refuse(&path, "wrong-type", format!("{path} should be text"), "write it in quotes");
+                    }
+                }
+            }
+        }
+        Some(_) => {
+            fields.refuse("attributes", "wrong-type", "attributes should be an object", "such as {\"region\":\"eu\"}")
+        }
+    }
+    attributes
+}
+
+async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    if call.mask().hides() && call.query().text("prefix").is_some() {
+        let detail = "AdminIdentity may not see client keys may not search for their beginnings either.";
+        return Err(AdminProblem::new(403, "role_too_weak", detail));
+    }
+    if !call.may_see() {
+        return Ok(AdminResponse::json(&json!({ "clients": [], "next_cursor": null })));
+    }
+    let filter = ClientFilter {
+        namespaces: call.namespaces(),
+        tier: call.query().owned("tier"),
+        organisation: call.query().owned("organisation"),
+        prefix: call.query().owned("prefix"),
+    };
+    let listing = call.control()?.clients(&filter, &call.page()?).await?;
+    let clients: Value = listing.entries.iter().map(Client::json).collect();
+    let body = json!({ "clients": clients, "next_cursor": call.cursor(listing.next.as_deref()) });
+    Ok(AdminResponse::json(&call.mask().value(body)))
+}

@@ -1,0 +1,353 @@
+//! One thing that can be done with the admin API, and everything there is to know about it.
+//!
+//! From these rows come the routes, the permissions, the OpenAPI document, the page about it, the names in metrics and
+//! the table test of who may do what. What a row does not say does not exist.
+
+use std::fmt;
+use std::pin::Pin;
+
+use tollgate_control::record::Role;
+
+use super::call::Call;
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct Endpoint {
+    /// By which method.
+    pub method: Method,
+    /// At which path; a segment in braces stands for any text.
+    pub path: &'static str,
+    /// Its name in generated clients.
+    pub id: &'static str,
+    /// Under which heading it is described.
+    pub tag: Tag,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// What else there is to know.
+    pub detail: &'static str,
+    /// AdminIdentity may.
+    pub access: Access,
+    /// Of which namespaces.
+    pub reach: NamespaceScope,
+    /// What may stand behind the question mark.
+    pub query: &'static [Parameter],
+    /// Header fields that matter.
+    pub headers: &'static [Header],
+    /// What is sent.
+    pub body: Body,
+    /// What is answered when all went well.
+    pub answers: &'static [(u16, Content)],
+    /// Does it.
+    pub run: Run,
+}
+
+/// Does what an endpoint is for.
+pub type Run = for<'a> fn(&'a Call<'a>) -> Running<'a>;
+
+/// Doing it.
+pub type Running<'a> = Pin<Box<dyn Future<Output = Result<AdminResponse, AdminProblem>> + Send + 'a>>;
+
+impl Endpoint {
+    /// What rows have in common: read by a viewer, in one namespace, without parameters.
+    pub const fn get(path: &'static str, id: &'static str, tag: Tag, summary: &'static str, run: Run) -> Endpoint {
+        Endpoint {
+            method: Method::Get,
+            path,
+            id,
+            tag,
+            summary,
+            detail: "",
+            access: Access::Needs(Role::Viewer),
+            reach: NamespaceScope::Namespace,
+            query: &[],
+            headers: &[],
+            body: Body::None,
+            answers: &[],
+            run,
+        }
+    }
+
+    /// The same for what changes something: an operator's.
+    pub const fn change(
+        method: Method,
+        path: &'static str,
+        id: &'static str,
+        tag: Tag,
+        summary: &'static str,
+        run: Run,
+    ) -> Endpoint {
+        Endpoint { method, access: Access::Needs(Role::Operator), ..Endpoint::get(path, id, tag, summary, run) }
+    }
+
+    /// Everything that may stand behind the question mark, the namespace included.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        let namespace = match self.reach {
+            NamespaceScope::Namespace => Some(&NAMESPACE),
+            NamespaceScope::Namespaces => Some(&NAMESPACES),
+            NamespaceScope::Nothing | NamespaceScope::Everything => None,
+        };
+        namespace.into_iter().chain(self.query)
+    }
+
+    /// The names in braces, in their order.
+    pub fn places(&self) -> impl Iterator<Item = &'static str> {
+        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+    }
+
+    /// True if it changes something.
+    pub const fn writes(&self) -> bool {
+        !matches!(self.method, Method::Get)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method.name(), self.path)
+    }
+}
+
+/// How something is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// Reads; HEAD does too.
+    Get,
+    /// Makes.
+    Post,
+    /// Replaces.
+    Put,
+    /// Merges.
+    Patch,
+    /// Removes.
+    Delete,
+}
+
+impl Method {
+    /// The method of a request; HEAD is a GET whose body nobody reads.
+    pub fn of(text: &str) -> Option<Method> {
+        Some(match text {
+            "GET" | "HEAD" => Method::Get,
+            "POST" => Method::Post,
+            "PUT" => Method::Put,
+            "PATCH" => Method::Patch,
+            "DELETE" => Method::Delete,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Patch => "PATCH",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
+/// Headings of the description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tag {
+    /// Rules.
+    Rules,
+    /// Overrides.
+    Overrides,
+    /// Clients.
+    Clients,
+    /// Violations.
+    Violations,
+    /// Generations.
+    Generations,
+    /// Audit.
+    Audit,
+    /// Tokens.
+    Tokens,
+    /// The mode.
+    Mode,
+    /// The server itself.
+    Server,
+    /// The short form.
+    Aliases,
+}
+
+impl Tag {
+    /// Every heading, in the order of the page, and what it is about.
+    pub const ALL: [(Tag, &'static str); 10] = [
+        (
+            Tag::Rules,
+            "AdminIdentity is limited to how much. Rules of a file are listed too, and cannot be changed here.",
+        ),
+        (Tag::Overrides, "Other numbers of one rule for one client, for a time."),
+        (
+            Tag::Clients,
+            "What is known of clients: tier, organisation, attributes. A request that names only its key gets them.",
+        ),
+        (Tag::Violations, "AdminIdentity was refused: counted by client, rule and minute."),
+        (Tag::Generations, "Every change makes a generation: what changed, and the way back."),
+        (Tag::Audit, "AdminIdentity changed what, when. Rows are chained by hashes and never change."),
+        (Tag::Tokens, "AdminIdentity may use this API."),
+        (Tag::Mode, "The switch between enforce, shadow and off. It works without store and database."),
+        (Tag::Server, "This server, and this description."),
+        (Tag::Aliases, "The same rules in their short form."),
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tag::Rules => "rules",
+            Tag::Overrides => "overrides",
+            Tag::Clients => "clients",
+            Tag::Violations => "violations",
+            Tag::Generations => "generations",
+            Tag::Audit => "audit",
+            Tag::Tokens => "tokens",
+            Tag::Mode => "mode",
+            Tag::Server => "server",
+            Tag::Aliases => "aliases",
+        }
+    }
+}
+
+/// AdminIdentity may do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Anybody who reaches the listener.
+    Open,
+    /// A token of this role or a stronger one.
+    Needs(Role),
+}
+
+/// Of which namespaces something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamespaceScope {
+    /// Of one: `?namespace=`, or the token's only one, or `default`.
+    Namespace,
+    /// Of the one named, or of all that the token may see.
+    Namespaces,
+    /// Of none.
+    Nothing,
+    /// Of all of them: not for tokens that are for some.
+    Everything,
+}
+
+/// One parameter of a query.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What it takes.
+    pub takes: Takes,
+    /// What it is for.
+    pub help: &'static str,
+    /// True if it cannot be left out.
+    pub is_needed: bool,
+}
+
+impl Parameter {
+    /// The same, if it cannot be left out.
+    pub const fn needed(self) -> Parameter {
+        Parameter { is_needed: true, ..self }
+    }
+}
+
+/// A parameter that may be left out.
+pub const fn parameter(name: &'static str, takes: Takes, help: &'static str) -> Parameter {
+    Parameter { name, takes, help, is_needed: false }
+}
+
+/// The same for any text.
+pub const fn text(name: &'static str, help: &'static str) -> Parameter {
+    parameter(name, Takes::Text, help)
+}
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Any text but none.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// How many entries, 1 to 1000.
+    Count,
+    /// The number of a generation.
+    Generation,
+    /// Where the last piece of a list ended.
+    Cursor,
+    /// A point in time.
+    Time,
+    /// One of a few words.
+    OneOf(&'static [&'static str]),
+}
+
+const NAMESPACE: Parameter =
+    text("namespace", "Of which namespace. Default: the only one the token is for, or else `default`.");
+const NAMESPACES: Parameter = text("namespace", "Of which namespace. Default: all that the token is for.");
+/// How much of a list.
+pub const LIMIT: Parameter = parameter("limit", Takes::Count, "Most entries; default 100.");
+/// Where in a list.
+pub const CURSOR: Parameter = parameter("cursor", Takes::Cursor, "`next_cursor` of the piece before.");
+/// Only look.
+pub const DRY_RUN: Parameter =
+    parameter("dry_run", Takes::Flag, "Do everything but change it; answers what would change.");
+/// Not before.
+pub const FROM: Parameter = parameter("from", Takes::Time, "Not before, such as 2026-12-01T00:00:00Z.");
+/// Before.
+pub const TO: Parameter = parameter("to", Takes::Time, "Before, such as 2026-12-02T00:00:00Z.");
+
+/// Header fields that matter to some endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header {
+    /// Only if it is still this version, and it has to be said which.
+    IfMatch,
+    /// Only if it is still this version, where somebody says so.
+    IfMatchOptional,
+    /// Only if it is not there: `*`. Or, of what is read, only if it is another version.
+    IfNoneMatch,
+    /// The same call again is answered alike, and done once.
+    IdempotencyKey,
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Nothing.
+    None,
+    /// JSON of one of these schemas.
+    Json(&'static [&'static str]),
+    /// A JSON merge patch of one of these schemas.
+    Patch(&'static [&'static str]),
+    /// A rules file.
+    Yaml,
+}
+
+impl Body {
+    /// Longest body.
+    pub const fn most(self) -> usize {
+        match self {
+            Body::None => NOTHING_BYTES_MAX,
+            Body::Json(_) | Body::Patch(_) => 1 << 20,
+            Body::Yaml => 16 << 20,
+        }
+    }
+}
+
+/// Where no body belongs, tools send an empty object nevertheless.
+const NOTHING_BYTES_MAX: usize = 256;
+
+/// What is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing but the status.
+    Nothing,
+    /// JSON of this schema.
+    Json(&'static str),
+    /// The same, with its version as ETag.
+    Versioned(&'static str),
+    /// The same for something that was just made, with its Location.
+    Created(&'static str),
+    /// Text of another media type.
+    Text(&'static str),
+}

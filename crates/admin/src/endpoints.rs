@@ -1,0 +1,63 @@
+//! The one table of everything that can be done.
+
+use std::sync::LazyLock;
+
+use super::endpoint::Endpoint;
+use super::{
+    OperatorPage, audit, clients, explain, generations, mode, namespaces, overrides, rules, server, tokens, violations,
+};
+
+/// Every endpoint, in the order of the description.
+pub fn endpoints() -> &'static [Endpoint] {
+    static ALL: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
+        [
+            rules::ENDPOINTS,
+            rules::MODE_ENDPOINTS,
+            explain::ENDPOINTS,
+            namespaces::ENDPOINTS,
+            overrides::ENDPOINTS,
+            clients::ENDPOINTS,
+            violations::ENDPOINTS,
+            generations::ENDPOINTS,
+            audit::ENDPOINTS,
+            tokens::ENDPOINTS,
+            mode::ENDPOINTS,
+            server::ENDPOINTS,
+        ]
+        .concat()
+    });
+    &ALL
+}
+
+/// Every path, for metrics: with braces for parameters.
+pub fn paths() -> impl Iterator<Item = &'static str> {
+    OperatorPage::PATHS.iter().copied().chain(endpoints().iter().map(|endpoint| endpoint.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::endpoint::{Access, Body, Header, Method, NamespaceScope};
+    use super::*;
+
+    #[test]
+    fn rows_make_sense() {
+        let (mut ways, mut ids) = (BTreeSet::new(), BTreeSet::new());
+        for endpoint in endpoints() {
+            let Endpoint { method, path, id, access, reach, body, headers, answers, .. } = endpoint;
+            let name = format!("{} {path}", method.name());
+            assert!(ways.insert((method.name(), path)), "{name} stands twice");
+            assert!(ids.insert(id), "{id} stands twice");
+            assert!(!answers.is_empty(), "{name} answers nothing");
+            assert!(
+                *access != Access::Open || (*method == Method::Get && *reach == NamespaceScope::Nothing),
+                "{name} is open"
+            );
+            assert!(*method != Method::Get || *body == Body::None, "{name} reads, and has a body");
+            assert!(!headers.contains(&Header::IdempotencyKey) || *method == Method::Post, "{name}");
+            let names: Vec<&str> = endpoint.parameters().map(|parameter| parameter.name).collect();
+            assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{name} has a parameter twice");
+        }
+    }
+}

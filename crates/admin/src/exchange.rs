@@ -1,0 +1,338 @@
+//! A namespace as a rules file, and a rules file as a namespace: the same text that people keep in files.
+//!
+//! Nothing is lost on the way there and back but what files have no words for: ids of overrides and names beside ids,
+//! which are kept where they are, and whether a rule is enabled, which a file says as `mode: off`.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
+use tollgate_control::record::{
+    ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, RuleDraft, RuleRecord,
+};
+use tollgate_control::{ClientFilter, Control, Edit, Expect, Instant, Listing, OverrideFilter, Page, RuleFilter};
+use tollgate_rules::path::EscapedSlash;
+use tollgate_rules::ruleset::{CompileOptions, RuleSet, stable_names};
+use tollgate_rules::yaml::Node;
+use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, RuleFile, document, read};
+
+use super::call::Call;
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+use super::rules::Rule;
+use super::thing::{self, Thing};
+use super::tree;
+use super::{changes, percent};
+
+/// Entries that are read from the database at a time.
+const PIECE: u32 = 1000;
+/// An override of a file that names no end ends here.
+const FOREVER: Instant = Instant(18_429_292_799_999_999); // 2553-12-31T23:59:59.999999Z
+/// How the file is called in its own problems.
+const FILE_NAME: &str = "rules.yaml";
+
+/// `GET /v1/rules/export`
+pub(super) async fn export(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    if !call.may_see() {
+        return Err(AdminProblem::not_found("such namespace"));
+    }
+    let here = Namespace::read(call.control()?, call.namespace()).await?;
+    let text = spawn_blocking(move || document::print(&here.tree())).await.map_err(|_| interrupted())?;
+    Ok(AdminResponse::text("application/yaml", text))
+}
+
+/// `POST /v1/rules/import`
+pub(super) async fn import(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let (namespace, body) = (call.namespace().to_owned(), call.body.to_vec());
+    let file = spawn_blocking(move || File::read(&namespace, &body)).await.map_err(|_| interrupted())??;
+    let here = Namespace::read(call.control()?, call.namespace()).await?;
+    let prune = call.query().flag("prune").unwrap_or(false);
+    let mut edits = here.edits(&file, if prune { Prune::Rules } else { Prune::Nothing });
+    let in_files = (call.admin.node.file_rules)();
+    let in_files: HashMap<&str, &Map<String, Value>> = in_files
+        .iter()
+        .filter(|rule| rule.namespace == call.namespace())
+        .map(|rule| (rule.rule_id.as_str(), &rule.document))
+        .collect();
+    // A rule that a file of this node says alike is in force already.
+    edits.retain(|edit| {
+        !matches!(edit, Edit::Rule { rule_id, to: Some(draft), .. }
+            if in_files.get(file.shown.get(rule_id).unwrap_or(rule_id).as_str()) == Some(&&draft.document))
+    });
+    for edit in &edits {
+        if let Edit::Rule { rule_id, .. } = edit {
+            Rule::guard(call, rule_id)?;
+        }
+    }
+    let applied = thing::apply(call, edits, "import").await?;
+    Ok(changes::said(call, &applied))
+}
+
+fn interrupted() -> AdminProblem {
+    AdminProblem::new(503, "stopping", "The server is stopping.")
+}
+
+/// What becomes of rules that a file does not have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Prune {
+    Nothing,
+    Rules,
+}
+
+/// A namespace of the database, whole.
+struct Namespace {
+    name: String,
+    settings: NamespaceDraft,
+    rules: Vec<RuleRecord>,
+    clients: Vec<ClientRecord>,
+    overrides: Vec<OverrideRecord>,
+}
+
+impl Namespace {
+    async fn read(control: &Control, name: &str) -> Result<Namespace, AdminProblem> {
+        let namespaces = Some(vec![name.to_owned()]);
+        let (mut rules, mut pieces) = (Vec::new(), Pieces::default());
+        let filter = RuleFilter { namespaces: namespaces.clone(), ..RuleFilter::default() };
+        while let Some(page) = pieces.next() {
+            pieces.take(control.rules(&filter, &page).await?, &mut rules);
+        }
+        let (mut clients, mut pieces) = (Vec::new(), Pieces::default());
+        let filter = ClientFilter { namespaces: namespaces.clone(), ..ClientFilter::default() };
+        while let Some(page) = pieces.next() {
+            pieces.take(control.clients(&filter, &page).await?, &mut clients);
+        }
+        let (mut overrides, mut pieces) = (Vec::new(), Pieces::default());
+        let filter = OverrideFilter { namespaces, ..OverrideFilter::default() };
+        while let Some(page) = pieces.next() {
+            pieces.take(control.overrides(&filter, &page).await?, &mut overrides);
+        }
+        let settings = control.namespaces().await?.into_iter().find(|(other, _)| other == name);
+        let settings = settings.map(|(_, settings)| settings).unwrap_or_default();
+        Ok(Namespace { name: name.to_owned(), settings, rules, clients, overrides })
+    }
+
+    fn tree(&self) -> Node {
+        let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all, normalize } = self.settings;
+        let mut entries = vec![("version", Node::plain(1)), ("namespace", Node::text(&self.name))];
+        entries.extend(allow_block_all.then(|| ("allow_block_all", Node::plain(true))));
+        entries.extend((ipv6_prefix != 64).then(|| ("ipv6_prefix", Node::plain(ipv6_prefix))));
+        entries.extend(keep_escaped_slash.then(|| ("escaped_slash", Node::text("keep"))));
+        entries.extend((normalize != Normalize::None).then(|| ("normalize", Node::text(normalize.name()))));
+        entries.push(("rules", Node::list(self.rules.iter().map(rule_tree))));
+        if !self.clients.is_empty() {
+            entries.push(("clients", Node::list(self.clients.iter().map(client_tree))));
+        }
+        // Overrides of rules in files stay here: a rules file names only rules of its own.
+        let names: HashSet<&str> = self.rules.iter().map(|rule| rule.rule_id.as_str()).collect();
+        let mut own = self.overrides.iter().filter(|record| names.contains(record.draft.rule_id.as_str())).peekable();
+        if own.peek().is_some() {
+            entries.push(("overrides", Node::list(own.map(override_tree))));
+        }
+        Node::map(entries)
+    }
+
+    /// What has to be changed so that everything in the file is as the file says.
+    fn edits(&self, file: &File, prune: Prune) -> Vec<Edit> {
+        let mut edits = Vec::new();
+        let settings = file.settings(&self.settings);
+        if settings != self.settings {
+            edits.push(Edit::Namespace { namespace: self.name.clone(), to: Some(settings), expect: Expect::Anything });
+        }
+        let mut known: HashMap<&str, &RuleRecord> =
+            self.rules.iter().map(|rule| (rule.rule_id.as_str(), rule)).collect();
+        for (rule_id, document) in &file.rules {
+            let before = known.remove(rule_id.as_str());
+            // A rule that is not enabled was exported as `off`: it stays what it is.
+            if before.is_some_and(|rule| !rule.draft.enabled && exported(rule) == *document) {
+                continue;
+            }
+            let name = before.map(|rule| rule.draft.name.clone()).unwrap_or_default();
+            let draft = RuleDraft { name, document: document.clone(), enabled: true };
+            edits.push(Rule::edit(&self.name, rule_id, Some(draft), Expect::Anything));
+        }
+        if prune == Prune::Rules {
+            edits.extend(
+                self.rules
+                    .iter()
+                    .filter(|rule| known.contains_key(rule.rule_id.as_str()))
+                    .map(|rule| Rule::edit(&self.name, &rule.rule_id, None, Expect::Anything)),
+            );
+        }
+        edits.extend(file.file.clients.iter().map(|client| self.client(client)));
+        edits.extend(self.override_edits(&file.file.overrides));
+        edits
+    }
+
+    fn client(&self, spec: &ClientSpec) -> Edit {
+        let ClientSpec { client_key, tier, org, attributes, .. } = spec.clone();
+        let draft = ClientDraft { tier, organisation: org, attributes: attributes.into_iter().collect() };
+        Edit::Client { namespace: self.name.clone(), client_key, to: Some(draft), expect: Expect::Anything }
+    }
+
+    /// Overrides of a file have no ids: one for the same client, rule and beginning is taken to be the same.
+    fn override_edits(&self, specs: &[OverrideSpec]) -> Vec<Edit> {
+        let known = self.overrides.iter().map(|record| {
+            let OverrideDraft { client_key, rule_id, valid_from, .. } = &record.draft;
+            ((client_key.as_str(), rule_id.as_str(), *valid_from), record.override_id.as_str())
+        });
+        let known: HashMap<_, &str> = known.collect();
+        let edit = |spec: &OverrideSpec| {
+            let draft = override_draft(spec);
+            let key = (draft.client_key.as_str(), draft.rule_id.as_str(), draft.valid_from);
+            let override_id = match known.get(&key) {
+                Some(id) => (*id).to_owned(),
+                None => override_id(&draft),
+            };
+            Edit::Override { namespace: self.name.clone(), override_id, to: Some(draft), expect: Expect::Anything }
+        };
+        specs.iter().map(edit).collect()
+    }
+}
+
+/// A list, piece by piece to its end.
+struct Pieces {
+    next: Option<Page>,
+}
+
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces { next: Some(Page { limit: PIECE, after: None }) }
+    }
+}
+
+impl Pieces {
+    fn next(&mut self) -> Option<Page> {
+        self.next.take()
+    }
+
+    fn take<T>(&mut self, piece: Listing<T>, entries: &mut Vec<T>) {
+        entries.extend(piece.entries);
+        self.next = piece.next.map(|after| Page { limit: PIECE, after: Some(after) });
+    }
+}
+
+/// The document of a rule, as a file would have it.
+fn exported(rule: &RuleRecord) -> Map<String, Value> {
+    let mut document = rule.draft.document.clone();
+    if !rule.draft.enabled {
+        document.insert("mode".to_owned(), "off".into());
+    }
+    document
+}
+
+fn rule_tree(rule: &RuleRecord) -> Node {
+    let mut entries = vec![("name".to_owned(), Node::text(&rule.rule_id))];
+    entries.extend(exported(rule).iter().map(|(name, value)| (name.clone(), tree::of_json(value))));
+    Node::map(entries)
+}
+
+fn client_tree(client: &ClientRecord) -> Node {
+    let ClientDraft { tier, organisation, attributes } = &client.draft;
+    let mut entries = vec![("client_key", Node::text(&client.client_key))];
+    entries.extend(tier.as_ref().map(|tier| ("tier", Node::text(tier))));
+    entries.extend(organisation.as_ref().map(|organisation| ("org", Node::text(organisation))));
+    if !attributes.is_empty() {
+        let attributes = attributes.iter().map(|(name, value)| (name.as_str(), Node::text(value)));
+        entries.push(("attributes", Node::map(attributes)));
+    }
+    Node::map(entries)
+}
+
+fn override_tree(record: &OverrideRecord) -> Node {
+    let OverrideDraft { client_key, rule_id, max_requests, burst_size, unlimited, valid_from, valid_until, reason } =
+        &record.draft;
+    let mut entries = vec![("client_key", Node::text(client_key)), ("rule", Node::text(rule_id))];
+    entries.extend(max_requests.map(|requests| ("requests", Node::plain(requests))));
+    entries.extend((*burst_size > 0).then(|| ("burst", Node::plain(burst_size))));
+    entries.extend(unlimited.then(|| ("unlimited", Node::plain(true))));
+    entries.extend(valid_from.map(|from| ("valid_from", Node::text(from.to_string()))));
+    entries.extend((*valid_until < FOREVER).then(|| ("valid_until", Node::text(valid_until.to_string()))));
+    entries.extend((!reason.is_empty()).then(|| ("reason", Node::text(reason))));
+    Node::map(entries)
+}
+
+fn override_draft(spec: &OverrideSpec) -> OverrideDraft {
+    let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let instant = |nanos: u64| Instant(number(nanos / 1000));
+    OverrideDraft {
+        client_key: spec.client_key.clone(),
+        rule_id: spec.rule.clone(),
+        max_requests: spec.requests.map(number),
+        burst_size: spec.burst.map_or(0, number),
+        unlimited: spec.unlimited,
+        valid_from: spec.valid_from_ns.map(instant),
+        valid_until: spec.valid_until_ns.map_or(FOREVER, instant),
+        reason: spec.reason.clone().unwrap_or_default(),
+    }
+}
+
+/// The same for the same override, so that a file that is imported twice changes nothing the second time.
+fn override_id(draft: &OverrideDraft) -> String {
+    let from = draft.valid_from.map(|from| from.to_string()).unwrap_or_default();
+    format!("ovr-{}", thing::hash(&[&draft.client_key, &draft.rule_id, &from]))
+}
+
+/// A rules file that was sent.
+struct File {
+    file: RuleFile,
+    /// Ids and documents, each saying itself what the file says for all.
+    rules: Vec<(String, Map<String, Value>)>,
+    /// By the ids of rules that have no name in the file: what a node calls them that reads the file itself.
+    shown: HashMap<String, String>,
+    /// Settings that the file names.
+    named: HashSet<&'static str>,
+}
+
+impl File {
+    fn read(namespace: &str, body: &[u8]) -> Result<File, AdminProblem> {
+        let text = read::decode(FILE_NAME, body).map_err(AdminProblem::of_report)?;
+        let (mut file, root) = tollgate_rules::read_with_tree(FILE_NAME, text).map_err(AdminProblem::of_report)?;
+        if root.get("namespace").is_some() && file.namespace != namespace {
+            let other = percent::encode(&file.namespace);
+            let message =
+                format!("the file is for the namespace `{}`, and this call for `{namespace}`", file.namespace);
+            let help = format!("call it with ?namespace={other}, or take the line out of the file");
+            return Err(AdminProblem::of_fault("namespace", "other-namespace", message, &help));
+        }
+        file.namespace = namespace.to_owned();
+        let names = names(&file)?;
+        let trees = document::rules_of(&root).iter().map(|rule| document::explicit(rule, &file));
+        let documents = trees.map(|tree| {
+            let mut document = tree::to_object(&tree);
+            document.remove("name");
+            document
+        });
+        // A rule without a name is stored under the digest that its buckets are found by: that neither depends on the other
+        // rules of the file, so that importing again changes nothing, nor starts its counters anew.
+        let ids = stable_names(&file);
+        let shown = ids.iter().cloned().zip(names).filter(|(id, name)| id != name).collect();
+        let rules = ids.into_iter().zip(documents).collect();
+        let named = ["ipv6_prefix", "escaped_slash", "allow_block_all", "normalize"].into_iter();
+        let named = named.filter(|name| root.get(name).is_some()).collect();
+        Ok(File { rules, shown, named, file })
+    }
+
+    /// The settings of a namespace, where the file names any.
+    fn settings(&self, before: &NamespaceDraft) -> NamespaceDraft {
+        let RuleFile { ipv6_prefix, escaped_slash, allow_block_all, normalize, .. } = self.file;
+        let names = |name: &str| self.named.contains(name);
+        NamespaceDraft {
+            ipv6_prefix: if names("ipv6_prefix") { ipv6_prefix } else { before.ipv6_prefix },
+            keep_escaped_slash: match names("escaped_slash") {
+                true => escaped_slash == EscapedSlash::Keep,
+                false => before.keep_escaped_slash,
+            },
+            allow_block_all: if names("allow_block_all") { allow_block_all } else { before.allow_block_all },
+            normalize: if names("normalize") { normalize } else { before.normalize },
+        }
+    }
+}
+
+/// The names by which the rules of a file go, those without one included.
+fn names(file: &RuleFile) -> Result<Vec<String>, AdminProblem> {
+    let alone = RuleFile { clients: Vec::new(), overrides: Vec::new(), ..file.clone() };
+    match RuleSet::compile(std::slice::from_ref(&alone), &CompileOptions::for_test()) {
+        Ok(set) => Ok(set.rules().iter().map(|rule| rule.name.clone()).collect()),
+        Err(problems) => Err(AdminProblem::of_report(tollgate_rules::Report::new(FILE_NAME, "", problems))),
+    }
+}

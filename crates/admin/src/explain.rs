@@ -1,0 +1,72 @@
+//! `POST /v1/explain` on the admin port: what the data port answers, and which override of the database holds.
+
+use serde_json::{Value, json};
+use tollgate_control::record::Role;
+use tollgate_control::{Control, OverrideFilter, Page};
+use tollgate_service::Unexplained;
+use tollgate_service::check_request::read_check;
+
+use super::call::Call;
+use super::endpoint::{Access, Body, Content, Endpoint, Method, NamespaceScope, Tag};
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+
+/// Rules whose overrides are looked up for one explanation.
+const LOOKED_UP_MAX: usize = 100;
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[Endpoint {
+    detail: "Takes what `/v1/check` takes; charges nothing.",
+    access: Access::Needs(Role::Viewer),
+    reach: NamespaceScope::Nothing,
+    body: Body::Json(&["ExplainInput"]),
+    answers: &[(200, Content::Json("Explanation"))],
+    ..Endpoint::change(Method::Post, "/v1/explain", "explain", Tag::Rules, "Explain a decision, rule by rule", |call| {
+        Box::pin(explain(call))
+    })
+}];
+
+async fn explain(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let request = read_check(call.body).map_err(|fault| {
+        AdminProblem::of_fault(&fault.field, fault.code, fault.detail.clone(), "send what /v1/check takes")
+    })?;
+    if call.who().is_some_and(|who| !who.may_see(request.namespace())) {
+        return Err(AdminProblem::new(403, "other_namespace", "This token is not for the namespace of the request."));
+    }
+    let mut json = call.admin.pages.service.explain(&request).await.map_err(|why| match why {
+        Unexplained::Busy => AdminProblem::new(503, "busy", "Another explanation is being made; try again."),
+        Unexplained::Invalid(error) => {
+            AdminProblem::of_fault(&error.field, error.code, error.message.clone(), "send what /v1/check takes")
+        }
+    })?;
+    if let Some(control) = &call.admin.control {
+        let rules = json.get_mut("rules").and_then(Value::as_array_mut).into_iter().flatten();
+        for rule in rules.filter(|rule| rule.get("override").is_some_and(Value::is_object)).take(LOOKED_UP_MAX) {
+            name_override(control, request.namespace(), rule, call).await?;
+        }
+    }
+    call.mask().conditions(&mut json);
+    Ok(AdminResponse::json(&call.mask().value(json)))
+}
+
+/// Adds id and reason of the override that holds, if it is one of the database.
+async fn name_override(
+    control: &Control,
+    namespace: &str,
+    rule: &mut Value,
+    call: &Call<'_>,
+) -> Result<(), AdminProblem> {
+    let text = |pointer: &str| rule.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let filter = OverrideFilter {
+        namespaces: Some(vec![namespace.to_owned()]),
+        client_key: text("/override/client_key"),
+        rule_id: text("/name"),
+        holds_at: Some(call.admin.now()),
+    };
+    let found = control.overrides(&filter, &Page { limit: 1, after: None }).await?;
+    if let (Some(record), Some(held)) = (found.entries.first(), rule.get_mut("override").and_then(Value::as_object_mut))
+    {
+        held.insert("override_id".to_owned(), json!(record.override_id));
+        held.insert("reason".to_owned(), json!(record.draft.reason));
+    }
+    Ok(())
+}

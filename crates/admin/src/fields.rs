@@ -1,0 +1,180 @@
+//! The fields of a JSON object, taken one by one; every fault is gathered, so that all of them are told at once.
+
+use serde_json::{Map, Value};
+use tollgate_control::{Fault, Instant};
+use tollgate_rules::nearest;
+use tollgate_rules::problem::quote;
+
+use super::problem::{AdminProblem, fault};
+use super::query::instant;
+
+/// An object being read.
+#[derive(Debug)]
+pub struct Fields {
+    members: Map<String, Value>,
+    faults: Vec<Fault>,
+}
+
+impl Fields {
+    /// Reads an object of which these fields are known. `null` is as good as absent.
+    pub fn of(mut members: Map<String, Value>, known: &[&str]) -> Fields {
+        let mut faults = Vec::new();
+        for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
+            let help = match nearest(name, known.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`? allowed: {}", known.join(", ")),
+                None => format!("allowed: {}", known.join(", ")),
+            };
+            faults.push(fault(name, "unknown-field", format!("unknown field {}", quote(name)), &help));
+        }
+        members.retain(|_, value| !value.is_null());
+        Fields { members, faults }
+    }
+
+    /// Reads an object of which somebody else knows the rest of the fields.
+    pub fn open(members: Map<String, Value>) -> Fields {
+        Fields { members, faults: Vec::new() }
+    }
+
+    /// A field, whatever it is.
+    pub fn take(&mut self, name: &str) -> Option<Value> {
+        self.members.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Notes a fault.
+    pub fn refuse(&mut self, name: &str, code: &str, message: impl Into<String>, help: &str) {
+        self.faults.push(fault(name, code, message, help));
+    }
+
+    fn wrong(&mut self, name: &str, wanted: &str, help: &str) {
+        self.refuse(name, "wrong-type", format!("{name} should be {wanted}"), help);
+    }
+
+    fn missing(&mut self, name: &str, help: &str) {
+        self.refuse(name, "missing-field", format!("{name} is missing"), help);
+    }
+
+    /// Text, if it is there.
+    pub fn text(&mut self, name: &str) -> Option<String> {
+        match self.take(name)? {
+            Value::String(text) => Some(text),
+            _ => {
+                self.wrong(name, "text", "");
+                None
+            }
+        }
+    }
+
+    /// Text that must be there and not empty; empty after a fault.
+    pub fn needed_text(&mut self, name: &str, help: &str) -> String {
+        if !self.members.contains_key(name) {
+            self.missing(name, help);
+            return String::new();
+        }
+        let text = self.text(name);
+        if text.as_deref() == Some("") {
+            self.refuse(name, "blank", format!("{name} is empty"), help);
+        }
+        text.unwrap_or_default()
+    }
+
+    /// A whole number of at least 0, if it is there. What is too much is for the control plane to say.
+    pub fn count(&mut self, name: &str) -> Option<i64> {
+        match self.take(name)? {
+            Value::Number(number) if number.is_u64() => Some(number.as_i64().unwrap_or(i64::MAX)),
+            Value::Number(_) => {
+                let message = format!("{name} is out of range");
+                self.refuse(name, "out-of-range", message, "a whole number from 0 on, without a dot or an exponent");
+                None
+            }
+            _ => {
+                self.wrong(name, "a whole number", "digits, without quotes");
+                None
+            }
+        }
+    }
+
+    /// `true` or `false`, if it is there.
+    pub fn flag(&mut self, name: &str) -> Option<bool> {
+        match self.take(name)? {
+            Value::Bool(flag) => Some(flag),
+            _ => {
+                self.wrong(name, "true or false", "without quotes");
+                None
+            }
+        }
+    }
+
+    /// A point in time, if it is there.
+    pub fn time(&mut self, name: &str) -> Option<Instant> {
+        const HELP: &str = "write it like 2026-12-01T00:00:00Z";
+        match self.take(name)? {
+            Value::String(text) => {
+                let read = instant(&text);
+                if read.is_none() {
+                    self.refuse(
+                        name,
+                        "bad-time",
+                        format!("{name} is {}, which is no point in time", quote(&text)),
+                        HELP,
+                    );
+                }
+                read
+            }
+            _ => {
+                self.wrong(name, "a point in time", HELP);
+                None
+            }
+        }
+    }
+
+    /// A point in time that must be there.
+    pub fn needed_time(&mut self, name: &str, help: &str) -> Instant {
+        if !self.members.contains_key(name) {
+            self.missing(name, help);
+        }
+        self.time(name).unwrap_or_default()
+    }
+
+    /// One of a few words that must be there.
+    pub fn needed_word<T>(&mut self, name: &str, words: &[&str], read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let help = format!("one of {}", words.join(", "));
+        let text = self.needed_text(name, &help);
+        let word = read(&text);
+        if word.is_none() && !text.is_empty() {
+            self.refuse(name, "unknown-value", format!("{name} is {}", quote(&text)), &help);
+        }
+        word
+    }
+
+    /// A list of texts, if it is there.
+    pub fn texts(&mut self, name: &str) -> Option<Vec<String>> {
+        let value = self.take(name)?;
+        let texts =
+            value.as_array().and_then(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+        if texts.is_none() {
+            self.wrong(name, "a list of texts", "");
+        }
+        texts
+    }
+
+    /// A field that only says again what is known already: which thing, where. Otherwise somebody sent it to the wrong
+    /// place.
+    pub fn same(&mut self, name: &str, expected: &str) {
+        match self.take(name) {
+            None => {}
+            Some(Value::String(text)) if text == expected => {}
+            Some(_) => {
+                let message = format!("{name} is not that of the path");
+                self.refuse(name, "other-thing", message, "leave it out, or send it to where it belongs");
+            }
+        }
+    }
+
+    /// What was left, if nothing was wrong with the rest.
+    pub fn rest(self) -> Result<Map<String, Value>, AdminProblem> {
+        match self.faults.is_empty() {
+            true => Ok(self.members),
+            false => Err(AdminProblem::of_faults(self.faults)),
+        }
+    }
+}

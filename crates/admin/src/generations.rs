@@ -1,0 +1,128 @@
+//! Generations: every change makes one.
+
+use serde_json::{Value, json};
+use tollgate_control::{Change, Edit, GenerationRecord};
+
+use super::call::Call;
+use super::changes;
+use super::endpoint::{
+    CURSOR, Content, DRY_RUN, Endpoint, LIMIT, Method, NamespaceScope, Parameter, Tag, Takes, parameter,
+};
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+use super::thing;
+
+const FROM: Parameter = parameter("from", Takes::Generation, "The generation to begin with.").needed();
+const TO: Parameter =
+    parameter("to", Takes::Generation, "The generation to end with; it may be the earlier one.").needed();
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        detail: "The latest first.",
+        reach: NamespaceScope::Namespaces,
+        query: &[LIMIT, CURSOR],
+        answers: &[(200, Content::Json("GenerationList"))],
+        ..Endpoint::get("/v1/generations", "listGenerations", Tag::Generations, "List generations", |call| {
+            Box::pin(list(call))
+        })
+    },
+    Endpoint {
+        reach: NamespaceScope::Namespaces,
+        query: &[FROM, TO],
+        answers: &[(200, Content::Json("Diff"))],
+        ..Endpoint::get(
+            "/v1/generations/diff",
+            "diffGenerations",
+            Tag::Generations,
+            "What differs between two",
+            |call| Box::pin(diff(call)),
+        )
+    },
+    Endpoint {
+        detail: "The rules and settings of one namespace, as a new generation: nothing is forgotten. Overrides, switches \
+                 and clients stay as they are, unless asked for; tokens and the mode always do. Overrides go with a rule \
+                 that goes.",
+        query: &[
+            parameter("overrides", Takes::Flag, "Bring back overrides and switches of rules as well."),
+            parameter("clients", Takes::Flag, "Bring back clients as well."),
+            DRY_RUN,
+        ],
+        answers: &[(200, Content::Json("Changes"))],
+        ..Endpoint::change(
+            Method::Post,
+            "/v1/generations/{generation}/rollback",
+            "rollBack",
+            Tag::Generations,
+            "Bring back what was in force in a generation",
+            |call| Box::pin(roll_back(call)),
+        )
+    },
+    Endpoint {
+        detail: "Puts one thing back to what it was before a change, as a new generation. 412 if something else has \
+                 changed it since: revert that change first.",
+        reach: NamespaceScope::Namespaces,
+        query: &[DRY_RUN],
+        answers: &[(200, Content::Json("Changes"))],
+        ..Endpoint::change(
+            Method::Post,
+            "/v1/audit/{number}/revert",
+            "revertChange",
+            Tag::Generations,
+            "Revert one change, by its number in the audit",
+            |call| Box::pin(revert(call)),
+        )
+    },
+];
+
+async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    if !call.may_see() {
+        return Ok(AdminResponse::json(&json!({ "generations": [], "next_cursor": null })));
+    }
+    let listing = call.control()?.generations(call.namespaces().as_deref(), &call.page()?).await?;
+    let generations: Value = listing.entries.iter().map(GenerationRecord::json).collect();
+    Ok(AdminResponse::json(&json!({ "generations": generations, "next_cursor": call.cursor(listing.next.as_deref()) })))
+}
+
+async fn diff(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let [from, to] = ["from", "to"].map(|name| call.query().number(name).unwrap_or_default());
+    let changes = match call.may_see() {
+        true => call.control()?.diff(from, to).await?,
+        false => Vec::new(),
+    };
+    let theirs: Vec<Change> = changes.into_iter().filter(|change| is_theirs(call, &change.namespace)).collect();
+    Ok(AdminResponse::json(&json!({ "from": from, "to": to, "changes": changes::shown(&call.mask(), &theirs) })))
+}
+
+/// True if a namespace is among those the call is about. What belongs to none is for those who may see all.
+fn is_theirs(call: &Call<'_>, namespace: &str) -> bool {
+    call.namespaces().is_none_or(|names| names.iter().any(|name| name == namespace))
+}
+
+async fn roll_back(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let Some(generation) = call.id().parse::<i64>().ok().filter(|generation| *generation >= 0) else {
+        return Err(AdminProblem::not_found("such generation: a generation is a number"));
+    };
+    let edits = call.control()?.way_back(generation).await?;
+    let [overrides, clients] = ["overrides", "clients"].map(|name| call.query().flag(name).unwrap_or(false));
+    let is_wanted = |edit: &Edit| match edit {
+        Edit::Rule { namespace, .. } | Edit::Namespace { namespace, .. } => namespace == call.namespace(),
+        Edit::Override { namespace, .. } | Edit::RuleMode { namespace, .. } => {
+            overrides && namespace == call.namespace()
+        }
+        Edit::Client { namespace, .. } => clients && namespace == call.namespace(),
+    };
+    let edits = edits.into_iter().filter(is_wanted).collect();
+    let applied = thing::apply(call, edits, &format!("rollback to {generation}")).await?;
+    Ok(changes::said(call, &applied))
+}
+
+async fn revert(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let unknown = || AdminProblem::not_found("such change: GET /v1/audit lists them by number");
+    let number = call.id().parse::<i64>().ok().filter(|number| *number > 0).ok_or_else(unknown)?;
+    let (namespace, edit) = call.control()?.undoing(number).await?;
+    if !is_theirs(call, &namespace) {
+        return Err(unknown());
+    }
+    let applied = thing::apply(call, vec![edit], &format!("revert {number}")).await?;
+    Ok(changes::said(call, &applied))
+}

@@ -1,0 +1,71 @@
+//! Namespaces: those of the database and those of files, with how many rules each has of which source.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::endpoint::{CURSOR, Content, Endpoint, LIMIT, NamespaceScope, Tag};
+use super::node::FileKind;
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[Endpoint {
+    detail: "Every namespace that has rules of any source, overrides, clients or settings, by name.",
+    reach: NamespaceScope::Namespaces,
+    query: &[LIMIT, CURSOR],
+    answers: &[(200, Content::Json("NamespaceList"))],
+    ..Endpoint::get("/v1/namespaces", "listNamespaces", Tag::Rules, "List namespaces", |call| Box::pin(list(call)))
+}];
+
+/// Rules of one namespace by their source.
+#[derive(Default)]
+struct RuleCounts {
+    database: i64,
+    file: i64,
+    envoy: i64,
+}
+
+impl RuleCounts {
+    fn json(&self, namespace: &str) -> Value {
+        let RuleCounts { database, file, envoy } = self;
+        json!({ "namespace": namespace, "rules": { "database": database, "file": file, "envoy": envoy } })
+    }
+}
+
+async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    if !call.may_see() {
+        return Ok(AdminResponse::json(&json!({ "namespaces": [], "next_cursor": null })));
+    }
+    let page = call.page()?;
+    let wanted = call.namespaces();
+    let mut counts = counts(call).await?;
+    counts.retain(|name, _| {
+        wanted.as_ref().is_none_or(|wanted| wanted.contains(name)) && page.after.as_ref().is_none_or(|last| name > last)
+    });
+    let most = page.limit as usize;
+    let namespaces: Vec<Value> = counts.iter().take(most).map(|(name, counts)| counts.json(name)).collect();
+    let last = counts.keys().nth(most.saturating_sub(1)).filter(|_| counts.len() > most);
+    let next = call.cursor(last.map(String::as_str));
+    Ok(AdminResponse::json(&json!({ "namespaces": namespaces, "next_cursor": next })))
+}
+
+async fn counts(call: &Call<'_>) -> Result<BTreeMap<String, RuleCounts>, AdminProblem> {
+    let mut counts: BTreeMap<String, RuleCounts> = BTreeMap::new();
+    if let Some(control) = &call.admin.control {
+        for (name, _) in control.namespaces().await? {
+            counts.entry(name).or_default();
+        }
+        for (name, rules) in control.rules_by_namespace().await? {
+            counts.entry(name).or_default().database = rules;
+        }
+    }
+    for rule in (call.admin.node.file_rules)().iter() {
+        let count = counts.entry(rule.namespace.clone()).or_default();
+        match rule.kind {
+            FileKind::Rules => count.file += 1,
+            FileKind::Envoy => count.envoy += 1,
+        }
+    }
+    Ok(counts)
+}

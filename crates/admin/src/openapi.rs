@@ -1,0 +1,322 @@
+//! The table as an OpenAPI 3.1 document.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::endpoint::{Access, Body, Content, Endpoint, Header, Method, Parameter, Tag, Takes};
+use super::endpoints::endpoints;
+use super::schema;
+
+/// The document.
+pub fn document() -> Value {
+    let mut paths = Map::new();
+    for endpoint in endpoints() {
+        let path = paths.entry(endpoint.path).or_insert_with(|| json!({}));
+        if let Some(members) = path.as_object_mut() {
+            members.insert(endpoint.method.name().to_ascii_lowercase(), operation(endpoint));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tollgate admin API",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": ABOUT,
+            "contact": { "name": "Tollgate" },
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "tags": Tag::ALL.map(|(tag, about)| json!({ "name": tag.name(), "description": about })),
+        "paths": paths,
+        "components": {
+            "schemas": schema::all(),
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer", "description": TOKEN } },
+        },
+    })
+}
+
+/// The document as text, made once.
+pub(super) fn text() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| document().to_string());
+    &TEXT
+}
+
+const ABOUT: &str = "Rules, overrides and clients of a rate limiter, and all about them. Bodies are JSON, errors are \
+    problem details. What is read has an ETag; who replaces or merges sends it as If-Match, so that nobody loses \
+    somebody else's change. Every change is one generation with its rows of the audit.";
+const TOKEN: &str = "`tg_<id>_<secret>`. Viewers read and see client keys as digests, operators also change rules, \
+    overrides and clients, admins also tokens and the mode. A token may be for some namespaces only.";
+
+fn operation(endpoint: &Endpoint) -> Value {
+    let Endpoint { id, tag, summary, detail, access, .. } = endpoint;
+    let needs = match access {
+        Access::Open => "Needs no token.".to_owned(),
+        Access::Needs(role) => format!("Needs the role {} or a stronger one.", role.name()),
+    };
+    let description = [*detail, &needs].join(" ");
+    let security = match access {
+        Access::Open => json!([]),
+        Access::Needs(_) => json!([{ "token": [] }]),
+    };
+    let mut operation = json!({
+        "operationId": id,
+        "tags": [tag.name()],
+        "summary": summary,
+        "description": description.trim(),
+        "parameters": parameters(endpoint),
+        "responses": responses(endpoint),
+        "security": security,
+    });
+    if let (Some(body), Some(members)) = (body(endpoint.body), operation.as_object_mut()) {
+        members.insert("requestBody".to_owned(), body);
+    }
+    operation
+}
+
+fn parameters(endpoint: &Endpoint) -> Value {
+    let place = |name: &str| {
+        let schema = match name {
+            "generation" => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
+            _ => json!({ "type": "string", "minLength": 1, "maxLength": 1024 }),
+        };
+        json!({ "name": name, "in": "path", "required": true, "schema": schema })
+    };
+    let query = |parameter: &Parameter| {
+        json!({
+            "name": parameter.name,
+            "in": "query",
+            "required": parameter.is_needed,
+            "description": parameter.help,
+            "schema": takes(parameter.takes),
+        })
+    };
+    let headers = endpoint.headers.iter().map(|header| header_parameter(endpoint, *header));
+    endpoint.places().map(place).chain(endpoint.parameters().map(query)).chain(headers).collect()
+}
+
+fn takes(takes: Takes) -> Value {
+    match takes {
+        Takes::Text | Takes::Cursor => json!({ "type": "string", "minLength": 1 }),
+        Takes::Flag => json!({ "type": "boolean" }),
+        Takes::Count => json!({ "type": "integer", "minimum": 1, "maximum": 1000 }),
+        Takes::Generation => json!({ "type": "integer", "format": "int64", "minimum": 0 }),
+        Takes::Time => json!({ "type": "string", "format": "date-time" }),
+        Takes::OneOf(words) => json!({ "type": "string", "enum": words }),
+    }
+}
+
+fn header_parameter(endpoint: &Endpoint, header: Header) -> Value {
+    // AdminIdentity replaces something says If-Match, or If-None-Match to make it: neither alone is required.
+    let (name, required, help) = match header {
+        Header::IfMatch => ("If-Match", endpoint.method == Method::Patch, "The ETag that was read, or `*`."),
+        Header::IfMatchOptional => ("If-Match", false, "The ETag that was read; only if it is still that."),
+        Header::IfNoneMatch if endpoint.method == Method::Get => {
+            ("If-None-Match", false, "An ETag that is known already: 304 if it is still that.")
+        }
+        Header::IfNoneMatch => ("If-None-Match", false, "`*`: only if it is not there yet."),
+        Header::IdempotencyKey => {
+            ("Idempotency-Key", false, "The same call with the same key is done once, and answered alike for a day.")
+        }
+    };
+    let schema = match header {
+        Header::IdempotencyKey => json!({ "type": "string", "pattern": "^[!-~]{1,255}$" }),
+        Header::IfNoneMatch if endpoint.method != Method::Get => json!({ "type": "string", "enum": ["*"] }),
+        _ => {
+            json!({ "type": "string", "pattern": r#"^(\*|"[0-9]{1,18}")$"# })
+        }
+    };
+    json!({ "name": name, "in": "header", "required": required, "description": help, "schema": schema })
+}
+
+fn body(body: Body) -> Option<Value> {
+    let any = |names: &[&str]| match names {
+        [one] => schema::reference(one),
+        many => json!({ "oneOf": many.iter().map(|name| schema::reference(name)).collect::<Value>() }),
+    };
+    let content = match body {
+        Body::None => return None,
+        Body::Json(names) => json!({ "application/json": { "schema": any(names) } }),
+        Body::Patch(names) => json!({ "application/merge-patch+json": { "schema": any(names) } }),
+        Body::Yaml => json!({ "application/yaml": { "schema": { "type": "string", "description": "A rules file." } } }),
+    };
+    Some(json!({ "required": true, "content": content }))
+}
+
+fn responses(endpoint: &Endpoint) -> Value {
+    let mut responses = Map::new();
+    let is_tried = endpoint.query.iter().any(|parameter| parameter.name == "dry_run");
+    for (status, content) in endpoint.answers {
+        responses.insert(status.to_string(), response(*status, *content, is_tried));
+    }
+    admit_what_is_made(&mut responses);
+    if endpoint.method == Method::Get && endpoint.headers.contains(&Header::IfNoneMatch) {
+        responses.insert("304".to_owned(), json!({ "description": "It is still what the caller has." }));
+    }
+    for (status, about) in refusals(endpoint) {
+        let content = json!({ "application/problem+json": { "schema": schema::reference("AdminProblem") } });
+        responses.insert(status.to_string(), json!({ "description": about, "content": content }));
+    }
+    Value::Object(responses)
+}
+
+/// Generated clients read every success as the one of the lowest status: it admits what is made, too.
+fn admit_what_is_made(responses: &mut Map<String, Value>) {
+    const SCHEMA: &str = "/content/application~1json/schema";
+    let made = responses.get("201").and_then(|response| response.pointer(SCHEMA)).cloned();
+    let done = responses.get_mut("200").and_then(|response| response.pointer_mut(SCHEMA));
+    if let (Some(made), Some(done)) = (made, done)
+        && *done == schema::reference("DryRun")
+    {
+        *done = json!({ "oneOf": [made, done.clone()] });
+    }
+}
+
+fn response(status: u16, content: Content, is_tried: bool) -> Value {
+    let either = |name: &str| match is_tried && status == 200 && !matches!(name, "DryRun" | "Changes") {
+        true => json!({ "oneOf": [schema::reference(name), schema::reference("DryRun")] }),
+        false => schema::reference(name),
+    };
+    let json = |name: &str| json!({ "application/json": { "schema": either(name) } });
+    let header = |text: &str| json!({ "description": text, "schema": { "type": "string" } });
+    let etag = header("Its version, for If-Match.");
+    match content {
+        Content::Nothing => json!({ "description": "Done." }),
+        Content::Json(name) => json!({ "description": name, "content": json(name) }),
+        Content::Versioned(name) => json!({ "description": name, "content": json(name), "headers": { "ETag": etag } }),
+        Content::Created(name) => {
+            let headers = json!({ "ETag": etag, "Location": header("Where it is.") });
+            json!({ "description": format!("{name}, just made"), "content": json(name), "headers": headers })
+        }
+        Content::Text(media) => {
+            let media = media.split(';').next().unwrap_or(media);
+            json!({ "description": "As it is.", "content": { media: { "schema": {} } } })
+        }
+    }
+}
+
+/// Statuses by which a call can be refused, by what it takes.
+fn refusals(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
+    let has_body = endpoint.body != Body::None;
+    let asks = |header| endpoint.headers.contains(&header);
+    let needs_token = endpoint.access != Access::Open;
+    let names_something = endpoint.places().next().is_some()
+        || endpoint.query.iter().any(|parameter| parameter.takes == Takes::Generation)
+        || endpoint.id == "exportRules";
+    let is_conditional = asks(Header::IfMatch) || asks(Header::IfMatchOptional);
+    let all = [
+        (400, "Something in it cannot be read: `errors` says what, with the path of the field.", true),
+        (401, "No token, or one that is not good.", needs_token),
+        (403, "The token may not do this, or a web page of another origin asked.", true),
+        (404, "There is no such thing.", names_something || endpoint.writes()),
+        (409, "It is there already, or belongs to a file.", endpoint.writes()),
+        (412, "Somebody else changed it since it was read.", is_conditional),
+        (413, "The body is too long.", true),
+        (415, "The body is of another media type.", true),
+        (
+            422,
+            "It can be read, and cannot be: `errors` says why, with the path of the field.",
+            has_body || endpoint.writes(),
+        ),
+        (428, "If-Match is missing.", asks(Header::IfMatch)),
+        (429, "Too many bad tokens came from this address; wait as long as Retry-After says.", needs_token),
+        (503, "The database does not answer, or there is none.", needs_token),
+        (507, "There is no room left in the database.", endpoint.writes()),
+    ];
+    all.into_iter().filter(|(.., can_be)| *can_be).map(|(status, about, _)| (status, about)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every `$ref` of a document, wherever it stands.
+    fn references(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::Object(members) => {
+                found.extend(members.get("$ref").and_then(Value::as_str).map(str::to_owned));
+                members.values().for_each(|value| references(value, found));
+            }
+            Value::Array(items) => items.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_shape_that_is_named_is_there_and_every_one_that_is_there_is_named() {
+        let document = document();
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        let shapes = document["components"]["schemas"].as_object().unwrap();
+        for name in &found {
+            let name = name.strip_prefix("#/components/schemas/").unwrap();
+            assert!(shapes.contains_key(name), "{name} is named and not there");
+        }
+        for name in shapes.keys() {
+            assert!(found.iter().any(|other| other.ends_with(&format!("/{name}"))), "{name} is there and never named");
+        }
+    }
+
+    #[test]
+    fn every_row_is_described() {
+        let document = document();
+        for endpoint in endpoints() {
+            let operation = &document["paths"][endpoint.path][endpoint.method.name().to_ascii_lowercase()];
+            assert_eq!(operation["operationId"], endpoint.id);
+            assert!(operation["responses"].as_object().unwrap().keys().any(|status| status.starts_with('2')));
+        }
+    }
+
+    /// Hands every object of a document to `check`, with its path.
+    fn walk(value: &Value, path: &str, check: &mut impl FnMut(&str, &Map<String, Value>)) {
+        match value {
+            Value::Object(members) => {
+                check(path, members);
+                members.iter().for_each(|(name, value)| walk(value, &format!("{path}/{name}"), check));
+            }
+            Value::Array(items) => items.iter().for_each(|value| walk(value, path, check)),
+            _ => {}
+        }
+    }
+
+    /// What made clients that do not compile, or cannot create a rule; script/openapi runs the generators themselves.
+    #[test]
+    fn generators_of_clients_can_read_it() {
+        let document = document();
+        let shapes = document["components"]["schemas"].as_object().unwrap();
+        for name in shapes.keys() {
+            assert!(!shapes.contains_key(&format!("New{name}")), "New{name} is a function in Go");
+        }
+        walk(&document, "", &mut |path, members| {
+            let kinds: Vec<&str> = match members.get("type") {
+                Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+                kind => kind.and_then(Value::as_str).into_iter().collect(),
+            };
+            if kinds.contains(&"array") {
+                assert!(members.contains_key("items"), "{path}: an array of what?");
+                assert!(
+                    kinds.iter().all(|kind| ["array", "null"].contains(kind)),
+                    "{path}: an array or something else"
+                );
+            }
+            let of_integers = kinds.contains(&"integer") && kinds.iter().all(|kind| ["integer", "null"].contains(kind));
+            let is_short = members.get("maximum").and_then(Value::as_u64).is_some_and(|most| most <= 1000);
+            assert!(!of_integers || is_short || members.get("format") == Some(&json!("int64")), "{path}: 32 bits");
+            for choice in ["anyOf", "oneOf", "allOf"].iter().filter_map(|word| members.get(*word)?.as_array()).flatten()
+            {
+                let says_what = ["type", "$ref", "anyOf", "oneOf"].iter().any(|word| choice.get(*word).is_some());
+                assert!(says_what, "{path}: {choice} is no type");
+            }
+            if members.get("in") == Some(&json!("header")) {
+                assert_eq!(members["schema"]["type"], "string", "{path}: {members:?}");
+            }
+            if let Some(responses) = members.get("responses").and_then(Value::as_object) {
+                let schemas = responses.iter().filter(|(status, _)| status.starts_with('2'));
+                let schemas: Vec<&Value> =
+                    schemas.filter_map(|(_, response)| response.pointer("/content/application~1json/schema")).collect();
+                let first = schemas.first().map(ToString::to_string).unwrap_or_default();
+                assert!(schemas.iter().all(|schema| first.contains(&schema.to_string())), "{path}: {schemas:?}");
+            }
+        });
+    }
+}

@@ -1,0 +1,190 @@
+//! What operators and their tools read: `/live`, `/ready` and `/metrics`, on the admin listener and on a listener of their
+//! own, where envoyproxy/ratelimit's `/stats` and `/rlconfig` are too.
+
+use std::sync::Arc;
+
+use tollgate_net::{Drain, Peer};
+use tollgate_service::refusal::write_json;
+use tollgate_service::{ApiError, HealthDetail, Reply, Service};
+use tollgate_telemetry::{Exposition, RlsCallEnd, Scrape};
+use tollgate_web::{Handler, Head, HttpError, HttpMetrics, http_error};
+
+/// Reads how often rules files were loaded, and failed to load.
+pub type LoadCounts = Arc<dyn Fn() -> (u64, u64) + Send + Sync>;
+
+/// The pages for operators.
+#[derive(Clone)]
+pub struct OperatorPages {
+    /// Tells the state of the store.
+    pub service: Arc<Service>,
+    /// Health checks fail once it is announced.
+    pub drain: Drain,
+    /// Writes the metrics.
+    pub scrape: Arc<Scrape>,
+    /// Counts responses.
+    pub metrics: Arc<HttpMetrics>,
+    /// For the statistics of envoyproxy/ratelimit.
+    pub loads: LoadCounts,
+}
+
+/// A page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperatorPage {
+    /// Is the process alive?
+    Live,
+    /// May requests be sent here?
+    Ready,
+    /// Metrics for Prometheus.
+    Metrics,
+    /// The counters of envoyproxy/ratelimit, under its names.
+    RlsStats,
+    /// The rules of its files, as it prints them.
+    RlsRules,
+}
+
+/// A page, and the format that the caller accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreparedPage {
+    page: OperatorPage,
+    exposition: Exposition,
+}
+
+impl OperatorPage {
+    /// Every path, for metrics.
+    pub const PATHS: &[&str] = &["/live", "/ready", "/metrics", "/stats", "/rlconfig"];
+
+    /// The page that the admin listener has at a path.
+    pub fn find_on_admin(path: &str) -> Option<OperatorPage> {
+        OperatorPage::find(path).filter(|page| !matches!(page, OperatorPage::RlsStats | OperatorPage::RlsRules))
+    }
+
+    /// The page at a path.
+    pub fn find(path: &str) -> Option<OperatorPage> {
+        Some(match path {
+            "/live" => OperatorPage::Live,
+            "/ready" => OperatorPage::Ready,
+            "/metrics" => OperatorPage::Metrics,
+            "/stats" => OperatorPage::RlsStats,
+            "/rlconfig" => OperatorPage::RlsRules,
+            _ => return None,
+        })
+    }
+
+    /// The path.
+    pub const fn path(self) -> &'static str {
+        match self {
+            OperatorPage::Live => "/live",
+            OperatorPage::Ready => "/ready",
+            OperatorPage::Metrics => "/metrics",
+            OperatorPage::RlsStats => "/stats",
+            OperatorPage::RlsRules => "/rlconfig",
+        }
+    }
+}
+
+const NO_SUCH_PATH: ApiError =
+    ApiError::new(404, "no_such_path", "Not found", "There is no such path here. /metrics, /stats and /rlconfig are.");
+const ONLY_GET: ApiError = ApiError {
+    field: Some(("Allow", "GET, HEAD")),
+    ..ApiError::new(405, "method_not_allowed", "Method not allowed", "Use GET.")
+};
+
+impl OperatorPages {
+    /// Checks the method; an error fills the reply.
+    pub(crate) fn prepare_page(&self, page: OperatorPage, head: &Head<'_>, reply: &mut Reply) -> Option<PreparedPage> {
+        if !matches!(head.method, "GET" | "HEAD") {
+            ONLY_GET.write(reply);
+            return None;
+        }
+        Some(PreparedPage { page, exposition: Exposition::accepted(head.accept) })
+    }
+
+    async fn ready(&self, reply: &mut Reply) {
+        if self.drain.is_announced() {
+            return write_json(503, "{\"ready\":false,\"reason\":\"draining\"}", reply);
+        }
+        write_json(200, &self.service.store_health(HealthDetail::Addresses).await, reply);
+    }
+
+    /// Every counter of envoyproxy/ratelimit, one per line.
+    fn rls_stats(&self) -> String {
+        let stats = &self.service.rls_stats;
+        let (loads, failures) = (self.loads)();
+        let own = [
+            ("call.should_rate_limit.redis_error", stats.calls.ended(RlsCallEnd::StoreError)),
+            ("call.should_rate_limit.service_error", stats.calls.ended(RlsCallEnd::ServiceError)),
+            ("config_load_error", failures),
+            ("config_load_success", loads),
+            ("global_shadow_mode", stats.calls.ended(RlsCallEnd::Shadowed)),
+        ];
+        let mut lines = String::new();
+        for (name, count) in own {
+            lines += &format!("ratelimit.service.{name}: {count}\n");
+        }
+        for (name, count) in stats.all() {
+            lines += &format!("ratelimit.service.rate_limit.{name}: {count}\n");
+        }
+        lines
+    }
+
+    /// The rules of envoyproxy/ratelimit's files that are in force, one per line.
+    fn rls_rules(&self) -> String {
+        let pinned = self.service.engine.rules();
+        let mut lines = String::new();
+        for rule in pinned.rules.rules() {
+            let Some(envoy) = rule.envoy.as_deref().filter(|envoy| !envoy.overrides) else { continue };
+            let (requests, unit) = match envoy.limit {
+                Some((requests, unit)) => (requests, unit.name().to_ascii_uppercase()),
+                None => (0, "UNKNOWN".to_owned()), // unlimited
+            };
+            let (name, shadow, quota) = (envoy.full_key(), envoy.shadow_mode, envoy.quota_mode);
+            lines += &format!(
+                "{name}: unit={unit} requests_per_unit={requests}, shadow_mode: {shadow}, quota_mode: {quota}\n"
+            );
+        }
+        lines
+    }
+}
+
+fn write_text(body: &str, reply: &mut Reply) {
+    reply.clear();
+    reply.fields.push("Content-Type", "text/plain; charset=utf-8");
+    reply.fields.push("Cache-Control", "no-store");
+    reply.body.extend_from_slice(body.as_bytes());
+}
+
+/// The pages on a listener of their own.
+impl Handler for OperatorPages {
+    type Prepared = PreparedPage;
+
+    fn prepare(&self, _: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedPage, usize)> {
+        let Some(page) = OperatorPage::find(head.path) else {
+            NO_SUCH_PATH.write(reply);
+            return None;
+        };
+        self.prepare_page(page, head, reply).map(|prepared| (prepared, 0))
+    }
+
+    async fn handle(&self, prepared: &PreparedPage, _: &[u8], reply: &mut Reply) {
+        match prepared.page {
+            OperatorPage::Live => write_json(200, "{\"live\":true}", reply),
+            OperatorPage::Ready => self.ready(reply).await,
+            OperatorPage::Metrics => {
+                reply.fields.push("Content-Type", prepared.exposition.content_type());
+                reply.fields.push("Cache-Control", "no-store");
+                reply.fields.push("Vary", "Accept");
+                reply.body.extend_from_slice(self.scrape.text(prepared.exposition).as_bytes());
+            }
+            OperatorPage::RlsStats => write_text(&self.rls_stats(), reply),
+            OperatorPage::RlsRules => write_text(&self.rls_rules(), reply),
+        }
+    }
+
+    fn reject(&self, error: HttpError, reply: &mut Reply) {
+        http_error(error).write(reply);
+    }
+
+    fn completed(&self, prepared: Option<&PreparedPage>, status: u16) {
+        self.metrics.responded(prepared.map_or("", |prepared| prepared.page.path()), status);
+    }
+}

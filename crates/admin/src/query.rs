@@ -1,0 +1,118 @@
+//! What stands behind the question mark, read against what an endpoint takes: nothing else may, nothing twice.
+
+use tollgate_control::Instant;
+use tollgate_rules::{datetime, nearest};
+
+use super::endpoint::{Endpoint, Parameter, Takes};
+use super::percent::{self, Plus};
+use super::problem::AdminProblem;
+
+/// The parameters of a call: known, decoded, each of what it takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query(Vec<(&'static str, String)>);
+
+/// How people try to hand in a token where proxies and histories would keep it.
+const TOKENS: &[&str] = &["token", "access_token", "authorization", "bearer"];
+
+impl Query {
+    /// Reads them.
+    pub fn read(endpoint: &Endpoint, text: Option<&str>) -> Result<Query, AdminProblem> {
+        let mut query = Query::default();
+        for pair in text.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let decoded = percent::decode(name, Plus::IsSpace).zip(percent::decode(value, Plus::IsSpace));
+            let Some((name, value)) = decoded else {
+                return Err(bad("", "A parameter is not percent-encoded UTF-8, or holds a NUL."));
+            };
+            let parameter = endpoint.parameters().find(|known| known.name == name);
+            let parameter = parameter.ok_or_else(|| unknown(endpoint, &name))?;
+            if query.text(parameter.name).is_some() {
+                return Err(bad(parameter.name, format!("The parameter {name} stands twice.")));
+            }
+            check(parameter, &value)?;
+            query.0.push((parameter.name, value));
+        }
+        match endpoint.parameters().find(|known| known.is_needed && query.text(known.name).is_none()) {
+            Some(missing) => Err(bad(missing.name, format!("The parameter {} is missing.", missing.name))),
+            None => Ok(query),
+        }
+    }
+
+    /// True if a query holds what looks like a token: it is refused before anything else is said.
+    pub fn holds_token(text: Option<&str>) -> bool {
+        let pairs = text.unwrap_or_default().split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let decode = |text: &str| percent::decode(text, Plus::IsSpace).unwrap_or_default();
+        let mut pairs = pairs.map(|(name, value)| (decode(name).to_ascii_lowercase(), decode(value)));
+        pairs.any(|(name, value)| TOKENS.contains(&name.as_str()) || value.starts_with("tg_"))
+    }
+
+    /// A parameter as it was sent.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The same, to keep.
+    pub fn owned(&self, name: &str) -> Option<String> {
+        self.text(name).map(str::to_owned)
+    }
+
+    /// A flag, if it was sent.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        self.text(name).map(|text| text == "true")
+    }
+
+    /// A number, if it was sent.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.text(name).and_then(|text| text.parse().ok())
+    }
+
+    /// A point in time, if it was sent.
+    pub fn time(&self, name: &str) -> Option<Instant> {
+        self.text(name).and_then(instant)
+    }
+}
+
+/// Reads a point in time as rows have them.
+pub fn instant(text: &str) -> Option<Instant> {
+    datetime::parse(text).ok().map(|nanos| Instant(i64::try_from(nanos / 1000).unwrap_or(i64::MAX)))
+}
+
+fn check(parameter: &Parameter, value: &str) -> Result<(), AdminProblem> {
+    let Parameter { name, takes, .. } = parameter;
+    let number = |most: i64| {
+        let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| value.parse::<i64>().ok()).flatten().filter(|number| (1..=most).contains(number))
+    };
+    let wanted = match takes {
+        Takes::Text | Takes::Cursor if !value.is_empty() => return Ok(()),
+        Takes::Text | Takes::Cursor => "takes some text".to_owned(),
+        Takes::Flag if matches!(value, "true" | "false") => return Ok(()),
+        Takes::Flag => "takes true or false".to_owned(),
+        Takes::Count if number(1000).is_some() => return Ok(()),
+        Takes::Count => "takes a number from 1 to 1000".to_owned(),
+        Takes::Generation if value == "0" || number(i64::MAX).is_some() => return Ok(()),
+        Takes::Generation => "takes the number of a generation".to_owned(),
+        Takes::Time if instant(value).is_some() => return Ok(()),
+        Takes::Time => "takes a point in time such as 2026-12-01T00:00:00Z (write + as %2B)".to_owned(),
+        Takes::OneOf(words) if words.contains(&value) => return Ok(()),
+        Takes::OneOf(words) => format!("takes one of {}", words.join(", ")),
+    };
+    Err(bad(name, format!("The parameter {name} {wanted}.")))
+}
+
+fn bad(name: &str, detail: impl Into<String>) -> AdminProblem {
+    let detail = detail.into();
+    let faults = vec![super::problem::fault(name, "bad-parameter", detail.trim_end_matches('.'), "")];
+    AdminProblem { faults, ..AdminProblem::new(400, "bad_parameter", detail) }
+}
+
+fn unknown(endpoint: &Endpoint, name: &str) -> AdminProblem {
+    let known: Vec<&str> = endpoint.parameters().map(|parameter| parameter.name).collect();
+    let name = tollgate_rules::problem::quote(name);
+    let detail = match (nearest(name.trim_matches('`'), known.iter().copied()), known.is_empty()) {
+        (Some(meant), _) => format!("There is no parameter {name}; did you mean {meant}?"),
+        (None, true) => format!("There is no parameter {name}; this call takes none."),
+        (None, false) => format!("There is no parameter {name}; there are {}.", known.join(", ")),
+    };
+    AdminProblem { code: "unknown_parameter", ..bad(name.trim_matches('`'), detail) }
+}

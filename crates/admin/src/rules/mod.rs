@@ -1,0 +1,165 @@
+//! Rules: those of the database, which can be changed, and those of files, which can be seen.
+
+mod aliases;
+mod governed;
+mod list;
+mod mode;
+mod table;
+
+pub(super) use mode::ENDPOINTS as MODE_ENDPOINTS;
+pub(super) use table::ENDPOINTS;
+
+use serde_json::{Map, Value, json};
+use tollgate_control::record::{RuleDraft, RuleRecord};
+use tollgate_control::{Control, Edit, Expect, Kind};
+
+use super::call::Call;
+use super::fields::Fields;
+use super::node::FileRule;
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+use super::short;
+use super::thing::{Telling, Thing};
+use mode::Switches;
+
+/// Rules, as things that are kept.
+pub(super) struct Rule;
+
+/// Fields of an answer that no body changes: what was read may be sent back as it is.
+const READ_ONLY: &[&str] = &["source", "location", "mode_override", "created_at", "updated_at", "version"];
+/// Ids that are paths of something else, or that no path keeps.
+const RESERVED: &[&str] = &["refresh", "export", "import", ".", ".."];
+
+impl Thing for Rule {
+    const KIND: Kind = Kind::Rule;
+    const PATH: &'static str = "/v1/rules";
+    const PREFIX: &'static str = "rule";
+    type Record = RuleRecord;
+    type Draft = RuleDraft;
+
+    fn read(
+        call: &Call<'_>,
+        id: Option<&str>,
+        body: Map<String, Value>,
+    ) -> Result<(Option<String>, RuleDraft), AdminProblem> {
+        let mut fields = Fields::open(body);
+        READ_ONLY.iter().for_each(|name| drop(fields.take(name)));
+        fields.same("namespace", call.namespace());
+        let named = match id {
+            Some(id) => {
+                fields.same("rule_id", id);
+                None
+            }
+            None => fields.text("rule_id"),
+        };
+        if let Some(id) = named.as_deref().or(id).filter(|id| RESERVED.contains(id)) {
+            let message = format!("rule_id is `{id}`, which is the path of something else");
+            fields.refuse("rule_id", "reserved", message, "choose another id");
+        }
+        let name = fields.text("name").filter(|name| named.as_deref().or(id) != Some(name)).unwrap_or_default();
+        let enabled = fields.flag("enabled").unwrap_or(true);
+        let document = fields.rest()?;
+        Ok((named, RuleDraft { name, document: tidy(document), enabled }))
+    }
+
+    fn guard(call: &Call<'_>, id: &str) -> Result<(), AdminProblem> {
+        match in_file(call, id) {
+            None => Ok(()),
+            Some(rule) => Err(AdminProblem::new(
+                409,
+                "rule_in_file",
+                format!(
+                    "The rule `{id}` comes from {}: change it there; the file is read again when it changes. \
+                     What can be done here: overrides of it, and its switch (PUT /v1/rules/{{rule_id}}/mode).",
+                    rule.location
+                ),
+            )),
+        }
+    }
+
+    async fn find(control: &Control, namespace: &str, id: &str) -> tollgate_control::Result<RuleRecord> {
+        control.rule(namespace, id).await
+    }
+
+    fn json(record: &RuleRecord) -> Value {
+        record.json()
+    }
+
+    fn shown(mut json: Value) -> Value {
+        if let Value::Object(members) = &mut json {
+            members.insert("source".to_owned(), "database".into());
+        }
+        json
+    }
+
+    fn version(record: &RuleRecord) -> i64 {
+        record.version
+    }
+
+    fn writable(record: &RuleRecord) -> Map<String, Value> {
+        let RuleDraft { name, document, enabled } = &record.draft;
+        let mut body = document.clone();
+        body.insert("name".to_owned(), name.as_str().into());
+        body.insert("enabled".to_owned(), (*enabled).into());
+        body
+    }
+
+    fn complete(body: &mut Map<String, Value>) {
+        short::complete(body);
+    }
+
+    fn widen(body: Map<String, Value>) -> Result<(Map<String, Value>, Telling), AdminProblem> {
+        short::widen(body)
+    }
+
+    fn edit(namespace: &str, id: &str, to: Option<RuleDraft>, expect: Expect) -> Edit {
+        Edit::Rule { namespace: namespace.to_owned(), rule_id: id.to_owned(), to, expect }
+    }
+}
+
+/// Without conditions that merging has emptied.
+fn tidy(mut document: Map<String, Value>) -> Map<String, Value> {
+    document.retain(|name, value| !(name == "match" && *value == json!({})));
+    document
+}
+
+/// The rule of that id in the file, if it has one.
+fn in_file(call: &Call<'_>, id: &str) -> Option<FileRule> {
+    let rules = (call.admin.node.file_rules)();
+    rules.iter().find(|rule| rule.rule_id == id && rule.namespace == call.namespace()).cloned()
+}
+
+/// A rule of a file, as it is answered.
+fn show_file(rule: &FileRule) -> Value {
+    let mut shown = rule.document.clone();
+    let rest = json!({
+        "rule_id": rule.rule_id,
+        "namespace": rule.namespace,
+        "name": "",
+        "enabled": true,
+        "source": rule.kind.name(),
+        "location": rule.location,
+        "created_at": null,
+        "updated_at": null,
+        "version": null,
+    });
+    shown.extend(rest.as_object().cloned().unwrap_or_default());
+    Value::Object(shown)
+}
+
+async fn get(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let switches = Switches::read(call).await?;
+    if let Some(rule) = in_file(call, call.id()) {
+        return Ok(AdminResponse::json(&call.mask().value(switches.show(show_file(&rule)))));
+    }
+    let record = Rule::find(call.control()?, call.namespace(), call.id()).await?;
+    let shown = switches.show(Rule::shown(record.json()));
+    Ok(AdminResponse::json(&call.mask().value(shown)).version(record.version))
+}
+
+/// All nodes read everything anew.
+async fn refresh(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let generation = call.control()?.refresh(&call.author()).await?;
+    (call.admin.node.changed)();
+    Ok(AdminResponse::json(&json!({ "generation": generation })).status(202))
+}

@@ -1,0 +1,112 @@
+//! The switch of a single rule, whatever its source: a mode that holds instead of the rule's own until it is removed.
+//!
+//! Rules of files cannot be edited here, and at night a rule of the database should not have to be: the switch leaves the
+//! rule as it is, outlives reloads of files, is in the audit, and is shown with the rule.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use tollgate_control::record::{Role, RuleModeDraft, RuleModeRecord};
+use tollgate_control::{Edit, Expect, Mode};
+
+use crate::call::Call;
+use crate::endpoint::{Access, Body, Content, DRY_RUN, Endpoint, Method, Tag};
+use crate::fields::Fields;
+use crate::problem::AdminProblem;
+use crate::response::AdminResponse;
+use crate::{changes, json, thing};
+
+const PATH: &str = "/v1/rules/{rule_id}/mode";
+
+pub(crate) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        answers: &[(200, Content::Json("RuleMode"))],
+        ..Endpoint::get(PATH, "getRuleMode", Tag::Rules, "Read the switch of a rule", |call| Box::pin(get(call)))
+    },
+    Endpoint {
+        detail: "Holds instead of the rule's own mode, whatever the source of the rule, also when a file is read again; \
+                 until it is removed. The role on-call may switch to `shadow` and to `enforce`, but not where it is `off`.",
+        access: Access::Needs(Role::OnCall),
+        query: &[DRY_RUN],
+        body: Body::Json(&["RuleModeInput"]),
+        answers: &[(200, Content::Json("RuleMode"))],
+        ..Endpoint::change(Method::Put, PATH, "setRuleMode", Tag::Rules, "Switch a rule to a mode", |call| {
+            Box::pin(set(call))
+        })
+    },
+    Endpoint {
+        detail: "The rule's own mode holds again.",
+        access: Access::Needs(Role::OnCall),
+        query: &[DRY_RUN],
+        answers: &[(204, Content::Nothing), (200, Content::Json("DryRun"))],
+        ..Endpoint::change(Method::Delete, PATH, "removeRuleMode", Tag::Rules, "Remove the switch of a rule", |call| {
+            Box::pin(remove(call))
+        })
+    },
+];
+
+async fn get(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    Ok(AdminResponse::json(&call.control()?.rule_mode(call.namespace(), call.id()).await?.json()))
+}
+
+async fn set(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let mut fields = Fields::of(json::object(call.body)?, &["mode", "reason"]);
+    let mode = fields.needed_word("mode", &Mode::ALL.map(Mode::name), Mode::named);
+    let reason = fields.text("reason").unwrap_or_default();
+    fields.rest()?;
+    let Some(mode) = mode else { return Err(AdminProblem::of_faults(Vec::new())) };
+    check_off(call, Some(mode)).await?;
+    let applied =
+        thing::apply(call, vec![edit(call, Some(RuleModeDraft { mode, reason }), Expect::Anything)], "switch");
+    let applied = applied.await?;
+    if call.dry_run() { Ok(changes::said(call, &applied)) } else { get(call).await }
+}
+
+async fn remove(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    check_off(call, None).await?;
+    let applied = thing::apply(call, vec![edit(call, None, Expect::Present)], "switch back").await?;
+    if call.dry_run() { Ok(changes::said(call, &applied)) } else { Ok(AdminResponse::nothing(204)) }
+}
+
+/// Switching to `off`, and back from it, takes more than the role on-call.
+async fn check_off(call: &Call<'_>, to: Option<Mode>) -> Result<(), AdminProblem> {
+    if call.who().is_none_or(|who| who.role.may(Role::Operator)) {
+        return Ok(());
+    }
+    let now = call.control()?.rule_mode(call.namespace(), call.id()).await.ok().map(|record| record.draft.mode);
+    match [to, now].contains(&Some(Mode::Off)) {
+        true => {
+            let detail = "Switching a rule to off, and back from it, takes a token of the role operator.";
+            Err(AdminProblem::new(403, "role_too_weak", detail))
+        }
+        false => Ok(()),
+    }
+}
+
+fn edit(call: &Call<'_>, to: Option<RuleModeDraft>, expect: Expect) -> Edit {
+    Edit::RuleMode { namespace: call.namespace().to_owned(), rule_id: call.id().to_owned(), to, expect }
+}
+
+/// Switches by namespace and rule.
+pub(super) struct Switches(HashMap<(String, String), RuleModeRecord>);
+
+impl Switches {
+    /// Those of the namespaces that a call is about.
+    pub(super) async fn read(call: &Call<'_>) -> Result<Switches, AdminProblem> {
+        let Some(control) = &call.admin.control else { return Ok(Switches(HashMap::new())) };
+        let records = control.rule_modes(call.namespaces().as_deref()).await?;
+        let by_rule = |record: RuleModeRecord| ((record.namespace.clone(), record.rule_id.clone()), record);
+        Ok(Switches(records.into_iter().map(by_rule).collect()))
+    }
+
+    /// A rule as it is answered, with its switch, if it has one.
+    pub(super) fn show(&self, mut rule: Value) -> Value {
+        let text = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let switch = self.0.get(&(text("namespace"), text("rule_id")));
+        if let (Some(RuleModeRecord { draft, updated_at, .. }), Value::Object(members)) = (switch, &mut rule) {
+            let switch = json!({ "mode": draft.mode.name(), "reason": draft.reason, "since": updated_at.to_string() });
+            members.insert("mode_override".to_owned(), switch);
+        }
+        rule
+    }
+}

@@ -1,0 +1,225 @@
+//! What is answered about everything else: changes, violations, audit, generations, the mode, the server, problems.
+
+use serde_json::{Value, json};
+
+use super::{answer, flag, list, maybe_time, number, object, reference, text, time, word};
+
+const KINDS: &[&str] = &["rule", "override", "rule_mode", "client", "namespace", "token", "mode", "everything"];
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    [changes(), history(), violations(), server(), vec![("AdminProblem", problem())]].concat()
+}
+
+fn record(text: &str) -> Value {
+    json!({ "type": ["object", "null"], "description": text })
+}
+
+fn changes() -> Vec<(&'static str, Value)> {
+    let all = json!({ "type": "array", "items": reference("Change") });
+    let generation = number("The generation that this made; the present one if nothing changed.");
+    let done = json!({ "generation": generation, "changes": all, "dry_run": { "const": true } });
+    vec![
+        (
+            "Change",
+            answer(json!({
+                "kind": word(KINDS, "What kind of thing changed."),
+                "namespace": text("Whose."),
+                "id": text("Its id."),
+                "before": record("What it was; null if it was made."),
+                "after": record("What it is; null if it was removed."),
+            })),
+        ),
+        ("Changes", json!({ "type": "object", "properties": done, "required": ["generation", "changes"] })),
+        ("DryRun", answer(done)),
+        ("Diff", answer(json!({ "from": number("From."), "to": number("To."), "changes": all }))),
+        (
+            "Namespace",
+            answer(json!({
+                "namespace": text("Its name."),
+                "rules": answer(json!({
+                    "database": number("Rules in the database."),
+                    "file": number("Rules in rules files."),
+                    "envoy": number("Limits in files of envoyproxy/ratelimit."),
+                })),
+            })),
+        ),
+        ("ExplainInput", json!({ "type": "object", "description": "A request as `/v1/check` takes it." })),
+        (
+            "Explanation",
+            object(
+                json!({
+                    "decision": json!({ "type": "object", "description": "What `/v1/check` would answer." }),
+                    "client": json!({ "type": "object", "description": "What is known of the client: its tier, …" }),
+                    "rules": json!({
+                        "type": "array",
+                        "items": json!({ "type": "object", "description": "A rule, and what it makes of the request." }),
+                    }),
+                    "omitted": number("Rules that do not apply and are left out."),
+                }),
+                &["decision", "rules"],
+            ),
+        ),
+        ("NamespaceList", list("namespaces", "Namespace")),
+        ("Refreshed", answer(json!({ "generation": number("The generation in which all is read anew.") }))),
+    ]
+}
+
+fn history() -> Vec<(&'static str, Value)> {
+    let who = json!({
+        "generation": number("The generation that it made."),
+        "at": time("When."),
+        "author": text("The token's id, or `cli`, or `node`."),
+        "author_name": text("The token's name then."),
+        "action": text("What for."),
+    });
+    let row = json!({
+        "number": number("Counts up from 1."),
+        "kind": word(KINDS, "What kind of thing was changed."),
+        "namespace": text("Whose; empty for what belongs to none."),
+        "id": text("Its id."),
+        "before": record("What it was."),
+        "after": record("What it is."),
+        "hash": text("SHA-256 over this row and the hash before."),
+    });
+    let changes = json!({ "changes": number("How many things it changed.") });
+    vec![
+        ("AuditRow", answer(super::together(&[&who, &row]))),
+        ("AuditList", list("audit", "AuditRow")),
+        (
+            "Verified",
+            answer(json!({
+                "rows": number("Rows that were looked at."),
+                "intact": flag("Whether every row is what it was."),
+                "broken_at": { "type": ["integer", "null"], "format": "int64", "description": "The first row that is not." },
+            })),
+        ),
+        ("Generation", answer(super::together(&[&who, &changes]))),
+        ("GenerationList", list("generations", "Generation")),
+    ]
+}
+
+fn violations() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "Violation",
+            answer(json!({
+                "violation_id": number("Its id."),
+                "namespace": text("Whose."),
+                "client_key": text("AdminIdentity was refused: a digest, unless plain keys are kept (`violations_plain_keys`)."),
+                "endpoint": text("What was asked for first in that minute."),
+                "rule_id": { "type": ["string", "null"], "description": "Which rule refused; null in a row that SQL wrote without one." },
+                "shadow": flag("Whether the rule is in shadow mode: it would have refused, and did not."),
+                "violated_at": time("The minute."),
+                "last_violated_at": time("The last time in that minute."),
+                "refused": number("How often."),
+                "request_count": number("The count that met the limit, the refused request included."),
+                "limit_value": number("The limit that was in force."),
+            })),
+        ),
+        ("ViolationList", list("violations", "Violation")),
+        (
+            "Offender",
+            answer(json!({
+                "namespace": text("Whose."),
+                "what": text("The client, the rule or the endpoint."),
+                "shadow": flag("Whether it was counted of rules in shadow mode, which refuse nothing."),
+                "refused": number("How often, in all."),
+                "last_violated_at": time("The last time it happened."),
+            })),
+        ),
+        (
+            "OffenderList",
+            answer(json!({
+                "by": word(&["client", "rule", "endpoint"], "What is counted."),
+                "offenders": { "type": "array", "items": reference("Offender") },
+            })),
+        ),
+    ]
+}
+
+fn server() -> Vec<(&'static str, Value)> {
+    let mode = word(&["enforce", "shadow", "off"], "What is done about limits.");
+    vec![
+        (
+            "Mode",
+            answer(json!({
+                "mode": mode,
+                "since": time("Since when."),
+                "scope": word(&["fleet", "node"], "Whether all nodes were told, or this one alone stands so."),
+            })),
+        ),
+        ("ModeInput", object(json!({ "mode": mode }), &["mode"])),
+        (
+            "Whoami",
+            answer(json!({
+                "token_id": text("The token's public half."),
+                "name": text("The token's name."),
+                "role": word(&["check", "viewer", "on-call", "operator", "admin"], "What it may do."),
+                "namespaces": { "type": ["array", "null"], "items": { "type": "string" }, "description": "In which namespaces; null for all." },
+                "expires_at": maybe_time("First instant it opens nothing any more."),
+            })),
+        ),
+        (
+            "Status",
+            answer(json!({
+                "node": text("What it calls itself."),
+                "serving": number("The generation of rules that it decides by."),
+                "generation": { "type": ["integer", "null"], "format": "int64", "description": "The generation of the database that this holds." },
+                "database": answer(json!({
+                    "state": word(&["up", "away", "off"], "How the database is."),
+                    "error": { "type": ["string", "null"] },
+                })),
+                "refreshed_at": maybe_time("When the database was last read."),
+                "mode": mode,
+                "store": { "type": "array", "description": "The servers of a shared store.", "items": answer(json!({
+                    "address": text("Where it is."),
+                    "state": word(&["up", "recovering", "down"], "How it is."),
+                })) },
+                "file_errors": {
+                    "type": "array",
+                    "description": "What is wrong with rules files as they are now; the last rules that were right stay in force.",
+                    "items": { "type": "string" },
+                },
+                "quarantined": { "type": "array", "items": reference("Quarantined") },
+            })),
+        ),
+        (
+            "Quarantined",
+            answer(json!({
+                "kind": text("What kind of row."),
+                "namespace": text("Whose."),
+                "id": text("Its id."),
+                "reason": text("Why it cannot be used."),
+            })),
+        ),
+    ]
+}
+
+fn problem() -> Value {
+    let fault = json!({
+        "type": "object",
+        "properties": {
+            "field": text("Path of the field, such as `limit.window`; empty for the whole."),
+            "code": text("Stable name of the mistake."),
+            "message": text("What was found."),
+            "help": { "type": ["string", "null"], "description": "What would be right." },
+            "line": number("Line, of a rules file."),
+            "column": number("Column, of a rules file."),
+        },
+        "required": ["field", "code", "message", "help"],
+    });
+    json!({
+        "type": "object",
+        "description": "AdminProblem details (RFC 9457).",
+        "properties": {
+            "type": text("A URI; `about:blank` as long as the status says it all."),
+            "title": text("What kind of mistake it is."),
+            "status": number("The status."),
+            "detail": text("What was wrong this time, and what to do."),
+            "code": text("Stable name of the mistake, for machines."),
+            "field": text("Path of the field, if there is one fault."),
+            "errors": { "type": "array", "items": fault },
+        },
+        "required": ["type", "title", "status", "detail", "code"],
+    })
+}

@@ -1,0 +1,106 @@
+//! Overrides, clients and tokens.
+
+use serde_json::{Value, json};
+use tollgate_rules::check;
+
+use super::{
+    answer, client_key, count, described, flag, input, label, list, maybe_time, patch, patch_entries, stamps, text,
+    time, together, word,
+};
+
+pub(super) fn schemas() -> Vec<(&'static str, Value)> {
+    [overrides(), clients(), tokens()].concat()
+}
+
+fn overrides() -> Vec<(&'static str, Value)> {
+    let maximum = |mut schema: Value| {
+        if let Some(members) = schema.as_object_mut() {
+            members.insert("type".to_owned(), json!(["integer", "null"]));
+        }
+        schema
+    };
+    let own = json!({
+        "client_key": client_key(),
+        "rule_id": label("The rule whose numbers it changes."),
+        "max_requests": maximum(count("Units per window instead of the rule's.", check::REQUESTS_MAX)),
+        "burst_size": count("Capacity instead of the rule's; 0 for the rule's.", check::BURST_MAX),
+        "unlimited": flag("Exempts the client."),
+        "valid_from": maybe_time("First instant it holds; null for always."),
+        "valid_until": time("First instant it holds no more."),
+        "reason": json!({ "type": "string", "maxLength": 1024, "description": "For people." }),
+    });
+    let id = json!({ "override_id": label("Its id. Made up if it is left out.") });
+    vec![
+        ("Override", answer(together(&[&own, &id, &stamps()]))),
+        ("OverrideInput", input(&together(&[&own, &id]), &["client_key", "rule_id", "valid_until"])),
+        ("OverridePatch", patch(&own)),
+        ("OverrideList", list("overrides", "Override")),
+    ]
+}
+
+fn clients() -> Vec<(&'static str, Value)> {
+    let known =
+        |text: &str| json!({ "type": ["string", "null"], "minLength": 1, "maxLength": 1024, "description": text });
+    let fixed = ["tier", "org", "client_key", "endpoint", "method", "path", "namespace"];
+    let attributes = json!({
+        "type": "object",
+        "description": "Whatever else rules match on.",
+        "propertyNames": { "pattern": "^[a-z][a-z0-9_.-]{0,63}$", "not": { "enum": fixed } },
+        "additionalProperties": { "type": "string", "minLength": 1, "maxLength": 1024 },
+        "maxProperties": 64,
+    });
+    let body = json!({
+        "tier": known("Its tier."),
+        "organisation": known("Its organisation; rules call it `org`."),
+        "attributes": attributes,
+    });
+    let merged = together(&[&body, &json!({ "attributes": patch_entries(attributes) })]);
+    let key = json!({ "client_key": client_key() });
+    vec![
+        ("Client", answer(together(&[&body, &key, &stamps()]))),
+        ("ClientInput", input(&together(&[&body, &key]), &["client_key"])),
+        ("ClientBody", input(&body, &[])),
+        ("ClientPatch", patch(&merged)),
+        ("ClientList", list("clients", "Client")),
+    ]
+}
+
+fn tokens() -> Vec<(&'static str, Value)> {
+    let role = word(&["check", "viewer", "on-call", "operator", "admin"], "What it may do.");
+    let namespaces = json!({ "type": ["array", "null"], "items": { "type": "string" }, "description": "In which namespaces; null for all." });
+    let token = json!({
+        "token_id": text("Its public half."),
+        "name": text("For people."),
+        "role": role,
+        "namespaces": namespaces,
+        "created_at": time("When it was made."),
+        "created_by": text("AdminIdentity made it."),
+        "expires_at": maybe_time("First instant it opens nothing any more; null for never."),
+        "last_used_at": maybe_time("When it was last used, to the minute."),
+    });
+    let whole = json!({ "token": text("The whole token. It is never told again.") });
+    let input = json!({
+        "name": json!({ "type": "string", "minLength": 1, "maxLength": 200, "description": "What it is for, for people." }),
+        "role": role,
+        "namespaces": json!({ "type": "array", "items": label("A namespace."), "minItems": 1, "maxItems": 64, "description": "In which namespaces; all if it is left out." }),
+        "expires_at": time("First instant it opens nothing any more. Leave out `expires_in` then."),
+        "expires_in": json!({ "type": "string", "pattern": "^[1-9][0-9]{0,3}(s|m|h|d)$", "description": "The same from now on: `90d`." }),
+    });
+    let mut input = super::input(&input, &["name", "role"]);
+    if let Some(members) = input.as_object_mut() {
+        members.insert(
+            "not".to_owned(),
+            json!({
+                "required": ["expires_at", "expires_in"],
+                "properties": { "expires_at": { "type": "string" }, "expires_in": { "type": "string" } },
+            }),
+        );
+    }
+    vec![
+        ("Token", answer(token.clone())),
+        // Not `NewToken`: generated Go has a function of that name, which makes a `Token`.
+        ("CreatedToken", described(answer(together(&[&token, &whole])), "A token that was just made.")),
+        ("TokenInput", input),
+        ("TokenList", answer(json!({ "tokens": { "type": "array", "items": super::reference("Token") } }))),
+    ]
+}

@@ -1,0 +1,114 @@
+//! The switch between off, shadow and enforce: turned here at once, whatever store and database do, and told to the
+//! fleet if that can be told.
+
+use std::fmt;
+
+use parking_lot::Mutex;
+use tollgate_control::{Instant, Mode};
+
+/// Where the switch stands, and what it turns.
+pub struct Switchboard {
+    turn: Box<dyn Fn(Mode) + Send + Sync>,
+    setting: Mutex<Setting>,
+}
+
+/// Where the switch stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// How.
+    pub mode: Mode,
+    /// Since when.
+    pub since: Instant,
+    /// AdminIdentity stands so.
+    pub scope: Scope,
+}
+
+/// For whom a mode holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// For all nodes on the same database.
+    #[default]
+    Fleet,
+    /// For this one alone: nobody else could be told.
+    Node,
+}
+
+impl Scope {
+    /// Its name in answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scope::Fleet => "fleet",
+            Scope::Node => "node",
+        }
+    }
+}
+
+impl Switchboard {
+    /// A switch that enforces, and turns what `turn` turns.
+    pub fn new(turn: impl Fn(Mode) + Send + Sync + 'static) -> Switchboard {
+        let setting = Setting { mode: Mode::Enforce, since: Instant(0), scope: Scope::Fleet };
+        Switchboard { turn: Box::new(turn), setting: Mutex::new(setting) }
+    }
+
+    /// Where it stands.
+    pub fn setting(&self) -> Setting {
+        *self.setting.lock()
+    }
+
+    /// What the fleet made of a word that was given here: it is taken for it, even if the fleet dates it earlier, or
+    /// has heard a newer one.
+    pub fn confirm(&self, ours: Setting, theirs: Setting) -> Setting {
+        let mut setting = self.setting.lock();
+        if *setting == ours {
+            if theirs.mode != ours.mode {
+                (self.turn)(theirs.mode);
+            }
+            *setting = theirs;
+        }
+        *setting
+    }
+
+    /// Turns it. An older word never replaces a newer one; the same word again may come from a wider circle. Answers
+    /// where it stands afterwards.
+    pub fn set(&self, new: Setting) -> Setting {
+        let mut setting = self.setting.lock();
+        if new.since >= setting.since {
+            (self.turn)(new.mode); // under the lock: two words turn it in the order in which they count
+            *setting = new;
+        }
+        *setting
+    }
+}
+
+impl fmt::Debug for Switchboard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Switchboard").field("setting", &self.setting()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn an_older_word_never_replaces_a_newer_one() {
+        let turned = Arc::new(Mutex::new(Vec::new()));
+        let switchboard = Switchboard::new({
+            let turned = turned.clone();
+            move |mode| turned.lock().push(mode)
+        });
+        let setting = |mode, since, scope| Setting { mode, since: Instant(since), scope };
+        let off = setting(Mode::Off, 20, Scope::Node);
+        assert_eq!(switchboard.set(off), off);
+        assert_eq!(switchboard.set(setting(Mode::Enforce, 10, Scope::Fleet)), off);
+        assert_eq!(switchboard.set(setting(Mode::Off, 20, Scope::Fleet)).scope, Scope::Fleet);
+        assert_eq!(*turned.lock(), [Mode::Off, Mode::Off]);
+        let (ours, theirs) = (setting(Mode::Shadow, 40, Scope::Node), setting(Mode::Enforce, 30, Scope::Fleet));
+        switchboard.set(ours);
+        assert_eq!(switchboard.confirm(ours, theirs), theirs);
+        assert_eq!(switchboard.confirm(ours, off), theirs, "somebody else was faster");
+        assert_eq!(*turned.lock(), [Mode::Off, Mode::Off, Mode::Shadow, Mode::Enforce]);
+    }
+}

@@ -1,0 +1,250 @@
+//! What is made, read, replaced, merged and removed in the same way, whatever it is: rules, overrides and clients.
+
+use std::collections::BTreeSet;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use serde_json::{Map, Value};
+use tollgate_control::{Applied, Control, Edit, Error, Expect, Kind, Order};
+use tollgate_rules::RuleSpec;
+
+use super::call::{Call, IfMatch};
+use super::changes;
+use super::json;
+use super::merge::merge;
+use super::percent;
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+
+/// A kind of thing that the API keeps. Implementors promise that `writable` of a record, read again, makes that record.
+pub(super) trait Thing: Sized + Send + Sync + 'static {
+    /// What the audit calls it.
+    const KIND: Kind;
+    /// Where its list is.
+    const PATH: &'static str;
+    /// What an id begins with that nobody chose.
+    const PREFIX: &'static str;
+    /// What it is as it is stored.
+    type Record: Send + Sync;
+    /// What it shall be.
+    type Draft: Send;
+
+    /// Reads a body: what it shall be, and its id if the body names one.
+    fn read(
+        call: &Call<'_>,
+        id: Option<&str>,
+        body: Map<String, Value>,
+    ) -> Result<(Option<String>, Self::Draft), AdminProblem>;
+    /// Refuses what cannot be changed here, whatever it shall be.
+    fn guard(_: &Call<'_>, _: &str) -> Result<(), AdminProblem> {
+        Ok(())
+    }
+    /// Looks one up.
+    fn find(
+        control: &Control,
+        namespace: &str,
+        id: &str,
+    ) -> impl Future<Output = tollgate_control::Result<Self::Record>> + Send;
+    /// What the control plane shows of it.
+    fn json(record: &Self::Record) -> Value;
+    /// The same as it is answered.
+    fn shown(json: Value) -> Value {
+        json
+    }
+    /// The version of a record.
+    fn version(record: &Self::Record) -> i64;
+    /// The body that would make it.
+    fn writable(record: &Self::Record) -> Map<String, Value>;
+    /// Adds what a body means that says all, and does not say.
+    fn complete(_: &mut Map<String, Value>) {}
+    /// A body in its full form, and how its faults are to be told.
+    fn widen(body: Map<String, Value>) -> Result<(Map<String, Value>, Telling), AdminProblem> {
+        Ok((body, |problem| problem))
+    }
+    /// The edit that makes it so.
+    fn edit(namespace: &str, id: &str, to: Option<Self::Draft>, expect: Expect) -> Edit;
+}
+
+/// How faults are told to who sent a body in another form than the full one.
+pub(super) type Telling = fn(AdminProblem) -> AdminProblem;
+
+/// How often a merge is tried anew when somebody else was faster, and the caller did not mind what is merged into.
+const MERGES: usize = 5;
+
+/// `GET …/{id}`
+pub(super) async fn get<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    get_by::<T>(call, call.id()).await
+}
+
+/// `POST …`
+pub(super) async fn create<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let (body, tell) = T::widen(whole::<T>(call)?)?;
+    let (id, draft) = T::read(call, None, body).map_err(tell)?;
+    let id = match id {
+        Some(id) => id,
+        None => fresh_id::<T>(call).await?,
+    };
+    let made = write::<T>(call, &id, Some(draft), Expect::Absent, "create").await.map_err(tell)?;
+    let location = format!("{}/{}", T::PATH, percent::encode(&id));
+    answer::<T>(call, made, &id).await.map(|said| if call.dry_run() { said } else { said.created(location) })
+}
+
+/// `PUT …/{id}`
+pub(super) async fn replace<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let expect = call.replaces()?;
+    let (body, tell) = T::widen(whole::<T>(call)?)?;
+    let (_, draft) = T::read(call, Some(call.id()), body).map_err(tell)?;
+    let written = write::<T>(call, call.id(), Some(draft), expect, "replace").await.map_err(tell)?;
+    let said = answer::<T>(call, written, call.id()).await?;
+    let is_new = expect == Expect::Absent && !call.dry_run();
+    Ok(if is_new { said.created(format!("{}/{}", T::PATH, percent::encode(call.id()))) } else { said })
+}
+
+/// A body that says all: what is `null` in it is as good as not there.
+fn whole<T: Thing>(call: &Call<'_>) -> Result<Map<String, Value>, AdminProblem> {
+    let mut body = json::object(call.body)?;
+    body.retain(|_, value| !value.is_null());
+    T::complete(&mut body);
+    Ok(body)
+}
+
+/// `PATCH …/{id}`
+pub(super) async fn patch<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let wanted = call.merges()?;
+    let (body, tell) = T::widen(json::object(call.body)?)?;
+    let applied = merge_into::<T>(call, call.id(), body, wanted, "update").await.map_err(tell)?;
+    answer::<T>(call, applied, call.id()).await
+}
+
+/// Merges into what is there. The caller who named no version is not told of others who were faster.
+pub(super) async fn merge_into<T: Thing>(
+    call: &Call<'_>,
+    id: &str,
+    patch: Map<String, Value>,
+    wanted: IfMatch,
+    action: &str,
+) -> Result<Applied, AdminProblem> {
+    T::guard(call, id)?;
+    for _ in 0..MERGES {
+        let record = T::find(call.control()?, call.namespace(), id).await?;
+        let mut body = T::writable(&record);
+        merge(&mut body, patch.clone());
+        let (_, draft) = T::read(call, Some(id), body)?;
+        let version = if let IfMatch::Version(version) = wanted { version } else { T::version(&record) };
+        match write::<T>(call, id, Some(draft), Expect::Version(version), action).await {
+            Err(problem) if problem.status == 412 && wanted == IfMatch::Anything => {}
+            other => return other,
+        }
+    }
+    Err(AdminProblem::new(409, "busy", "Others change it all the time; try again."))
+}
+
+/// `DELETE …/{id}`
+pub(super) async fn delete<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let applied = remove::<T>(call).await?;
+    match call.dry_run() {
+        true => Ok(changes::said(call, &applied)),
+        false => Ok(AdminResponse::nothing(204)),
+    }
+}
+
+/// Removes what is there. That something is gone already is no matter of versions.
+pub(super) async fn remove<T: Thing>(call: &Call<'_>) -> Result<Applied, AdminProblem> {
+    match write::<T>(call, call.id(), None, call.removes(), "delete").await {
+        Err(problem) if problem.status == 412 => {
+            T::find(call.control()?, call.namespace(), call.id()).await?;
+            Err(problem)
+        }
+        other => other,
+    }
+}
+
+/// Changes one thing.
+pub(super) async fn write<T: Thing>(
+    call: &Call<'_>,
+    id: &str,
+    to: Option<T::Draft>,
+    expect: Expect,
+    action: &str,
+) -> Result<Applied, AdminProblem> {
+    T::guard(call, id)?;
+    apply(call, vec![T::edit(call.namespace(), id, to, expect)], action).await
+}
+
+/// Changes whatever there is to change, as one generation, and tells the node.
+pub(super) async fn apply(call: &Call<'_>, edits: Vec<Edit>, action: &str) -> Result<Applied, AdminProblem> {
+    let order = Order {
+        file_rules: file_rules(call, &edits),
+        edits,
+        author: call.author(),
+        action: action.to_owned(),
+        dry_run: call.dry_run(),
+        idempotency_key: call.asked.idempotency_key.clone().filter(|_| call.takes_idempotency_key()),
+    };
+    let applied = call.control()?.apply(&order).await?;
+    if !order.dry_run && !applied.replayed && !applied.changes.is_empty() {
+        (call.admin.node.changed)();
+    }
+    Ok(applied)
+}
+
+/// The rules of files that edits are about: the control plane knows those of the database itself.
+fn file_rules(call: &Call<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
+    let named = edits.iter().filter_map(|edit| match edit {
+        Edit::Override { namespace, to: Some(draft), .. } => Some((namespace, &draft.rule_id)),
+        Edit::RuleMode { namespace, rule_id, to: Some(_), .. } => Some((namespace, rule_id)),
+        _ => None,
+    });
+    let named: BTreeSet<(&String, &String)> = named.collect();
+    let find = |(namespace, rule_id): (&String, &String)| {
+        (call.admin.node.file_rule)(namespace, rule_id).map(|rule| (namespace.clone(), rule))
+    };
+    named.into_iter().filter_map(find).collect()
+}
+
+/// What is answered to a change: the thing as it became, or what would change.
+pub(super) async fn answer<T: Thing>(
+    call: &Call<'_>,
+    applied: Applied,
+    id: &str,
+) -> Result<AdminResponse, AdminProblem> {
+    if call.dry_run() {
+        return Ok(changes::said(call, &applied));
+    }
+    let change = applied.changes.into_iter().find(|change| change.kind == T::KIND && change.id == id);
+    match change.and_then(|change| change.after) {
+        Some(record) => Ok(shown::<T>(call, record)),
+        None => get_by::<T>(call, id).await, // nothing changed
+    }
+}
+
+async fn get_by<T: Thing>(call: &Call<'_>, id: &str) -> Result<AdminResponse, AdminProblem> {
+    Ok(shown::<T>(call, T::json(&T::find(call.control()?, call.namespace(), id).await?)))
+}
+
+fn shown<T: Thing>(call: &Call<'_>, record: Value) -> AdminResponse {
+    let version = record.get("version").and_then(Value::as_i64).unwrap_or_default();
+    AdminResponse::json(&call.mask().value(T::shown(record))).version(version)
+}
+
+/// An id that nobody has: short, for people. The same for the same idempotency key, so that a call that is made again is
+/// the same call.
+async fn fresh_id<T: Thing>(call: &Call<'_>) -> Result<String, AdminProblem> {
+    if let Some(key) = call.asked.idempotency_key.as_ref().filter(|_| call.takes_idempotency_key()) {
+        return Ok(format!("{}-{}", T::PREFIX, hash(&[T::PATH, call.namespace(), &call.author().id, key])));
+    }
+    for digits in [4, 4, 6, 8] {
+        let id = format!("{}-{:0digits$x}", T::PREFIX, tollgate_engine::lot() >> (64 - 4 * digits));
+        match T::find(call.control()?, call.namespace(), &id).await {
+            Err(Error::NotFound(_)) => return Ok(id),
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+    }
+    Err(AdminProblem::new(409, "no_free_id", "No free id was found; name one yourself."))
+}
+
+/// Twelve digits that stand for these texts.
+pub(super) fn hash(texts: &[&str]) -> String {
+    let digest = digest(&SHA256, texts.join("\0").as_bytes());
+    digest.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}

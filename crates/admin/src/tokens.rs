@@ -1,0 +1,182 @@
+//! Tokens: made, listed, revoked.
+
+use serde_json::{Value, json};
+use tollgate_control::record::{Role, TokenRecord};
+use tollgate_control::{Instant, TokenDraft};
+use tollgate_rules::problem::quote;
+use tollgate_rules::{check, duration};
+
+use super::call::Call;
+use super::endpoint::{Access, Body, Content, Endpoint, Method, NamespaceScope, Tag};
+use super::fields::Fields;
+use super::json;
+use super::percent;
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+use tollgate_service::admin_tokens::AdminIdentity;
+
+const ADMIN: Access = Access::Needs(Role::Admin);
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        access: ADMIN,
+        reach: NamespaceScope::Nothing,
+        answers: &[(200, Content::Json("TokenList"))],
+        ..Endpoint::get("/v1/tokens", "listTokens", Tag::Tokens, "List tokens", |call| Box::pin(list(call)))
+    },
+    Endpoint {
+        detail: "The token itself is answered once and never again: only a hash of it is kept. One that is made by a \
+                 token that expires does not outlive that.",
+        access: ADMIN,
+        reach: NamespaceScope::Nothing,
+        body: Body::Json(&["TokenInput"]),
+        answers: &[(201, Content::Created("CreatedToken"))],
+        ..Endpoint::change(Method::Post, "/v1/tokens", "createToken", Tag::Tokens, "Make a token", |call| {
+            Box::pin(create(call))
+        })
+    },
+    Endpoint {
+        access: ADMIN,
+        reach: NamespaceScope::Nothing,
+        answers: &[(200, Content::Json("Token"))],
+        ..Endpoint::get("/v1/tokens/{token_id}", "getToken", Tag::Tokens, "Read about a token", |call| {
+            Box::pin(get(call))
+        })
+    },
+    Endpoint {
+        detail: "This node takes it no more at once, all others as soon as they hear of it.",
+        access: ADMIN,
+        reach: NamespaceScope::Nothing,
+        answers: &[(204, Content::Nothing)],
+        ..Endpoint::change(
+            Method::Delete,
+            "/v1/tokens/{token_id}",
+            "revokeToken",
+            Tag::Tokens,
+            "Revoke a token",
+            |call| Box::pin(revoke(call)),
+        )
+    },
+];
+
+async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let tokens = call.control()?.tokens().await?;
+    let tokens: Value = tokens.iter().filter(|token| is_theirs(call, token)).map(show).collect();
+    Ok(AdminResponse::json(&json!({ "tokens": tokens })))
+}
+
+async fn get(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    find(call).await.map(|token| AdminResponse::json(&show(&token)))
+}
+
+async fn create(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let draft = read(call)?;
+    let (record, token) = call.control()?.create_token(&draft, &call.author()).await?;
+    call.admin.tokens.add(&record);
+    (call.admin.node.changed)();
+    let mut body = show(&record);
+    if let Value::Object(members) = &mut body {
+        members.insert("token".to_owned(), token.into());
+    }
+    Ok(AdminResponse::json(&body).created(format!("/v1/tokens/{}", percent::encode(&record.token_id))))
+}
+
+async fn revoke(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let token = find(call).await?;
+    call.control()?.revoke_token(&token.token_id, &call.author()).await?;
+    call.admin.tokens.remove(&token.token_id);
+    (call.admin.node.changed)();
+    Ok(AdminResponse::nothing(204))
+}
+
+async fn find(call: &Call<'_>) -> Result<TokenRecord, AdminProblem> {
+    let tokens = call.control()?.tokens().await?;
+    let token = tokens.into_iter().find(|token| token.token_id == call.id() && is_theirs(call, token));
+    token.ok_or_else(|| AdminProblem::not_found("such token"))
+}
+
+/// An admin of some namespaces has to do with the tokens that are for some of them, and with no others.
+fn is_theirs(call: &Call<'_>, token: &TokenRecord) -> bool {
+    call.who().is_some_and(|who| may_give(who, token.namespaces.as_deref()))
+}
+
+fn may_give(who: &AdminIdentity, namespaces: Option<&[String]>) -> bool {
+    match (&who.namespaces, namespaces) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(_), Some(theirs)) => theirs.iter().all(|name| who.may_see(name)),
+    }
+}
+
+fn read(call: &Call<'_>) -> Result<TokenDraft, AdminProblem> {
+    const FIELDS: &[&str] = &["name", "role", "namespaces", "expires_at", "expires_in"];
+    let mut fields = Fields::of(json::object(call.body)?, FIELDS);
+    let name = fields.needed_text("name", "what it is for, for people");
+    let role = fields.needed_word("role", &Role::ALL.map(Role::name), Role::named);
+    let namespaces = fields.texts("namespaces").map(|mut names| {
+        names.sort_unstable();
+        names.dedup();
+        names
+    });
+    for name in namespaces.iter().flatten().filter(|name| !check::is_label(name)) {
+        let message = format!("{} cannot be a namespace", quote(name));
+        fields.refuse("namespaces", "bad-name", message, check::LABEL_HELP);
+    }
+    if namespaces.as_ref().is_some_and(Vec::is_empty) {
+        fields.refuse("namespaces", "out-of-range", "namespaces is empty", "name some, or leave it out for all");
+    }
+    let mut expires_at = expiry(&mut fields, call.admin.now());
+    // A token that ends cannot live on in one that it made.
+    if let Some(end) = call.who().and_then(|who| who.expires_at) {
+        if expires_at.is_some_and(|wanted| wanted > end) {
+            let message = format!("a token cannot outlive the one that makes it, which expires at {end}");
+            fields.refuse(
+                "expires_at",
+                "not-yours",
+                message,
+                "choose that instant or an earlier one, or use another token",
+            );
+        }
+        expires_at = expires_at.or(Some(end));
+    }
+    if call.who().is_some_and(|who| !may_give(who, namespaces.as_deref())) {
+        let help = "name some of the namespaces that your own token is for";
+        fields.refuse("namespaces", "not-yours", "a token cannot give more than it has", help);
+    }
+    fields.rest()?;
+    let role = role.unwrap_or(Role::Viewer);
+    Ok(TokenDraft { name, role, namespaces, expires_at })
+}
+
+fn expiry(fields: &mut Fields, now: Instant) -> Option<Instant> {
+    let at = fields.time("expires_at");
+    let within = fields.text("expires_in").and_then(|text| match duration::parse(&text) {
+        Ok(nanos) => Some(Instant(now.0.saturating_add(i64::try_from(nanos / 1000).unwrap_or(i64::MAX)))),
+        Err(fault) => {
+            fields.refuse("expires_in", "bad-duration", fault.message, &fault.help);
+            None
+        }
+    });
+    if at.is_some() && within.is_some() {
+        fields.refuse("expires_in", "out-of-range", "expires_at and expires_in say the same", "leave one of them out");
+    }
+    if at.is_some_and(|at| at <= now) {
+        fields.refuse("expires_at", "out-of-range", "expires_at is not in the future", "");
+    }
+    at.or(within)
+}
+
+fn show(token: &TokenRecord) -> Value {
+    let TokenRecord { token_id, name, role, namespaces, created_at, created_by, expires_at, last_used_at, hash: _ } =
+        token;
+    json!({
+        "token_id": token_id,
+        "name": name,
+        "role": role.name(),
+        "namespaces": namespaces,
+        "created_at": created_at.to_string(),
+        "created_by": created_by,
+        "expires_at": expires_at.map(|at| at.to_string()),
+        "last_used_at": last_used_at.map(|at| at.to_string()),
+    })
+}

@@ -1,0 +1,69 @@
+//! Trees of rules files as JSON, and back.
+
+use serde_json::{Map, Value};
+use tollgate_rules::yaml::{Kind, Node, is_blank};
+
+/// A tree as JSON: plain numbers, `true` and `false` become what they are, everything else is text.
+pub(super) fn to_json(node: &Node) -> Value {
+    match &node.kind {
+        Kind::Scalar { text, quoted: true } => text.as_str().into(),
+        Kind::Scalar { text, .. } => plain(text),
+        Kind::List(items) => items.iter().map(to_json).collect(),
+        Kind::Map(_) => Value::Object(to_object(node)),
+    }
+}
+
+/// A tree that is a map, as an object.
+pub fn to_object(node: &Node) -> Map<String, Value> {
+    match &node.kind {
+        Kind::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), to_json(node))).collect(),
+        _ => Map::new(),
+    }
+}
+
+/// `007` is no number: it would come back as another text.
+fn plain(text: &str) -> Value {
+    match text {
+        "true" => true.into(),
+        "false" => false.into(),
+        text if is_blank(text) => Value::Null,
+        text => match text.parse::<u64>().ok().filter(|number| number.to_string() == text) {
+            Some(number) => number.into(),
+            None => text.into(),
+        },
+    }
+}
+
+/// JSON as a tree.
+pub(super) fn of_json(value: &Value) -> Node {
+    match value {
+        Value::Null => Node::blank(),
+        Value::Bool(flag) => Node::plain(flag),
+        Value::Number(number) => Node::plain(number),
+        Value::String(text) => Node::text(text),
+        Value::Array(items) => Node::list(items.iter().map(of_json)),
+        Value::Object(members) => Node::map(members.iter().map(|(name, value)| (name.as_str(), of_json(value)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tollgate_rules::yaml;
+
+    use super::*;
+
+    #[test]
+    fn a_rule_goes_there_and_back() {
+        let text = "{ limit: { requests: 10, window: 1s }, match: { tier: [free, '7', 007, 7], x: 'true' }, soft: 20%, on: true }";
+        let value = to_json(&yaml::parse(text).unwrap());
+        let expected = json!({
+            "limit": { "requests": 10, "window": "1s" },
+            "match": { "tier": ["free", "7", "007", 7], "x": "true" },
+            "soft": "20%",
+            "on": true,
+        });
+        assert_eq!(value, expected);
+        assert_eq!(to_json(&of_json(&value)), value);
+    }
+}

@@ -1,0 +1,117 @@
+//! AdminIdentity was refused.
+
+use serde_json::{Value, json};
+use tollgate_control::{By, Offender, Violation, ViolationFilter, ViolationRecord};
+
+use super::call::Call;
+use super::endpoint::{
+    CURSOR, Content, Endpoint, FROM, LIMIT, NamespaceScope, Parameter, TO, Tag, Takes, parameter, text,
+};
+use super::problem::AdminProblem;
+use super::response::AdminResponse;
+use tollgate_service::mask::Mask;
+use tollgate_service::violations::is_digest;
+
+const CLIENT: Parameter = text("client_key", "Of this client.");
+const ENDPOINT: Parameter = text("endpoint", "Of this path.");
+const RULE: Parameter = text("rule_id", "By this rule.");
+const SHADOW: Parameter = parameter("shadow", Takes::Flag, "Only of rules in shadow mode, or only of others.");
+const BY: Parameter =
+    parameter("by", Takes::OneOf(&["client", "rule", "endpoint"]), "What is counted; default client.");
+
+pub(super) const ENDPOINTS: &[Endpoint] = &[
+    Endpoint {
+        detail: "The latest first; counted by client, rule and minute.",
+        reach: NamespaceScope::Namespaces,
+        query: &[CLIENT, ENDPOINT, RULE, SHADOW, FROM, TO, LIMIT, CURSOR],
+        answers: &[(200, Content::Json("ViolationList"))],
+        ..Endpoint::get("/v1/violations", "listViolations", Tag::Violations, "Search refusals", |call| {
+            Box::pin(list(call))
+        })
+    },
+    Endpoint {
+        reach: NamespaceScope::Namespaces,
+        query: &[BY, CLIENT, ENDPOINT, RULE, SHADOW, FROM, TO, LIMIT],
+        answers: &[(200, Content::Json("OffenderList"))],
+        ..Endpoint::get(
+            "/v1/violations/top",
+            "topOffenders",
+            Tag::Violations,
+            "AdminIdentity was refused most",
+            |call| Box::pin(top(call)),
+        )
+    },
+];
+
+async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    if !call.may_see() {
+        return Ok(AdminResponse::json(&json!({ "violations": [], "next_cursor": null })));
+    }
+    let listing = call.control()?.violations(&filter(call), &call.page()?).await?;
+    let mask = call.mask();
+    let violations: Value = listing.entries.iter().map(|record| show(record, &mask)).collect();
+    Ok(AdminResponse::json(&json!({ "violations": violations, "next_cursor": call.cursor(listing.next.as_deref()) })))
+}
+
+async fn top(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
+    let (name, by) = match call.query().text("by") {
+        Some("rule") => ("rule", By::Rule),
+        Some("endpoint") => ("endpoint", By::Endpoint),
+        _ => ("client", By::Client),
+    };
+    let offenders = match call.may_see() {
+        true => call.control()?.offenders(by, &filter(call), call.page()?.limit).await?,
+        false => Vec::new(),
+    };
+    let mask = call.mask();
+    let offenders: Value = offenders.iter().map(|offender| show_offender(offender, by, &mask)).collect();
+    Ok(AdminResponse::json(&json!({ "by": name, "offenders": offenders })))
+}
+
+fn filter(call: &Call<'_>) -> ViolationFilter {
+    let query = call.query();
+    ViolationFilter {
+        namespaces: call.namespaces(),
+        client_keys: query.text("client_key").map(|key| call.admin.at_rest.names(key)),
+        endpoint: query.owned("endpoint"),
+        rule_id: query.owned("rule_id"),
+        is_shadow: query.flag("shadow"),
+        from: query.time("from"),
+        to: query.time("to"),
+    }
+}
+
+fn show(record: &ViolationRecord, mask: &Mask<'_>) -> Value {
+    let ViolationRecord { violation_id, violation } = record;
+    let Violation { namespace, client_key, endpoint, rule_id, is_shadow, minute, last, .. } = violation;
+    json!({
+        "violation_id": violation_id,
+        "namespace": namespace,
+        "client_key": masked(client_key, mask),
+        "endpoint": endpoint,
+        "rule_id": rule_id,
+        "shadow": is_shadow,
+        "violated_at": minute.to_string(),
+        "last_violated_at": last.to_string(),
+        "refused": violation.refused,
+        "request_count": violation.request_count,
+        "limit_value": violation.limit_value,
+    })
+}
+
+fn show_offender(offender: &Offender, by: By, mask: &Mask<'_>) -> Value {
+    let Offender { namespace, what, is_shadow, refused, last } = offender;
+    let what = if by == By::Client { masked(what, mask) } else { what.clone() };
+    json!({
+        "namespace": namespace,
+        "what": what,
+        "shadow": is_shadow,
+        "refused": refused,
+        "last_violated_at": last.to_string(),
+    })
+}
+
+/// A digest hides a key already.
+fn masked(client_key: &str, mask: &Mask<'_>) -> String {
+    if is_digest(client_key) { client_key.to_owned() } else { mask.key(client_key) }
+}

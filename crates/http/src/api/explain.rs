@@ -1,0 +1,30 @@
+//! `/v1/explain`: how every rule evaluates a request. Nothing is charged.
+
+use tollgate_service::check_request::read_check;
+use tollgate_service::mask::Mask;
+use tollgate_service::refusal::{BUSY_EXPLAINING, OTHER_NAMESPACE, write_body_error, write_json};
+use tollgate_service::render::{ProblemDetails, write_problem};
+use tollgate_service::{Reply, Unexplained};
+
+use super::{CheckApi, PreparedCall};
+
+impl CheckApi {
+    /// Explains a request. Keys of other clients that rules mention are hidden.
+    pub(super) async fn explain(&self, call: PreparedCall, body: &[u8], reply: &mut Reply) {
+        let request = match read_check(body) {
+            Ok(request) => request,
+            Err(error) => return write_body_error(&error, reply),
+        };
+        if !self.may_ask(call, &request) {
+            return OTHER_NAMESPACE.write(reply);
+        }
+        match self.service.explain(&request).await {
+            Ok(mut explanation) => {
+                Mask::Hidden.conditions(&mut explanation);
+                write_json(200, &explanation.to_string(), reply);
+            }
+            Err(Unexplained::Busy) => BUSY_EXPLAINING.write(reply),
+            Err(Unexplained::Invalid(error)) => write_problem(&ProblemDetails::from(&error), reply),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! `/ready`: may requests be sent here?
+
+use tollgate_service::refusal::write_json;
+use tollgate_service::{HealthDetail, Reply};
+
+use super::CheckApi;
+
+impl CheckApi {
+    /// 503 while draining; otherwise 200 with the state of the store.
+    pub(super) async fn ready(&self, reply: &mut Reply) {
+        if self.drain.is_announced() {
+            return write_json(503, "{\"ready\":false,\"reason\":\"draining\"}", reply);
+        }
+        write_json(200, &self.service.store_health(HealthDetail::States).await, reply);
+    }
+}

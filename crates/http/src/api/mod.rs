@@ -1,0 +1,188 @@
+//! The check API: JSON in, a call of the service, JSON out.
+
+mod check;
+mod deadline;
+mod errors;
+mod explain;
+mod health;
+mod reserve;
+mod rls_json;
+mod route;
+
+pub use route::Route;
+
+use std::sync::{Arc, OnceLock};
+
+use tokio::time::Instant;
+use tollgate_net::{Drain, NetLimits};
+use tollgate_service::data_tokens::TokenScope;
+use tollgate_service::refusal::{NO_TOKEN, write_json};
+use tollgate_service::render::{Dialect, Media, ResponseOptions};
+use tollgate_service::{ApiError, CheckRequest, ReceiptKind, Reply, Service};
+use tollgate_web::{Head, HttpError, PendingResponse};
+
+use crate::DataApiConfig;
+
+/// The check API of a listener.
+pub struct CheckApi {
+    service: Arc<Service>,
+    limits: NetLimits,
+    drain: Drain,
+    admin_url: Arc<OnceLock<String>>,
+}
+
+/// What is kept of a head while the body is read.
+#[derive(Clone, Copy, Debug)]
+pub struct PreparedCall {
+    route: Route,
+    refuse_by_status: Option<bool>,
+    media: Media,
+    /// The namespaces that the caller's token covers.
+    scope: TokenScope,
+    /// When the caller stops waiting.
+    deadline: Option<Instant>,
+}
+
+impl PreparedCall {
+    /// The path in metrics.
+    pub fn path(&self) -> &'static str {
+        self.route.path()
+    }
+
+    /// How the caller wants the decision rendered.
+    fn options(self) -> ResponseOptions {
+        let dialect = if let Route::Check(dialect) = self.route { dialect } else { Dialect::V1 };
+        let PreparedCall { refuse_by_status, media, .. } = self;
+        ResponseOptions { dialect, refuse_by_status, media, random: tollgate_engine::lot() }
+    }
+}
+
+/// First segments of the admin API's paths, with /v1 and without: people ask for them at the wrong port.
+const ADMIN_PATHS: &[&str] =
+    &["rules", "overrides", "clients", "violations", "audit", "tokens", "generations", "mode", "status"];
+
+fn is_admin_path(path: &str) -> bool {
+    let first = path.strip_prefix("/v1/").or_else(|| path.strip_prefix('/')).and_then(|rest| rest.split('/').next());
+    first.is_some_and(|first| ADMIN_PATHS.contains(&first))
+}
+
+impl CheckApi {
+    pub(crate) fn new(config: DataApiConfig) -> CheckApi {
+        let DataApiConfig { service, limits, drain, admin_url, .. } = config;
+        CheckApi { service, limits, drain, admin_url }
+    }
+
+    /// Looks at a head: what to do with the body and its maximum length, or an error in the reply.
+    pub(crate) fn prepare(&self, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedCall, usize)> {
+        match self.check_head(head) {
+            Ok(call) => {
+                let NetLimits { max_body, max_batch_body, .. } = self.limits;
+                let most = match call.route {
+                    Route::Batch => max_batch_body,
+                    route if route.only_reads() => 0,
+                    _ => max_body,
+                };
+                Some((call, most))
+            }
+            Err(_) if is_admin_path(head.path) && self.service.authorize(head.authorization).is_some() => {
+                errors::write_admin_path(head.path, self.admin_url.get().map(String::as_str), reply);
+                None
+            }
+            Err(error) => {
+                error.write(reply);
+                None
+            }
+        }
+    }
+
+    /// Everything that a head tells: path, method, token, media type.
+    fn check_head(&self, head: &Head<'_>) -> Result<PreparedCall, ApiError> {
+        let route = Route::find(head.path).ok_or(errors::NO_SUCH_PATH)?;
+        match (route.only_reads(), head.method) {
+            (true, "GET" | "HEAD") | (false, "POST") => {}
+            (true, _) => return Err(errors::ONLY_GET),
+            (false, _) => return Err(errors::ONLY_POST),
+        }
+        let scope = match route.is_public() {
+            true => TokenScope::ALL,
+            false => self.service.authorize(head.authorization).ok_or(NO_TOKEN)?,
+        };
+        if head.is_from_page() && self.service.tokens.is_none() && !route.only_reads() {
+            return Err(errors::FROM_A_PAGE);
+        }
+        if head.content_encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
+            return Err(errors::ENCODED);
+        }
+        if !route.only_reads() && !is_json(head) {
+            return Err(errors::NOT_JSON);
+        }
+        let refuse_by_status = match head.query {
+            Some("status=429") => Some(true),
+            Some("status=200") => Some(false),
+            None | Some("") => None,
+            Some(_) if route.only_reads() => None,
+            Some(_) => return Err(errors::UNKNOWN_PARAMETER),
+        };
+        let media = head.accept.map_or(Media::Problem, Media::accepted);
+        let deadline = deadline::of(head.request_timeout)?;
+        Ok(PreparedCall { route, refuse_by_status, media, scope, deadline })
+    }
+
+    /// Answers a call: at once where nothing has to be waited for.
+    pub(crate) fn begin<'a>(
+        &'a self,
+        call: &'a PreparedCall,
+        body: &'a [u8],
+        reply: &'a mut Reply,
+    ) -> Option<PendingResponse<'a>> {
+        let pending = match call.route {
+            Route::Check(_) => self.check(*call, body, reply)?,
+            _ => Box::pin(self.dispatch(*call, body, reply)),
+        };
+        Some(match call.deadline {
+            None => pending,
+            deadline => Box::pin(tollgate_engine::until(deadline, pending)),
+        })
+    }
+
+    async fn dispatch(&self, call: PreparedCall, body: &[u8], reply: &mut Reply) {
+        match call.route {
+            Route::Check(_) => {
+                if let Some(pending) = self.check(call, body, reply) {
+                    pending.await;
+                }
+            }
+            Route::Batch => self.batch(call, body, reply).await,
+            Route::Reserve => self.reserve(call, ReceiptKind::Reservation, body, reply).await,
+            Route::Settle => self.settle(body, reply).await,
+            Route::Acquire => self.reserve(call, ReceiptKind::Slot, body, reply).await,
+            Route::Renew => self.renew(body, reply).await,
+            Route::Release => self.release(body, reply).await,
+            Route::Explain => self.explain(call, body, reply).await,
+            Route::RlsJson => Box::pin(self.rls_json(call, body, reply)).await, // large and rare
+            Route::RlsHealth => self.rls_health(reply).await,
+            Route::Live => write_json(200, "{\"live\":true}", reply),
+            Route::Ready => self.ready(reply).await,
+        }
+    }
+
+    /// True if the caller's token covers the namespace of a request.
+    fn may_ask(&self, call: PreparedCall, request: &CheckRequest<'_>) -> bool {
+        self.service.may_ask(call.scope, request.namespace())
+    }
+
+    /// Answers a message that cannot be read.
+    pub(crate) fn reject(&self, error: HttpError, reply: &mut Reply) {
+        tollgate_web::http_error(error).write(reply);
+    }
+}
+
+/// JSON by its media type, or no media type. What curl sends by default counts too, unless a browser sent it for a page: a
+/// page may send forms anywhere.
+fn is_json(head: &Head<'_>) -> bool {
+    let Some(value) = head.content_type else { return !head.is_from_page() };
+    let media = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    media.eq_ignore_ascii_case(b"application/json")
+        || (media.to_ascii_lowercase().starts_with(b"application/") && media.to_ascii_lowercase().ends_with(b"+json"))
+        || (media.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") && !head.is_from_page())
+}

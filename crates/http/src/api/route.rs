@@ -1,0 +1,98 @@
+//! The paths of the check API.
+
+use tollgate_service::render::Dialect;
+
+/// What a path asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// May this request pass?
+    Check(Dialect),
+    /// May each of these?
+    Batch,
+    /// The same at an estimated cost, to be settled.
+    Reserve,
+    /// The real cost of a reservation.
+    Settle,
+    /// The same, holding slots.
+    Acquire,
+    /// A heartbeat for slots.
+    Renew,
+    /// Releases slots.
+    Release,
+    /// How does each rule evaluate this request?
+    Explain,
+    /// Envoy's rate limit service, as JSON.
+    RlsJson,
+    /// The health check of envoyproxy/ratelimit.
+    RlsHealth,
+    /// Is the process alive?
+    Live,
+    /// May requests be sent here?
+    Ready,
+}
+
+impl Route {
+    /// Every path, for metrics.
+    pub const PATHS: &[&str] = &[
+        "/v1/check",
+        "/v1/check/batch",
+        "/v1/reserve",
+        "/v1/settle",
+        "/v1/slots/acquire",
+        "/v1/slots/renew",
+        "/v1/slots/release",
+        "/v1/explain",
+        "/json",
+        "/healthcheck",
+        "/live",
+        "/ready",
+    ];
+
+    /// The route of a path.
+    pub fn find(path: &str) -> Option<Route> {
+        Some(match path {
+            "/v1/check" | "/rate-limit/check" => Route::Check(Dialect::V1),
+            "/check" => Route::Check(Dialect::Alias),
+            "/v1/check/batch" => Route::Batch,
+            "/v1/reserve" => Route::Reserve,
+            "/v1/settle" => Route::Settle,
+            "/v1/slots/acquire" => Route::Acquire,
+            "/v1/slots/renew" => Route::Renew,
+            "/v1/slots/release" => Route::Release,
+            "/v1/explain" => Route::Explain,
+            "/json" => Route::RlsJson,
+            "/healthcheck" => Route::RlsHealth,
+            "/live" => Route::Live,
+            "/ready" => Route::Ready,
+            _ => return None,
+        })
+    }
+
+    /// The path in metrics: one per route, whatever alias was called.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Route::Check(_) => "/v1/check",
+            Route::Batch => "/v1/check/batch",
+            Route::Reserve => "/v1/reserve",
+            Route::Settle => "/v1/settle",
+            Route::Acquire => "/v1/slots/acquire",
+            Route::Renew => "/v1/slots/renew",
+            Route::Release => "/v1/slots/release",
+            Route::Explain => "/v1/explain",
+            Route::RlsJson => "/json",
+            Route::RlsHealth => "/healthcheck",
+            Route::Live => "/live",
+            Route::Ready => "/ready",
+        }
+    }
+
+    /// True for GET routes, which change nothing.
+    pub const fn only_reads(self) -> bool {
+        matches!(self, Route::Live | Route::Ready | Route::RlsHealth)
+    }
+
+    /// True for routes that need no token.
+    pub const fn is_public(self) -> bool {
+        self.only_reads()
+    }
+}

@@ -1,0 +1,116 @@
+//! The handler of the data listener: forward-auth below its prefix, the check API everywhere else.
+
+use std::sync::{Arc, OnceLock};
+
+use tollgate_config::AuthSettings;
+use tollgate_net::{Drain, NetLimits, Peer};
+use tollgate_service::{Reply, Service};
+use tollgate_web::{Handler, Head, HttpError, HttpMetrics, PendingResponse};
+
+use crate::api::{CheckApi, PreparedCall};
+use crate::forward_auth::{AuthCheck, ForwardAuth, PREFIX, below_prefix, write_off, write_unreadable_head};
+
+/// What the data API is made of.
+pub struct DataApiConfig {
+    /// Answers the questions.
+    pub service: Arc<Service>,
+    /// Caps on bodies.
+    pub limits: NetLimits,
+    /// Health checks fail once it is announced.
+    pub drain: Drain,
+    /// Counts responses.
+    pub metrics: Arc<HttpMetrics>,
+    /// The URL of the admin API, for callers that ask here for what is there; empty until it is bound.
+    pub admin_url: Arc<OnceLock<String>>,
+    /// Forward-auth, which may be off.
+    pub auth: AuthSettings,
+}
+
+/// The data API of one listener.
+pub struct DataApi {
+    api: CheckApi,
+    auth: Option<ForwardAuth>,
+    metrics: Arc<HttpMetrics>,
+}
+
+/// What is kept of a head while the body is read.
+#[derive(Debug)]
+pub enum PreparedData {
+    /// A call of the check API.
+    Call(PreparedCall),
+    /// A question of a proxy.
+    Auth(Box<AuthCheck>),
+}
+
+impl DataApi {
+    /// The data API of a listener.
+    pub fn new(config: DataApiConfig) -> DataApi {
+        let auth = ForwardAuth::new(config.service.clone(), &config.auth, config.limits.max_body);
+        let metrics = config.metrics.clone();
+        DataApi { api: CheckApi::new(config), auth, metrics }
+    }
+}
+
+impl Handler for DataApi {
+    type Prepared = PreparedData;
+
+    fn prepare(&self, peer: &Peer, head: &Head<'_>, reply: &mut Reply) -> Option<(PreparedData, usize)> {
+        let Some(below) = below_prefix(head.path) else {
+            return self.api.prepare(head, reply).map(|(call, most)| (PreparedData::Call(call), most));
+        };
+        match &self.auth {
+            Some(auth) => {
+                auth.prepare(peer, head, below, reply).map(|(check, most)| (PreparedData::Auth(Box::new(check)), most))
+            }
+            None => {
+                write_off(reply);
+                None
+            }
+        }
+    }
+
+    async fn handle(&self, prepared: &PreparedData, body: &[u8], reply: &mut Reply) {
+        if let Some(pending) = self.begin(prepared, body, reply) {
+            pending.await;
+        }
+    }
+
+    fn begin<'a>(
+        &'a self,
+        prepared: &'a PreparedData,
+        body: &'a [u8],
+        reply: &'a mut Reply,
+    ) -> Option<PendingResponse<'a>> {
+        match prepared {
+            PreparedData::Call(call) => self.api.begin(call, body, reply),
+            PreparedData::Auth(check) => self.auth.as_ref()?.begin(check, reply),
+        }
+    }
+
+    /// Most header fields of a proxy's question are its client's, and none of those that must not be repeated is read.
+    fn may_repeat(&self, head: &Head<'_>) -> bool {
+        self.auth.is_some() && below_prefix(head.path).is_some()
+    }
+
+    fn reject(&self, error: HttpError, reply: &mut Reply) {
+        // A proxy that knows only 403 takes any other status for a failure of the limiter, and clients could provoke it.
+        let only_403 = self.auth.as_ref().is_some_and(ForwardAuth::denies_with_403);
+        match error {
+            HttpError::Malformed(_) | HttpError::TargetTooLong | HttpError::HeadTooLarge | HttpError::Expectation
+                if only_403 =>
+            {
+                write_unreadable_head(reply);
+            }
+            error => self.api.reject(error, reply),
+        }
+    }
+
+    fn completed(&self, prepared: Option<&PreparedData>, status: u16) {
+        let path = match prepared {
+            None => "",
+            Some(PreparedData::Call(call)) => call.path(),
+            Some(PreparedData::Auth(_)) => PREFIX,
+        };
+        self.metrics.responded(path, status);
+    }
+}

@@ -1,0 +1,157 @@
+//! Forward-auth: a proxy asks before it forwards a request, and looks at the status of the response.
+//!
+//! nginx, Traefik, Caddy, Envoy and HAProxy have this in common: 200 lets the request pass, everything else below 500 is
+//! the client's answer, and from 500 on the limiter has failed and the proxy does as it was told. So an allowed request
+//! is exactly 200 with an empty body, a refused one has one status, and 500 and above are left to faults of our own.
+
+mod client;
+mod convert;
+mod refuse;
+
+pub use client::ProxyTrust;
+pub(crate) use convert::below_prefix;
+pub use convert::{AuthCheck, AuthReader, PREFIX};
+pub(crate) use refuse::{write_off, write_unreadable_head};
+
+use std::sync::Arc;
+
+use tollgate_config::{AuthSettings, AuthSource};
+use tollgate_engine::Decision;
+use tollgate_net::Peer;
+use tollgate_service::data_tokens::DataTokens;
+use tollgate_service::render::{self, ProxyOptions, ResponseOptions};
+use tollgate_service::{PendingCheck, Reply, Service};
+use tollgate_telemetry::LogThrottle;
+use tollgate_web::{Found, Head, PendingResponse};
+use tracing::warn;
+
+use refuse::{AuthError, bad_request};
+
+/// Answers the questions of proxies.
+pub struct ForwardAuth {
+    reader: AuthReader,
+    deny_status: u16,
+    closed_status: u16,
+    max_body: usize,
+    service: Arc<Service>,
+    log: LogThrottle,
+}
+
+impl ForwardAuth {
+    /// Forward-auth as configured; `None` if it is off.
+    pub(crate) fn new(service: Arc<Service>, settings: &AuthSettings, max_body: usize) -> Option<ForwardAuth> {
+        (settings.source != AuthSource::Off).then(|| ForwardAuth {
+            reader: AuthReader::new(settings),
+            deny_status: settings.deny_status,
+            closed_status: settings.closed_status,
+            max_body,
+            service,
+            log: LogThrottle::by_the_minute(),
+        })
+    }
+
+    /// True for proxies that know no denial but 403.
+    pub(crate) fn denies_with_403(&self) -> bool {
+        self.deny_status == 403
+    }
+}
+
+impl ForwardAuth {
+    pub(crate) fn prepare(
+        &self,
+        peer: &Peer,
+        head: &Head<'_>,
+        below: &str,
+        reply: &mut Reply,
+    ) -> Option<(AuthCheck, usize)> {
+        let known = |tokens: &Arc<DataTokens>| match head.received.find("authorization") {
+            Found::Once(value) => {
+                tokens.authorize(Some(value)).is_some_and(|scope| tokens.covers(scope, self.reader.namespace()))
+            }
+            Found::Absent | Found::Repeated => false,
+        };
+        let check = match self.service.tokens.as_ref().is_none_or(known) {
+            true => self.reader.check(peer, head, below),
+            false => Err(AuthError::NoToken),
+        };
+        match check {
+            Ok(check) => {
+                self.warn_of_untrusted_proxy(&check);
+                Some((check, self.max_body))
+            }
+            Err(error) => {
+                self.warn_of(&error);
+                error.write(self.deny_status, reply);
+                None
+            }
+        }
+    }
+
+    /// All clients of an untrusted proxy count as one: the operator should know why.
+    fn warn_of_untrusted_proxy(&self, check: &AuthCheck) {
+        if !check.is_trusted
+            && let Some(unsaid) = self.log.admit("stranger")
+        {
+            warn!(
+                unsaid,
+                "a proxy asks that is not among trusted_proxies: its clients are counted as one, by its own address"
+            );
+        }
+    }
+
+    /// Logs mistakes of the proxy's configuration: its clients see only refusals.
+    fn warn_of(&self, error: &AuthError) {
+        match error {
+            AuthError::NoOriginal(header) => {
+                if let Some(unsaid) = self.log.admit("original") {
+                    warn!(
+                        header,
+                        unsaid,
+                        "a check does not say what the client asked for, and was refused: the proxy must send this header, \
+                         or auth_source be another"
+                    );
+                }
+            }
+            AuthError::NoClient => {
+                if let Some(unsaid) = self.log.admit("client") {
+                    warn!(
+                        unsaid,
+                        "a check does not say who the client is, and was refused: over a Unix domain socket the proxy must \
+                         send X-Forwarded-For"
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Decides at once, or by the returned future if the store has to be waited for.
+    pub(crate) fn begin<'a>(&'a self, check: &'a AuthCheck, reply: &'a mut Reply) -> Option<PendingResponse<'a>> {
+        let pending = self.decide_now(check, reply)?;
+        Some(Box::pin(async move {
+            let custom = self.reader.custom(check);
+            let requests = [self.reader.request(check, &custom)];
+            let decision = self.service.decide_pending(&requests, pending).await;
+            self.write(check, &decision, reply);
+        }))
+    }
+
+    fn decide_now(&self, check: &AuthCheck, reply: &mut Reply) -> Option<PendingCheck> {
+        let custom = self.reader.custom(check);
+        match self.service.try_decide(&[self.reader.request(check, &custom)]) {
+            Ok(decision) => {
+                self.write(check, &decision, reply);
+                None
+            }
+            Err(pending) => Some(pending),
+        }
+    }
+
+    fn write(&self, check: &AuthCheck, decision: &Decision, reply: &mut Reply) {
+        let options =
+            ResponseOptions { media: check.media, random: tollgate_engine::lot(), ..ResponseOptions::default() };
+        let (refused, closed, unreadable) = (self.deny_status, self.closed_status, bad_request(self.deny_status));
+        let options = ProxyOptions { options, refused, closed, unreadable };
+        render::write_proxied(decision, &options, &self.service.render, reply);
+    }
+}

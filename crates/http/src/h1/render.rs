@@ -1,0 +1,59 @@
+//! A reply as the bytes of HTTP/1.
+
+use tollgate_core::Time;
+
+use super::{date, status};
+use tollgate_service::Reply;
+
+/// How the connection goes on after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// As callers expect: it stays open.
+    Open,
+    /// It stays open, and an HTTP/1.0 caller has to be told.
+    OpenSaidSo,
+    /// It ends.
+    Close,
+}
+
+/// Appends the reply to `out`; `head_only` leaves the body out, as HEAD wants it.
+pub(super) fn reply(reply: &Reply, after: After, head_only: bool, now: Time, out: &mut Vec<u8>) {
+    let mut digits = itoa::Buffer::new();
+    match reply.status {
+        200 => put(out, b"HTTP/1.1 200 OK\r\nDate: "),
+        code => {
+            put(out, b"HTTP/1.1 ");
+            put(out, digits.format(code).as_bytes());
+            put(out, b" ");
+            put(out, status::reason(code).as_bytes());
+            put(out, b"\r\nDate: ");
+        }
+    }
+    put(out, &date::at(now));
+    for (name, value) in reply.fields.iter() {
+        put(out, b"\r\n");
+        put(out, name.as_bytes());
+        put(out, b": ");
+        put(out, value);
+    }
+    // These have no body, and a length would serve of one (RFC 9110, 8.6).
+    if !matches!(reply.status, 204 | 304) {
+        put(out, b"\r\nContent-Length: ");
+        put(out, digits.format(reply.body.len()).as_bytes());
+    }
+    put(
+        out,
+        match after {
+            After::Open => b"\r\n\r\n",
+            After::OpenSaidSo => b"\r\nConnection: keep-alive\r\n\r\n",
+            After::Close => b"\r\nConnection: close\r\n\r\n",
+        },
+    );
+    if !head_only {
+        put(out, &reply.body);
+    }
+}
+
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(bytes);
+}

@@ -1,0 +1,67 @@
+//! Metrics of connections, over all listeners.
+
+use std::fmt;
+
+use tollgate_telemetry::{Counter, MetricFamilies, MetricsPage};
+
+/// Connections opened, closed and refused.
+#[derive(Debug, Default)]
+pub struct ConnectionMetrics {
+    opened: Counter,
+    closed: Counter,
+    refused: [Counter; RefusalReason::ALL.len()],
+}
+
+/// Why a connection was not served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RefusalReason {
+    /// `max_connections` is reached.
+    Full,
+    /// `max_connections_per_address` is reached.
+    PerAddress,
+    /// The TLS handshake failed.
+    Handshake,
+}
+
+impl RefusalReason {
+    const ALL: [RefusalReason; 3] = [RefusalReason::Full, RefusalReason::PerAddress, RefusalReason::Handshake];
+
+    const fn name(self) -> &'static str {
+        match self {
+            RefusalReason::Full => "full",
+            RefusalReason::PerAddress => "per_address",
+            RefusalReason::Handshake => "handshake",
+        }
+    }
+}
+
+impl ConnectionMetrics {
+    pub(crate) fn opened(&self) {
+        self.opened.add_one();
+    }
+
+    pub(crate) fn closed(&self) {
+        self.closed.add_one();
+    }
+
+    pub(crate) fn refused(&self, reason: RefusalReason) {
+        if let Some(counter) = self.refused.get(reason as usize) {
+            counter.add_one();
+        }
+    }
+
+    /// Connections that are open now.
+    fn open(&self) -> u64 {
+        let closed = self.closed.sum(); // read first, so that a connection opened meanwhile is not missed
+        self.opened.sum().saturating_sub(closed)
+    }
+}
+
+impl MetricFamilies for ConnectionMetrics {
+    fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
+        page.gauges("tollgate_connections", "Connections", std::iter::once(([("state", "open")], self.open())))?;
+        let refused = RefusalReason::ALL.iter().zip(&self.refused);
+        let refused = refused.map(|(reason, counter)| ([("reason", reason.name())], counter.sum()));
+        page.counters("tollgate_connections_refused", "Connections refused", refused)
+    }
+}

@@ -1,0 +1,155 @@
+//! What clients ask about the connection, the commands and the server before they ask anything else.
+
+use std::fmt::Write as _;
+
+use tollgate_core::Time;
+
+use super::command::{Facts, RespCommand};
+use super::frame::Arguments;
+use super::session::Session;
+use super::unfit::wrong_number;
+use super::writer::{Writer, shown};
+
+/// The Redis whose dialect is spoken: clients choose what they may ask by it.
+const DIALECT: &str = "7.2.0";
+
+/// The answer to `HELLO`.
+pub(super) fn hello(id: u64, out: &mut Writer<'_>) {
+    let version = out.version().number();
+    out.map(7);
+    out.bulk(b"server");
+    out.bulk(b"tollgate");
+    out.bulk(b"version");
+    out.bulk(env!("CARGO_PKG_VERSION").as_bytes());
+    out.bulk(b"proto");
+    out.unsigned(version);
+    out.bulk(b"id");
+    out.unsigned(id);
+    out.bulk(b"mode");
+    out.bulk(b"standalone");
+    out.bulk(b"role");
+    out.bulk(b"master");
+    out.bulk(b"modules");
+    out.array(0);
+}
+
+/// `CLIENT …`. What clients merely try, such as notifications of maintenance, is unknown here, and they take it so.
+pub(super) fn client(session: &mut Session<'_>, arguments: Arguments<'_>, out: &mut Writer<'_>) {
+    let sent = arguments.get(1).unwrap_or_default();
+    let is = |name: &str, elements: usize| sent.eq_ignore_ascii_case(name.as_bytes()) && arguments.len() == elements;
+    match () {
+        () if is("setname", 3) => session.call_itself(arguments.get(2).unwrap_or_default(), out),
+        () if is("getname", 2) && session.name.is_empty() => out.null(),
+        () if is("getname", 2) => out.bulk(&session.name),
+        () if is("id", 2) => out.unsigned(session.id),
+        () if is("info", 2) || sent.eq_ignore_ascii_case(b"list") => out.bulk(&line(session)),
+        () if is("setinfo", 4) => match arguments.get(2) {
+            Some(name) if name.eq_ignore_ascii_case(b"lib-name") || name.eq_ignore_ascii_case(b"lib-ver") => {
+                out.simple("OK");
+            }
+            other => out.error(&[b"ERR Unrecognized option '", shown(other.unwrap_or_default()), b"'"]),
+        },
+        () if is("no-evict", 3) || is("no-touch", 3) => out.simple("OK"),
+        () => no_such(b"CLIENT", sent, &SUBCOMMANDS, out),
+    }
+}
+
+/// Those of `CLIENT` that there are, to tell a wrong number from a wrong name.
+const SUBCOMMANDS: [&str; 7] = ["setname", "getname", "id", "info", "setinfo", "no-evict", "no-touch"];
+
+/// The connection in one line, as `CLIENT LIST` has it. It sees only itself.
+fn line(session: &Session<'_>) -> Vec<u8> {
+    let address = session.peer.address.map_or("unix".to_owned(), |address| address.to_string());
+    let version = session.version.number();
+    let mut line = format!("id={} addr={address}:0 name=", session.id).into_bytes();
+    line.extend_from_slice(&session.name);
+    line.extend_from_slice(format!(" db=0 resp={version}\n").as_bytes());
+    line
+}
+
+/// `COMMAND …`.
+pub(super) fn command(arguments: Arguments<'_>, out: &mut Writer<'_>) {
+    let Some(sent) = arguments.get(1) else {
+        out.array(RespCommand::ALL.len());
+        return RespCommand::ALL.iter().for_each(|facts| entry(facts, out));
+    };
+    match () {
+        () if sent.eq_ignore_ascii_case(b"count") => out.unsigned(RespCommand::ALL.len() as u64),
+        () if sent.eq_ignore_ascii_case(b"docs") => out.map(0),
+        () if sent.eq_ignore_ascii_case(b"list") => {
+            out.array(RespCommand::ALL.len());
+            RespCommand::ALL.iter().for_each(|facts| out.bulk(facts.name.as_bytes()));
+        }
+        () if sent.eq_ignore_ascii_case(b"info") && arguments.len() == 2 => {
+            out.array(RespCommand::ALL.len());
+            RespCommand::ALL.iter().for_each(|facts| entry(facts, out));
+        }
+        () if sent.eq_ignore_ascii_case(b"info") => {
+            out.array(arguments.len() - 2);
+            for name in arguments.from(2) {
+                match RespCommand::find(name) {
+                    Some(facts) => entry(facts, out),
+                    None => out.no_array(),
+                }
+            }
+        }
+        () => no_such(b"COMMAND", sent, &[], out),
+    }
+}
+
+/// One command as Redis tells of it: name, arity, flags, keys; and nothing about categories, hints and the like.
+fn entry(facts: &Facts, out: &mut Writer<'_>) {
+    out.array(10);
+    out.bulk(facts.name.as_bytes());
+    out.integer(i64::from(facts.arity));
+    out.set(2);
+    out.simple(if facts.writes { "write" } else { "readonly" });
+    out.simple("fast");
+    facts.keys.iter().for_each(|place| out.integer(i64::from(*place)));
+    out.set(0);
+    out.array(0);
+    out.array(0);
+    out.array(0);
+}
+
+/// `INFO`, whole whichever section is asked for.
+pub(super) fn info(session: &Session<'_>, out: &mut Writer<'_>) {
+    let service = &session.resp.service;
+    let uptime = service.clock.now().since(session.resp.started).nanos() / 1_000_000_000;
+    let mut text = String::new();
+    let _ = write!(
+        text,
+        "# Server\r\nserver_name:tollgate\r\ntollgate_version:{}\r\nredis_version:{DIALECT}\r\nredis_mode:standalone\r\n\
+         uptime_in_seconds:{uptime}\r\n\r\n# Persistence\r\nloading:0\r\n\r\n# Replication\r\nrole:master\r\n\r\n\
+         # Rules\r\ngeneration:{}\r\nmode:{}\r\n",
+        env!("CARGO_PKG_VERSION"),
+        service.engine.rules().number,
+        service.engine.switch().name(),
+    ); // a String takes everything
+    out.bulk(text.as_bytes());
+}
+
+/// `CONFIG GET`: there is nothing to tell. What is configured is configured elsewhere.
+pub(super) fn config(arguments: Arguments<'_>, out: &mut Writer<'_>) {
+    let sent = arguments.get(1).unwrap_or_default();
+    match sent.eq_ignore_ascii_case(b"get") && arguments.len() > 2 {
+        true => out.map(0),
+        false => no_such(b"CONFIG", sent, &["get"], out),
+    }
+}
+
+/// `TIME`: seconds and microseconds.
+pub(super) fn time(now: Time, out: &mut Writer<'_>) {
+    let micros = now.nanos() / 1000;
+    out.array(2);
+    out.bulk(itoa::Buffer::new().format(micros / 1_000_000).as_bytes());
+    out.bulk(itoa::Buffer::new().format(micros % 1_000_000).as_bytes());
+}
+
+/// A subcommand that is none, or has too few or too many arguments.
+fn no_such(command: &[u8], sent: &[u8], known: &[&str], out: &mut Writer<'_>) {
+    match known.iter().find(|name| sent.eq_ignore_ascii_case(name.as_bytes())) {
+        Some(name) => wrong_number(&[command.to_ascii_lowercase().as_slice(), b"|", name.as_bytes()].concat(), out),
+        None => out.error(&[b"ERR unknown subcommand '", shown(sent), b"'. Try ", command, b" HELP."]),
+    }
+}

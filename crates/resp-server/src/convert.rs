@@ -1,0 +1,136 @@
+//! `key=value … [COST n]` to a request, and a decision to a reply.
+
+use std::borrow::Cow;
+
+use smallvec::SmallVec;
+use tollgate_core::{Attribute, Wait};
+use tollgate_engine::{Decision, Mode, Verdict};
+
+use super::frame::Arguments;
+use super::writer::{Writer, shown};
+use tollgate_service::CheckRequest;
+use tollgate_service::render::Policy;
+
+/// What is wrong with a request: the argument, and what is wrong with it.
+pub struct Wrong<'a>(&'a [u8], Cow<'static, str>);
+
+/// Reads the arguments behind the command's name.
+pub fn asked(arguments: Arguments<'_>, peek: bool) -> Result<CheckRequest<'_>, Wrong<'_>> {
+    let mut attributes: SmallVec<[(&str, &str); 8]> = SmallVec::new(); // as many as a command has elements
+    let (mut namespace, mut cost) = (None, None);
+    let mut sent = arguments.from(1);
+    while let Some(argument) = sent.next() {
+        let wrong = |what: &'static str| Wrong(argument, what.into());
+        if argument.eq_ignore_ascii_case(b"COST") {
+            let digits = sent.next().and_then(digits).ok_or(wrong("should be followed by a whole number"))?;
+            if cost.replace(digits).is_some() {
+                return Err(wrong(TWICE));
+            }
+            continue;
+        }
+        let text = str::from_utf8(argument).map_err(|_| wrong("should be UTF-8"))?;
+        let (name, value) = text.split_once('=').ok_or(wrong("write attributes as name=value"))?;
+        let is_known = Attribute::from_name(name).is_some() || name == "namespace";
+        if let Some(hint) = if is_known { None } else { misspelt(name, value) } {
+            return Err(Wrong(name.as_bytes(), hint.into()));
+        }
+        let is_twice = match name {
+            "namespace" => namespace.replace(value).is_some(),
+            _ => attributes.iter().any(|(other, _)| *other == name),
+        };
+        if is_twice {
+            return Err(Wrong(name.as_bytes(), TWICE.into()));
+        }
+        if name != "namespace" {
+            attributes.push((name, value));
+        }
+    }
+    CheckRequest::named(namespace.unwrap_or_default(), attributes.into_iter(), cost, peek)
+        .map_err(|fault| Wrong(b"", format!("{}: {}", fault.field, fault.detail).into()))
+}
+
+/// What was meant by a name that would otherwise be an attribute of one's own, and count nowhere.
+fn misspelt(name: &str, value: &str) -> Option<String> {
+    if name.eq_ignore_ascii_case("cost") {
+        let number = value.parse().unwrap_or(1_u64);
+        return Some(format!("is no attribute; write COST {number}"));
+    }
+    let letters = |text: &'static str| text.bytes().filter(|byte| *byte != b'_');
+    let sent = || name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase());
+    let known = Attribute::ALL.into_iter().map(Attribute::name).chain(["namespace"]);
+    let meant = known.filter(|known| *known != name).find(|known| letters(known).eq(sent()))?;
+    Some(format!("did you mean `{meant}`?"))
+}
+
+const TWICE: &str = "is there twice";
+
+fn digits(sent: &[u8]) -> Option<u64> {
+    str::from_utf8(sent).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
+}
+
+impl Wrong<'_> {
+    /// Writes the error.
+    pub fn write(&self, out: &mut Writer<'_>) {
+        let Wrong(argument, what) = self;
+        match argument.is_empty() {
+            true => out.error(&[b"ERR ", what.as_bytes()]),
+            false => out.error(&[b"ERR '", shown(argument), b"': ", what.as_bytes()]),
+        }
+    }
+}
+
+/// As long as a reply to a check is, unless its rule has a long name.
+const REPLY_BYTES: usize = 320;
+
+/// Writes a decision, pair by pair.
+pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
+    if let Verdict::Invalid(error) = &decision.verdict {
+        return out.error(&[b"ERR ", error.to_string().as_bytes()]);
+    }
+    let rule = decision.deciding().and_then(|ruling| Some((decision.rule(ruling)?, ruling)));
+    let policy = rule.and_then(|(rule, ruling)| Policy::of(rule, ruling));
+    let number = |out: &mut Writer<'_>, number: Option<u64>| match number {
+        Some(number) => out.unsigned(number),
+        None => out.null(),
+    };
+    let is_closed = !decision.is_allowed() && decision.mode == Mode::Closed;
+    out.reserve(REPLY_BYTES);
+    out.map(10 + usize::from(is_closed));
+    out.framed(b"$7\r\nallowed\r\n");
+    out.boolean(decision.is_allowed());
+    out.framed(b"$5\r\nlimit\r\n");
+    number(out, policy.as_ref().map(|policy| policy.limit));
+    out.framed(b"$9\r\nremaining\r\n");
+    match &policy {
+        None if decision.mode == Mode::Open => out.integer(-1), // nobody counts
+        policy => number(out, policy.as_ref().map(|policy| policy.remaining)),
+    }
+    out.framed(b"$14\r\nretry_after_ms\r\n");
+    match decision.retry_after() {
+        Wait::None => out.integer(0),
+        Wait::For(wait) => out.unsigned(wait.millis_ceil()),
+        Wait::Never => out.integer(-1),
+    }
+    out.framed(b"$14\r\nreset_after_ms\r\n");
+    number(out, policy.as_ref().map(|policy| policy.reset.millis_ceil()));
+    out.framed(b"$8\r\ndelay_ms\r\n");
+    out.unsigned(decision.delay().millis_ceil());
+    out.framed(b"$4\r\nrule\r\n");
+    match &policy {
+        Some(policy) => out.bulk(policy.name.as_bytes()),
+        None => out.null(),
+    }
+    out.framed(b"$4\r\nmode\r\n");
+    out.bulk(decision.mode.name().as_bytes());
+    out.framed(b"$10\r\ngeneration\r\n");
+    out.unsigned(decision.generation());
+    out.framed(b"$6\r\nreason\r\n");
+    match decision.reason() {
+        Some(reason) => out.bulk(reason.text().as_bytes()),
+        None => out.null(),
+    }
+    if is_closed {
+        out.framed(b"$10\r\nerror_code\r\n");
+        out.bulk(b"store_unavailable");
+    }
+}

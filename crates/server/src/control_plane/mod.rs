@@ -1,0 +1,311 @@
+//! The control plane of one server: a database that is followed, tokens that open the admin API, and the switch.
+
+mod mode_file;
+mod open;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded, Terms};
+use tollgate_control::{Author, Control};
+use tollgate_core::{Clock, Secret};
+use tollgate_engine::{Engine, Switch};
+use tollgate_rules::RuleSpec;
+use tracing::{debug, error};
+
+pub(crate) use self::mode_file::ModeFile;
+pub use self::open::with_password;
+pub(crate) use self::open::{FirstToken, open};
+
+use crate::rule_sources::{RulePublisher, RuleSourceState};
+use tollgate_admin::{Database, Scope, Setting, Status, StoreServer, Switchboard};
+use tollgate_config::Config;
+use tollgate_service::admin_tokens::AdminTokens;
+use tollgate_service::store::ConfiguredStore;
+use tollgate_telemetry::ShardFigures;
+
+/// How often a word that nobody else has heard is told again, and how many ticks pass between telling uses of tokens.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+const USES_EVERY: u64 = 30;
+
+/// What the control plane is built around.
+#[derive(Clone)]
+pub(crate) struct ControlPlaneParts {
+    pub(crate) engine: Arc<Engine<ConfiguredStore>>,
+    pub(crate) publisher: Arc<RulePublisher>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// The key of the digests that clients are found by.
+    pub(crate) secret: Secret,
+    /// From `secret_file`: what the key of the site is made of besides the database's secret.
+    pub(crate) site_secret: Option<[u8; 32]>,
+    /// What the admin API makes its digests and cursors with, where no database has something better.
+    pub(crate) admin_secret: [u8; 32],
+}
+
+/// The control plane of one server.
+pub(crate) struct ControlPlane {
+    pub(crate) control: Option<Control>,
+    pub(crate) tokens: Arc<AdminTokens>,
+    pub(crate) switchboard: Arc<Switchboard>,
+    pub(crate) first_token: Option<FirstToken>,
+    feed: Option<Arc<Feed>>,
+    secret: Arc<OnceLock<Arc<str>>>,
+    parts: Arc<ControlPlaneParts>,
+    kept: ModeFile,
+    name: String,
+}
+
+impl ControlPlane {
+    /// Opens the database, if there is one, and puts into force what it says.
+    pub(crate) async fn start(config: &Config, parts: ControlPlaneParts) -> Result<ControlPlane> {
+        let mut plane = ControlPlane::without_database(config, parts);
+        let Some(opened) = open(&config.control).await? else { return Ok(plane) };
+        if let Some(directory) = config.control.state_dir() {
+            plane.parts.publisher.keep_numbers(&directory);
+        }
+        let following = Following {
+            control: opened.control.clone(),
+            copy: opened.copy,
+            terms: plane.terms(),
+            poll: config.control.poll_interval,
+            clock: plane.parts.clock.clone(),
+            adopt: plane.adopt(),
+        };
+        let feed = Feed::start(following).await;
+        let place = config.control.place().map(|place| place.to_string()).unwrap_or_default();
+        plane.feed = Some(Arc::new(feed.with_context(|| format!("cannot use the database {place}"))?));
+        plane.control = Some(opened.control);
+        plane.first_token = opened.first_token;
+        Ok(plane)
+    }
+
+    /// A plane that follows nobody: rules come from the file, and nobody may change them.
+    pub(crate) fn without_database(config: &Config, parts: ControlPlaneParts) -> ControlPlane {
+        let engine = parts.engine.clone();
+        let switchboard = Switchboard::new(move |mode| engine.set_switch(switch(mode)));
+        let kept = ModeFile::new(config.control.state_dir().filter(|_| config.control.place().is_some()).as_deref());
+        if let Some(word) = kept.read() {
+            switchboard.set(word);
+        }
+        ControlPlane {
+            control: None,
+            tokens: Arc::default(),
+            switchboard: Arc::new(switchboard),
+            first_token: None,
+            feed: None,
+            secret: Arc::default(),
+            parts: Arc::new(parts),
+            kept,
+            name: config.node_name(),
+        }
+    }
+
+    /// The file's word on a namespace comes first, also when clients are entered.
+    fn terms(&self) -> Terms {
+        let publisher = self.parts.publisher.clone();
+        Terms {
+            secret: self.parts.secret,
+            identities: Arc::new(move |namespace| publisher.identities_of_file(namespace)),
+        }
+    }
+
+    /// What the admin API makes its digests and cursors with: the same on all nodes of a database.
+    pub(crate) fn admin_secret(&self) -> [u8; 32] {
+        let of_database = self.secret.get().filter(|secret| !secret.is_empty());
+        let Some(secret) = of_database else { return self.parts.admin_secret };
+        digest(&SHA256, secret.as_bytes()).as_ref().first_chunk().copied().unwrap_or(self.parts.admin_secret)
+    }
+
+    /// What client keys are hashed with at rest: the same on all nodes of a database, and over restarts. With a
+    /// `secret_file` it does not stand in the database, so that a copy of the tables alone cannot be searched for keys.
+    pub(crate) fn site_key(&self) -> [u8; 32] {
+        let mut of_site = Context::with_key(&Key::new(HMAC_SHA256, &self.parts.site_secret.unwrap_or_default()));
+        of_site.update(b"client keys at rest");
+        of_site.update(self.secret.get().map_or(&b""[..], |secret| secret.as_bytes()));
+        of_site.sign().as_ref().first_chunk().copied().unwrap_or_default()
+    }
+
+    /// What becomes of what was read.
+    fn adopt(&self) -> Adopt {
+        let (parts, tokens, switchboard) = (self.parts.clone(), self.tokens.clone(), self.switchboard.clone());
+        let (kept, secret) = (self.kept.clone(), self.secret.clone());
+        Arc::new(move |loaded: Arc<Loaded>| {
+            let in_force = parts.publisher.database(loaded.clone());
+            tokens.replace(loaded.tokens.to_vec(), loaded.read_at);
+            let said = Setting { mode: loaded.state.mode, since: loaded.state.mode_since, scope: Scope::Fleet };
+            let before = switchboard.setting();
+            if switchboard.set(said) == said && before != said {
+                kept.keep(said);
+            }
+            let _ = secret.set(loaded.secret.clone()); // a database keeps its own
+            in_force
+        })
+    }
+
+    /// How many rules the file has.
+    pub(crate) fn file_rules(&self) -> usize {
+        self.parts.publisher.file_rules().len()
+    }
+
+    /// How following stands, for figures.
+    pub(crate) fn states(&self) -> Option<watch::Receiver<FeedState>> {
+        self.feed.as_ref().map(|feed| feed.state())
+    }
+
+    /// How following stands now.
+    fn state(&self) -> Option<FeedState> {
+        self.feed.as_ref().map(|feed| feed.state().borrow().clone())
+    }
+
+    /// What the admin API asks of this node.
+    pub(crate) fn node(&self, files: Vec<watch::Receiver<RuleSourceState>>) -> tollgate_admin::Node {
+        let (feed, engine) = (self.feed.clone(), self.parts.engine.clone());
+        let changed = move || {
+            feed.iter().for_each(|feed| feed.trigger());
+            let engine = engine.clone();
+            tokio::spawn(async move { engine.store().ring().await });
+        };
+        let (feed, engine, name) = (self.feed.clone(), self.parts.engine.clone(), self.name.clone());
+        let hidden_by = self.parts.publisher.clone();
+        let status = move || {
+            let figures = engine.store().figures();
+            let server = |shard: ShardFigures| StoreServer { address: shard.address, state: shard.state.name() };
+            let mut status = status(feed.as_deref(), engine.rules().number, name.clone());
+            status.quarantined.extend(hidden_by.hidden().into_iter().map(|(namespace, id)| {
+                tollgate_admin::Quarantined {
+                    kind: "rule".to_owned(),
+                    namespace,
+                    id,
+                    reason: "a file has a rule of this name, or its namespace is a domain of Envoy's files".to_owned(),
+                }
+            }));
+            Status {
+                store: figures.into_iter().flat_map(|figures| figures.shards).map(server).collect(),
+                file_errors: files.iter().filter_map(|file| file.borrow().error.clone()).collect(),
+                ..status
+            }
+        };
+        let engine = self.parts.engine.clone();
+        let file_rule = move |namespace: &str, name: &str| {
+            let rules = engine.rules();
+            let rule = rules.rules.rule_named(namespace, name).filter(|rule| rule.file_name.is_some())?;
+            Some(RuleSpec { name: Some(rule.name.clone()), ..RuleSpec::clone(&rule.spec) })
+        };
+        let (publisher, kept) = (self.parts.publisher.clone(), self.kept.clone());
+        tollgate_admin::Node {
+            changed: Box::new(changed),
+            status: Box::new(status),
+            file_rules: Box::new(move || publisher.file_rules()),
+            file_rule: Box::new(file_rule),
+            keep_mode: Box::new(move |mode, since| kept.keep(Setting { mode, since, scope: Scope::Node })),
+        }
+    }
+
+    /// Looks at once: somebody sent SIGHUP.
+    pub(crate) fn trigger(&self) {
+        self.feed.iter().for_each(|feed| feed.trigger());
+    }
+
+    /// What has to be done now and then: never returns.
+    pub(crate) async fn run(&self) {
+        let Some(control) = &self.control else { return std::future::pending().await };
+        tokio::join!(self.listen(), self.tell(control));
+    }
+
+    /// Hears other nodes ring.
+    async fn listen(&self) {
+        let Some(mut bell) = self.parts.engine.store().bell() else { return };
+        loop {
+            bell.heard().await;
+            self.trigger();
+        }
+    }
+
+    /// Tells the database what only this node knows.
+    async fn tell(&self, control: &Control) {
+        let mut ticks = interval(TELL_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut seen, mut seen_at) = (self.switchboard.setting(), Instant::now());
+        for tick in 1_u64.. {
+            ticks.tick().await;
+            if self.switchboard.setting() != seen {
+                (seen, seen_at) = (self.switchboard.setting(), Instant::now());
+            }
+            if seen_at.elapsed() > tollgate_admin::MODE_PATIENCE {
+                self.tell_mode(control).await;
+            }
+            if tick % USES_EVERY == 0 {
+                self.tell_uses(control).await;
+            }
+        }
+    }
+
+    /// The mode that was set while the database was away. The call that set it tries first, so that the audit names the
+    /// token; only what is older than that call may last is written by the node.
+    async fn tell_mode(&self, control: &Control) {
+        let word = self.switchboard.setting();
+        let is_up = self.state().is_some_and(|state| state.away.is_none());
+        if word.scope != Scope::Node || !is_up {
+            return;
+        }
+        let author = Author { id: "node".to_owned(), name: self.name.clone() };
+        match control.set_mode(word.mode, word.since, &author).await {
+            Ok(state) => {
+                let said = Setting { mode: state.mode, since: state.mode_since, scope: Scope::Fleet };
+                self.switchboard.confirm(word, said);
+                self.kept.keep(self.switchboard.setting());
+            }
+            Err(why) => debug!(%why, "the mode was not told yet"),
+        }
+    }
+
+    async fn tell_uses(&self, control: &Control) {
+        let used = self.tokens.used();
+        if used.is_empty() {
+            return;
+        }
+        if let Err(why) = control.touch_tokens(&used).await {
+            error!(%why, "cannot note when tokens were used");
+        }
+    }
+}
+
+impl fmt::Debug for ControlPlane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ControlPlane").field("feed", &self.feed).finish_non_exhaustive()
+    }
+}
+
+fn switch(mode: tollgate_control::Mode) -> Switch {
+    match mode {
+        tollgate_control::Mode::Enforce => Switch::Enforce,
+        tollgate_control::Mode::Shadow => Switch::Shadow,
+        tollgate_control::Mode::Off => Switch::Off,
+    }
+}
+
+fn status(feed: Option<&Feed>, serving: u64, node: String) -> Status {
+    let Some(feed) = feed else { return Status { node, serving, ..Status::default() } };
+    let state = feed.state().borrow().clone();
+    let quarantined = state.quarantined.iter().map(|bad| tollgate_admin::Quarantined {
+        kind: bad.kind.name().to_owned(),
+        namespace: bad.namespace.clone(),
+        id: bad.id.clone(),
+        reason: bad.reasons.iter().map(|reason| reason.message.as_str()).collect::<Vec<_>>().join("; "),
+    });
+    Status {
+        node,
+        serving,
+        generation: Some(state.generation),
+        database: state.away.map_or(Database::Up, Database::Away),
+        refreshed_at: state.fresh_at,
+        quarantined: quarantined.collect(),
+        ..Status::default()
+    }
+}

@@ -1,0 +1,77 @@
+//! Metrics of rule sources and of the database.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::watch;
+use tollgate_control::feed::FeedState;
+use tollgate_core::Time;
+use tollgate_telemetry::{MetricFamilies, MetricsPage};
+
+use crate::rule_sources::RuleSourceState;
+
+/// The states of all watched rules files.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileStates(pub(crate) Vec<watch::Receiver<RuleSourceState>>);
+
+impl FileStates {
+    /// A count summed over all files.
+    pub(crate) fn sum(&self, count: impl Fn(&RuleSourceState) -> u64) -> u64 {
+        self.0.iter().map(|state| count(&state.borrow())).sum()
+    }
+}
+
+impl MetricFamilies for FileStates {
+    fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        page.counter("tollgate_reloads", "Times new rules came into force", self.sum(|state| state.reloads))?;
+        let failures = self.sum(|state| state.failures);
+        page.counter("tollgate_reload_failures", "Times new rules could not be loaded", failures)?;
+        let help = "Times a file of rules looked cut off and was not loaded";
+        page.counter("tollgate_reloads_held_back", help, self.sum(|state| state.held_back))?;
+        match self.0.iter().filter_map(|state| state.borrow().loaded_at).max() {
+            Some(at) => {
+                page.gauge("tollgate_last_reload_timestamp_seconds", "When rules were last loaded", seconds(at))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The state of the change feed, once there is a database.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DatabaseState(Arc<OnceLock<watch::Receiver<FeedState>>>);
+
+impl DatabaseState {
+    /// From now on the database has metrics.
+    pub(crate) fn follow(&self, state: Option<watch::Receiver<FeedState>>) {
+        if let Some(state) = state {
+            let _ = self.0.set(state); // a server has one database
+        }
+    }
+}
+
+impl MetricFamilies for DatabaseState {
+    fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
+        let Some(state) = self.0.get().map(|state| state.borrow().clone()) else { return Ok(()) };
+        page.gauge("tollgate_database_up", "Whether the database answers", u64::from(state.away.is_none()))?;
+        page.gauge("tollgate_database_generation", "Generation of the database in force here", state.generation)?;
+        page.counter("tollgate_database_refreshes", "Times the database had something new", state.refreshes)?;
+        page.counter("tollgate_database_failures", "Times the database did not answer", state.failures)?;
+        page.gauge("tollgate_quarantined_rows", "Rows of the database that cannot be used", state.quarantined.len())?;
+        match state.fresh_at {
+            Some(at) => page.gauge(
+                "tollgate_database_fresh_timestamp_seconds",
+                "When the database last said that this is its latest",
+                seconds(at.time()),
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+fn seconds(time: Time) -> f64 {
+    time.nanos() as f64 / 1e9
+}

@@ -1,0 +1,227 @@
+//! A directory of files as envoyproxy/ratelimit keeps them: one domain each.
+//!
+//! Every `*.yaml` and `*.yml` in it and in the directories below, in the order of their names. What begins with a dot is
+//! left alone: editors keep copies there, and a mounted ConfigMap the directories behind its links. Links to files are
+//! followed, links to directories only for the directory itself, as that service does; so a deployment may swap one link
+//! and all files change at once.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tollgate_core::Digest;
+use tollgate_rules::envoy::{Domain, Duplicates, Text};
+use tollgate_rules::read::decode;
+use tollgate_rules::ruleset::{CompileOptions, RuleSet};
+use tollgate_rules::{Report, envoy};
+use tracing::warn;
+
+use super::file::{BYTES_MAX, read, stamp};
+use super::watched::{Content, Fingerprint, Mark, Stamp, Watched};
+use super::{RuleSourceError, Unreadable, listed};
+use tollgate_admin::FileRule;
+
+/// Most files read from one directory.
+pub const FILES_MAX: usize = 1000;
+/// Deepest directory looked into.
+const DEPTH_MAX: usize = 8;
+/// Most bytes in all of them.
+const ALL_BYTES_MAX: u64 = 4 * BYTES_MAX;
+
+/// A directory of domains.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    /// Where it is; links are followed anew at every look.
+    pub path: PathBuf,
+    /// Whether several files may add to one domain.
+    pub duplicates: Duplicates,
+    /// Whether a file may lose more than half of its limits while it is followed.
+    pub allow_shrink: bool,
+    /// The secret and the seed.
+    pub options: CompileOptions,
+}
+
+/// The files of a directory: name and content.
+pub type Files = Vec<(String, Vec<u8>)>;
+
+/// What the files of a directory say: valid by itself, whatever else is in force beside it.
+#[derive(Clone, Debug, Default)]
+pub struct EnvoyDomains {
+    /// The domains, in the order of their names.
+    pub domains: Vec<Domain>,
+    /// Their rules as the admin API lists them.
+    pub(super) listed: Vec<FileRule>,
+    rules: usize,
+    /// The files that were read.
+    files: BTreeSet<String>,
+    allow_shrink: bool,
+}
+
+impl EnvoyDomains {
+    /// Why these look like a part of `before`, unless they may.
+    pub(super) fn shrinkage(&self, before: &EnvoyDomains) -> Option<String> {
+        match self.allow_shrink {
+            true => None,
+            false => envoy::shrinkage(&before.domains, &self.domains, |file| self.files.contains(file)),
+        }
+    }
+}
+
+impl Directory {
+    /// Reads and compiles all files.
+    pub fn load(&self) -> Result<(EnvoyDomains, Mark), RuleSourceError> {
+        let content = self.read()?;
+        let domains = self.compile(&content.data)?;
+        let mark = Mark { fingerprint: content.fingerprint, stamp: content.stamp, rules: domains.rules };
+        Ok((domains, mark))
+    }
+
+    /// What the files say, or what is wrong with each of those that are not right.
+    fn parse(&self, files: &Files) -> Result<Vec<Domain>, Vec<Report>> {
+        let (mut texts, mut reports) = (Vec::with_capacity(files.len()), Vec::new());
+        for (file, bytes) in files {
+            match decode(file, bytes) {
+                Ok(text) => texts.push(Text { file, text }),
+                Err(report) => reports.push(report),
+            }
+        }
+        match envoy::load(&texts, self.duplicates) {
+            Ok(domains) if reports.is_empty() => Ok(domains),
+            Ok(_) => Err(reports),
+            Err(more) => Err(reports.into_iter().chain(more).collect()),
+        }
+    }
+
+    fn names(&self) -> Result<Names, Unreadable> {
+        let facts = fs::metadata(&self.path).map_err(|error| match error.into() {
+            Unreadable::Missing => Unreadable::NoDirectory,
+            reason => reason,
+        })?;
+        if !facts.is_dir() {
+            return Err(Unreadable::NotDirectory);
+        }
+        let mut names = Names::default();
+        list(&self.path, 1, &mut names)?;
+        names.found.sort_unstable();
+        Ok(names)
+    }
+}
+
+/// What is in a directory.
+#[derive(Default)]
+struct Names {
+    found: Vec<PathBuf>,
+    /// Some directory that is too deep to be looked into.
+    too_deep: Option<PathBuf>,
+}
+
+/// Adds the files of one directory, then of those below.
+fn list(directory: &Path, depth: usize, names: &mut Names) -> Result<(), Unreadable> {
+    for entry in fs::read_dir(directory).map_err(|error| inside(directory, error.into()))? {
+        let entry = entry.map_err(|error| inside(directory, error.into()))?;
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        let kind = entry.file_type().map_err(|error| inside(directory, error.into()))?;
+        let path = entry.path();
+        if kind.is_dir() && depth < DEPTH_MAX {
+            list(&path, depth + 1, names)?;
+        } else if kind.is_dir() {
+            names.too_deep.get_or_insert(path);
+        } else if is_yaml(&path) {
+            names.found.push(path);
+        }
+        if names.found.len() > FILES_MAX {
+            return Err(Unreadable::TooMany);
+        }
+    }
+    Ok(())
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+}
+
+/// A problem of one file. One that is gone again was there a moment ago: somebody is at work.
+fn inside(path: &Path, reason: Unreadable) -> Unreadable {
+    match reason {
+        Unreadable::Missing | Unreadable::Changing => Unreadable::Changing,
+        reason => Unreadable::Entry(path.display().to_string(), Box::new(reason)),
+    }
+}
+
+/// A stamp of all files: of their names and of what each looks like.
+fn together(stamps: impl IntoIterator<Item = (PathBuf, Stamp)>) -> Stamp {
+    let words = stamps.into_iter().flat_map(|(path, Stamp(Digest([a, b])))| {
+        let Fingerprint(Digest([c, d])) = Fingerprint::of([path.as_os_str().as_encoded_bytes()]);
+        [a, b, c, d]
+    });
+    Stamp::of(words)
+}
+
+impl Watched for Directory {
+    type Data = Files;
+    type Written = EnvoyDomains;
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn look(&self) -> Result<Stamp, Unreadable> {
+        let look = |path: PathBuf| {
+            let facts = fs::metadata(&path).map_err(Unreadable::from).and_then(|facts| stamp(&facts));
+            // A dangling link is as good as a change that is under way: it is told once it stays.
+            let facts = facts.map_err(|reason| Unreadable::Entry(path.display().to_string(), Box::new(reason)))?;
+            Ok((path, facts.stamp))
+        };
+        Ok(together(self.names()?.found.into_iter().map(look).collect::<Result<Vec<_>, Unreadable>>()?))
+    }
+
+    fn read(&self) -> Result<Content<Files>, Unreadable> {
+        let (mut data, mut stamps, mut size) = (Files::new(), Vec::new(), 0);
+        let names = self.names()?;
+        if let Some(directory) = &names.too_deep {
+            warn!(directory = %directory.display(), "files more than {DEPTH_MAX} directories deep are not read");
+        }
+        for path in names.found {
+            let (bytes, stamp) = read(&path).map_err(|reason| inside(&path, reason))?;
+            size += bytes.len() as u64;
+            if size > ALL_BYTES_MAX {
+                return Err(inside(&path, Unreadable::TooLarge));
+            }
+            data.push((path.display().to_string(), bytes));
+            stamps.push((path, stamp));
+        }
+        let parts = data.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes.as_slice()]);
+        let (fingerprint, stamp) = (Fingerprint::of(parts), together(stamps));
+        // Files that were swapped one by one, or all at once under our feet, were never meant to be read together.
+        if self.look()? != stamp {
+            return Err(Unreadable::Changing);
+        }
+        Ok(Content { data, fingerprint, stamp })
+    }
+
+    fn compile(&self, files: &Files) -> Result<EnvoyDomains, RuleSourceError> {
+        let invalid = |report| RuleSourceError::Invalid(Box::new(report));
+        // One file at a time: a report is long enough. No report at all would be a bug of ours.
+        let first = |reports: Vec<Report>| reports.into_iter().next().map_or(RuleSourceError::Panicked, invalid);
+        let domains = self.parse(files).map_err(first)?;
+        let rules = RuleSet::assemble_with(&[], &domains, &self.options)
+            .map_err(|problems| invalid(Report::new(&self.path.display().to_string(), "", problems)))?;
+        Ok(EnvoyDomains {
+            domains,
+            listed: listed::of_domains(&rules),
+            rules: rules.rules().len(),
+            files: files.iter().map(|(name, _)| name.clone()).collect(),
+            allow_shrink: self.allow_shrink,
+        })
+    }
+
+    fn is_empty(files: &Files) -> bool {
+        files.is_empty()
+    }
+
+    fn rules(written: &EnvoyDomains) -> usize {
+        written.rules
+    }
+}

@@ -1,0 +1,68 @@
+//! Rules of files as the admin API lists them: the same shape, whatever kind of file they come from.
+
+use serde_json::{Map, Value, json};
+use tollgate_rules::envoy::EnvoyRule;
+use tollgate_rules::ruleset::{Rule, RuleSet};
+use tollgate_rules::spec::Mode;
+use tollgate_rules::yaml::Node;
+use tollgate_rules::{RuleFile, document, duration};
+
+use tollgate_admin::{FileKind, FileRule, to_object};
+
+/// The rules of a rules file, each under the name that it has in decisions.
+pub(super) fn of_file(rules: &RuleSet, file: &RuleFile, tree: &Node) -> Vec<FileRule> {
+    let named = rules.rules().iter().zip(document::rules_of(tree));
+    named.map(|(rule, node)| listed(rule, FileKind::Rules, document_of(node, file))).collect()
+}
+
+/// The rules of Envoy's files. The rule that stands for limits which requests bring along is in no file.
+pub(super) fn of_domains(rules: &RuleSet) -> Vec<FileRule> {
+    let of_envoy = |rule: &'_ Rule| {
+        let envoy = rule.envoy.as_deref().filter(|envoy| !envoy.overrides)?;
+        Some(listed(rule, FileKind::Envoy, document_of_envoy(rule, envoy)))
+    };
+    rules.rules().iter().filter_map(of_envoy).collect()
+}
+
+fn listed(rule: &Rule, kind: FileKind, document: Map<String, Value>) -> FileRule {
+    let file = rule.file_name.as_deref().unwrap_or_default();
+    FileRule {
+        namespace: rule.namespace.clone(),
+        rule_id: rule.name.clone(),
+        kind,
+        location: format!("{file}:{}", rule.spec.at.line),
+        document,
+    }
+}
+
+/// What a rule says, with what the file says for all of them, and without its name.
+fn document_of(node: &Node, file: &RuleFile) -> Map<String, Value> {
+    let mut document = to_object(&document::explicit(node, file));
+    document.remove("name");
+    document
+}
+
+/// The same for a limit of Envoy's files: the entries that lead to it are its conditions and its key.
+fn document_of_envoy(rule: &Rule, envoy: &EnvoyRule) -> Map<String, Value> {
+    let conditions: Map<String, Value> =
+        envoy.entries().map(|(key, value)| (key.to_owned(), value.unwrap_or("*").into())).collect();
+    let keys: Vec<&str> = envoy.entries().map(|(key, _)| key).collect();
+    let mut document = Map::new();
+    document.insert("match".to_owned(), conditions.into());
+    document.insert("key_by".to_owned(), keys.join(":").into());
+    match &rule.spec.limit {
+        Some(limit) => {
+            let window = duration::display(limit.window_ns);
+            let limit = json!({ "algorithm": limit.algorithm.name(), "requests": limit.requests, "window": window });
+            document.insert("limit".to_owned(), limit);
+        }
+        None => drop(document.insert("unlimited".to_owned(), true.into())),
+    }
+    if rule.spec.mode == Mode::Shadow {
+        document.insert("mode".to_owned(), "shadow".into());
+    }
+    if rule.resource != rule.name {
+        document.insert("resource".to_owned(), rule.resource.as_str().into());
+    }
+    document
+}

@@ -1,0 +1,75 @@
+//! The highest number that a generation of this node has had, in a file: numbers only grow, also over a restart.
+//!
+//! Numbers are those of the database, and run ahead of them where a rules file changed in between. A node that started
+//! again from the database's number alone would give one number to two generations.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tracing::error;
+
+/// The numbers of a node that has somewhere to keep them.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    file: Option<PathBuf>,
+    /// The highest one of the process before, until this one has a generation of its own.
+    before: u64,
+}
+
+impl Numbers {
+    /// Those that are kept in a directory. A file that cannot be read says nothing.
+    pub(super) fn kept_in(directory: &Path) -> Numbers {
+        let file = directory.join("generation");
+        let before = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0);
+        Numbers { file: Some(file), before }
+    }
+
+    /// The number of the next generation: at least `at_least`, which others know too, and above `last`. ModeFile before it is
+    /// used: a crash in between skips a number, and repeats none.
+    pub(super) fn next(&mut self, last: u64, at_least: u64) -> u64 {
+        let after_restart = if self.before > at_least { self.before.saturating_add(1) } else { 0 };
+        let number = last.saturating_add(1).max(at_least).max(after_restart);
+        self.before = 0;
+        if let Some(file) = &self.file
+            && let Err(error) = keep(file, number)
+        {
+            error!(file = %file.display(), %error, "cannot keep the number of the rules: after a restart it may fall");
+        }
+        number
+    }
+}
+
+fn keep(file: &Path, number: u64) -> std::io::Result<()> {
+    let beside = file.with_extension("new");
+    let mut new = fs::File::create(&beside)?;
+    writeln!(new, "{number}")?;
+    fs::rename(&beside, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_only_grow_over_restarts() {
+        let dir = tempfile::tempdir().unwrap();
+        let start = || Numbers::kept_in(dir.path());
+        let mut numbers = start();
+        assert_eq!(numbers.next(0, 3), 3, "the database's number");
+        assert_eq!(numbers.next(3, 3), 4, "a file changed");
+        assert_eq!(start().next(0, 3), 5, "not 3 again, and not 4 for what may be something else");
+        assert_eq!(start().next(0, 9), 9, "the database's, once that has passed");
+        assert_eq!(start().next(0, 9), 9, "nothing changed");
+        assert_eq!(start().next(0, 0), 10, "without a database too");
+    }
+
+    #[test]
+    fn what_cannot_be_kept_or_read_stops_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("generation"), "seven").unwrap();
+        assert_eq!(Numbers::kept_in(dir.path()).next(0, 0), 1);
+        assert_eq!(Numbers::kept_in(&dir.path().join("absent")).next(0, 0), 1);
+        assert_eq!(Numbers::default().next(6, 0), 7);
+    }
+}

@@ -1,0 +1,287 @@
+//! Follows rules on disk by looking at them, twice a second: a file, or a directory of files.
+//!
+//! Looking beats being told. A notification is bound to an inode, and rules files change theirs: editors rename over
+//! them, deployments swap a symbolic link, a ConfigMap flips the `..data` link two levels up; network file systems
+//! notify nobody. One `stat` that follows links sees all of these alike, costs a few microseconds and never needs to be
+//! set up again.
+//!
+//! A change is read once it has settled: two looks a moment apart agree. A file that never settles is read all the same
+//! after a while. Content is compared by digest, so that a file touched, renamed or put back is no reload, and the same
+//! mistake is reported once. Whatever goes wrong, the rules in force stay.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep};
+use tollgate_core::Clock;
+use tracing::{error, info};
+
+use super::watched::{Fingerprint, Mark, Stamp, Watched};
+use super::{Apply, RuleSourceError, RuleSourceState, Unreadable, WatchConfig};
+
+/// How often the file is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Time between two looks. Default 500 ms.
+    pub poll: Duration,
+    /// How long a change must stand still before it is read. Default 200 ms.
+    pub settle: Duration,
+    /// How long to wait for that at most. Default 2 s.
+    pub settle_max: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            poll: Duration::from_millis(500),
+            settle: Duration::from_millis(200),
+            settle_max: Duration::from_secs(2),
+        }
+    }
+}
+
+type Look = Result<Stamp, Unreadable>;
+
+/// Why the file is being read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Changed,
+    Asked,
+}
+
+/// The task behind a `Reloader`.
+pub(super) struct Watcher<S: Watched> {
+    source: Arc<S>,
+    pace: Pace,
+    clock: Arc<dyn Clock>,
+    apply: Apply<S::Written>,
+    trigger: Arc<Notify>,
+    state: watch::Sender<RuleSourceState>,
+    /// What the last look that was acted upon saw; `None` to look closer next time.
+    seen: Option<Look>,
+    /// What could be looked at and not be read, and why.
+    unread: Option<(Stamp, Unreadable)>,
+    /// The content last tried, valid or not.
+    tried: Option<Fingerprint>,
+    /// The content in force.
+    in_force: Option<Fingerprint>,
+}
+
+/// What came of reading the file.
+enum Attempt {
+    Same(Stamp, Fingerprint),
+    Loaded(Mark, u64),
+    Invalid(Stamp, Fingerprint, RuleSourceError),
+    Failed(RuleSourceError),
+}
+
+impl<S: Watched> Watcher<S> {
+    pub(super) fn new(
+        following: WatchConfig<S>,
+        trigger: Arc<Notify>,
+    ) -> (Watcher<S>, watch::Receiver<RuleSourceState>) {
+        let WatchConfig { source, pace, clock, apply, in_force } = following;
+        let mut start = RuleSourceState::default();
+        if let Some((mark, generation)) = in_force {
+            let loaded_at = Some(clock.wall());
+            start = RuleSourceState { generation: Some(generation), rules: mark.rules, loaded_at, reloads: 1, ..start };
+        }
+        let (state, receiver) = watch::channel(start);
+        let mark = in_force.map(|(mark, _)| mark);
+        let follower = Watcher {
+            source: Arc::new(source),
+            pace,
+            clock,
+            apply,
+            trigger,
+            state,
+            seen: mark.map(|mark| Ok(mark.stamp)),
+            unread: None,
+            tried: mark.map(|mark| mark.fingerprint),
+            in_force: mark.map(|mark| mark.fingerprint),
+        };
+        (follower, receiver)
+    }
+
+    pub(super) async fn run(mut self) {
+        loop {
+            let asked = self.wait(self.pace.poll).await;
+            let look = self.look().await;
+            if asked == Cause::Changed && self.seen.as_ref() == Some(&look) {
+                continue;
+            }
+            let (cause, settled, look) = match asked {
+                Cause::Asked => (Cause::Asked, true, look),
+                Cause::Changed => self.settle(look).await,
+            };
+            match look {
+                Err(reason) => self.lose(reason, cause),
+                Ok(stamp) => self.read(stamp, cause).await,
+            }
+            if !settled {
+                self.seen = None;
+            }
+        }
+    }
+
+    /// Waits, or not any longer once somebody asks.
+    async fn wait(&self, span: Duration) -> Cause {
+        tokio::select! {
+            () = sleep(span) => Cause::Changed,
+            () = self.trigger.notified() => Cause::Asked,
+        }
+    }
+
+    /// Looks until two looks agree; answers the last one, and whether they did.
+    async fn settle(&self, mut look: Look) -> (Cause, bool, Look) {
+        let deadline = Instant::now() + self.pace.settle_max;
+        loop {
+            let cause = self.wait(self.pace.settle).await;
+            let again = self.look().await;
+            let settled = again == look;
+            if settled || cause == Cause::Asked || Instant::now() >= deadline {
+                return (cause, settled, again);
+            }
+            look = again;
+        }
+    }
+
+    /// Off the runtime, as every touch of the file: a network file system may take its time.
+    async fn look(&self) -> Look {
+        let source = self.source.clone();
+        let look = tokio::task::spawn_blocking(move || source.look()).await;
+        self.state.send_modify(|state| state.looks += 1);
+        look.unwrap_or_else(|error| Err(Unreadable::Refused(error.to_string())))
+    }
+
+    /// Reads the file and, if its content is new, tries it.
+    async fn read(&mut self, stamp: Stamp, cause: Cause) {
+        let (source, apply) = (self.source.clone(), self.apply.clone());
+        // Content that failed is tried again when somebody asks: they want to hear why.
+        let tried = self.tried.filter(|_| cause == Cause::Changed);
+        let known = [self.in_force, tried];
+        let attempt = tokio::task::spawn_blocking(move || attempt(&*source, &apply, known)).await;
+        self.seen = Some(Ok(stamp)); // what panicked is not tried again before it changes
+        match attempt.unwrap_or(Attempt::Failed(RuleSourceError::Panicked)) {
+            Attempt::Failed(RuleSourceError::Unreadable(reason)) => self.leave(stamp, reason, cause),
+            attempt => self.conclude(attempt, cause),
+        }
+    }
+
+    fn conclude(&mut self, attempt: Attempt, cause: Cause) {
+        self.unread = None;
+        match attempt {
+            Attempt::Same(stamp, fingerprint) => self.stay(stamp, fingerprint, cause),
+            Attempt::Loaded(mark, generation) => self.loaded(mark, generation),
+            // What stands in its way may go without this changing: it is tried again at every look, and told once.
+            Attempt::Invalid(_, _, error @ RuleSourceError::Conflict(_)) => {
+                self.seen = None;
+                if cause == Cause::Asked || self.state.borrow().error != Some(error.to_string()) {
+                    self.fail(&error);
+                }
+            }
+            Attempt::Invalid(stamp, fingerprint, error) => {
+                self.seen = Some(Ok(stamp));
+                self.tried = Some(fingerprint);
+                self.fail(&error);
+            }
+            Attempt::Failed(error) => self.fail(&error),
+        }
+    }
+
+    /// The content was tried before.
+    fn stay(&mut self, stamp: Stamp, fingerprint: Fingerprint, cause: Cause) {
+        self.seen = Some(Ok(stamp));
+        let back = self.in_force == Some(fingerprint);
+        let wrong = self.state.borrow().error.is_some();
+        if cause == Cause::Asked {
+            info!(file = %self.source.path().display(), "rules unchanged");
+        } else if back && wrong {
+            info!(file = %self.source.path().display(), "what is there is again what is in force");
+        }
+        self.tried = Some(fingerprint);
+        self.state.send_modify(|state| {
+            state.attempts += 1;
+            if back {
+                state.error = None;
+            }
+        });
+    }
+
+    fn loaded(&mut self, mark: Mark, generation: u64) {
+        self.seen = Some(Ok(mark.stamp));
+        self.tried = Some(mark.fingerprint);
+        self.in_force = Some(mark.fingerprint);
+        let (file, rules) = (self.source.path().display(), mark.rules);
+        info!(%file, generation, rules, "rules loaded");
+        let loaded_at = Some(self.clock.wall());
+        self.state.send_modify(|state| {
+            (state.generation, state.rules, state.loaded_at, state.error) = (Some(generation), rules, loaded_at, None);
+            (state.attempts, state.reloads) = (state.attempts + 1, state.reloads + 1);
+        });
+    }
+
+    /// The file is there and cannot be read. Said once while both stay as they are, and tried again at every look: a
+    /// stamp does not tell when reading it begins to work.
+    fn leave(&mut self, stamp: Stamp, reason: Unreadable, cause: Cause) {
+        if reason == Unreadable::Changing {
+            self.seen = None;
+            return;
+        }
+        let unread = Some((stamp, reason.clone()));
+        if self.unread == unread && cause == Cause::Changed {
+            self.seen = Some(Err(reason));
+        } else {
+            self.lose(reason, cause);
+            self.unread = unread;
+        }
+    }
+
+    /// The file is gone, or became something else. Said once; what was tried before is tried anew when it comes back.
+    fn lose(&mut self, reason: Unreadable, cause: Cause) {
+        let look = Some(Err(reason.clone()));
+        if self.seen == look && cause == Cause::Changed {
+            return;
+        }
+        self.seen = look;
+        self.unread = None;
+        self.tried = self.in_force;
+        self.fail(&RuleSourceError::Unreadable(reason));
+    }
+
+    fn fail(&mut self, reason: &RuleSourceError) {
+        let text = reason.to_string();
+        error!(file = %self.source.path().display(), problem = %text, "rules not loaded; those in force stay");
+        self.state.send_modify(|state| {
+            state.attempts += 1;
+            state.failures += 1;
+            state.held_back += u64::from(matches!(reason, RuleSourceError::Shrunk(_)));
+            state.panics += u64::from(*reason == RuleSourceError::Panicked);
+            state.error = Some(text);
+        });
+    }
+}
+
+/// Reads, compares, compiles and applies; blocking.
+fn attempt<S: Watched>(source: &S, apply: &Apply<S::Written>, known: [Option<Fingerprint>; 2]) -> Attempt {
+    let content = match source.read() {
+        Ok(content) => content,
+        Err(reason) => return Attempt::Failed(reason.into()),
+    };
+    let (stamp, fingerprint) = (content.stamp, content.fingerprint);
+    if known.contains(&Some(fingerprint)) {
+        return Attempt::Same(stamp, fingerprint);
+    }
+    if S::is_empty(&content.data) {
+        return Attempt::Failed(Unreadable::Emptied.into());
+    }
+    let applied = source.compile(&content.data).and_then(|written| {
+        let mark = Mark { fingerprint, stamp, rules: S::rules(&written) };
+        Ok((mark, apply(written)?))
+    });
+    match applied {
+        Ok((mark, generation)) => Attempt::Loaded(mark, generation),
+        Err(error) => Attempt::Invalid(stamp, fingerprint, error),
+    }
+}

@@ -1,0 +1,350 @@
+//! One request, field by field.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use smallvec::SmallVec;
+use tollgate_core::{Attribute, Request};
+use tollgate_rules::key::is_attribute;
+use tollgate_rules::nearest;
+
+use super::body_error::{BodyError, BodyErrorCode, fault, within};
+use super::{COST_MAX, CUSTOM_MAX};
+
+/// A request as it was sent.
+#[derive(Debug, Default)]
+pub struct CheckRequest<'a> {
+    known: [Option<Cow<'a, str>>; Attribute::ALL.len()],
+    namespace: Option<Cow<'a, str>>,
+    custom: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    cost: Option<u64>,
+    peek: Option<bool>,
+}
+
+/// CustomAttributes attributes as the engine takes them.
+pub type CustomAttributes<'a> = SmallVec<[(&'a str, &'a str); 2]>;
+
+impl<'a> CheckRequest<'a> {
+    /// A request from a protocol that calls everything about it an attribute, and has read its text as UTF-8.
+    pub fn named(
+        namespace: &'a str,
+        attributes: impl Iterator<Item = (&'a str, &'a str)>,
+        cost: Option<u64>,
+        peek: bool,
+    ) -> Result<CheckRequest<'a>, BodyError> {
+        let mut asked = CheckRequest { cost, peek: Some(peek), ..CheckRequest::default() };
+        if namespace.contains('\0') {
+            return Err(BodyError::new(BodyErrorCode::BadText, "namespace", NUL));
+        }
+        if !namespace.is_empty() {
+            asked.namespace = Some(Cow::Borrowed(namespace));
+        }
+        if cost.is_some_and(|cost| cost > COST_MAX) {
+            return Err(BodyError::new(BodyErrorCode::BadCost, "cost", COST_WANTED));
+        }
+        for (name, value) in attributes {
+            let within = |code, detail: &str| BodyError::new(code, &format!("attributes.{}", shown(name)), detail);
+            if value.contains('\0') {
+                return Err(within(BodyErrorCode::BadText, NUL));
+            }
+            if let Some(place) = Attribute::from_name(name).and_then(|known| asked.known.get_mut(known as usize)) {
+                *place = Some(Cow::Borrowed(value));
+                continue;
+            }
+            if asked.custom.len() == CUSTOM_MAX {
+                let detail = format!("holds more than {CUSTOM_MAX} attributes of your own");
+                return Err(BodyError::new(BodyErrorCode::TooMany, "attributes", &detail));
+            }
+            if let Some(problem) = name_problem(name, &asked.custom) {
+                return Err(within(BodyErrorCode::BadName, problem));
+            }
+            asked.custom.push((Cow::Borrowed(name), Cow::Borrowed(value)));
+        }
+        match asked.is_about_nobody() {
+            true => Err(BodyError::new(BodyErrorCode::MissingField, "attributes", WHO)),
+            false => Ok(asked),
+        }
+    }
+}
+
+const WHO: &str = "say who asks: client_key, api_key, user_id, ip, …";
+const NUL: &str = "should not hold NUL";
+
+impl CheckRequest<'_> {
+    /// Whose rules are asked.
+    pub fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or(Request::DEFAULT_NAMESPACE)
+    }
+
+    /// CustomAttributes attributes, for [`CheckRequest::request`].
+    pub fn custom(&self) -> CustomAttributes<'_> {
+        self.custom.iter().map(|(name, value)| (&**name, &**value)).collect()
+    }
+
+    /// The request as the engine takes it.
+    pub fn request<'a>(&'a self, custom: &'a [(&'a str, &'a str)]) -> Request<'a> {
+        let mut request = Request::new().with_custom(custom).cost(self.cost.unwrap_or(1));
+        for (attribute, value) in Attribute::ALL.into_iter().zip(&self.known) {
+            if let Some(value) = value {
+                request.set(attribute, value);
+            }
+        }
+        if let Some(namespace) = &self.namespace {
+            request.namespace = namespace;
+        }
+        if self.peek == Some(true) { request.peek() } else { request }
+    }
+
+    fn is_about_nobody(&self) -> bool {
+        self.known.iter().all(Option::is_none) && self.custom.is_empty()
+    }
+}
+
+pub(super) struct CheckRequestSeed<'a>(pub(super) PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for CheckRequestSeed<'a> {
+    type Value = CheckRequest<'a>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<CheckRequest<'a>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for CheckRequestSeed<'a> {
+    type Value = CheckRequest<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a request")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<CheckRequest<'a>, M::Error> {
+        let mut asked = CheckRequest::default();
+        let mut attributes = None;
+        while let Some(field) = map.next_key_seed(FieldSeed)? {
+            match field {
+                Field::Known(attribute) => {
+                    let value = text(&mut map, attribute.name())?;
+                    put(asked.known.get_mut(attribute as usize), value, attribute.name())?;
+                }
+                Field::Namespace => {
+                    let value = text(&mut map, "namespace")?;
+                    put(Some(&mut asked.namespace), value, "namespace")?;
+                }
+                Field::Cost => {
+                    let value = map.next_value_seed(CostSeed).map_err(|error| in_cost(&error))?;
+                    put(Some(&mut asked.cost), value, "cost")?;
+                }
+                Field::Peek => {
+                    let value = map.next_value().map_err(|error| within(&error, "peek", "should be true or false"))?;
+                    put(Some(&mut asked.peek), value, "peek")?;
+                }
+                Field::Attributes => {
+                    put(Some(&mut attributes), (), "attributes")?;
+                    let seed = CustomSeed(&mut asked.custom);
+                    map.next_value_seed(seed)
+                        .map_err(|error| within(&error, "attributes", "should be an object with text values"))?;
+                }
+            }
+        }
+        match asked.is_about_nobody() {
+            true => Err(fault(BodyErrorCode::MissingField, "client_key", WHO)),
+            false => Ok(asked),
+        }
+    }
+}
+
+/// One field of a request.
+enum Field {
+    Known(Attribute),
+    Namespace,
+    Cost,
+    Peek,
+    Attributes,
+}
+
+struct FieldSeed;
+
+impl<'de> DeserializeSeed<'de> for FieldSeed {
+    type Value = Field;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Field, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for FieldSeed {
+    type Value = Field;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Field, E> {
+        Ok(match name {
+            "cost" => Field::Cost,
+            "peek" => Field::Peek,
+            "namespace" => Field::Namespace,
+            "attributes" => Field::Attributes,
+            _ => match Attribute::from_name(name) {
+                Some(attribute) => Field::Known(attribute),
+                None => return Err(unknown(name)),
+            },
+        })
+    }
+}
+
+fn unknown<E: Error>(name: &str) -> E {
+    let own = ["cost", "peek", "namespace", "attributes"];
+    let known = Attribute::ALL.into_iter().map(Attribute::name).chain(own);
+    let hint = match nearest(name, known) {
+        Some(meant) => format!("there is no such field; did you mean `{meant}`?"),
+        None => {
+            let fields = Attribute::ALL.into_iter().map(Attribute::name).chain(own).collect::<Vec<_>>().join(", ");
+            format!("there is no such field; attributes of your own go under `attributes`, the fields are {fields}")
+        }
+    };
+    fault(BodyErrorCode::UnknownField, &shown(name), hint)
+}
+
+/// That a field does not exist, and which of a few was meant.
+pub(super) fn among(name: &str, fields: &[&str]) -> String {
+    match nearest(name, fields.iter().copied()) {
+        Some(meant) => format!("there is no such field; did you mean `{meant}`?"),
+        None => format!("there is no such field; the fields are {}", fields.join(", ")),
+    }
+}
+
+/// A name that somebody sent, as it may be shown: short, and nothing but visible ASCII.
+pub(super) fn shown(name: &str) -> String {
+    name.chars().take(64).map(|c| if c.is_ascii_graphic() { c } else { '?' }).collect()
+}
+
+pub(super) fn put<T, E: Error>(place: Option<&mut Option<T>>, value: T, name: &str) -> Result<(), E> {
+    match place {
+        Some(place @ None) => *place = Some(value),
+        _ => return Err(fault(BodyErrorCode::DuplicateField, name, "is there twice")),
+    }
+    Ok(())
+}
+
+pub(super) fn text<'de: 'a, 'a, M: MapAccess<'de>>(map: &mut M, name: &str) -> Result<Cow<'a, str>, M::Error> {
+    map.next_value_seed(TextSeed(PhantomData)).map_err(|error| within(&error, name, "should be text"))
+}
+
+pub(super) fn in_cost<E: Error>(error: &E) -> E {
+    let error: E = within(error, "cost", COST_WANTED);
+    let text = error.to_string();
+    match text.strip_prefix(BodyErrorCode::WrongType.name()) {
+        Some(rest) => E::custom(format_args!("{}{rest}", BodyErrorCode::BadCost.name())),
+        None => error,
+    }
+}
+
+pub(super) const COST_WANTED: &str = "should be a whole number from 0 to 9007199254740991";
+
+pub(super) struct CostSeed;
+
+impl<'de> DeserializeSeed<'de> for CostSeed {
+    type Value = u64;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<u64, D::Error> {
+        deserializer.deserialize_u64(self)
+    }
+}
+
+impl Visitor<'_> for CostSeed {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(COST_WANTED)
+    }
+
+    fn visit_u64<E: Error>(self, cost: u64) -> Result<u64, E> {
+        if cost <= COST_MAX { Ok(cost) } else { Err(fault(BodyErrorCode::BadCost, "", COST_WANTED)) }
+    }
+}
+
+/// Text without NUL, which no key may hold. A whole number is the text of its digits: ids often are numbers.
+pub(super) struct TextSeed<'a>(pub(super) PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for TextSeed<'a> {
+    type Value = Cow<'a, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cow<'a, str>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for TextSeed<'a> {
+    type Value = Cow<'a, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+
+    /// Text in which nothing was escaped: JSON allows no control characters there, so no NUL either.
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Owned(number.to_string()))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Cow<'a, str>, E> {
+        match text.contains('\0') {
+            true => Err(fault(BodyErrorCode::BadText, "", NUL)),
+            false => Ok(Cow::Owned(text.to_owned())),
+        }
+    }
+}
+
+/// Attributes of the caller's own.
+struct CustomSeed<'s, 'a>(&'s mut Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for CustomSeed<'_, 'a> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for CustomSeed<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("attributes")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+        while let Some(name) = map.next_key_seed(TextSeed(PhantomData))? {
+            let value = text(&mut map, &shown(&name))?;
+            if self.0.len() == CUSTOM_MAX {
+                return Err(fault(BodyErrorCode::TooMany, "", format_args!("holds more than {CUSTOM_MAX} attributes")));
+            }
+            if let Some(problem) = name_problem(&name, self.0) {
+                return Err(fault(BodyErrorCode::BadName, &shown(&name), problem));
+            }
+            self.0.push((name, value));
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with the name of an attribute of the caller's own, beside those it has already.
+fn name_problem(name: &str, others: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<&'static str> {
+    Some(match name {
+        "method" | "path" => "comes from `endpoint`: write \"GET /path\" there",
+        name if Attribute::from_name(name).is_some() || name == "namespace" => "has a field of its own",
+        name if !is_attribute(name) => "should be a lower-case letter, then up to 63 of a-z, 0-9, _, ., -",
+        name if others.iter().any(|(other, _)| other == name) => "is there twice",
+        _ => return None,
+    })
+}

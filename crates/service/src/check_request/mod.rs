@@ -1,0 +1,63 @@
+//! The check request of every transport, and its JSON form: borrowed where possible, refused with a stable code and the path
+//! of the field otherwise. Nothing is charged for a request that cannot be read.
+
+mod batch;
+mod body_error;
+mod fields;
+mod receipt;
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use serde::de::DeserializeSeed;
+
+pub use self::body_error::BodyError;
+pub use self::fields::{CheckRequest, CustomAttributes};
+
+use self::batch::BatchSeed;
+use self::fields::CheckRequestSeed;
+use self::receipt::ReceiptSeed;
+
+/// The largest cost: what every JSON reader can represent exactly.
+pub const COST_MAX: u64 = (1 << 53) - 1;
+/// Most attributes of a caller's own: as many as the rules look at.
+const CUSTOM_MAX: usize = 64;
+/// Most requests of a batch.
+pub const BATCH_MAX: usize = 1000;
+
+/// Reads one request.
+pub fn read_check(body: &[u8]) -> Result<CheckRequest<'_>, BodyError> {
+    read(body, CheckRequestSeed(PhantomData))
+}
+
+/// Reads `{"requests":[…]}`.
+pub fn read_batch(body: &[u8]) -> Result<Vec<CheckRequest<'_>>, BodyError> {
+    read(body, BatchSeed(body.len(), PhantomData))
+}
+
+/// Reads `{"<field>":"…","cost":n}`: a receipt that comes back. The cost only where `with_cost` says so.
+pub fn read_receipt<'a>(
+    body: &'a [u8],
+    field: &'static str,
+    with_cost: bool,
+) -> Result<(Cow<'a, str>, u64), BodyError> {
+    read(body, ReceiptSeed { field, with_cost, body: PhantomData })
+}
+
+fn read<'a, S: DeserializeSeed<'a>>(body: &'a [u8], seed: S) -> Result<S::Value, BodyError> {
+    if body.is_empty() {
+        return Err(BodyError { code: "empty_body", field: String::new(), detail: EXAMPLE.to_owned() });
+    }
+    // Once for the whole body: asking for every text in it costs more than the rest of reading it.
+    let Ok(text) = str::from_utf8(body) else {
+        return Err(BodyError { code: "not_json", field: String::new(), detail: "the body is not UTF-8".to_owned() });
+    };
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = seed.deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| BodyError::of(&error.to_string()))
+}
+
+const EXAMPLE: &str = "send a JSON object such as {\"client_key\":\"user:42\",\"endpoint\":\"/api/orders\"}; a batch is {\"requests\":[…]}";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Decisions: at once where the store answers at once, otherwise in two steps, so that a transport pays for a future only
+//! when there is something to wait for.
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tollgate_core::{Request, Time};
+use tollgate_engine::{Decision, Undecided};
+use tollgate_store::{Store, StoreError};
+
+use crate::CheckRequest;
+use crate::join::join;
+use crate::service::Service;
+
+/// A check that waits for the store. Nothing was charged yet.
+#[derive(Debug)]
+pub struct PendingCheck {
+    undecided: Undecided,
+    start: Time,
+}
+
+impl Service {
+    /// Decides at once, all or nothing; `Err` if the store has to be waited for.
+    pub fn try_decide(&self, requests: &[Request<'_>]) -> Result<Decision, PendingCheck> {
+        self.try_decide_from(self.clock.now(), requests).map(|(decision, _)| decision)
+    }
+
+    /// The same for pipelined requests: latency counts from `start`, and the time of the decision is the next one's start.
+    pub fn try_decide_from(&self, start: Time, requests: &[Request<'_>]) -> Result<(Decision, Time), PendingCheck> {
+        match self.engine.try_decide(requests) {
+            Ok(decision) => {
+                let now = self.decided_at(&decision, start);
+                Ok((decision, now))
+            }
+            Err(undecided) => Err(PendingCheck { undecided, start }),
+        }
+    }
+
+    /// Finishes what [`Service::try_decide`] began for the same requests.
+    pub async fn decide_pending(&self, requests: &[Request<'_>], pending: PendingCheck) -> Decision {
+        let PendingCheck { undecided, start } = pending;
+        let decision = self.engine.decide_later(requests, undecided).await;
+        self.record_latency(start);
+        decision
+    }
+
+    /// Decides one request, however long the store takes.
+    pub async fn decide(&self, request: &CheckRequest<'_>) -> Decision {
+        let custom = request.custom();
+        let start = self.clock.now();
+        let decision = self.engine.decide(&request.request(&custom)).await;
+        self.record_latency(start);
+        decision
+    }
+
+    /// Decides each request by itself and reports the decisions in order. Requests that wait for a shared store wait
+    /// together.
+    pub async fn decide_each(&self, requests: &[CheckRequest<'_>], mut report: impl FnMut(&Decision)) {
+        let decided = match self.engine.store().is_shared() {
+            true => 0,
+            false => self.decide_each_now(requests, &mut report),
+        };
+        if let Some(rest) = requests.get(decided..).filter(|rest| !rest.is_empty()) {
+            self.decide_concurrently(rest).await.iter().for_each(report);
+        }
+    }
+
+    /// Decides one after the other until one has to wait; returns how many were decided.
+    fn decide_each_now(&self, requests: &[CheckRequest<'_>], report: &mut impl FnMut(&Decision)) -> usize {
+        let mut start = self.clock.now();
+        for (index, request) in requests.iter().enumerate() {
+            let custom = request.custom();
+            match self.try_decide_from(start, &[request.request(&custom)]) {
+                Ok((decision, now)) => {
+                    report(&decision);
+                    start = now;
+                }
+                Err(_) => return index,
+            }
+        }
+        requests.len()
+    }
+
+    async fn decide_concurrently(&self, requests: &[CheckRequest<'_>]) -> Vec<Decision> {
+        let width = self.batch_width(requests.len());
+        Box::pin(join(requests.iter().map(|request| self.decide(request)), width.checks)).await
+    }
+
+    /// Gives back what requests were charged, as far as the buckets still owe it.
+    pub async fn refund(&self, start: Time, requests: &[Request<'_>]) -> Result<Decision, StoreError> {
+        let decision = self.engine.refund(requests).await;
+        self.record_latency(start);
+        decision
+    }
+
+    /// Permission for up to `wanted` checks of one batch to wait for the store at the same time.
+    pub fn batch_width(&self, wanted: usize) -> Width<'_> {
+        Width::take(&self.in_batches, wanted)
+    }
+
+    /// Permission for one check of a stream to wait for the store; waits for it.
+    pub async fn batch_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.in_batches.acquire().await.ok()
+    }
+
+    /// Records the latency. The time of a decision is this node's own if the store is: reading the clock again is saved.
+    fn decided_at(&self, decision: &Decision, start: Time) -> Time {
+        if self.engine.store().is_shared() {
+            return self.record_latency(start);
+        }
+        self.metrics.observe_latency(decision.now.since(start));
+        decision.now
+    }
+}
+
+/// Checks of batches that may wait for the store at the same time, over all connections: each takes a few kilobytes. A
+/// batch without permission is decided all the same, one check after the other.
+pub const IN_BATCHES_MAX: usize = 8192;
+
+/// How many checks of a batch run at once.
+#[derive(Debug)]
+pub struct Width<'a> {
+    checks: usize,
+    _permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Width<'_> {
+    fn take(permits: &Semaphore, wanted: usize) -> Width<'_> {
+        let wanted = wanted.min(permits.available_permits());
+        let permit = u32::try_from(wanted).ok().and_then(|wanted| permits.try_acquire_many(wanted).ok());
+        Width { checks: if permit.is_some() { wanted.max(1) } else { 1 }, _permit: permit }
+    }
+
+    /// How many run at once; at least one.
+    pub fn checks(&self) -> usize {
+        self.checks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tollgate_engine::Engine;
+
+    use super::*;
+    use crate::store::ConfiguredStore;
+
+    /// Size of the future that a call would return.
+    fn size<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// The future is copied to the heap for every check that waits for a shared store.
+    #[test]
+    fn the_future_of_a_waiting_check_is_small() {
+        let later = size(|(engine, undecided): (&'static Engine<ConfiguredStore>, Undecided)| {
+            engine.decide_later(&[], undecided)
+        });
+        assert!(later <= 2560, "{later} bytes");
+    }
+
+    /// A decision in memory carries nothing of what a network call needs.
+    #[test]
+    fn the_future_of_a_decision_in_memory_is_smaller() {
+        let decide = size(|engine: &'static Engine<ConfiguredStore>| engine.decide_all(&[]));
+        assert!(decide <= 640, "{decide} bytes");
+    }
+}

@@ -1,0 +1,144 @@
+//! Explanations: for every rule whether it applies and if not why, its key, its limit with all defaults filled in, the state
+//! of its bucket. As JSON, from which the command line renders text; slow and complete.
+
+mod effective;
+mod question;
+
+pub use effective::{effective_json, limit_json};
+pub use question::Unexplained;
+
+use serde_json::{Map, Value, json};
+use tollgate_control::Instant;
+use tollgate_core::{Sharing, Time, Wait};
+use tollgate_engine::{Decision, Ruling};
+use tollgate_rules::ruleset::{Explanation, HeldOverride, KeyPart, RuleId, Standing};
+use tollgate_store_redis::key::Key;
+
+use crate::render;
+use crate::render::{RenderConfig, ResponseOptions};
+
+/// One request at one moment: how its buckets stood, and what was decided.
+#[derive(Debug)]
+pub struct ExplainedRequest {
+    /// What a look at the buckets showed.
+    pub before: Decision,
+    /// What was, or would be, decided.
+    pub decision: Decision,
+    /// Buckets are in a store that others can look into, under the keys that are told.
+    pub shared: bool,
+    /// What the directories know of the client, by attribute.
+    pub known: Vec<(String, String)>,
+}
+
+impl ExplainedRequest {
+    /// Decision and rules; of the rules that do not apply at most `unmatched_max`, and how many more there are.
+    pub fn json(&self, explanations: &[Explanation<'_>], unmatched_max: usize) -> Value {
+        let mut left = unmatched_max;
+        let is_told = |explanation: &&Explanation<'_>| {
+            let told = applies(explanation) || left > 0;
+            left -= usize::from(told && !applies(explanation));
+            told
+        };
+        let told = explanations.iter().filter(is_told);
+        let rules: Vec<Value> = told.map(|explanation| self.rule_json(explanation).into()).collect();
+        let omitted = explanations.len() - rules.len();
+        let known: Map<String, Value> =
+            self.known.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+        json!({ "decision": decision_json(&self.decision), "client": known, "rules": rules, "omitted": omitted })
+    }
+
+    fn rule_json(&self, explanation: &Explanation<'_>) -> Map<String, Value> {
+        let rule = explanation.rule;
+        let mut fields = effective_json(rule);
+        fields.insert("key".to_owned(), key_json(&explanation.key));
+        fields.insert("overrides".to_owned(), explanation.overrides.into());
+        fields.insert("override".to_owned(), explanation.held.as_ref().map(held_json).into());
+        fields.insert("applies".to_owned(), applies(explanation).into());
+        fields.insert("because".to_owned(), why_not(&explanation.standing).into());
+        if let Standing::Applies { charge, overridden } = &explanation.standing {
+            fields.insert("bucket".to_owned(), charge.bucket.to_string().into());
+            if self.shared && charge.sharing != Sharing::Local {
+                let key = Key::of(charge);
+                fields.insert("store_key".to_owned(), key.to_string().into());
+                fields.insert("slot".to_owned(), key.slot().into());
+            }
+            fields.insert("overridden".to_owned(), (*overridden).into());
+            fields.insert("charged".to_owned(), charge.ask.cost().into());
+            let limit = rule.spec.limit.as_ref().map(|spec| limit_json(spec, &charge.limit));
+            fields.insert("limit".to_owned(), limit.into());
+            if let Some(before) = ruling(&self.before, rule.id).and_then(|ruling| ruling.outcome) {
+                fields.insert("used_before".to_owned(), before.used.into());
+                fields.insert("remaining_before".to_owned(), before.remaining.into());
+            }
+            fields.extend(ruling(&self.decision, rule.id).map(outcome_json).unwrap_or_default());
+        }
+        fields
+    }
+}
+
+fn applies(explanation: &Explanation<'_>) -> bool {
+    matches!(explanation.standing, Standing::Applies { .. } | Standing::Unlimited)
+}
+
+/// The override that holds.
+fn held_json(held: &HeldOverride) -> Value {
+    let instant = |time: Option<Time>| time.map(|time| Instant::from(time).to_string());
+    json!({
+        "client_key": held.client_key,
+        "requests": held.requests,
+        "burst": held.burst,
+        "unlimited": held.unlimited,
+        "valid_from": instant(held.from),
+        "valid_until": instant(held.until),
+    })
+}
+
+/// The parts of a key, as far as a request has them.
+pub fn key_json(parts: &[KeyPart]) -> Value {
+    parts.iter().map(|part| json!({ "attribute": part.attribute, "value": part.value })).collect()
+}
+
+/// What a rule made of the request; without numbers where nobody counted.
+fn outcome_json(ruling: &Ruling) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("allowed".to_owned(), (!ruling.refused()).into());
+    if let Some(outcome) = &ruling.outcome {
+        fields.insert("remaining".to_owned(), outcome.remaining.into());
+        fields.insert("reset_after_ms".to_owned(), outcome.reset_after.millis_ceil().into());
+        match outcome.wait {
+            Wait::None => {}
+            Wait::For(wait) => drop(fields.insert("retry_after_ms".to_owned(), wait.millis_ceil().into())),
+            Wait::Never => drop(fields.insert("never".to_owned(), true.into())),
+        }
+    }
+    fields
+}
+
+/// A decision as `/v1/check` answers it.
+pub fn decision_json(decision: &Decision) -> Value {
+    let mut text = Vec::new();
+    render::write_body(decision, &ResponseOptions::default(), &RenderConfig::default(), &mut text);
+    serde_json::from_slice(&text).unwrap_or_default() // what we write is JSON
+}
+
+/// What a rule said in a decision.
+fn ruling(decision: &Decision, rule: RuleId) -> Option<&Ruling> {
+    decision.rulings().iter().find(|ruling| ruling.rule == rule)
+}
+
+/// Why a rule does not apply.
+pub fn why_not(standing: &Standing<'_>) -> Option<String> {
+    Some(match standing {
+        Standing::Applies { .. } | Standing::Unlimited => return None,
+        Standing::Off => "its mode is off".to_owned(),
+        Standing::NoMatch { attribute, wanted, found: Some(found) } => {
+            format!("{attribute} should be {wanted}, is {found}")
+        }
+        Standing::NoMatch { attribute, wanted, found: None } => {
+            format!("{attribute} should be {wanted}, the request has none")
+        }
+        Standing::Exempted { by } => format!("{} exempts the request from it", by.name),
+        Standing::MissingKey { part } => format!("it counts by {part}, the request has none"),
+        Standing::NoSlot => "it counts requests in flight, and this one holds no slot".to_owned(),
+    })
+}

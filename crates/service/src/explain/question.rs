@@ -1,0 +1,47 @@
+//! Explains a request against the rules in force. Nothing is charged.
+
+use serde_json::Value;
+use tollgate_rules::ruleset::RequestError;
+use tollgate_store::Store;
+
+use super::ExplainedRequest;
+use crate::CheckRequest;
+use crate::service::Service;
+
+/// Rules that do not apply and are listed all the same; the others are counted.
+const UNMATCHED_MAX: usize = 100;
+/// How often an explanation starts over because the rules changed meanwhile.
+const TRIES: usize = 3;
+
+/// Why there is no explanation.
+#[derive(Debug)]
+pub enum Unexplained {
+    /// The request cannot be read.
+    Invalid(RequestError),
+    /// Another explanation is running.
+    Busy,
+}
+
+impl Service {
+    /// The explanation of a request, as JSON. It names the keys of other clients that rules mention: mask it for callers
+    /// that may not see them.
+    pub async fn explain(&self, request: &CheckRequest<'_>) -> Result<Value, Unexplained> {
+        let custom = request.custom();
+        let request = request.request(&custom).peek();
+        let Ok(_permit) = self.explaining.try_acquire() else { return Err(Unexplained::Busy) };
+        let mut json = Value::Null;
+        for _ in 0..TRIES {
+            let pinned = self.engine.rules();
+            let explanations = pinned.rules.explain(&request, self.clock.wall()).map_err(Unexplained::Invalid)?;
+            let before = self.engine.look(&request.cost(0)).await;
+            let decision = self.engine.look(&request).await;
+            let known = pinned.rules.known_of(&request);
+            let case = ExplainedRequest { before, decision, shared: self.engine.store().is_shared(), known };
+            json = case.json(&explanations, UNMATCHED_MAX);
+            if [&case.before, &case.decision].iter().all(|decision| decision.generation() == pinned.number) {
+                break;
+            }
+        }
+        Ok(json)
+    }
+}

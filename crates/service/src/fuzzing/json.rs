@@ -1,0 +1,100 @@
+//! Bodies: what is accepted is JSON and says what was taken from it; what is refused is named without being repeated.
+
+use serde_json::Value;
+
+use crate::check_request::{BATCH_MAX, BodyError, COST_MAX, CheckRequest, read_batch, read_check, read_receipt};
+
+/// Pieces of values at least this long never come back.
+const PIECE: usize = 16;
+/// Longest path and sentence of a fault: names are cut to 64 characters.
+const FAULT_BYTES_MAX: usize = 400;
+
+/// Any bytes as the body of each call.
+pub fn json_check(data: &[u8]) {
+    let json = serde_json::from_slice::<Value>(data).ok();
+    match read_check(data) {
+        Ok(asked) => is_what_was_sent(&asked, json.as_ref().expect("a request is JSON")),
+        Err(fault) => repeats_nothing(&fault, data, json.as_ref(), |data| read_check(data).err()),
+    }
+    match read_batch(data) {
+        Ok(requests) => {
+            let sent = json.as_ref().and_then(|json| json.get("requests")?.as_array()).expect("a batch is a list");
+            assert!(requests.len() == sent.len() && sent.len() <= BATCH_MAX);
+            requests.iter().zip(sent).for_each(|(asked, sent)| is_what_was_sent(asked, sent));
+        }
+        Err(fault) => repeats_nothing(&fault, data, json.as_ref(), |data| read_batch(data).err()),
+    }
+    for (field, with_cost) in [("reservation", true), ("slot", false)] {
+        match read_receipt(data, field, with_cost) {
+            Ok((text, cost)) => {
+                let sent = json.as_ref().expect("a receipt is JSON");
+                assert_eq!(sent.get(field).and_then(Value::as_str), Some(&*text));
+                assert_eq!(sent.get("cost").and_then(Value::as_u64).unwrap_or(0), cost);
+                assert!(cost <= COST_MAX);
+            }
+            Err(fault) => {
+                repeats_nothing(&fault, data, json.as_ref(), |data| read_receipt(data, field, with_cost).err());
+            }
+        }
+    }
+}
+
+fn is_what_was_sent(asked: &CheckRequest<'_>, sent: &Value) {
+    let custom = asked.custom();
+    let request = asked.request(&custom);
+    assert!(request.cost <= COST_MAX);
+    assert_eq!(sent.get("cost").map_or(Some(1), Value::as_u64), Some(request.cost));
+    for (name, value) in &custom {
+        assert!(!name.contains('\0') && !value.contains('\0'));
+        assert_eq!(sent.get("attributes").and_then(|all| all.get(*name)?.as_str()), Some(*value));
+    }
+    for (name, value) in sent.as_object().into_iter().flatten() {
+        assert!(value.as_str().is_none_or(|text| !text.contains('\0')), "NUL in {name}");
+    }
+}
+
+fn repeats_nothing(fault: &BodyError, data: &[u8], json: Option<&Value>, read: impl Fn(&[u8]) -> Option<BodyError>) {
+    let BodyError { code, field, detail } = fault;
+    assert!(code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code:?}");
+    assert!(field.len() <= FAULT_BYTES_MAX && detail.len() <= FAULT_BYTES_MAX, "{fault:?}");
+    assert!(field.bytes().all(|byte| byte.is_ascii_graphic()), "{fault:?}");
+    assert!(!detail.contains(char::is_control), "{fault:?}");
+    let Some(json) = json else { return };
+    let (mut names, mut values) = (String::new(), Vec::new());
+    gather(json, &mut names, &mut values);
+    for value in values {
+        for piece in value.as_bytes().windows(PIECE).filter_map(|piece| str::from_utf8(piece).ok()) {
+            let is_said = field.contains(piece) || detail.contains(piece);
+            // Our own words may be somebody's value: they are said whatever stands in its place.
+            if is_said && !names.contains(piece) {
+                let other = read(&without(data, piece.as_bytes()));
+                assert_eq!(other.as_ref(), Some(fault), "{piece:?} comes back");
+            }
+        }
+    }
+}
+
+/// The same bytes with something else in place of a piece.
+fn without(data: &[u8], piece: &[u8]) -> Vec<u8> {
+    let mut changed = data.to_vec();
+    let places = data.windows(piece.len()).enumerate().filter(|(_, window)| *window == piece);
+    for (place, _) in places {
+        if let Some(there) = changed.get_mut(place..place + piece.len()) {
+            there.fill(b'x');
+        }
+    }
+    changed
+}
+
+/// All names, one after the other, and all texts that are values.
+fn gather<'a>(json: &'a Value, names: &mut String, values: &mut Vec<&'a str>) {
+    match json {
+        Value::String(text) => values.push(text),
+        Value::Array(list) => list.iter().for_each(|value| gather(value, names, values)),
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+            names.push_str(name);
+            gather(value, names, values);
+        }),
+        _ => {}
+    }
+}

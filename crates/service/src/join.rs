@@ -1,0 +1,139 @@
+//! Many futures at once, all of their answers in order.
+//!
+//! Each is looked at when it was woken itself, so that a thousand of them cost a thousand looks and not a million.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use parking_lot::Mutex;
+
+/// Waits for all of them; at most `width` are under way at the same time.
+pub async fn join<F: Future>(futures: impl Iterator<Item = F>, width: usize) -> Vec<F::Output> {
+    let mut waiting = futures.fuse();
+    let mut answers: Vec<Option<F::Output>> = Vec::new();
+    let mut running: Vec<Running<F>> = Vec::new();
+    let task = Arc::new(Mutex::new(Waker::noop().clone()));
+    poll_fn(|cx| {
+        task.lock().clone_from(cx.waker());
+        loop {
+            while running.len() < width.max(1)
+                && let Some(future) = waiting.next()
+            {
+                running.push(Running::new(future, answers.len(), &task));
+                answers.push(None);
+            }
+            let before = running.len();
+            running.retain_mut(|one| match one.look() {
+                Poll::Pending => true,
+                Poll::Ready(answer) => {
+                    if let Some(place) = answers.get_mut(one.place) {
+                        *place = Some(answer);
+                    }
+                    false
+                }
+            });
+            if running.is_empty() && before == 0 {
+                return Poll::Ready(());
+            }
+            if running.len() == before {
+                return Poll::Pending; // nothing ended, so nothing new may begin
+            }
+        }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
+}
+
+struct Running<F> {
+    future: Pin<Box<F>>,
+    place: usize,
+    bell: Arc<Bell>,
+    waker: Waker,
+}
+
+/// Remembers that its future was woken, and wakes the one that waits for all.
+struct Bell {
+    rung: AtomicBool,
+    task: Arc<Mutex<Waker>>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.rung.swap(true, Ordering::AcqRel) {
+            let task = self.task.lock().clone();
+            task.wake();
+        }
+    }
+}
+
+impl<F: Future> Running<F> {
+    fn new(future: F, place: usize, task: &Arc<Mutex<Waker>>) -> Running<F> {
+        let bell = Arc::new(Bell { rung: AtomicBool::new(true), task: task.clone() });
+        Running { future: Box::pin(future), place, waker: Waker::from(bell.clone()), bell }
+    }
+
+    fn look(&mut self) -> Poll<F::Output> {
+        match self.bell.rung.swap(false, Ordering::AcqRel) {
+            true => self.future.as_mut().poll(&mut Context::from_waker(&self.waker)),
+            false => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Answers its number after a while, and knows how many others were under way.
+    async fn slow(number: u64, under_way: &AtomicUsize, most: &AtomicUsize) -> u64 {
+        most.fetch_max(under_way.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(100 - number % 50)).await;
+        tokio::task::yield_now().await;
+        under_way.fetch_sub(1, Ordering::Relaxed);
+        number
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_are_under_way_at_once_and_answer_in_order() {
+        for (width, expected) in [(1000, 200), (7, 7), (0, 1)] {
+            let (under_way, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let answers = join((0..200).map(|number| slow(number, &under_way, &most)), width).await;
+            assert_eq!(answers, (0..200).collect::<Vec<u64>>());
+            assert_eq!(most.load(Ordering::Relaxed), expected);
+        }
+        assert_eq!(join(std::iter::empty::<std::future::Ready<()>>(), 5).await, []);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_is_not_looked_at_for_others() {
+        let looks = AtomicUsize::new(0);
+        let notify: Vec<tokio::sync::Notify> = (0..100).map(|_| tokio::sync::Notify::new()).collect();
+        let waits = notify.iter().map(|notify| {
+            let mut wait = Box::pin(notify.notified());
+            let looks = &looks;
+            poll_fn(move |cx| {
+                looks.fetch_add(1, Ordering::Relaxed);
+                wait.as_mut().poll(cx)
+            })
+        });
+        let all = join(waits, 100);
+        let ring = async {
+            for notify in &notify {
+                tokio::task::yield_now().await;
+                notify.notify_one();
+            }
+        };
+        tokio::join!(all, ring);
+        assert_eq!(looks.load(Ordering::Relaxed), 200);
+    }
+}

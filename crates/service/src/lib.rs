@@ -1,0 +1,51 @@
+//! The application layer: every question that a transport can ask, answered without sockets.
+//!
+//! A transport turns bytes into a [`CheckRequest`], calls [`Service`], and renders the decision with [`render`]. It never
+//! calls the engine and never touches the metrics of another transport.
+//!
+//! | question | method |
+//! |---|---|
+//! | may this request pass? | [`Service::try_decide`], [`Service::decide_pending`], [`Service::decide`] |
+//! | may each of these? | [`Service::decide_each`] |
+//! | reserve an estimate, hold a slot | [`Service::reserve`], [`Service::settle`], [`Service::renew`], [`Service::release`] |
+//! | Envoy's `ShouldRateLimit` | [`rls`] |
+//! | a limit that comes with the request (`CL.THROTTLE`) | [`Service::try_throttle`], [`Service::throttle`] |
+//! | why would it pass? | [`Service::explain`] |
+//! | which token is this? | [`data_tokens`], [`admin_tokens`] |
+//! | is the store reachable? | [`Service::store_health`], [`Service::store_was_reachable`] |
+
+pub mod admin_tokens;
+pub mod auth_throttle;
+pub mod check_request;
+pub mod data_tokens;
+mod decide;
+pub mod explain;
+#[doc(hidden)]
+pub mod fuzzing;
+mod health;
+mod join;
+pub mod mask;
+mod observer;
+pub mod receipt_sealer;
+pub mod refusal;
+pub mod render;
+mod reply;
+mod reservations;
+pub mod rls;
+pub mod secrets;
+mod service;
+pub mod store;
+mod throttle;
+pub mod violations;
+
+pub use check_request::CheckRequest;
+pub use decide::{IN_BATCHES_MAX, PendingCheck, Width};
+pub use explain::Unexplained;
+pub use health::HealthDetail;
+pub use join::join;
+pub use observer::ServiceObserver;
+pub use receipt_sealer::{ReceiptKind, Sealer};
+pub use refusal::ApiError;
+pub use reply::{Fields, Reply};
+pub use reservations::{Settlements, SignedReceipt};
+pub use service::{Service, ServiceConfig};

@@ -1,0 +1,170 @@
+//! The answer object.
+
+use tollgate_core::{LimitKind, Span, Wait};
+use tollgate_engine::{Decision, Mode, Reason, Ruling, Verdict};
+use tollgate_rules::ruleset::Rule;
+
+use super::case::RenderInput;
+use super::json::{escaped, number, number_or_null, string};
+use super::retry::Retry;
+use super::{Detail, Dialect, Policy};
+
+/// Appends the object.
+#[inline]
+pub(super) fn write(case: &RenderInput<'_>, out: &mut Vec<u8>) {
+    out.push(b'{');
+    write_members(case, Detail::Full, out);
+    if case.is_closed {
+        out.extend_from_slice(b",\"error_code\":\"store_unavailable\"");
+    }
+    out.push(b'}');
+}
+
+/// Appends the members, to stand alone or after others.
+pub(super) fn write_members(case: &RenderInput<'_>, detail: Detail, out: &mut Vec<u8>) {
+    let RenderInput { decision, policy, .. } = case;
+    let allowed = decision.verdict == Verdict::Allow;
+    out.extend_from_slice(if allowed { b"\"allowed\":true" } else { b"\"allowed\":false" });
+    out.extend_from_slice(b",\"limit\":");
+    number_or_null(out, policy.as_ref().map(|policy| policy.limit));
+    out.extend_from_slice(b",\"remaining\":");
+    write_remaining(policy.as_ref(), decision.mode, out);
+    out.extend_from_slice(b",\"reset_at\":");
+    number_or_null(out, policy.as_ref().map(|policy| decision.wall.after(policy.reset).secs_ceil()));
+    write_retry(case, out);
+    out.extend_from_slice(b",\"rule\":");
+    match policy {
+        Some(policy) => string(out, policy.name),
+        None => out.extend_from_slice(b"null"),
+    }
+    if detail == Detail::Full {
+        out.extend_from_slice(b",\"mode\":\"");
+        out.extend_from_slice(decision.mode.name().as_bytes());
+        out.extend_from_slice(b"\",\"generation\":");
+        number(out, decision.generation());
+    }
+    let delay = decision.delay();
+    if !delay.is_zero() {
+        out.extend_from_slice(b",\"delay_ms\":");
+        number(out, delay.millis_ceil());
+    }
+    if let Some(reason) = decision.reason() {
+        out.extend_from_slice(b",\"reason\":");
+        string(out, reason_text(decision.mode, reason));
+    }
+    if let (false, Some(rule), Some(policy)) = (allowed, case.rule, policy) {
+        write_violated(rule, policy, out);
+    }
+    if decision.rulings().len() > 1 && detail == Detail::Full {
+        write_rulings(decision, out);
+    }
+}
+
+/// Failing open, nobody counts: -1 says that there is no such number, to callers that want one.
+fn write_remaining(policy: Option<&Policy<'_>>, mode: Mode, out: &mut Vec<u8>) {
+    match policy {
+        None if mode == Mode::Open => out.extend_from_slice(b"-1"),
+        policy => number_or_null(out, policy.map(|policy| policy.remaining)),
+    }
+}
+
+pub(super) fn write_retry(case: &RenderInput<'_>, out: &mut Vec<u8>) {
+    match (case.retry, case.dialect) {
+        (Retry::Now, Dialect::V1) => out.extend_from_slice(b",\"retry_after\":null,\"retry_after_ms\":null"),
+        (Retry::Now, Dialect::Alias) => out.extend_from_slice(b",\"retry_after\":0,\"retry_after_ms\":0"),
+        (Retry::Never, _) => out.extend_from_slice(b",\"retry_after\":null,\"retry_after_ms\":null,\"never\":true"),
+        (Retry::After { secs, millis, .. }, _) => {
+            out.extend_from_slice(b",\"retry_after\":");
+            number(out, secs);
+            out.extend_from_slice(b",\"retry_after_ms\":");
+            number(out, millis);
+        }
+    }
+}
+
+/// A store that is away leaves rules without an answer, as if they set no limit.
+fn reason_text(mode: Mode, reason: Reason) -> &'static str {
+    match (mode, reason) {
+        (Mode::Open, Reason::Unlimited) => "the store does not answer: allowed by policy",
+        (_, reason) => reason.text(),
+    }
+}
+
+fn write_violated(rule: &Rule, policy: &Policy<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"violated_rule\":{\"name\":");
+    string(out, &rule.name);
+    out.extend_from_slice(b",\"scope\":\"");
+    write_scope(rule, out);
+    out.extend_from_slice(b"\",\"limit\":");
+    number(out, policy.limit);
+    out.extend_from_slice(b",\"window_seconds\":");
+    match rule.limit.filter(|limit| limit.kind() != LimitKind::Concurrency) {
+        Some(limit) => write_seconds(limit.window(), out),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.push(b'}');
+}
+
+/// The key as rules write it: `user_id:endpoint`.
+fn write_scope(rule: &Rule, out: &mut Vec<u8>) {
+    let parts = rule.spec.key_by.as_ref().map(|key| key.parts.as_slice()).unwrap_or_default();
+    if parts.is_empty() {
+        out.extend_from_slice(b"global");
+    }
+    for (index, part) in parts.iter().enumerate() {
+        for (choice, name) in part.iter().enumerate() {
+            match (index, choice) {
+                (0, 0) => {}
+                (_, 0) => out.push(b':'),
+                _ => out.push(b'|'),
+            }
+            escaped(out, name);
+        }
+    }
+}
+
+/// Seconds with up to three decimals, rounded up.
+fn write_seconds(span: Span, out: &mut Vec<u8>) {
+    let millis = span.millis_ceil();
+    number(out, millis / 1000);
+    let (mut rest, mut place) = (millis % 1000, 100);
+    if rest > 0 {
+        out.push(b'.');
+    }
+    while rest > 0 {
+        number(out, rest / place);
+        (rest, place) = (rest % place, place / 10);
+    }
+}
+
+fn write_rulings(decision: &Decision, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"rules\":[");
+    let known = decision.rulings().iter().filter_map(|ruling| Some((decision.rule(ruling)?, ruling)));
+    for (index, (rule, ruling)) in known.enumerate() {
+        out.extend_from_slice(if index == 0 { b"{\"rule\":" } else { b",{\"rule\":" });
+        write_ruling(rule, ruling, out);
+        out.push(b'}');
+    }
+    out.push(b']');
+}
+
+fn write_ruling(rule: &Rule, ruling: &Ruling, out: &mut Vec<u8>) {
+    let policy = Policy::of(rule, ruling);
+    string(out, &rule.name);
+    out.extend_from_slice(if ruling.refused() { b",\"allowed\":false" } else { b",\"allowed\":true" });
+    out.extend_from_slice(b",\"limit\":");
+    number_or_null(out, policy.as_ref().map(|policy| policy.limit));
+    out.extend_from_slice(b",\"remaining\":");
+    write_remaining(policy.as_ref(), ruling.mode, out);
+    match ruling.outcome.map(|outcome| outcome.wait) {
+        Some(Wait::For(wait)) => {
+            out.extend_from_slice(b",\"retry_after_ms\":");
+            number(out, wait.millis_ceil());
+        }
+        Some(Wait::Never) => out.extend_from_slice(b",\"never\":true"),
+        Some(Wait::None) | None => {}
+    }
+    if !ruling.enforced {
+        out.extend_from_slice(b",\"shadow\":true");
+    }
+}

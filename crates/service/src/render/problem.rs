@@ -1,0 +1,155 @@
+//! ProblemDetails details (RFC 9457): what is said where the status is not 200.
+
+use tollgate_engine::{Decision, Ruling};
+use tollgate_rules::ruleset::{RequestError, Rule};
+
+use super::Detail;
+use super::body::{write_members, write_retry};
+use super::case::RenderInput;
+use super::json::{escaped, number, string};
+use super::retry::Retry;
+
+/// An error, for people and for machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProblemDetails<'a> {
+    /// The status.
+    pub status: u16,
+    /// Stable name of the mistake, for machines.
+    pub code: &'a str,
+    /// What kind of mistake it is.
+    pub title: &'a str,
+    /// What was wrong this time.
+    pub detail: &'a str,
+    /// Path of the field that is wrong.
+    pub field: Option<&'a str>,
+}
+
+impl<'a> From<&'a RequestError> for ProblemDetails<'a> {
+    fn from(error: &'a RequestError) -> ProblemDetails<'a> {
+        let RequestError { code, field, message } = error;
+        ProblemDetails { status: 400, code, title: "The request is not valid", detail: message, field: Some(field) }
+    }
+}
+
+/// Appends the object of an error.
+pub(super) fn write(problem: &ProblemDetails<'_>, out: &mut Vec<u8>) {
+    let ProblemDetails { status, code, title, detail, field } = *problem;
+    out.extend_from_slice(b"{\"type\":\"about:blank\",\"title\":");
+    string(out, title);
+    out.extend_from_slice(b",\"status\":");
+    number(out, status.into());
+    out.extend_from_slice(b",\"detail\":");
+    string(out, detail);
+    out.extend_from_slice(b",\"code\":");
+    string(out, code);
+    if let Some(field) = field {
+        out.extend_from_slice(b",\"field\":");
+        string(out, field);
+    }
+    out.push(b'}');
+}
+
+/// The type of a refusal for the caller's own limit (draft-ietf-httpapi-ratelimit-headers), and its title.
+const QUOTA_EXCEEDED: &[u8] = b"{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\
+    \"title\":\"Quota exceeded\",\"status\":";
+/// The same for a refusal that is our own fault.
+const REDUCED_CAPACITY: &[u8] =
+    b"{\"type\":\"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity\",\
+    \"title\":\"Service unavailable\",\"status\":";
+
+/// Appends the object of a refusal: the problem, and then of the plain answer what is asked for.
+pub(super) fn write_refusal(case: &RenderInput<'_>, status: u16, detail: Detail, out: &mut Vec<u8>) {
+    let cause = Cause::of(case);
+    out.extend_from_slice(if case.is_closed { REDUCED_CAPACITY } else { QUOTA_EXCEEDED });
+    number(out, status.into());
+    out.extend_from_slice(b",\"detail\":\"");
+    write_detail(cause, case, out);
+    out.extend_from_slice(b"\",\"violated-policies\":[");
+    if !case.is_closed {
+        write_violated(case.decision, out);
+    }
+    out.extend_from_slice(b"],\"error\":\"");
+    out.extend_from_slice(if case.is_closed { b"store_unavailable" } else { b"rate_limited" });
+    out.extend_from_slice(b"\",\"message\":\"");
+    write_message(cause, case.retry, out);
+    out.extend_from_slice(b"\",\"error_code\":");
+    string(out, cause.code(case.rule));
+    if let Some(url) = case.rule.and_then(|rule| rule.spec.doc_url.as_ref()) {
+        out.extend_from_slice(b",\"doc_url\":");
+        string(out, url);
+    }
+    out.push(b',');
+    match (case.is_closed, detail) {
+        (true, Detail::Public) => {
+            out.extend_from_slice(b"\"allowed\":false");
+            write_retry(case, out);
+        }
+        _ => write_members(case, detail, out),
+    }
+    out.push(b'}');
+}
+
+/// Why a request was refused.
+#[derive(Clone, Copy)]
+enum Cause {
+    Spent,
+    TooCostly,
+    StoreAway,
+}
+
+impl Cause {
+    fn of(case: &RenderInput<'_>) -> Cause {
+        match case.retry {
+            _ if case.is_closed => Cause::StoreAway,
+            Retry::Never => Cause::TooCostly,
+            _ => Cause::Spent,
+        }
+    }
+
+    /// Stable, for machines. A rule's own code says that its limit is reached; the other causes are not of its making.
+    fn code(self, rule: Option<&Rule>) -> &str {
+        match self {
+            Cause::Spent => rule.and_then(|rule| rule.spec.error_code.as_deref()).unwrap_or("rate_limited"),
+            Cause::TooCostly => "cost_too_high",
+            Cause::StoreAway => "store_unavailable",
+        }
+    }
+}
+
+fn write_detail(cause: Cause, case: &RenderInput<'_>, out: &mut Vec<u8>) {
+    let (before, after): (&str, &str) = match cause {
+        Cause::Spent => ("The limit of the rule '", "' is reached."),
+        Cause::TooCostly => ("The request costs more than the rule '", "' ever allows at once."),
+        Cause::StoreAway => {
+            return out
+                .extend_from_slice(b"Limits cannot be checked at the moment, and requests are refused meanwhile.");
+        }
+    };
+    out.extend_from_slice(before.as_bytes());
+    escaped(out, case.policy.as_ref().map_or("", |policy| policy.name));
+    out.extend_from_slice(after.as_bytes());
+}
+
+fn write_message(cause: Cause, retry: Retry, out: &mut Vec<u8>) {
+    out.extend_from_slice(match cause {
+        Cause::Spent => b"Too many requests.".as_slice(),
+        Cause::TooCostly => b"This request can never pass: its cost exceeds the limit.",
+        Cause::StoreAway => b"Limits cannot be checked at the moment.",
+    });
+    if let Retry::After { secs, .. } = retry {
+        out.extend_from_slice(b" Retry after ");
+        number(out, secs);
+        out.extend_from_slice(b"s.");
+    }
+}
+
+/// The names of all rules that refused; a shadow rule's refusal is none.
+fn write_violated(decision: &Decision, out: &mut Vec<u8>) {
+    let refused = decision.rulings().iter().filter(|ruling| ruling.enforced && Ruling::refused(ruling));
+    for (index, rule) in refused.filter_map(|ruling| decision.rule(ruling)).enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        string(out, &rule.name);
+    }
+}

@@ -1,0 +1,108 @@
+//! RlsConfig whose rules are files of envoyproxy/ratelimit: answered as that service answers, and counted as it counts.
+
+use tollgate_engine::{Decision, Ruling, Switch};
+use tollgate_proto::HeaderValue;
+use tollgate_proto::rls::RateLimitResponse;
+use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
+use tollgate_rules::envoy::EnvoyRule;
+use tollgate_telemetry::{RlsCallEnd, RlsObservation};
+
+use super::metadata;
+use super::read::ParsedRls;
+use super::write::{count_before_others, is_over};
+use crate::service::Service;
+
+/// How domains of envoyproxy/ratelimit's files are answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RlsConfig {
+    /// From this percentage of a limit on, hits count as near it.
+    pub near_percent: u64,
+    /// Deny nothing, whatever the descriptors say.
+    pub shadow: bool,
+    /// Names of the header fields for limit, remaining and reset.
+    pub headers: Option<[String; 3]>,
+    /// Answer with dynamic metadata.
+    pub metadata: bool,
+    /// Count only what is over its limit once any descriptor is.
+    pub stops_counting: bool,
+    /// Answer calls that cannot be decided with UNKNOWN.
+    pub unknown_errors: bool,
+}
+
+impl Default for RlsConfig {
+    fn default() -> RlsConfig {
+        RlsConfig {
+            near_percent: 80,
+            shadow: false,
+            headers: None,
+            metadata: false,
+            stops_counting: false,
+            unknown_errors: false,
+        }
+    }
+}
+
+impl RlsConfig {
+    /// Says the rest about a request: whether all of it may pass, what goes along, and what is counted.
+    pub(super) fn complete(
+        &self,
+        service: &Service,
+        asked: &ParsedRls<'_>,
+        turns: &[Decision],
+        response: &mut RateLimitResponse,
+    ) {
+        let over = |(decision, ruling, _): &(&Decision, &Ruling, &EnvoyRule)| {
+            is_over(decision, ruling, |place| asked.hits_in_turn(place))
+        };
+        let rulings = turns.iter().flat_map(|decision| decision.rulings().iter().map(move |ruling| (decision, ruling)));
+        let mut rules: Vec<(&Decision, &Ruling, &EnvoyRule)> = rulings
+            .filter_map(|(decision, ruling)| Some((decision, ruling, decision.rule(ruling)?.envoy.as_deref()?)))
+            .collect();
+        rules.sort_by_key(|(_, ruling, _)| ruling.request);
+        for (decision, ruling, rule) in &rules {
+            self.count(service, asked, decision, ruling, rule);
+        }
+        let mut quotas = rules.iter().filter(|(_, _, rule)| rule.quota_mode).peekable();
+        let spent = quotas.peek().is_some() && quotas.all(over);
+        if spent && service.engine.switch() == Switch::Enforce {
+            response.overall_code = Code::OverLimit.into();
+        }
+        if self.shadow && response.overall_code() == Code::OverLimit {
+            response.overall_code = Code::Ok.into();
+            service.rls_stats.calls.count(RlsCallEnd::Shadowed);
+        }
+        if self.metadata {
+            let passing = rules.iter().filter(|rule| !over(rule)).filter_map(|(_, _, rule)| rule.metadata.as_ref());
+            response.dynamic_metadata = Some(metadata::of(asked.message, passing));
+        }
+        if let Some(names) = &self.headers {
+            let is_quota = |place: usize| {
+                rules.iter().any(|(_, ruling, rule)| usize::from(ruling.request) == place && rule.quota_mode)
+            };
+            response.response_headers_to_add = headers(names, response, is_quota);
+        }
+    }
+
+    fn count(&self, service: &Service, asked: &ParsedRls<'_>, decision: &Decision, ruling: &Ruling, rule: &EnvoyRule) {
+        let Some((entries, hits)) = asked.descriptor(ruling.request) else { return };
+        let Some(outcome) = &ruling.outcome else { return };
+        let near = (u128::from(outcome.limit) * u128::from(self.near_percent) / 100) as u64; // at most the limit
+        let used = count_before_others(decision, ruling, |place| asked.hits_in_turn(place)).unwrap_or(outcome.used);
+        let sight = RlsObservation { hits, used, limit: outcome.limit, near, shadow: rule.shadow_mode };
+        service.rls_stats.count(&rule.stat_key(entries), &sight);
+    }
+}
+
+/// About the last descriptor that refuses the request, or else about the one with the least left. Those of a quota refuse
+/// nothing by themselves.
+fn headers(names: &[String; 3], response: &RateLimitResponse, is_quota: impl Fn(usize) -> bool) -> Vec<HeaderValue> {
+    let limited = || response.statuses.iter().enumerate().filter(|(_, status)| status.current_limit.is_some());
+    let refuses = |(place, status): &(usize, &DescriptorStatus)| status.code() == Code::OverLimit && !is_quota(*place);
+    let least = || limited().min_by_key(|(_, status)| status.limit_remaining);
+    let Some((_, status)) = limited().filter(refuses).last().or_else(least) else { return Vec::new() };
+    let limit = status.current_limit.as_ref().map_or(0, |limit| limit.requests_per_unit);
+    let reset = status.duration_until_reset.as_ref().map_or(0, |until| until.seconds);
+    let values = [limit.to_string(), status.limit_remaining.to_string(), reset.to_string()];
+    let header = |(key, value): (&String, String)| HeaderValue { key: key.clone(), value, ..HeaderValue::default() };
+    names.iter().zip(values).map(header).collect()
+}

@@ -1,0 +1,256 @@
+//! From a message to requests.
+
+use std::net::IpAddr;
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use tollgate_core::{AskedLimit, Attribute, Request, Time};
+use tollgate_engine::Pinned;
+use tollgate_proto::RateLimitDescriptor;
+use tollgate_proto::rls::RateLimitRequest;
+use tollgate_rules::envoy::Unit;
+use tollgate_rules::ruleset::{Charges, RuleSet};
+
+use super::RlsError;
+
+/// Most descriptors of a request.
+pub const DESCRIPTORS_MAX: usize = 32;
+/// Most entries of a descriptor.
+pub const ENTRIES_MAX: usize = 16;
+/// Longest key of an entry.
+pub const KEY_BYTES_MAX: usize = 512;
+/// Longest value of an entry.
+pub const VALUE_BYTES_MAX: usize = 1024;
+
+/// What Envoy calls the address of a caller.
+const REMOTE_ADDRESS: &str = "remote_address";
+
+/// A message that was found to be in order.
+pub(crate) struct ParsedRls<'a> {
+    pub(crate) message: &'a RateLimitRequest,
+    /// The domain's rules are files of envoyproxy/ratelimit: it is answered as that answers.
+    pub(crate) is_domain: bool,
+    entries: SmallVec<[(&'a str, &'a str); 8]>,
+    /// Where each descriptor's entries are.
+    places: SmallVec<[Range<usize>; 4]>,
+    /// Where each descriptor's answer is.
+    parts: SmallVec<[DescriptorPart; 4]>,
+    /// Descriptors that are not counted, a bit for each: there are at most 32.
+    uncounted: u32,
+}
+
+/// Which decision is about a descriptor. Every decision knows all of them by their places, and rules on its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DescriptorPart {
+    /// One of those that are made in turn: the first, unless some cannot be decided together.
+    Turn(u8),
+    /// What is given back.
+    Given,
+}
+
+impl<'a> ParsedRls<'a> {
+    /// Reads a message. At `now`, because clients may have other limits for a time.
+    pub(crate) fn read(
+        message: &'a RateLimitRequest,
+        generation: &Pinned,
+        now: Time,
+    ) -> Result<ParsedRls<'a>, RlsError> {
+        let RateLimitRequest { domain, descriptors, .. } = message;
+        if domain.is_empty() {
+            return Err(invalid("rate limit domain must not be empty"));
+        }
+        if domain.len() > KEY_BYTES_MAX {
+            return Err(invalid(&format!("domain: use at most {KEY_BYTES_MAX} bytes")));
+        }
+        if descriptors.is_empty() {
+            return Err(invalid("rate limit descriptor list must not be empty"));
+        }
+        if descriptors.len() > DESCRIPTORS_MAX {
+            return Err(invalid(&format!("descriptors: use at most {DESCRIPTORS_MAX}")));
+        }
+        let mut asked = ParsedRls {
+            message,
+            is_domain: generation.rules.is_domain(domain),
+            entries: SmallVec::new(),
+            places: SmallVec::new(),
+            parts: SmallVec::new(),
+            uncounted: 0,
+        };
+        for (number, descriptor) in descriptors.iter().enumerate() {
+            asked.add(descriptor).map_err(|why| invalid(&format!("descriptors[{number}]: {why}")))?;
+        }
+        asked.take_turns(&generation.rules, now)?;
+        Ok(asked)
+    }
+
+    /// Puts those that ask different things of one bucket into different turns: some only look, some bring another
+    /// limit along.
+    fn take_turns(&mut self, rules: &RuleSet, now: Time) -> Result<(), RlsError> {
+        let charge = |requests: &[Request<'_>]| rules.charges_of_all(requests, now, &mut Charges::default());
+        let mix = |requests: &[Request<'_>]| charge(requests).is_err_and(|error| error.is_mixed());
+        if self.gives_back() {
+            charge(&self.refunds()).map_err(|error| invalid(&error.to_string()))?; // before anything is charged
+        }
+        if self.parts.len() < 2 || !mix(&self.requests(0)) {
+            return Ok(());
+        }
+        // Looks come first and by themselves: whoever looks is told how things stood before this message. In a domain
+        // nobody looks: hits of 0 are counted in their place.
+        let mut turns: Vec<(bool, Vec<usize>)> = Vec::new();
+        for looks in [true, false] {
+            for (place, descriptor) in self.message.descriptors.iter().enumerate() {
+                if descriptor.is_negative_hits || (!self.is_domain && self.hits(descriptor) == 0) != looks {
+                    continue;
+                }
+                let fits = |(own, others): &(bool, Vec<usize>)| {
+                    let together = others.iter().chain([&place]).filter_map(|place| self.request(*place));
+                    *own == looks && !mix(&together.collect::<Vec<_>>())
+                };
+                match turns.iter().position(fits).and_then(|turn| turns.get_mut(turn)) {
+                    Some((_, turn)) => turn.push(place),
+                    None => turns.push((looks, vec![place])),
+                }
+            }
+        }
+        for (turn, (_, places)) in (0..).zip(turns) {
+            for (place, part) in self.parts.iter_mut().enumerate() {
+                if places.contains(&place) {
+                    *part = DescriptorPart::Turn(turn);
+                }
+            }
+        }
+        // Before the first turn is charged, all of them must be in order.
+        (0..self.turns()).try_for_each(|turn| charge(&self.requests(turn))).map_err(|error| invalid(&error.to_string()))
+    }
+
+    /// Counts only these, if there are any: the others are told how they stand, in turns of their own.
+    pub(crate) fn count_only(&mut self, places: &[u16]) {
+        if places.is_empty() {
+            return;
+        }
+        let turns = self.turns();
+        for (place, part) in (0..).zip(&mut self.parts) {
+            if let DescriptorPart::Turn(turn) = part
+                && !places.contains(&place)
+            {
+                *turn += turns;
+                self.uncounted |= 1 << place;
+            }
+        }
+    }
+
+    fn add(&mut self, descriptor: &'a RateLimitDescriptor) -> Result<(), String> {
+        let entries = &descriptor.entries;
+        if entries.is_empty() {
+            return Err("a descriptor needs an entry".to_owned());
+        }
+        if entries.len() > ENTRIES_MAX {
+            return Err(format!("entries: use at most {ENTRIES_MAX}"));
+        }
+        let start = self.entries.len();
+        for entry in entries {
+            if entry.key.is_empty() {
+                return Err("entries: a key must not be empty".to_owned());
+            }
+            if entry.key.len() > KEY_BYTES_MAX {
+                return Err(format!("entries: a key may have {KEY_BYTES_MAX} bytes"));
+            }
+            if entry.value.len() > VALUE_BYTES_MAX {
+                return Err(format!("entries: a value may have {VALUE_BYTES_MAX} bytes"));
+            }
+            self.entries.push((&entry.key, &entry.value));
+        }
+        if descriptor.limit.is_some_and(|limit| Unit::from_number(limit.unit).is_none()) {
+            return Err("limit.unit: name a unit of time".to_owned());
+        }
+        self.places.push(start..self.entries.len());
+        self.parts.push(if descriptor.is_negative_hits { DescriptorPart::Given } else { DescriptorPart::Turn(0) });
+        Ok(())
+    }
+
+    /// True if some descriptor gives units back.
+    pub(crate) fn gives_back(&self) -> bool {
+        self.parts.contains(&DescriptorPart::Given)
+    }
+
+    /// How many decisions are to be made, besides what is given back.
+    pub(crate) fn turns(&self) -> u8 {
+        let turn = |part: &DescriptorPart| match part {
+            DescriptorPart::Turn(turn) => *turn,
+            DescriptorPart::Given => 0,
+        };
+        self.parts.iter().map(turn).max().unwrap_or_default() + 1
+    }
+
+    /// What is decided in one turn, all or nothing.
+    pub(crate) fn requests(&self, turn: u8) -> SmallVec<[Request<'_>; 4]> {
+        self.only(DescriptorPart::Turn(turn))
+    }
+
+    /// What is given back.
+    pub(crate) fn refunds(&self) -> SmallVec<[Request<'_>; 4]> {
+        self.only(DescriptorPart::Given)
+    }
+
+    /// Where the answer of each descriptor is.
+    pub(crate) fn parts(&self) -> &[DescriptorPart] {
+        &self.parts
+    }
+
+    /// Entries and hits of a descriptor.
+    pub(crate) fn descriptor(&self, place: u16) -> Option<(&[(&'a str, &'a str)], u64)> {
+        let place = usize::from(place);
+        let entries = self.entries.get(self.places.get(place)?.clone())?;
+        Some((entries, self.hits(self.message.descriptors.get(place)?)))
+    }
+
+    /// What a descriptor asked for, where descriptors are counted one after the other: in a domain. Elsewhere they are
+    /// charged as one.
+    pub(crate) fn hits_in_turn(&self, place: u16) -> u64 {
+        if self.is_domain { self.descriptor(place).map_or(0, |(_, hits)| hits) } else { 0 }
+    }
+
+    fn hits(&self, descriptor: &RateLimitDescriptor) -> u64 {
+        descriptor.hits_addend.unwrap_or_else(|| u64::from(self.message.hits_addend.max(1)))
+    }
+
+    /// All descriptors: those of one part, and the others for what they mean for them.
+    fn only(&self, part: DescriptorPart) -> SmallVec<[Request<'_>; 4]> {
+        let all = (0..).zip(&self.parts);
+        let one = |(place, own): (usize, &DescriptorPart)| {
+            let request = self.request(place)?;
+            Some(if *own == part { request } else { request.mention() })
+        };
+        all.filter_map(one).collect()
+    }
+
+    fn request(&self, place: usize) -> Option<Request<'_>> {
+        let descriptor = self.message.descriptors.get(place)?;
+        let entries = self.entries.get(self.places.get(place)?.clone())?;
+        let hits = self.hits(descriptor);
+        let mut request = Request::new().in_namespace(&self.message.domain).with_custom(entries).cost(hits);
+        request.limit = descriptor.limit.and_then(|limit| {
+            let (requests, window) = (u64::from(limit.requests_per_unit), Unit::from_number(limit.unit)?.window());
+            Some(AskedLimit { requests, window })
+        });
+        if self.is_domain {
+            // Its rules go by the entries as they stand, in their order.
+            return Some(if self.uncounted & (1 << place) == 0 { request } else { request.peek() });
+        }
+        for (key, value) in entries {
+            match Attribute::from_name(key) {
+                Some(attribute) if request.get(attribute).is_none() => request.set(attribute, value),
+                None if *key == REMOTE_ADDRESS && value.parse::<IpAddr>().is_ok() => {
+                    request.set(Attribute::Ip, value);
+                }
+                _ => {}
+            }
+        }
+        // A check without hits asks whether anything is left at all.
+        Some(if hits == 0 && !descriptor.is_negative_hits { request.cost(1).peek() } else { request })
+    }
+}
+
+fn invalid(why: &str) -> RlsError {
+    RlsError::Invalid(why.to_owned())
+}

@@ -1,0 +1,139 @@
+//! From a decision to a message.
+
+use bytes::Bytes;
+use prost_types::Duration;
+use tollgate_core::{Span, Wait};
+use tollgate_engine::{Decision, Ruling};
+use tollgate_proto::rls::RateLimitResponse;
+use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus, RateLimit};
+use tollgate_proto::{HeaderValue, RateLimitDescriptor};
+use tollgate_rules::envoy::Unit;
+use tollgate_rules::ruleset::Rule;
+
+use super::read::{DescriptorPart, ParsedRls};
+use crate::render::{RenderConfig, ResponseOptions};
+use crate::{Reply, render};
+
+/// What was decided about a message.
+#[derive(Clone, Copy)]
+pub(crate) struct RlsDecisions<'a> {
+    /// One after the other; most messages take one.
+    pub(crate) turns: &'a [Decision],
+    /// How things stand where units were given back.
+    pub(crate) given: Option<&'a Decision>,
+}
+
+/// What is the same for all rules: a code, and how each descriptor stands.
+pub(crate) fn response(asked: &ParsedRls<'_>, answer: RlsDecisions<'_>) -> RateLimitResponse {
+    let status = |((place, part), descriptor): ((u16, &DescriptorPart), &RateLimitDescriptor)| match part {
+        DescriptorPart::Turn(turn) => {
+            let decision = answer.turns.get(usize::from(*turn));
+            decision.map(|decision| status_of(decision, place, descriptor, |place| asked.hits_in_turn(place)))
+        }
+        // Whoever gives back is not refused, however little is left.
+        DescriptorPart::Given => answer
+            .given
+            .map(|given| DescriptorStatus { code: Code::Ok.into(), ..status_of(given, place, descriptor, |_| 0) }),
+    };
+    let statuses = (0..).zip(asked.parts()).zip(&asked.message.descriptors);
+    let mut response = RateLimitResponse {
+        overall_code: Code::Ok.into(),
+        statuses: statuses.map(|one| status(one).unwrap_or_default()).collect(),
+        ..RateLimitResponse::default()
+    };
+    if answer.turns.iter().any(|decision| !decision.is_allowed()) {
+        response.overall_code = Code::OverLimit.into();
+    }
+    response
+}
+
+/// What was said about one descriptor. Whether it is refused is told by itself: another one may have been the reason
+/// for the refusal of all.
+fn status_of(
+    decision: &Decision,
+    place: u16,
+    descriptor: &RateLimitDescriptor,
+    hits: impl Fn(u16) -> u64,
+) -> DescriptorStatus {
+    let own = || decision.rulings().iter().filter(|ruling| ruling.request == place);
+    let over = own().any(|ruling| is_over(decision, ruling, &hits));
+    let mut status = DescriptorStatus { code: Code::Ok.into(), ..DescriptorStatus::default() };
+    if over {
+        status.code = Code::OverLimit.into();
+    }
+    let Some(ruling) = decision.deciding_for(place) else { return status };
+    let Some(rule) = decision.rule(ruling) else { return status };
+    match &ruling.outcome {
+        None if rule.limit.is_none() => status.limit_remaining = u32::MAX,
+        None => {}
+        Some(outcome) => {
+            status.current_limit = Some(current_limit(rule, ruling, descriptor));
+            let remaining = match count_before_others(decision, ruling, &hits) {
+                Some(used) => outcome.limit.saturating_sub(used),
+                None => outcome.remaining,
+            };
+            status.limit_remaining = u32::try_from(remaining).unwrap_or(u32::MAX);
+            let until = match (outcome.wait, &rule.envoy) {
+                (Wait::For(wait), None) => wait,
+                _ => outcome.reset_after,
+            };
+            status.duration_until_reset = Some(whole_seconds(until));
+        }
+    }
+    status
+}
+
+/// Whether a rule refuses its descriptor. A rule of a quota does, though it may not refuse the request by itself.
+pub(crate) fn is_over(decision: &Decision, ruling: &Ruling, hits: impl Fn(u16) -> u64) -> bool {
+    let envoy = decision.rule(ruling).and_then(|rule| rule.envoy.as_deref());
+    let limit = ruling.outcome.map_or(0, |outcome| outcome.limit);
+    let was_in_time = || count_before_others(decision, ruling, hits).is_some_and(|used| used <= limit);
+    ruling.refused() && envoy.map_or(ruling.enforced, |envoy| !envoy.shadow_mode) && !was_in_time()
+}
+
+/// Units in use once a descriptor was counted, where later ones of the same call were counted after it in the same
+/// bucket. `hits` tells what each of them asked for.
+pub(crate) fn count_before_others(decision: &Decision, ruling: &Ruling, hits: impl Fn(u16) -> u64) -> Option<u64> {
+    let all = ruling.outcome?.used;
+    decision.used_after(ruling, hits).filter(|used| *used < all)
+}
+
+fn current_limit(rule: &Rule, ruling: &Ruling, descriptor: &RateLimitDescriptor) -> RateLimit {
+    let asks = rule.envoy.as_ref().map_or(rule.spec.accept_limits, |envoy| envoy.overrides);
+    let unit = match descriptor.limit.filter(|_| asks) {
+        Some(limit) => Unit::from_number(limit.unit),
+        None => rule.limit.and_then(|limit| Unit::from_window(limit.window())),
+    };
+    let name = rule.envoy.as_ref().map_or_else(|| Some(rule.name.clone()), |envoy| envoy.name.clone());
+    RateLimit {
+        name: name.unwrap_or_default(),
+        requests_per_unit: u32::try_from(ruling.requests).unwrap_or(u32::MAX),
+        unit: unit.map_or(0, Unit::number),
+    }
+}
+
+/// Envoy shows callers the seconds and drops the rest, so there must be no rest.
+fn whole_seconds(span: Span) -> Duration {
+    Duration { seconds: i64::try_from(span.secs_ceil()).unwrap_or(i64::MAX), nanos: 0 }
+}
+
+/// Header fields go into `value`: Envoy sends those in `raw_value` empty. It appends them to what is there already, so
+/// an allowed answer tells nothing of a body that it does not have.
+pub(crate) fn add_headers(config: &RenderConfig, answer: RlsDecisions<'_>, response: &mut RateLimitResponse) {
+    let refusing = answer.turns.iter().find(|decision| !decision.is_allowed());
+    let Some(decision) = refusing.or(answer.turns.last()) else { return };
+    let options =
+        ResponseOptions { refuse_by_status: Some(true), random: tollgate_engine::lot(), ..ResponseOptions::default() };
+    let mut reply = Reply::default();
+    match decision.is_allowed() {
+        true => render::write_headers(decision, &options, config, &mut reply.fields),
+        false => render::write_decision(decision, &options, config, &mut reply),
+    }
+    let header = |(name, value): (&'static str, &[u8])| HeaderValue {
+        key: name.to_ascii_lowercase(),
+        value: String::from_utf8_lossy(value).into_owned(),
+        ..HeaderValue::default()
+    };
+    response.response_headers_to_add = reply.fields.iter().map(header).collect();
+    response.raw_body = Bytes::from(reply.body);
+}

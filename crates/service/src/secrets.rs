@@ -1,0 +1,133 @@
+//! The one secret of a server or of a fleet, and what is made from it: the key of digests, the lots of soft limits, the signature of
+//! receipts. Each is derived under a name of its own, so that none tells anything about another.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use aws_lc_rs::hmac::{HMAC_SHA256, Key, sign};
+use aws_lc_rs::rand;
+use tollgate_core::Secret;
+use tollgate_rules::ruleset::CompileOptions;
+
+/// Shortest secret, in bytes.
+const BYTES_MIN: usize = 16;
+/// Longest secret that is read.
+const BYTES_MAX: u64 = 4096;
+
+/// A number nobody can foresee.
+pub fn random() -> Result<u64> {
+    let mut bytes = [0; 8];
+    rand::fill(&mut bytes).context("the system gives no random numbers")?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The secret; never printed.
+pub struct SecretKeys {
+    secret: Vec<u8>,
+}
+
+impl SecretKeys {
+    /// Reads the secret, or makes one that lasts as long as this process.
+    pub fn read(path: Option<&Path>) -> Result<SecretKeys> {
+        let Some(path) = path else {
+            return Ok(SecretKeys {
+                secret: [random()?, random()?, random()?, random()?].map(u64::to_le_bytes).concat(),
+            });
+        };
+        let name = path.display();
+        let unreadable = || format!("cannot read secret_file {name}");
+        let mut secret = Vec::new();
+        File::open(path).with_context(unreadable)?.take(BYTES_MAX).read_to_end(&mut secret).with_context(unreadable)?;
+        let secret = secret.trim_ascii().to_vec();
+        if secret.len() < BYTES_MIN {
+            bail!("secret_file {name} holds less than {BYTES_MIN} bytes; make one with: openssl rand -hex 32");
+        }
+        Ok(SecretKeys { secret })
+    }
+
+    /// The secret that nodes share through their store.
+    pub fn of(secret: &[u8; 16]) -> SecretKeys {
+        SecretKeys { secret: secret.to_vec() }
+    }
+
+    /// What rules are compiled with.
+    pub fn compile_options(&self) -> CompileOptions {
+        let [seed, ..] = self.derive("soft limits");
+        CompileOptions { secret: self.digests("buckets"), seed }
+    }
+
+    /// The key of the digests in the decision log.
+    pub fn decision_log(&self) -> Secret {
+        self.digests("decision log")
+    }
+
+    /// The key of the digests of keys that callers of RESP name.
+    pub fn resp(&self) -> Secret {
+        self.digests("resp")
+    }
+
+    /// What the admin API makes its digests and cursors with.
+    pub fn admin(&self) -> [u8; 32] {
+        self.bytes("admin")
+    }
+
+    /// What client keys are hashed with before they are kept.
+    pub fn clients_at_rest(&self) -> [u8; 32] {
+        self.bytes("clients at rest")
+    }
+
+    /// The secret behind receipts.
+    pub fn receipts(&self) -> &[u8] {
+        &self.secret // the sealer derives its own
+    }
+
+    /// Tells whether two secrets are the same, and nothing else about them: 128 bits of a digest under the secret.
+    pub fn fingerprint(&self) -> String {
+        let [a, b, ..] = self.derive("fingerprint");
+        format!("{a:016x}{b:016x}")
+    }
+
+    fn digests(&self, name: &str) -> Secret {
+        let [a, b, ..] = self.derive(name);
+        Secret::new((u128::from(a) | u128::from(b) << 64).to_le_bytes())
+    }
+
+    fn bytes(&self, name: &str) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        for (place, word) in bytes.chunks_mut(8).zip(self.derive(name)) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn derive(&self, name: &str) -> [u64; 4] {
+        let tag = sign(&Key::new(HMAC_SHA256, &self.secret), name.as_bytes());
+        let mut words =
+            tag.as_ref().chunks(8).map(|chunk| chunk.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        std::array::from_fn(|_| words.next().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_derived_differs_by_name_and_by_secret() {
+        let (one, other) = (SecretKeys { secret: vec![1; 32] }, SecretKeys { secret: vec![2; 32] });
+        assert_eq!(one.derive("a"), SecretKeys { secret: vec![1; 32] }.derive("a"));
+        assert_ne!(one.derive("a"), one.derive("b"));
+        assert_ne!(one.derive("a"), other.derive("a"));
+        assert_ne!(SecretKeys::read(None).unwrap().derive("a"), SecretKeys::read(None).unwrap().derive("a"));
+    }
+
+    #[test]
+    fn a_secret_that_is_none_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "too short   \n").unwrap();
+        let error = SecretKeys::read(Some(file.path())).err().unwrap().to_string();
+        assert!(error.contains("less than 16 bytes"), "{error}");
+    }
+}

@@ -1,0 +1,95 @@
+//! The service: what every transport calls.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tollgate_core::{Clock, Time};
+use tollgate_engine::Engine;
+use tollgate_telemetry::{DecisionMetrics, RlsStats};
+
+use crate::data_tokens::{DataTokens, TokenScope};
+use crate::decide::IN_BATCHES_MAX;
+use crate::receipt_sealer::Sealer;
+use crate::render::RenderConfig;
+use crate::reservations::Settlements;
+use crate::rls::RlsConfig;
+use crate::store::{ConfiguredStore, StoreProbe};
+
+/// What a [`Service`] is made of.
+pub struct ServiceConfig {
+    /// Rules and store.
+    pub engine: Arc<Engine<ConfiguredStore>>,
+    /// The clock of the engine's store.
+    pub clock: Arc<dyn Clock>,
+    /// How decisions are rendered.
+    pub render: RenderConfig,
+    /// The tokens that callers must present; `None` if the data API is open.
+    pub tokens: Option<Arc<DataTokens>>,
+    /// Signs receipts.
+    pub sealer: Sealer,
+    /// Counts decisions; the engine's observer counts into the same.
+    pub metrics: Arc<DecisionMetrics>,
+    /// How domains of envoyproxy/ratelimit's files are answered.
+    pub rls: RlsConfig,
+}
+
+/// Answers every question of every transport.
+pub struct Service {
+    /// Rules and store. Transports do not call it.
+    pub engine: Arc<Engine<ConfiguredStore>>,
+    /// The clock of the engine's store.
+    pub clock: Arc<dyn Clock>,
+    /// How decisions are rendered.
+    pub render: RenderConfig,
+    /// The tokens that callers must present; `None` if the data API is open.
+    pub tokens: Option<Arc<DataTokens>>,
+    /// How domains of envoyproxy/ratelimit's files are answered.
+    pub rls: RlsConfig,
+    /// Counts of these domains, by the names of envoyproxy/ratelimit.
+    pub rls_stats: Arc<RlsStats>,
+    pub(crate) sealer: Sealer,
+    pub(crate) metrics: Arc<DecisionMetrics>,
+    pub(crate) settlements: Settlements,
+    /// One explanation at a time: with many rules it is the work of a thousand checks.
+    pub(crate) explaining: Semaphore,
+    pub(crate) in_batches: Semaphore,
+    pub(crate) probe: StoreProbe,
+}
+
+impl Service {
+    /// A service over an engine.
+    pub fn new(config: ServiceConfig) -> Service {
+        let ServiceConfig { engine, clock, render, tokens, sealer, metrics, rls } = config;
+        Service {
+            engine,
+            clock,
+            render,
+            tokens,
+            rls,
+            rls_stats: Arc::default(),
+            sealer,
+            metrics,
+            settlements: Settlements::default(),
+            explaining: Semaphore::new(1),
+            in_batches: Semaphore::new(IN_BATCHES_MAX),
+            probe: StoreProbe::default(),
+        }
+    }
+
+    /// The scope of an `Authorization` value; `None` if a token is required and this one is not accepted.
+    pub fn authorize(&self, authorization: Option<&[u8]>) -> Option<TokenScope> {
+        self.tokens.as_ref().map_or(Some(TokenScope::ALL), |tokens| tokens.authorize(authorization))
+    }
+
+    /// True if a scope covers a namespace.
+    pub fn may_ask(&self, scope: TokenScope, namespace: &str) -> bool {
+        scope.is_for_all() || self.tokens.as_ref().is_none_or(|tokens| tokens.covers(scope, namespace))
+    }
+
+    /// Records the latency of a decision that began at `start`; returns the time.
+    pub(crate) fn record_latency(&self, start: Time) -> Time {
+        let now = self.clock.now();
+        self.metrics.observe_latency(now.since(start));
+        now
+    }
+}

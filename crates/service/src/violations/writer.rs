@@ -1,0 +1,174 @@
+//! Writes down what was counted, and takes out what is old.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant as Moment, MissedTickBehavior, interval, timeout};
+use tollgate_control::{Control, Error, Instant, Violation};
+use tollgate_core::{Clock, Span};
+use tollgate_telemetry::LogThrottle;
+use tracing::{error, warn};
+
+use super::{KeyHashing, ViolationMetrics, Violations};
+
+/// How often counts are written.
+const EVERY: Duration = Duration::from_secs(5);
+/// How often it is looked whether something is old, unless there is more to take out.
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
+/// Rows written or taken out in one transaction: whoever changes a rule waits for one at most.
+const ROWS_AT_ONCE: usize = 1000;
+/// Transactions that take something out before it is time to write again.
+const BITES: usize = 20;
+/// Rows that wait for a database that is away; the oldest go.
+const KEPT_MAX: usize = 20_000;
+/// Rows in the database, however young: a flood by ever new clients must not fill it.
+const ROWS_MAX: u32 = 1_000_000;
+/// How long the last counts may take to be written at the end: less than the server waits, so that it is still said
+/// what was lost.
+const GOODBYE: Duration = Duration::from_millis(1500);
+
+/// What a scribe works with.
+pub struct ViolationWriterConfig {
+    /// Where refusals are counted.
+    pub violations: Arc<Violations>,
+    /// Where they are written.
+    pub control: Control,
+    /// Told what was written and what was lost.
+    pub metrics: Arc<ViolationMetrics>,
+    /// How long they are kept.
+    pub retention: Duration,
+    /// Tells what is old.
+    pub clock: Arc<dyn Clock>,
+    /// The key of this site, with which client keys are hashed; `None` keeps them as they are.
+    pub site_key: Option<[u8; 32]>,
+}
+
+/// Carries refusals from memory to the database.
+pub struct ViolationWriter {
+    pub(super) config: ViolationWriterConfig,
+    /// What is not written yet, the oldest first.
+    waiting: BTreeMap<Key, Violation>,
+    at_rest: KeyHashing,
+    prune_at: Moment,
+    quiet: LogThrottle,
+}
+
+/// A row, by its minute first.
+type Key = (Instant, String, String, Option<String>, bool);
+
+impl ViolationWriter {
+    /// A scribe who has done nothing yet.
+    pub fn new(config: ViolationWriterConfig) -> ViolationWriter {
+        let at_rest = config.site_key.as_ref().map_or(KeyHashing::plain(), |key| KeyHashing::hashed(key));
+        ViolationWriter {
+            config,
+            waiting: BTreeMap::new(),
+            at_rest,
+            prune_at: Moment::now(),
+            quiet: LogThrottle::by_the_minute(),
+        }
+    }
+
+    /// Writes every few seconds until `end`, and then what is left.
+    pub async fn run(mut self, end: impl Future<Output = ()>) {
+        let mut ticks = interval(EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut end = std::pin::pin!(end);
+        loop {
+            let work = async {
+                ticks.tick().await;
+                self.write().await;
+                self.prune().await;
+            };
+            tokio::select! {
+                () = &mut end => break, // whatever was being written waits still, and may then be written twice
+                () = work => {}
+            }
+        }
+        let _ = timeout(GOODBYE, self.write()).await;
+        let lost = self.waiting.values().map(|violation| violation.refused).sum();
+        if lost > 0 {
+            self.config.metrics.dropped(count(lost));
+            warn!(refusals = lost, "the database was away: not written down who was refused last");
+        }
+    }
+
+    /// Writes what was counted since, and what could not be written before.
+    pub async fn write(&mut self) {
+        self.take_in();
+        while !self.waiting.is_empty() {
+            let bite: Vec<Violation> = self.waiting.values().take(ROWS_AT_ONCE).cloned().collect();
+            let refusals = count(bite.iter().map(|violation| violation.refused).sum());
+            match self.config.control.record_violations(&bite).await {
+                Ok(()) => self.config.metrics.written(refusals),
+                Err(error @ (Error::Away(_) | Error::Full(_) | Error::Schema(_))) => {
+                    return self.tell(&error, "who was refused waits in memory until the database takes it");
+                }
+                Err(error) => {
+                    // It would be refused again, and hold up all that follow.
+                    self.config.metrics.dropped(refusals);
+                    error!(%error, rows = bite.len(), "the database refuses to note who was refused");
+                }
+            }
+            let rest = self.waiting.keys().nth(bite.len()).cloned();
+            self.waiting = rest.map(|rest| self.waiting.split_off(&rest)).unwrap_or_default();
+        }
+    }
+
+    fn take_in(&mut self) {
+        for mut violation in self.config.violations.drain() {
+            violation.client_key = self.at_rest.of(&violation.client_key);
+            let Violation { minute, namespace, client_key, rule_id, is_shadow, .. } = &violation;
+            let key = (*minute, namespace.clone(), client_key.clone(), rule_id.clone(), *is_shadow);
+            match self.waiting.get_mut(&key) {
+                Some(earlier) => earlier.add(&violation),
+                None => drop(self.waiting.insert(key, violation)),
+            }
+        }
+        while self.waiting.len() > KEPT_MAX {
+            if let Some((_, oldest)) = self.waiting.pop_first() {
+                self.config.metrics.dropped(count(oldest.refused));
+            }
+        }
+    }
+
+    /// Takes out what is too old or too much, if it is time to; not everything at once.
+    pub async fn prune(&mut self) {
+        if Moment::now() < self.prune_at {
+            return;
+        }
+        match self.take_out().await {
+            Ok(true) => self.prune_at = Moment::now() + PRUNE_EVERY,
+            Ok(false) => {} // the rest after the next counts are written
+            Err(error) => {
+                self.prune_at = Moment::now() + PRUNE_EVERY;
+                self.tell(&error, "refusals of long ago stay in the database");
+            }
+        }
+    }
+
+    /// Answers whether nothing is left to be taken out.
+    async fn take_out(&self) -> Result<bool, Error> {
+        let ViolationWriterConfig { control, retention, clock, .. } = &self.config;
+        let old = Instant::from(clock.wall().before(Span::from(*retention)));
+        let before = control.surplus_violations(ROWS_MAX).await?.map_or(old, |surplus| surplus.max(old));
+        for _ in 0..BITES {
+            if control.prune_violations(before, ROWS_AT_ONCE as u32).await? < ROWS_AT_ONCE as u64 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn tell(&self, error: &Error, what: &str) {
+        if let Some(unsaid) = self.quiet.admit("violations") {
+            warn!(%error, unsaid, "{what}");
+        }
+    }
+}
+
+fn count(refusals: i64) -> u64 {
+    u64::try_from(refusals).unwrap_or(0)
+}

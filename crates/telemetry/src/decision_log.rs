@@ -1,0 +1,304 @@
+//! The decision log: one JSON line per request, by option.
+//!
+//! It says who (as a digest), under which rule and generation, and what came of it; never which endpoint, because paths
+//! hold identifiers, and never a key, unless an operator asked for it. The digest is keyed, so that nobody without
+//! the secret can try out keys, and it is not that of any bucket.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use tollgate_core::{Attribute, Digest, KeyHasher, Purpose, Request, Secret};
+use tollgate_engine::{Decision, Mode};
+
+use super::escape::json_string;
+use super::lines::Lines;
+use super::stamp::rfc3339;
+
+/// What the decision log is made with.
+#[derive(Clone, Debug)]
+pub struct DecisionLogConfig {
+    /// The name of this node.
+    pub node: String,
+    /// How callers are shown.
+    pub keys: LoggedKeys,
+    /// The key of their digests; nodes that share it give a caller the same one.
+    pub secret: Secret,
+}
+
+/// How callers are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoggedKeys {
+    /// As a digest.
+    #[default]
+    Digest,
+    /// As they name themselves. For debugging: the log then holds what identifies people.
+    Raw,
+}
+
+/// Writes a line for every request decided.
+pub struct DecisionLog {
+    lines: Lines,
+    /// `,"node":"a"`, as it stands in every line.
+    node: String,
+    keys: LoggedKeys,
+    /// Has absorbed what sets these digests apart from those of buckets.
+    hasher: KeyHasher,
+}
+
+/// Longest piece of a caller's text that a line repeats.
+const TEXT_BYTES_MAX: usize = 512;
+
+impl DecisionLog {
+    /// A log that goes to `lines`.
+    pub fn new(config: DecisionLogConfig, lines: Lines) -> DecisionLog {
+        let mut node = String::from(",\"node\":");
+        json_string(&mut node, &config.node);
+        let mut hasher = KeyHasher::new(config.secret);
+        hasher.part(b"decision log");
+        DecisionLog { lines, node, keys: config.keys, hasher }
+    }
+
+    /// Where the lines go.
+    pub fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    /// Writes down one decision: a line for each request it was about.
+    pub fn record(&self, requests: &[Request<'_>], decision: &Decision) {
+        thread_local! { static LINE: RefCell<String> = const { RefCell::new(String::new()) }; }
+        LINE.with_borrow_mut(|line| {
+            let asked = requests.iter().enumerate().filter(|(_, request)| request.purpose != Purpose::Mention);
+            for (place, request) in asked {
+                line.clear();
+                self.write(line, request, place, decision);
+                self.lines.push(line.as_bytes());
+            }
+        });
+    }
+
+    fn write(&self, line: &mut String, request: &Request<'_>, place: usize, decision: &Decision) {
+        line.push_str("{\"time\":\"");
+        rfc3339(line, decision.wall);
+        line.push('"');
+        line.push_str(&self.node);
+        line.push_str(",\"namespace\":");
+        json_string(line, shortened(request.namespace));
+        line.push_str(",\"rule\":");
+        match decision.deciding_rule() {
+            Some((rule, _)) => json_string(line, &rule.name),
+            None => line.push_str("null"),
+        }
+        line.push_str(",\"key\":");
+        self.write_key(line, request);
+        number(line, ",\"cost\":", request.cost);
+        if request.purpose == Purpose::Peek {
+            line.push_str(",\"peek\":true"); // nothing was charged
+        }
+        line.push_str(if decision.is_allowed() { ",\"allowed\":true" } else { ",\"allowed\":false" });
+        line.push_str(",\"mode\":\"");
+        line.push_str(decision.mode.name());
+        number(line, "\",\"generation\":", decision.generation());
+        match decision.retry_after().span() {
+            Some(span) => number(line, ",\"retry_after_ms\":", span.millis_ceil()),
+            None => line.push_str(",\"retry_after_ms\":null"),
+        }
+        number(line, ",\"time_ns\":", decision.now.nanos());
+        write_charged(line, place, decision);
+        line.push_str("}\n");
+    }
+
+    fn write_key(&self, line: &mut String, request: &Request<'_>) {
+        let Some((kind, value)) = caller(request) else { return line.push_str("null") };
+        match self.keys {
+            LoggedKeys::Raw => json_string(line, shortened(value)),
+            LoggedKeys::Digest => {
+                let mut hasher = self.hasher;
+                hasher.part(kind.name().as_bytes());
+                hasher.part(value.as_bytes());
+                hex(line, hasher.finish());
+            }
+        }
+    }
+}
+
+impl fmt::Debug for DecisionLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecisionLog").field("lines", &self.lines).field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
+/// What each rule was charged: with the exact time, all that is needed to add up afterwards what every limit admitted.
+/// A rule whose limit nobody could ask is told with what was let pass: nothing was counted.
+fn write_charged(line: &mut String, place: usize, decision: &Decision) {
+    line.push_str(",\"charged\":[");
+    let mut between = "{\"rule\":";
+    for ruling in decision.rulings().iter().filter(|ruling| usize::from(ruling.request) == place) {
+        let units = ruling.outcome.map_or(0, |outcome| outcome.granted);
+        let is_open = ruling.mode == Mode::Open && decision.is_allowed();
+        let Some(rule) = decision.rule(ruling).filter(|_| units > 0 || is_open) else { continue };
+        line.push_str(between);
+        json_string(line, &rule.name);
+        line.push_str(",\"mode\":\"");
+        line.push_str(ruling.mode.name());
+        number(line, "\",\"units\":", units);
+        line.push('}');
+        between = ",{\"rule\":";
+    }
+    line.push(']');
+}
+
+/// Who asks: the most particular of what the request says, so that a caller has one digest wherever it asks from.
+/// `client_key: "user:42"` and `user_id: "42"` are the same one.
+fn caller<'a>(request: &Request<'a>) -> Option<(Attribute, &'a str)> {
+    if let Some(client_key) = request.get(Attribute::ClientKey) {
+        return Some(match client_key.split_once(':') {
+            Some(("key", value)) => (Attribute::ApiKey, value),
+            Some(("user", value)) => (Attribute::UserId, value),
+            Some(("ip", value)) => (Attribute::Ip, value),
+            Some(("org", value)) => (Attribute::Org, value),
+            _ => (Attribute::ClientKey, client_key),
+        });
+    }
+    let others = [Attribute::ApiKey, Attribute::UserId, Attribute::Ip, Attribute::Org];
+    others.into_iter().find_map(|kind| Some((kind, request.get(kind)?)))
+}
+
+fn shortened(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(TEXT_BYTES_MAX)).unwrap_or(text)
+}
+
+fn number(line: &mut String, before: &str, number: u64) {
+    line.push_str(before);
+    line.push_str(itoa::Buffer::new().format(number));
+}
+
+fn hex(line: &mut String, digest: Digest) {
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    line.push('"');
+    for word in digest.0 {
+        for shift in (0..64).step_by(4).rev() {
+            line.extend(DIGITS.get((word >> shift) as usize & 15));
+        }
+    }
+    line.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
+    use tollgate_engine::Engine;
+    use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
+
+    use super::super::Telemetry;
+    use super::super::lines::Sink;
+    use super::*;
+
+    const RULES: &str = "rules:\n  - { name: only, key_by: client_key, limit: { requests: 1, window: 1s } }\n";
+
+    fn logged(keys: LoggedKeys, requests: &[Request<'_>]) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("decisions");
+        let lines = Lines::start(Sink::File(path.clone())).unwrap();
+        let config = DecisionLogConfig { node: "a\"b".to_owned(), keys, secret: Secret::new([7; 16]) };
+        let log = DecisionLog::new(config, lines.clone());
+        let rules = tollgate_engine::rules_from_yaml(RULES).unwrap();
+        let clock = ManualClock::at(Time::from_nanos(1_800_000_000_123_456_789));
+        let telemetry = Telemetry::new(Default::default(), Some(log));
+        let engine = Engine::on_clock(rules, clock).with_observer(telemetry);
+        requests.iter().for_each(|request| drop(engine.decide_now(request)));
+        assert!(lines.flush(Duration::from_secs(10)));
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn tells_all_but_who_and_where() {
+        let named = Request::new().with(Attribute::ClientKey, "user:42").with(Attribute::Endpoint, "/users/42");
+        let typed = Request::new().with(Attribute::UserId, "42").cost(3).in_namespace("b");
+        let wrong = Request::new().with(Attribute::Ip, "nonsense");
+        let shown = logged(LoggedKeys::Digest, &[named, named, typed, Request::new(), wrong, named.peek()]);
+        let lines: Vec<&str> = shown.lines().collect();
+        let digest = serde_json::from_str::<serde_json::Value>(lines[0]).unwrap()["key"].as_str().unwrap().to_owned();
+        assert!(digest.len() == 32 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()), "{digest}");
+        let line = |namespace, rule, key, cost, rest| {
+            format!(
+                r#"{{"time":"2027-01-15T08:00:00.123Z","node":"a\"b","namespace":"{namespace}","rule":{rule},"key":{key},"cost":{cost},{rest}}}"#
+            )
+        };
+        let key = format!("\"{digest}\"");
+        let time = r#""time_ns":1800000000123456789"#;
+        let free = format!(r#""allowed":true,"mode":"store","generation":1,"retry_after_ms":0,{time},"charged":[]"#);
+        let paid = free.replace("[]", r#"[{"rule":"only","mode":"store","units":1}]"#);
+        let denied = free.replace("true", "false").replace("_ms\":0", "_ms\":1000");
+        assert_eq!(lines[0], line("default", "\"only\"", &*key, 1, &*paid));
+        assert_eq!(lines[1], line("default", "\"only\"", &*key, 1, &*denied));
+        assert_eq!(lines[2], line("b", "null", &*key, 3, &*free), "the same caller, the same digest");
+        assert_eq!(lines[3], line("default", "null", "null", 1, &*free));
+        let invalid = free.replace("true", "false").replace("_ms\":0", "_ms\":null");
+        assert!(lines[4].ends_with(&format!("{invalid}}}")), "{}", lines[4]);
+        assert!(
+            lines[5].contains(r#""cost":1,"peek":true,"allowed":false"#),
+            "who only asks was not charged: {}",
+            lines[5]
+        );
+        assert_eq!(lines.len(), 6);
+    }
+
+    /// A store that never answers.
+    struct Away;
+
+    impl Store for Away {
+        async fn take(&self, _: &[Charge], _: Span, _: &mut Outcomes) -> Result<Taken, StoreError> {
+            Err(StoreError { kind: StoreErrorKind::Unavailable, detail: String::new() })
+        }
+
+        async fn give_back(&self, _: &[Receipt]) -> Result<usize, StoreError> {
+            Ok(0)
+        }
+
+        async fn forget(&self, _: &[Charge]) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn every_rule_tells_what_it_was_charged_and_how() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("decisions");
+        let lines = Lines::start(Sink::File(path.clone())).unwrap();
+        let config = DecisionLogConfig { node: String::new(), keys: LoggedKeys::Digest, secret: Secret::new([7; 16]) };
+        let log = DecisionLog::new(config, lines.clone());
+        let rules = "on_fail: local\nkey_by: global\nrules:\n  - { name: a, cost: 2, limit: { requests: 9, window: 1s } }\n  \
+                     - { name: b, on_fail: allow, limit: { requests: 9, window: 1m } }\n";
+        let rules = tollgate_engine::rules_from_yaml(rules).unwrap();
+        let engine = Engine::new(Away, rules).with_observer(Telemetry::new(Default::default(), Some(log)));
+        drop(engine.decide(&Request::new()).await);
+        assert!(lines.flush(Duration::from_secs(10)));
+        let line = std::fs::read_to_string(path).unwrap();
+        let charged = r#""charged":[{"rule":"a","mode":"fallback","units":2},{"rule":"b","mode":"open","units":0}]"#;
+        assert!(line.ends_with(&format!("{charged}}}\n")), "{line}");
+    }
+
+    #[test]
+    fn raw_keys_are_shown_on_demand_escaped_and_cut() {
+        let long = format!("{}é", "x".repeat(511));
+        let nasty = Request::new().with(Attribute::ApiKey, "a\"\u{1b}\r\n\0");
+        let shown = logged(LoggedKeys::Raw, &[nasty, Request::new().with(Attribute::ApiKey, &long)]);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines[0].contains(r#""key":"a\"\u001b\r\n\u0000","#), "{}", lines[0]);
+        assert!(lines[1].contains(&format!("\"key\":\"{}\",", "x".repeat(511))), "{}", lines[1]);
+    }
+
+    #[test]
+    fn p30_debug_shows_no_secret() {
+        let lines = Lines::start(Sink::Other(Box::new(std::io::sink()))).unwrap();
+        let config = DecisionLogConfig {
+            node: String::new(),
+            keys: LoggedKeys::Digest,
+            secret: Secret::new(*b"0123456789abcdef"),
+        };
+        let text = format!("{config:?} {:?}", DecisionLog::new(config.clone(), lines));
+        assert!(text.contains("Secret(…)") && !text.contains("0123"), "{text}");
+    }
+}
