@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_server::fuzzing::http_head(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_http::fuzzing::http_head(data));

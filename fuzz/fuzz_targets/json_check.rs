@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_server::fuzzing::json_check(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_service::fuzzing::json_check(data));

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_server::fuzzing::resp_request(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_resp_server::fuzzing::resp_request(data));

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_server::fuzzing::rls_request(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| tollgate_service::fuzzing::rls_request(data));

@@ -14,7 +14,7 @@ pub struct ConnectionMetrics {
 
 /// Why a connection was not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RefusalReason {
+pub enum RefusalReason {
     /// `max_connections` is reached.
     Full,
     /// `max_connections_per_address` is reached.
@@ -36,15 +36,18 @@ impl RefusalReason {
 }
 
 impl ConnectionMetrics {
-    pub(crate) fn opened(&self) {
+    /// Counts an accepted connection.
+    pub fn opened(&self) {
         self.opened.add_one();
     }
 
-    pub(crate) fn closed(&self) {
+    /// Counts a closed connection.
+    pub fn closed(&self) {
         self.closed.add_one();
     }
 
-    pub(crate) fn refused(&self, reason: RefusalReason) {
+    /// Counts a refused connection.
+    pub fn refused(&self, reason: RefusalReason) {
         if let Some(counter) = self.refused.get(reason as usize) {
             counter.add_one();
         }

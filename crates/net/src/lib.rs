@@ -27,7 +27,7 @@ pub use byte_budget::{BudgetPermit, ByteBudget, ConnectionBudget, FREE_BYTES, St
 pub use catch_panic::catch_panic;
 pub use connection_handler::{ConnectionHandler, masked_network};
 pub use connection_limiter::{ConnectionLimiter, ConnectionPermit, ConnectionRefusal};
-pub use connection_metrics::ConnectionMetrics;
+pub use connection_metrics::{ConnectionMetrics, RefusalReason};
 pub use context::{ListenerContext, Protocol};
 pub use deadline::Deadline;
 pub use descriptors::raise_descriptor_limit;

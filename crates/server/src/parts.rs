@@ -29,9 +29,10 @@ use tollgate_web::HttpMetrics;
 use tracing::warn;
 
 use crate::control_plane::ControlPlaneParts;
-use crate::families::{DatabaseState, FileStates};
+use crate::families::DatabaseState;
 use crate::rule_sources::{
-    Apply, Directory, EnvoyDomains, Mark, Pace, Reloader, RulePublisher, RuleSourceError, Source, WatchConfig, Written,
+    Apply, Directory, EnvoyDomains, FileStates, Mark, Pace, Reloader, RulePublisher, RuleSourceError, Source,
+    WatchConfig, Written,
 };
 use crate::store::OpenedStore;
 

@@ -13,8 +13,10 @@ use tollgate_engine::Engine;
 use tollgate_rules::envoy::Duplicates;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 
-use tollgate_server::config::Config;
-use tollgate_server::feed::{Apply, Directory, Domains, FeedError, FeedState, Following, Pace, Reloader, Unreadable};
+use tollgate_config::Config;
+use tollgate_server::rule_sources::{
+    Apply, Directory, EnvoyDomains, Pace, Reloader, RuleSourceError, RuleSourceState, Unreadable, WatchConfig,
+};
 use tollgate_server::run::Server;
 use tollgate_store::Memory;
 
@@ -33,7 +35,7 @@ fn directory(path: &Path) -> Directory {
     Directory { path: path.to_owned(), duplicates, allow_shrink: false, options }
 }
 
-fn compile(domains: &Domains) -> RuleSet {
+fn compile(domains: &EnvoyDomains) -> RuleSet {
     RuleSet::assemble_with(&[], &domains.domains, &CompileOptions::for_test()).unwrap()
 }
 
@@ -48,13 +50,13 @@ impl Rig {
         let (domains, mark) = source.load().unwrap();
         let engine = Arc::new(Engine::in_memory(compile(&domains)));
         let swapped = engine.clone();
-        let apply: Apply<Domains> = Arc::new(move |domains| Ok(swapped.swap_rules(compile(&domains))));
+        let apply: Apply<EnvoyDomains> = Arc::new(move |domains| Ok(swapped.swap_rules(compile(&domains))));
         let clock = Arc::new(ManualClock::at(Time::from_secs(1_800_000_000)));
         let in_force = Some((mark, 1));
-        Rig { engine, reloader: Reloader::start(Following { source, pace: PACE, clock, apply, in_force }) }
+        Rig { engine, reloader: Reloader::start(WatchConfig { source, pace: PACE, clock, apply, in_force }) }
     }
 
-    async fn until(&self, wanted: impl Fn(&FeedState) -> bool) -> FeedState {
+    async fn until(&self, wanted: impl Fn(&RuleSourceState) -> bool) -> RuleSourceState {
         let mut state = self.reloader.state();
         let found = tokio::time::timeout(Duration::from_secs(30), state.wait_for(|state| wanted(state))).await;
         match found {
@@ -123,13 +125,13 @@ async fn a_conflict_is_told_once_and_ends_by_itself() {
     fs::write(dir.path().join("edge.yaml"), domain("edge", 1)).unwrap();
     let free = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let gate = free.clone();
-    let apply: Apply<Domains> = Arc::new(move |_| match gate.load(std::sync::atomic::Ordering::Relaxed) {
+    let apply: Apply<EnvoyDomains> = Arc::new(move |_| match gate.load(std::sync::atomic::Ordering::Relaxed) {
         true => Ok(5),
-        false => Err(FeedError::Conflict("somebody has that name".to_owned())),
+        false => Err(RuleSourceError::Conflict("somebody has that name".to_owned())),
     });
     let clock = Arc::new(ManualClock::at(Time::from_secs(1_800_000_000)));
     let (source, in_force) = (directory(dir.path()), None);
-    let reloader = Reloader::start(Following { source, pace: PACE, clock, apply, in_force });
+    let reloader = Reloader::start(WatchConfig { source, pace: PACE, clock, apply, in_force });
     let mut state = reloader.state();
     let within = Duration::from_secs(30);
     let told = tokio::time::timeout(within, state.wait_for(|state| state.failures == 1 && state.looks > 20)).await;
@@ -202,7 +204,7 @@ async fn an_emptied_directory_leaves_what_is_in_force() {
 fn what_is_no_directory_of_files_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let reason = |path: &Path| match directory(path).load() {
-        Err(FeedError::Unreadable(reason)) => reason,
+        Err(RuleSourceError::Unreadable(reason)) => reason,
         other => panic!("{other:?}"),
     };
     let file = dir.path().join("edge.yaml");
@@ -234,7 +236,7 @@ async fn a_server_starts_with_both_kinds_of_files_and_not_with_one_that_is_wrong
     let rules =
         |namespace: &str| format!("namespace: {namespace}\nrules: [{{ limit: {{ requests: 1, window: 1s }} }}]");
     assert!(serve(dir.path(), Some(&rules("native"))).is_ok());
-    let told = serve(dir.path(), None).unwrap().announcement();
+    let told = serve(dir.path(), None).unwrap().startup_banner();
     let from = format!("1 limit of 1 domain from {}, read again when they change\n", dir.path().display());
     assert!(told.contains(&from) && !told.contains("no rules"), "{told}");
     let body = r#"/json -d '{"descriptors":[{"entries":[{"key":"user","value":"1"}]}],"domain":"edge"}'"#;

@@ -11,11 +11,11 @@ use tempfile::TempDir;
 use tollgate_core::{ManualClock, Time};
 use tollgate_engine::Engine;
 use tollgate_rules::ruleset::CompileOptions;
-use tollgate_server::feed::{
-    Apply, BYTES_MAX, FeedError, FeedState, Following, Pace, Reloader, Source, Unreadable, Written,
+use tollgate_server::rule_sources::{
+    Apply, BYTES_MAX, Pace, Reloader, RuleSourceError, RuleSourceState, Source, Unreadable, WatchConfig, Written,
 };
-use tollgate_server::telemetry::{Colours, Format, Lines, LogConfig, Sink};
 use tollgate_store::Memory;
+use tollgate_telemetry::{Colours, Format, Lines, LogConfig, Sink};
 use tracing::Level;
 
 const PACE: Pace =
@@ -51,11 +51,11 @@ impl Rig {
         let swapped = engine.clone();
         let apply: Apply = Arc::new(move |written| Ok(swapped.swap_rules(written.rules)));
         let in_force = Some((loaded.mark, 1));
-        let reloader = Reloader::start(Following { source, pace: PACE, clock: clock(), apply, in_force });
+        let reloader = Reloader::start(WatchConfig { source, pace: PACE, clock: clock(), apply, in_force });
         Rig { dir, path, engine, reloader }
     }
 
-    async fn until(&self, wanted: impl Fn(&FeedState) -> bool) -> FeedState {
+    async fn until(&self, wanted: impl Fn(&RuleSourceState) -> bool) -> RuleSourceState {
         let mut state = self.reloader.state();
         let found = tokio::time::timeout(Duration::from_secs(20), state.wait_for(|state| wanted(state))).await;
         match found {
@@ -65,12 +65,12 @@ impl Rig {
     }
 
     /// The feed has looked often enough to see what is there, to be sure of it, and to act upon it again if it would.
-    async fn looked(&self) -> FeedState {
+    async fn looked(&self) -> RuleSourceState {
         looked(&self.reloader).await
     }
 
     /// Everything that changed so far has been acted upon once this returns.
-    async fn quiet(&self) -> FeedState {
+    async fn quiet(&self) -> RuleSourceState {
         self.looked().await;
         let attempts = self.reloader.state().borrow().attempts;
         self.reloader.trigger();
@@ -85,7 +85,7 @@ impl Rig {
 /// One look that may have begun before, one that sees a change, two until it has settled; and all that once more.
 const LOOKS: u64 = 8;
 
-async fn looked(reloader: &Reloader) -> FeedState {
+async fn looked(reloader: &Reloader) -> RuleSourceState {
     let mut state = reloader.state();
     let enough = state.borrow().looks + LOOKS;
     let found = tokio::time::timeout(Duration::from_secs(20), state.wait_for(|state| state.looks >= enough)).await;
@@ -251,7 +251,7 @@ async fn what_is_no_file_is_refused_without_waiting() {
         let source = Source { path, options: CompileOptions::for_test() };
         let refused = tokio::task::spawn_blocking(move || source.load().map(|_| ()));
         let refused = tokio::time::timeout(Duration::from_secs(5), refused).await.expect("opening does not wait");
-        assert_eq!(refused.unwrap(), Err(FeedError::Unreadable(Unreadable::NotRegular)));
+        assert_eq!(refused.unwrap(), Err(RuleSourceError::Unreadable(Unreadable::NotRegular)));
     }
     fs::remove_file(&rig.path).unwrap();
     fs::write(&rig.path, rules(2)).unwrap();
@@ -293,9 +293,9 @@ async fn sighup_reloads_at_once_and_says_when_nothing_changed() {
     let source = Source { path: path.clone(), options: CompileOptions::for_test() };
     let never = Pace { poll: Duration::from_secs(3600), ..PACE };
     let apply: Apply = Arc::new(|_| Ok(7));
-    let reloader = Reloader::start(Following { source, pace: never, clock: clock(), apply, in_force: None });
+    let reloader = Reloader::start(WatchConfig { source, pace: never, clock: clock(), apply, in_force: None });
     assert_eq!(reloader.state().borrow().generation, None, "not ready before the first valid content");
-    let after = async |wanted: fn(&FeedState) -> bool| {
+    let after = async |wanted: fn(&RuleSourceState) -> bool| {
         let mut state = reloader.state();
         reloader.trigger();
         let found = tokio::time::timeout(Duration::from_secs(20), state.wait_for(wanted)).await;
@@ -334,7 +334,7 @@ async fn f68_a_panic_costs_one_reload_and_not_the_feed() {
         13 => panic!("a bug, for the test"),
         other => Ok(other),
     });
-    let reloader = Reloader::start(Following { source, pace: PACE, clock: clock(), apply, in_force: None });
+    let reloader = Reloader::start(WatchConfig { source, pace: PACE, clock: clock(), apply, in_force: None });
     let mut state = reloader.state();
     let panicked = tokio::time::timeout(Duration::from_secs(20), state.wait_for(|state| state.panics == 1)).await;
     assert_eq!(panicked.unwrap().unwrap().failures, 1);

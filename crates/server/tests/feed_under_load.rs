@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tollgate_core::{Attribute, ManualClock, Request, Time};
 use tollgate_engine::{Decision, Engine, Observer};
 use tollgate_rules::ruleset::CompileOptions;
-use tollgate_server::feed::{Following, Pace, Reloader, Source};
+use tollgate_server::rule_sources::{Pace, Reloader, Source, WatchConfig};
 use tollgate_store::Memory;
 
 const PACE: Pace =
@@ -66,7 +66,7 @@ impl Rig {
         let clock = ManualClock::at(Time::from_secs(1_800_000_000));
         let engine = Arc::new(Engine::on_clock(loaded.written.rules, clock.clone()).with_observer(witness));
         let swapped = engine.clone();
-        let reloader = Reloader::start(Following {
+        let reloader = Reloader::start(WatchConfig {
             source,
             pace: PACE,
             clock: Arc::new(clock),

@@ -13,9 +13,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use tollgate_server::api::Surface;
-use tollgate_server::config::Config;
-use tollgate_server::net::Address;
+use tollgate_config::Config;
+use tollgate_net::Address;
+use tollgate_server::Surface;
 use tollgate_server::run::Server;
 
 const CLIENTS: usize = 4;

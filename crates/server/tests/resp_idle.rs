@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "shared with the other tests of RESP")]
 mod rig;
 
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 
 use crate::rig::Rig;
 

@@ -5,15 +5,26 @@ use std::sync::Arc;
 
 use tollgate_core::{Attribute, ManualClock, Request, Span, Time};
 use tollgate_engine::Engine;
+use tollgate_grpc::GrpcMetrics;
+use tollgate_net::{ConnectionMetrics, RefusalReason};
+use tollgate_resp_server::RespMetrics;
 use tollgate_rules::ruleset::RuleSet;
-use tollgate_server::feed::FeedState;
-use tollgate_server::telemetry::{Exposition, Lines, Metrics, Refusal, Scrape, ScrapeConfig, Sink, Telemetry};
+use tollgate_server::rule_sources::{FileStates, RuleSourceState};
+use tollgate_service::ServiceObserver;
+use tollgate_service::violations::ViolationMetrics;
 use tollgate_store::Memory;
+use tollgate_telemetry::{
+    DecisionMetrics, Exposition, Lines, PanicCounter, ProcessFamilies, Scrape, Sink, StoreFamilies,
+};
+use tollgate_web::HttpMetrics;
 
 const NOW: Time = Time::from_secs(1_800_000_000);
 
 struct Rig {
-    metrics: Arc<Metrics>,
+    metrics: Arc<DecisionMetrics>,
+    connections: Arc<ConnectionMetrics>,
+    http: Arc<HttpMetrics>,
+    panics: Arc<PanicCounter>,
     engine: Arc<Engine<Memory>>,
     scrape: Scrape,
 }
@@ -23,22 +34,27 @@ fn rules(yaml: &str) -> RuleSet {
 }
 
 fn rig(yaml: &str) -> Rig {
-    let metrics = Arc::new(Metrics::new(&["/v1/check"]));
-    let telemetry = Telemetry::new(metrics.clone(), None);
-    let engine = Arc::new(Engine::on_clock(rules(yaml), ManualClock::at(NOW)).with_observer(telemetry));
+    let metrics = Arc::new(DecisionMetrics::default());
+    let observer = ServiceObserver::new(metrics.clone(), None);
+    let engine = Arc::new(Engine::on_clock(rules(yaml), ManualClock::at(NOW)).with_observer(observer));
     metrics.adopt(&engine.rules());
-    let held = engine.clone();
-    let logs = vec![("server", Lines::start(Sink::Other(Box::new(std::io::sink()))).expect("a thread"))];
-    let scrape = Scrape::new(ScrapeConfig {
-        metrics: metrics.clone(),
-        memory: Box::new(move || Some(held.store().stats())),
-        fleet: Box::new(|| None),
-        feeds: Vec::new(),
-        control: Arc::default(),
-        logs,
+    let (held, panics) = (engine.clone(), Arc::<PanicCounter>::default());
+    let (connections, http) = (Arc::<ConnectionMetrics>::default(), Arc::new(HttpMetrics::new(vec!["/v1/check"])));
+    let scrape = Scrape::default();
+    scrape.register(metrics.clone());
+    scrape.register(ViolationMetrics::default());
+    scrape.register(StoreFamilies { memory: Box::new(move || Some(held.store().stats())), shared: Box::new(|| None) });
+    scrape.register(connections.clone());
+    scrape.register(http.clone());
+    scrape.register(GrpcMetrics::default());
+    scrape.register(RespMetrics::default());
+    let counted = panics.clone();
+    scrape.register(ProcessFamilies {
+        logs: vec![("server", Lines::start(Sink::Other(Box::new(std::io::sink()))).expect("a thread"))],
+        panics: Box::new(move || counted.count()),
         started: NOW,
     });
-    Rig { metrics, engine, scrape }
+    Rig { metrics, connections, http, panics, engine, scrape }
 }
 
 impl Rig {
@@ -129,13 +145,13 @@ fn a_small_scrape_as_a_whole() {
     assert!(!rig.decide(Request::new().with(Attribute::Ip, "nonsense")));
     assert!(!rig.decide(free.peek()), "asking is not counted");
     rig.metrics.observe_latency(Span::from_nanos(1500));
-    rig.metrics.connection_opened();
-    rig.metrics.connection_opened();
-    rig.metrics.connection_closed();
-    rig.metrics.connection_refused(Refusal::Full);
-    rig.metrics.http_answered("/v1/check", 200);
-    rig.metrics.http_answered("/etc/passwd", 418);
-    rig.metrics.panicked();
+    rig.connections.opened();
+    rig.connections.opened();
+    rig.connections.closed();
+    rig.connections.refused(RefusalReason::Full);
+    rig.http.responded("/v1/check", 200);
+    rig.http.responded("/etc/passwd", 418);
+    rig.panics.add_one();
     let text = rig.scrape.text(Exposition::OpenMetrics);
     parse(&text);
     let own = |line: &&str| !line.contains("process_") && !line.contains("_bytes") && !line.contains("_bucket{");
@@ -163,25 +179,10 @@ tollgate_requests_invalid_total 1
 # HELP tollgate_shadow_denied Requests that a shadow rule would have denied
 # TYPE tollgate_shadow_denied counter
 tollgate_shadow_denied_total{namespace="default",rule="trial"} 1
-# HELP tollgate_violations_written Refusals written down
-# TYPE tollgate_violations_written counter
-tollgate_violations_written_total 0
-# HELP tollgate_violations_dropped Refusals not written down
-# TYPE tollgate_violations_dropped counter
-tollgate_violations_dropped_total 0
 # HELP tollgate_decision_seconds Time from a request to its decision
 # TYPE tollgate_decision_seconds histogram
 tollgate_decision_seconds_sum 0.0000015
 tollgate_decision_seconds_count 1
-# HELP tollgate_keys Buckets in memory
-# TYPE tollgate_keys gauge
-tollgate_keys 5
-# HELP tollgate_keys_dropped Buckets dropped because they equalled unused ones
-# TYPE tollgate_keys_dropped counter
-tollgate_keys_dropped_total 0
-# HELP tollgate_overflow Charges to an overflow bucket for want of memory
-# TYPE tollgate_overflow counter
-tollgate_overflow_total 0
 # HELP tollgate_store_failures Times the store did not answer
 # TYPE tollgate_store_failures counter
 tollgate_store_failures_total 0
@@ -196,6 +197,21 @@ tollgate_generation 1
 # HELP tollgate_rules Rules in force
 # TYPE tollgate_rules gauge
 tollgate_rules 2
+# HELP tollgate_violations_written Refusals written down
+# TYPE tollgate_violations_written counter
+tollgate_violations_written_total 0
+# HELP tollgate_violations_dropped Refusals not written down
+# TYPE tollgate_violations_dropped counter
+tollgate_violations_dropped_total 0
+# HELP tollgate_keys Buckets in memory
+# TYPE tollgate_keys gauge
+tollgate_keys 5
+# HELP tollgate_keys_dropped Buckets dropped because they equalled unused ones
+# TYPE tollgate_keys_dropped counter
+tollgate_keys_dropped_total 0
+# HELP tollgate_overflow Charges to an overflow bucket for want of memory
+# TYPE tollgate_overflow counter
+tollgate_overflow_total 0
 # HELP tollgate_connections Connections
 # TYPE tollgate_connections gauge
 tollgate_connections{state="open"} 1
@@ -283,7 +299,7 @@ fn every_status_that_is_answered_is_told_apart() {
     let rig = rig(SMALL);
     let answered =
         [200, 400, 401, 403, 404, 405, 408, 409, 413, 414, 415, 417, 429, 431, 500, 503, 505].map(|status: u16| {
-            rig.metrics.http_answered("/v1/check", status);
+            rig.http.responded("/v1/check", status);
             format!("tollgate_http_requests_total{{path=\"/v1/check\",status=\"{status}\"}}")
         });
     let samples = rig.samples();
@@ -399,20 +415,19 @@ fn nothing_is_lost_between_threads_and_generations() {
 
 #[test]
 fn a_scrape_tells_how_the_rules_file_stands() {
-    let state = FeedState { reloads: 3, failures: 2, panics: 1, loaded_at: Some(NOW), ..FeedState::default() };
+    let state =
+        RuleSourceState { reloads: 3, failures: 2, panics: 1, loaded_at: Some(NOW), ..RuleSourceState::default() };
     let (_sender, feed) = tokio::sync::watch::channel(state);
-    let metrics = Arc::new(Metrics::default());
-    metrics.panicked();
-    let config = ScrapeConfig {
-        metrics,
-        memory: Box::new(|| None),
-        fleet: Box::new(|| None),
-        feeds: vec![feed],
-        control: Arc::default(),
+    let (files, scrape) = (FileStates(vec![feed]), Scrape::default());
+    scrape.register(files.clone());
+    let panics = PanicCounter::default();
+    panics.add_one();
+    scrape.register(ProcessFamilies {
         logs: Vec::new(),
+        panics: Box::new(move || panics.count() + files.sum(|state| state.panics)),
         started: NOW,
-    };
-    let samples = parse(&Scrape::new(config).text(Exposition::OpenMetrics));
+    });
+    let samples = parse(&scrape.text(Exposition::OpenMetrics));
     assert_eq!((samples["tollgate_reloads_total"], samples["tollgate_reload_failures_total"]), (3.0, 2.0));
     assert_eq!(samples["tollgate_last_reload_timestamp_seconds"], 1_800_000_000.0);
     assert_eq!(samples["tollgate_panics_total"], 2.0, "those of the feed included");

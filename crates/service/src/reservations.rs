@@ -108,6 +108,7 @@ impl Settlements {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
 
     #[test]
     fn settlements_are_remembered_and_bounded() {

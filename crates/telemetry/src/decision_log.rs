@@ -188,12 +188,20 @@ mod tests {
     use std::time::Duration;
 
     use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
-    use tollgate_engine::Engine;
+    use tollgate_engine::{Engine, Observer};
     use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
-    use super::super::Telemetry;
-    use super::super::lines::Sink;
     use super::*;
+    use crate::lines::Sink;
+
+    /// Logs every decision.
+    struct LogOnly(DecisionLog);
+
+    impl Observer for LogOnly {
+        fn decided(&self, requests: &[Request<'_>], decision: &Decision) {
+            self.0.record(requests, decision);
+        }
+    }
 
     const RULES: &str = "rules:\n  - { name: only, key_by: client_key, limit: { requests: 1, window: 1s } }\n";
 
@@ -205,8 +213,8 @@ mod tests {
         let log = DecisionLog::new(config, lines.clone());
         let rules = tollgate_engine::rules_from_yaml(RULES).unwrap();
         let clock = ManualClock::at(Time::from_nanos(1_800_000_000_123_456_789));
-        let telemetry = Telemetry::new(Default::default(), Some(log));
-        let engine = Engine::on_clock(rules, clock).with_observer(telemetry);
+        let observer = LogOnly(log);
+        let engine = Engine::on_clock(rules, clock).with_observer(observer);
         requests.iter().for_each(|request| drop(engine.decide_now(request)));
         assert!(lines.flush(Duration::from_secs(10)));
         std::fs::read_to_string(path).unwrap()
@@ -272,7 +280,7 @@ mod tests {
         let rules = "on_fail: local\nkey_by: global\nrules:\n  - { name: a, cost: 2, limit: { requests: 9, window: 1s } }\n  \
                      - { name: b, on_fail: allow, limit: { requests: 9, window: 1m } }\n";
         let rules = tollgate_engine::rules_from_yaml(rules).unwrap();
-        let engine = Engine::new(Away, rules).with_observer(Telemetry::new(Default::default(), Some(log)));
+        let engine = Engine::new(Away, rules).with_observer(LogOnly(log));
         drop(engine.decide(&Request::new()).await);
         assert!(lines.flush(Duration::from_secs(10)));
         let line = std::fs::read_to_string(path).unwrap();

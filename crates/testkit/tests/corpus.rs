@@ -30,17 +30,17 @@ fn envoy_config() {
 
 #[test]
 fn forwarded() {
-    replay("forwarded", tollgate_server::fuzzing::forwarded);
+    replay("forwarded", tollgate_http::fuzzing::forwarded);
 }
 
 #[test]
 fn http_head() {
-    replay("http_head", tollgate_server::fuzzing::http_head);
+    replay("http_head", tollgate_http::fuzzing::http_head);
 }
 
 #[test]
 fn json_check() {
-    replay("json_check", tollgate_server::fuzzing::json_check);
+    replay("json_check", tollgate_service::fuzzing::json_check);
 }
 
 #[test]
@@ -60,12 +60,12 @@ fn requests_together() {
 
 #[test]
 fn resp_request() {
-    replay("resp_request", tollgate_server::fuzzing::resp_request);
+    replay("resp_request", tollgate_resp_server::fuzzing::resp_request);
 }
 
 #[test]
 fn rls_request() {
-    replay("rls_request", tollgate_server::fuzzing::rls_request);
+    replay("rls_request", tollgate_service::fuzzing::rls_request);
 }
 
 #[test]

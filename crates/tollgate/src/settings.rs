@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Error, Result};
 use clap::error::Error as ClapError;
 use clap::{Arg, ArgAction, ArgMatches, Command, FromArgMatches, ValueHint};
-use tollgate_server::config::{ConfigError, Resolved, SETTINGS, Setting, Sources};
+use tollgate_config::{ConfigError, Resolved, SETTINGS, Setting, Sources};
 
 use crate::output::Output;
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use tollgate_server::config::{Config, Setting};
+use tollgate_config::{Config, Setting};
 
 fn unit() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/tollgate.service")).unwrap()

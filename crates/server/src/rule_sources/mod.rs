@@ -7,6 +7,7 @@
 mod directory;
 mod file;
 mod listed;
+mod metrics;
 mod numbers;
 mod publisher;
 mod reloader;
@@ -16,6 +17,7 @@ mod watched;
 
 pub use directory::{Directory, EnvoyDomains, FILES_MAX};
 pub use file::{BYTES_MAX, Loaded, RuleSourceError, Source, Unreadable, Written};
+pub use metrics::FileStates;
 pub use publisher::RulePublisher;
 pub use reloader::{Apply, Reloader, WatchConfig};
 pub use state::RuleSourceState;

@@ -1,9 +1,9 @@
 //! What other people's web pages can do here: nothing.
 
 use crate::rig::{JSON, Rig, Setup};
+use tollgate_admin::Access;
 use tollgate_control::Place;
 use tollgate_control::record::Role;
-use tollgate_server::admin::Access;
 
 const RULE: &str = "{\"limit\":1,\"window_seconds\":1}";
 

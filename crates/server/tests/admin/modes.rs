@@ -1,10 +1,10 @@
 //! The kill switch, the status, and a server without a database.
 
 use serde_json::{Value, json};
+use tollgate_admin::{Access, Database, Quarantined, Status, StoreServer};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Instant, Mode, Place};
 use tollgate_core::Span;
-use tollgate_server::admin::{Access, Database, Quarantined, Status, StoreServer};
 use tollgate_testkit::postgres::Server;
 
 use crate::rig::{JSON, Rig, Setup};

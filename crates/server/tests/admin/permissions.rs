@@ -1,10 +1,10 @@
 //! Who may do what: every row of the table, asked by everybody.
 
 use serde_json::json;
+use tollgate_admin::{Body, Endpoint, Header, Method, NamespaceScope, endpoints};
 use tollgate_control::Instant;
 use tollgate_control::record::Role;
 use tollgate_core::Span;
-use tollgate_server::admin::{Body, Endpoint, Header, Method, Reach, endpoints};
 
 use crate::rig::{Answer, Rig};
 
@@ -81,8 +81,8 @@ fn expected(endpoint: &Endpoint, caller: Caller) -> Outcome {
         Caller::Elsewhere(_) => match (endpoint.reach, endpoint.writes()) {
             // The namespace is in the body.
             _ if endpoint.path == "/v1/explain" => Outcome::Status(403),
-            (Reach::Nothing, _) => Outcome::Let,
-            (Reach::Everything, _) => Outcome::Status(403),
+            (NamespaceScope::Nothing, _) => Outcome::Let,
+            (NamespaceScope::Everything, _) => Outcome::Status(403),
             (_, true) => Outcome::Status(403),
             (_, false) if endpoint.path == "/v1/rules/export" => Outcome::Status(404),
             (_, false) if is_list => Outcome::Empty,

@@ -10,27 +10,26 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
+use tollgate_admin::{Access, Admin, AdminConfig, FileRule, Node, OperatorPages, Status, Switchboard};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, Instant, Mode, Place, TokenDraft};
-use tollgate_core::{Clock, ManualClock, Secret, Time};
+use tollgate_core::{Clock, ManualClock};
 use tollgate_engine::Engine;
+use tollgate_http::Http;
+use tollgate_net::{
+    Address, ByteBudget, ConnectionHandler, ConnectionLimiter, Drain, Listener, ListenerContext, NetLimits, accept,
+};
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_rules::spec::{LimitSpec, RuleSpec};
-use tollgate_server::admin::{Access, Admin, AdminConfig, FileRule, Node, Status, Switchboard, TokenBook, route_names};
-use tollgate_server::answer::AnswerConfig;
-use tollgate_server::api::seal::Sealer;
-use tollgate_server::api::{Api, Settlements, Shared, Surface};
-use tollgate_server::backend::{Backend, Probe};
-use tollgate_server::door::Door;
-use tollgate_server::envoy_rls::Domains;
-use tollgate_server::http::Http;
-use tollgate_server::net::Ground;
-use tollgate_server::net::{Address, Drain, Guests, Listener, NetLimits, Transit, accept};
-use tollgate_server::resp;
-use tollgate_server::telemetry::{Metrics, Scrape, ScrapeConfig};
+use tollgate_service::admin_tokens::AdminTokens;
+use tollgate_service::render::RenderConfig;
+use tollgate_service::rls::RlsConfig;
+use tollgate_service::store::ConfiguredStore;
+use tollgate_service::{Sealer, Service, ServiceConfig};
 use tollgate_store::MonotonicClock;
+use tollgate_telemetry::{DecisionMetrics, Scrape};
+use tollgate_web::HttpMetrics;
 
 /// A running admin API. Ends with the test.
 pub struct Rig {
@@ -38,7 +37,7 @@ pub struct Rig {
     /// The database, unless it runs without.
     pub control: Option<Control>,
     pub clock: ManualClock,
-    pub book: Arc<TokenBook>,
+    pub book: Arc<AdminTokens>,
     pub world: Arc<World>,
     /// Whole tokens.
     pub viewer: String,
@@ -103,13 +102,12 @@ impl Rig {
             None => None,
         };
         let clock = ManualClock::at(MonotonicClock::new().now());
-        let (book, world) = (Arc::new(TokenBook::default()), Arc::new(World::default()));
-        let shared = shared(Arc::new(clock.clone()));
-        let metrics = shared.metrics.clone();
+        let (book, world) = (Arc::new(AdminTokens::default()), Arc::new(World::default()));
+        let pages = pages(Arc::new(clock.clone()));
         let turned = world.clone();
         let config = AdminConfig {
             control: control.clone(),
-            book: book.clone(),
+            tokens: book.clone(),
             switchboard: Arc::new(Switchboard::new(move |mode| turned.turned.lock().push(mode))),
             node: node(&world),
             clock: Arc::new(clock.clone()),
@@ -119,14 +117,14 @@ impl Rig {
             secret: [7; 32],
             site_key: Some([9; 32]),
         };
-        let admin = Admin::new(Api::new(Surface::Admin, Arc::new(shared)), config);
+        let admin = Admin::new(pages, config);
         let (limits, drain) = (NetLimits::default(), Drain::default());
-        let transit = Transit::new(limits.max_in_transit);
-        let ground = Ground { limits, drain: drain.clone(), clock: Arc::new(clock.clone()), transit };
+        let budget = ByteBudget::new(limits.max_in_transit);
+        let context = ListenerContext { limits, drain: drain.clone(), clock: Arc::new(clock.clone()), budget };
         let listener = Listener::bind(&Address::loopback(0), None).expect("a port");
         let Ok(Address::Tcp(address)) = listener.address() else { panic!("a TCP address") };
-        let door = Door::new(Http::new(admin), metrics, None, ground);
-        tokio::spawn(accept(listener, Guests::new(100, 100), drain, door));
+        let handler = ConnectionHandler::new(Http::new(admin), Arc::default(), None, context);
+        tokio::spawn(accept(listener, ConnectionLimiter::new(100, 100), drain, handler));
         let mut rig = Rig {
             address,
             control,
@@ -300,35 +298,28 @@ fn node(world: &Arc<World>) -> Node {
     }
 }
 
-fn shared(clock: Arc<dyn Clock>) -> Shared {
-    let metrics = Arc::new(Metrics::new(route_names()));
-    let engine = Engine::with_clock(Backend::in_memory(1 << 20, clock.clone()), RuleSet::empty(), clock.clone());
-    let scrape = Scrape::new(ScrapeConfig {
-        metrics: metrics.clone(),
-        memory: Box::new(|| None),
-        fleet: Box::new(|| None),
-        feeds: Vec::new(),
-        control: Arc::default(),
-        logs: Vec::new(),
-        started: Time::ZERO,
-    });
-    let access = resp::Access::read(None, Secret::new(*b"tollgate testing"), false, clock.clone());
-    Shared {
-        admin_url: std::sync::OnceLock::new(),
+fn pages(clock: Arc<dyn Clock>) -> OperatorPages {
+    let metrics = Arc::new(DecisionMetrics::default());
+    let store = ConfiguredStore::in_memory(1 << 20, clock.clone());
+    let engine = Engine::with_clock(store, RuleSet::empty(), clock.clone());
+    let scrape = Scrape::default();
+    let http_metrics = Arc::new(HttpMetrics::new(tollgate_admin::paths().collect()));
+    scrape.register(metrics.clone());
+    scrape.register(http_metrics.clone());
+    let service = Service::new(ServiceConfig {
         engine: Arc::new(engine),
         clock,
-        answer: AnswerConfig::default(),
-        limits: NetLimits::default(),
+        render: RenderConfig::default(),
         tokens: None,
         sealer: Sealer::new(b"a secret of some length", 1),
         metrics,
-        scrape,
+        rls: RlsConfig::default(),
+    });
+    OperatorPages {
+        service: Arc::new(service),
         drain: Drain::default(),
-        settlements: Settlements::default(),
-        explains: Semaphore::new(1),
-        in_batches: Semaphore::new(16),
-        probe: Probe::default(),
-        envoy: Domains::default(),
-        resp: access.expect("no file is read"),
+        scrape: Arc::new(scrape),
+        metrics: http_metrics,
+        loads: Arc::new(|| (0, 0)),
     }
 }

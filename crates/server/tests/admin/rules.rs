@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tollgate_admin::{FileKind, FileRule};
 use tollgate_control::Place;
 use tollgate_control::record::Role;
-use tollgate_server::admin::{FileKind, FileRule};
 use tollgate_testkit::postgres;
 
 use crate::rig::{JSON, Rig};

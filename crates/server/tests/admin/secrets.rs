@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::json;
+use tollgate_admin::{FileKind, FileRule, Method, Quarantined, Status, endpoints};
 use tollgate_control::{Instant, Violation};
-use tollgate_server::admin::{FileKind, FileRule, Method, Quarantined, Status, endpoints};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;

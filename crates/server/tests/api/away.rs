@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tollgate_server::config::{AuthSource, Config, StorePlace, StoreSettings};
+use tollgate_config::{AuthSource, Config, StorePlace, StoreSettings};
 use tollgate_server::run::Server;
 
 use crate::rig::{Rig, call};

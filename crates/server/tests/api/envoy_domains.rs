@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use serde_json::{Value, json};
-use tollgate_server::api::Surface;
-use tollgate_server::config::Config;
-use tollgate_server::net::Address;
+use tollgate_config::Config;
+use tollgate_net::Address;
+use tollgate_server::Surface;
 use tollgate_server::run::Server;
 
 use crate::rig::{Answer, call};

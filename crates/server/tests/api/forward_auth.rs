@@ -8,9 +8,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tollgate_config::{AuthSettings, AuthSource, FromHeader};
+use tollgate_net::Address;
 use tollgate_rules::address::Cidr;
-use tollgate_server::config::{AuthSettings, AuthSource, FromHeader};
-use tollgate_server::net::Address;
 
 use crate::rig::{Answer, Rig, call};
 

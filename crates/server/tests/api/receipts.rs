@@ -88,7 +88,7 @@ async fn slots_are_held_renewed_and_released_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receipt_is_good_for_what_and_where_it_was_made() {
-    let secret = |config: &mut tollgate_server::config::Config, dir: std::path::PathBuf| {
+    let secret = |config: &mut tollgate_config::Config, dir: std::path::PathBuf| {
         let file = dir.join("secret");
         std::fs::write(&file, "the same secret for both of them").expect("a file");
         config.secret_file = Some(file);

@@ -9,9 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tollgate_server::api::Surface;
-use tollgate_server::config::Config;
-use tollgate_server::net::{Address, Drain};
+use tollgate_config::Config;
+use tollgate_net::{Address, Drain};
+use tollgate_server::Surface;
 use tollgate_server::run::Server;
 
 /// A server that ends with the test.

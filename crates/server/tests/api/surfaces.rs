@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
-use tollgate_server::net::Address;
+use tollgate_net::Address;
 
 use crate::rig::{Rig, call};
 

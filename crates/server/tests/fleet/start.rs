@@ -1,6 +1,6 @@
 //! Which stores a node starts on, and what it says about the others.
 
-use tollgate_server::config::{Config, StoreSettings};
+use tollgate_config::{Config, StoreSettings};
 use tollgate_server::run::Server as Node;
 use tollgate_store_redis::check::acl_user;
 use tollgate_testkit::redis::Server;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
-use tollgate_server::config::{Config, StoreSettings};
+use tollgate_config::{Config, StoreSettings};
 use tollgate_testkit::redis::Server;
 
 use crate::log::Log;

@@ -10,8 +10,8 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
+use tollgate_net::Address;
 use tollgate_proto::v1::StreamChecksRequest;
-use tollgate_server::net::Address;
 use tonic::Code;
 
 use crate::rig::{PATIENCE, RULES, Rig, about, check, client};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
+use tollgate_config::StorePlace;
 use tollgate_proto::health::HealthCheckRequest;
 use tollgate_proto::health::health_check_response::ServingStatus;
 use tollgate_proto::health::health_client::HealthClient;
-use tollgate_server::config::StorePlace;
 use tonic::Code;
 
 use crate::rig::{PATIENCE, RULES, Rig};

@@ -8,11 +8,11 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tollgate_config::Config;
+use tollgate_net::{Address, Drain};
 use tollgate_proto::v1::tollgate_client::TollgateClient;
 use tollgate_proto::v1::{CheckRequest, CheckResponse};
-use tollgate_server::api::Surface;
-use tollgate_server::config::Config;
-use tollgate_server::net::{Address, Drain};
+use tollgate_server::Surface;
 use tollgate_server::run::Server;
 
 use crate::wire::Wire;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use tollgate_config::StoreSettings;
 use tollgate_proto::v1::checked::Result as Checked;
 use tollgate_proto::v1::{BatchCheckRequest, StreamChecksRequest};
-use tollgate_server::config::StoreSettings;
 use tollgate_testkit::redis::Server;
 use tonic::Code;
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tokio::io::AsyncWriteExt;
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
 use crate::house::{FULL, GOOD, House, ms, post};

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 use tollgate_testkit::patience::Watch;
 
 use crate::caller::Caller;

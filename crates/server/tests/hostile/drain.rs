@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
 use crate::frames::{Frames, GOAWAY, HEADERS, begin, get};

@@ -1,7 +1,7 @@
 //! F55, G01–G08: HTTP/2 as an attack. The connection ends or stays small, and the others are served.
 
 use tokio::time::{Instant, timeout};
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
 use crate::flood::{self, BAD_REQUEST, ENHANCE_YOUR_CALM, End, OK, outcome, resident_kib};

@@ -1,7 +1,7 @@
 //! Clients that ask and do not listen, and clients that make a connection grow. H22, P23.
 
 use tokio::time::Instant;
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
 use crate::house::{GOOD, House, ms};

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tollgate_server::api::Surface;
-use tollgate_server::config::Config;
-use tollgate_server::net::{Address, Drain, NetLimits};
+use tollgate_config::Config;
+use tollgate_net::{Address, Drain, NetLimits};
+use tollgate_server::Surface;
 use tollgate_server::run::Server;
 
 use crate::caller::Caller;
@@ -54,7 +54,7 @@ impl House {
             server.addresses().into_iter().find_map(tcp)
         };
         let (data, admin) = (at(Surface::Data).unwrap(), at(Surface::Admin).unwrap());
-        let (metrics, drain, hang_up) = (at(Surface::Metrics), server.drain(), server.hang_up());
+        let (metrics, drain, hang_up) = (at(Surface::Metrics), server.drain(), server.reload());
         House { data, admin, metrics, drain, hang_up, served: tokio::spawn(server.run()), _rules: rules }
     }
 

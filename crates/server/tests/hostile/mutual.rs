@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tollgate_server::config::Config;
-use tollgate_server::net::Address;
+use tollgate_config::Config;
+use tollgate_net::Address;
 
 use crate::caller::Caller;
 use crate::house::{GOOD, House, ms};

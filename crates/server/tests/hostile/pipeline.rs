@@ -1,7 +1,7 @@
 //! Many requests in one write, bodies in odd pieces, and clients that stop sending before they have been answered.
 
 use tokio::io::AsyncWriteExt;
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
 use crate::house::{GOOD, House, post};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 
 use crate::caller::Caller;
 use crate::house::{GOOD, House, ms};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use tokio::io::AsyncWriteExt;
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 
 use crate::caller::{Caller, within};
 use crate::flood::resident_kib;

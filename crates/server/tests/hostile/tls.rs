@@ -15,9 +15,9 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tollgate_server::config::Config;
-use tollgate_server::net::NetLimits;
-use tollgate_server::net::tls::{Tls, TlsFiles};
+use tollgate_config::Config;
+use tollgate_net::NetLimits;
+use tollgate_net::tls::{Tls, TlsFiles};
 
 use crate::caller::Caller;
 use crate::frames::{Frames, HEADERS, begin, get};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 
 use crate::rig::{Caller, Rig, bytes, command, within};
 

@@ -11,10 +11,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tollgate_config::Config;
 use tollgate_core::{ManualClock, Time};
-use tollgate_server::api::Surface;
-use tollgate_server::config::Config;
-use tollgate_server::net::{Address, Drain};
+use tollgate_net::{Address, Drain};
+use tollgate_server::Surface;
 use tollgate_server::run::Server;
 use tollgate_store::MonotonicClock;
 
@@ -60,7 +60,7 @@ impl Rig {
     fn run(server: Server, dir: TempDir) -> Rig {
         let at = |wanted: Surface| server.addresses().into_iter().find(|(surface, _)| *surface == wanted).unwrap().1;
         let Address::Tcp(admin) = at(Surface::Admin) else { panic!("a port") };
-        let (address, drain, hang_up) = (at(Surface::Resp), server.drain(), server.hang_up());
+        let (address, drain, hang_up) = (at(Surface::Resp), server.drain(), server.reload());
         Rig { address, admin, drain, hang_up, served: tokio::spawn(server.run()), dir }
     }
 

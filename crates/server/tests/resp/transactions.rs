@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use tollgate_server::net::NetLimits;
+use tollgate_net::NetLimits;
 use tollgate_testkit::redis::Server as Redis;
 
 use crate::rig::{Caller, Rig, command, within};

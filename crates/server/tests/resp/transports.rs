@@ -8,7 +8,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
-use tollgate_server::net::Address;
+use tollgate_net::Address;
 
 use crate::rig::{Caller, Rig, command, five};
 

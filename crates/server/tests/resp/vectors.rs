@@ -1,8 +1,8 @@
 //! The published vectors, over the wire, on a clock that the test moves.
 
 use serde_json::Value;
+use tollgate_config::RespRounding;
 use tollgate_core::Time;
-use tollgate_server::config::RespRounding;
 
 use crate::rig::{Rig, command, five};
 

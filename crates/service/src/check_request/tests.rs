@@ -5,7 +5,7 @@ use tollgate_core::Attribute;
 use super::*;
 
 fn fault(body: &str) -> (&'static str, String) {
-    let BodyError { code, field, .. } = asked(body.as_bytes()).map(drop).expect_err(body);
+    let BodyError { code, field, .. } = read_check(body.as_bytes()).map(drop).expect_err(body);
     (code, field)
 }
 
@@ -17,7 +17,7 @@ fn the_requests_of_the_guide_are_requests() {
         r#" { "attributes" : { "region" : "eu" } , "peek" : true } "#,
         r#"{"client_key":"caf\u00e9 \ud83d\ude00","cost":9007199254740991}"#,
     ] {
-        let asked = asked(body.as_bytes()).unwrap();
+        let asked = read_check(body.as_bytes()).unwrap();
         let custom = asked.custom();
         let _ = asked.request(&custom);
     }
@@ -27,7 +27,7 @@ fn the_requests_of_the_guide_are_requests() {
 fn what_was_sent_is_what_is_asked() {
     let body = r#"{"client_key":"u","api_key":"k","ip":"::1","endpoint":"GET /x","cost":7,"namespace":"n",
         "attributes":{"region":"e\"u"},"peek":true}"#;
-    let asked = asked(body.as_bytes()).unwrap();
+    let asked = read_check(body.as_bytes()).unwrap();
     let custom = asked.custom();
     let request = asked.request(&custom);
     use tollgate_core::{Attribute, Purpose};
@@ -73,7 +73,7 @@ fn what_is_no_request_is_refused_with_its_path() {
         assert_eq!(fault(body), (code, field.to_owned()), "{body}");
     }
     for bytes in [&b"\xff\xfe{\0"[..], b"{\"client_key\":\"\xff\"}", b"{\"client_key\":\"\x01\"}"] {
-        assert_eq!(asked(bytes).map(drop).unwrap_err().code, "not_json");
+        assert_eq!(read_check(bytes).map(drop).unwrap_err().code, "not_json");
     }
 }
 
@@ -83,7 +83,7 @@ fn attributes_are_few() {
         let names: Vec<String> = (0..count).map(|number| format!("\"a{number}\":\"\"")).collect();
         format!("{{\"attributes\":{{{}}}}}", names.join(","))
     };
-    assert!(asked(body(64).as_bytes()).is_ok());
+    assert!(read_check(body(64).as_bytes()).is_ok());
     assert_eq!(fault(&body(65)), ("too_many", "attributes".to_owned()));
     assert_eq!(
         fault(&body(100_000)),
@@ -116,7 +116,7 @@ fn nothing_that_was_sent_comes_back_raw() {
         format!(r#"{{"requests":"{secret}"}}"#),
         secret.to_owned(),
     ] {
-        let faults = [asked(body.as_bytes()).map(drop), batch(body.as_bytes()).map(drop)];
+        let faults = [read_check(body.as_bytes()).map(drop), read_batch(body.as_bytes()).map(drop)];
         for fault in faults.into_iter().filter_map(Result::err) {
             assert!(!format!("{fault:?}").contains(secret), "{fault:?}");
         }
@@ -126,7 +126,7 @@ fn nothing_that_was_sent_comes_back_raw() {
 #[test]
 fn batches_name_the_place_of_what_is_wrong() {
     let whole = format!(r#"{{"requests":[{}]}}"#, vec![r#"{"client_key":"x"}"#; BATCH_MAX].join(","));
-    assert_eq!(batch(whole.as_bytes()).unwrap().len(), BATCH_MAX);
+    assert_eq!(read_batch(whole.as_bytes()).unwrap().len(), BATCH_MAX);
     let more = whole.replace("]}", r#",{"client_key":"x"}]}"#);
     let cases = [
         (more.as_str(), "too_many", "requests"),
@@ -141,16 +141,16 @@ fn batches_name_the_place_of_what_is_wrong() {
         (r#"{"requests":[{}]}"#, "missing_field", "requests[0].client_key"),
     ];
     for (body, code, field) in cases {
-        let fault = batch(body.as_bytes()).map(drop).expect_err(code);
+        let fault = read_batch(body.as_bytes()).map(drop).expect_err(code);
         assert_eq!((fault.code, fault.field.as_str()), (code, field), "{fault:?}");
     }
 }
 
 #[test]
 fn receipts_come_back_with_what_they_need() {
-    let (receipt, cost) = super::receipt(br#"{"reservation":"tgr_x","cost":3}"#, "reservation", true).unwrap();
+    let (receipt, cost) = read_receipt(br#"{"reservation":"tgr_x","cost":3}"#, "reservation", true).unwrap();
     assert_eq!((&*receipt, cost), ("tgr_x", 3));
-    let fault = |body: &str, with_cost| super::receipt(body.as_bytes(), "slot", with_cost).map(drop).unwrap_err();
+    let fault = |body: &str, with_cost| read_receipt(body.as_bytes(), "slot", with_cost).map(drop).unwrap_err();
     assert_eq!(fault(r#"{"slot":"x"}"#, true).field, "cost");
     assert_eq!(fault(r#"{"slot":"x","cost":1}"#, false).code, "unknown_field");
     assert_eq!(fault(r#"{"slot":[]}"#, false).field, "slot");
@@ -159,20 +159,20 @@ fn receipts_come_back_with_what_they_need() {
 
 #[test]
 fn whole_numbers_are_text_where_text_is_meant() {
-    let read = asked(br#"{"user_id":42,"org":-7,"attributes":{"build":18446744073709551615}}"#).unwrap();
+    let read = read_check(br#"{"user_id":42,"org":-7,"attributes":{"build":18446744073709551615}}"#).unwrap();
     let custom = read.custom();
     let request = read.request(&custom);
     assert_eq!((request.get(Attribute::UserId), request.get(Attribute::Org)), (Some("42"), Some("-7")));
     assert_eq!(custom.as_slice(), [("build", "18446744073709551615")]);
     for other in ["1.0", "1e3", "true", "null", "[42]", "{}", "18446744073709551616"] {
         let body = format!(r#"{{"user_id":{other}}}"#);
-        let fault = asked(body.as_bytes()).unwrap_err();
+        let fault = read_check(body.as_bytes()).unwrap_err();
         assert_eq!((fault.code, fault.field.as_str()), ("wrong_type", "user_id"), "{body}");
     }
 }
 
 #[test]
 fn an_empty_batch_is_a_mistake() {
-    let fault = batch(br#"{"requests":[]}"#).unwrap_err();
+    let fault = read_batch(br#"{"requests":[]}"#).unwrap_err();
     assert_eq!((fault.code, fault.field.as_str()), ("missing_field", "requests"));
 }

@@ -143,7 +143,7 @@ async fn a_store_that_is_away_makes_nobody_an_offender() {
     let violations = Arc::new(Violations::new(metrics.clone()));
     let rules = "on_fail: deny\nrules:\n  - { key_by: global, limit: { requests: 9, window: 1s } }\n";
     let rules = tollgate_engine::rules_from_yaml(rules).unwrap();
-    let telemetry = Telemetry::new(metrics, None).with_violations(violations.clone());
+    let observer = ServiceObserver::new(Arc::default(), None).with_violations(violations.clone());
     let engine = Engine::new(Away, rules).with_observer(observer);
     assert!(!engine.decide(&Request::new()).await.is_allowed());
     assert_eq!(violations.drain(), []);

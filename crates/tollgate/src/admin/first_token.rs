@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use tollgate_config::{ControlSettings, DbPlace};
 use tollgate_control::Place;
-use tollgate_server::config::{ControlSettings, DbPlace};
 
 use crate::client::Token;
 

@@ -1,7 +1,7 @@
 //! `tollgate config`: what is in effect, and where it comes from.
 
 use anyhow::Result;
-use tollgate_server::config::{Resolved, reference, template};
+use tollgate_config::{Resolved, reference, template};
 
 use crate::exit::Exit;
 use crate::output::Output;

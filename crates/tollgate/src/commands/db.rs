@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 use clap::Subcommand;
 use serde_json::json;
+use tollgate_config::{ControlSettings, DbPlace};
 use tollgate_control::record::Role;
 use tollgate_control::{Author, Control, Place, Schema, TokenDraft};
-use tollgate_server::config::{ControlSettings, DbPlace};
 use tollgate_server::with_password;
 
 use crate::exit::Exit;

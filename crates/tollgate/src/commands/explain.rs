@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use serde_json::{Value, json};
 use tollgate_core::{Clock, ManualClock, SlotId, Time};
 use tollgate_engine::Engine;
-use tollgate_server::explain::{Case, effective_json};
+use tollgate_service::explain::{ExplainedRequest, effective_json};
 use tollgate_store::MonotonicClock;
 
 use crate::commands::check::{decide, time};
@@ -121,7 +121,7 @@ pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Ex
     let pinned = engine.rules();
     let known = pinned.rules.known_of(&asked);
     let (before, decision) = (decide(&engine, &asked.peek())?, decide(&engine, &asked)?);
-    let case = Case { before, decision, shared: false, known };
+    let case = ExplainedRequest { before, decision, shared: false, known };
     let explanations = pinned.rules.explain(&asked, clock.now()).map_err(|error| unreadable(&error))?;
     let explained = case.json(&explanations, usize::MAX);
     match question.json {

@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use anyhow::Result;
-use tollgate_server::config::{Config, LogFormat, LogLevel};
-use tollgate_server::telemetry::{Colours, Format, Lines, LogConfig, Sink};
+use tollgate_config::{Config, LogFormat, LogLevel};
 use tollgate_store::MonotonicClock;
+use tollgate_telemetry::{Colours, Format, Lines, LogConfig, Sink};
 use tracing::Level;
 
 use crate::exit::Exit;

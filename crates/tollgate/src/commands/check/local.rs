@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use tollgate_core::{Clock, ManualClock, SlotId};
 use tollgate_engine::{Decision, Engine, Verdict};
-use tollgate_server::explain::decision_json;
+use tollgate_service::explain::decision_json;
 use tollgate_store::{Memory, MonotonicClock};
 
 use super::{Args, Tally};

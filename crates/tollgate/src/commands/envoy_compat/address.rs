@@ -86,7 +86,7 @@ mod tests {
                 variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             let translated = translate(&variables);
             assert_eq!(translated.settings.get("store").map(String::as_str), Some(*url), "{:?}", translated.problems);
-            assert!(tollgate_server::config::Setting::named("store").unwrap().check(url).is_ok(), "{url}");
+            assert!(tollgate_config::Setting::named("store").unwrap().check(url).is_ok(), "{url}");
         }
     }
 }

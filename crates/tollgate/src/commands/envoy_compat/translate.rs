@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tollgate_server::config::Setting;
+use tollgate_config::Setting;
 
 use super::variables::{BOOLEANS, Fate, VARIABLES};
 use super::{address, duration};
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn settings_exist() {
         for name in translated(&[("GRPC_SERVER_USE_TLS", "true"), ("GRPC_SERVER_TLS_CERT", "c")]).settings.keys() {
-            assert!(tollgate_server::config::Setting::named(name).is_some(), "{name}");
+            assert!(tollgate_config::Setting::named(name).is_some(), "{name}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tollgate_server::config::StoreSettings;
+use tollgate_config::StoreSettings;
 
 /// How a store is connected to.
 #[derive(Debug, clap::Args)]

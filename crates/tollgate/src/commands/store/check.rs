@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
-use tollgate_server::backend::redis_config;
-use tollgate_server::config::{StorePlace, StoreSettings};
+use tollgate_config::{StorePlace, StoreSettings};
+use tollgate_server::redis_config;
 use tollgate_store_redis::Finding;
 use tollgate_store_redis::check::Level;
 

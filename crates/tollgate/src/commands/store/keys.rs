@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
+use tollgate_config::StorePlace;
 use tollgate_core::{Charge, Sharing};
 use tollgate_rules::ruleset::{ClientBuckets, Standing};
-use tollgate_server::backend::{Inspection, inspect, redis_config};
-use tollgate_server::config::StorePlace;
-use tollgate_server::explain::{effective_json, key_json, limit_json, why_not};
+use tollgate_server::redis_config;
+use tollgate_service::explain::{effective_json, key_json, limit_json, why_not};
+use tollgate_service::store::{Inspection, inspect};
 use tollgate_store_redis::{BucketReader, BucketState, StoredBucket};
 
 use super::access::AccessArgs;

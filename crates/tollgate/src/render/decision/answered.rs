@@ -77,7 +77,7 @@ fn millis(value: &Value, name: &str) -> Option<Span> {
 mod tests {
     use tollgate_core::{Attribute, ManualClock, Request, Time};
     use tollgate_engine::{Engine, rules_from_yaml};
-    use tollgate_server::explain::decision_json;
+    use tollgate_service::explain::decision_json;
 
     use super::*;
 

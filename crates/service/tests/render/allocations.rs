@@ -1,7 +1,7 @@
 //! Once its buffers have grown, an answer allocates nothing.
 
-use tollgate_server::Reply;
-use tollgate_server::answer::{AnswerConfig, Asking, answer};
+use tollgate_service::Reply;
+use tollgate_service::render::{RenderConfig, ResponseOptions, write_decision};
 
 use crate::{by_status, engine, user};
 
@@ -16,12 +16,12 @@ fn an_answer_allocates_nothing() {
     let decisions =
         [engine.decide_now(&user("1").cost(3)), engine.decide_now(&user("1")), engine.decide_now(&user("1").cost(9))];
     let headers = "x-ratelimit,draft-11,twitter,kong".parse().unwrap();
-    let config = AnswerConfig { headers, ..AnswerConfig::default() };
+    let config = RenderConfig { headers, ..RenderConfig::default() };
     let mut reply = Reply::default();
     let mut render = || {
         for decision in &decisions {
-            answer(decision, &Asking::default(), &config, &mut reply);
-            answer(decision, &by_status(), &config, &mut reply);
+            write_decision(decision, &ResponseOptions::default(), &config, &mut reply);
+            write_decision(decision, &by_status(), &config, &mut reply);
         }
     };
     render();

@@ -3,7 +3,7 @@
 use tollgate_core::{Attribute, Request, Span};
 use tollgate_engine::{Decision, Engine, random_slot};
 use tollgate_rules::ruleset::RuleSet;
-use tollgate_server::answer::{AnswerConfig, Asking, Detail, Dialect, Media, RefusedStatus};
+use tollgate_service::render::{DenialStatus, Detail, Dialect, Media, RenderConfig, ResponseOptions};
 
 use crate::{Unreachable, by_status, engine, object, rendered, rules, text, told, user};
 
@@ -49,7 +49,7 @@ RateLimit: "per_user";r=0;t=29
 
 {"allowed":false,"limit":2,"remaining":0,"reset_at":1700000060,"retry_after":29,"retry_after_ms":28500,"rule":"per_user","mode":"store","generation":1,"violated_rule":{"name":"per_user","scope":"user_id","limit":2,"window_seconds":60}}"#
     );
-    let config = AnswerConfig { headers: "none".parse().unwrap(), ..AnswerConfig::default() };
+    let config = RenderConfig { headers: "none".parse().unwrap(), ..RenderConfig::default() };
     assert_eq!(
         text(&rendered(&denied, &by_status(), &config)),
         r#"429
@@ -69,9 +69,9 @@ fn a_refusal_that_no_waiting_helps() {
         object(&never),
         r#"{"allowed":false,"limit":2,"remaining":2,"reset_at":1700000000,"retry_after":null,"retry_after_ms":null,"never":true,"rule":"per_user","mode":"store","generation":1,"violated_rule":{"name":"per_user","scope":"user_id","limit":2,"window_seconds":60}}"#
     );
-    let config = AnswerConfig { headers: "draft-11".parse().unwrap(), never_status: 413, ..AnswerConfig::default() };
+    let config = RenderConfig { headers: "draft-11".parse().unwrap(), never_status: 413, ..RenderConfig::default() };
     assert_eq!(
-        text(&rendered(&never, &Asking { media: Media::Json, ..by_status() }, &config)),
+        text(&rendered(&never, &ResponseOptions { media: Media::Json, ..by_status() }, &config)),
         r#"413
 Content-Type: application/json
 Cache-Control: no-store
@@ -87,7 +87,7 @@ async fn a_rules_own_code_stands_for_its_limit_alone() {
     let yaml = "rules: [{ name: own, key_by: user_id, on_fail: deny, error_code: search.too_many, limit: { requests: 2, window: 1m } }]";
     let (engine, _) = engine(yaml);
     let code = |decision: Decision| {
-        let reply = rendered(&decision, &by_status(), &AnswerConfig::default());
+        let reply = rendered(&decision, &by_status(), &RenderConfig::default());
         let problem: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
         (problem["error"].clone(), problem["error_code"].clone())
     };
@@ -102,25 +102,25 @@ async fn a_rules_own_code_stands_for_its_limit_alone() {
 #[test]
 fn the_status_of_a_refusal_is_the_calls_choice_or_the_settings() {
     let (engine, _) = engine(PER_USER);
-    let refuse = AnswerConfig { refused_status: RefusedStatus::TooManyRequests, ..AnswerConfig::default() };
+    let refuse = RenderConfig { refused_status: DenialStatus::TooManyRequests, ..RenderConfig::default() };
     let allowed = engine.decide_now(&user("1").cost(2));
     let denied = engine.decide_now(&user("1"));
-    let plain = AnswerConfig::default();
+    let plain = RenderConfig::default();
     let status = |decision, asking, config| rendered(decision, &asking, config).status;
-    assert_eq!(status(&denied, Asking::default(), &plain), 200);
-    assert_eq!(status(&denied, Asking::default(), &refuse), 429);
+    assert_eq!(status(&denied, ResponseOptions::default(), &plain), 200);
+    assert_eq!(status(&denied, ResponseOptions::default(), &refuse), 429);
     assert_eq!(status(&denied, by_status(), &plain), 429);
     assert_eq!(status(&allowed, by_status(), &refuse), 200);
-    let by_body = Asking { refuse_by_status: Some(false), ..Asking::default() };
+    let by_body = ResponseOptions { refuse_by_status: Some(false), ..ResponseOptions::default() };
     assert_eq!(status(&denied, by_body, &refuse), 200, "the call has the last word");
 }
 
 #[test]
 fn the_alias_says_zero_where_there_is_nothing_to_wait_for() {
     let (engine, _) = engine(PER_USER);
-    let alias = Asking { dialect: Dialect::Alias, ..Asking::default() };
+    let alias = ResponseOptions { dialect: Dialect::Alias, ..ResponseOptions::default() };
     let waits = |cost| {
-        let reply = rendered(&engine.decide_now(&user("1").cost(cost)), &alias, &AnswerConfig::default());
+        let reply = rendered(&engine.decide_now(&user("1").cost(cost)), &alias, &RenderConfig::default());
         let answer: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
         (answer["retry_after"].clone(), answer["retry_after_ms"].clone())
     };
@@ -189,7 +189,7 @@ fn a_queue_says_how_long_to_hold_the_request() {
         object(&engine.decide_now(&user("1"))),
         r#"{"allowed":true,"limit":4,"remaining":2,"reset_at":1700000001,"retry_after":null,"retry_after_ms":null,"rule":"line","mode":"store","generation":1,"delay_ms":334}"#
     );
-    let queued = rendered(&engine.decide_now(&user("2")), &Asking::default(), &AnswerConfig::default());
+    let queued = rendered(&engine.decide_now(&user("2")), &ResponseOptions::default(), &RenderConfig::default());
     assert_eq!(queued.fields.get("ratelimit-policy").unwrap(), b"\"line\";q=3;w=1;tollgate-burst=4");
 }
 
@@ -256,7 +256,7 @@ async fn failing_closed_is_our_fault_and_no_limit_of_the_caller() {
 ";
     let decision = Engine::new(Unreachable, rules(yaml)).decide(&user("1")).await;
     assert_eq!(
-        text(&rendered(&decision, &by_status(), &AnswerConfig::default())),
+        text(&rendered(&decision, &by_status(), &RenderConfig::default())),
         r#"503
 Content-Type: application/problem+json
 Cache-Control: no-store
@@ -277,8 +277,8 @@ Retry-After: 1
     );
     let apart: std::collections::BTreeSet<Vec<u8>> = (0..64_u64)
         .map(|number| {
-            let asking = Asking { lot: number << 58, ..by_status() };
-            let reply = rendered(&decision, &asking, &AnswerConfig::default());
+            let asking = ResponseOptions { random: number << 58, ..by_status() };
+            let reply = rendered(&decision, &asking, &RenderConfig::default());
             reply.fields.get("Retry-After").unwrap().to_vec()
         })
         .collect();
@@ -297,7 +297,7 @@ fn a_refusal_by_status_tells_callers_what_concerns_them_and_operators_everything
     let _ = engine.decide_now(&user("1"));
     let denied = engine.decide_now(&user("1"));
     let body = |refusal| {
-        let config = AnswerConfig { refusal, ..AnswerConfig::default() };
+        let config = RenderConfig { refusal, ..RenderConfig::default() };
         String::from_utf8(rendered(&denied, &by_status(), &config).body).unwrap()
     };
     let (public, full) = (body(Detail::Public), body(Detail::Full));
@@ -325,7 +325,7 @@ overrides:
     );
     let policy = |user_id, tier| {
         let decision = engine.decide_now(&user(user_id).with(Attribute::Tier, tier));
-        let reply = rendered(&decision, &Asking::default(), &AnswerConfig::default());
+        let reply = rendered(&decision, &ResponseOptions::default(), &RenderConfig::default());
         let field = |name| String::from_utf8(reply.fields.get(name).unwrap().to_vec()).unwrap();
         (field("RateLimit-Policy"), field("X-RateLimit-Limit"))
     };

@@ -8,8 +8,8 @@ mod texts;
 use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time};
 use tollgate_engine::{Decision, Engine};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
-use tollgate_server::Reply;
-use tollgate_server::answer::{AnswerConfig, Asking, answer};
+use tollgate_service::Reply;
+use tollgate_service::render::{RenderConfig, ResponseOptions, write_decision};
 use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 const START: Time = Time::from_secs(1_700_000_000);
@@ -49,13 +49,13 @@ fn user(id: &str) -> Request<'_> {
     Request::new().with(Attribute::UserId, id)
 }
 
-fn by_status() -> Asking {
-    Asking { refuse_by_status: Some(true), ..Asking::default() }
+fn by_status() -> ResponseOptions {
+    ResponseOptions { refuse_by_status: Some(true), ..ResponseOptions::default() }
 }
 
-fn rendered(decision: &Decision, asking: &Asking, config: &AnswerConfig) -> Reply {
+fn rendered(decision: &Decision, asking: &ResponseOptions, config: &RenderConfig) -> Reply {
     let mut reply = Reply::default();
-    answer(decision, asking, config, &mut reply);
+    write_decision(decision, asking, config, &mut reply);
     reply
 }
 
@@ -74,14 +74,14 @@ fn text(reply: &Reply) -> String {
 
 /// The answer to a decision in all defaults, as one text.
 fn told(decision: &Decision) -> String {
-    text(&rendered(decision, &Asking::default(), &AnswerConfig::default()))
+    text(&rendered(decision, &ResponseOptions::default(), &RenderConfig::default()))
 }
 
 /// The answer object alone, checked to be JSON, in the spelling of the answer.
 fn object(decision: &Decision) -> String {
-    let reply = rendered(decision, &Asking::default(), &AnswerConfig::default());
+    let reply = rendered(decision, &ResponseOptions::default(), &RenderConfig::default());
     let mut alone = Vec::new();
-    tollgate_server::answer::body(decision, &Asking::default(), &AnswerConfig::default(), &mut alone);
+    tollgate_service::render::write_body(decision, &ResponseOptions::default(), &RenderConfig::default(), &mut alone);
     assert_eq!(alone, reply.body);
     let _: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(&reply.body).expect("an object");
     ascii(&reply.body).to_owned()

@@ -5,8 +5,8 @@ use tollgate_core::{Attribute, Span};
 use tollgate_engine::Decision;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::spec::{LimitSpec, RuleFile, RuleSpec};
-use tollgate_server::Reply;
-use tollgate_server::answer::{AnswerConfig, Asking, Jitter, answer};
+use tollgate_service::Reply;
+use tollgate_service::render::{Jitter, RenderConfig, ResponseOptions, write_decision};
 
 use crate::{engine, rendered, user};
 
@@ -80,10 +80,10 @@ fn name(item: &Item) -> String {
 
 #[test]
 fn fields_are_structured_and_agree_with_each_other_and_with_the_body() {
-    let config = AnswerConfig { retry_jitter: Jitter::Percent(10), ..AnswerConfig::default() };
+    let config = RenderConfig { retry_jitter: Jitter::Percent(10), ..RenderConfig::default() };
     let (mut refused, mut reply) = (0, Reply::default());
-    many_decisions(|decision, lot| {
-        answer(decision, &Asking { lot, ..Asking::default() }, &config, &mut reply);
+    many_decisions(|decision, random| {
+        write_decision(decision, &ResponseOptions { random, ..ResponseOptions::default() }, &config, &mut reply);
         let (policies, limits) = (items(field(&reply, "RateLimit-Policy")), items(field(&reply, "RateLimit")));
         let enforced: Vec<_> = decision.rulings().iter().filter(|ruling| ruling.enforced).collect();
         assert_eq!((policies.len(), limits.len()), (enforced.len(), enforced.len()));
@@ -113,19 +113,19 @@ fn fields_are_structured_and_agree_with_each_other_and_with_the_body() {
 
 #[test]
 fn older_styles_are_structured_too() {
-    let config = |style: &str| AnswerConfig { headers: style.parse().unwrap(), ..AnswerConfig::default() };
+    let config = |style: &str| RenderConfig { headers: style.parse().unwrap(), ..RenderConfig::default() };
     let (six, seven, envoy) = (config("draft-06"), config("draft-07"), config("envoy"));
     many_decisions(|decision, _| {
         let numbers = |value: &[u8]| items(value).iter().all(|item| matches!(item.bare_item, BareItem::Integer(_)));
-        let reply = rendered(decision, &Asking::default(), &seven);
+        let reply = rendered(decision, &ResponseOptions::default(), &seven);
         let state: Dictionary = Parser::new(field(&reply, "RateLimit")).parse().unwrap();
         assert!(["limit", "remaining", "reset"].iter().all(|key| state.contains_key(*key)));
         assert!(numbers(field(&reply, "RateLimit-Policy")));
-        let reply = rendered(decision, &Asking::default(), &six);
+        let reply = rendered(decision, &ResponseOptions::default(), &six);
         for name in ["RateLimit-Policy", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"] {
             assert!(numbers(field(&reply, name)), "{name}");
         }
-        let reply = rendered(decision, &Asking::default(), &envoy);
+        let reply = rendered(decision, &ResponseOptions::default(), &envoy);
         assert!(numbers(field(&reply, "X-RateLimit-Limit")));
     });
 }
@@ -140,7 +140,7 @@ fn any_name_makes_a_field_that_can_be_read() {
         let set = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap();
         let decision =
             tollgate_engine::Engine::in_memory(set).decide_now(&user("1").with(Attribute::ClientKey, "user:1"));
-        let reply = rendered(&decision, &Asking::default(), &AnswerConfig::default());
+        let reply = rendered(&decision, &ResponseOptions::default(), &RenderConfig::default());
         assert_eq!(items(field(&reply, "RateLimit")).len(), 1, "{strange:?}");
         assert!(reply.fields.iter().all(|(_, value)| value.iter().all(|byte| matches!(byte, b' '..=b'~'))));
         let body: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
@@ -158,7 +158,7 @@ fn header_fields_list_a_bounded_number_of_rules() {
     }
     let (engine, _) = engine(&yaml);
     let decision = engine.decide_now(&user("1"));
-    let reply = rendered(&decision, &Asking::default(), &AnswerConfig::default());
+    let reply = rendered(&decision, &ResponseOptions::default(), &RenderConfig::default());
     let names: Vec<String> = items(field(&reply, "RateLimit")).iter().map(name).collect();
     assert_eq!((names.len(), names.last().map(String::as_str)), (33, Some("r39")));
     let body: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();

@@ -1,8 +1,8 @@
 //! Errors.
 
 use tollgate_core::{Attribute, Request};
-use tollgate_server::Reply;
-use tollgate_server::answer::{Media, Problem, problem};
+use tollgate_service::Reply;
+use tollgate_service::render::{Media, ProblemDetails, write_problem};
 
 use crate::{engine, object, text, told, user};
 
@@ -12,8 +12,9 @@ fn an_error_replaces_what_was_half_written() {
     reply.fields.push("X-Half", "written");
     reply.body.extend_from_slice(b"{\"half\":");
     let detail = "expected a number, found \"\u{1b}[31m\0\u{85}\"";
-    let error = Problem { status: 400, code: "bad-cost", title: "Not valid", detail, field: Some("requests[3].cost") };
-    problem(&error, &mut reply);
+    let error =
+        ProblemDetails { status: 400, code: "bad-cost", title: "Not valid", detail, field: Some("requests[3].cost") };
+    write_problem(&error, &mut reply);
     assert!(reply.close, "the connection's fate is not an answer's business");
     assert_eq!(
         text(&reply),
@@ -23,7 +24,7 @@ Cache-Control: no-store
 
 {"type":"about:blank","title":"Not valid","status":400,"detail":"expected a number, found \"\u001b[31m\u0000\u0085\"","code":"bad-cost","field":"requests[3].cost"}"#
     );
-    problem(&Problem { field: None, ..error }, &mut reply);
+    write_problem(&ProblemDetails { field: None, ..error }, &mut reply);
     assert!(!text(&reply).contains("\"field\""));
 }
 
