@@ -1,6 +1,6 @@
 //! One limit applied to one bucket for one request, and the receipt of having done so.
 
-use crate::{Ask, Digest, Effect, KeyHasher, Limit, Outcome, Secret, Sharing, SlotId, Source, Time};
+use crate::{Ask, Digest, Effect, Enforcement, KeyHasher, Limit, Outcome, Secret, Sharing, SlotId, Source, Time};
 
 /// What a store is asked to do with one bucket. The algorithm travels inside; the store knows nothing of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub struct Charge {
     pub limit: Limit,
     /// What is asked.
     pub ask: Ask,
-    /// Whether a refusal counts.
+    /// Whether a refusal denies the request. Never [`Off`](Enforcement::Off): a limit that is off makes no charge.
     pub enforcement: Enforcement,
     /// Charged whoever refuses, instead of only when all agree.
     pub count_denied: bool,
@@ -24,15 +24,6 @@ pub struct Charge {
     pub identity: u32,
     /// How nodes share the bucket.
     pub sharing: Sharing,
-}
-
-/// Whether a refusal by this charge refuses the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enforcement {
-    /// It does.
-    Enforce,
-    /// It is reported and counted, and the request passes all the same.
-    Shadow,
 }
 
 /// Room above the limit that is handed out by lot: at `limit + k` a request is refused with probability `k / excess`.

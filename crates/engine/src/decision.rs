@@ -106,7 +106,7 @@ pub struct Ruling {
     pub rule: RuleId,
     /// Which of the requests decided together, from 0.
     pub request: u16,
-    /// Whether its refusal counts; a shadow rule's does not, nor any while limits are [shadowed](crate::Switch::Shadow).
+    /// Whether its refusal counts; a shadow rule's does not, nor any while limits are [shadowed](tollgate_core::Enforcement::Shadow).
     pub enforced: bool,
     /// How it came about.
     pub mode: Mode,

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio::time::timeout;
-use tollgate_core::{Charge, Clock, ManualClock, Outcome, Purpose, Request, Span, Time};
+use tollgate_core::{Charge, Clock, Enforcement, ManualClock, Outcome, Purpose, Request, Span, Time};
 use tollgate_rules::ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
 use crate::generation::Generations;
-use crate::switch::{Lever, Switch};
+use crate::switch::AtomicSwitch;
 use crate::wait::{RealTime, Sleep};
 use crate::{Limiter, Observer, Pinned, lot, patience};
 
@@ -51,7 +51,7 @@ pub struct Engine<S> {
     pub(crate) config: EngineConfig,
     pub(crate) sleep: Arc<dyn Sleep>,
     pub(crate) observer: Option<Box<dyn Observer>>,
-    lever: Lever,
+    switch: AtomicSwitch,
     /// Tells the wall time, for rules with dates. Decisions use the store's.
     clock: Arc<dyn Clock>,
 }
@@ -129,7 +129,7 @@ impl<S: Store> Engine<S> {
             config,
             sleep: Arc::new(RealTime),
             observer: None,
-            lever: Lever::default(),
+            switch: AtomicSwitch::default(),
             clock,
         }
     }
@@ -251,15 +251,20 @@ impl<S: Store> Engine<S> {
         self.generations.swap(rules, at_least)
     }
 
-    /// Turns the [kill switch](Switch): from the next decision on. Needs neither store nor rules.
-    pub fn set_switch(&self, switch: Switch) {
-        self.lever.set(switch);
+    /// Turns the kill switch, from the next decision on. Needs neither store nor rules.
+    ///
+    /// [`Shadow`](Enforcement::Shadow) treats every rule as a shadow rule: it decides and is counted, and never denies.
+    /// Exemptions stay as the rules have them, so that what is counted is what would have been enforced.
+    /// [`Off`](Enforcement::Off) evaluates no rule, charges nothing and does not call the store: every valid request is
+    /// allowed.
+    pub fn set_enforcement(&self, enforcement: Enforcement) {
+        self.switch.set(enforcement);
     }
 
-    /// How the kill switch stands.
+    /// The position of the kill switch.
     #[inline]
-    pub fn switch(&self) -> Switch {
-        self.lever.get()
+    pub fn enforcement(&self) -> Enforcement {
+        self.switch.get()
     }
 
     /// The present rules.
@@ -315,18 +320,18 @@ impl<S: Store> Engine<S> {
         lot: u64,
         charges: &mut Charges,
     ) -> Result<(), Unasked> {
-        let switch = self.switch();
+        let enforcement = self.enforcement();
         if requests.len() > REQUESTS_MAX {
             return Err(RequestError::too_many(REQUESTS_MAX).into());
         }
-        if switch == Switch::Off {
+        if enforcement == Enforcement::Off {
             requests.iter().try_for_each(|request| pinned.rules.readable(request))?;
             return Err(Unasked::Off);
         }
         let wall = if pinned.rules.is_dated() { self.clock.wall() } else { Time::ZERO };
         charges.lot = lot;
         charges.identities = self.store.is_shared();
-        charges.shadowed = switch == Switch::Shadow;
+        charges.shadowed = enforcement == Enforcement::Shadow;
         Ok(pinned.rules.charges_of_all(requests, wall, charges)?)
     }
 

@@ -53,7 +53,6 @@ pub use lone::Lone;
 pub use observer::Observer;
 pub use patience::until;
 pub use reservation::{Reservation, Settled};
-pub use switch::Switch;
 pub use wait::{AcquireError, Limiter, RealTime, Sleep};
 
 pub use lot::{random_slot, spread as lot};

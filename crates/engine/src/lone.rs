@@ -9,13 +9,13 @@ use tokio::time::timeout;
 use tollgate_core::{Charge, Enforcement, Outcome, Time};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind};
 
-use crate::{Engine, Mode, Switch};
+use crate::{Engine, Mode};
 
 /// The answer to one charge.
 #[must_use]
 #[derive(Clone, Copy, Debug)]
 pub struct Lone {
-    /// May it pass? Also where the bucket refused, if limits are [shadowed](Switch::Shadow).
+    /// May it pass? Also where the bucket refused, if limits are [shadowed](Enforcement::Shadow).
     pub allowed: bool,
     /// How that came about.
     pub mode: Mode,
@@ -29,10 +29,10 @@ impl<S: Store> Engine<S> {
     /// [`take_one`](Engine::take_one), if nobody has to be waited for. `None` has charged nothing.
     #[inline]
     pub fn try_take_one(&self, charge: &Charge) -> Option<Lone> {
-        match self.switch() {
-            Switch::Enforce => self.take_one_now(charge),
-            Switch::Shadow => self.take_one_now(&shadowed(charge)),
-            Switch::Off => Some(self.unasked(charge)),
+        match self.enforcement() {
+            Enforcement::Enforce => self.take_one_now(charge),
+            Enforcement::Shadow => self.take_one_now(&shadowed(charge)),
+            Enforcement::Off => Some(self.unasked(charge)),
         }
     }
 
@@ -63,7 +63,7 @@ impl<S: Store> Engine<S> {
     }
 
     async fn take_one_later(&self, charge: &Charge) -> Lone {
-        let charge = if self.switch() == Switch::Shadow { shadowed(charge) } else { *charge };
+        let charge = if self.enforcement() == Enforcement::Shadow { shadowed(charge) } else { *charge };
         let mut outcomes = Outcomes::new();
         let answer = self.ask(std::slice::from_ref(&charge), &mut outcomes).await;
         match (answer, outcomes.first()) {

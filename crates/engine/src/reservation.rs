@@ -2,13 +2,13 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Ask, Charge, Digest, Gcra, KeyHasher, Limit, Owner, Receipt, Request, Secret, Sharing, SlotId, Source, Span,
+    Ask, Charge, Digest, Enforcement, Gcra, KeyHasher, Limit, Owner, Receipt, Request, Secret, Sharing, SlotId, Source, Span,
 };
 use tollgate_rules::ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::engine::conclude;
-use crate::{Decision, Engine, Switch};
+use crate::{Decision, Engine};
 
 /// An admitted request that is not over: what it was charged, and the slots it holds. Settled once, by being given up.
 /// Dropped without settling it keeps its estimate, and its slots come back when their time to live is over.
@@ -170,10 +170,10 @@ impl<S: Store> Engine<S> {
     /// After an error it may be tried again with the same receipts: what was given back stays so, and is not given
     /// again. Only where the store may have charged the rest and did not say so, that rest is not charged again.
     ///
-    /// While limits are [switched off](Switch::Off) nothing changes: the estimate stays charged until time returns it,
+    /// While limits are [switched off](Enforcement::Off) nothing changes: the estimate stays charged until time returns it,
     /// and slots come back when their time to live is over.
     pub async fn settle(&self, reservation: Reservation, cost: u64) -> Result<Settled, StoreError> {
-        if self.switch() == Switch::Off {
+        if self.enforcement() == Enforcement::Off {
             return Ok(Settled::default());
         }
         let Reservation { cost: estimate, entries, local, .. } = reservation;
@@ -241,9 +241,9 @@ impl<S: Store> Engine<S> {
     }
 
     /// A heartbeat for the slots of a long request. False if one of them is lost: stop working, or reserve anew. While
-    /// limits are [switched off](Switch::Off) nobody is asked, and none is.
+    /// limits are [switched off](Enforcement::Off) nobody is asked, and none is.
     pub async fn renew(&self, reservation: &Reservation) -> Result<bool, StoreError> {
-        if self.switch() == Switch::Off {
+        if self.enforcement() == Enforcement::Off {
             return Ok(true);
         }
         let entries = reservation.entries.iter();

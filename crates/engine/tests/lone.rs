@@ -1,7 +1,7 @@
 //! Charges that no rule made: the store decides, or this node's share, or nobody.
 
-use tollgate_core::{Charge, Digest, Gcra, Limit, ManualClock, Receipt, Span, Time, Wait};
-use tollgate_engine::{Engine, EngineConfig, Mode, Switch};
+use tollgate_core::{Charge, Digest, Enforcement, Gcra, Limit, ManualClock, Receipt, Span, Time, Wait};
+use tollgate_engine::{Engine, EngineConfig, Mode};
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -46,13 +46,13 @@ fn the_kill_switch_holds_for_it_too() {
     let engine = Engine::on_clock(RuleSet::empty(), ManualClock::at(START));
     let ask = || engine.try_take_one(&charge(1)).expect("memory never waits");
     assert!(ask().allowed);
-    engine.set_switch(Switch::Shadow);
+    engine.set_enforcement(Enforcement::Shadow);
     let shadowed = ask();
     assert_eq!((shadowed.allowed, shadowed.outcome.allowed), (true, false));
-    engine.set_switch(Switch::Off);
+    engine.set_enforcement(Enforcement::Off);
     let off = ask();
     assert_eq!((off.allowed, off.mode, off.outcome.remaining), (true, Mode::Off, 1));
-    engine.set_switch(Switch::Enforce);
+    engine.set_enforcement(Enforcement::Enforce);
     assert!(!ask().allowed);
 }
 

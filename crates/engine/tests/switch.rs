@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time, Wait};
-use tollgate_engine::{Decision, Engine, Mode, Reason, Settled, Switch, Verdict, random_slot};
+use tollgate_core::{Attribute, Charge, Enforcement, ManualClock, Receipt, Request, Span, Time, Wait};
+use tollgate_engine::{Decision, Engine, Mode, Reason, Settled, Verdict, random_slot};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -62,12 +62,8 @@ fn used(decision: &Decision) -> Vec<u64> {
 }
 
 #[test]
-fn names_lead_back_to_their_positions() {
-    for switch in Switch::ALL {
-        assert_eq!(Switch::named(switch.name()), Some(switch));
-    }
-    assert_eq!(Switch::named("on"), None);
-    assert_eq!(in_memory().switch(), Switch::Enforce);
+fn limits_are_enforced_unless_switched() {
+    assert_eq!(in_memory().enforcement(), Enforcement::Enforce);
     assert_eq!(Mode::ALL.map(|mode| mode as usize), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
@@ -77,7 +73,7 @@ async fn off_lets_everything_pass_and_asks_nobody() {
     let engine = Engine::new(bell.clone(), rules());
     assert!(!engine.decide(&user()).await.is_allowed(), "the store is away, and the rule then refuses");
     let rung = bell.rung();
-    engine.set_switch(Switch::Off);
+    engine.set_enforcement(Enforcement::Off);
     let slot = user().holding(random_slot());
     for request in [user(), user().cost(1000), user().peek(), user().report(), slot] {
         for decision in [engine.decide(&request).await, engine.look(&request).await] {
@@ -95,14 +91,14 @@ async fn off_lets_everything_pass_and_asks_nobody() {
     assert_eq!(engine.limiter(user()).acquire(1000).await, Ok(Span::ZERO));
     assert_eq!(engine.limiter(user()).try_acquire(1000, Span::SECOND).await, Ok(Span::ZERO));
     assert_eq!(bell.rung(), rung);
-    engine.set_switch(Switch::Enforce);
+    engine.set_enforcement(Enforcement::Enforce);
     assert!(!engine.decide(&user()).await.is_allowed() && bell.rung() > rung);
 }
 
 #[tokio::test]
 async fn off_still_refuses_what_cannot_be_read() {
     let engine = in_memory();
-    engine.set_switch(Switch::Off);
+    engine.set_enforcement(Enforcement::Off);
     let decision = engine.decide_now(&user().with(Attribute::Ip, "nonsense"));
     assert!(matches!(&decision.verdict, Verdict::Invalid(error) if error.code == "bad_address"));
     let many = vec![user(); 1025];
@@ -115,19 +111,19 @@ async fn off_still_refuses_what_cannot_be_read() {
 async fn off_charges_nothing_and_leaves_what_was_charged() {
     let engine = in_memory();
     let (_, reservation) = engine.reserve(&user().holding(random_slot())).await;
-    engine.set_switch(Switch::Off);
+    engine.set_enforcement(Enforcement::Off);
     for _ in 0..10 {
         assert!(engine.decide_now(&user()).is_allowed());
     }
     engine.release(reservation.expect("there is room")).await.expect("nobody is asked");
-    engine.set_switch(Switch::Enforce);
+    engine.set_enforcement(Enforcement::Enforce);
     assert_eq!(used(&engine.decide_now(&user().peek().holding(random_slot()))), [1, 1]);
 }
 
 #[tokio::test]
 async fn shadow_decides_and_counts_and_never_denies() {
     let engine = in_memory();
-    engine.set_switch(Switch::Shadow);
+    engine.set_enforcement(Enforcement::Shadow);
     let decisions: Vec<Decision> = (0..4).map(|_| engine.decide_now(&user())).collect();
     assert!(decisions.iter().all(Decision::is_allowed));
     let refused = |decision: &Decision| decision.rulings().iter().map(|ruling| ruling.refused()).collect::<Vec<_>>();
@@ -142,14 +138,14 @@ async fn shadow_decides_and_counts_and_never_denies() {
     assert_eq!(engine.limiter(user()).acquire(1000).await, Ok(Span::ZERO), "nobody waits");
     let vip = engine.decide_now(&user().with(Attribute::Tier, "vip"));
     assert_eq!(vip.rulings().len(), 1, "who is exempt stays exempt");
-    engine.set_switch(Switch::Enforce);
+    engine.set_enforcement(Enforcement::Enforce);
     assert!(!engine.decide_now(&user()).is_allowed(), "what was counted counts");
 }
 
 #[tokio::test]
 async fn shadow_denies_nothing_while_the_store_is_away_either() {
     let engine = Engine::new(Bell::default(), rules());
-    engine.set_switch(Switch::Shadow);
+    engine.set_enforcement(Enforcement::Shadow);
     let decision = engine.decide(&user()).await;
     assert!(decision.is_allowed() && decision.rulings().iter().all(|ruling| !ruling.enforced && ruling.refused()));
 }
