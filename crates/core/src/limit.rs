@@ -1,8 +1,8 @@
 //! A limit: an algorithm and its numbers, as one value that travels inside a charge.
 
-use std::fmt;
-
-use crate::{Algorithm, Ask, Concurrency, FixedWindow, Gcra, Outcome, Queue, SlidingCounter, SlidingLog, Span, Time};
+use crate::{
+    Algorithm, Ask, Concurrency, FixedWindow, Gcra, LimitError, Outcome, Queue, SlidingCounter, SlidingLog, Span, Time,
+};
 
 /// Any of the algorithms. Known alternatives, hence an enum: stores match on it, and it is copied, not boxed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,29 +198,3 @@ impl Limit {
         }
     }
 }
-
-/// Why numbers do not make a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitError {
-    /// A window, period or time to live of zero.
-    ZeroWindow,
-    /// More than one unit per nanosecond.
-    TooFast,
-    /// A full bucket or window would last longer than 2^63 − 1 ns.
-    TooLong,
-    /// A sliding window log of more than [`SlidingLog::LIMIT_MAX`] units.
-    LogTooLarge,
-}
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            LimitError::ZeroWindow => "the window must be longer than zero",
-            LimitError::TooFast => "more than one unit per nanosecond; use a longer window or fewer requests",
-            LimitError::TooLong => "a full bucket would last longer than 292 years; lower the burst or the window",
-            LimitError::LogTooLarge => "a sliding window log holds at most 10000 units; use sliding_window_counter",
-        })
-    }
-}
-
-impl std::error::Error for LimitError {}
