@@ -12,9 +12,9 @@ use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, Stor
 
 use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
 use crate::generation::Generations;
+use crate::sleep::{RealTime, Sleep};
 use crate::switch::AtomicSwitch;
-use crate::wait::{RealTime, Sleep};
-use crate::{Limiter, Observer, Pinned, lot, patience};
+use crate::{Observer, Pinned, caller_deadline, lot};
 
 /// How an engine behaves beyond its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -277,11 +277,6 @@ impl<S: Store> Engine<S> {
         &self.store
     }
 
-    /// Something to wait on: acquires units for `request`, as often as they are to be had.
-    pub fn limiter<'a>(&'a self, request: Request<'a>) -> Limiter<'a, S> {
-        Limiter::new(self, request)
-    }
-
     /// Forgets all usage of the buckets that `request` would be charged to, all sub-buckets of rules with shards
     /// included. For operators.
     pub async fn forget(&self, request: &Request<'_>) -> Result<(), StoreError> {
@@ -362,7 +357,7 @@ impl<S: Store> Engine<S> {
 
     async fn ask_in_time(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         let EngineConfig { within, deadline, .. } = self.config;
-        let (within, deadline) = (patience::at_most(within.min(deadline)), patience::at_most(deadline));
+        let (within, deadline) = (caller_deadline::at_most(within.min(deadline)), caller_deadline::at_most(deadline));
         if within.is_zero() {
             let detail = "the caller does not wait any longer".to_owned();
             return Err(StoreError { kind: StoreErrorKind::Unavailable, detail });

@@ -30,30 +30,32 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-mod counted;
+mod caller_deadline;
 mod decision;
 mod engine;
 mod failure;
 mod generation;
-mod lone;
+mod limiter;
 mod lot;
 mod observer;
-mod parcel;
-mod parts;
-mod patience;
+mod receipt_codec;
 mod refund;
 mod reservation;
+mod shards;
+mod single_decision;
+mod sleep;
 mod switch;
-mod wait;
+mod used_after;
 
+pub use caller_deadline::until;
 pub use decision::{Decision, Mode, Reason, Ruling, Verdict};
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use generation::{Generation, Pinned};
-pub use lone::Lone;
+pub use limiter::{AcquireError, Limiter};
 pub use observer::Observer;
-pub use patience::until;
 pub use reservation::{Reservation, Settled};
-pub use wait::{AcquireError, Limiter, RealTime, Sleep};
+pub use single_decision::Lone;
+pub use sleep::{RealTime, Sleep};
 
 pub use lot::{random_slot, spread as lot};
 

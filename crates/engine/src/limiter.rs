@@ -1,48 +1,11 @@
 //! Waiting for room: the classic blocking limiter, over the same engine and the same rules.
 
 use std::fmt;
-use std::pin::Pin;
-use std::time::Duration;
 
-use tollgate_core::{ManualClock, Request, Span, Wait};
+use tollgate_core::{Request, Span, Wait};
 use tollgate_store::Store;
 
 use crate::{Decision, Engine, lot};
-
-/// How time passes for those who wait. On a manual clock, waiting moves its hands and returns at once.
-pub trait Sleep: Send + Sync {
-    /// Blocks the thread.
-    fn block(&self, span: Span);
-
-    /// Waits without a thread.
-    fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-}
-
-/// Time as it is. Waiting without a thread needs a Tokio runtime with its timer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RealTime;
-
-impl Sleep for RealTime {
-    #[expect(clippy::disallowed_methods, reason = "the home of real waiting")]
-    fn block(&self, span: Span) {
-        std::thread::sleep(Duration::from(span));
-    }
-
-    fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(tokio::time::sleep(Duration::from(span)))
-    }
-}
-
-impl Sleep for ManualClock {
-    fn block(&self, span: Span) {
-        self.advance(span);
-    }
-
-    fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        self.advance(span);
-        Box::pin(std::future::ready(()))
-    }
-}
 
 /// Acquires units for one kind of request, waiting for them if need be.
 #[derive(Debug)]
@@ -66,11 +29,14 @@ pub enum AcquireError {
     Invalid,
 }
 
-impl<'a, S: Store> Limiter<'a, S> {
-    pub(crate) fn new(engine: &'a Engine<S>, request: Request<'a>) -> Limiter<'a, S> {
-        Limiter { engine, request, jitter: Span::ZERO }
+impl<S: Store> Engine<S> {
+    /// Acquires units for `request`, waiting for them where needed.
+    pub fn limiter<'a>(&'a self, request: Request<'a>) -> Limiter<'a, S> {
+        Limiter { engine: self, request, jitter: Span::ZERO }
     }
+}
 
+impl<'a, S: Store> Limiter<'a, S> {
     /// Adds up to `jitter` to every wait, so that many waiters do not return at the same moment. It only ever adds.
     pub fn with_jitter(self, jitter: Span) -> Limiter<'a, S> {
         Limiter { jitter, ..self }
