@@ -14,7 +14,7 @@ use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
 use crate::generation::Generations;
 use crate::sleep::{RealTime, Sleep};
 use crate::switch::AtomicSwitch;
-use crate::{Observer, Pinned, caller_deadline, lot};
+use crate::{Observer, Pinned, caller_deadline, random};
 
 /// How an engine behaves beyond its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -304,7 +304,7 @@ impl<S: Store> Engine<S> {
         requests: &[Request<'_>],
         charges: &mut Charges,
     ) -> Result<(), Unasked> {
-        self.charges_by_lot(pinned, requests, lot::spread(), charges)
+        self.charges_by_lot(pinned, requests, random::fast(), charges)
     }
 
     /// The same where `lot` chooses among the parts of rules with shards.

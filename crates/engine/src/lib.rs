@@ -36,8 +36,8 @@ mod engine;
 mod failure;
 mod generation;
 mod limiter;
-mod lot;
 mod observer;
+pub mod random;
 mod receipt_codec;
 mod refund;
 mod reservation;
@@ -53,11 +53,10 @@ pub use engine::{Engine, EngineConfig, Undecided};
 pub use generation::{Generation, Pinned};
 pub use limiter::{AcquireError, Limiter};
 pub use observer::Observer;
+pub use random::random_slot;
 pub use reservation::{Reservation, Settled};
 pub use single_decision::Lone;
 pub use sleep::{RealTime, Sleep};
-
-pub use lot::{random_slot, spread as lot};
 
 use tollgate_rules::Report;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
@@ -65,6 +64,6 @@ use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 /// Reads and compiles one file's worth of YAML, with a secret of this process.
 pub fn rules_from_yaml(text: &str) -> Result<RuleSet, Report> {
     let file = tollgate_rules::read("rules", text)?;
-    let options = CompileOptions { secret: lot::random_secret(), seed: lot::random() };
+    let options = CompileOptions { secret: random::random_secret(), seed: random::unpredictable() };
     RuleSet::compile(&[file], &options).map_err(|problems| Report::new("rules", text, problems))
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use tollgate_core::{Request, Span, Wait};
 use tollgate_store::Store;
 
-use crate::{Decision, Engine, lot};
+use crate::{Decision, Engine, random};
 
 /// Acquires units for one kind of request, waiting for them if need be.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl<'a, S: Store> Limiter<'a, S> {
     }
 
     fn draw_jitter(&self) -> Span {
-        let drawn = (u128::from(lot::random()) * (u128::from(self.jitter.nanos()) + 1)) >> 64;
+        let drawn = (u128::from(random::unpredictable()) * (u128::from(self.jitter.nanos()) + 1)) >> 64;
         Span::from_nanos(drawn as u64)
     }
 }

@@ -9,7 +9,7 @@ use tollgate_core::{
     Time,
 };
 
-use crate::lot;
+use crate::random;
 use crate::reservation::{Reservation, Reserved};
 
 /// Changes with the layout, so that no parcel is ever read by another's rules.
@@ -26,7 +26,7 @@ impl Reservation {
         let Reservation { cost, entries, local, .. } = self;
         out.extend([VERSION, u8::from(local)]);
         put(out, cost);
-        put(out, lot::random());
+        put(out, random::unpredictable());
         for Reserved { receipt, price, own } in entries {
             let Receipt { bucket: Digest([a, b]), limit, owner, identity, units, stamp, slot, .. } = receipt;
             let (kind, numbers) = limit_numbers(&limit);
@@ -45,7 +45,7 @@ impl Reservation {
                 (slot >> 64) as u64,
                 price,
             ];
-            words.into_iter().chain(numbers).chain([lot::random()]).for_each(|word| put(out, word));
+            words.into_iter().chain(numbers).chain([random::unpredictable()]).for_each(|word| put(out, word));
         }
     }
 
