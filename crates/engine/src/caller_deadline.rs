@@ -17,7 +17,7 @@ tokio::task_local! {
 
 /// Runs `future` for a caller that stops waiting at `deadline`. Every store call in it ends 5 ms earlier, and what
 /// reaches the store later than that charges nothing: the decision is then made by the failure policy of each rule.
-pub async fn until<F: Future>(deadline: Option<Instant>, future: F) -> F::Output {
+pub async fn with_deadline<F: Future>(deadline: Option<Instant>, future: F) -> F::Output {
     match deadline {
         Some(deadline) => DEADLINE.scope(deadline, future).await,
         None => future.await,
@@ -25,7 +25,7 @@ pub async fn until<F: Future>(deadline: Option<Instant>, future: F) -> F::Output
 }
 
 /// The time that a store call may take: `most`, or less if the caller leaves earlier.
-pub(crate) fn at_most(most: Span) -> Span {
+pub(crate) fn cap(most: Span) -> Span {
     let left = DEADLINE.try_with(|deadline| deadline.saturating_duration_since(Instant::now()));
     left.map_or(most, |left| most.min(Span::from(left - RETURN.min(left / 2))))
 }
@@ -38,10 +38,10 @@ mod tests {
     async fn a_store_has_what_the_caller_leaves_it() {
         let most = Span::from_millis(25);
         let left = |millis: u64| async move {
-            until(Some(Instant::now() + Duration::from_millis(millis)), async { at_most(most) }).await
+            with_deadline(Some(Instant::now() + Duration::from_millis(millis)), async { cap(most) }).await
         };
-        assert_eq!(at_most(most), most, "a caller that says nothing waits");
-        assert_eq!(until(None, async { at_most(most) }).await, most);
+        assert_eq!(cap(most), most, "a caller that says nothing waits");
+        assert_eq!(with_deadline(None, async { cap(most) }).await, most);
         for (caller, store) in [(1000, 25), (30, 25), (20, 15), (10, 5), (4, 2), (0, 0)] {
             assert_eq!(left(caller).await, Span::from_millis(store), "{caller} ms");
         }

@@ -13,7 +13,7 @@ pub struct Decision {
     /// May it pass?
     pub verdict: Verdict,
     /// How the verdict came about.
-    pub mode: Mode,
+    pub decided_by: DecidedBy,
     /// The store's time of the decision.
     pub now: Time,
     /// The wall time of the decision: what `reset_at` and logs go by.
@@ -36,7 +36,7 @@ pub enum Verdict {
 
 /// How a decision, or one rule's part in it, came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mode {
+pub enum DecidedBy {
     /// The store decided.
     Store,
     /// Tokens taken in advance decided.
@@ -57,44 +57,44 @@ pub enum Mode {
     Off,
 }
 
-impl Mode {
-    /// Every mode, in their order.
-    pub const ALL: [Mode; 9] = [
-        Mode::Store,
-        Mode::Lease,
-        Mode::Async,
-        Mode::Local,
-        Mode::Overflow,
-        Mode::Open,
-        Mode::Fallback,
-        Mode::Closed,
-        Mode::Off,
+impl DecidedBy {
+    /// All values, in their order.
+    pub const ALL: [DecidedBy; 9] = [
+        DecidedBy::Store,
+        DecidedBy::Lease,
+        DecidedBy::Async,
+        DecidedBy::Local,
+        DecidedBy::Overflow,
+        DecidedBy::Open,
+        DecidedBy::Fallback,
+        DecidedBy::Closed,
+        DecidedBy::Off,
     ];
 
     /// The name in answers, logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
-            Mode::Store => "store",
-            Mode::Lease => "lease",
-            Mode::Async => "async",
-            Mode::Local => "local",
-            Mode::Overflow => "overflow",
-            Mode::Open => "open",
-            Mode::Fallback => "fallback",
-            Mode::Closed => "closed",
-            Mode::Off => "off",
+            DecidedBy::Store => "store",
+            DecidedBy::Lease => "lease",
+            DecidedBy::Async => "async",
+            DecidedBy::Local => "local",
+            DecidedBy::Overflow => "overflow",
+            DecidedBy::Open => "open",
+            DecidedBy::Fallback => "fallback",
+            DecidedBy::Closed => "closed",
+            DecidedBy::Off => "off",
         }
     }
 }
 
-impl From<Source> for Mode {
-    fn from(source: Source) -> Mode {
+impl From<Source> for DecidedBy {
+    fn from(source: Source) -> DecidedBy {
         match source {
-            Source::Bucket => Mode::Store,
-            Source::Overflow => Mode::Overflow,
-            Source::Lease => Mode::Lease,
-            Source::Async => Mode::Async,
-            Source::Local => Mode::Local,
+            Source::Bucket => DecidedBy::Store,
+            Source::Overflow => DecidedBy::Overflow,
+            Source::Lease => DecidedBy::Lease,
+            Source::Async => DecidedBy::Async,
+            Source::Local => DecidedBy::Local,
         }
     }
 }
@@ -109,7 +109,7 @@ pub struct Ruling {
     /// Whether its refusal counts; a shadow rule's does not, nor any while limits are [shadowed](tollgate_core::Enforcement::Shadow).
     pub enforced: bool,
     /// How it came about.
-    pub mode: Mode,
+    pub decided_by: DecidedBy,
     /// Its bucket's answer; `None` if the rule set no limit for this request, or could not be asked.
     pub outcome: Option<Outcome>,
     /// Units per window of the limit that was asked: the client's own, or a share, where the rule's is not the one.
@@ -125,7 +125,7 @@ impl Ruling {
     pub fn refused(&self) -> bool {
         match self.outcome {
             Some(outcome) => !outcome.allowed,
-            None => self.mode == Mode::Closed,
+            None => self.decided_by == DecidedBy::Closed,
         }
     }
 }
@@ -215,7 +215,7 @@ impl Decision {
     pub fn reason(&self) -> Option<Reason> {
         match self.deciding {
             Some(_) => None,
-            None if self.mode == Mode::Off => Some(Reason::Off),
+            None if self.decided_by == DecidedBy::Off => Some(Reason::Off),
             None if self.generation.rules.rules().is_empty() => Some(Reason::NoRules),
             None if self.rulings.is_empty() => Some(Reason::NoMatch),
             None if self.rulings.iter().any(|ruling| ruling.enforced) => Some(Reason::Unlimited),

@@ -10,7 +10,7 @@ use tollgate_core::{Charge, Clock, Enforcement, ManualClock, Outcome, Purpose, R
 use tollgate_rules::ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
-use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
+use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
 use crate::generation::Generations;
 use crate::sleep::{RealTime, Sleep};
 use crate::switch::AtomicSwitch;
@@ -64,16 +64,16 @@ pub struct Undecided {
 }
 
 /// Why nobody is asked about requests.
-pub(crate) enum Unasked {
+pub(crate) enum Skipped {
     /// One of them cannot be read.
     Unreadable(RequestError),
     /// Limits are switched off.
     Off,
 }
 
-impl From<RequestError> for Unasked {
-    fn from(error: RequestError) -> Unasked {
-        Unasked::Unreadable(error)
+impl From<RequestError> for Skipped {
+    fn from(error: RequestError) -> Skipped {
+        Skipped::Unreadable(error)
     }
 }
 
@@ -173,11 +173,11 @@ impl<S: Store> Engine<S> {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let decision = match self.charges(&pinned, requests, &mut charges) {
-            Err(unasked) => self.answer(pinned, unasked),
+            Err(skipped) => self.decide_skipped(pinned, skipped),
             Ok(()) => {
                 let mut outcomes = Outcomes::new();
                 match self.take_now(&charges, &mut outcomes) {
-                    Some(taken) => match self.try_other_parts(&pinned, requests, &mut charges, &mut outcomes, taken) {
+                    Some(taken) => match self.try_other_shards(&pinned, requests, &mut charges, &mut outcomes, taken) {
                         Some(taken) => conclude(pinned, &charges, taken, &outcomes),
                         None => return Err(Undecided::new(pinned, charges)),
                     },
@@ -202,11 +202,11 @@ impl<S: Store> Engine<S> {
         let mut outcomes = Outcomes::new();
         match self.ask_in_time(&charges.charges, &mut outcomes).await {
             Ok(taken) => {
-                let taken = self.ask_other_parts(&pinned, requests, &mut charges, &mut outcomes, taken).await;
+                let taken = self.ask_other_shards(&pinned, requests, &mut charges, &mut outcomes, taken).await;
                 conclude(pinned, &charges, taken, &outcomes)
             }
             Err(error) => {
-                self.undivide(&pinned, requests, &mut charges);
+                self.merge_shards(&pinned, requests, &mut charges);
                 self.fall_back(pinned, &charges, &error).decision
             }
         }
@@ -225,14 +225,14 @@ impl<S: Store> Engine<S> {
         let pinned = self.generations.pin();
         let mut outcomes = Outcomes::new();
         match self.charges(&pinned, &looks, &mut charges) {
-            Err(unasked) => self.answer(pinned, unasked),
+            Err(skipped) => self.decide_skipped(pinned, skipped),
             Ok(()) => match self.take(&charges, &mut outcomes).await {
                 Ok(taken) => {
-                    let taken = self.ask_other_parts(&pinned, &looks, &mut charges, &mut outcomes, taken).await;
+                    let taken = self.ask_other_shards(&pinned, &looks, &mut charges, &mut outcomes, taken).await;
                     conclude(pinned, &charges, taken, &outcomes)
                 }
                 Err(error) => {
-                    self.undivide(&pinned, &looks, &mut charges);
+                    self.merge_shards(&pinned, &looks, &mut charges);
                     self.fall_back(pinned, &charges, &error).decision
                 }
             },
@@ -303,25 +303,25 @@ impl<S: Store> Engine<S> {
         pinned: &Pinned,
         requests: &[Request<'_>],
         charges: &mut Charges,
-    ) -> Result<(), Unasked> {
-        self.charges_by_lot(pinned, requests, random::fast(), charges)
+    ) -> Result<(), Skipped> {
+        self.charges_with_shard(pinned, requests, random::fast(), charges)
     }
 
     /// The same where `lot` chooses among the parts of rules with shards.
-    pub(crate) fn charges_by_lot(
+    pub(crate) fn charges_with_shard(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
         lot: u64,
         charges: &mut Charges,
-    ) -> Result<(), Unasked> {
+    ) -> Result<(), Skipped> {
         let enforcement = self.enforcement();
         if requests.len() > REQUESTS_MAX {
             return Err(RequestError::too_many(REQUESTS_MAX).into());
         }
         if enforcement == Enforcement::Off {
             requests.iter().try_for_each(|request| pinned.rules.readable(request))?;
-            return Err(Unasked::Off);
+            return Err(Skipped::Off);
         }
         let wall = if pinned.rules.is_dated() { self.clock.wall() } else { Time::ZERO };
         charges.lot = lot;
@@ -334,7 +334,7 @@ impl<S: Store> Engine<S> {
     #[inline]
     fn take_now(&self, charges: &Charges, outcomes: &mut Outcomes) -> Option<Taken> {
         match charges.charges.is_empty() {
-            true => Some(self.at_once()),
+            true => Some(self.allow_now()),
             false => self.store.try_take(&charges.charges, outcomes),
         }
     }
@@ -357,7 +357,7 @@ impl<S: Store> Engine<S> {
 
     async fn ask_in_time(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         let EngineConfig { within, deadline, .. } = self.config;
-        let (within, deadline) = (caller_deadline::at_most(within.min(deadline)), caller_deadline::at_most(deadline));
+        let (within, deadline) = (caller_deadline::cap(within.min(deadline)), caller_deadline::cap(deadline));
         if within.is_zero() {
             let detail = "the caller does not wait any longer".to_owned();
             return Err(StoreError { kind: StoreErrorKind::Unavailable, detail });
@@ -371,17 +371,17 @@ impl<S: Store> Engine<S> {
 
     /// The decision about requests for which nobody is asked.
     #[cold]
-    pub(crate) fn answer(&self, generation: Pinned, unasked: Unasked) -> Decision {
-        let (verdict, mode) = match unasked {
-            Unasked::Unreadable(error) => (Verdict::Invalid(Box::new(error)), Mode::Store),
-            Unasked::Off => (Verdict::Allow, Mode::Off),
+    pub(crate) fn decide_skipped(&self, generation: Pinned, skipped: Skipped) -> Decision {
+        let (verdict, decided_by) = match skipped {
+            Skipped::Unreadable(error) => (Verdict::Invalid(Box::new(error)), DecidedBy::Store),
+            Skipped::Off => (Verdict::Allow, DecidedBy::Off),
         };
-        let Taken { now, wall, .. } = self.at_once();
-        Decision { verdict, mode, now, wall, rulings: SmallVec::new(), deciding: None, generation }
+        let Taken { now, wall, .. } = self.allow_now();
+        Decision { verdict, decided_by, now, wall, rulings: SmallVec::new(), deciding: None, generation }
     }
 
     /// What nobody has to be asked about passes, at the time of this node.
-    pub(crate) fn at_once(&self) -> Taken {
+    pub(crate) fn allow_now(&self) -> Taken {
         let now = self.clock.now();
         Taken { allowed: true, now, wall: self.clock.wall_at(now) }
     }
@@ -397,21 +397,21 @@ impl<S: Store> Engine<S> {
 /// The decision from what the store said.
 #[inline]
 pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outcomes: &[Outcome]) -> Decision {
-    let mut mode = Mode::Store;
+    let mut decided_by = DecidedBy::Store;
     let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
     for applied in &charges.applied {
         let place = applied.charge.map(usize::from);
         let outcome = place.and_then(|place| outcomes.get(place).copied());
         let limit = place.and_then(|place| charges.charges.get(place)).map(|charge| &charge.limit);
         let (requests, window) = limit.map_or((0, Span::ZERO), |limit| (limit.requests(), limit.window()));
-        let own = outcome.map_or(Mode::Store, |outcome| Mode::from(outcome.source));
+        let own = outcome.map_or(DecidedBy::Store, |outcome| DecidedBy::from(outcome.source));
         let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
-        mode = mode.max(own);
+        decided_by = decided_by.max(own);
         rulings.push(Ruling {
             rule: applied.rule,
             request: applied.request,
             enforced,
-            mode: own,
+            decided_by: own,
             outcome,
             requests,
             window,
@@ -420,7 +420,7 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
     }
     Decision {
         verdict: if taken.allowed { Verdict::Allow } else { Verdict::Deny },
-        mode,
+        decided_by,
         now: taken.now,
         wall: taken.wall,
         deciding: deciding(&rulings, taken.allowed),

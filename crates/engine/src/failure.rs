@@ -10,11 +10,11 @@ use tollgate_rules::OnFail;
 use tollgate_rules::ruleset::{Applied, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
-use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
+use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
 use crate::{Engine, Pinned};
 
 /// A decision made without the store, and what was asked of this node's own buckets for it.
-pub(crate) struct Fallen {
+pub(crate) struct FallbackDecision {
     pub(crate) decision: Decision,
     pub(crate) charges: SmallVec<[Charge; 4]>,
     pub(crate) outcomes: Outcomes,
@@ -22,21 +22,21 @@ pub(crate) struct Fallen {
 
 impl<S: Store> Engine<S> {
     /// Charges rules with shards to one bucket each, with the whole limit. True if there were any.
-    pub(crate) fn undivide(&self, pinned: &Pinned, requests: &[Request<'_>], charges: &mut Charges) -> bool {
+    pub(crate) fn merge_shards(&self, pinned: &Pinned, requests: &[Request<'_>], charges: &mut Charges) -> bool {
         let rules = charges.applied.iter().filter_map(|applied| pinned.rules.rule(applied.rule));
         if charges.whole || !rules.into_iter().any(|rule| rule.parts() > 1) {
             return false;
         }
         let mut whole = Charges::default();
         whole.whole = true;
-        let divided = self.charges_by_lot(pinned, requests, charges.lot, &mut whole).is_ok();
+        let divided = self.charges_with_shard(pinned, requests, charges.lot, &mut whole).is_ok();
         if divided {
             *charges = whole;
         }
         divided
     }
 
-    pub(crate) fn fall_back(&self, generation: Pinned, charges: &Charges, error: &StoreError) -> Fallen {
+    pub(crate) fn fall_back(&self, generation: Pinned, charges: &Charges, error: &StoreError) -> FallbackDecision {
         if let Some(observer) = &self.observer {
             observer.store_failed(error);
         }
@@ -47,14 +47,14 @@ impl<S: Store> Engine<S> {
         let Taken { allowed: admitted, now, wall } = match policies.refuse() {
             true => {
                 local.clear();
-                Taken { allowed: false, ..self.at_once() }
+                Taken { allowed: false, ..self.allow_now() }
             }
             false => self.fallback.take_now(&local, &mut outcomes),
         };
         let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
         for applied in &charges.applied {
             let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
-            let mode = policies.mode(applied);
+            let decided_by = policies.decided_by(applied);
             let bucket = applied.charge.and_then(|place| charges.charges.get(usize::from(place)));
             let place = bucket.and_then(|own| local.iter().position(|charge| charge.bucket == own.bucket));
             let outcome = place.and_then(|place| outcomes.get(place).copied());
@@ -65,24 +65,24 @@ impl<S: Store> Engine<S> {
                 rule: applied.rule,
                 request: applied.request,
                 enforced,
-                mode,
+                decided_by,
                 outcome,
                 requests,
                 window,
                 bucket: applied.charge,
             });
         }
-        let enforced = rulings.iter().filter(|ruling| ruling.enforced).map(|ruling| ruling.mode);
+        let enforced = rulings.iter().filter(|ruling| ruling.enforced).map(|ruling| ruling.decided_by);
         let decision = Decision {
             verdict: if admitted { Verdict::Allow } else { Verdict::Deny },
-            mode: enforced.max().unwrap_or(Mode::Open), // what a shadow rule would have done is in its own ruling
+            decided_by: enforced.max().unwrap_or(DecidedBy::Open), // what a shadow rule would have done is in its own ruling
             now,
             wall,
             deciding: deciding(&rulings, admitted),
             rulings,
             generation,
         };
-        Fallen { decision, charges: local, outcomes }
+        FallbackDecision { decision, charges: local, outcomes }
     }
 }
 
@@ -115,12 +115,12 @@ impl Policies {
         })
     }
 
-    fn mode(&self, applied: &Applied) -> Mode {
+    fn decided_by(&self, applied: &Applied) -> DecidedBy {
         let policy = applied.charge.and_then(|place| self.0.get(usize::from(place)));
         match policy {
-            Some((OnFail::Deny, _)) => Mode::Closed,
-            Some((OnFail::Local, _)) => Mode::Fallback,
-            Some((OnFail::Allow, _)) | None => Mode::Open,
+            Some((OnFail::Deny, _)) => DecidedBy::Closed,
+            Some((OnFail::Local, _)) => DecidedBy::Fallback,
+            Some((OnFail::Allow, _)) | None => DecidedBy::Open,
         }
     }
 }

@@ -23,7 +23,7 @@
 //! assert_eq!(waited, Span::SECOND);
 //! ```
 //!
-//! A decision never fails. What goes wrong below becomes a decision by the policy of each rule: see [`Mode`].
+//! A decision never fails. What goes wrong below becomes a decision by the policy of each rule: see [`DecidedBy`].
 
 /// The README's Rust compiles and runs.
 #[cfg(doctest)]
@@ -47,15 +47,15 @@ mod sleep;
 mod switch;
 mod used_after;
 
-pub use caller_deadline::until;
-pub use decision::{Decision, Mode, Reason, Ruling, Verdict};
+pub use caller_deadline::with_deadline;
+pub use decision::{DecidedBy, Decision, Reason, Ruling, Verdict};
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use generation::{Generation, Pinned};
 pub use limiter::{AcquireError, Limiter};
 pub use observer::Observer;
 pub use random::random_slot;
 pub use reservation::{Reservation, Settled};
-pub use single_decision::Lone;
+pub use single_decision::SingleDecision;
 pub use sleep::{RealTime, Sleep};
 
 use tollgate_rules::Report;

@@ -9,7 +9,7 @@ use tollgate_core::{Limit, Purpose, Receipt, Request, Sharing};
 use tollgate_rules::ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError};
 
-use crate::engine::{Unasked, conclude};
+use crate::engine::{Skipped, conclude};
 use crate::{Decision, Engine};
 
 impl<S: Store> Engine<S> {
@@ -24,8 +24,8 @@ impl<S: Store> Engine<S> {
         let pinned = self.generations.pin();
         let mut charges = Charges::default();
         match self.charges(&pinned, &looks, &mut charges) {
-            Err(Unasked::Off) => return Ok(self.answer(pinned, Unasked::Off)),
-            Err(unreadable) => return Ok(self.answer(pinned, unreadable)),
+            Err(Skipped::Off) => return Ok(self.decide_skipped(pinned, Skipped::Off)),
+            Err(unreadable) => return Ok(self.decide_skipped(pinned, unreadable)),
             Ok(()) => {}
         }
         for charge in &mut charges.charges {

@@ -124,8 +124,8 @@ impl<S: Store> Engine<S> {
         let pinned = self.generations.pin();
         let requests = std::slice::from_ref(request);
         // Priced at cost 1, to know what each rule makes of one unit; then asked at the estimate.
-        if let Err(unasked) = self.charges(&pinned, &[request.cost(1)], &mut charges) {
-            let decision = self.answer(pinned, unasked);
+        if let Err(skipped) = self.charges(&pinned, &[request.cost(1)], &mut charges) {
+            let decision = self.decide_skipped(pinned, skipped);
             self.observe(requests, &decision);
             let of_nothing = Reservation { cost: request.cost, entries: SmallVec::new(), local: false, number: None };
             let reservation = decision.is_allowed().then_some(of_nothing);
@@ -136,9 +136,9 @@ impl<S: Store> Engine<S> {
         let mut outcomes = Outcomes::new();
         let mut taken = self.take(&charges, &mut outcomes).await;
         if let Ok(first) = taken {
-            taken = Ok(self.ask_other_parts(&pinned, &priced, &mut charges, &mut outcomes, first).await);
+            taken = Ok(self.ask_other_shards(&pinned, &priced, &mut charges, &mut outcomes, first).await);
         }
-        if taken.is_err() && self.undivide(&pinned, &priced, &mut charges) {
+        if taken.is_err() && self.merge_shards(&pinned, &priced, &mut charges) {
             prices = price(&mut charges, request.cost);
         }
         let prices: SmallVec<[(Digest, u64); 16]> =

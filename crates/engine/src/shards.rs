@@ -17,7 +17,7 @@ use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::{Engine, EngineConfig, Pinned};
 
-/// Parts that are looked at, the first one included: a call of more would keep the store from everybody else.
+/// OtherShards that are looked at, the first one included: a call of more would keep the store from everybody else.
 const LOOKS_MAX: u64 = 64;
 
 /// Times that the parts are looked at for one request. Each time after the first, others were admitted meanwhile.
@@ -25,7 +25,7 @@ const ROUNDS_MAX: usize = 8;
 
 /// The parts that could admit what others refused.
 #[derive(Debug, Default)]
-struct Parts {
+struct OtherShards {
     /// What is asked of each, without charging it.
     looks: Vec<Charge>,
     /// The place of each among the charges of the request.
@@ -35,7 +35,7 @@ struct Parts {
 impl<S: Store> Engine<S> {
     /// The verdict after other parts were asked, where that may help. `None`: the store has to be waited for.
     #[inline]
-    pub(crate) fn try_other_parts(
+    pub(crate) fn try_other_shards(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
@@ -43,7 +43,7 @@ impl<S: Store> Engine<S> {
         outcomes: &mut Outcomes,
         taken: Taken,
     ) -> Option<Taken> {
-        let Some(parts) = self.other_parts(pinned, requests, charges, outcomes, taken) else { return Some(taken) };
+        let Some(parts) = self.other_shards(pinned, requests, charges, outcomes, taken) else { return Some(taken) };
         let mut last = taken;
         for _ in 0..ROUNDS_MAX {
             let mut seen = Outcomes::new();
@@ -60,7 +60,7 @@ impl<S: Store> Engine<S> {
     }
 
     /// The verdict after other parts were asked, where that may help.
-    pub(crate) async fn ask_other_parts(
+    pub(crate) async fn ask_other_shards(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
@@ -68,16 +68,16 @@ impl<S: Store> Engine<S> {
         outcomes: &mut Outcomes,
         taken: Taken,
     ) -> Taken {
-        match self.other_parts(pinned, requests, charges, outcomes, taken) {
+        match self.other_shards(pinned, requests, charges, outcomes, taken) {
             None => taken,
             // Boxed: rare and large, and whatever waits for the store would carry it around.
-            Some(parts) => Box::pin(self.ask_parts_in_time(parts, charges, outcomes, taken)).await,
+            Some(parts) => Box::pin(self.ask_shards_in_time(parts, charges, outcomes, taken)).await,
         }
     }
 
-    async fn ask_parts_in_time(
+    async fn ask_shards_in_time(
         &self,
-        parts: Parts,
+        parts: OtherShards,
         charges: &mut Charges,
         outcomes: &mut Outcomes,
         taken: Taken,
@@ -85,7 +85,7 @@ impl<S: Store> Engine<S> {
         let EngineConfig { within, deadline, .. } = self.config;
         let left = Duration::from(deadline).saturating_sub(within.into());
         let first = (charges.charges.clone(), outcomes.clone());
-        let asked = timeout(left, self.ask_parts(&parts, charges, outcomes)).await;
+        let asked = timeout(left, self.ask_shards(&parts, charges, outcomes)).await;
         match asked {
             Ok(Ok(again)) => again.unwrap_or(taken),
             // A store that fails now has refused already: that stands.
@@ -98,9 +98,9 @@ impl<S: Store> Engine<S> {
 
     /// Looks at the parts and charges what they have room for; `None` if that is not enough. Where that
     /// room is taken by another request between the look and the charge, it looks again.
-    async fn ask_parts(
+    async fn ask_shards(
         &self,
-        parts: &Parts,
+        parts: &OtherShards,
         charges: &mut Charges,
         outcomes: &mut Outcomes,
     ) -> Result<Option<Taken>, StoreError> {
@@ -121,14 +121,14 @@ impl<S: Store> Engine<S> {
     }
 
     /// The other parts of all rules that refused; `None` if there are none to be asked.
-    fn other_parts(
+    fn other_shards(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
         charges: &Charges,
         outcomes: &[Outcome],
         taken: Taken,
-    ) -> Option<Parts> {
+    ) -> Option<OtherShards> {
         if taken.allowed || charges.charges.iter().any(|charge| charge.count_denied) {
             return None;
         }
@@ -141,10 +141,10 @@ impl<S: Store> Engine<S> {
         refused.sort_unstable();
         refused.dedup();
         let most = refused.iter().map(|(_, parts)| *parts).max()?.min(LOOKS_MAX);
-        let (mut parts, mut other) = (Parts::default(), Charges::default());
+        let (mut parts, mut other) = (OtherShards::default(), Charges::default());
         for step in 1..most {
             other.clear();
-            self.charges_by_lot(pinned, requests, charges.lot.wrapping_add(step), &mut other).ok()?;
+            self.charges_with_shard(pinned, requests, charges.lot.wrapping_add(step), &mut other).ok()?;
             for (place, count) in &refused {
                 let (first, part) = (charges.charges.get(*place)?, other.charges.get(*place)?);
                 if step < *count {
@@ -158,7 +158,7 @@ impl<S: Store> Engine<S> {
     }
 }
 
-impl Parts {
+impl OtherShards {
     /// Puts the best part of each rule into the charges and its outcome into the outcomes; true if then nothing refuses
     /// any more.
     fn choose(&self, seen: &[Outcome], charges: &mut Charges, outcomes: &mut Outcomes) -> bool {

@@ -9,16 +9,16 @@ use tokio::time::timeout;
 use tollgate_core::{Charge, Enforcement, Outcome, Time};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind};
 
-use crate::{Engine, Mode};
+use crate::{DecidedBy, Engine};
 
 /// The answer to one charge.
 #[must_use]
 #[derive(Clone, Copy, Debug)]
-pub struct Lone {
+pub struct SingleDecision {
     /// May it pass? Also where the bucket refused, if limits are [shadowed](Enforcement::Shadow).
     pub allowed: bool,
     /// How that came about.
-    pub mode: Mode,
+    pub decided_by: DecidedBy,
     /// The time of the decision.
     pub now: Time,
     /// What the bucket says.
@@ -28,18 +28,18 @@ pub struct Lone {
 impl<S: Store> Engine<S> {
     /// [`take_one`](Engine::take_one), if nobody has to be waited for. `None` has charged nothing.
     #[inline]
-    pub fn try_take_one(&self, charge: &Charge) -> Option<Lone> {
+    pub fn try_take_one(&self, charge: &Charge) -> Option<SingleDecision> {
         match self.enforcement() {
             Enforcement::Enforce => self.take_one_now(charge),
             Enforcement::Shadow => self.take_one_now(&shadowed(charge)),
-            Enforcement::Off => Some(self.unasked(charge)),
+            Enforcement::Off => Some(self.skipped(charge)),
         }
     }
 
     /// Decides one charge, within the deadline. Never fails: a store that does not answer leaves it to this node's share.
-    pub async fn take_one(&self, charge: &Charge) -> Lone {
+    pub async fn take_one(&self, charge: &Charge) -> SingleDecision {
         match self.try_take_one(charge) {
-            Some(lone) => lone,
+            Some(decision) => decision,
             None => Box::pin(self.take_one_later(charge)).await,
         }
     }
@@ -55,30 +55,35 @@ impl<S: Store> Engine<S> {
     }
 
     #[inline]
-    fn take_one_now(&self, charge: &Charge) -> Option<Lone> {
+    fn take_one_now(&self, charge: &Charge) -> Option<SingleDecision> {
         let mut outcomes = Outcomes::new();
         let taken = self.store.try_take(std::slice::from_ref(charge), &mut outcomes)?;
         let outcome = *outcomes.first()?;
-        Some(Lone { allowed: taken.allowed, mode: Mode::from(outcome.source), now: taken.now, outcome })
+        Some(SingleDecision {
+            allowed: taken.allowed,
+            decided_by: DecidedBy::from(outcome.source),
+            now: taken.now,
+            outcome,
+        })
     }
 
-    async fn take_one_later(&self, charge: &Charge) -> Lone {
+    async fn take_one_later(&self, charge: &Charge) -> SingleDecision {
         let charge = if self.enforcement() == Enforcement::Shadow { shadowed(charge) } else { *charge };
         let mut outcomes = Outcomes::new();
         let answer = self.ask(std::slice::from_ref(&charge), &mut outcomes).await;
         match (answer, outcomes.first()) {
             (Ok(taken), Some(outcome)) => {
-                let (mode, outcome) = (Mode::from(outcome.source), *outcome);
-                Lone { allowed: taken.allowed, mode, now: taken.now, outcome }
+                let (decided_by, outcome) = (DecidedBy::from(outcome.source), *outcome);
+                SingleDecision { allowed: taken.allowed, decided_by, now: taken.now, outcome }
             }
-            (Ok(_), None) => self.unasked(&charge), // a store answers every charge it was asked
+            (Ok(_), None) => self.skipped(&charge), // a store answers every charge it was asked
             (Err(error), _) => self.take_share(&charge, &error),
         }
     }
 
     /// This node's share decides.
     #[cold]
-    fn take_share(&self, charge: &Charge, error: &StoreError) -> Lone {
+    fn take_share(&self, charge: &Charge, error: &StoreError) -> SingleDecision {
         if let Some(observer) = &self.observer {
             observer.store_failed(error);
         }
@@ -87,14 +92,14 @@ impl<S: Store> Engine<S> {
         let mut outcomes = Outcomes::new();
         let taken = self.fallback.take_now(&[own], &mut outcomes);
         let outcome = outcomes.first().copied().unwrap_or_else(|| own.limit.unused(taken.now));
-        Lone { allowed: taken.allowed, mode: Mode::Fallback, now: taken.now, outcome }
+        SingleDecision { allowed: taken.allowed, decided_by: DecidedBy::Fallback, now: taken.now, outcome }
     }
 
     /// The answer while nobody is asked: what an unused bucket says.
     #[cold]
-    fn unasked(&self, charge: &Charge) -> Lone {
+    fn skipped(&self, charge: &Charge) -> SingleDecision {
         let now = self.fallback.clock().now();
-        Lone { allowed: true, mode: Mode::Off, now, outcome: charge.limit.unused(now) }
+        SingleDecision { allowed: true, decided_by: DecidedBy::Off, now, outcome: charge.limit.unused(now) }
     }
 }
 

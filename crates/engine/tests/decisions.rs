@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tollgate_core::{Attribute, ManualClock, Request, Span, Time, Wait};
-use tollgate_engine::{Decision, Engine, Mode, Observer, Reason, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Engine, Observer, Reason, Verdict};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::Memory;
 
@@ -240,7 +240,7 @@ fn a_full_store_sends_new_keys_to_the_rules_overflow_bucket() {
     for number in 0..20_000 {
         let id = number.to_string();
         let decision = engine.decide_now(&user(&id));
-        overflowed += usize::from(decision.mode == Mode::Overflow);
+        overflowed += usize::from(decision.decided_by == DecidedBy::Overflow);
     }
     assert!(overflowed > 10_000);
     assert!(!engine.decide_now(&victim).is_allowed(), "a flood resets nobody's limit");

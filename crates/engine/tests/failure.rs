@@ -1,7 +1,7 @@
 //! When the store does not answer, each rule's policy decides.
 
 use tollgate_core::{Attribute, Charge, Receipt, Request, Span, Wait};
-use tollgate_engine::{Engine, EngineConfig, Mode, random_slot};
+use tollgate_engine::{DecidedBy, Engine, EngineConfig, random_slot};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -44,7 +44,7 @@ async fn allow_lets_everything_pass_and_says_so() {
     for _ in 0..10 {
         let decision = engine.decide(&user()).await;
         assert!(decision.is_allowed());
-        assert_eq!((decision.mode, decision.remaining()), (Mode::Open, None));
+        assert_eq!((decision.decided_by, decision.remaining()), (DecidedBy::Open, None));
     }
 }
 
@@ -59,7 +59,7 @@ async fn deny_lets_nothing_pass() {
     );
     let decision = engine.decide(&user()).await;
     assert!(!decision.is_allowed());
-    assert_eq!(decision.mode, Mode::Closed);
+    assert_eq!(decision.decided_by, DecidedBy::Closed);
     assert_eq!(decision.deciding_rule().map(|(rule, _)| rule.name.as_str()), Some("shut"));
     assert_eq!(decision.retry_after(), Wait::For(Span::SECOND));
 }
@@ -72,7 +72,7 @@ async fn p13_local_gives_each_node_its_share() {
     let mut admitted = 0;
     for _ in 0..200 {
         let decision = engine.decide(&user()).await;
-        assert_eq!(decision.mode, Mode::Fallback);
+        assert_eq!(decision.decided_by, DecidedBy::Fallback);
         admitted += u32::from(decision.is_allowed());
     }
     assert_eq!(admitted, 34);
@@ -89,7 +89,7 @@ async fn p13_shards_do_not_enlarge_the_share_of_a_node() {
             let (mut decided, mut reserved) = (0, 0);
             for _ in 0..200 {
                 let decision = engine.decide(&user()).await;
-                assert_eq!(decision.mode, Mode::Fallback);
+                assert_eq!(decision.decided_by, DecidedBy::Fallback);
                 decided += u64::from(decision.is_allowed());
                 let other = Request::new().with(Attribute::UserId, "2");
                 reserved += u64::from(engine.reserve(&other).await.1.is_some());
@@ -157,5 +157,5 @@ rules:
         1,
     );
     let decision = engine.decide(&user()).await;
-    assert!(decision.is_allowed() && decision.mode == Mode::Open);
+    assert!(decision.is_allowed() && decision.decided_by == DecidedBy::Open);
 }

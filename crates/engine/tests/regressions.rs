@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tollgate_core::{Attribute, ManualClock, Request, SlotId, Span, Time};
-use tollgate_engine::{AcquireError, Engine, Mode, Verdict};
+use tollgate_engine::{AcquireError, DecidedBy, Engine, Verdict};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Memory, MemoryConfig};
 
@@ -25,7 +25,7 @@ fn full(yaml: &str) -> (Engine<Memory>, ManualClock) {
     for number in 0..10_000u32 {
         let id = format!("stranger {number}");
         let request = user(&id).with(Attribute::Tier, "a").holding(SlotId(u128::from(number)));
-        if engine.decide_now(&request).mode == Mode::Overflow {
+        if engine.decide_now(&request).decided_by == DecidedBy::Overflow {
             return (engine, clock);
         }
     }
@@ -245,13 +245,13 @@ fn a_timeout_counts_for_a_queue_as_well() {
 async fn what_overflowed_is_refunded_where_it_was_charged() {
     let (engine, clock) = full("rules: [{ key_by: user_id, limit: { requests: 10, window: 10s } }]");
     let (decision, reservation) = engine.reserve(&user("victim").cost(10)).await;
-    assert_eq!(decision.mode, Mode::Overflow);
+    assert_eq!(decision.decided_by, DecidedBy::Overflow);
     clock.advance(Span::from_secs(3));
     for _ in 0..8 {
         engine.store().sweep();
     }
     let own = engine.decide_now(&user("victim").cost(10));
-    assert!(own.is_allowed() && own.mode == Mode::Store);
+    assert!(own.is_allowed() && own.decided_by == DecidedBy::Store);
     engine.settle(reservation.expect("it was admitted"), 0).await.expect("memory never fails");
     assert!(!engine.decide_now(&user("victim")).is_allowed(), "the refund went to a bucket that was never charged");
 }
@@ -272,7 +272,7 @@ async fn slots_that_overflowed_are_renewed_and_released() {
     for number in 0..20u128 {
         let id = format!("v{number}");
         let (decision, reservation) = engine.reserve(&user(&id).holding(SlotId(1 << 64 | number))).await;
-        assert_eq!((decision.is_allowed(), decision.mode), (true, Mode::Overflow), "holder {number}");
+        assert_eq!((decision.is_allowed(), decision.decided_by), (true, DecidedBy::Overflow), "holder {number}");
         let reservation = reservation.expect("it was admitted");
         assert!(engine.renew(&reservation).await.expect("memory never fails"));
         engine.release(reservation).await.expect("memory never fails");

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::time::{Duration, Instant};
 use tollgate_core::{Attribute, Charge, Receipt, Request, Sharing, Span};
-use tollgate_engine::{Engine, EngineConfig, Mode, Reservation, Settled};
+use tollgate_engine::{DecidedBy, Engine, EngineConfig, Reservation, Settled};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Fleet, FleetConfig, Memory, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -126,11 +126,11 @@ async fn p15_a_store_that_never_answers_is_waited_for_until_the_deadline() {
     store.becomes(Weather::Silent);
     let start = Instant::now();
     let decision = engine.decide(&user()).await;
-    assert_eq!((decision.mode, decision.is_allowed()), (Mode::Fallback, true));
+    assert_eq!((decision.decided_by, decision.is_allowed()), (DecidedBy::Fallback, true));
     assert!(start.elapsed() <= Duration::from_millis(51), "{:?}", start.elapsed());
     let hasty = engine.with_config(EngineConfig { deadline: Span::from_millis(7), ..EngineConfig::default() });
     let start = Instant::now();
-    assert_eq!(hasty.reserve(&user()).await.0.mode, Mode::Fallback);
+    assert_eq!(hasty.reserve(&user()).await.0.decided_by, DecidedBy::Fallback);
     assert!(start.elapsed() <= Duration::from_millis(8), "{:?}", start.elapsed());
 }
 
@@ -138,7 +138,7 @@ async fn p15_a_store_that_never_answers_is_waited_for_until_the_deadline() {
 async fn the_store_knows_how_many_share() {
     let store = Node::default();
     let engine = engine(RULE, &store);
-    assert_eq!(engine.decide(&user()).await.mode, Mode::Store);
+    assert_eq!(engine.decide(&user()).await.decided_by, DecidedBy::Store);
     store.becomes(Weather::Down);
     let mut admitted = 0;
     for _ in 0..100 {

@@ -1,7 +1,7 @@
 //! Charges that no rule made: the store decides, or this node's share, or nobody.
 
 use tollgate_core::{Charge, Digest, Enforcement, Gcra, Limit, ManualClock, Receipt, Span, Time, Wait};
-use tollgate_engine::{Engine, EngineConfig, Mode};
+use tollgate_engine::{DecidedBy, Engine, EngineConfig};
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -18,11 +18,11 @@ fn a_charge_is_decided_at_once_in_memory_and_allocates_nothing() {
     let clock = ManualClock::at(START);
     let engine = Engine::on_clock(RuleSet::empty(), clock.clone());
     let warm = engine.try_take_one(&charge(3)).expect("memory never waits");
-    assert_eq!((warm.allowed, warm.mode, warm.outcome.remaining, warm.now), (true, Mode::Store, 2, START));
+    assert_eq!((warm.allowed, warm.decided_by, warm.outcome.remaining, warm.now), (true, DecidedBy::Store, 2, START));
     let measured = allocation_counter::measure(|| {
         for remaining in [1, 0, 0] {
-            let lone = engine.try_take_one(&charge(3)).expect("memory never waits");
-            assert_eq!(lone.outcome.remaining, remaining);
+            let decision = engine.try_take_one(&charge(3)).expect("memory never waits");
+            assert_eq!(decision.outcome.remaining, remaining);
         }
     });
     assert_eq!(measured.count_total, 0, "{measured:?}");
@@ -51,7 +51,7 @@ fn the_kill_switch_holds_for_it_too() {
     assert_eq!((shadowed.allowed, shadowed.outcome.allowed), (true, false));
     engine.set_enforcement(Enforcement::Off);
     let off = ask();
-    assert_eq!((off.allowed, off.mode, off.outcome.remaining), (true, Mode::Off, 1));
+    assert_eq!((off.allowed, off.decided_by, off.outcome.remaining), (true, DecidedBy::Off, 1));
     engine.set_enforcement(Enforcement::Enforce);
     assert!(!ask().allowed);
 }
@@ -88,9 +88,9 @@ async fn while_the_store_is_away_this_nodes_share_decides() {
     assert!(engine.try_take_one(&charge).is_none(), "the store must be asked");
     let mut allowed = 0;
     for _ in 0..10 {
-        let lone = engine.take_one(&charge).await;
-        assert_eq!(lone.mode, Mode::Fallback);
-        allowed += u64::from(lone.allowed);
+        let decision = engine.take_one(&charge).await;
+        assert_eq!(decision.decided_by, DecidedBy::Fallback);
+        allowed += u64::from(decision.allowed);
     }
     assert_eq!(allowed, 2);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tollgate_core::{Attribute, Charge, Enforcement, ManualClock, Receipt, Request, Span, Time, Wait};
-use tollgate_engine::{Decision, Engine, Mode, Reason, Settled, Verdict, random_slot};
+use tollgate_engine::{DecidedBy, Decision, Engine, Reason, Settled, Verdict, random_slot};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -64,7 +64,7 @@ fn used(decision: &Decision) -> Vec<u64> {
 #[test]
 fn limits_are_enforced_unless_switched() {
     assert_eq!(in_memory().enforcement(), Enforcement::Enforce);
-    assert_eq!(Mode::ALL.map(|mode| mode as usize), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(DecidedBy::ALL.map(|mode| mode as usize), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
 #[tokio::test]
@@ -77,7 +77,10 @@ async fn off_lets_everything_pass_and_asks_nobody() {
     let slot = user().holding(random_slot());
     for request in [user(), user().cost(1000), user().peek(), user().report(), slot] {
         for decision in [engine.decide(&request).await, engine.look(&request).await] {
-            assert_eq!((decision.is_allowed(), decision.mode, decision.reason()), (true, Mode::Off, Some(Reason::Off)));
+            assert_eq!(
+                (decision.is_allowed(), decision.decided_by, decision.reason()),
+                (true, DecidedBy::Off, Some(Reason::Off))
+            );
             assert!(decision.rulings().is_empty() && decision.retry_after() == Wait::None);
         }
     }
@@ -85,7 +88,7 @@ async fn off_lets_everything_pass_and_asks_nobody() {
     assert!(together.is_allowed(), "what asks different things of a bucket that is not asked");
     let (decision, reservation) = engine.reserve(&slot).await;
     let reservation = reservation.expect("it may pass");
-    assert_eq!((decision.mode, reservation.slot()), (Mode::Off, None));
+    assert_eq!((decision.decided_by, reservation.slot()), (DecidedBy::Off, None));
     assert!(engine.renew(&reservation).await.expect("nobody is asked"));
     assert_eq!(engine.settle(reservation, 7).await.expect("nobody is asked"), Settled::default());
     assert_eq!(engine.limiter(user()).acquire(1000).await, Ok(Span::ZERO));
@@ -130,7 +133,10 @@ async fn shadow_decides_and_counts_and_never_denies() {
     assert_eq!(decisions.iter().map(refused).collect::<Vec<_>>(), [[false], [false], [true], [true]]);
     let last = decisions.last().expect("four were made");
     assert!(last.rulings().iter().all(|ruling| !ruling.enforced));
-    assert_eq!((last.mode, last.reason(), last.retry_after()), (Mode::Store, Some(Reason::ShadowOnly), Wait::None));
+    assert_eq!(
+        (last.decided_by, last.reason(), last.retry_after()),
+        (DecidedBy::Store, Some(Reason::ShadowOnly), Wait::None)
+    );
     let (decision, first) = engine.reserve(&user().holding(random_slot())).await;
     let (other, second) = engine.reserve(&user().holding(random_slot())).await;
     assert!(decision.is_allowed() && other.is_allowed());
