@@ -21,16 +21,16 @@
 //! [`Fleet`] starts no task and knows no runtime: whoever runs it calls [`Fleet::upkeep`] every 50 ms or so, and
 //! [`Fleet::close`] before the process ends.
 
-mod behind;
+mod async_buckets;
 mod config;
 mod deny;
 mod lease;
 mod mirror;
+mod pending_decision;
 mod route;
 mod sharded;
 mod stats;
 mod upkeep;
-mod work;
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,12 +39,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Clock, Receipt, Source, Span, Time};
 
-use self::behind::Behinds;
+use self::async_buckets::Behinds;
 use self::deny::DenyCache;
 use self::lease::Leases;
 use self::mirror::Sighting;
+use self::pending_decision::Work;
 use self::route::{Route, shared};
-use self::work::Work;
 use crate::{Memory, Outcomes, Store, StoreError, Taken};
 
 pub use self::config::FleetConfig;

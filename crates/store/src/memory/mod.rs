@@ -5,10 +5,10 @@
 //! buckets that equal unused ones; if there are none, new keys share their rule's overflow bucket, so a flood can
 //! neither reset a limit nor grow memory.
 
-mod books;
 mod shard;
-mod spent;
+mod spent_receipts;
 mod table;
+mod usage;
 
 use std::fmt;
 use std::sync::Arc;

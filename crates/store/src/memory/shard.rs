@@ -5,9 +5,9 @@ use tollgate_core::{
     Tat, Time, Window,
 };
 
-use super::books::Books;
-use super::spent::Spent;
+use super::spent_receipts::Spent;
 use super::table::Table;
+use super::usage::Books;
 use crate::Outcomes;
 
 /// Everything behind one lock.

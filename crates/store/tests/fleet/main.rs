@@ -4,7 +4,7 @@
 
 mod world;
 
-mod behind;
+mod async_buckets;
 mod deny;
-mod hot;
+mod leases;
 mod mixed;

@@ -4,15 +4,15 @@
 //! a lease: the request that finds too little asks the store for a batch at once, and those behind it spend from that,
 //! in memory. Shortly before the batch is used up one request asks for the next one while the others go on spending.
 
+mod bucket_lease;
 mod demand;
-mod entry;
 mod size;
 
 use tollgate_core::{Ask, Charge, Digest, LeaseSize, Limit, Outcome, Receipt, Source, Span, Time};
 
+use self::bucket_lease::Lease;
+pub(super) use self::bucket_lease::{Lot, Step, Terms};
 use self::demand::Doorkeeper;
-use self::entry::Lease;
-pub(super) use self::entry::{Lot, Step, Terms};
 use super::mirror::Sighting;
 use super::sharded::{DigestMap, Sharded, part};
 

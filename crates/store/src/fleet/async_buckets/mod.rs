@@ -1,12 +1,12 @@
 //! Decided here, told behind: buckets whose counts reach the shared store a moment later.
 
-mod entry;
+mod bucket;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::{Charge, Digest, Outcome, Receipt, Span, Time};
 
-use self::entry::{Behind, Told};
+use self::bucket::{Behind, Told};
 use super::sharded::{DigestMap, Sharded, part};
 use crate::StoreError;
 
