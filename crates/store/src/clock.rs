@@ -15,8 +15,11 @@ use std::time::SystemTime;
 
 use tollgate_core::{Clock, Span, Time};
 
-use self::ticker::Ticker;
-use self::timeline::{Reading, Timeline};
+#[cfg(not(target_os = "linux"))]
+use self::instant::InstantTicker as Ticker;
+use self::timeline::{ClockReading, Timeline};
+#[cfg(target_os = "linux")]
+use self::vdso::VdsoTicker as Ticker;
 
 /// How often the system's clock is looked at: the longest that a step of it goes unnoticed.
 const LOOK_EVERY: Span = Span::from_millis(250);
@@ -67,27 +70,27 @@ impl Clock for MonotonicClock {
 
 /// Reads all clocks of the system, the wall clock between two readings of the ticker.
 #[cold]
-fn look(ticker: Ticker) -> Reading {
+fn look(ticker: Ticker) -> ClockReading {
     let before = ticker.read();
     let wall = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let asleep = ticker.asleep();
     let after = ticker.read();
-    Reading { monotonic: after, spread: after.minus(before), wall: Time::ZERO.after(Span::from(wall)), asleep }
+    ClockReading { monotonic: after, spread: after.minus(before), wall: Time::ZERO.after(Span::from(wall)), asleep }
 }
 
 /// The monotonic clock by way of the vDSO, without the checks `Instant` puts around it: a third of its price, on a path
 /// where the clock is a third of the whole.
 #[cfg(target_os = "linux")]
-mod ticker {
+mod vdso {
     use rustix::time::{ClockId, clock_gettime};
     use tollgate_core::Span;
 
     #[derive(Clone, Copy, Debug)]
-    pub(super) struct Ticker;
+    pub(super) struct VdsoTicker;
 
-    impl Ticker {
-        pub(super) fn new() -> Ticker {
-            Ticker
+    impl VdsoTicker {
+        pub(super) fn new() -> VdsoTicker {
+            VdsoTicker
         }
 
         #[inline]
@@ -110,18 +113,18 @@ mod ticker {
 }
 
 #[cfg(not(target_os = "linux"))]
-mod ticker {
+mod instant {
     use std::time::Instant;
 
     use tollgate_core::Span;
 
     #[derive(Clone, Copy, Debug)]
-    pub(super) struct Ticker(Instant);
+    pub(super) struct InstantTicker(Instant);
 
-    impl Ticker {
+    impl InstantTicker {
         #[expect(clippy::disallowed_methods, reason = "the home of the real clock")]
-        pub(super) fn new() -> Ticker {
-            Ticker(Instant::now())
+        pub(super) fn new() -> InstantTicker {
+            InstantTicker(Instant::now())
         }
 
         pub(super) fn read(self) -> Span {

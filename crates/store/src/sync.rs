@@ -6,6 +6,11 @@ pub(crate) use parking_lot::{Mutex, MutexGuard};
 #[cfg(shuttle)]
 pub(crate) use model::{Mutex, MutexGuard};
 
+/// A lock on cache lines of its own: neighbouring shards do not slow each other down.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct PaddedShard<T>(pub(crate) Mutex<T>);
+
 #[cfg(shuttle)]
 mod model {
     pub(crate) use shuttle::sync::MutexGuard;

@@ -22,7 +22,7 @@ const NOTICE: i64 = 100_000_000;
 
 /// All clocks of the system, at one moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ClockReading {
     /// The monotonic clock, after the others were read.
     pub(super) monotonic: Span,
     /// How long the reading took: how far its parts may lie apart.
@@ -71,7 +71,7 @@ impl Segment {
     }
 
     /// The segment after this reading, or `None` if this one still describes it.
-    fn after(self, reading: &Reading, slept: i64) -> Option<Segment> {
+    fn after(self, reading: &ClockReading, slept: i64) -> Option<Segment> {
         let monotonic = nanos(reading.monotonic);
         let now = self.now(monotonic);
         let known = self.wall_at(now);
@@ -96,7 +96,7 @@ impl Segment {
 pub(super) struct Timeline {
     /// How many segments there have been; the present one lies in the place with its parity.
     count: AtomicUsize,
-    places: [Place; 2],
+    slots: [SegmentSlot; 2],
     /// The monotonic time at which the system's clocks are read again.
     next_look: AtomicU64,
     /// How long the machine had been suspended at the last reading; held by the thread that publishes.
@@ -105,7 +105,7 @@ pub(super) struct Timeline {
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct SegmentSlot {
     start: AtomicU64,
     offset: AtomicU64,
     ahead: AtomicU64,
@@ -113,26 +113,26 @@ struct Place {
 
 impl Timeline {
     /// Decision time starts at the wall time of the first reading.
-    pub(super) fn new(first: Reading, look_every: Span) -> Timeline {
+    pub(super) fn new(first: ClockReading, look_every: Span) -> Timeline {
         let monotonic = nanos(first.monotonic);
         let timeline = Timeline {
             count: AtomicUsize::new(0),
-            places: Default::default(),
+            slots: Default::default(),
             next_look: AtomicU64::new(first.monotonic.plus(look_every).nanos()),
             asleep: Mutex::new(first.asleep),
             look_every,
         };
-        timeline.places[0].set(Segment { start: monotonic, offset: nanos_of(first.wall) - monotonic, ahead: 0 });
+        timeline.slots[0].set(Segment { start: monotonic, offset: nanos_of(first.wall) - monotonic, ahead: 0 });
         timeline
     }
 
     /// Decision time, by a fresh `read` of the monotonic clock. Calls `look` when the system's clocks are due.
     #[inline]
-    pub(super) fn now(&self, read: impl Fn() -> Span, look: impl Fn() -> Reading) -> Time {
+    pub(super) fn now(&self, read: impl Fn() -> Span, look: impl Fn() -> ClockReading) -> Time {
         let mut may_look = true; // once per call: a look may itself take longer than it is good for
         loop {
             let count = self.count.load(Ordering::Acquire);
-            let segment = self.place(count).get();
+            let segment = self.slot(count).get();
             let monotonic = read();
             if monotonic.nanos() >= self.next_look.load(Ordering::Relaxed) && may_look {
                 may_look = false;
@@ -148,7 +148,7 @@ impl Timeline {
     pub(super) fn wall_at(&self, now: Time) -> Time {
         loop {
             let count = self.count.load(Ordering::Acquire);
-            let segment = self.place(count).get();
+            let segment = self.slot(count).get();
             if self.is_still(count) {
                 return time(segment.wall_at(nanos_of(now)));
             }
@@ -164,30 +164,30 @@ impl Timeline {
 
     /// Reads the system's clocks, unless another thread is at it.
     #[cold]
-    fn refresh(&self, look: impl Fn() -> Reading) {
+    fn refresh(&self, look: impl Fn() -> ClockReading) {
         let Some(mut asleep) = self.asleep.try_lock() else { return };
         let reading = look();
         self.next_look.store(reading.monotonic.plus(self.look_every).nanos(), Ordering::Relaxed);
         let slept = nanos(reading.asleep.minus(*asleep));
         let slept = if slept > NOISE.saturating_add(nanos(reading.spread)) { slept } else { 0 };
         let count = self.count.load(Ordering::Relaxed);
-        let Some(next) = self.place(count).get().after(&reading, slept) else { return };
+        let Some(next) = self.slot(count).get().after(&reading, slept) else { return };
         if slept > 0 {
             *asleep = reading.asleep;
         }
         fence(Ordering::Release); // who sees the new values sees that the place was given up before
-        self.place(count.wrapping_add(1)).set(next);
+        self.slot(count.wrapping_add(1)).set(next);
         self.count.store(count.wrapping_add(1), Ordering::Release);
     }
 
     #[inline]
-    fn place(&self, count: usize) -> &Place {
-        let [even, odd] = &self.places;
+    fn slot(&self, count: usize) -> &SegmentSlot {
+        let [even, odd] = &self.slots;
         if count.is_multiple_of(2) { even } else { odd }
     }
 }
 
-impl Place {
+impl SegmentSlot {
     #[inline]
     fn get(&self) -> Segment {
         let read = |part: &AtomicU64| part.load(Ordering::Relaxed).cast_signed();

@@ -7,8 +7,8 @@
 
 use tollgate_core::{Ask, Charge, Digest, Limit, LimitKind, Outcome, Source, Span, Time, Wait};
 
-use super::mirror::{Mirror, Sighting};
-use super::sharded::{DigestMap, Sharded, part};
+use super::mirror::{Mirror, Observation};
+use super::sharded::{DigestMap, Sharded, per_shard};
 use crate::{Outcomes, Taken};
 
 /// Buckets of requests that the shared store refused a moment ago.
@@ -30,7 +30,7 @@ struct Shard {
 #[derive(Debug)]
 struct Entry {
     known: Known,
-    seen: Sighting,
+    seen: Observation,
     /// Somebody is asking the store again.
     asked_again: bool,
 }
@@ -46,7 +46,7 @@ enum Known {
 
 impl DenyCache {
     pub(super) fn new(ttl: Span, max_entries: usize) -> DenyCache {
-        DenyCache { shards: Sharded::new(Shard::default), ttl, most: part(max_entries) }
+        DenyCache { shards: Sharded::new(Shard::default), ttl, most: per_shard(max_entries) }
     }
 
     fn is_off(&self) -> bool {
@@ -87,7 +87,7 @@ impl DenyCache {
     }
 
     /// Remembers the buckets of a request that was refused.
-    pub(super) fn remember(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
+    pub(super) fn remember(&self, charges: &[Charge], outcomes: &[Outcome], seen: Observation) {
         let known = |(charge, outcome): (&Charge, &Outcome)| is_plain(charge) && outcome.source == Source::Bucket;
         if self.is_off() || !charges.iter().zip(outcomes).all(known) {
             return self.refresh(charges, outcomes, seen);
@@ -98,7 +98,7 @@ impl DenyCache {
                 None => Known::Answer(Box::new((*outcome, charge.ask, charge.limit))),
             };
             let mut shard = self.shards.lock(charge.bucket);
-            if shard.has_room(charge, seen.came, self.ttl, self.most) {
+            if shard.has_room(charge, seen.received, self.ttl, self.most) {
                 let older = shard.entries.get(&charge.bucket).is_none_or(|entry| entry.seen.sent <= seen.sent);
                 if older {
                     shard.entries.insert(charge.bucket, Entry { known, seen, asked_again: false });
@@ -108,7 +108,7 @@ impl DenyCache {
     }
 
     /// Learns from a request that passed, or could not be remembered: what was remembered of its buckets is outdated.
-    pub(super) fn refresh(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
+    pub(super) fn refresh(&self, charges: &[Charge], outcomes: &[Outcome], seen: Observation) {
         if self.is_off() {
             return;
         }
@@ -126,7 +126,7 @@ impl DenyCache {
     }
 
     /// Somebody gave units back or forgot the bucket.
-    pub(super) fn drop_bucket(&self, bucket: Digest) {
+    pub(super) fn forget(&self, bucket: Digest) {
         if !self.is_off() {
             self.shards.lock(bucket).entries.remove(&bucket);
         }
@@ -197,7 +197,7 @@ impl Entry {
                 if ask.cost() != charge.ask.cost() || *limit != charge.limit {
                     return None; // a larger cost would be refused as well, but nobody knows for how long
                 }
-                let outcome = aged(outcome, latest.since(self.seen.store), earliest.since(self.seen.store))?;
+                let outcome = aged(outcome, latest.since(self.seen.store_time), earliest.since(self.seen.store_time))?;
                 // The stamp of a log is the time of its answer.
                 let stamp = if let Limit::SlidingLog(_) = limit { earliest } else { outcome.stamp };
                 Outcome { stamp, ..outcome }

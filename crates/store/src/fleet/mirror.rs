@@ -110,23 +110,23 @@ impl Mirror {
 /// When an answer of the shared store was true: its own time, and this node's clock before the question was sent and
 /// after the answer had come. The two clocks never meet, so the store's time is only known between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sighting {
-    pub(super) store: Time,
+pub(super) struct Observation {
+    pub(super) store_time: Time,
     pub(super) sent: Time,
-    pub(super) came: Time,
+    pub(super) received: Time,
 }
 
-impl Sighting {
+impl Observation {
     /// The store's time is at most this. Who refuses by it refuses nobody whom the store would let pass.
     #[inline]
     pub(super) fn latest(&self, now: Time) -> Time {
-        self.store.after(now.since(self.sent))
+        self.store_time.after(now.since(self.sent))
     }
 
     /// The store's time is at least this. Who waits by it waits long enough.
     #[inline]
     pub(super) fn earliest(&self, now: Time) -> Time {
-        self.store.after(now.since(self.came))
+        self.store_time.after(now.since(self.received))
     }
 
     /// How long ago the question was sent.
@@ -182,7 +182,8 @@ mod tests {
 
     #[test]
     fn the_time_of_the_store_lies_between_its_bounds() {
-        let seen = Sighting { store: Time::from_secs(900), sent: Time::from_secs(10), came: Time::from_secs(12) };
+        let seen =
+            Observation { store_time: Time::from_secs(900), sent: Time::from_secs(10), received: Time::from_secs(12) };
         let now = Time::from_secs(20);
         assert_eq!((seen.earliest(now), seen.latest(now)), (Time::from_secs(908), Time::from_secs(910)));
     }

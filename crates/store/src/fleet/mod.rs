@@ -39,12 +39,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Clock, Receipt, Source, Span, Time};
 
-use self::async_buckets::Behinds;
+use self::async_buckets::AsyncBuckets;
 use self::deny::DenyCache;
 use self::lease::Leases;
-use self::mirror::Sighting;
-use self::pending_decision::Work;
-use self::route::{Route, shared};
+use self::mirror::Observation;
+use self::pending_decision::PendingDecision;
+use self::route::{ChargeRoute, local_share};
 use crate::{Memory, Outcomes, Store, StoreError, Taken};
 
 pub use self::config::FleetConfig;
@@ -70,7 +70,7 @@ pub struct Fleet<S> {
     config: FleetConfig,
     clock: Arc<dyn Clock>,
     leases: Leases,
-    behinds: Behinds,
+    async_buckets: AsyncBuckets,
     deny: DenyCache,
     /// This node's static shares.
     local: Memory,
@@ -90,7 +90,7 @@ impl<S: Store> Fleet<S> {
             inner,
             config,
             leases: Leases::new(config.lease_ttl, config.deny_cache_ttl, config.max_leases),
-            behinds: Behinds::new(config.max_async),
+            async_buckets: AsyncBuckets::new(config.max_async),
             deny: DenyCache::new(config.deny_cache_ttl, config.max_denials),
             local: Memory::with_clock(config.local, clock.clone()),
             clock,
@@ -110,7 +110,7 @@ impl<S: Store> Fleet<S> {
     /// What this node did.
     pub fn stats(&self) -> FleetStats {
         let leases = self.leases.counts();
-        let behinds = self.behinds.counts();
+        let async_buckets = self.async_buckets.counts();
         let (deny_entries, hits) = self.deny.figures();
         let returned = self.returned.load(Ordering::Relaxed);
         FleetStats {
@@ -122,11 +122,11 @@ impl<S: Store> Fleet<S> {
             lease_stranded: leases.stranded.saturating_sub(returned),
             by_lease: leases.decisions,
             by_deny_cache: hits + self.remembered.load(Ordering::Relaxed),
-            by_async: behinds.decisions,
+            by_async: async_buckets.decisions,
             by_local: self.by_local.load(Ordering::Relaxed),
             inner_calls: self.inner_calls.load(Ordering::Relaxed),
-            async_pending: behinds.pending,
-            async_excess: behinds.excess,
+            async_pending: async_buckets.pending,
+            async_excess: async_buckets.excess,
             deny_entries,
         }
     }
@@ -138,19 +138,19 @@ impl<S: Store> Fleet<S> {
 
     /// Decides a request of one charge, if that needs nobody. `None` has changed nothing.
     #[inline]
-    fn quick(&self, charge: &Charge, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
-        let (outcome, now) = match Route::of(charge) {
-            Route::Leased(_) => self.leases.quick(charge, self.clock.now())?,
-            Route::Shared => {
+    fn decide_alone(&self, charge: &Charge, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
+        let (outcome, now) = match ChargeRoute::of(charge) {
+            ChargeRoute::Leased(_) => self.leases.try_spend(charge, self.clock.now())?,
+            ChargeRoute::Shared => {
                 return self.deny.check(std::slice::from_ref(charge), self.clock.now(), may_ask, outcomes);
             }
-            Route::Local => return Some(self.take_share(charge, outcomes)),
-            Route::Async => {
+            ChargeRoute::Local => return Some(self.take_share(charge, outcomes)),
+            ChargeRoute::Async => {
                 let now = self.store_time(self.clock.now());
-                if !self.behinds.has(charge, self.nodes_or_configured()) {
+                if !self.async_buckets.has(charge, self.nodes_or_configured()) {
                     return None;
                 }
-                (self.behinds.take(charge, now, true)?, now)
+                (self.async_buckets.take(charge, now, true)?, now)
             }
         };
         outcomes.push(outcome);
@@ -158,7 +158,7 @@ impl<S: Store> Fleet<S> {
     }
 
     fn take_share(&self, charge: &Charge, outcomes: &mut Outcomes) -> Taken {
-        let taken = self.take_local(&[shared(charge, self.nodes_or_configured())], outcomes);
+        let taken = self.take_local(&[local_share(charge, self.nodes_or_configured())], outcomes);
         outcomes.iter_mut().for_each(|outcome| outcome.source = Source::Local);
         taken
     }
@@ -183,13 +183,13 @@ impl<S: Store> Fleet<S> {
         charges: &[Charge],
         within: Span,
         outcomes: &mut Outcomes,
-    ) -> Result<(Taken, Sighting), StoreError> {
+    ) -> Result<(Taken, Observation), StoreError> {
         self.inner_calls.fetch_add(1, Ordering::Relaxed);
         let sent = self.clock.now();
         let taken = self.inner.take(charges, within, outcomes).await?;
-        let came = self.clock.now();
-        self.skew.store(taken.now.nanos().wrapping_sub(came.nanos()) as i64, Ordering::Relaxed);
-        Ok((taken, Sighting { store: taken.now, sent, came }))
+        let received = self.clock.now();
+        self.skew.store(taken.now.nanos().wrapping_sub(received.nanos()) as i64, Ordering::Relaxed);
+        Ok((taken, Observation { store_time: taken.now, sent, received }))
     }
 
     /// Decides what the shared store has to be asked about.
@@ -203,7 +203,7 @@ impl<S: Store> Fleet<S> {
             return self.take_shared(charges, within, outcomes).await;
         }
         // In a box, so that those who are answered at once do not carry the room for it.
-        Box::pin(Work::begin(self, charges, self.clock.now(), true).finish(within, outcomes)).await
+        Box::pin(PendingDecision::begin(self, charges, self.clock.now(), true).finish(within, outcomes)).await
     }
 
     /// A request that is the shared store's alone, and of which too little is remembered.
@@ -235,18 +235,18 @@ impl<S: Store> Fleet<S> {
         if receipt.number.is_some() {
             return (false, Some(again(receipt)));
         }
-        match self.behinds.give_back(receipt, self.store_time(self.clock.now())) {
+        match self.async_buckets.give_back(receipt, self.store_time(self.clock.now())) {
             Some(0) => (true, None),
             Some(told) => (false, Some(Receipt { units: told, ..again(receipt) })),
             None => (false, Some(again(receipt))),
         }
     }
 
-    fn doubt<'a>(&self, receipts: impl Iterator<Item = &'a Receipt>) {
+    fn invalidate<'a>(&self, receipts: impl Iterator<Item = &'a Receipt>) {
         for receipt in receipts {
-            self.deny.drop_bucket(receipt.bucket);
-            self.leases.doubt(receipt.bucket);
-            self.behinds.doubt(receipt.bucket);
+            self.deny.forget(receipt.bucket);
+            self.leases.invalidate(receipt.bucket);
+            self.async_buckets.invalidate(receipt.bucket);
         }
     }
 }
@@ -256,7 +256,7 @@ impl<S: Store> Store for Fleet<S> {
     async fn take(&self, charges: &[Charge], within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         outcomes.clear();
         let answered = match charges {
-            [charge] => self.quick(charge, true, outcomes),
+            [charge] => self.decide_alone(charge, true, outcomes),
             many if is_shared(many) => self.deny.check(many, self.clock.now(), true, outcomes),
             _ => None,
         };
@@ -270,8 +270,8 @@ impl<S: Store> Store for Fleet<S> {
     fn try_take(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Option<Taken> {
         outcomes.clear();
         match charges {
-            [charge] => self.quick(charge, false, outcomes),
-            many => Work::begin(self, many, self.clock.now(), false).finish_alone(outcomes),
+            [charge] => self.decide_alone(charge, false, outcomes),
+            many => PendingDecision::begin(self, many, self.clock.now(), false).finish_locally(outcomes),
         }
     }
 
@@ -286,19 +286,19 @@ impl<S: Store> Store for Fleet<S> {
         if rest.is_empty() {
             return Ok(given);
         }
-        self.doubt(rest.iter());
+        self.invalidate(rest.iter());
         self.inner_calls.fetch_add(1, Ordering::Relaxed);
         let answer = self.inner.give_back(&rest).await;
-        self.doubt(rest.iter()); // an answer from before may have been remembered meanwhile
+        self.invalidate(rest.iter()); // an answer from before may have been remembered meanwhile
         answer.map(|more| given + more)
     }
 
     async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
         let forget_here = || {
             for charge in buckets {
-                self.deny.drop_bucket(charge.bucket);
+                self.deny.forget(charge.bucket);
                 self.leases.forget(charge.bucket);
-                self.behinds.forget(charge.bucket);
+                self.async_buckets.forget(charge.bucket);
             }
             self.local.forget_now(buckets);
         };
@@ -320,7 +320,7 @@ impl<S: Store> Store for Fleet<S> {
 
 /// True if all of them are the shared store's.
 fn is_shared(charges: &[Charge]) -> bool {
-    charges.iter().all(|charge| Route::of(charge) == Route::Shared)
+    charges.iter().all(|charge| ChargeRoute::of(charge) == ChargeRoute::Shared)
 }
 
 /// The same receipt, to be handed on instead of the one it was made from.

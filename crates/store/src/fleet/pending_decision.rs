@@ -10,16 +10,16 @@ use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Enforcement, Outcome, Receipt, Source, Span, Time};
 
 use super::Fleet;
-use super::lease::{Answer, Lot, Spend, Step};
-use super::mirror::Sighting;
-use super::route::{Route, looking, shared, stays};
+use super::lease::{Grant, LeaseDecision, Spend, StoreAnswer};
+use super::mirror::Observation;
+use super::route::{ChargeRoute, local_share, peeking, stays_charged};
 use crate::{Outcomes, Store, StoreError, Taken};
 
 /// A request on its way.
-pub(super) struct Work<'a, S: Store> {
+pub(super) struct PendingDecision<'a, S: Store> {
     fleet: &'a Fleet<S>,
     charges: &'a [Charge],
-    parts: SmallVec<[Part; 4]>,
+    parts: SmallVec<[PendingCharge; 4]>,
     now: Time,
     nodes: u64,
     may_ask: bool,
@@ -29,15 +29,15 @@ pub(super) struct Work<'a, S: Store> {
 
 /// How far one charge has come.
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    state: State,
+struct PendingCharge {
+    state: ChargeState,
     /// What is told, as far as it is known, and the store's time of it.
     outcome: Option<Outcome>,
     time: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum ChargeState {
     /// The shared store decides it.
     Shared,
     /// This node's share decides it; `taken` if it was charged for the time being.
@@ -55,42 +55,48 @@ enum State {
 /// What the store is asked, and for which part.
 type Asks = SmallVec<[(usize, Charge); 4]>;
 
-impl<'a, S: Store> Work<'a, S> {
+impl<'a, S: Store> PendingDecision<'a, S> {
     /// Takes from leases what they have. Without `may_ask` nothing that needs the store is begun.
-    pub(super) fn begin(fleet: &'a Fleet<S>, charges: &'a [Charge], now: Time, may_ask: bool) -> Work<'a, S> {
+    pub(super) fn begin(
+        fleet: &'a Fleet<S>,
+        charges: &'a [Charge],
+        now: Time,
+        may_ask: bool,
+    ) -> PendingDecision<'a, S> {
         let nodes = fleet.nodes_or_configured();
-        let mut work = Work { fleet, charges, parts: SmallVec::new(), now, nodes, may_ask, failed: false };
+        let mut decision =
+            PendingDecision { fleet, charges, parts: SmallVec::new(), now, nodes, may_ask, failed: false };
         let terms = fleet.leases.terms(nodes, may_ask);
         for charge in charges {
-            let state = match Route::of(charge) {
-                Route::Local => State::Local { taken: false },
-                Route::Async if fleet.behinds.has(charge, nodes) => State::Async { taken: false },
-                Route::Shared | Route::Async => State::Shared,
-                Route::Leased(bound) => {
-                    let part = Part::of(charge, fleet.leases.begin(charge, bound, now, &terms));
-                    work.parts.push(part);
+            let state = match ChargeRoute::of(charge) {
+                ChargeRoute::Local => ChargeState::Local { taken: false },
+                ChargeRoute::Async if fleet.async_buckets.has(charge, nodes) => ChargeState::Async { taken: false },
+                ChargeRoute::Shared | ChargeRoute::Async => ChargeState::Shared,
+                ChargeRoute::Leased(bound) => {
+                    let part = PendingCharge::of(charge, fleet.leases.begin(charge, bound, now, &terms));
+                    decision.parts.push(part);
                     continue;
                 }
             };
-            work.parts.push(Part { state, outcome: None, time: now });
+            decision.parts.push(PendingCharge { state, outcome: None, time: now });
         }
-        work
+        decision
     }
 
     /// Decides, if the store need not be asked. `None` has charged nothing.
-    pub(super) fn finish_alone(mut self, outcomes: &mut Outcomes) -> Option<Taken> {
-        let passes = self.consult_memory();
+    pub(super) fn finish_locally(mut self, outcomes: &mut Outcomes) -> Option<Taken> {
+        let passes = self.consult_deny_cache();
         if !self.asks(passes).is_empty() {
             return None;
         }
-        let passes = self.decide_own(passes);
+        let passes = self.decide_locally(passes);
         Some(self.conclude(passes, None, outcomes))
     }
 
     /// Decides, asking the store where that is needed.
     pub(super) async fn finish(mut self, within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
-        let passes = self.consult_memory();
-        let mut passes = self.decide_own(passes);
+        let passes = self.consult_deny_cache();
+        let mut passes = self.decide_locally(passes);
         if !passes {
             self.put_back_leases();
         }
@@ -110,7 +116,7 @@ impl<'a, S: Store> Work<'a, S> {
             }
             Err(error) => {
                 self.failed = true;
-                return Err(error); // dropping the work puts everything back
+                return Err(error); // dropping the decision puts everything back
             }
         };
         self.remember(&asks, &answers, passes && taken.allowed, seen);
@@ -119,24 +125,24 @@ impl<'a, S: Store> Work<'a, S> {
     }
 
     /// Looks up what is remembered of the charges that only the store could decide; false if somebody refuses.
-    fn consult_memory(&mut self) -> bool {
+    fn consult_deny_cache(&mut self) -> bool {
         let mut known: SmallVec<[(usize, Outcome, Time); 4]> = SmallVec::new();
         let mut all_known = true;
         for (place, (charge, part)) in self.charges.iter().zip(&self.parts).enumerate() {
-            if part.outcome.is_none() && matches!(part.state, State::Shared | State::Short { .. }) {
+            if part.outcome.is_none() && matches!(part.state, ChargeState::Shared | ChargeState::Short { .. }) {
                 match self.fleet.deny.look(&part.asked(charge, true), self.now, self.may_ask) {
                     Some((outcome, time)) => known.push((place, outcome, time)),
                     None => all_known = false,
                 }
             }
         }
-        let refused_here = !self.nobody_refuses();
+        let refused_here = !self.none_refuses();
         let refused = known.iter().any(|(place, outcome, _)| !outcome.allowed && self.is_enforced(*place));
         if all_known && (refused || refused_here) {
             for (place, outcome, time) in known {
                 self.put_back(place);
                 if let Some(part) = self.parts.get_mut(place) {
-                    *part = Part { state: State::Done, outcome: Some(outcome), time };
+                    *part = PendingCharge { state: ChargeState::Done, outcome: Some(outcome), time };
                 }
             }
             self.fleet.note_remembered(refused);
@@ -145,19 +151,19 @@ impl<'a, S: Store> Work<'a, S> {
     }
 
     /// Asks this node's own buckets; answers whether everybody lets the request pass.
-    fn decide_own(&mut self, passes: bool) -> bool {
+    fn decide_locally(&mut self, passes: bool) -> bool {
         let passes = self.decide_async(passes);
-        let local = |part: &Part| matches!(part.state, State::Local { .. });
+        let local = |part: &PendingCharge| matches!(part.state, ChargeState::Local { .. });
         if !self.parts.iter().any(local) {
             return passes;
         }
         let own = self.charges.iter().zip(&self.parts).filter(|(_, part)| local(part));
         let charges: SmallVec<[Charge; 4]> =
-            own.map(|(charge, _)| shared(&if passes { *charge } else { looking(charge) }, self.nodes)).collect();
+            own.map(|(charge, _)| local_share(&if passes { *charge } else { peeking(charge) }, self.nodes)).collect();
         let mut outcomes = Outcomes::new();
         let taken = self.fleet.take_local(&charges, &mut outcomes);
         for (part, outcome) in self.parts.iter_mut().filter(|part| local(part)).zip(outcomes) {
-            part.state = State::Local { taken: passes && taken.allowed };
+            part.state = ChargeState::Local { taken: passes && taken.allowed };
             part.outcome = Some(Outcome { source: Source::Local, ..outcome });
             part.time = taken.now;
         }
@@ -168,8 +174,8 @@ impl<'a, S: Store> Work<'a, S> {
         let now = self.fleet.store_time(self.now);
         let mut all = passes;
         for (charge, part) in self.charges.iter().zip(&mut self.parts) {
-            if let State::Async { taken } = &mut part.state {
-                part.outcome = self.fleet.behinds.take(charge, now, all);
+            if let ChargeState::Async { taken } = &mut part.state {
+                part.outcome = self.fleet.async_buckets.take(charge, now, all);
                 part.time = now;
                 let allowed = part.outcome.is_none_or(|outcome| outcome.allowed) || !charge.is_enforced();
                 *taken = all && part.outcome.is_some_and(|outcome| outcome.granted > 0);
@@ -182,14 +188,15 @@ impl<'a, S: Store> Work<'a, S> {
     /// What the store has to be asked. Of a request that is refused already only what is not known, and only to look.
     fn asks(&self, passes: bool) -> Asks {
         let mut asks = Asks::new();
-        let needed = self.parts.iter().filter(|part| matches!(part.state, State::Shared | State::Short { .. }));
+        let needed =
+            self.parts.iter().filter(|part| matches!(part.state, ChargeState::Shared | ChargeState::Short { .. }));
         let alone = needed.count() == 1;
         for (place, (charge, part)) in self.charges.iter().zip(&self.parts).enumerate() {
             let ask = match part.state {
-                State::Shared if passes => *charge,
-                State::Short { .. } if passes => part.asked(charge, !alone),
-                State::Shared | State::Short { .. } => looking(&part.asked(charge, true)),
-                State::Spent { refill: Some(units), .. } if passes => {
+                ChargeState::Shared if passes => *charge,
+                ChargeState::Short { .. } if passes => part.asked(charge, !alone),
+                ChargeState::Shared | ChargeState::Short { .. } => peeking(&part.asked(charge, true)),
+                ChargeState::Spent { refill: Some(units), .. } if passes => {
                     // Its refusal must not refuse the request, which the lease has paid already.
                     Charge { ask: Ask::UpTo(units), enforcement: Enforcement::Shadow, ..*charge }
                 }
@@ -200,7 +207,7 @@ impl<'a, S: Store> Work<'a, S> {
         asks
     }
 
-    fn remember(&self, asks: &Asks, answers: &[Outcome], passes: bool, seen: Sighting) {
+    fn remember(&self, asks: &Asks, answers: &[Outcome], passes: bool, seen: Observation) {
         let own = asks.iter().zip(answers).filter(|((place, _), _)| !self.is_refill(*place));
         let (charges, answers): (SmallVec<[Charge; 4]>, Outcomes) = own
             .map(|((_, charge), answer)| match charge.ask {
@@ -215,9 +222,9 @@ impl<'a, S: Store> Work<'a, S> {
     }
 
     /// Enters the store's answers; answers whether the request passes.
-    fn settle(&mut self, asks: &Asks, answers: &[Outcome], passes: bool, seen: Sighting) -> bool {
-        let enough = |part: &Part, answer: &Outcome| match part.state {
-            State::Short { missing, .. } if answer.granted > 0 => answer.granted >= missing,
+    fn settle(&mut self, asks: &Asks, answers: &[Outcome], passes: bool, seen: Observation) -> bool {
+        let enough = |part: &PendingCharge, answer: &Outcome| match part.state {
+            ChargeState::Short { missing, .. } if answer.granted > 0 => answer.granted >= missing,
             _ => true,
         };
         let all_enough = asks.iter().zip(answers).all(|((place, _), answer)| {
@@ -229,29 +236,29 @@ impl<'a, S: Store> Work<'a, S> {
             let admitted = answer.allowed && enough(part, answer);
             let used = |missing| if passes && admitted && charge.ask.writes() { missing } else { 0 };
             let settle = |spend: &Spend, used: u64| {
-                let answer = Answer { outcome: answer, seen, asked: asked.ask.cost(), used, nodes };
+                let answer = StoreAnswer { outcome: answer, seen, asked: asked.ask.cost(), used, nodes };
                 self.fleet.leases.settle(charge, spend, &answer, admitted)
             };
             match &mut part.state {
-                State::Shared => part.outcome = Some(*answer),
-                State::Spent { spend, refill } => {
+                ChargeState::Shared => part.outcome = Some(*answer),
+                ChargeState::Spent { spend, refill } => {
                     settle(spend, 0);
                     (spend.leads, *refill) = (false, None);
                 }
-                State::Short { spend, missing, .. } => {
+                ChargeState::Short { spend, missing, .. } => {
                     let (source, stamp) = (spend.source(answer), spend.stamp(answer));
                     if !(passes && admitted) {
                         self.fleet.leases.put_back(&Spend { leads: false, ..*spend }, self.now, false);
-                        spend.lots = Default::default();
+                        spend.grants = Default::default();
                     }
                     let told = settle(spend, used(*missing));
                     let granted = if passes { told.granted } else { 0 };
                     part.outcome = Some(Outcome { granted, source, stamp, ..told });
-                    part.state = State::Done;
+                    part.state = ChargeState::Done;
                 }
                 _ => {}
             }
-            part.time = seen.store;
+            part.time = seen.store_time;
         }
         passes
     }
@@ -259,7 +266,7 @@ impl<'a, S: Store> Work<'a, S> {
     /// Makes the decision final and tells it.
     fn conclude(&mut self, passes: bool, now: Option<Time>, outcomes: &mut Outcomes) -> Taken {
         if passes {
-            self.parts.iter_mut().for_each(|part| part.state = State::Done);
+            self.parts.iter_mut().for_each(|part| part.state = ChargeState::Done);
         } else {
             (0..self.parts.len()).for_each(|place| self.put_back(place));
             self.look_again();
@@ -274,25 +281,27 @@ impl<'a, S: Store> Work<'a, S> {
     /// The outcomes of what was charged for the time being, as they are after it was put back.
     fn look_again(&mut self) {
         for (charge, part) in self.charges.iter().zip(&mut self.parts) {
-            if part.outcome.is_none_or(|outcome| outcome.granted == 0) || stays(charge) {
+            if part.outcome.is_none_or(|outcome| outcome.granted == 0) || stays_charged(charge) {
                 continue;
             }
-            let looks = looking(charge);
+            let looks = peeking(charge);
             let seen = match part.state {
-                State::Local { .. } => {
+                ChargeState::Local { .. } => {
                     let mut outcomes = Outcomes::new();
-                    let _ = self.fleet.local.take_now(&[shared(&looks, self.nodes)], &mut outcomes);
+                    let _ = self.fleet.local.take_now(&[local_share(&looks, self.nodes)], &mut outcomes);
                     outcomes.pop().map(|outcome| Outcome { source: Source::Local, ..outcome })
                 }
-                State::Async { .. } => self.fleet.behinds.take(&looks, self.fleet.store_time(self.now), false),
+                ChargeState::Async { .. } => {
+                    self.fleet.async_buckets.take(&looks, self.fleet.store_time(self.now), false)
+                }
                 _ => self.fleet.leases.look(charge, self.now).map(|(outcome, _)| outcome),
             };
             part.outcome = seen.or_else(|| part.outcome.map(unspent));
         }
     }
 
-    fn nobody_refuses(&self) -> bool {
-        let refuses = |(place, part): (usize, &Part)| {
+    fn none_refuses(&self) -> bool {
+        let refuses = |(place, part): (usize, &PendingCharge)| {
             part.outcome.is_some_and(|outcome| !outcome.allowed) && self.is_enforced(place)
         };
         !self.parts.iter().enumerate().any(refuses)
@@ -303,12 +312,13 @@ impl<'a, S: Store> Work<'a, S> {
     }
 
     fn is_refill(&self, place: usize) -> bool {
-        self.parts.get(place).is_some_and(|part| matches!(part.state, State::Spent { .. }))
+        self.parts.get(place).is_some_and(|part| matches!(part.state, ChargeState::Spent { .. }))
     }
 
     fn put_back_leases(&mut self) {
         for place in 0..self.parts.len() {
-            let leased = |part: &Part| matches!(part.state, State::Spent { .. } | State::Short { .. });
+            let leased =
+                |part: &PendingCharge| matches!(part.state, ChargeState::Spent { .. } | ChargeState::Short { .. });
             if self.parts.get(place).is_some_and(leased) {
                 self.put_back(place);
             }
@@ -318,9 +328,9 @@ impl<'a, S: Store> Work<'a, S> {
     /// Lets others ask for the refills that this request could not get; what it spent stays spent.
     fn drop_refills(&mut self) {
         for part in &mut self.parts {
-            if let State::Spent { spend, refill } = &mut part.state {
+            if let ChargeState::Spent { spend, refill } = &mut part.state {
                 if refill.take().is_some() {
-                    let nothing = Spend { lots: Default::default(), ..*spend };
+                    let nothing = Spend { grants: Default::default(), ..*spend };
                     self.fleet.leases.put_back(&nothing, self.now, true);
                 }
                 spend.leads = false;
@@ -332,23 +342,23 @@ impl<'a, S: Store> Work<'a, S> {
     fn put_back(&mut self, place: usize) {
         let (Some(charge), Some(part)) = (self.charges.get(place), self.parts.get_mut(place)) else { return };
         match &mut part.state {
-            State::Spent { spend, refill } => {
+            ChargeState::Spent { spend, refill } => {
                 self.fleet.leases.put_back(spend, self.now, self.failed);
                 (*refill, *spend) = (None, spend.empty());
             }
-            State::Short { spend, .. } => {
+            ChargeState::Short { spend, .. } => {
                 self.fleet.leases.put_back(spend, self.now, self.failed);
                 *spend = spend.empty();
             }
-            State::Local { taken: taken @ true } if !stays(charge) => {
+            ChargeState::Local { taken: taken @ true } if !stays_charged(charge) => {
                 *taken = false;
-                let receipt = part.outcome.map(|outcome| Receipt::of(&shared(charge, self.nodes), &outcome));
+                let receipt = part.outcome.map(|outcome| Receipt::of(&local_share(charge, self.nodes), &outcome));
                 self.fleet.local.give_back_now(receipt.as_slice());
             }
-            State::Async { taken: taken @ true } if !stays(charge) => {
+            ChargeState::Async { taken: taken @ true } if !stays_charged(charge) => {
                 *taken = false;
                 if let Some(outcome) = &part.outcome {
-                    self.fleet.behinds.undo(charge, outcome, self.fleet.store_time(self.now));
+                    self.fleet.async_buckets.undo(charge, outcome, self.fleet.store_time(self.now));
                 }
             }
             _ => {}
@@ -356,26 +366,28 @@ impl<'a, S: Store> Work<'a, S> {
     }
 }
 
-impl<S: Store> Drop for Work<'_, S> {
+impl<S: Store> Drop for PendingDecision<'_, S> {
     fn drop(&mut self) {
         (0..self.parts.len()).for_each(|place| self.put_back(place));
     }
 }
 
-impl Part {
-    fn of(charge: &Charge, step: Step) -> Part {
+impl PendingCharge {
+    fn of(charge: &Charge, decided: LeaseDecision) -> PendingCharge {
         let bucket = charge.bucket;
-        let unknown = |state| Part { state, outcome: None, time: Time::ZERO };
-        match step {
-            Step::Cold => unknown(State::Shared),
-            Step::Refused { outcome, now } => Part { state: State::Done, outcome: Some(outcome), time: now },
-            Step::Spent { outcome, now, lots, refill } => {
-                let spend = Spend { bucket, lots, leads: refill.is_some() };
-                Part { state: State::Spent { spend, refill }, outcome: Some(outcome), time: now }
+        let unknown = |state| PendingCharge { state, outcome: None, time: Time::ZERO };
+        match decided {
+            LeaseDecision::Cold => unknown(ChargeState::Shared),
+            LeaseDecision::Refused { outcome, now } => {
+                PendingCharge { state: ChargeState::Done, outcome: Some(outcome), time: now }
             }
-            Step::Short { lots, missing, batch } => {
-                let spend = Spend { bucket, lots, leads: batch.is_some() };
-                unknown(State::Short { spend, missing, batch })
+            LeaseDecision::Spent { outcome, now, grants, refill } => {
+                let spend = Spend { bucket, grants, leads: refill.is_some() };
+                PendingCharge { state: ChargeState::Spent { spend, refill }, outcome: Some(outcome), time: now }
+            }
+            LeaseDecision::Short { grants, missing, batch } => {
+                let spend = Spend { bucket, grants, leads: batch.is_some() };
+                unknown(ChargeState::Short { spend, missing, batch })
             }
         }
     }
@@ -385,11 +397,11 @@ impl Part {
     /// grant was too small.
     fn asked(&self, charge: &Charge, joined: bool) -> Charge {
         let ask = match self.state {
-            State::Short { missing, .. } if !charge.ask.writes() => Ask::Peek(missing),
-            State::Short { missing, batch: Some(batch), .. } if batch > missing && (missing == 1 || !joined) => {
+            ChargeState::Short { missing, .. } if !charge.ask.writes() => Ask::Peek(missing),
+            ChargeState::Short { missing, batch: Some(batch), .. } if batch > missing && (missing == 1 || !joined) => {
                 Ask::UpTo(batch)
             }
-            State::Short { missing, .. } => Ask::Consume(missing),
+            ChargeState::Short { missing, .. } => Ask::Consume(missing),
             _ => charge.ask,
         };
         Charge { ask, ..*charge }
@@ -398,19 +410,19 @@ impl Part {
 
 impl Spend {
     fn empty(self) -> Spend {
-        Spend { lots: [Lot::default(); 2], leads: false, ..self }
+        Spend { grants: [Grant::default(); 2], leads: false, ..self }
     }
 
     /// Who paid: the lease, if it paid a part.
     fn source(&self, answer: &Outcome) -> Source {
-        let leased = self.lots.iter().any(|lot| lot.units > 0);
+        let leased = self.grants.iter().any(|grant| grant.units > 0);
         if leased && answer.source == Source::Bucket { Source::Lease } else { answer.source }
     }
 
     /// The oldest debit that paid: a refund gives back only what that one still owes.
     fn stamp(&self, answer: &Outcome) -> Time {
-        let lots = self.lots.iter().filter(|lot| lot.units > 0);
-        lots.map(|lot| lot.stamp).fold(answer.stamp, Time::min)
+        let grants = self.grants.iter().filter(|grant| grant.units > 0);
+        grants.map(|grant| grant.stamp).fold(answer.stamp, Time::min)
     }
 }
 

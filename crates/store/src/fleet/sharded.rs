@@ -5,19 +5,19 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use tollgate_core::Digest;
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, PaddedShard};
 
 /// How many locks a table is spread over; the model checker tries the orders of few.
 const SHARDS: usize = if cfg!(shuttle) { 2 } else { 64 };
 
 /// A map by digest. Digests are keyed hashes already: hashing them again would buy nothing.
-pub(super) type DigestMap<T> = HashMap<Digest, T, BuildHasherDefault<Bits>>;
+pub(super) type DigestMap<T> = HashMap<Digest, T, BuildHasherDefault<DigestHasher>>;
 
 /// Takes the bits of a digest as they are.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Bits(u64);
+pub(super) struct DigestHasher(u64);
 
-impl Hasher for Bits {
+impl Hasher for DigestHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -34,16 +34,11 @@ impl Hasher for Bits {
 
 /// Independent parts of a table, each behind a lock of its own.
 #[derive(Debug)]
-pub(super) struct Sharded<T>(Box<[Line<T>]>);
-
-/// One part on cache lines of its own.
-#[derive(Debug)]
-#[repr(align(64))]
-struct Line<T>(Mutex<T>);
+pub(super) struct Sharded<T>(Box<[PaddedShard<T>]>);
 
 impl<T> Sharded<T> {
     pub(super) fn new(make: impl Fn() -> T) -> Sharded<T> {
-        Sharded((0..SHARDS).map(|_| Line(Mutex::new(make()))).collect())
+        Sharded((0..SHARDS).map(|_| PaddedShard(Mutex::new(make()))).collect())
     }
 
     #[inline]
@@ -56,11 +51,11 @@ impl<T> Sharded<T> {
 
     /// All parts, one lock after the other.
     pub(super) fn each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
-        self.0.iter().map(|line| line.0.lock())
+        self.0.iter().map(|shard| shard.0.lock())
     }
 }
 
 /// The part of `most` entries that one shard may hold; at least one.
-pub(super) fn part(most: usize) -> usize {
+pub(super) fn per_shard(most: usize) -> usize {
     most.div_ceil(SHARDS).max(usize::from(most > 0))
 }

@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Receipt, Span, Time};
 
 use self::shard::{Look, Shard};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, PaddedShard};
 use crate::{MonotonicClock, Outcomes, Store, StoreError, Taken};
 
 /// A shard is at least this large; a small store has fewer of them.
@@ -68,56 +68,52 @@ pub struct MemoryStats {
 /// assert!(!store.take_now(&[charge], &mut outcomes).allowed);
 /// ```
 pub struct Memory {
-    shards: Box<[Line]>,
-    clock: Hands,
+    shards: Box<[PaddedShard<Shard>]>,
+    clock: ClockSource,
     config: MemoryConfig,
     overflowed: AtomicU64,
 }
 
 /// The clock: the real one called directly, any other through its trait.
-enum Hands {
+enum ClockSource {
     Real(MonotonicClock),
     Other(Arc<dyn Clock>),
 }
 
-impl Clock for Hands {
+impl Clock for ClockSource {
     #[inline]
     fn now(&self) -> Time {
         match self {
-            Hands::Real(clock) => clock.now(),
-            Hands::Other(clock) => clock.now(),
+            ClockSource::Real(clock) => clock.now(),
+            ClockSource::Other(clock) => clock.now(),
         }
     }
 
     #[inline]
     fn wall_at(&self, now: Time) -> Time {
         match self {
-            Hands::Real(clock) => clock.wall_at(now),
-            Hands::Other(clock) => clock.wall_at(now),
+            ClockSource::Real(clock) => clock.wall_at(now),
+            ClockSource::Other(clock) => clock.wall_at(now),
         }
     }
 }
 
-/// One shard on cache lines of its own: neighbours are not slowed by each other's locks.
-#[repr(align(64))]
-struct Line(Mutex<Shard>);
-
 impl Memory {
     /// A store on the real clock.
     pub fn new(config: MemoryConfig) -> Memory {
-        Memory::with_hands(config, Hands::Real(MonotonicClock::new()))
+        Memory::with_clock_source(config, ClockSource::Real(MonotonicClock::new()))
     }
 
     /// A store on a clock of one's own, such as `ManualClock`.
     pub fn with_clock(config: MemoryConfig, clock: Arc<dyn Clock>) -> Memory {
-        Memory::with_hands(config, Hands::Other(clock))
+        Memory::with_clock_source(config, ClockSource::Other(clock))
     }
 
-    fn with_hands(config: MemoryConfig, clock: Hands) -> Memory {
+    fn with_clock_source(config: MemoryConfig, clock: ClockSource) -> Memory {
         let most = (config.max_memory / SHARD_BYTES_MIN).clamp(1, 1 << 16);
         let config = MemoryConfig { shards: config.shards.clamp(1, most), ..config };
         let budget = (config.max_memory / config.shards).max(Shard::BUDGET_MIN);
-        let shards = (0..config.shards).map(|_| Line(Mutex::new(Shard::new(budget)))).collect();
+        let shards = (0..config.shards).map(|_| PaddedShard(Mutex::new(Shard::new(budget)))).collect();
         Memory { shards, clock, config, overflowed: AtomicU64::new(0) }
     }
 
@@ -171,8 +167,8 @@ impl Memory {
     /// Looks at a few more buckets in every shard and drops those that equal unused ones. Worth calling now and then
     /// from an idle moment: otherwise only a store that needs room tidies up.
     pub fn sweep(&self) {
-        self.shards.iter().for_each(|line| {
-            let mut shard = line.0.lock();
+        self.shards.iter().for_each(|padded| {
+            let mut shard = padded.0.lock();
             shard.sweep(self.clock.now());
         });
     }
@@ -180,8 +176,8 @@ impl Memory {
     /// What the store holds.
     pub fn stats(&self) -> MemoryStats {
         let start = MemoryStats { overflowed: self.overflowed.load(Ordering::Relaxed), ..MemoryStats::default() };
-        self.shards.iter().fold(start, |sum, line| {
-            let shard = line.0.lock();
+        self.shards.iter().fold(start, |sum, padded| {
+            let shard = padded.0.lock();
             MemoryStats {
                 buckets: sum.buckets + shard.buckets(),
                 bytes: sum.bytes + shard.bytes(),
@@ -322,8 +318,8 @@ impl<'a> Locks<'a> {
         order.sort_unstable();
         order.dedup();
         for index in &order {
-            if let Some(line) = memory.shards.get(*index) {
-                locks.held.push(Held { shard: line.0.lock(), pending: 0 });
+            if let Some(padded) = memory.shards.get(*index) {
+                locks.held.push(Held { shard: padded.0.lock(), pending: 0 });
             }
         }
         for needed in &mut locks.needed {

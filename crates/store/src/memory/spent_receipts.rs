@@ -7,9 +7,9 @@ use tollgate_core::Time;
 /// Numbers of spent receipts, each until its charge owes nothing any more. After that time itself has given the units
 /// back, and the receipt is worthless without being remembered.
 #[derive(Debug, Default)]
-pub(super) struct Spent(HashMap<u64, Time>);
+pub(super) struct SpentReceipts(HashMap<u64, Time>);
 
-impl Spent {
+impl SpentReceipts {
     /// Spends `number`, unless it is spent already or `most` bytes of them are remembered: then receipts are refused,
     /// which keeps units charged but never hands any out twice.
     pub(super) fn spend(&mut self, number: u64, until: Time, now: Time, most: usize) -> bool {

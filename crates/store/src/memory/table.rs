@@ -10,17 +10,17 @@ use tollgate_core::{Digest, Span, State, Time};
 
 /// Entries per bucket of one kind.
 #[derive(Debug)]
-pub(super) struct Table<S> {
+pub(super) struct BucketTable<S> {
     /// Homes first, then the tail.
-    entries: Vec<Entry<S>>,
+    entries: Vec<TableEntry<S>>,
     homes: usize,
     len: usize,
     /// Where the sweep goes on: a hand that turns with every entry that finds no room.
-    hand: usize,
+    sweep_at: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Entry<S> {
+pub(super) struct TableEntry<S> {
     /// All zero: vacant. A real digest is that with probability 2^-128.
     bucket: Digest,
     pub(super) state: S,
@@ -36,15 +36,15 @@ const GRACE: Span = Span::from_secs(5);
 const MARGIN: Span = Span::SECOND;
 
 /// Entries looked at by one turn of the hand: bounded work for the request that has to wait for it.
-const HAND_STEP: usize = 64;
+const SWEEP_STEP: usize = 64;
 
-impl<S> Default for Table<S> {
+impl<S> Default for BucketTable<S> {
     fn default() -> Self {
-        Table { entries: Vec::new(), homes: 0, len: 0, hand: 0 }
+        BucketTable { entries: Vec::new(), homes: 0, len: 0, sweep_at: 0 }
     }
 }
 
-impl<S: State> Table<S> {
+impl<S: State> BucketTable<S> {
     /// Buckets in the table.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -52,7 +52,7 @@ impl<S: State> Table<S> {
 
     /// Bytes the table occupies, without what states hold outside.
     pub(super) fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry<S>>()
+        self.entries.capacity() * size_of::<TableEntry<S>>()
     }
 
     /// The place of `bucket`.
@@ -67,7 +67,7 @@ impl<S: State> Table<S> {
 
     /// The entry of `bucket`.
     #[inline]
-    pub(super) fn find_mut(&mut self, bucket: Digest) -> Option<&mut Entry<S>> {
+    pub(super) fn find_mut(&mut self, bucket: Digest) -> Option<&mut TableEntry<S>> {
         let home = self.home(bucket);
         let entry =
             self.entries.get_mut(home..)?.iter_mut().find(|entry| entry.bucket == bucket || entry.bucket == VACANT)?;
@@ -76,13 +76,13 @@ impl<S: State> Table<S> {
 
     /// The entry at `place`, if it still is `bucket`'s.
     #[inline]
-    pub(super) fn get(&self, place: usize, bucket: Digest) -> Option<&Entry<S>> {
+    pub(super) fn get(&self, place: usize, bucket: Digest) -> Option<&TableEntry<S>> {
         self.entries.get(place).filter(|entry| entry.bucket == bucket)
     }
 
     /// The entry at `place`, if it still is `bucket`'s.
     #[inline]
-    pub(super) fn get_mut(&mut self, place: usize, bucket: Digest) -> Option<&mut Entry<S>> {
+    pub(super) fn get_mut(&mut self, place: usize, bucket: Digest) -> Option<&mut TableEntry<S>> {
         self.entries.get_mut(place).filter(|entry| entry.bucket == bucket)
     }
 
@@ -94,7 +94,7 @@ impl<S: State> Table<S> {
 
     /// Bytes the table would occupy with room for one more entry after `pending` others.
     pub(super) fn bytes_grown(&self, pending: usize) -> usize {
-        slots(self.homes_for(pending)) * size_of::<Entry<S>>()
+        slots(self.homes_for(pending)) * size_of::<TableEntry<S>>()
     }
 
     /// Homes to have room for one more entry after `pending` others: a quarter more, as often as needed.
@@ -115,7 +115,7 @@ impl<S: State> Table<S> {
             let vacant = self.entries.iter().skip(home).position(|entry| entry.bucket == VACANT);
             match vacant.and_then(|probe| Some((home + probe, self.entries.get_mut(home + probe)?))) {
                 Some((place, entry)) => {
-                    *entry = Entry { bucket, state, owner };
+                    *entry = TableEntry { bucket, state, owner };
                     self.len += 1;
                     return place;
                 }
@@ -127,7 +127,7 @@ impl<S: State> Table<S> {
     /// Rebuilds the table without what has been fresh for a while, larger if little was; calls `dropped` with every
     /// entry that goes. A bucket that was fresh only for a moment stays: it is probably in use, and making it anew
     /// costs more than keeping it.
-    pub(super) fn grow(&mut self, now: Time, pending: usize, dropped: impl FnMut(&Entry<S>)) {
+    pub(super) fn grow(&mut self, now: Time, pending: usize, dropped: impl FnMut(&TableEntry<S>)) {
         let now = now.before(GRACE);
         let enough = self.live(now) + pending < most(self.homes) * 4 / 5;
         let homes = if enough { self.homes } else { self.homes_for(pending) };
@@ -135,7 +135,7 @@ impl<S: State> Table<S> {
     }
 
     /// Gives memory back that a past flood took: rebuilds a table of which little is used, at the size of that.
-    pub(super) fn shrink(&mut self, now: Time, dropped: impl FnMut(&Entry<S>)) {
+    pub(super) fn shrink(&mut self, now: Time, dropped: impl FnMut(&TableEntry<S>)) {
         let now = now.before(MARGIN);
         let live = self.live(now);
         if self.homes > 64 && live * 3 < most(self.homes) {
@@ -147,7 +147,7 @@ impl<S: State> Table<S> {
         self.entries.iter().filter(|entry| entry.bucket != VACANT && !entry.state.is_fresh(now)).count()
     }
 
-    fn rebuild(&mut self, homes: usize, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+    fn rebuild(&mut self, homes: usize, now: Time, mut dropped: impl FnMut(&TableEntry<S>)) {
         self.resize(homes.max(8), |entry| {
             let keep = !entry.state.is_fresh(now);
             if !keep {
@@ -158,18 +158,18 @@ impl<S: State> Table<S> {
     }
 
     /// Turns the hand: looks at the next few entries and drops those that equal a fresh bucket.
-    pub(super) fn turn_hand(&mut self, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+    pub(super) fn sweep_step(&mut self, now: Time, mut dropped: impl FnMut(&TableEntry<S>)) {
         let now = now.before(MARGIN);
-        for _ in 0..HAND_STEP.min(self.entries.len()) {
-            if self.hand >= self.entries.len() {
-                self.hand = 0;
+        for _ in 0..SWEEP_STEP.min(self.entries.len()) {
+            if self.sweep_at >= self.entries.len() {
+                self.sweep_at = 0;
             }
-            match self.entries.get(self.hand) {
+            match self.entries.get(self.sweep_at) {
                 Some(entry) if entry.bucket != VACANT && entry.state.is_fresh(now) => {
                     dropped(entry);
-                    self.remove(self.hand); // the next entry may have moved here: look again
+                    self.remove(self.sweep_at); // the next entry may have moved here: look again
                 }
-                _ => self.hand += 1,
+                _ => self.sweep_at += 1,
             }
         }
     }
@@ -189,7 +189,7 @@ impl<S: State> Table<S> {
             }
         }
         if let Some(entry) = self.entries.get_mut(gap) {
-            *entry = Entry::vacant();
+            *entry = TableEntry::vacant();
             self.len -= 1;
         }
     }
@@ -200,9 +200,9 @@ impl<S: State> Table<S> {
         ((u128::from(bits) * self.homes as u128) >> 64) as usize
     }
 
-    fn resize(&mut self, homes: usize, mut keep: impl FnMut(&Entry<S>) -> bool) {
-        let entries = (0..slots(homes)).map(|_| Entry::vacant()).collect();
-        let old = std::mem::replace(self, Table { entries, homes, len: 0, hand: 0 });
+    fn resize(&mut self, homes: usize, mut keep: impl FnMut(&TableEntry<S>) -> bool) {
+        let entries = (0..slots(homes)).map(|_| TableEntry::vacant()).collect();
+        let old = std::mem::replace(self, BucketTable { entries, homes, len: 0, sweep_at: 0 });
         for entry in old.entries {
             if entry.bucket != VACANT && keep(&entry) {
                 self.insert(entry.bucket, entry.state, entry.owner);
@@ -211,9 +211,9 @@ impl<S: State> Table<S> {
     }
 }
 
-impl<S: State> Entry<S> {
-    fn vacant() -> Entry<S> {
-        Entry { bucket: VACANT, state: S::default(), owner: 0 }
+impl<S: State> TableEntry<S> {
+    fn vacant() -> TableEntry<S> {
+        TableEntry { bucket: VACANT, state: S::default(), owner: 0 }
     }
 }
 
@@ -240,9 +240,9 @@ mod tests {
 
     #[test]
     fn entries_are_as_small_as_promised() {
-        assert_eq!(size_of::<Entry<Tat>>(), 32);
-        assert_eq!(size_of::<Entry<Window>>(), 40);
-        assert_eq!(size_of::<Entry<Counter>>(), 48);
+        assert_eq!(size_of::<TableEntry<Tat>>(), 32);
+        assert_eq!(size_of::<TableEntry<Window>>(), 40);
+        assert_eq!(size_of::<TableEntry<Counter>>(), 48);
     }
 
     fn digest(n: u64) -> Digest {
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn everything_inserted_is_found_through_growth_and_removal() {
-        let mut table = Table::<Tat>::default();
+        let mut table = BucketTable::<Tat>::default();
         for n in 0..10_000 {
             if !table.has_room(0) {
                 table.grow(Time::ZERO, 0, |_| {});
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn growing_drops_only_what_is_fresh() {
-        let mut table = Table::<Tat>::default();
+        let mut table = BucketTable::<Tat>::default();
         for n in 0..1000 {
             if !table.has_room(0) {
                 table.grow(Time::ZERO, 0, |_| {});
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn an_empty_table_gives_its_memory_back() {
-        let mut table = Table::<Tat>::default();
+        let mut table = BucketTable::<Tat>::default();
         for n in 0..1000 {
             if !table.has_room(0) {
                 table.grow(Time::ZERO, 0, |_| {});
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_hand_reaches_every_fresh_entry() {
-        let mut table = Table::<Tat>::default();
+        let mut table = BucketTable::<Tat>::default();
         for n in 0..1000 {
             if !table.has_room(0) {
                 table.grow(Time::ZERO, 0, |_| {});
@@ -310,7 +310,7 @@ mod tests {
             table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
         }
         for _ in 0..64 {
-            table.turn_hand(Time::from_nanos(900).after(MARGIN), |_| {});
+            table.sweep_step(Time::from_nanos(900).after(MARGIN), |_| {});
         }
         assert_eq!(table.len(), 100);
     }

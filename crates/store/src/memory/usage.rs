@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use tollgate_core::{Owner, State, Time};
 
-use super::table::Entry;
+use super::table::TableEntry;
 
 /// What the shard's entries cost, and whom.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct ShardUsage {
     pub(super) budget: usize,
     /// Bytes of all tables.
     pub(super) tables: usize,
@@ -21,7 +21,7 @@ pub(super) struct Books {
     pub(super) reclaimed: Time,
 }
 
-impl Books {
+impl ShardUsage {
     pub(super) fn bytes(&self) -> usize {
         self.tables + self.heap
     }
@@ -53,19 +53,19 @@ impl Books {
     }
 
     /// Enters a new bucket.
-    pub(super) fn enter<S: State>(&mut self, owner: Owner, state: &S) {
+    pub(super) fn add<S: State>(&mut self, owner: Owner, state: &S) {
         if owner.share < 100 {
-            *self.owned.entry(owner.id).or_default() += size_of::<Entry<S>>();
+            *self.owned.entry(owner.id).or_default() += size_of::<TableEntry<S>>();
         }
         self.move_heap(owner.id, 0, state.heap_bytes());
     }
 
     /// Strikes out a bucket that is dropped.
-    pub(super) fn strike<S: State>(&mut self, entry: &Entry<S>) {
+    pub(super) fn remove<S: State>(&mut self, entry: &TableEntry<S>) {
         self.dropped += 1;
         self.move_heap(entry.owner, entry.state.heap_bytes(), 0);
         if let Some(bytes) = self.owned.get_mut(&entry.owner) {
-            *bytes = bytes.saturating_sub(size_of::<Entry<S>>());
+            *bytes = bytes.saturating_sub(size_of::<TableEntry<S>>());
         }
     }
 }

@@ -20,7 +20,7 @@ struct Machine {
 impl Machine {
     fn new() -> Machine {
         let wall = time(START);
-        let first = Reading { monotonic: span(7 * SECOND), wall, ..Reading::default() };
+        let first = ClockReading { monotonic: span(7 * SECOND), wall, ..ClockReading::default() };
         Machine {
             timeline: Timeline::new(first, Span::from_millis(250)),
             monotonic: Cell::new(7 * SECOND),
@@ -54,7 +54,7 @@ impl Machine {
             || {
                 self.looks.set(self.looks.get() + 1);
                 let (monotonic, asleep) = (span(self.monotonic.get()), span(self.asleep.get()));
-                Reading { monotonic, wall: time(self.wall.get()), asleep, ..Reading::default() }
+                ClockReading { monotonic, wall: time(self.wall.get()), asleep, ..ClockReading::default() }
             },
         );
         (nanos_of(now) - START, nanos_of(self.timeline.wall_at(now)) - self.wall.get())
@@ -144,7 +144,7 @@ fn the_systems_clock_is_read_a_few_times_a_second_however_often_the_time_is() {
 fn readers_in_turn_see_time_go_forward() {
     let base = std::sync::atomic::AtomicI64::new(7 * SECOND);
     let timeline = Timeline::new(
-        Reading { monotonic: span(7 * SECOND), wall: time(START), ..Reading::default() },
+        ClockReading { monotonic: span(7 * SECOND), wall: time(START), ..ClockReading::default() },
         Span::from_nanos(20_000),
     );
     let turn = Mutex::new(0);
@@ -157,10 +157,10 @@ fn readers_in_turn_see_time_go_forward() {
                     let look = || {
                         let monotonic = base.load(Ordering::Relaxed);
                         let step = (round % 3 - 1) * HOUR * thread;
-                        Reading {
+                        ClockReading {
                             monotonic: span(monotonic),
                             wall: time(START + monotonic + step),
-                            ..Reading::default()
+                            ..ClockReading::default()
                         }
                     };
                     let now = nanos_of(timeline.now(|| span(base.fetch_add(1_000, Ordering::Relaxed)), look));

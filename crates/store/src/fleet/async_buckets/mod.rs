@@ -6,41 +6,45 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tollgate_core::{Charge, Digest, Outcome, Receipt, Span, Time};
 
-use self::bucket::{Behind, Told};
-use super::sharded::{DigestMap, Sharded, part};
+use self::bucket::{AsyncBucket, ReportResult};
+use super::sharded::{DigestMap, Sharded, per_shard};
 use crate::StoreError;
 
 /// A telling that nobody has heard of for this long is given up.
-const PATIENCE: Span = Span::from_secs(2);
+const REPORT_TIMEOUT: Span = Span::from_secs(2);
 
 /// All buckets that this node decides by what it knows.
 #[derive(Debug)]
-pub(super) struct Behinds {
+pub(super) struct AsyncBuckets {
     shards: Sharded<Shard>,
     /// Buckets per shard.
     most: usize,
     /// When the store was last told, in nanoseconds of this node's clock.
-    told: AtomicU64,
+    reported_at: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
-    buckets: DigestMap<Behind>,
+    buckets: DigestMap<AsyncBucket>,
     decisions: u64,
     excess: u64,
 }
 
 /// What was decided and not told yet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct AsyncCounts {
     pub(super) decisions: u64,
     pub(super) pending: u64,
     pub(super) excess: u64,
 }
 
-impl Behinds {
-    pub(super) fn new(max_buckets: usize) -> Behinds {
-        Behinds { shards: Sharded::new(Shard::default), most: part(max_buckets), told: AtomicU64::new(0) }
+impl AsyncBuckets {
+    pub(super) fn new(max_buckets: usize) -> AsyncBuckets {
+        AsyncBuckets {
+            shards: Sharded::new(Shard::default),
+            most: per_shard(max_buckets),
+            reported_at: AtomicU64::new(0),
+        }
     }
 
     /// True if the bucket of `charge` is decided here: it is known, or there is room to remember one more.
@@ -49,7 +53,7 @@ impl Behinds {
         if shard.buckets.contains_key(&charge.bucket) {
             return true;
         }
-        let new = Behind::new(charge, nodes).filter(|_| shard.buckets.len() < self.most);
+        let new = AsyncBucket::new(charge, nodes).filter(|_| shard.buckets.len() < self.most);
         new.is_some_and(|new| shard.buckets.insert(charge.bucket, new).is_none())
     }
 
@@ -75,9 +79,9 @@ impl Behinds {
     }
 
     /// The store gives units back: what is known of the bucket is to be learnt anew.
-    pub(super) fn doubt(&self, bucket: Digest) {
+    pub(super) fn invalidate(&self, bucket: Digest) {
         if let Some(bucket) = self.shards.lock(bucket).buckets.get_mut(&bucket) {
-            bucket.doubt();
+            bucket.invalidate();
         }
     }
 
@@ -87,36 +91,44 @@ impl Behinds {
 
     /// True once per interval.
     pub(super) fn is_due(&self, now: Time, interval: Span) -> bool {
-        let told = Time::from_nanos(self.told.load(Ordering::Relaxed));
-        let due = now.since(told) >= interval || now < told;
+        let last = Time::from_nanos(self.reported_at.load(Ordering::Relaxed));
+        let due = now.since(last) >= interval || now < last;
         if due {
-            self.told.store(now.nanos(), Ordering::Relaxed);
+            self.reported_at.store(now.nanos(), Ordering::Relaxed);
         }
         due
     }
 
     /// What to tell the store: one forced charge per bucket.
-    pub(super) fn tell(&self, now: Time) -> Vec<Charge> {
+    pub(super) fn start_reports(&self, now: Time) -> Vec<Charge> {
         let mut charges = Vec::new();
         for mut shard in self.shards.each() {
-            for (bucket, behind) in &mut shard.buckets {
-                charges.extend(behind.tell(now, PATIENCE).map(|charge| Charge { bucket: *bucket, ..charge }));
+            for (digest, bucket) in &mut shard.buckets {
+                charges.extend(
+                    bucket.start_report(now, REPORT_TIMEOUT).map(|charge| Charge { bucket: *digest, ..charge }),
+                );
             }
         }
         charges
     }
 
     /// Learns what became of telling `charge`.
-    pub(super) fn hear(&self, charge: &Charge, told: Result<(&Outcome, Time), &StoreError>, now: Time, nodes: u64) {
+    pub(super) fn complete_report(
+        &self,
+        charge: &Charge,
+        result: Result<(&Outcome, Time), &StoreError>,
+        now: Time,
+        nodes: u64,
+    ) {
         let mut shard = self.shards.lock(charge.bucket);
         let Shard { buckets, excess, .. } = &mut *shard;
         let Some(bucket) = buckets.get_mut(&charge.bucket) else { return };
-        let told = match told {
-            Ok((outcome, time)) => Told::Answered(outcome, time),
-            Err(error) if error.kind.charged_nothing() => Told::Failed,
-            Err(_) => Told::Lost,
+        let result = match result {
+            Ok((outcome, time)) => ReportResult::Answered(outcome, time),
+            Err(error) if error.kind.charged_nothing() => ReportResult::Failed,
+            Err(_) => ReportResult::Lost,
         };
-        *excess += bucket.hear(told, now, nodes);
+        *excess += bucket.complete_report(result, now, nodes);
     }
 
     /// Forgets buckets that equal unused ones and have nothing to tell; `now` is the store's time.
@@ -124,10 +136,10 @@ impl Behinds {
         self.shards.each().for_each(|mut shard| shard.buckets.retain(|_, bucket| !bucket.is_over(now)));
     }
 
-    pub(super) fn counts(&self) -> Counts {
-        self.shards.each().fold(Counts::default(), |sum, shard| Counts {
+    pub(super) fn counts(&self) -> AsyncCounts {
+        self.shards.each().fold(AsyncCounts::default(), |sum, shard| AsyncCounts {
             decisions: sum.decisions + shard.decisions,
-            pending: sum.pending + shard.buckets.values().map(Behind::pending).sum::<u64>(),
+            pending: sum.pending + shard.buckets.values().map(AsyncBucket::pending).sum::<u64>(),
             excess: sum.excess + shard.excess,
         })
     }

@@ -8,16 +8,16 @@
 use tollgate_core::{Charge, Digest, LeaseSize, Limit, Outcome, Owner, Receipt, Source, Span, Time, Wait};
 
 use super::demand::Demand;
-use super::size::{Need, PACE, pace};
+use super::size::{BatchSizing, EMPTY_BACKOFF, empty_backoff};
 use crate::fleet::deny::is_aging;
-use crate::fleet::mirror::{Mirror, Sighting};
+use crate::fleet::mirror::{Mirror, Observation};
 
 /// After a failed refill the store is left alone for this long, while units last.
 const RETRY: Span = Span::from_millis(100);
 
 /// Units of one grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::fleet) struct Lot {
+pub(in crate::fleet) struct Grant {
     pub(in crate::fleet) units: u64,
     /// By this node's clock, counted from before the grant was asked for.
     pub(in crate::fleet) expires: Time,
@@ -27,89 +27,89 @@ pub(in crate::fleet) struct Lot {
 
 /// What all leases of a node have in common.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fleet) struct Terms {
+pub(in crate::fleet) struct LeaseTerms {
     pub(in crate::fleet) ttl: Span,
     pub(in crate::fleet) deny_ttl: Span,
     pub(in crate::fleet) nodes: u64,
-    /// Whether the store may be asked for this request. If not, a request that would have to is [`Step::Cold`], and has
+    /// Whether the store may be asked for this request. If not, a request that would have to is [`LeaseDecision::Cold`], and has
     /// changed nothing.
     pub(in crate::fleet) may_ask: bool,
 }
 
 /// How a request fares with a lease.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fleet) enum Step {
+pub(in crate::fleet) enum LeaseDecision {
     /// Spent; with `refill`, the store should be asked for that many more meanwhile.
-    Spent { outcome: Outcome, now: Time, lots: [Lot; 2], refill: Option<u64> },
+    Spent { outcome: Outcome, now: Time, grants: [Grant; 2], refill: Option<u64> },
     /// The bucket certainly refuses.
     Refused { outcome: Outcome, now: Time },
     /// The store must be asked: all that was here is taken, `missing` units more are needed. With a `batch` beyond that
     /// the rest becomes the lease.
-    Short { lots: [Lot; 2], missing: u64, batch: Option<u64> },
+    Short { grants: [Grant; 2], missing: u64, batch: Option<u64> },
     /// Nobody has asked for this bucket of late, or there is no room to remember it: the store decides.
     Cold,
 }
 
 /// One bucket's lease.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lease {
+pub(super) struct BucketLease {
     pub(super) limit: Limit,
     owner: Owner,
     identity: u32,
     /// Spent first; the next grant waits behind it, each with its own expiry.
-    lots: [Lot; 2],
-    known: Option<(Mirror, Sighting)>,
+    grants: [Grant; 2],
+    known: Option<(Mirror, Observation)>,
     demand: Demand,
     /// The size of the last batch, and below how many units more are asked for: what is used while the answer travels,
     /// twice.
-    size: u64,
-    low: u64,
+    batch_size: u64,
+    low_water: u64,
     /// Batches in a row that were granted in full.
-    full: u32,
+    full_batches: u32,
     /// A request is asking for more.
-    asking: bool,
+    refilling: bool,
     /// Found empty: not asked before this.
-    rests_until: Time,
-    retries_at: Time,
+    backoff_until: Time,
+    retry_at: Time,
     pub(super) used_at: Time,
 }
 
-impl Lease {
-    pub(super) fn new(charge: &Charge, now: Time, gap: Span) -> Lease {
-        Lease {
+impl BucketLease {
+    pub(super) fn new(charge: &Charge, now: Time, gap: Span) -> BucketLease {
+        BucketLease {
             limit: charge.limit,
             owner: charge.owner,
             identity: charge.identity,
-            lots: [Lot::default(); 2],
+            grants: [Grant::default(); 2],
             known: None,
             demand: Demand::begun(now, gap),
-            size: 0,
-            low: 0,
-            full: 0,
-            asking: false,
-            rests_until: Time::ZERO,
-            retries_at: Time::ZERO,
+            batch_size: 0,
+            low_water: 0,
+            full_batches: 0,
+            refilling: false,
+            backoff_until: Time::ZERO,
+            retry_at: Time::ZERO,
             used_at: now,
         }
     }
 
     /// Units in hand.
     pub(super) fn units(&self) -> u64 {
-        let [current, next] = &self.lots;
+        let [current, next] = &self.grants;
         current.units + next.units
     }
 
     /// The common case, kept short: the present grant covers the cost and nothing else is to be done, or the bucket
     /// certainly refuses. `None` has changed nothing.
     #[inline]
-    pub(super) fn quick(&mut self, charge: &Charge, now: Time, deny_ttl: Span) -> Option<(Outcome, Time)> {
+    pub(super) fn try_spend(&mut self, charge: &Charge, now: Time, deny_ttl: Span) -> Option<(Outcome, Time)> {
         let cost = charge.ask.cost();
         let spends = charge.ask.writes();
         let left = self.units().saturating_sub(cost);
-        if self.limit != charge.limit || (spends && left < self.low && self.may_refill(now)) {
+        if self.limit != charge.limit || (spends && left < self.low_water && self.may_refill(now)) {
             return None;
         }
-        let [current, _] = &mut self.lots;
+        let [current, _] = &mut self.grants;
         if current.units >= cost && now < current.expires {
             let stamp = current.stamp;
             if spends {
@@ -122,7 +122,7 @@ impl Lease {
         if self.units() > 0 {
             return None;
         }
-        let refused = if self.should_ask(now, deny_ttl) { None } else { self.refusal(charge, now, deny_ttl) };
+        let refused = if self.is_aging(now, deny_ttl) { None } else { self.refusal(charge, now, deny_ttl) };
         if refused.is_some() && spends {
             self.demand.note(now, cost);
             self.used_at = now;
@@ -131,66 +131,73 @@ impl Lease {
     }
 
     /// Spends, refuses, or says what to ask the store for.
-    pub(super) fn begin(&mut self, charge: &Charge, bound: LeaseSize, now: Time, terms: &Terms) -> Step {
+    pub(super) fn begin(&mut self, charge: &Charge, bound: LeaseSize, now: Time, terms: &LeaseTerms) -> LeaseDecision {
         let cost = charge.ask.cost();
         let spends = charge.ask.writes();
-        let knows = self.units() < cost && !self.should_ask(now, terms.deny_ttl);
+        let knows = self.units() < cost && !self.is_aging(now, terms.deny_ttl);
         let refusal = if knows { self.refusal(charge, now, terms.deny_ttl) } else { None };
-        let refills = spends && self.may_refill(now) && self.units().saturating_sub(cost) < self.low;
+        let refills = spends && self.may_refill(now) && self.units().saturating_sub(cost) < self.low_water;
         if !terms.may_ask && refusal.is_none() && (refills || self.units() < cost) {
-            return Step::Cold;
+            return LeaseDecision::Cold;
         }
         if spends {
             self.demand.note(now, cost);
             self.used_at = now;
         }
         if let Some((outcome, now)) = refusal {
-            return Step::Refused { outcome, now };
+            return LeaseDecision::Refused { outcome, now };
         }
         if self.units() < cost {
             return self.fall_short(cost, spends, bound, now, terms);
         }
-        let lots = if spends { self.take(cost) } else { Default::default() };
-        let [first, second] = &lots;
+        let grants = if spends { self.take(cost) } else { Default::default() };
+        let [first, second] = &grants;
         let stamp = if first.units > 0 { first.stamp } else { second.stamp };
         let Some((outcome, seen)) = self.answer(charge, now, stamp) else {
-            return Step::Cold; // never without knowledge: units come with an answer
+            return LeaseDecision::Cold; // never without knowledge: units come with an answer
         };
         let refill = refills.then(|| self.batch(bound, now, terms).saturating_sub(self.units()).max(1));
-        self.asking |= refills;
-        Step::Spent { outcome, now: seen, lots, refill }
+        self.refilling |= refills;
+        LeaseDecision::Spent { outcome, now: seen, grants, refill }
     }
 
-    fn fall_short(&mut self, cost: u64, spends: bool, bound: LeaseSize, now: Time, terms: &Terms) -> Step {
+    fn fall_short(
+        &mut self,
+        cost: u64,
+        spends: bool,
+        bound: LeaseSize,
+        now: Time,
+        terms: &LeaseTerms,
+    ) -> LeaseDecision {
         if !spends {
-            return Step::Short { lots: Default::default(), missing: cost - self.units(), batch: None };
+            return LeaseDecision::Short { grants: Default::default(), missing: cost - self.units(), batch: None };
         }
         let held = self.units();
-        let lots = self.take(held);
+        let grants = self.take(held);
         let missing = cost - held;
-        if self.asking {
-            return Step::Short { lots, missing, batch: None };
+        if self.refilling {
+            return LeaseDecision::Short { grants, missing, batch: None };
         }
-        if self.rests_until > Time::ZERO {
-            self.rests_until = now.after(PACE); // found empty before: the others wait for what this one finds
+        if self.backoff_until > Time::ZERO {
+            self.backoff_until = now.after(EMPTY_BACKOFF); // found empty before: the others wait for what this one finds
         }
-        self.asking = true;
+        self.refilling = true;
         let batch = self.batch(bound, now, terms).max(missing);
-        Step::Short { lots, missing, batch: Some(batch) }
+        LeaseDecision::Short { grants, missing, batch: Some(batch) }
     }
 
     #[inline]
     fn may_refill(&self, now: Time) -> bool {
-        !self.asking && now >= self.rests_until && now >= self.retries_at
+        !self.refilling && now >= self.backoff_until && now >= self.retry_at
     }
 
-    fn batch(&self, bound: LeaseSize, now: Time, terms: &Terms) -> u64 {
+    fn batch(&self, bound: LeaseSize, now: Time, terms: &LeaseTerms) -> u64 {
         let room = match &self.known {
             Some((mirror, seen)) => mirror.room(&self.limit, seen.earliest(now)),
             None => self.limit.capacity(),
         };
-        let (rate, last, full) = (self.demand.rate(now), self.size, self.full);
-        Need { rate, last, room, full, nodes: terms.nodes, ttl: terms.ttl }.batch(&self.limit, bound)
+        let (rate, last, full) = (self.demand.rate(now), self.batch_size, self.full_batches);
+        BatchSizing { rate, last, room, full, nodes: terms.nodes, ttl: terms.ttl }.batch(&self.limit, bound)
     }
 
     /// What the caller of an admitted charge is told: the bucket as last seen, with what this node still holds not used.
@@ -206,9 +213,9 @@ impl Lease {
 
     /// True if what is known is about to be too old: one request asks again while the others go on being answered.
     #[inline]
-    fn should_ask(&self, now: Time, deny_ttl: Span) -> bool {
-        let aging = |(_, seen): &(Mirror, Sighting)| is_aging(seen.age(now), deny_ttl);
-        !self.asking && now >= self.rests_until && self.known.as_ref().is_some_and(aging)
+    fn is_aging(&self, now: Time, deny_ttl: Span) -> bool {
+        let aging = |(_, seen): &(Mirror, Observation)| is_aging(seen.age(now), deny_ttl);
+        !self.refilling && now >= self.backoff_until && self.known.as_ref().is_some_and(aging)
     }
 
     /// The refusal, if it is certain: by a state seen a moment ago, or because the bucket was just found empty and is
@@ -220,7 +227,7 @@ impl Lease {
         let refuses = seen.age(now) <= deny_ttl
             && !state.admits(&self.limit, seen.latest(now), &charge.ask)
             && !deny_ttl.is_zero();
-        let rests = self.rests_until.since(now);
+        let rests = self.backoff_until.since(now);
         if !refuses && rests.is_zero() {
             return None;
         }
@@ -232,17 +239,24 @@ impl Lease {
 
     /// Enters an answer of the store about this bucket: what it now knows, and `grant` units that nobody has spent.
     /// `asked` is the batch, for the request that led; it learns whether the bucket has run dry.
-    pub(super) fn learn(&mut self, outcome: &Outcome, seen: Sighting, grant: u64, asked: Option<u64>, terms: &Terms) {
-        let newer = self.known.as_ref().is_none_or(|(_, old)| old.store <= seen.store);
+    pub(super) fn learn(
+        &mut self,
+        outcome: &Outcome,
+        seen: Observation,
+        units: u64,
+        asked: Option<u64>,
+        terms: &LeaseTerms,
+    ) {
+        let newer = self.known.as_ref().is_none_or(|(_, old)| old.store_time <= seen.store_time);
         if let Some(mirror) = Mirror::of(&self.limit, outcome).filter(|_| newer) {
             self.known = Some((mirror, seen));
         }
-        if grant > 0 {
-            self.add(Lot { units: grant, expires: self.expiry(outcome, &seen, terms.ttl), stamp: outcome.stamp });
+        if units > 0 {
+            self.add(Grant { units, expires: self.expiry(outcome, &seen, terms.ttl), stamp: outcome.stamp });
         }
         if let Some(asked) = asked {
-            self.asking = false;
-            self.rests_until = Time::ZERO;
+            self.refilling = false;
+            self.backoff_until = Time::ZERO;
             let others_refused = outcome.allowed && outcome.granted == 0;
             if !others_refused {
                 self.learn_batch(asked, outcome.granted < asked, &seen, terms.nodes);
@@ -250,24 +264,24 @@ impl Lease {
         }
     }
 
-    fn learn_batch(&mut self, asked: u64, dry: bool, seen: &Sighting, nodes: u64) {
-        self.size = asked;
-        self.low = match asked {
+    fn learn_batch(&mut self, asked: u64, dry: bool, seen: &Observation, nodes: u64) {
+        self.batch_size = asked;
+        self.low_water = match asked {
             0..8 => 0, // so few that the request which finds none may as well ask
-            _ => self.demand.over(seen.came.since(seen.sent)).saturating_mul(2).clamp(asked / 4, asked / 2),
+            _ => self.demand.over(seen.received.since(seen.sent)).saturating_mul(2).clamp(asked / 4, asked / 2),
         };
-        self.full = if dry { 0 } else { self.full.saturating_add(1) };
+        self.full_batches = if dry { 0 } else { self.full_batches.saturating_add(1) };
         if dry {
-            self.rests_until = seen.sent.after(pace(&self.limit, nodes));
+            self.backoff_until = seen.sent.after(empty_backoff(&self.limit, nodes));
         }
     }
 
     /// Counted from before the question was sent, so it ends no later than the store would have it. The units of a
     /// window end with it, a thousandth early: clocks do not run alike.
-    fn expiry(&self, outcome: &Outcome, seen: &Sighting, ttl: Span) -> Time {
+    fn expiry(&self, outcome: &Outcome, seen: &Observation, ttl: Span) -> Time {
         let span = match self.limit {
             Limit::FixedWindow(_) => {
-                let left = outcome.stamp.since(seen.store).nanos();
+                let left = outcome.stamp.since(seen.store_time).nanos();
                 Span::from_nanos(left - left.div_ceil(1000)).min(ttl)
             }
             _ => ttl,
@@ -276,91 +290,91 @@ impl Lease {
     }
 
     /// The request that asked for more got no answer: somebody else may ask, after a while if the store `failed`.
-    pub(super) fn give_up(&mut self, now: Time, failed: bool) {
-        self.asking = false;
-        self.rests_until = Time::ZERO;
+    pub(super) fn abandon_refill(&mut self, now: Time, failed: bool) {
+        self.refilling = false;
+        self.backoff_until = Time::ZERO;
         if failed {
-            self.retries_at = now.after(RETRY);
+            self.retry_at = now.after(RETRY);
         }
     }
 
     /// Forgets what is known of the bucket: units were given back to it.
-    pub(super) fn doubt(&mut self) {
-        self.rests_until = Time::ZERO;
+    pub(super) fn invalidate(&mut self) {
+        self.backoff_until = Time::ZERO;
         if let Some((_, seen)) = &mut self.known {
             seen.sent = Time::ZERO; // as old as can be: good for hints, not for refusing
         }
     }
 
-    fn take(&mut self, mut cost: u64) -> [Lot; 2] {
-        let mut taken = [Lot::default(); 2];
-        for (from, into) in self.lots.iter_mut().zip(&mut taken) {
+    fn take(&mut self, mut cost: u64) -> [Grant; 2] {
+        let mut taken = [Grant::default(); 2];
+        for (from, into) in self.grants.iter_mut().zip(&mut taken) {
             let units = cost.min(from.units);
             cost -= units;
             from.units -= units;
-            *into = Lot { units, ..*from };
+            *into = Grant { units, ..*from };
         }
         self.promote();
         taken
     }
 
     fn promote(&mut self) {
-        let [current, next] = &mut self.lots;
+        let [current, next] = &mut self.grants;
         if current.units == 0 && next.units > 0 {
             *current = std::mem::take(next);
         }
     }
 
-    fn add(&mut self, lot: Lot) {
+    fn add(&mut self, grant: Grant) {
         self.promote();
-        let [current, next] = &mut self.lots;
+        let [current, next] = &mut self.grants;
         let place = if current.units == 0 { current } else { next };
         *place = match place.units {
-            0 => lot,
+            0 => grant,
             // A third grant: the earlier expiry and the older stamp are right for both.
-            units => Lot {
-                units: units.saturating_add(lot.units),
-                expires: place.expires.min(lot.expires),
-                stamp: place.stamp.min(lot.stamp),
+            units => Grant {
+                units: units.saturating_add(grant.units),
+                expires: place.expires.min(grant.expires),
+                stamp: place.stamp.min(grant.stamp),
             },
         };
     }
 
     /// Takes units back that were not spent after all. Answers what has no place any more.
-    pub(super) fn put_back(&mut self, lot: Lot) -> Option<Lot> {
-        let alike = |other: &&mut Lot| other.stamp == lot.stamp && other.expires == lot.expires;
-        if let Some(own) = self.lots.iter_mut().find(alike) {
-            own.units += lot.units;
+    pub(super) fn put_back(&mut self, grant: Grant) -> Option<Grant> {
+        let alike = |other: &&mut Grant| other.stamp == grant.stamp && other.expires == grant.expires;
+        if let Some(own) = self.grants.iter_mut().find(alike) {
+            own.units += grant.units;
             return None;
         }
-        let [current, next] = &mut self.lots;
+        let [current, next] = &mut self.grants;
         match (current.units, next.units) {
-            (0, _) => *current = lot,
-            (_, 0) => *next = std::mem::replace(current, lot),
-            _ => return Some(lot),
+            (0, _) => *current = grant,
+            (_, 0) => *next = std::mem::replace(current, grant),
+            _ => return Some(grant),
         }
         None
     }
 
     /// Takes out what may no longer be spent.
-    pub(super) fn expire(&mut self, now: Time) -> [Lot; 2] {
-        let lots = self.lots.each_mut();
-        let expired = lots.map(|lot| if now < lot.expires { Lot::default() } else { std::mem::take(lot) });
+    pub(super) fn expire(&mut self, now: Time) -> [Grant; 2] {
+        let grants = self.grants.each_mut();
+        let expired = grants.map(|grant| if now < grant.expires { Grant::default() } else { std::mem::take(grant) });
         self.promote();
         expired
     }
 
     /// Takes out everything, if nobody has asked for it for a while.
-    pub(super) fn idle(&mut self, now: Time) -> [Lot; 2] {
-        match now.since(self.used_at) > self.demand.patience() && !self.asking {
+    pub(super) fn idle(&mut self, now: Time) -> [Grant; 2] {
+        match now.since(self.used_at) > self.demand.patience() && !self.refilling {
             true => self.empty(),
             false => Default::default(),
         }
     }
 
-    pub(super) fn empty(&mut self) -> [Lot; 2] {
-        (self.low, self.full) = (0, 0);
-        std::mem::take(&mut self.lots)
+    pub(super) fn empty(&mut self) -> [Grant; 2] {
+        (self.low_water, self.full_batches) = (0, 0);
+        std::mem::take(&mut self.grants)
     }
 
     /// True if nothing would be lost by forgetting it.
@@ -369,13 +383,13 @@ impl Lease {
     }
 
     /// The receipt for units to give back; `None` if time has given them back already, or their window is over.
-    pub(super) fn receipt(&self, bucket: Digest, lot: &Lot, now: Time) -> Option<Receipt> {
-        let over = |(_, seen): &(Mirror, Sighting)| self.limit.owes_until(lot.stamp) <= seen.earliest(now);
-        if lot.units == 0 || self.known.as_ref().is_none_or(over) {
+    pub(super) fn receipt(&self, bucket: Digest, grant: &Grant, now: Time) -> Option<Receipt> {
+        let over = |(_, seen): &(Mirror, Observation)| self.limit.owes_until(grant.stamp) <= seen.earliest(now);
+        if grant.units == 0 || self.known.as_ref().is_none_or(over) {
             return None;
         }
-        let Lease { limit, owner, identity, .. } = *self;
-        let Lot { units, stamp, .. } = *lot;
+        let BucketLease { limit, owner, identity, .. } = *self;
+        let Grant { units, stamp, .. } = *grant;
         Some(Receipt { bucket, limit, owner, identity, units, stamp, slot: None, number: None })
     }
 

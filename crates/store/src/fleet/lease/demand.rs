@@ -35,12 +35,12 @@ impl Demand {
     pub(super) fn note(&mut self, now: Time, units: u64) {
         self.units = self.units.saturating_add(units);
         if now.since(self.since) >= PERIOD {
-            self.turn(now);
+            self.roll(now);
         }
     }
 
     /// Growth counts at once, decline by half per period: a lease too small costs calls, one too large is given back.
-    fn turn(&mut self, now: Time) {
+    fn roll(&mut self, now: Time) {
         let sample = per_second(self.units, now.since(self.since));
         let rate = if sample > self.rate { sample } else { self.rate.midpoint(sample) };
         *self = Demand { since: now, units: 0, rate };
@@ -74,15 +74,15 @@ fn per_second(units: u64, over: Span) -> u64 {
 
 /// Remembers who asked a moment ago, in bounded memory: strangers in any number only overwrite each other.
 #[derive(Debug)]
-pub(super) struct Doorkeeper(Box<[(u32, u32)]>);
+pub(super) struct RecentBuckets(Box<[(u32, u32)]>);
 
-impl Doorkeeper {
-    pub(super) fn new(places: usize) -> Doorkeeper {
-        Doorkeeper(vec![(0, 0); places.max(1)].into_boxed_slice())
+impl RecentBuckets {
+    pub(super) fn new(places: usize) -> RecentBuckets {
+        RecentBuckets(vec![(0, 0); places.max(1)].into_boxed_slice())
     }
 
     /// How long ago the same bucket was asked for, if that was a moment ago.
-    pub(super) fn knock(&mut self, bucket: Digest, now: Time) -> Option<Span> {
+    pub(super) fn touch(&mut self, bucket: Digest, now: Time) -> Option<Span> {
         let [_, bits] = bucket.0;
         let (tag, millis) = (bits as u32 | 1, (now.nanos() / 1_000_000) as u32);
         let index = ((u128::from(bits) * self.0.len() as u128) >> 64) as usize;
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn a_stranger_is_not_known_and_soon_forgotten() {
-        let mut door = Doorkeeper::new(16);
+        let mut recent = RecentBuckets::new(16);
         let bucket = Digest([1, 2 << 40 | 3]);
-        assert_eq!(door.knock(bucket, START), None);
-        assert_eq!(door.knock(bucket, START.after(Span::from_millis(7))), Some(Span::from_millis(7)));
-        assert_eq!(door.knock(bucket, START.after(Span::from_secs(7))), None);
-        assert_eq!(door.knock(Digest([1, 2 << 40 | 9]), START.after(Span::from_secs(7))), None, "overwrites");
-        assert_eq!(door.knock(bucket, START.after(Span::from_secs(7))), None);
+        assert_eq!(recent.touch(bucket, START), None);
+        assert_eq!(recent.touch(bucket, START.after(Span::from_millis(7))), Some(Span::from_millis(7)));
+        assert_eq!(recent.touch(bucket, START.after(Span::from_secs(7))), None);
+        assert_eq!(recent.touch(Digest([1, 2 << 40 | 9]), START.after(Span::from_secs(7))), None, "overwrites");
+        assert_eq!(recent.touch(bucket, START.after(Span::from_secs(7))), None);
     }
 }

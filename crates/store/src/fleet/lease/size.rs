@@ -9,14 +9,15 @@ use tollgate_core::{LeaseSize, Limit, Span};
 /// A bucket found empty is not asked again sooner than this, where its units come back faster. The shared store would
 /// have a unit or two again at once, but fetching them one by one is what leases are to avoid; nothing is lost, the
 /// units gather in the bucket meanwhile.
-pub(super) const PACE: Span = Span::from_millis(25);
+pub(super) const EMPTY_BACKOFF: Span = Span::from_millis(25);
 
 /// How long to leave a bucket alone that was found empty: until a unit has come back for each node, but no longer than
 /// two paces. Nobody need be told where units come back slowly; then the state of the bucket says when.
-pub(super) fn pace(limit: &Limit, nodes: u64) -> Span {
+pub(super) fn empty_backoff(limit: &Limit, nodes: u64) -> Span {
     match limit {
-        Limit::Gcra(gcra) if gcra.interval() < PACE => {
-            Span::from_nanos(gcra.interval().nanos().saturating_mul(nodes)).clamp(PACE, PACE.plus(PACE))
+        Limit::Gcra(gcra) if gcra.interval() < EMPTY_BACKOFF => {
+            Span::from_nanos(gcra.interval().nanos().saturating_mul(nodes))
+                .clamp(EMPTY_BACKOFF, EMPTY_BACKOFF.plus(EMPTY_BACKOFF))
         }
         _ => Span::ZERO,
     }
@@ -30,7 +31,7 @@ const AHEAD: Span = Span::from_millis(100);
 
 /// What bounds a batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Need {
+pub(super) struct BatchSizing {
     /// Units per second that are wanted.
     pub(super) rate: u64,
     /// The batch before; the next is at most twice as large.
@@ -45,7 +46,7 @@ pub(super) struct Need {
     pub(super) ttl: Span,
 }
 
-impl Need {
+impl BatchSizing {
     /// Units to ask for, the present request's included; zero or one means that no lease is worth it.
     pub(super) fn batch(&self, limit: &Limit, bound: LeaseSize) -> u64 {
         let soon = self.over(self.ttl);
@@ -64,7 +65,9 @@ impl Need {
         let nodes = self.nodes.max(1);
         let left = self.room / nodes.saturating_mul(2);
         let back = match limit {
-            Limit::Gcra(gcra) if gcra.interval() < PACE => PACE.nanos() / gcra.interval().nanos().max(1) / nodes,
+            Limit::Gcra(gcra) if gcra.interval() < EMPTY_BACKOFF => {
+                EMPTY_BACKOFF.nanos() / gcra.interval().nanos().max(1) / nodes
+            }
             _ => return left.max(1),
         };
         left.max(back.max(1) << self.full.min(4))
@@ -81,8 +84,8 @@ impl Need {
 mod tests {
     use super::*;
 
-    fn need(rate: u64, last: u64, room: u64) -> Need {
-        Need { rate, last, room, full: 1, nodes: 4, ttl: Span::SECOND }
+    fn need(rate: u64, last: u64, room: u64) -> BatchSizing {
+        BatchSizing { rate, last, room, full: 1, nodes: 4, ttl: Span::SECOND }
     }
 
     #[test]
