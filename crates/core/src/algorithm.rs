@@ -58,16 +58,16 @@ pub trait State: Default {
 /// A span rounded up into 32 bits (26 of mantissa, 6 of shift): how long a state outlives its window, at half the
 /// bytes. Too long by at most a 2^-25th, never too short, so a bucket is never dropped early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Linger(u32);
+pub(crate) struct CompactSpan(u32);
 
-impl Linger {
+impl CompactSpan {
     const MANTISSA_BITS: u32 = 26;
 
-    pub(crate) const fn of(span: Span) -> Linger {
+    pub(crate) const fn of(span: Span) -> CompactSpan {
         let nanos = span.nanos();
         let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(Self::MANTISSA_BITS - 1);
         let mantissa = nanos.div_ceil(1 << shift) as u32; // below 2^26 by the choice of shift
-        Linger(shift << Self::MANTISSA_BITS | mantissa)
+        CompactSpan(shift << Self::MANTISSA_BITS | mantissa)
     }
 
     pub(crate) const fn span(self) -> Span {
@@ -81,9 +81,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn linger_never_ends_early_and_hardly_late() {
+    fn a_compact_span_is_never_shorter_and_hardly_longer() {
         for nanos in [0, 1, 1_000_000, (1 << 25) - 1, 1 << 25, (1 << 26) - 1, 86_400_000_000_000, i64::MAX as u64] {
-            let kept = Linger::of(Span::from_nanos(nanos)).span().nanos();
+            let kept = CompactSpan::of(Span::from_nanos(nanos)).span().nanos();
             assert!(kept >= nanos, "{nanos} came back as {kept}");
             assert!(kept - nanos <= nanos >> 24, "{nanos} came back as {kept}");
         }

@@ -36,10 +36,10 @@ pub trait Clock: Send + Sync {
 /// assert_eq!(same.now(), Time::from_secs(105));
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct ManualClock(Arc<ManualHands>);
+pub struct ManualClock(Arc<ManualTime>);
 
 #[derive(Debug, Default)]
-struct ManualHands {
+struct ManualTime {
     now: AtomicU64,
     /// How far the wall is ahead, in nanoseconds; wraps for a wall that is behind.
     wall_ahead: AtomicU64,

@@ -27,7 +27,7 @@ pub struct Slots {
 
 /// As much of the slots as an answer speaks of: what a store that keeps the holders elsewhere looks up there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotsSight {
+pub struct SlotsSummary {
     /// Slots in use.
     pub in_use: u64,
     /// The expiry that lets the ask pass, if nobody renews or releases. Only of a refusal.
@@ -69,20 +69,20 @@ impl Concurrency {
     }
 
     /// [`view`](Algorithm::view) from what was seen of the slots.
-    pub fn tell(&self, sight: &SlotsSight, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+    pub fn outcome_from(&self, summary: &SlotsSummary, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
         let bound = now.after(self.ttl);
         let until = |expiry: Time| bound.min(expiry).since(now);
         let wait = match ask {
             _ if allowed => Wait::None,
             Ask::Renew(_) => Wait::Never,
             _ if self.slots == 0 && ask.cost() > 0 => Wait::Never,
-            _ => sight.frees.map_or(Wait::Never, |expiry| Wait::For(until(expiry))),
+            _ => summary.frees.map_or(Wait::Never, |expiry| Wait::For(until(expiry))),
         };
         Outcome {
-            remaining: self.slots.saturating_sub(sight.in_use),
-            used: sight.in_use,
+            remaining: self.slots.saturating_sub(summary.in_use),
+            used: summary.in_use,
             wait,
-            reset_after: sight.newest.map_or(Span::ZERO, until),
+            reset_after: summary.newest.map_or(Span::ZERO, until),
             stamp: bound,
             granted,
             ..Outcome::new(allowed, self.slots)
@@ -188,8 +188,8 @@ impl Algorithm for Concurrency {
         let in_use = state.count(now);
         let frees = || state.live(now).nth(self.leaving_before(in_use, ask) as usize);
         let newest = state.live(now).next_back();
-        let sight = SlotsSight { in_use, frees: if allowed { None } else { frees() }, newest };
-        self.tell(&sight, now, ask, allowed, granted)
+        let summary = SlotsSummary { in_use, frees: if allowed { None } else { frees() }, newest };
+        self.outcome_from(&summary, now, ask, allowed, granted)
     }
 
     /// Slots are given back by id, not by number: see [`Concurrency::release`].

@@ -4,7 +4,7 @@
 //! and no boundary burst, at the price of an assumption: that the older window's traffic was even. Where it was not,
 //! a window may see just under twice the limit.
 
-use crate::algorithm::Linger;
+use crate::algorithm::CompactSpan;
 use crate::integer::{div_ceil, div_floor, product, window_end};
 use crate::{Algorithm, Ask, Effect, LimitError, Outcome, Span, State, Time, Wait};
 
@@ -27,13 +27,13 @@ pub struct Counter {
     /// Units recorded in the newer one.
     cur: u64,
     /// The length of a window: how long the older count still weighs.
-    linger: Linger,
+    linger: CompactSpan,
 }
 
 impl Counter {
     /// The counts of the window that ends at `end` and of the one before, for windows of this length.
     pub fn new(end: Time, prev: u64, cur: u64, window: Span) -> Counter {
-        Counter { end, prev, cur, linger: Linger::of(window) }
+        Counter { end, prev, cur, linger: CompactSpan::of(window) }
     }
 }
 

@@ -28,7 +28,7 @@ pub struct Log {
 
 /// As much of a log as an answer speaks of: what a store that keeps the entries elsewhere looks up there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LogSight {
+pub struct LogSummary {
     /// Units in the window.
     pub used: u64,
     /// Now, or the newest entry if the clock stepped back a little.
@@ -72,7 +72,7 @@ impl SlidingLog {
     }
 
     /// The log as of `now`, read without changing it.
-    fn glance<'a>(&self, log: &'a Log, now: Time) -> Glance<'a> {
+    fn view_at<'a>(&self, log: &'a Log, now: Time) -> LogView<'a> {
         let newest = log.entries.back().map_or(Time::ZERO, |entry| entry.at);
         let ahead = newest.since(now);
         // A step back by a window or more shifts the whole log, so that its newest entry is now.
@@ -80,7 +80,7 @@ impl SlidingLog {
         let at = now.max(newest.before(shift));
         let gone = log.entries.iter().take_while(|entry| at.since(entry.at.before(shift)) >= self.window).count();
         let dropped: u64 = log.entries.iter().take(gone).map(|entry| entry.cost).sum();
-        Glance { log, shift, at, gone, used: log.sum - dropped }
+        LogView { log, shift, at, gone, used: log.sum - dropped }
     }
 
     /// The use that leaves room for the ask; `None` if it can never fit.
@@ -94,27 +94,27 @@ impl SlidingLog {
     }
 
     /// [`view`](Algorithm::view) from what was seen of the log.
-    pub fn tell(&self, sight: &LogSight, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+    pub fn outcome_from(&self, summary: &LogSummary, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
         let leaves_after = |at: Time| at.after(self.window).since(now);
         let wait = match allowed {
             true => Wait::None,
             false if self.most_before(ask).is_none() => Wait::Never,
-            false => sight.frees.map_or(Wait::Never, |at| Wait::For(leaves_after(at))),
+            false => summary.frees.map_or(Wait::Never, |at| Wait::For(leaves_after(at))),
         };
         Outcome {
-            remaining: self.limit.saturating_sub(sight.used),
-            used: sight.used,
+            remaining: self.limit.saturating_sub(summary.used),
+            used: summary.used,
             wait,
-            reset_after: sight.newest.map_or(Span::ZERO, leaves_after),
-            next_unit_after: sight.next.map(leaves_after),
-            stamp: sight.at,
+            reset_after: summary.newest.map_or(Span::ZERO, leaves_after),
+            next_unit_after: summary.next.map(leaves_after),
+            stamp: summary.at,
             granted,
             ..Outcome::new(allowed, self.limit)
         }
     }
 
     fn tidy(&self, log: &mut Log, now: Time) -> (Time, u64) {
-        let Glance { shift, at, gone, used, .. } = self.glance(log, now);
+        let LogView { shift, at, gone, used, .. } = self.view_at(log, now);
         log.entries.drain(..gone);
         if !shift.is_zero() {
             log.entries.iter_mut().for_each(|entry| entry.at = entry.at.before(shift));
@@ -126,7 +126,7 @@ impl SlidingLog {
 }
 
 /// A log seen from now: the first `gone` entries are out of the window, the others count `used`.
-struct Glance<'a> {
+struct LogView<'a> {
     log: &'a Log,
     shift: Span,
     /// Now, or the newest entry if the clock stepped back a little.
@@ -135,7 +135,7 @@ struct Glance<'a> {
     used: u64,
 }
 
-impl Glance<'_> {
+impl LogView<'_> {
     /// The first entry whose departure, with all older ones, brings the use down to `most`.
     fn down_to(&self, most: u64) -> Option<Time> {
         let mut used = self.used;
@@ -155,7 +155,7 @@ impl Algorithm for SlidingLog {
     type State = Log;
 
     fn admits(&self, log: &Log, now: Time, ask: &Ask) -> bool {
-        self.glance(log, now).used.checked_add(ask.least()).is_some_and(|sum| sum <= self.limit)
+        self.view_at(log, now).used.checked_add(ask.least()).is_some_and(|sum| sum <= self.limit)
     }
 
     fn record(&self, log: &mut Log, now: Time, ask: &Ask, effect: Effect) -> u64 {
@@ -172,15 +172,15 @@ impl Algorithm for SlidingLog {
     }
 
     fn view(&self, log: &Log, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
-        let glance = self.glance(log, now);
-        let sight = LogSight {
-            used: glance.used,
-            at: glance.at,
-            frees: if allowed { None } else { self.most_before(ask).and_then(|most| glance.down_to(most)) },
-            next: self.most_before_next(glance.used).and_then(|most| glance.down_to(most)),
-            newest: glance.live().next_back().map(|entry| entry.at),
+        let seen = self.view_at(log, now);
+        let summary = LogSummary {
+            used: seen.used,
+            at: seen.at,
+            frees: if allowed { None } else { self.most_before(ask).and_then(|most| seen.down_to(most)) },
+            next: self.most_before_next(seen.used).and_then(|most| seen.down_to(most)),
+            newest: seen.live().next_back().map(|entry| entry.at),
         };
-        self.tell(&sight, now, ask, allowed, granted)
+        self.outcome_from(&summary, now, ask, allowed, granted)
     }
 
     fn refund(&self, log: &mut Log, now: Time, units: u64, stamp: Option<Time>) -> u64 {
