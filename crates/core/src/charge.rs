@@ -173,6 +173,12 @@ impl Receipt {
         Receipt { bucket, limit, owner, identity, units: outcome.granted, stamp: outcome.stamp, slot, number: None }
     }
 
+    /// The same receipt, to be given back in place of this one; never give back both.
+    pub fn handed_on(&self) -> Receipt {
+        let Receipt { bucket, limit, owner, identity, units, stamp, slot, number } = *self;
+        Receipt { bucket, limit, owner, identity, units, stamp, slot, number }
+    }
+
     /// A charge on the same bucket.
     pub fn charge(&self, ask: Ask) -> Charge {
         Charge { ask, owner: self.owner, identity: self.identity, ..Charge::new(self.bucket, self.limit, 0) }

@@ -226,19 +226,17 @@ impl<S: Store> Fleet<S> {
     fn give_back_here(&self, receipt: &Receipt) -> (bool, Option<Receipt>) {
         let limit = receipt.limit.share(self.nodes_or_configured());
         if self.by_local.load(Ordering::Relaxed) > 0 && self.local.holds(receipt.bucket, &limit) {
-            let Receipt { bucket, owner, identity, units, stamp, slot, number, .. } = *receipt;
-            let own = Receipt { bucket, limit, owner, identity, units, stamp, slot, number };
-            return (self.local.give_back_now(&[own]) > 0, None);
+            return (self.local.give_back_now(&[Receipt { limit, ..receipt.handed_on() }]) > 0, None);
         }
         // Who numbers a receipt may bring it to any node, so it was charged in the store, where the number is spent.
         // What is pending here is somebody else's.
         if receipt.number.is_some() {
-            return (false, Some(again(receipt)));
+            return (false, Some(receipt.handed_on()));
         }
         match self.async_buckets.give_back(receipt, self.store_time(self.clock.now())) {
             Some(0) => (true, None),
-            Some(told) => (false, Some(Receipt { units: told, ..again(receipt) })),
-            None => (false, Some(again(receipt))),
+            Some(told) => (false, Some(Receipt { units: told, ..receipt.handed_on() })),
+            None => (false, Some(receipt.handed_on())),
         }
     }
 
@@ -321,12 +319,6 @@ impl<S: Store> Store for Fleet<S> {
 /// True if all of them are the shared store's.
 fn is_shared(charges: &[Charge]) -> bool {
     charges.iter().all(|charge| ChargeRoute::of(charge) == ChargeRoute::Shared)
-}
-
-/// The same receipt, to be handed on instead of the one it was made from.
-fn again(receipt: &Receipt) -> Receipt {
-    let Receipt { bucket, limit, owner, identity, units, stamp, slot, number } = *receipt;
-    Receipt { bucket, limit, owner, identity, units, stamp, slot, number }
 }
 
 impl<S: fmt::Debug> fmt::Debug for Fleet<S> {

@@ -144,8 +144,7 @@ impl Memory {
             false => self.lock(receipt.bucket).give_back(receipt, self.clock.now()),
             true => {
                 let Charge { bucket, limit, owner, identity, .. } = self.redirect(&receipt.charge(Ask::Peek(0)), true);
-                let Receipt { units, stamp, slot, number, .. } = **receipt;
-                let receipt = Receipt { bucket, limit, owner, identity, units, stamp, slot, number };
+                let receipt = Receipt { bucket, limit, owner, identity, ..receipt.handed_on() };
                 self.lock(bucket).give_back(&receipt, self.clock.now())
             }
         };
