@@ -8,12 +8,9 @@
 use tollgate_core::{Charge, Digest, LeaseSize, Limit, Outcome, Owner, Receipt, Source, Span, Time, Wait};
 
 use super::demand::Demand;
-use super::size::{BatchSizing, EMPTY_BACKOFF, empty_backoff};
+use super::refill::{BatchBounds, RefillState};
 use crate::fleet::deny::is_aging;
 use crate::fleet::mirror::{Mirror, Observation};
-
-/// After a failed refill the store is left alone for this long, while units last.
-const RETRY: Span = Span::from_millis(100);
 
 /// Units of one grant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,17 +57,7 @@ pub(super) struct BucketLease {
     grants: [Grant; 2],
     known: Option<(Mirror, Observation)>,
     demand: Demand,
-    /// The size of the last batch, and below how many units more are asked for: what is used while the answer travels,
-    /// twice.
-    batch_size: u64,
-    low_water: u64,
-    /// Batches in a row that were granted in full.
-    full_batches: u32,
-    /// A request is asking for more.
-    refilling: bool,
-    /// Found empty: not asked before this.
-    backoff_until: Time,
-    retry_at: Time,
+    refill: RefillState,
     pub(super) used_at: Time,
 }
 
@@ -83,12 +70,7 @@ impl BucketLease {
             grants: [Grant::default(); 2],
             known: None,
             demand: Demand::begun(now, gap),
-            batch_size: 0,
-            low_water: 0,
-            full_batches: 0,
-            refilling: false,
-            backoff_until: Time::ZERO,
-            retry_at: Time::ZERO,
+            refill: RefillState::default(),
             used_at: now,
         }
     }
@@ -106,7 +88,7 @@ impl BucketLease {
         let cost = charge.ask.cost();
         let spends = charge.ask.writes();
         let left = self.units().saturating_sub(cost);
-        if self.limit != charge.limit || (spends && left < self.low_water && self.may_refill(now)) {
+        if self.limit != charge.limit || (spends && self.refill.is_due(left, now)) {
             return None;
         }
         let [current, _] = &mut self.grants;
@@ -136,7 +118,7 @@ impl BucketLease {
         let spends = charge.ask.writes();
         let knows = self.units() < cost && !self.is_aging(now, terms.deny_ttl);
         let refusal = if knows { self.refusal(charge, now, terms.deny_ttl) } else { None };
-        let refills = spends && self.may_refill(now) && self.units().saturating_sub(cost) < self.low_water;
+        let refills = spends && self.refill.is_due(self.units().saturating_sub(cost), now);
         if !terms.may_ask && refusal.is_none() && (refills || self.units() < cost) {
             return LeaseDecision::Cold;
         }
@@ -157,7 +139,9 @@ impl BucketLease {
             return LeaseDecision::Cold; // never without knowledge: units come with an answer
         };
         let refill = refills.then(|| self.batch(bound, now, terms).saturating_sub(self.units()).max(1));
-        self.refilling |= refills;
+        if refills {
+            self.refill.start();
+        }
         LeaseDecision::Spent { outcome, now: seen, grants, refill }
     }
 
@@ -175,29 +159,21 @@ impl BucketLease {
         let held = self.units();
         let grants = self.take(held);
         let missing = cost - held;
-        if self.refilling {
+        if self.refill.is_in_flight() {
             return LeaseDecision::Short { grants, missing, batch: None };
         }
-        if self.backoff_until > Time::ZERO {
-            self.backoff_until = now.after(EMPTY_BACKOFF); // found empty before: the others wait for what this one finds
-        }
-        self.refilling = true;
+        self.refill.start_empty(now);
         let batch = self.batch(bound, now, terms).max(missing);
         LeaseDecision::Short { grants, missing, batch: Some(batch) }
     }
 
-    #[inline]
-    fn may_refill(&self, now: Time) -> bool {
-        !self.refilling && now >= self.backoff_until && now >= self.retry_at
-    }
-
-    fn batch(&self, bound: LeaseSize, now: Time, terms: &LeaseTerms) -> u64 {
+    fn batch(&self, size: LeaseSize, now: Time, terms: &LeaseTerms) -> u64 {
         let room = match &self.known {
             Some((mirror, seen)) => mirror.room(&self.limit, seen.earliest(now)),
             None => self.limit.capacity(),
         };
-        let (rate, last, full) = (self.demand.rate(now), self.batch_size, self.full_batches);
-        BatchSizing { rate, last, room, full, nodes: terms.nodes, ttl: terms.ttl }.batch(&self.limit, bound)
+        let bounds = BatchBounds { limit: &self.limit, size, room, nodes: terms.nodes, ttl: terms.ttl };
+        self.refill.batch(&self.demand, now, &bounds)
     }
 
     /// What the caller of an admitted charge is told: the bucket as last seen, with what this node still holds not used.
@@ -215,7 +191,7 @@ impl BucketLease {
     #[inline]
     fn is_aging(&self, now: Time, deny_ttl: Span) -> bool {
         let aging = |(_, seen): &(Mirror, Observation)| is_aging(seen.age(now), deny_ttl);
-        !self.refilling && now >= self.backoff_until && self.known.as_ref().is_some_and(aging)
+        self.refill.may_ask(now) && self.known.as_ref().is_some_and(aging)
     }
 
     /// The refusal, if it is certain: by a state seen a moment ago, or because the bucket was just found empty and is
@@ -227,13 +203,13 @@ impl BucketLease {
         let refuses = seen.age(now) <= deny_ttl
             && !state.admits(&self.limit, seen.latest(now), &charge.ask)
             && !deny_ttl.is_zero();
-        let rests = self.backoff_until.since(now);
-        if !refuses && rests.is_zero() {
+        let backoff = self.refill.backoff(now);
+        if !refuses && backoff.is_zero() {
             return None;
         }
         let now = seen.earliest(now);
         let outcome = state.view(&self.limit, now, &charge.ask, false, 0)?;
-        let wait = outcome.wait.max(if rests.is_zero() { Wait::None } else { Wait::For(rests) });
+        let wait = outcome.wait.max(if backoff.is_zero() { Wait::None } else { Wait::For(backoff) });
         Some((Outcome { source: Source::Lease, wait, ..outcome }, now))
     }
 
@@ -255,24 +231,15 @@ impl BucketLease {
             self.add(Grant { units, expires: self.expiry(outcome, &seen, terms.ttl), stamp: outcome.stamp });
         }
         if let Some(asked) = asked {
-            self.refilling = false;
-            self.backoff_until = Time::ZERO;
+            self.refill.complete();
             let others_refused = outcome.allowed && outcome.granted == 0;
             if !others_refused {
-                self.learn_batch(asked, outcome.granted < asked, &seen, terms.nodes);
+                let is_dry = outcome.granted < asked;
+                self.refill.learn_batch(asked, is_dry, &self.demand, &seen);
+                if is_dry {
+                    self.refill.back_off(&self.limit, terms.nodes, &seen);
+                }
             }
-        }
-    }
-
-    fn learn_batch(&mut self, asked: u64, dry: bool, seen: &Observation, nodes: u64) {
-        self.batch_size = asked;
-        self.low_water = match asked {
-            0..8 => 0, // so few that the request which finds none may as well ask
-            _ => self.demand.over(seen.received.since(seen.sent)).saturating_mul(2).clamp(asked / 4, asked / 2),
-        };
-        self.full_batches = if dry { 0 } else { self.full_batches.saturating_add(1) };
-        if dry {
-            self.backoff_until = seen.sent.after(empty_backoff(&self.limit, nodes));
         }
     }
 
@@ -289,18 +256,14 @@ impl BucketLease {
         seen.sent.after(span)
     }
 
-    /// The request that asked for more got no answer: somebody else may ask, after a while if the store `failed`.
+    /// The refill got no answer: another request may ask, after a while if the store `failed`.
     pub(super) fn abandon_refill(&mut self, now: Time, failed: bool) {
-        self.refilling = false;
-        self.backoff_until = Time::ZERO;
-        if failed {
-            self.retry_at = now.after(RETRY);
-        }
+        self.refill.abandon(now, failed);
     }
 
     /// Forgets what is known of the bucket: units were given back to it.
     pub(super) fn invalidate(&mut self) {
-        self.backoff_until = Time::ZERO;
+        self.refill.end_backoff();
         if let Some((_, seen)) = &mut self.known {
             seen.sent = Time::ZERO; // as old as can be: good for hints, not for refusing
         }
@@ -366,14 +329,14 @@ impl BucketLease {
 
     /// Takes out everything, if nobody has asked for it for a while.
     pub(super) fn idle(&mut self, now: Time) -> [Grant; 2] {
-        match now.since(self.used_at) > self.demand.patience() && !self.refilling {
+        match now.since(self.used_at) > self.demand.patience() && !self.refill.is_in_flight() {
             true => self.empty(),
             false => Default::default(),
         }
     }
 
     pub(super) fn empty(&mut self) -> [Grant; 2] {
-        (self.low_water, self.full_batches) = (0, 0);
+        self.refill.reset();
         std::mem::take(&mut self.grants)
     }
 

@@ -6,6 +6,7 @@
 
 mod bucket_lease;
 mod demand;
+mod refill;
 mod size;
 
 use tollgate_core::{Ask, Charge, Digest, LeaseSize, Limit, Outcome, Receipt, Source, Span, Time};
