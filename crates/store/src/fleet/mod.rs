@@ -27,6 +27,7 @@ mod deny;
 mod lease;
 mod mirror;
 mod pending_decision;
+mod refills;
 mod route;
 mod sharded;
 mod stats;
@@ -44,6 +45,7 @@ use self::deny::DenyCache;
 use self::lease::Leases;
 use self::mirror::Observation;
 use self::pending_decision::PendingDecision;
+use self::refills::RefillQueue;
 use self::route::{ChargeRoute, local_share};
 use crate::{Memory, Outcomes, Store, StoreError, Taken};
 
@@ -70,6 +72,7 @@ pub struct Fleet<S> {
     config: FleetConfig,
     clock: Arc<dyn Clock>,
     leases: Leases,
+    refills: RefillQueue,
     async_buckets: AsyncBuckets,
     deny: DenyCache,
     /// This node's static shares.
@@ -90,6 +93,7 @@ impl<S: Store> Fleet<S> {
             inner,
             config,
             leases: Leases::new(config.lease_ttl, config.deny_cache_ttl, config.max_leases),
+            refills: RefillQueue::default(),
             async_buckets: AsyncBuckets::new(config.max_async),
             deny: DenyCache::new(config.deny_cache_ttl, config.max_denials),
             local: Memory::with_clock(config.local, clock.clone()),

@@ -12,6 +12,7 @@ use tollgate_core::{Ask, Charge, Enforcement, Outcome, Receipt, Source, Span, Ti
 use super::Fleet;
 use super::lease::{Grant, LeaseDecision, Spend, StoreAnswer};
 use super::mirror::Observation;
+use super::refills::Refill;
 use super::route::{ChargeRoute, local_share, peeking, stays_charged};
 use crate::{Outcomes, Store, StoreError, Taken};
 
@@ -101,7 +102,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
             self.put_back_leases();
         }
         let asks = self.asks(passes);
-        if asks.is_empty() {
+        if asks.is_empty() || (passes && self.hand_over_refills(&asks, within)) {
             return Ok(self.conclude(passes, None, outcomes));
         }
         let charges: SmallVec<[Charge; 4]> = asks.iter().map(|(_, charge)| *charge).collect();
@@ -122,6 +123,12 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         self.remember(&asks, &answers, passes && taken.allowed, seen);
         passes = self.settle(&asks, &answers, passes && taken.allowed, seen);
         Ok(self.conclude(passes, Some(taken.now), outcomes))
+    }
+
+    /// Leaves the refills to the task that runs them, where nothing else is asked; false if they are still to be asked.
+    fn hand_over_refills(&self, asks: &Asks, within: Span) -> bool {
+        let refills = asks.iter().map(|(_, charge)| Refill { charge: *charge, within });
+        asks.iter().all(|(place, _)| self.is_refill(*place)) && self.fleet.refills.push(refills)
     }
 
     /// Looks up what is remembered of the charges that only the store could decide; false if somebody refuses.

@@ -35,11 +35,12 @@ impl<S: Store> Fleet<S> {
     /// Gives everything back that is held in advance and tells the store the rest, for a node that ends. From then on no
     /// lease is taken; decisions go on.
     pub async fn close(&self) {
+        self.refills.clear();
         self.return_lease_units(true).await;
         self.report_async_charges().await;
     }
 
-    async fn return_lease_units(&self, closing: bool) {
+    pub(super) async fn return_lease_units(&self, closing: bool) {
         let receipts = self.leases.collect(self.clock.now(), closing);
         for batch in receipts.chunks(RECEIPTS_MAX) {
             self.inner_calls.fetch_add(1, Ordering::Relaxed);

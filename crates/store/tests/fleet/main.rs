@@ -8,3 +8,4 @@ mod async_buckets;
 mod deny;
 mod leases;
 mod mixed;
+mod refills;

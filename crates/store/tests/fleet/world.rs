@@ -131,6 +131,8 @@ pub struct Event {
     pub cost: u64,
     pub allowed: bool,
     pub source: Source,
+    /// How long the request waited for its answer.
+    pub waited: Span,
 }
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
@@ -206,7 +208,8 @@ impl World {
                 let source = outcomes[0].source;
                 let time = if source == Source::Bucket { taken.now } else { spent };
                 let cost = charge.ask.cost();
-                log.borrow_mut().push(Event { time, cost, allowed: taken.allowed, source });
+                let waited = clock.now().since(spent);
+                log.borrow_mut().push(Event { time, cost, allowed: taken.allowed, source, waited });
             }
         });
     }
@@ -215,6 +218,14 @@ impl World {
         let mut task: Task = Box::pin(task);
         if task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
             node.tasks.borrow_mut().push(task);
+        }
+    }
+
+    /// Lends every node a task that refills its leases.
+    pub fn run_refills(&self) {
+        for node in &self.nodes {
+            let fleet = node.fleet.clone();
+            self.spawn(node, async move { match fleet.run_refills().await {} });
         }
     }
 

@@ -256,6 +256,10 @@ impl BucketLease {
         seen.sent.after(span)
     }
 
+    pub(super) fn is_refilling(&self) -> bool {
+        self.refill.is_in_flight()
+    }
+
     /// The refill got no answer: another request may ask, after a while if the store `failed`.
     pub(super) fn abandon_refill(&mut self, now: Time, failed: bool) {
         self.refill.abandon(now, failed);

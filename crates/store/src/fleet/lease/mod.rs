@@ -183,6 +183,30 @@ impl Leases {
         lease.view(charge, outcome, seen.store_time, admitted, granted)
     }
 
+    /// True if the lease of `charge` waits for a refill under the same limit.
+    pub(super) fn is_refilling(&self, charge: &Charge) -> bool {
+        let shard = self.shards.lock(charge.bucket);
+        shard.leases.get(&charge.bucket).is_some_and(|lease| lease.limit == charge.limit && lease.is_refilling())
+    }
+
+    /// Enters the answer to a refill.
+    pub(super) fn settle_refill(&self, charge: &Charge, answer: &StoreAnswer<'_>) {
+        let nothing = Spend { bucket: charge.bucket, grants: Default::default(), leads: true };
+        self.settle(charge, &nothing, answer, false);
+    }
+
+    /// A refill got no answer: another request may ask.
+    pub(super) fn abandon_refill(&self, bucket: Digest, now: Time, failed: bool) {
+        if let Some(lease) = self.shards.lock(bucket).leases.get_mut(&bucket) {
+            lease.abandon_refill(now, failed);
+        }
+    }
+
+    /// True once the node closes: what arrives for the bucket must go back.
+    pub(super) fn is_closed(&self, bucket: Digest) -> bool {
+        self.shards.lock(bucket).closed
+    }
+
     /// Units were given back to the bucket: what is known of it no longer refuses.
     pub(super) fn invalidate(&self, bucket: Digest) {
         if let Some(lease) = self.shards.lock(bucket).leases.get_mut(&bucket) {
