@@ -1,12 +1,12 @@
-//! The pure heart of Tollgate: what a limit means, on integers, with time handed in.
+//! The rate-limiting algorithms: pure functions on integers. The caller passes the time.
 //!
-//! Nothing here reads a clock, allocates a thread, opens a file or waits. A [`Limit`] is a value; a bucket's state is a
-//! value; a decision is a function of the two, the time and what is asked. Stores keep the states, rules choose the
-//! limits, the engine brings both together.
+//! This crate reads no clock, starts no thread, opens no file and never waits. A [`Limit`] is a value, and so is the
+//! state of a bucket; a decision is a function of the two, the time and the ask. Stores keep the states, rules choose
+//! the limits, the engine combines them.
 //!
-//! An algorithm comes in three steps, because a request may touch several buckets and is charged to all or to none:
-//! [`admits`](Algorithm::admits) looks at a state and changes nothing, [`record`](Algorithm::record) writes what was
-//! decided over all buckets, [`view`](Algorithm::view) tells the caller what is left and when to come back.
+//! An algorithm has three steps, because a request may touch several buckets and is charged to all or to none:
+//! [`admits`](Algorithm::admits) reads a state, [`record`](Algorithm::record) writes the decision over all buckets,
+//! [`view`](Algorithm::view) computes what is left and when to retry.
 //!
 //! ```
 //! use tollgate_core::{Algorithm, Ask, Effect, Gcra, Span, Time, Wait};
