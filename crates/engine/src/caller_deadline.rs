@@ -1,22 +1,22 @@
-//! How long the caller of a decision waits: what the store is asked for must not be charged after that.
+//! The deadline of the caller: the store must not charge anything after the caller has stopped waiting.
 //!
-//! The deadline travels with the task instead of through every signature: it matters only where a store is waited for,
-//! several layers below the transport that knows it.
+//! The deadline is task-local instead of a parameter of every function: only the store call needs it, several layers
+//! below the transport that knows it.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tollgate_core::Span;
 
-/// What is left of the caller's time for the answer to get back; of very little time, half.
+/// Time reserved for the response to reach the caller; at most half of the time left.
 const RETURN: Duration = Duration::from_millis(5);
 
 tokio::task_local! {
     static DEADLINE: Instant;
 }
 
-/// Runs `future` for a caller that stops waiting at `deadline`. Every store call in it ends 5 ms earlier, and what
-/// reaches the store later than that charges nothing: the decision is then made by the failure policy of each rule.
+/// Runs `future` for a caller that stops waiting at `deadline`. Every store call in it ends 5 ms earlier, and a call
+/// that reaches the store later charges nothing: the failure policy of each rule decides then.
 pub async fn with_deadline<F: Future>(deadline: Option<Instant>, future: F) -> F::Output {
     match deadline {
         Some(deadline) => DEADLINE.scope(deadline, future).await,
@@ -24,7 +24,7 @@ pub async fn with_deadline<F: Future>(deadline: Option<Instant>, future: F) -> F
     }
 }
 
-/// The time that a store call may take: `most`, or less if the caller leaves earlier.
+/// The time that a store call may take: `most`, or less if the caller's deadline is earlier.
 pub(crate) fn cap(most: Span) -> Span {
     let left = DEADLINE.try_with(|deadline| deadline.saturating_duration_since(Instant::now()));
     left.map_or(most, |left| most.min(Span::from(left - RETURN.min(left / 2))))
@@ -35,12 +35,12 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_has_what_the_caller_leaves_it() {
+    async fn a_store_call_ends_before_the_deadline_of_the_caller() {
         let most = Span::from_millis(25);
         let left = |millis: u64| async move {
             with_deadline(Some(Instant::now() + Duration::from_millis(millis)), async { cap(most) }).await
         };
-        assert_eq!(cap(most), most, "a caller that says nothing waits");
+        assert_eq!(cap(most), most, "no deadline");
         assert_eq!(with_deadline(None, async { cap(most) }).await, most);
         for (caller, store) in [(1000, 25), (30, 25), (20, 15), (10, 5), (4, 2), (0, 0)] {
             assert_eq!(left(caller).await, Span::from_millis(store), "{caller} ms");

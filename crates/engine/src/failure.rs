@@ -1,8 +1,8 @@
-//! When the store does not answer: a decision all the same, by the policy of each rule.
+//! When the store does not answer, the failure policy of each rule decides.
 //!
-//! One rule that fails closed refuses the request. Rules that fail locally are asked in this process, each with this
-//! node's share of its limit, all or nothing. Rules that fail open are not asked. Rules with shards are asked as if they
-//! had none: rounding each part's share up would give the node more than its share of the whole (P13).
+//! One rule with `deny` denies the request. Rules with `local` are evaluated in this process, each with this node's
+//! share of its limit, all or nothing. Rules with `allow` are not evaluated. Rules with shards are evaluated as if they
+//! had none: rounding the share of each shard up would give the node more than its share of the whole (P13).
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Request, Soft, Span};
@@ -13,7 +13,7 @@ use tollgate_store::{Outcomes, Store, StoreError, Taken};
 use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
 use crate::{Engine, Pinned};
 
-/// A decision made without the store, and what was asked of this node's own buckets for it.
+/// A decision made without the store, with the charges on this node's fallback buckets.
 pub(crate) struct FallbackDecision {
     pub(crate) decision: Decision,
     pub(crate) charges: SmallVec<[Charge; 4]>,
@@ -21,7 +21,7 @@ pub(crate) struct FallbackDecision {
 }
 
 impl<S: Store> Engine<S> {
-    /// Charges rules with shards to one bucket each, with the whole limit. True if there were any.
+    /// Recomputes the charges so that rules with shards use one bucket with the whole limit. True if there were any.
     pub(crate) fn merge_shards(&self, pinned: &Pinned, requests: &[Request<'_>], charges: &mut Charges) -> bool {
         let rules = charges.applied.iter().filter_map(|applied| pinned.rules.rule(applied.rule));
         if charges.whole || !rules.into_iter().any(|rule| rule.parts() > 1) {
@@ -75,7 +75,7 @@ impl<S: Store> Engine<S> {
         let enforced = rulings.iter().filter(|ruling| ruling.enforced).map(|ruling| ruling.decided_by);
         let decision = Decision {
             verdict: if admitted { Verdict::Allow } else { Verdict::Deny },
-            decided_by: enforced.max().unwrap_or(DecidedBy::Open), // what a shadow rule would have done is in its own ruling
+            decided_by: enforced.max().unwrap_or(DecidedBy::Open), // shadow rules only show in their own rulings
             now,
             wall,
             deciding: deciding(&rulings, admitted),
@@ -86,7 +86,8 @@ impl<S: Store> Engine<S> {
     }
 }
 
-/// What each charge's rule wants done. A bucket that two rules share goes by the stricter.
+/// The failure policy of each charge, and whether it is enforced. A bucket shared by two rules gets the stricter
+/// policy.
 struct Policies(SmallVec<[(OnFail, bool); 16]>);
 
 impl Policies {

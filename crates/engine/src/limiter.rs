@@ -1,4 +1,4 @@
-//! Waiting for room: the classic blocking limiter, over the same engine and the same rules.
+//! A limiter that waits for room, on top of the engine and its rules.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use tollgate_store::Store;
 
 use crate::{Decision, Engine, random};
 
-/// Acquires units for one kind of request, waiting for them if need be.
+/// Acquires units for one request, waiting for them where needed.
 #[derive(Debug)]
 pub struct Limiter<'a, S> {
     engine: &'a Engine<S>,
@@ -15,17 +15,17 @@ pub struct Limiter<'a, S> {
     jitter: Span,
 }
 
-/// Why units were not acquired. Nothing is charged then.
+/// Why no units were acquired. Nothing was charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcquireError {
-    /// They can never be had: more than the capacity, or a limit of zero.
+    /// The cost exceeds the capacity, or the limit is zero.
     Never,
-    /// They cannot be had in time.
+    /// They are not available within the timeout.
     TimedOut {
-        /// How much longer it would have taken, as far as is known.
+        /// How long the wait would have been, as far as is known.
         wait: Span,
     },
-    /// The request cannot be read.
+    /// The request is malformed.
     Invalid,
 }
 
@@ -37,17 +37,17 @@ impl<S: Store> Engine<S> {
 }
 
 impl<'a, S: Store> Limiter<'a, S> {
-    /// Adds up to `jitter` to every wait, so that many waiters do not return at the same moment. It only ever adds.
+    /// Adds a random span of up to `jitter` to every wait, so that many waiters do not return at the same moment.
     pub fn with_jitter(self, jitter: Span) -> Limiter<'a, S> {
         Limiter { jitter, ..self }
     }
 
-    /// Waits until `n` units are to be had, takes them, and answers how long that took.
+    /// Waits until `n` units are available and takes them. Returns the time waited.
     pub async fn acquire(&self, n: u64) -> Result<Span, AcquireError> {
         self.try_acquire(n, Span::MAX).await
     }
 
-    /// As [`acquire`](Limiter::acquire), but gives up at once when it is clear that `timeout` will not be enough.
+    /// [`acquire`](Limiter::acquire), which fails at once if the wait would exceed `timeout`.
     pub async fn try_acquire(&self, n: u64, timeout: Span) -> Result<Span, AcquireError> {
         let mut waited = Span::ZERO;
         loop {
@@ -70,7 +70,8 @@ impl<'a, S: Store> Limiter<'a, S> {
         }
     }
 
-    /// A place in a queue is charged for when it is taken: so whether its delay fits is asked before.
+    /// Fails if the delay of a queue exceeds the timeout. Checked before the charge, which takes the place in the
+    /// queue.
     fn in_time(&self, asked: &Decision, waited: Span, timeout: Span) -> Result<(), AcquireError> {
         let left = timeout.minus(waited);
         match asked.delay() {
@@ -96,11 +97,11 @@ impl<'a, S: Store> Limiter<'a, S> {
     }
 }
 
-/// What to do after a decision.
+/// The next step after a decision.
 enum Step {
-    /// Units taken; a queue asks to wait this long before proceeding.
+    /// Units taken; a queue delays the caller by this span.
     Done(Span),
-    /// Ask again after this long.
+    /// Try again after this span.
     Again(Span),
 }
 

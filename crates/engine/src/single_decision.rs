@@ -1,7 +1,8 @@
-//! One charge that no rule made: for callers who bring their own limit with every call, as clients of redis-cell do.
+//! Decisions about one charge without a rule: for callers that supply a limit with every call, as clients of redis-cell
+//! do.
 //!
-//! It is decided as a rule that fails locally is: by the store within the deadline, by this node's share while the store
-//! is away, and by nobody while limits are switched off.
+//! The failure policy is `local`: the store decides within the deadline, this node's share of the limit while the store
+//! is unavailable. While limits are off, every charge passes.
 
 use std::time::Duration;
 
@@ -11,22 +12,22 @@ use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind};
 
 use crate::{DecidedBy, Engine};
 
-/// The answer to one charge.
+/// The decision about one charge.
 #[must_use]
 #[derive(Clone, Copy, Debug)]
 pub struct SingleDecision {
-    /// May it pass? Also where the bucket refused, if limits are [shadowed](Enforcement::Shadow).
+    /// Whether it may pass; also true if the bucket refused while limits are [shadowed](Enforcement::Shadow).
     pub allowed: bool,
-    /// How that came about.
+    /// What decided.
     pub decided_by: DecidedBy,
     /// The time of the decision.
     pub now: Time,
-    /// What the bucket says.
+    /// The outcome of the bucket.
     pub outcome: Outcome,
 }
 
 impl<S: Store> Engine<S> {
-    /// [`take_one`](Engine::take_one), if nobody has to be waited for. `None` has charged nothing.
+    /// [`take_one`](Engine::take_one), if the store answers synchronously. `None` has charged nothing.
     #[inline]
     pub fn try_take_one(&self, charge: &Charge) -> Option<SingleDecision> {
         match self.enforcement() {
@@ -36,7 +37,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Decides one charge, within the deadline. Never fails: a store that does not answer leaves it to this node's share.
+    /// Decides one charge, within the deadline. Never fails: if the store does, this node's share of the limit decides.
     pub async fn take_one(&self, charge: &Charge) -> SingleDecision {
         match self.try_take_one(charge) {
             Some(decision) => decision,
@@ -44,7 +45,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Forgets the bucket of a charge, as if nobody had used it.
+    /// Forgets the bucket of a charge, as if it were unused.
     pub async fn forget_one(&self, charge: &Charge) -> Result<(), StoreError> {
         let bucket = std::slice::from_ref(charge);
         self.fallback.forget_now(bucket);
@@ -81,7 +82,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// This node's share decides.
+    /// Decides by this node's share of the limit.
     #[cold]
     fn take_share(&self, charge: &Charge, error: &StoreError) -> SingleDecision {
         if let Some(observer) = &self.observer {
@@ -95,7 +96,7 @@ impl<S: Store> Engine<S> {
         SingleDecision { allowed: taken.allowed, decided_by: DecidedBy::Fallback, now: taken.now, outcome }
     }
 
-    /// The answer while nobody is asked: what an unused bucket says.
+    /// The decision while limits are off, with the outcome of an unused bucket.
     #[cold]
     fn skipped(&self, charge: &Charge) -> SingleDecision {
         let now = self.fallback.clock().now();

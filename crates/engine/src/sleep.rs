@@ -1,20 +1,20 @@
-//! Real and simulated waiting.
+//! Waiting: in real time, or by moving a manual clock.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use tollgate_core::{ManualClock, Span};
 
-/// How time passes for those who wait. On a manual clock, waiting moves its hands and returns at once.
+/// How a limiter waits. On a manual clock, waiting moves the time and returns at once.
 pub trait Sleep: Send + Sync {
-    /// Blocks the thread.
+    /// Blocks the thread for `span`.
     fn block(&self, span: Span);
 
-    /// Waits without a thread.
+    /// Waits for `span` without blocking the thread.
     fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-/// Time as it is. Waiting without a thread needs a Tokio runtime with its timer.
+/// Real time. [`wait`](Sleep::wait) needs a Tokio runtime with its timer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealTime;
 

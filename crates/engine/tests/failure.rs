@@ -5,7 +5,7 @@ use tollgate_engine::{DecidedBy, Engine, EngineConfig, random_slot};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
-/// A store nobody can reach: what a node sees of a Redis that is down.
+/// A store that cannot be reached, like a Redis that is down.
 struct Unreachable;
 
 impl Unreachable {
@@ -39,7 +39,7 @@ fn user() -> Request<'static> {
 }
 
 #[tokio::test]
-async fn allow_lets_everything_pass_and_says_so() {
+async fn allow_lets_everything_pass_and_reports_it() {
     let engine = engine("on_fail: allow\nrules: [{ key_by: user_id, limit: { requests: 1, window: 1h } }]", 1);
     for _ in 0..10 {
         let decision = engine.decide(&user()).await;
@@ -78,7 +78,7 @@ async fn p13_local_gives_each_node_its_share() {
     assert_eq!(admitted, 34);
 }
 
-/// P13 for rules with shards: a node's share is one of the whole limit, not a rounded one of every part.
+/// P13 for rules with shards: a node's share is a share of the whole limit, not the sum of rounded shares of shards.
 #[tokio::test]
 async fn p13_shards_do_not_enlarge_the_share_of_a_node() {
     let cases = [(64, 64, 10), (40, 8, 2), (100, 7, 3), (10, 10, 4), (64, 2, 1), (9, 3, 100)];
@@ -147,7 +147,7 @@ async fn slots_held_without_the_store_come_back() {
 }
 
 #[tokio::test]
-async fn an_allowed_decision_is_not_said_to_be_closed() {
+async fn an_allowed_decision_is_not_reported_as_closed() {
     let engine = engine(
         "key_by: user_id
 rules:

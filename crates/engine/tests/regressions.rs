@@ -1,4 +1,4 @@
-//! Ways around a limit that a hostile reader found, each closed and kept closed.
+//! Ways around a limit that a security review found; each stays closed.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn engine(yaml: &str) -> (Engine<Memory>, ManualClock) {
     (Engine::on_clock(rules(yaml), clock.clone()), clock)
 }
 
-/// An engine whose store is full of other people's buckets.
+/// An engine whose store is full of buckets of other users.
 fn full(yaml: &str) -> (Engine<Memory>, ManualClock) {
     let clock = ManualClock::at(Time::from_secs(1_800_000_000));
     let config = MemoryConfig { max_memory: 4096, shards: 1, overflow_factor: 10 };
@@ -68,7 +68,7 @@ rules:
 }
 
 #[test]
-fn a_rule_without_a_say_replaces_nobody() {
+fn a_rule_that_does_not_apply_replaces_no_other() {
     for other in [
         "key_by: org, limit: { requests: 1, window: 1h }",
         "key_by: user_id, limit: { algorithm: concurrency, slots: 1 }",
@@ -84,7 +84,7 @@ fn a_rule_without_a_say_replaces_nobody() {
 }
 
 #[test]
-fn a_replaced_rule_replaces_nobody() {
+fn a_replaced_rule_replaces_no_other() {
     let (engine, _) = engine(
         "key_by: user_id
 rules:
@@ -150,7 +150,7 @@ overrides: [{ client_key: 'user:1', rule: r, requests: 0 }, { client_key: 'user:
 }
 
 #[test]
-fn a_soft_lot_holds_for_the_whole_window_of_a_key() {
+fn a_soft_draw_holds_for_the_whole_window_of_a_key() {
     let (engine, clock) = engine(
         "rules: [{ key_by: user_id, soft: 100%, limit: { requests: 10, window: 1m, align: key, algorithm: fixed_window } }]",
     );
@@ -176,7 +176,7 @@ fn keys_that_take_turns_reach_all_their_shards() {
 }
 
 #[tokio::test]
-async fn forgetting_and_holding_know_all_shards() {
+async fn forgetting_and_holding_cover_all_shards() {
     let (rate, _) = engine("rules: [{ key_by: user_id, shards: 4, limit: { requests: 40, window: 1h } }]");
     admitted(&rate, &user("1"), 400);
     rate.forget(&user("1")).await.expect("memory never fails");
