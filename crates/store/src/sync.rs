@@ -1,4 +1,4 @@
-//! The lock, in one place, so that the model checker can put its own in.
+//! The lock type, in one place, so that the model checker can replace it.
 
 #[cfg(not(shuttle))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};

@@ -1,4 +1,4 @@
-//! One shard: a table per kind of state, a budget, and what to do when it is spent.
+//! One shard: a table per algorithm, a memory budget, and what happens when it is used up.
 
 use tollgate_core::{
     Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, Source, Span, State,
@@ -12,7 +12,7 @@ use crate::Outcomes;
 
 /// Everything behind one lock.
 #[derive(Debug)]
-#[repr(C)] // the most frequent table next to the lock
+#[repr(C)] // the most used table next to the lock
 pub(super) struct Shard {
     gcra: BucketTable<Tat>,
     window: BucketTable<Window>,
@@ -24,16 +24,16 @@ pub(super) struct Shard {
     spent: SpentReceipts,
 }
 
-/// One part in this many of a shard's budget may go to the numbers of spent receipts.
+/// The numbers of spent receipts may use one part in this many of a shard's budget.
 const SPENT_SHARE: usize = 8;
 
-/// How often a full shard rebuilds its tables to get memory back from those that no longer need it.
+/// How often a full shard rebuilds its tables to release memory that they no longer need.
 const RECLAIM_EVERY: Span = Span::SECOND;
 
-/// What a look at a charge's bucket showed.
+/// The result of reading a charge's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
-    /// The bucket answers; `place` is where it was found.
+    /// Whether the bucket admits the charge; `place` is its index, if it exists.
     Seen { admits: bool, place: Option<usize> },
     /// There is no such bucket and no room for one.
     Full,
@@ -78,7 +78,7 @@ macro_rules! with_table {
 }
 
 impl Shard {
-    /// A shard can always hold a few buckets.
+    /// The smallest budget: room for a few buckets.
     pub(super) const BUDGET_MIN: usize = 4096;
 
     pub(super) fn new(budget: usize) -> Shard {
@@ -94,7 +94,7 @@ impl Shard {
         }
     }
 
-    /// Look and settle in one, for the request that has only this charge: the common case, kept short. `None` if there
+    /// Look and settle in one step, for a request with only this charge: the common case, kept short. `None` if there
     /// is no room for the bucket.
     #[inline]
     pub(super) fn take_alone(&mut self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> Option<bool> {
@@ -118,15 +118,14 @@ impl Shard {
         Some(passes)
     }
 
-    /// Where the charge's bucket is. Short, and a step of its own: over several charges the processor waits for all
-    /// their cache misses at once.
+    /// The index of the charge's bucket. A separate, short step, so that the cache misses of several charges overlap.
     #[inline]
     pub(super) fn place(&mut self, charge: &Charge) -> Option<usize> {
         with_table!(self, &charge.limit, |table, _algorithm| table.find(charge.bucket))
     }
 
-    /// Would the bucket at `place` let the charge pass? Changes no bucket; may tidy up to make room for a new one, after
-    /// `pending` others of the same call.
+    /// Whether the bucket at `place` admits the charge. Changes no bucket; may drop unused buckets to make room for a
+    /// new one, after `pending` others of the same call.
     #[inline]
     pub(super) fn look(&mut self, charge: &Charge, place: Option<usize>, now: Time, pending: usize) -> Look {
         let (admits, place) = match charge.soft {
@@ -153,7 +152,7 @@ impl Shard {
         })
     }
 
-    /// Records what was decided over all charges, and tells what the bucket now says.
+    /// Records what was decided over all charges, and returns the outcome of the bucket.
     #[inline]
     pub(super) fn settle(
         &mut self,
@@ -183,7 +182,7 @@ impl Shard {
         self.settle_slowly(charge, place, now, passes, admits)
     }
 
-    /// The same for a bucket that is new, has moved, or has something special about it.
+    /// The same for a bucket that is new or has moved, and for charges with special options.
     #[inline(never)]
     fn settle_slowly(
         &mut self,
@@ -207,7 +206,7 @@ impl Shard {
             let fresh = Default::default();
             let state = entry.map_or(&fresh, |entry| &entry.state);
             let outcome = algorithm.view(state, now, &charge.ask, admits, granted);
-            // Counted although another rule refused: the next attempt finds this bucket as the count left it.
+            // Counted although another rule refused: the wait must include this count.
             let counted = charge.count_denied && admits && !passes && granted > 0;
             match counted && !algorithm.admits(state, now, &charge.ask) {
                 true => Outcome { wait: algorithm.view(state, now, &charge.ask, false, granted).wait, ..outcome },
@@ -264,8 +263,8 @@ impl Shard {
         }
     }
 
-    /// Takes memory back from tables that a past flood left large: otherwise a flood of one algorithm would starve the
-    /// others for good. Costs a walk through the shard, hence not more than now and then.
+    /// Releases memory of tables that a past flood enlarged: otherwise a flood of one algorithm would starve the others
+    /// forever. Iterates over the shard, hence rate-limited.
     #[cold]
     fn reclaim(&mut self, now: Time) {
         let usage = &mut self.usage;
@@ -295,7 +294,7 @@ impl Shard {
         self.usage.dropped
     }
 
-    /// Makes room for one more bucket of the charge's kind: grows while the budget lasts, then drops what is fresh.
+    /// Makes room for one more bucket of the charge's algorithm: grows within the budget, then drops fresh buckets.
     #[inline]
     fn make_room(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
         if charge.owner.share == 100 && with_table!(self, charge.limit, |table, _algorithm| table.has_room(pending)) {
@@ -307,7 +306,7 @@ impl Shard {
     #[cold]
     fn make_room_slowly(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
         if charge.owner.is_overflowing() {
-            return true; // goes into the slack that every table keeps: growing for it would make room for the flood
+            return true; // uses the slack of the table: growing for it would make room for the flood
         }
         self.try_room(charge, now, pending) || {
             self.reclaim(now);
