@@ -1,25 +1,25 @@
-//! One node of a fleet: shares buckets with the others as loosely as each charge allows.
+//! One node of a fleet: shares buckets with other nodes as loosely as each charge allows.
 //!
-//! | sharing | who decides | what it costs | what it may admit too much |
+//! | sharing | decided by | cost | excess it may admit |
 //! |---|---|---|---|
-//! | exact | the shared store | a call | nothing |
-//! | leased | this node, by units the store has debited before | a call per batch | what nodes hold: `min(N·q, r·τ)` |
-//! | async | this node, by what it knows; the store is told behind | a call per interval | unbounded, measured |
-//! | local | this node, by its share | nothing | nothing, if the nodes are as many as configured |
+//! | exact | the shared store | a call | none |
+//! | leased | this node, by units debited in advance | a call per batch | units that nodes hold: `min(N·q, r·τ)` |
+//! | async | this node, by a copy of the bucket, reporting later | a call per interval | unbounded, measured |
+//! | local | this node, by its share of the limit | none | none, if the number of nodes is as configured |
 //!
-//! Around all of them lies the deny cache: a key that is refused until a known moment is refused here.
+//! In front of all of them is the deny cache: a key that is refused until a known time is refused by this node.
 //!
-//! A lease may be spent without asking because asking came first: the store debited its units when it granted them.
-//! They are spent within the lease's lifetime τ, counted on this node's clock from before the question was sent, so a
-//! unit is never spent later than τ after its debit, and those of a window never after the window. In any span t no more
-//! passes than was debited in it, `B + r·t`, and what was held when it began.
+//! A lease can be spent without a call because the store debited its units when it granted them. They are spent within
+//! the lifetime τ of the lease, measured on this node's clock from before the call was sent, so no unit is spent later
+//! than τ after its debit, and no unit of a window after the window. In any span t no more passes than was debited in
+//! it, `B + r·t`, and what was held at its start.
 //!
-//! A leased bucket that was found empty is left alone for 25 to 50 ms while its units gather, where they come back faster
-//! than that: who is refused meanwhile is told to wait until then. So a hot key beyond its limit costs a call per pace
-//! instead of a call per unit, and loses nothing, because the units wait in the bucket.
+//! A leased bucket that was found empty is not asked for 25 to 50 ms, if its units are returned faster than that;
+//! requests refused in the meantime get that wait. So a hot key beyond its limit costs a call per backoff instead of a
+//! call per unit. No unit is lost, because they accumulate in the bucket.
 //!
-//! [`Fleet`] starts no task and knows no runtime: whoever runs it calls [`Fleet::upkeep`] every 50 ms or so, and
-//! [`Fleet::close`] before the process ends.
+//! [`Fleet`] starts no task and knows no runtime: the program calls [`Fleet::upkeep`] about every 50 ms, lends a task
+//! to [`Fleet::run_refills`], and calls [`Fleet::close`] before the process ends.
 
 mod async_buckets;
 mod config;
@@ -52,14 +52,14 @@ use crate::{Memory, Outcomes, Store, StoreError, Taken};
 pub use self::config::FleetConfig;
 pub use self::stats::FleetStats;
 
-/// A store that shares its buckets with other nodes, by the sharing that each charge carries.
+/// A store that shares its buckets with other nodes, as the [`Sharing`](tollgate_core::Sharing) of each charge says.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use tollgate_core::{Charge, Digest, LeaseSize, Limit, Sharing};
 /// use tollgate_store::{Fleet, FleetConfig, Memory, MonotonicClock, Outcomes, Store};
 ///
-/// // Any store will do; nodes of a real fleet share one behind the network.
+/// // Any store works; the nodes of a real fleet share one over the network.
 /// let fleet = Fleet::new(Memory::default(), FleetConfig::default(), Arc::new(MonotonicClock::new()));
 /// let limit = Limit::per_second(1000).unwrap();
 /// let local = Charge { sharing: Sharing::Local, ..Charge::new(Digest([1, 2]), limit, 1) };
@@ -78,16 +78,16 @@ pub struct Fleet<S> {
     /// This node's static shares.
     local: Memory,
     by_local: AtomicU64,
-    /// Refusals over several parts of which the remembered ones decided.
+    /// Requests of several charges that the deny cache refused.
     remembered: AtomicU64,
     inner_calls: AtomicU64,
     returned: AtomicU64,
-    /// The store's time less this node's, in nanoseconds, as of the last answer. For what is decided behind only.
+    /// The store's time minus this node's, in nanoseconds, as of the last answer. Only for async buckets.
     skew: AtomicI64,
 }
 
 impl<S: Store> Fleet<S> {
-    /// A node that shares the buckets of `inner`. The clock must be monotonic; it decides when leases end.
+    /// A node that shares the buckets of `inner`. The clock must be monotonic; it determines when leases expire.
     pub fn new(inner: S, config: FleetConfig, clock: Arc<dyn Clock>) -> Fleet<S> {
         Fleet {
             inner,
@@ -111,7 +111,7 @@ impl<S: Store> Fleet<S> {
         &self.inner
     }
 
-    /// What this node did.
+    /// Statistics of this node.
     pub fn stats(&self) -> FleetStats {
         let leases = self.leases.counts();
         let async_buckets = self.async_buckets.counts();
@@ -135,12 +135,12 @@ impl<S: Store> Fleet<S> {
         }
     }
 
-    /// Nodes that share the buckets, by the store or by configuration.
+    /// The number of nodes that share the buckets, by the store or by configuration.
     fn nodes_or_configured(&self) -> u64 {
         self.inner.nodes().unwrap_or(self.config.nodes).max(1)
     }
 
-    /// Decides a request of one charge, if that needs nobody. `None` has changed nothing.
+    /// Decides a request of one charge, if that needs no call. `None` has changed nothing.
     #[inline]
     fn decide_alone(&self, charge: &Charge, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
         let (outcome, now) = match ChargeRoute::of(charge) {
@@ -176,12 +176,13 @@ impl<S: Store> Fleet<S> {
         self.remembered.fetch_add(u64::from(refused), Ordering::Relaxed);
     }
 
-    /// The store's time, as far as is known.
+    /// An estimate of the store's time.
     fn store_time(&self, now: Time) -> Time {
         Time::from_nanos(now.nanos().saturating_add_signed(self.skew.load(Ordering::Relaxed)))
     }
 
-    /// Asks the shared store. The clock is read before: whatever the answer allows began no earlier than that.
+    /// Calls the shared store. The clock is read before the call, so that what the answer grants does not expire too
+    /// late.
     async fn ask(
         &self,
         charges: &[Charge],
@@ -196,7 +197,7 @@ impl<S: Store> Fleet<S> {
         Ok((taken, Observation { store_time: taken.now, sent, received }))
     }
 
-    /// Decides what the shared store has to be asked about.
+    /// Decides a request that needs the shared store.
     async fn take_slowly(
         &self,
         charges: &[Charge],
@@ -206,11 +207,11 @@ impl<S: Store> Fleet<S> {
         if is_shared(charges) {
             return self.take_shared(charges, within, outcomes).await;
         }
-        // In a box, so that those who are answered at once do not carry the room for it.
+        // Boxed, so that the future of a local decision does not contain it.
         Box::pin(PendingDecision::begin(self, charges, self.clock.now(), true).finish(within, outcomes)).await
     }
 
-    /// A request that is the shared store's alone, and of which too little is remembered.
+    /// Decides a request of which all charges belong to the shared store.
     async fn take_shared(
         &self,
         charges: &[Charge],
@@ -225,21 +226,21 @@ impl<S: Store> Fleet<S> {
         Ok(taken)
     }
 
-    /// Gives a receipt back to whoever keeps its bucket here; answers whether that gave something, and what is left for
-    /// the shared store.
+    /// Gives a receipt back to this node's own buckets. Returns whether that had an effect, and what is left for the
+    /// shared store.
     fn give_back_here(&self, receipt: &Receipt) -> (bool, Option<Receipt>) {
         let limit = receipt.limit.share(self.nodes_or_configured());
         if self.by_local.load(Ordering::Relaxed) > 0 && self.local.holds(receipt.bucket, &limit) {
             return (self.local.give_back_now(&[Receipt { limit, ..receipt.handed_on() }]) > 0, None);
         }
-        // Who numbers a receipt may bring it to any node, so it was charged in the store, where the number is spent.
-        // What is pending here is somebody else's.
+        // A receipt with a number may arrive at any node, so it was charged in the store, which spends the number.
+        // Charges pending on this node belong to other requests.
         if receipt.number.is_some() {
             return (false, Some(receipt.handed_on()));
         }
         match self.async_buckets.give_back(receipt, self.store_time(self.clock.now())) {
             Some(0) => (true, None),
-            Some(told) => (false, Some(Receipt { units: told, ..receipt.handed_on() })),
+            Some(reported) => (false, Some(Receipt { units: reported, ..receipt.handed_on() })),
             None => (false, Some(receipt.handed_on())),
         }
     }
@@ -291,7 +292,7 @@ impl<S: Store> Store for Fleet<S> {
         self.invalidate(rest.iter());
         self.inner_calls.fetch_add(1, Ordering::Relaxed);
         let answer = self.inner.give_back(&rest).await;
-        self.invalidate(rest.iter()); // an answer from before may have been remembered meanwhile
+        self.invalidate(rest.iter()); // an older answer may have been remembered in the meantime
         answer.map(|more| given + more)
     }
 
@@ -320,7 +321,7 @@ impl<S: Store> Store for Fleet<S> {
     }
 }
 
-/// True if all of them are the shared store's.
+/// True if all charges belong to the shared store.
 fn is_shared(charges: &[Charge]) -> bool {
     charges.iter().all(|charge| ChargeRoute::of(charge) == ChargeRoute::Shared)
 }

@@ -1,10 +1,10 @@
-//! One request over charges of several kinds, all or nothing.
+//! One request with charges of several kinds, all or nothing.
 //!
-//! What this node can decide is taken for the time being; then the shared store is asked once, for the charges that are
-//! its own and for what leases lack. If anybody refuses, what was taken is put back. No lock is held while the store is
-//! asked, and no two locks at a time, so requests cannot wait for each other; what they can do is see units gone that
-//! come back a moment later, as they would in one store if the other request had passed. A request that is dropped
-//! half-way puts everything back as well; what the store granted it meanwhile is lost, never spent twice.
+//! Charges that this node can decide are taken provisionally; then one call of the shared store decides the others and
+//! obtains the units that leases lack. If any charge refuses, the provisional ones are undone. No lock is held during
+//! the call, and never two at a time, so requests cannot deadlock; a concurrent request may see units missing that are
+//! put back a moment later, as it would if the first request had passed. A request that is dropped half-way undoes its
+//! charges too; units that the store granted it in the meantime are lost, never spent twice.
 
 use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Enforcement, Outcome, Receipt, Source, Span, Time};
@@ -16,7 +16,7 @@ use super::refills::Refill;
 use super::route::{ChargeRoute, local_share, peeking, stays_charged};
 use crate::{Outcomes, Store, StoreError, Taken};
 
-/// A request on its way.
+/// A request that is being decided.
 pub(super) struct PendingDecision<'a, S: Store> {
     fleet: &'a Fleet<S>,
     charges: &'a [Charge],
@@ -24,15 +24,15 @@ pub(super) struct PendingDecision<'a, S: Store> {
     now: Time,
     nodes: u64,
     may_ask: bool,
-    /// The store did not answer.
+    /// The call of the store failed.
     failed: bool,
 }
 
-/// How far one charge has come.
+/// The progress of one charge.
 #[derive(Clone, Copy, Debug)]
 struct PendingCharge {
     state: ChargeState,
-    /// What is told, as far as it is known, and the store's time of it.
+    /// The outcome, once it is known, and the store's time of it.
     outcome: Option<Outcome>,
     time: Time,
 }
@@ -41,23 +41,23 @@ struct PendingCharge {
 enum ChargeState {
     /// The shared store decides it.
     Shared,
-    /// This node's share decides it; `taken` if it was charged for the time being.
+    /// This node's static share decides it; `taken` if it was charged provisionally.
     Local { taken: bool },
-    /// What this node knows decides it.
+    /// This node's copy of the bucket decides it; `taken` if it was charged provisionally.
     Async { taken: bool },
-    /// Decided for good, nothing to undo.
+    /// Final: nothing to undo.
     Done,
-    /// Paid by a lease, which may want more units.
+    /// Paid by a lease, which may need a refill of that many units.
     Spent { spend: Spend, refill: Option<u64> },
-    /// Partly paid by a lease; the rest is the store's.
+    /// Partly paid by a lease; the store decides about the `missing` units.
     Short { spend: Spend, missing: u64, batch: Option<u64> },
 }
 
-/// What the store is asked, and for which part.
+/// The charges for the store, with their indexes.
 type Asks = SmallVec<[(usize, Charge); 4]>;
 
 impl<'a, S: Store> PendingDecision<'a, S> {
-    /// Takes from leases what they have. Without `may_ask` nothing that needs the store is begun.
+    /// Spends from leases. Without `may_ask`, charges that need the store are not started.
     pub(super) fn begin(
         fleet: &'a Fleet<S>,
         charges: &'a [Charge],
@@ -84,7 +84,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         decision
     }
 
-    /// Decides, if the store need not be asked. `None` has charged nothing.
+    /// Decides without the store. `None` has charged nothing: the store is needed.
     pub(super) fn finish_locally(mut self, outcomes: &mut Outcomes) -> Option<Taken> {
         let passes = self.consult_deny_cache();
         if !self.asks(passes).is_empty() {
@@ -94,7 +94,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         Some(self.conclude(passes, None, outcomes))
     }
 
-    /// Decides, asking the store where that is needed.
+    /// Decides, calling the store where needed.
     pub(super) async fn finish(mut self, within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         let passes = self.consult_deny_cache();
         let mut passes = self.decide_locally(passes);
@@ -109,7 +109,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         let mut answers = Outcomes::new();
         let (taken, seen) = match self.fleet.ask(&charges, within, &mut answers).await {
             Ok(answer) => answer,
-            // Only refills were asked for: what the leases hold is good without them.
+            // Only refills were asked for: the leases have paid for the request without them.
             Err(_) if passes && asks.iter().all(|(place, _)| self.is_refill(*place)) => {
                 self.failed = true;
                 self.drop_refills();
@@ -117,7 +117,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
             }
             Err(error) => {
                 self.failed = true;
-                return Err(error); // dropping the decision puts everything back
+                return Err(error); // dropping the decision undoes its charges
             }
         };
         self.remember(&asks, &answers, passes && taken.allowed, seen);
@@ -125,13 +125,13 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         Ok(self.conclude(passes, Some(taken.now), outcomes))
     }
 
-    /// Leaves the refills to the task that runs them, where nothing else is asked; false if they are still to be asked.
+    /// Hands the refills over to their task, if there is nothing else to ask; false if this request must ask itself.
     fn hand_over_refills(&self, asks: &Asks, within: Span) -> bool {
         let refills = asks.iter().map(|(_, charge)| Refill { charge: *charge, within });
         asks.iter().all(|(place, _)| self.is_refill(*place)) && self.fleet.refills.push(refills)
     }
 
-    /// Looks up what is remembered of the charges that only the store could decide; false if somebody refuses.
+    /// Looks up charges of the store in the deny cache; false if a charge refuses.
     fn consult_deny_cache(&mut self) -> bool {
         let mut known: SmallVec<[(usize, Outcome, Time); 4]> = SmallVec::new();
         let mut all_known = true;
@@ -157,7 +157,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         !(refused_here || (all_known && refused))
     }
 
-    /// Asks this node's own buckets; answers whether everybody lets the request pass.
+    /// Decides the charges on this node's own buckets. True if the request still passes.
     fn decide_locally(&mut self, passes: bool) -> bool {
         let passes = self.decide_async(passes);
         let local = |part: &PendingCharge| matches!(part.state, ChargeState::Local { .. });
@@ -192,7 +192,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         all
     }
 
-    /// What the store has to be asked. Of a request that is refused already only what is not known, and only to look.
+    /// The charges for the store. For a request that is refused already: read-only, and only unknown ones.
     fn asks(&self, passes: bool) -> Asks {
         let mut asks = Asks::new();
         let needed =
@@ -204,7 +204,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
                 ChargeState::Short { .. } if passes => part.asked(charge, !alone),
                 ChargeState::Shared | ChargeState::Short { .. } => peeking(&part.asked(charge, true)),
                 ChargeState::Spent { refill: Some(units), .. } if passes => {
-                    // Its refusal must not refuse the request, which the lease has paid already.
+                    // A refused refill must not refuse the request, which the lease has paid for.
                     Charge { ask: Ask::UpTo(units), enforcement: Enforcement::Shadow, ..*charge }
                 }
                 _ => continue,
@@ -228,7 +228,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         }
     }
 
-    /// Enters the store's answers; answers whether the request passes.
+    /// Enters the answers of the store. True if the request passes.
     fn settle(&mut self, asks: &Asks, answers: &[Outcome], passes: bool, seen: Observation) -> bool {
         let enough = |part: &PendingCharge, answer: &Outcome| match part.state {
             ChargeState::Short { missing, .. } if answer.granted > 0 => answer.granted >= missing,
@@ -258,9 +258,9 @@ impl<'a, S: Store> PendingDecision<'a, S> {
                         self.fleet.leases.put_back(&Spend { leads: false, ..*spend }, self.now, false);
                         spend.grants = Default::default();
                     }
-                    let told = settle(spend, used(*missing));
-                    let granted = if passes { told.granted } else { 0 };
-                    part.outcome = Some(Outcome { granted, source, stamp, ..told });
+                    let outcome = settle(spend, used(*missing));
+                    let granted = if passes { outcome.granted } else { 0 };
+                    part.outcome = Some(Outcome { granted, source, stamp, ..outcome });
                     part.state = ChargeState::Done;
                 }
                 _ => {}
@@ -270,7 +270,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         passes
     }
 
-    /// Makes the decision final and tells it.
+    /// Makes the decision final and returns it.
     fn conclude(&mut self, passes: bool, now: Option<Time>, outcomes: &mut Outcomes) -> Taken {
         if passes {
             self.parts.iter_mut().for_each(|part| part.state = ChargeState::Done);
@@ -280,12 +280,12 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         }
         outcomes.clear();
         outcomes.extend(self.parts.iter().filter_map(|part| part.outcome));
-        let told = self.parts.iter().find(|part| part.outcome.is_some_and(|outcome| passes || !outcome.allowed));
-        let now = now.or_else(|| told.map(|part| part.time)).unwrap_or(self.now);
+        let deciding = self.parts.iter().find(|part| part.outcome.is_some_and(|outcome| passes || !outcome.allowed));
+        let now = now.or_else(|| deciding.map(|part| part.time)).unwrap_or(self.now);
         Taken::new(passes, now)
     }
 
-    /// The outcomes of what was charged for the time being, as they are after it was put back.
+    /// Recomputes the outcomes of provisional charges after they were undone.
     fn look_again(&mut self) {
         for (charge, part) in self.charges.iter().zip(&mut self.parts) {
             if part.outcome.is_none_or(|outcome| outcome.granted == 0) || stays_charged(charge) {
@@ -332,7 +332,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         }
     }
 
-    /// Lets others ask for the refills that this request could not get; what it spent stays spent.
+    /// Abandons refills that failed, so that other requests may ask; what this request spent stays spent.
     fn drop_refills(&mut self) {
         for part in &mut self.parts {
             if let ChargeState::Spent { spend, refill } = &mut part.state {
@@ -345,7 +345,7 @@ impl<'a, S: Store> PendingDecision<'a, S> {
         }
     }
 
-    /// Undoes what was taken for one charge; once.
+    /// Undoes one provisional charge; at most once.
     fn put_back(&mut self, place: usize) {
         let (Some(charge), Some(part)) = (self.charges.get(place), self.parts.get_mut(place)) else { return };
         match &mut part.state {
@@ -399,9 +399,8 @@ impl PendingCharge {
         }
     }
 
-    /// What the store is asked for this part. A batch is content with fewer units than it names, so it is asked for
-    /// only where any grant suffices, or where (`joined` is false) no other charge would have to be refunded if the
-    /// grant was too small.
+    /// The charge for the store. A batch may be granted in part, so it is asked for only where any grant suffices, or
+    /// where no other charge (`joined` is false) would have to be refunded if the grant is too small.
     fn asked(&self, charge: &Charge, joined: bool) -> Charge {
         let ask = match self.state {
             ChargeState::Short { missing, .. } if !charge.ask.writes() => Ask::Peek(missing),
@@ -420,20 +419,20 @@ impl Spend {
         Spend { grants: [Grant::default(); 2], leads: false, ..self }
     }
 
-    /// Who paid: the lease, if it paid a part.
+    /// What paid: the lease, if it paid a part.
     fn source(&self, answer: &Outcome) -> Source {
         let leased = self.grants.iter().any(|grant| grant.units > 0);
         if leased && answer.source == Source::Bucket { Source::Lease } else { answer.source }
     }
 
-    /// The oldest debit that paid: a refund gives back only what that one still owes.
+    /// The stamp of the oldest debit that paid: a refund returns only what that one still owes.
     fn stamp(&self, answer: &Outcome) -> Time {
         let grants = self.grants.iter().filter(|grant| grant.units > 0);
         grants.map(|grant| grant.stamp).fold(answer.stamp, Time::min)
     }
 }
 
-/// An outcome without the charge that was put back.
+/// The outcome without its charge, which was undone.
 fn unspent(outcome: Outcome) -> Outcome {
     let remaining = outcome.remaining.saturating_add(outcome.granted).min(outcome.limit);
     Outcome { remaining, used: outcome.used.saturating_sub(outcome.granted), granted: 0, ..outcome }

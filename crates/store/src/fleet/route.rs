@@ -1,24 +1,24 @@
-//! Who decides a charge, and what is left of it when somebody else has refused.
+//! Which component decides a charge, and what the charge becomes when another charge has refused.
 
 use tollgate_core::{Ask, Charge, LeaseSize, Limit, Sharing, Soft};
 
-/// Who decides a charge.
+/// The component that decides a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChargeRoute {
     /// The shared store.
     Shared,
     /// A lease of at most this size.
     Leased(LeaseSize),
-    /// What this node knows of the bucket.
+    /// This node's copy of the bucket.
     Async,
-    /// This node's share.
+    /// This node's static share of the limit.
     Local,
 }
 
 impl ChargeRoute {
-    /// The route of a charge. What cannot be shared as it asks for is the shared store's: slots, logs and queues are no
-    /// units to be taken in advance, a lot is drawn from the state of the bucket, and what is charged however it ends
-    /// is to be seen by all.
+    /// The route of a charge. Charges that cannot be leased or decided by a copy go to the shared store: slots, logs
+    /// and queues have no units to take in advance, soft limits draw by the state of the bucket, and charges that count
+    /// denied requests must be visible to all nodes.
     #[inline]
     pub(super) fn of(charge: &Charge) -> ChargeRoute {
         match charge.sharing {
@@ -43,13 +43,13 @@ fn is_divisible(charge: &Charge) -> bool {
         && charge.limit.capacity() > 0
 }
 
-/// This node's share of a charge.
+/// The same charge on this node's static share of the limit.
 pub(super) fn local_share(charge: &Charge, nodes: u64) -> Charge {
     let soft = charge.soft.map(|soft| Soft { excess: soft.excess.div_ceil(nodes.max(1)), ..soft });
     Charge { limit: charge.limit.share(nodes), soft, ..*charge }
 }
 
-/// The charge of a request that is refused already: it only looks, unless it is recorded whoever refuses.
+/// The charge of a request that is refused already: read-only, unless it is charged even if the request is denied.
 pub(super) fn peeking(charge: &Charge) -> Charge {
     let ask = match charge.ask {
         Ask::Force(_) | Ask::Peek(_) => charge.ask,
@@ -60,7 +60,7 @@ pub(super) fn peeking(charge: &Charge) -> Charge {
     Charge { ask, ..*charge }
 }
 
-/// True if the charge stays recorded when the request is refused.
+/// True if the charge stays recorded when the request is denied.
 pub(super) fn stays_charged(charge: &Charge) -> bool {
     charge.count_denied || matches!(charge.ask, Ask::Force(_))
 }

@@ -1,4 +1,4 @@
-//! Tables spread over locks by the bits of a digest.
+//! Maps split into shards by the bits of a digest, each shard behind its own lock.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,13 +7,13 @@ use tollgate_core::Digest;
 
 use crate::sync::{Mutex, MutexGuard, PaddedShard};
 
-/// How many locks a table is spread over; the model checker tries the orders of few.
+/// Number of shards; few for the model checker, which explores their locking orders.
 const SHARDS: usize = if cfg!(shuttle) { 2 } else { 64 };
 
-/// A map by digest. Digests are keyed hashes already: hashing them again would buy nothing.
+/// A map by digest. Digests are keyed hashes already: hashing them again is not needed.
 pub(super) type DigestMap<T> = HashMap<Digest, T, BuildHasherDefault<DigestHasher>>;
 
-/// Takes the bits of a digest as they are.
+/// Uses the bits of a digest as its hash.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DigestHasher(u64);
 
@@ -23,7 +23,7 @@ impl Hasher for DigestHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        // The last word: the first one chose the shard, so its upper bits are alike within one.
+        // The last word: the first one selected the shard, so its upper bits are equal within a shard.
         if let Some(last) = bytes.last_chunk::<8>() {
             self.0 = u64::from_ne_bytes(*last);
         }
@@ -32,7 +32,7 @@ impl Hasher for DigestHasher {
     fn write_usize(&mut self, _: usize) {} // the length of the digest, always the same
 }
 
-/// Independent parts of a table, each behind a lock of its own.
+/// Independent shards, each behind its own lock.
 #[derive(Debug)]
 pub(super) struct Sharded<T>(Box<[PaddedShard<T>]>);
 
@@ -49,13 +49,13 @@ impl<T> Sharded<T> {
         self.0[index].0.lock()
     }
 
-    /// All parts, one lock after the other.
+    /// All shards, one lock after the other.
     pub(super) fn each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
         self.0.iter().map(|shard| shard.0.lock())
     }
 }
 
-/// The part of `most` entries that one shard may hold; at least one.
+/// How many of `most` entries one shard may hold; at least one.
 pub(super) fn per_shard(most: usize) -> usize {
     most.div_ceil(SHARDS).max(usize::from(most > 0))
 }

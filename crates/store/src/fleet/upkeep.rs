@@ -1,4 +1,4 @@
-//! What a node does besides deciding: gives leases back, tells the store what it decided, forgets what is old.
+//! Background work of a node: returns lease units, reports async charges, drops old entries.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,8 +17,8 @@ const RECEIPTS_MAX: usize = 256;
 const CALLS_MAX: usize = 64;
 
 impl<S: Store> Fleet<S> {
-    /// One round: to be called every 50 ms or so, by one task. Failures of the store need no handling: they are counted,
-    /// and what can be sent again is sent in the next round.
+    /// One round of background work, to be called about every 50 ms by one task. Failures of the store need no
+    /// handling: what can be retried is sent in the next round.
     pub async fn upkeep(&self) {
         let now = self.clock.now();
         self.return_lease_units(false).await;
@@ -32,8 +32,8 @@ impl<S: Store> Fleet<S> {
         }
     }
 
-    /// Gives everything back that is held in advance and tells the store the rest, for a node that ends. From then on no
-    /// lease is taken; decisions go on.
+    /// Returns all lease units and reports all async charges, before the node stops. From then on no lease is obtained;
+    /// decisions continue.
     pub async fn close(&self) {
         self.refills.clear();
         self.return_lease_units(true).await;
@@ -52,7 +52,7 @@ impl<S: Store> Fleet<S> {
         }
     }
 
-    /// Tells the store what was decided without it, bucket by bucket, and learns what the others did.
+    /// Reports charges of async buckets to the store, bucket by bucket, and learns the charges of other nodes.
     async fn report_async_charges(&self) {
         let charges = self.async_buckets.start_reports(self.clock.now());
         for batch in charges.chunks(CALLS_MAX) {
@@ -72,7 +72,7 @@ impl<S: Store> Fleet<S> {
     }
 }
 
-/// Waits for all of them at once. They are few, and each is looked at whenever one moves.
+/// Waits for all futures concurrently. They are few, and all are polled whenever one wakes.
 async fn all<F: Future<Output = ()>>(futures: Vec<F>) {
     let mut waiting: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     poll_fn(|context| {

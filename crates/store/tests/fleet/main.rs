@@ -1,4 +1,4 @@
-//! A node among others: what each way of sharing promises, over a simulated network with delays, losses and deaths.
+//! Nodes of a fleet: the promises of each kind of sharing, over a simulated network with delays, losses and crashes.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails there has found its bug")]
 

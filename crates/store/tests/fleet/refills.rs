@@ -5,7 +5,7 @@ use std::task::{Context, Waker};
 use tollgate_core::{Ask, Charge, FixedWindow, LeaseSize, Limit, Sharing, Source, Span};
 use tollgate_store::{FleetConfig, FleetStats, Outcomes};
 
-use crate::world::{Weather, World, charge, excess};
+use crate::world::{Network, World, charge, excess};
 
 const LEASED: Sharing = Sharing::Leased(LeaseSize::Auto);
 const SEEDS: u64 = 3;
@@ -83,17 +83,17 @@ fn p5_holds_with_refills_in_the_background() {
 /// While the store is away, what was granted is spent and nothing more, and the task refills again afterwards.
 #[test]
 fn only_confirmed_units_are_spent_and_refills_resume() {
-    for weather in [Weather::Cut, Weather::Deaf] {
+    for network in [Network::Down, Network::AnswersLost] {
         let mut world = World::new(2, FleetConfig::default(), Span::from_millis(1), 1);
         world.run_refills();
         let limit = hourly(100_000);
         world.load(Span::from_secs(1), 2_000, |_| charge(1, limit, LEASED));
         let (held, before) = (world.stats().lease_held, world.admitted().len());
-        world.link.turn(weather);
+        world.link.set(network);
         world.load(Span::from_millis(300), 2_000, |_| charge(1, limit, LEASED));
         let during = world.admitted().len() - before;
         assert!(during as u64 <= held + 8 && during > 0, "{during} admitted by {held} units held");
-        world.link.turn(Weather::Fine);
+        world.link.set(Network::Up);
         world.load(Span::from_millis(300), 2_000, |_| charge(1, limit, LEASED));
         assert!(world.admitted().len() - before - during > 1_000, "refills resumed");
         assert!(used(&world, limit) >= world.admitted().len() as u64, "nothing was spent that was not debited");

@@ -1,51 +1,51 @@
-//! One bucket that this node decides by what it knows, and tells the store of behind.
+//! One bucket that this node decides by a copy, reporting its charges to the store later.
 //!
-//! Between two tellings nobody hears of the others. A node that took what it sees for its own would admit what all of
-//! them together may: ten nodes, ten times the rate. So it counts each of its units several times, as many as the whole
-//! fleet used for each of its own lately; a node that carries all the load counts once. What it knows nothing about it
-//! takes for evenly spread.
+//! Between two reports a node does not see the charges of other nodes. If each counted only its own, ten nodes would
+//! admit ten times the rate. So a node multiplies its units by a factor: the units that the whole fleet used recently
+//! for each of its own. A node that carries all the load has a factor of one. Without knowledge it assumes an even
+//! distribution.
 
 use tollgate_core::{Ask, Charge, Digest, Limit, Outcome, Owner, Source, Span, Tat, Time, Window};
 
 use crate::fleet::mirror::Mirror;
 
-/// A factor is kept in this many parts.
+/// Factors are kept as multiples of one part in this many: this value is a factor of one.
 const FACTOR_ONE: u64 = 16;
 
-/// After that many tellings without an answer, this node keeps to an even share.
+/// After this many reports without an answer, the factor is that of an even distribution.
 const MISSED_MAX: u32 = 3;
 
-/// What this node knows of a bucket, and has not told yet.
+/// The copy of a bucket, and the charges not yet reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AsyncBucket {
     limit: Limit,
-    /// The same limit with room for debt: what others use meanwhile may well not fit.
+    /// The same limit with room for debt: charges of other nodes may not fit.
     limit_with_debt: Limit,
     owner: Owner,
     identity: u32,
-    /// The bucket as of the last answer, and all that happened here since, for others as well.
+    /// The bucket as of the last answer, with this node's charges since, multiplied by the factor.
     state: Mirror,
-    /// The bucket as of the last answer alone, and the store's time of that.
+    /// The bucket as of the last answer, and the store's time of that.
     confirmed: Option<(Mirror, Time)>,
-    /// Units charged here that the store does not know of.
+    /// Units charged by this node and not reported yet.
     pending: u64,
-    /// Units on their way, and since when.
+    /// Units in a report under way, and when it was sent.
     sending: Option<(u64, Time)>,
-    /// What the fleet uses for each unit of this node, in parts.
+    /// The units that the fleet uses for each unit of this node, in parts of [`FACTOR_ONE`].
     factor: u64,
     missed: u32,
-    /// Asked for since the last telling.
+    /// Used since the last report.
     active: bool,
 }
 
-/// What became of a telling.
+/// The result of a report.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ReportResult<'a> {
-    /// The store's answer, at its time.
+    /// The outcome, and the store's time of it.
     Answered(&'a Outcome, Time),
     /// The store has not charged it.
     Failed,
-    /// It may have: it must not be sent again.
+    /// The store may have charged it: it must not be sent again.
     Lost,
 }
 
@@ -66,7 +66,7 @@ impl AsyncBucket {
         })
     }
 
-    /// Decides one charge; records it if `passes` says that nobody else has refused, or if it is forced.
+    /// Decides one charge; records it if the request `passes` so far, or if it is forced.
     pub(super) fn take(&mut self, charge: &Charge, now: Time, passes: bool) -> Option<Outcome> {
         if self.limit != charge.limit {
             (self.limit, self.limit_with_debt) =
@@ -87,12 +87,12 @@ impl AsyncBucket {
         Some(Outcome { source: Source::Async, ..outcome })
     }
 
-    /// What `units` of this node mean for the bucket.
+    /// `units` of this node, multiplied by the factor.
     fn weigh(&self, units: u64) -> u64 {
         units.saturating_mul(self.factor).div_ceil(FACTOR_ONE)
     }
 
-    /// Undoes a charge that was not to be. Answers how many units the store has been told of already.
+    /// Undoes a charge. Returns how many of its units were already reported.
     pub(super) fn undo(&mut self, now: Time, units: u64, stamp: Option<Time>) -> u64 {
         self.state.refund(&self.limit_with_debt, now, self.weigh(units), stamp);
         let own = units.min(self.pending);
@@ -100,18 +100,18 @@ impl AsyncBucket {
         units - own
     }
 
-    /// Asks the store with the next telling, although there may be nothing to tell.
+    /// Sends a report in the next round, even without charges, to refresh the copy.
     pub(super) fn invalidate(&mut self) {
         self.active = true;
     }
 
-    /// What to tell the store, if anything happened since the last time and nothing is on its way.
+    /// The report to send, if the bucket was used since the last one and none is under way.
     pub(super) fn start_report(&mut self, now: Time, timeout: Span) -> Option<Charge> {
         if let Some((_, since)) = self.sending {
             if now.since(since) < timeout {
                 return None;
             }
-            self.complete_report(ReportResult::Lost, now, 1); // whoever told it is gone
+            self.complete_report(ReportResult::Lost, now, 1); // the task that sent it is gone
         }
         if self.pending == 0 && !self.active {
             return None;
@@ -120,11 +120,11 @@ impl AsyncBucket {
         self.active = false;
         let ask = Ask::Force(std::mem::take(&mut self.pending));
         let AsyncBucket { limit, owner, identity, .. } = *self;
-        // With debt: what was admitted too much is paid back, instead of being forgiven and admitted again.
+        // With debt: an excess is paid back instead of being forgotten and admitted again.
         Some(Charge { ask, owner, identity, ..Charge::new(Digest::default(), limit_with_debt(limit, 1), 0) })
     }
 
-    /// Learns what became of a telling. Answers by how many units the bucket was found beyond its limit.
+    /// Enters the result of a report. Returns the units that exceeded the limit.
     pub(super) fn complete_report(&mut self, result: ReportResult<'_>, now: Time, nodes: u64) -> u64 {
         let (sent, _) = self.sending.take().unwrap_or((0, now));
         let even = FACTOR_ONE.saturating_mul(nodes.max(1));
@@ -157,7 +157,7 @@ impl AsyncBucket {
         }
     }
 
-    /// Units that the whole fleet has used since the answer before.
+    /// Units that the whole fleet has used since the previous answer.
     fn used_since(&self, state: &Mirror) -> u64 {
         match (&self.limit, self.confirmed, state) {
             (Limit::Gcra(gcra), Some((Mirror::Gcra(Tat(was)), time)), Mirror::Gcra(Tat(is))) => {
@@ -174,12 +174,12 @@ impl AsyncBucket {
         }
     }
 
-    /// Units not told yet.
+    /// Units without a confirmed report.
     pub(super) fn pending(&self) -> u64 {
         self.pending + self.sending.map_or(0, |(units, _)| units)
     }
 
-    /// True if nothing would be lost by forgetting it.
+    /// True if it can be dropped without losing information.
     pub(super) fn is_over(&self, now: Time) -> bool {
         self.pending() == 0 && !self.active && self.state.is_fresh(now)
     }

@@ -1,4 +1,4 @@
-//! Decided here, told behind: buckets whose counts reach the shared store a moment later.
+//! Buckets that this node decides by a copy, reporting its charges to the shared store later.
 
 mod bucket;
 
@@ -10,16 +10,16 @@ use self::bucket::{AsyncBucket, ReportResult};
 use super::sharded::{DigestMap, Sharded, per_shard};
 use crate::StoreError;
 
-/// A telling that nobody has heard of for this long is given up.
+/// A report without an answer is given up after this.
 const REPORT_TIMEOUT: Span = Span::from_secs(2);
 
-/// All buckets that this node decides by what it knows.
+/// All async buckets of this node.
 #[derive(Debug)]
 pub(super) struct AsyncBuckets {
     shards: Sharded<Shard>,
     /// Buckets per shard.
     most: usize,
-    /// When the store was last told, in nanoseconds of this node's clock.
+    /// When reports were last sent, in nanoseconds of this node's clock.
     reported_at: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ struct Shard {
     excess: u64,
 }
 
-/// What was decided and not told yet.
+/// Statistics of async buckets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AsyncCounts {
     pub(super) decisions: u64,
@@ -47,7 +47,7 @@ impl AsyncBuckets {
         }
     }
 
-    /// True if the bucket of `charge` is decided here: it is known, or there is room to remember one more.
+    /// True if the bucket of `charge` is decided by this node: it is known, or there is room for one more.
     pub(super) fn has(&self, charge: &Charge, nodes: u64) -> bool {
         let mut shard = self.shards.lock(charge.bucket);
         if shard.buckets.contains_key(&charge.bucket) {
@@ -57,7 +57,7 @@ impl AsyncBuckets {
         new.is_some_and(|new| shard.buckets.insert(charge.bucket, new).is_none())
     }
 
-    /// Decides one charge and records it, if `passes` says that nobody has refused. `None` if the bucket is not known.
+    /// Decides one charge, and records it if the request `passes` so far. `None` if the bucket is not known.
     pub(super) fn take(&self, charge: &Charge, now: Time, passes: bool) -> Option<Outcome> {
         let mut shard = self.shards.lock(charge.bucket);
         let outcome = shard.buckets.get_mut(&charge.bucket)?.take(charge, now, passes)?;
@@ -65,20 +65,21 @@ impl AsyncBuckets {
         Some(outcome)
     }
 
-    /// Undoes a charge of a request that was refused elsewhere.
+    /// Undoes a charge of a request that another charge refused.
     pub(super) fn undo(&self, charge: &Charge, outcome: &Outcome, now: Time) {
         if let Some(bucket) = self.shards.lock(charge.bucket).buckets.get_mut(&charge.bucket) {
             bucket.undo(now, outcome.granted, Some(outcome.stamp));
         }
     }
 
-    /// Gives a receipt back, if its bucket is decided here; answers how many of its units the store knows of.
+    /// Gives a receipt back, if its bucket is decided by this node. Returns how many of its units were already
+    /// reported.
     pub(super) fn give_back(&self, receipt: &Receipt, now: Time) -> Option<u64> {
         let mut shard = self.shards.lock(receipt.bucket);
         Some(shard.buckets.get_mut(&receipt.bucket)?.undo(now, receipt.units, Some(receipt.stamp)))
     }
 
-    /// The store gives units back: what is known of the bucket is to be learnt anew.
+    /// The store returned units: the copy of the bucket must be refreshed.
     pub(super) fn invalidate(&self, bucket: Digest) {
         if let Some(bucket) = self.shards.lock(bucket).buckets.get_mut(&bucket) {
             bucket.invalidate();
@@ -99,7 +100,7 @@ impl AsyncBuckets {
         due
     }
 
-    /// What to tell the store: one forced charge per bucket.
+    /// The reports to send: one forced charge per bucket.
     pub(super) fn start_reports(&self, now: Time) -> Vec<Charge> {
         let mut charges = Vec::new();
         for mut shard in self.shards.each() {
@@ -112,7 +113,7 @@ impl AsyncBuckets {
         charges
     }
 
-    /// Learns what became of telling `charge`.
+    /// Enters the result of reporting `charge`.
     pub(super) fn complete_report(
         &self,
         charge: &Charge,
@@ -131,7 +132,7 @@ impl AsyncBuckets {
         *excess += bucket.complete_report(result, now, nodes);
     }
 
-    /// Forgets buckets that equal unused ones and have nothing to tell; `now` is the store's time.
+    /// Drops fresh buckets without charges to report; `now` is the store's time.
     pub(super) fn sweep(&self, now: Time) {
         self.shards.each().for_each(|mut shard| shard.buckets.retain(|_, bucket| !bucket.is_over(now)));
     }

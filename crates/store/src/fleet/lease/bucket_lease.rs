@@ -1,9 +1,9 @@
-//! One bucket's lease: units that the shared store has already debited, and what this node knows of the bucket.
+//! The lease of one bucket: units that the shared store has already debited, and a copy of the bucket.
 //!
-//! A leased unit may be spent without asking because the store counted it when it was granted: whatever this node does
-//! with it, the bucket has paid. What spending later can do is move the unit in time, and by no more than the lease's
-//! lifetime. Hence the bound: in any span t at most `B + r·t + min(N·q, r·τ)` units pass, for N nodes that hold at most
-//! q units each for at most τ. A node that dies takes its units along: that only loses.
+//! A leased unit can be spent without a call because the store counted it when it was granted. Spending it later only
+//! moves it in time, by at most the lifetime of the lease. Hence the bound: in any span t at most `B + r·t + min(N·q,
+//! r·τ)` units pass, for N nodes that hold at most q units each for at most τ. The units of a node that crashes are
+//! lost, never spent twice.
 
 use tollgate_core::{Charge, Digest, LeaseSize, Limit, Outcome, Owner, Receipt, Source, Span, Time, Wait};
 
@@ -16,44 +16,44 @@ use crate::fleet::mirror::{Mirror, Observation};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::fleet) struct Grant {
     pub(in crate::fleet) units: u64,
-    /// By this node's clock, counted from before the grant was asked for.
+    /// By this node's clock, measured from before the call.
     pub(in crate::fleet) expires: Time,
-    /// What the debit left behind in the store: by it the rest is given back.
+    /// Identifies the debit in the store, for giving units back.
     pub(in crate::fleet) stamp: Time,
 }
 
-/// What all leases of a node have in common.
+/// The terms common to all leases of a node, for one request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fleet) struct LeaseTerms {
     pub(in crate::fleet) ttl: Span,
     pub(in crate::fleet) deny_ttl: Span,
     pub(in crate::fleet) nodes: u64,
-    /// Whether the store may be asked for this request. If not, a request that would have to is [`LeaseDecision::Cold`], and has
-    /// changed nothing.
+    /// Whether this request may call the store. If not, a request that would have to is [`LeaseDecision::Cold`], and
+    /// has changed nothing.
     pub(in crate::fleet) may_ask: bool,
 }
 
-/// How a request fares with a lease.
+/// The decision of a lease about a request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fleet) enum LeaseDecision {
-    /// Spent; with `refill`, the store should be asked for that many more meanwhile.
+    /// Paid by the lease; with `refill`, the store should be asked for that many more units.
     Spent { outcome: Outcome, now: Time, grants: [Grant; 2], refill: Option<u64> },
     /// The bucket certainly refuses.
     Refused { outcome: Outcome, now: Time },
-    /// The store must be asked: all that was here is taken, `missing` units more are needed. With a `batch` beyond that
-    /// the rest becomes the lease.
+    /// The store must be asked: all units of the lease are taken, and `missing` more are needed. If a larger `batch` is
+    /// granted, the rest goes into the lease.
     Short { grants: [Grant; 2], missing: u64, batch: Option<u64> },
-    /// Nobody has asked for this bucket of late, or there is no room to remember it: the store decides.
+    /// The bucket was not used recently, or there is no room for another lease: the store decides.
     Cold,
 }
 
-/// One bucket's lease.
+/// The lease of one bucket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BucketLease {
     pub(super) limit: Limit,
     owner: Owner,
     identity: u32,
-    /// Spent first; the next grant waits behind it, each with its own expiry.
+    /// The first is spent first; each has its own expiry.
     grants: [Grant; 2],
     known: Option<(Mirror, Observation)>,
     demand: Demand,
@@ -75,14 +75,14 @@ impl BucketLease {
         }
     }
 
-    /// Units in hand.
+    /// Units held.
     pub(super) fn units(&self) -> u64 {
         let [current, next] = &self.grants;
         current.units + next.units
     }
 
-    /// The common case, kept short: the present grant covers the cost and nothing else is to be done, or the bucket
-    /// certainly refuses. `None` has changed nothing.
+    /// The common case, kept short: the first grant covers the cost and no refill is due, or the bucket certainly
+    /// refuses. `None` has changed nothing.
     #[inline]
     pub(super) fn try_spend(&mut self, charge: &Charge, now: Time, deny_ttl: Span) -> Option<(Outcome, Time)> {
         let cost = charge.ask.cost();
@@ -112,7 +112,7 @@ impl BucketLease {
         refused
     }
 
-    /// Spends, refuses, or says what to ask the store for.
+    /// Spends, refuses, or returns what to ask the store for.
     pub(super) fn begin(&mut self, charge: &Charge, bound: LeaseSize, now: Time, terms: &LeaseTerms) -> LeaseDecision {
         let cost = charge.ask.cost();
         let spends = charge.ask.writes();
@@ -136,7 +136,7 @@ impl BucketLease {
         let [first, second] = &grants;
         let stamp = if first.units > 0 { first.stamp } else { second.stamp };
         let Some((outcome, seen)) = self.answer(charge, now, stamp) else {
-            return LeaseDecision::Cold; // never without knowledge: units come with an answer
+            return LeaseDecision::Cold; // unreachable: units come with a copy of the bucket
         };
         let refill = refills.then(|| self.batch(bound, now, terms).saturating_sub(self.units()).max(1));
         if refills {
@@ -176,7 +176,7 @@ impl BucketLease {
         self.refill.batch(&self.demand, now, &bounds)
     }
 
-    /// What the caller of an admitted charge is told: the bucket as last seen, with what this node still holds not used.
+    /// The outcome of an admitted charge: the copy of the bucket, without the units that this node holds.
     #[inline]
     fn answer(&self, charge: &Charge, now: Time, stamp: Time) -> Option<(Outcome, Time)> {
         let (mirror, seen) = self.known.as_ref()?;
@@ -187,15 +187,15 @@ impl BucketLease {
         Some((Outcome { source: Source::Lease, stamp, ..outcome }, now))
     }
 
-    /// True if what is known is about to be too old: one request asks again while the others go on being answered.
+    /// True if the copy is about to expire: one request asks the store again while the copy still answers others.
     #[inline]
     fn is_aging(&self, now: Time, deny_ttl: Span) -> bool {
         let aging = |(_, seen): &(Mirror, Observation)| is_aging(seen.age(now), deny_ttl);
         self.refill.may_ask(now) && self.known.as_ref().is_some_and(aging)
     }
 
-    /// The refusal, if it is certain: by a state seen a moment ago, or because the bucket was just found empty and is
-    /// not asked again before its pace is over.
+    /// The refusal, if it is certain: by a recent copy, or because the bucket was found empty and is not asked before
+    /// its backoff ends.
     #[inline]
     fn refusal(&self, charge: &Charge, now: Time, deny_ttl: Span) -> Option<(Outcome, Time)> {
         let (mirror, seen) = self.known.as_ref()?;
@@ -213,8 +213,8 @@ impl BucketLease {
         Some((Outcome { source: Source::Lease, wait, ..outcome }, now))
     }
 
-    /// Enters an answer of the store about this bucket: what it now knows, and `grant` units that nobody has spent.
-    /// `asked` is the batch, for the request that led; it learns whether the bucket has run dry.
+    /// Enters an answer of the store: a newer copy of the bucket, and `units` that were granted and not spent. `asked`
+    /// is the size of the batch, if the call asked for one.
     pub(super) fn learn(
         &mut self,
         outcome: &Outcome,
@@ -243,8 +243,8 @@ impl BucketLease {
         }
     }
 
-    /// Counted from before the question was sent, so it ends no later than the store would have it. The units of a
-    /// window end with it, a thousandth early: clocks do not run alike.
+    /// Measured from before the call was sent, so it is never later than by the store's clock. Units of a window expire
+    /// with it, a thousandth early, because clocks run at different rates.
     fn expiry(&self, outcome: &Outcome, seen: &Observation, ttl: Span) -> Time {
         let span = match self.limit {
             Limit::FixedWindow(_) => {
@@ -265,11 +265,11 @@ impl BucketLease {
         self.refill.abandon(now, failed);
     }
 
-    /// Forgets what is known of the bucket: units were given back to it.
+    /// Expires the copy of the bucket: units were given back to it.
     pub(super) fn invalidate(&mut self) {
         self.refill.end_backoff();
         if let Some((_, seen)) = &mut self.known {
-            seen.sent = Time::ZERO; // as old as can be: good for hints, not for refusing
+            seen.sent = Time::ZERO; // too old to refuse by, still used for hints
         }
     }
 
@@ -298,7 +298,7 @@ impl BucketLease {
         let place = if current.units == 0 { current } else { next };
         *place = match place.units {
             0 => grant,
-            // A third grant: the earlier expiry and the older stamp are right for both.
+            // A third grant: the earlier expiry and the older stamp are safe for both.
             units => Grant {
                 units: units.saturating_add(grant.units),
                 expires: place.expires.min(grant.expires),
@@ -307,7 +307,7 @@ impl BucketLease {
         };
     }
 
-    /// Takes units back that were not spent after all. Answers what has no place any more.
+    /// Takes back units that were not spent. Returns them if both grants are in use by others.
     pub(super) fn put_back(&mut self, grant: Grant) -> Option<Grant> {
         let alike = |other: &&mut Grant| other.stamp == grant.stamp && other.expires == grant.expires;
         if let Some(own) = self.grants.iter_mut().find(alike) {
@@ -323,7 +323,7 @@ impl BucketLease {
         None
     }
 
-    /// Takes out what may no longer be spent.
+    /// Removes expired grants.
     pub(super) fn expire(&mut self, now: Time) -> [Grant; 2] {
         let grants = self.grants.each_mut();
         let expired = grants.map(|grant| if now < grant.expires { Grant::default() } else { std::mem::take(grant) });
@@ -331,7 +331,7 @@ impl BucketLease {
         expired
     }
 
-    /// Takes out everything, if nobody has asked for it for a while.
+    /// Removes all grants, if the lease was not used for a while.
     pub(super) fn idle(&mut self, now: Time) -> [Grant; 2] {
         match now.since(self.used_at) > self.demand.patience() && !self.refill.is_in_flight() {
             true => self.empty(),
@@ -344,12 +344,12 @@ impl BucketLease {
         std::mem::take(&mut self.grants)
     }
 
-    /// True if nothing would be lost by forgetting it.
+    /// True if it can be dropped without losing units.
     pub(super) fn is_over(&self, now: Time, ttl: Span) -> bool {
         self.units() == 0 && now.since(self.used_at) > ttl
     }
 
-    /// The receipt for units to give back; `None` if time has given them back already, or their window is over.
+    /// The receipt for units to give back; `None` if time has already returned them, or their window is over.
     pub(super) fn receipt(&self, bucket: Digest, grant: &Grant, now: Time) -> Option<Receipt> {
         let over = |(_, seen): &(Mirror, Observation)| self.limit.owes_until(grant.stamp) <= seen.earliest(now);
         if grant.units == 0 || self.known.as_ref().is_none_or(over) {
@@ -360,10 +360,10 @@ impl BucketLease {
         Some(Receipt { bucket, limit, owner, identity, units, stamp, slot: None, number: None })
     }
 
-    /// The outcome of a charge for which the store was asked: its answer, with what is held here not used.
+    /// The outcome of a charge that the store decided, without the units that this node holds.
     pub(super) fn view(&self, charge: &Charge, seen: &Outcome, now: Time, allowed: bool, granted: u64) -> Outcome {
         let state = Mirror::of(&self.limit, seen).map(|mirror| mirror.without(&self.limit, self.units()));
-        let told = state.and_then(|state| state.view(&self.limit, now, &charge.ask, allowed, granted));
-        told.map_or(*seen, |told| Outcome { stamp: seen.stamp, source: Source::Lease, ..told })
+        let own = state.and_then(|state| state.view(&self.limit, now, &charge.ask, allowed, granted));
+        own.map_or(*seen, |own| Outcome { stamp: seen.stamp, source: Source::Lease, ..own })
     }
 }

@@ -1,26 +1,26 @@
-//! How fast a bucket is asked for: what a lease is sized by.
+//! The demand for a bucket, which determines the size of its lease.
 
 use tollgate_core::{Digest, Span, Time};
 
-/// Over what span the rate is taken.
+/// The period over which the rate is measured.
 const PERIOD: Span = Span::from_millis(100);
 
-/// A beginning period counts as at least this long, and only with some units in it: two requests side by side are no
+/// The current period counts as at least this long, and only with some units in it: two simultaneous requests are no
 /// trend.
 const BEGUN: Span = Span::from_millis(25);
 const BEGUN_UNITS: u64 = 4;
 
-/// Two requests within this span are the beginning of demand.
+/// Two requests within this span start the demand for a lease.
 const SPAN: Span = Span::from_millis(500);
 
-/// The rate at which units are wanted, granted or not.
+/// The rate at which units are requested, granted or not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
-    /// Start of the present period.
+    /// Start of the current period.
     since: Time,
-    /// Units wanted in it.
+    /// Units requested in it.
     units: u64,
-    /// Units per second, over the periods before.
+    /// Units per second, over the previous periods.
     rate: u64,
 }
 
@@ -39,7 +39,8 @@ impl Demand {
         }
     }
 
-    /// Growth counts at once, decline by half per period: a lease too small costs calls, one too large is given back.
+    /// Growth counts at once, decline by half per period: a lease that is too small costs calls, one that is too large
+    /// is given back.
     fn roll(&mut self, now: Time) {
         let sample = per_second(self.units, now.since(self.since));
         let rate = if sample > self.rate { sample } else { self.rate.midpoint(sample) };
@@ -54,7 +55,7 @@ impl Demand {
         }
     }
 
-    /// Units wanted in that span.
+    /// Units expected in that span.
     pub(super) fn over(&self, span: Span) -> u64 {
         let units = u128::from(self.rate) * u128::from(span.nanos()) / u128::from(Span::SECOND.nanos());
         u64::try_from(units).unwrap_or(u64::MAX)
@@ -72,7 +73,7 @@ fn per_second(units: u64, over: Span) -> u64 {
     u64::try_from(wide).unwrap_or(u64::MAX)
 }
 
-/// Remembers who asked a moment ago, in bounded memory: strangers in any number only overwrite each other.
+/// Remembers recently used buckets in bounded memory: collisions overwrite each other.
 #[derive(Debug)]
 pub(super) struct RecentBuckets(Box<[(u32, u32)]>);
 
@@ -81,7 +82,7 @@ impl RecentBuckets {
         RecentBuckets(vec![(0, 0); places.max(1)].into_boxed_slice())
     }
 
-    /// How long ago the same bucket was asked for, if that was a moment ago.
+    /// Notes a use of the bucket. Returns how long ago it was last used, if that was recently.
     pub(super) fn touch(&mut self, bucket: Digest, now: Time) -> Option<Span> {
         let [_, bits] = bucket.0;
         let (tag, millis) = (bits as u32 | 1, (now.nanos() / 1_000_000) as u32);
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_not_known_and_soon_forgotten() {
+    fn a_bucket_is_remembered_for_a_short_time() {
         let mut recent = RecentBuckets::new(16);
         let bucket = Digest([1, 2 << 40 | 3]);
         assert_eq!(recent.touch(bucket, START), None);

@@ -1,8 +1,8 @@
-//! Units taken in advance: spent here, debited there.
+//! Leases: units that the shared store has debited in advance, spent by this node.
 //!
-//! A bucket that is asked for once in a while is the shared store's affair. One that is asked for again and again gets
-//! a lease: the request that finds too little asks the store for a batch at once, and those behind it spend from that,
-//! in memory. Shortly before the batch is used up one request asks for the next one while the others go on spending.
+//! A bucket that is used rarely is decided by the shared store. A bucket that is used repeatedly gets a lease: the
+//! request that finds too few units asks the store for a batch, and later requests spend from it in memory. Before the
+//! batch is used up the lease is refilled while requests continue to spend.
 
 mod bucket_lease;
 mod demand;
@@ -17,10 +17,10 @@ use self::demand::RecentBuckets;
 use super::mirror::Observation;
 use super::sharded::{DigestMap, Sharded, per_shard};
 
-/// Receipts that wait for the next round of upkeep, per shard; what does not fit is lost.
+/// Receipts that wait for the next round of upkeep, per shard; units beyond that are lost.
 const RETURNS_MAX: usize = 1024;
 
-/// Places of the doorkeeper, per shard.
+/// Entries for recently used buckets, per shard.
 const RECENT_BUCKETS: usize = 512;
 
 /// All leases of this node.
@@ -42,25 +42,25 @@ struct Shard {
     closed: bool,
 }
 
-/// What became of leased units, and what they decided.
+/// Statistics of leases.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LeaseCounts {
     pub(super) live: usize,
     pub(super) held: u64,
     pub(super) granted: u64,
     pub(super) spent: u64,
-    /// Came back to the bucket by time alone.
+    /// Returned to the bucket by time.
     pub(super) paid_off: u64,
     pub(super) stranded: u64,
     pub(super) decisions: u64,
 }
 
-/// What a request took from a lease for the time being. Settled by an answer of the store, or put back.
+/// What a request took from a lease provisionally. Settled by an answer of the store, or put back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spend {
     pub(super) bucket: Digest,
     pub(super) grants: [Grant; 2],
-    /// The batch this request asks for, if it is the one that asks.
+    /// True if this request asks the store for a batch.
     pub(super) leads: bool,
 }
 
@@ -89,12 +89,12 @@ impl Leases {
         Leases { shards: Sharded::new(shard), ttl, deny_ttl, most: per_shard(max_leases) }
     }
 
-    /// What holds for all leases, for one request.
+    /// The terms of all leases, for one request.
     pub(super) fn terms(&self, nodes: u64, may_ask: bool) -> LeaseTerms {
         LeaseTerms { ttl: self.ttl, deny_ttl: self.deny_ttl, nodes, may_ask }
     }
 
-    /// Decides a request of one charge, if that needs nobody. `None` has changed nothing.
+    /// Decides a request of one charge, if that needs no call. `None` has changed nothing.
     #[inline]
     pub(super) fn try_spend(&self, charge: &Charge, now: Time) -> Option<(Outcome, Time)> {
         let mut shard = self.shards.lock(charge.bucket);
@@ -105,7 +105,7 @@ impl Leases {
         Some(answer)
     }
 
-    /// Spends for the time being, refuses, or says what to ask the store for.
+    /// Spends provisionally, refuses, or returns what to ask the store for.
     pub(super) fn begin(&self, charge: &Charge, bound: LeaseSize, now: Time, terms: &LeaseTerms) -> LeaseDecision {
         let mut shard = self.shards.lock(charge.bucket);
         let shard = &mut *shard;
@@ -130,14 +130,14 @@ impl Leases {
         step
     }
 
-    /// What the lease would answer to `charge` without spending, for a request that was refused elsewhere.
+    /// The outcome of `charge` without spending, for a request that another charge refused.
     pub(super) fn look(&self, charge: &Charge, now: Time) -> Option<(Outcome, Time)> {
         let charge = Charge { ask: Ask::Peek(charge.ask.cost()), ..*charge };
         let mut shard = self.shards.lock(charge.bucket);
         shard.leases.get_mut(&charge.bucket)?.try_spend(&charge, now, self.deny_ttl)
     }
 
-    /// Undoes what [`begin`](Leases::begin) took, and lets somebody else ask.
+    /// Undoes what [`begin`](Leases::begin) took, and lets other requests ask.
     pub(super) fn put_back(&self, spend: &Spend, now: Time, failed: bool) {
         let mut shard = self.shards.lock(spend.bucket);
         let Shard { leases, counts, returns, .. } = &mut *shard;
@@ -158,8 +158,8 @@ impl Leases {
         }
     }
 
-    /// Enters an answer of the store; `charge` is what the request wanted, `admitted` whether it got it. Answers what
-    /// the caller is told.
+    /// Enters an answer of the store; `charge` is the charge of the request, `admitted` whether it passed. Returns the
+    /// outcome for the caller.
     pub(super) fn settle(&self, charge: &Charge, spend: &Spend, answer: &StoreAnswer<'_>, admitted: bool) -> Outcome {
         let StoreAnswer { outcome, seen, asked, used, nodes } = *answer;
         let mut shard = self.shards.lock(charge.bucket);
@@ -207,14 +207,14 @@ impl Leases {
         self.shards.lock(bucket).closed
     }
 
-    /// Units were given back to the bucket: what is known of it no longer refuses.
+    /// Units were given back to the bucket: the copy of it must no longer refuse.
     pub(super) fn invalidate(&self, bucket: Digest) {
         if let Some(lease) = self.shards.lock(bucket).leases.get_mut(&bucket) {
             lease.invalidate();
         }
     }
 
-    /// The bucket is forgotten, and with it what was taken from it.
+    /// The bucket is forgotten, and its lease with it.
     pub(super) fn forget(&self, bucket: Digest) {
         let mut shard = self.shards.lock(bucket);
         if let Some(lease) = shard.leases.remove(&bucket) {
@@ -222,8 +222,8 @@ impl Leases {
         }
     }
 
-    /// Collects what is to be given back: expired, idle, or everything if the node closes. Until the store has taken it
-    /// back it counts as stranded.
+    /// Collects the units to give back: expired, idle, or all if the node closes. They count as stranded until the
+    /// store has accepted them.
     pub(super) fn collect(&self, now: Time, closing: bool) -> Vec<Receipt> {
         let mut receipts = Vec::new();
         for mut shard in self.shards.each() {
@@ -257,7 +257,7 @@ impl Leases {
 }
 
 impl Shard {
-    /// Takes out what the charge may not be paid with: expired units, and all of them if the limit has changed.
+    /// Removes units that the charge must not spend: expired ones, and all if the limit has changed.
     fn drop_unusable(&mut self, charge: &Charge, now: Time) {
         let Shard { leases, returns, counts, .. } = self;
         let Some(lease) = leases.get_mut(&charge.bucket) else { return };
@@ -271,7 +271,7 @@ impl Shard {
     }
 }
 
-/// Puts units on the list of what to give back, unless time has done so already; else they are lost.
+/// Queues units to give back, unless time has already returned them. Beyond the bound they are lost.
 fn queue_return(
     lease: &BucketLease,
     bucket: Digest,
@@ -282,7 +282,7 @@ fn queue_return(
 ) {
     match (lease.receipt(bucket, grant, now), lease.limit) {
         (Some(receipt), _) if returns.len() < RETURNS_MAX => returns.push(receipt),
-        (None, Limit::Gcra(_)) => counts.paid_off += grant.units, // the bucket has been full since
+        (None, Limit::Gcra(_)) => counts.paid_off += grant.units, // time has returned them
         _ => counts.stranded += grant.units,
     }
 }

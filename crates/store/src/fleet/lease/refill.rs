@@ -1,7 +1,7 @@
 //! Refilling a lease: when to ask the store for more units, and for how many.
 //!
-//! A lease below its low-water mark is refilled while requests go on spending what is left. One refill is under way at a
-//! time. A bucket that was found empty is left alone for a moment, and so is a store that failed.
+//! A lease below its low-water mark is refilled while requests go on spending what is left. One refill is under way at
+//! a time. A bucket that was found empty is left alone for a moment, and so is a store that failed.
 
 use tollgate_core::{LeaseSize, Limit, Span, Time};
 
