@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use tollgate_core::{Attribute, Clock as _, Request};
-use tollgate_engine::{Decision, Engine, Mode, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Engine, Verdict};
 use tollgate_store::{MonotonicClock, Store};
 
 use super::keys::{Draw, digits};
@@ -112,8 +112,9 @@ pub fn request(user: &str) -> Request<'_> {
 
 /// A decision that the store had no part in counts as a failure: it is not what was to be measured.
 pub fn answer(decision: &Decision) -> Answer {
-    match (&decision.verdict, decision.mode) {
-        (_, Mode::Open | Mode::Closed | Mode::Fallback | Mode::Overflow) | (Verdict::Invalid(_), _) => Answer::Failed,
+    match (&decision.verdict, decision.decided_by) {
+        (_, DecidedBy::Open | DecidedBy::Closed | DecidedBy::Fallback | DecidedBy::Overflow)
+        | (Verdict::Invalid(_), _) => Answer::Failed,
         (Verdict::Allow, _) => Answer::Allowed,
         (Verdict::Deny, _) => Answer::Denied,
     }

@@ -1,12 +1,13 @@
-//! How often the sliding window counter decides otherwise than an exact log, on traffic as sites have it.
+//! How often the sliding window counter decides differently from an exact log, on realistic traffic.
 //!
 //! ```sh
 //! cargo run --release -p tollgate-core --example accuracy
 //! ```
 //!
-//! 100,000 clients, Zipf-distributed, over one simulated day. Each client's arrivals are Poisson, in bursts, Poisson with a
-//! daily curve, or all of these. Limits are per client, so clients are simulated one after the other. The seed is fixed and
-//! no time is measured: runs differ at most by how a platform rounds `ln` and `sin`. One result is in bench/results.
+//! 100,000 clients, Zipf-distributed, over one simulated day. Each client's arrivals are Poisson, in bursts, Poisson
+//! with a daily curve, or all of these. Limits are per client, so clients are simulated one after the other. The seed
+//! is fixed and no time is measured: runs differ at most by how a platform rounds `ln` and `sin`. One result is in
+//! bench/results.
 
 use std::collections::VecDeque;
 use std::io::{self, Write as _};
@@ -83,16 +84,16 @@ struct Counts {
     refused_by_log: u64,
     admitted_by_log: u64,
     admitted: u64,
-    /// Decided otherwise than by the true count, where refused requests count too (`count_denied`): the measure that is
+    /// Decided differently from the true count, where refused requests count too (`count_denied`): the measure usually
     /// quoted.
     wrong_if_all_count: u64,
-    /// By the counter, although the last window held a full limit of what it had admitted itself.
+    /// Admitted by the counter, although it had already admitted a full limit in the last window.
     admitted_wrongly: u64,
-    /// By the counter, although there was room for one more.
+    /// Refused by the counter, although there was room for one more.
     refused_wrongly: u64,
     /// Refusals of clients whom the log never refused.
     innocent: u64,
-    /// Most that the counter admitted within one window.
+    /// The most that the counter admitted within one window.
     most: u64,
 }
 
@@ -110,8 +111,8 @@ fn day(limit: u64, window: u64, requests: f64, traffic: &Traffic) -> Counts {
     counts
 }
 
-/// One client through all. What is right is judged by what each counter itself has counted: an error is not counted
-/// again because two went different ways before.
+/// One client through all algorithms. Each counter is judged by its own history, so that one error is not counted again
+/// after two algorithms have diverged.
 fn client(counter: &SlidingCounter, log: &SlidingLog, arrivals: &[u64], counts: &mut Counts) {
     let (mut state, mut all, mut exact) = (Counter::default(), Counter::default(), Log::default());
     let (mut admitted, mut seen) = (Trailing::default(), Trailing::default());
@@ -147,7 +148,7 @@ fn client(counter: &SlidingCounter, log: &SlidingLog, arrivals: &[u64], counts: 
     }
 }
 
-/// What was counted within the last window, exactly.
+/// The exact count of the last window.
 #[derive(Default)]
 struct Trailing(VecDeque<u64>);
 
@@ -160,9 +161,9 @@ impl Trailing {
     }
 }
 
-/// When a client asks in the course of a day, in nanoseconds; `mean` times, bursts included.
+/// The times of a client's requests in the course of a day, in nanoseconds; `mean` requests, bursts included.
 fn arrivals(mean: f64, traffic: &Traffic, random: &mut Random) -> Vec<u64> {
-    // Long after the epoch, at the middle of the day's curve.
+    // Long after the epoch, in the middle of the daily curve.
     const START: f64 = 20_000.0 * DAY;
     let per_event = 1.0 - traffic.bursts + traffic.bursts * BURST.0;
     let highest = mean / per_event / DAY * (1.0 + traffic.swing);
@@ -173,7 +174,7 @@ fn arrivals(mean: f64, traffic: &Traffic, random: &mut Random) -> Vec<u64> {
         if at >= DAY {
             break;
         }
-        // Thinning: of arrivals at the highest rate, as many are kept as the curve has at that time.
+        // Thinning: arrivals come at the highest rate, and as many are kept as the curve has at that time.
         let curve = (1.0 + traffic.swing * (at / DAY * std::f64::consts::TAU).sin()) / (1.0 + traffic.swing);
         if random.unit() >= curve {
             continue;

@@ -1,35 +1,35 @@
-//! What a charge asks of its bucket.
+//! The operation that a charge performs on its bucket.
 
 use std::fmt;
 
-/// One question to one bucket.
+/// One operation on one bucket.
 ///
 /// | ask | rate limits | [`Concurrency`](crate::Concurrency) |
 /// |---|---|---|
 /// | `Consume(n)` | record n if n fits; 0 reads | reads |
 /// | `UpTo(n)` | record as much of n as fits, at least one | reads |
-/// | `Force(n)` | record n whatever the answer; debt is capped | reads |
-/// | `Peek(n)` | would n fit? changes nothing | reads |
+/// | `Force(n)` | record n even if it does not fit; debt is capped | reads |
+/// | `Peek(n)` | read whether n would fit | reads |
 /// | `Hold(id)` | as `Consume(1)` | take a slot, or renew the one `id` holds |
 /// | `Renew(id)` | reads | renew the slot, if `id` still holds it |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     /// Record the cost, only if it fits.
     Consume(u64),
-    /// Record as many units as fit, at most this many: how a node takes a lease.
+    /// Record as many units as fit, at most this many: how a node obtains a lease.
     UpTo(u64),
-    /// Record the cost whatever the answer: usage reported after the fact.
+    /// Record the cost even if it does not fit: usage reported after the fact.
     Force(u64),
-    /// Would the cost fit? Changes nothing.
+    /// Read whether the cost would fit. Changes nothing.
     Peek(u64),
-    /// Take a slot of concurrency under this id.
+    /// Take a concurrency slot under this id.
     Hold(SlotId),
-    /// Keep a slot that is still held; a lost one is not taken anew.
+    /// Renew a slot that is still held; an expired one is not taken again.
     Renew(SlotId),
 }
 
 impl Ask {
-    /// What a rate limit weighs the ask with.
+    /// The cost for a rate limit.
     pub const fn cost(&self) -> u64 {
         match *self {
             Ask::Consume(n) | Ask::UpTo(n) | Ask::Force(n) | Ask::Peek(n) => n,
@@ -38,7 +38,7 @@ impl Ask {
         }
     }
 
-    /// The smallest cost that satisfies the ask: a lease is content with one unit.
+    /// The smallest cost that satisfies the ask: one unit is enough for a lease.
     pub const fn least(&self) -> u64 {
         match *self {
             Ask::UpTo(n) => {
@@ -52,7 +52,7 @@ impl Ask {
         }
     }
 
-    /// The same ask at `factor` times the cost; slots have none.
+    /// The same ask at `factor` times the cost; slots have no cost.
     pub const fn times(self, factor: u64) -> Ask {
         match self {
             Ask::Consume(n) => Ask::Consume(n.saturating_mul(factor)),
@@ -63,7 +63,7 @@ impl Ask {
         }
     }
 
-    /// Both asks as one, where that means the same; a bucket can be asked only once per decision.
+    /// Both asks combined, where that is equivalent: a decision may name a bucket only once.
     pub const fn join(self, other: Ask) -> Option<Ask> {
         Some(match (self, other) {
             (Ask::Consume(a), Ask::Consume(b)) => Ask::Consume(a.saturating_add(b)),
@@ -84,7 +84,7 @@ impl Ask {
     }
 }
 
-/// Names one holder of one slot. Sixteen random bytes, so that nobody can release what is not theirs.
+/// The holder of one slot. Sixteen random bytes, so that callers cannot release slots of others.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SlotId(pub u128);
 

@@ -1,60 +1,51 @@
-//! One limit applied to one bucket for one request, and the receipt of having done so.
+//! One limit applied to one bucket for one request, and its receipt.
 
-use crate::{Ask, Digest, Effect, KeyHasher, Limit, Outcome, Secret, Sharing, SlotId, Source, Time};
+use crate::{Ask, Digest, Effect, Enforcement, KeyHasher, Limit, Outcome, Secret, Sharing, SlotId, Source, Time};
 
-/// What a store is asked to do with one bucket. The algorithm travels inside; the store knows nothing of rules.
+/// One operation of a store on one bucket. It carries its algorithm: a store knows nothing of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// The bucket.
     pub bucket: Digest,
     /// The algorithm and its numbers.
     pub limit: Limit,
-    /// What is asked.
+    /// The operation.
     pub ask: Ask,
-    /// Whether a refusal counts.
+    /// Whether a refusal denies the request. Never [`Off`](Enforcement::Off): a limit that is off makes no charge.
     pub enforcement: Enforcement,
-    /// Charged whoever refuses, instead of only when all agree.
+    /// Charged even if the request is denied.
     pub count_denied: bool,
-    /// How far above the limit a request may still be lucky.
+    /// Random admission above the limit.
     pub soft: Option<Soft>,
-    /// Whose memory the bucket takes.
+    /// The owner whose share of memory the bucket uses.
     pub owner: Owner,
-    /// Names whom the bucket is about: a store of many machines keeps the buckets of one identity together. Zero where
-    /// nobody needs it.
+    /// The identity that the bucket belongs to: a store of several servers keeps the buckets of one identity together.
+    /// Zero where the store is not shared.
     pub identity: u32,
     /// How nodes share the bucket.
     pub sharing: Sharing,
 }
 
-/// Whether a refusal by this charge refuses the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enforcement {
-    /// It does.
-    Enforce,
-    /// It is reported and counted, and the request passes all the same.
-    Shadow,
-}
-
-/// Room above the limit that is handed out by lot: at `limit + k` a request is refused with probability `k / excess`.
+/// Random admission above the limit: at `limit + k` a request is refused with probability `k / excess`.
 ///
-/// The lot is drawn once per bucket and window, from the bucket's digest and the number of the window, so hammering
-/// does not draw again and every node draws the same. It raises the capacity for that window; the algorithm and its
-/// arithmetic stay as they are.
+/// The number is drawn once per bucket and window, from the bucket's digest and the number of the window, so retries
+/// draw no new number and every node draws the same. It raises the capacity for that window; the algorithm is
+/// unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Soft {
     /// Units above the limit at which everything is refused.
     pub excess: u64,
-    /// Makes the lots of one deployment differ from those of another.
+    /// Makes the draws of one deployment differ from those of another.
     pub seed: u64,
 }
 
 impl Soft {
-    /// Units above `limit` that are open to `bucket` in the window that holds `now`: 0 to `excess − 1`.
+    /// Units above `limit` that `bucket` may use in the window that contains `now`: 0 to `excess − 1`.
     pub fn draw(&self, bucket: Digest, limit: &Limit, now: Time) -> u64 {
         let [a, b] = bucket.0;
         let number = now.before(limit.offset()).nanos() / limit.window().nanos().max(1);
-        let lot = mix(a ^ mix(number ^ mix(b ^ self.seed)));
-        ((u128::from(lot) * u128::from(self.excess)) >> 64) as u64
+        let drawn = mix(a ^ mix(number ^ mix(b ^ self.seed)));
+        ((u128::from(drawn) * u128::from(self.excess)) >> 64) as u64
     }
 }
 
@@ -66,21 +57,21 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Whose memory a bucket takes: a bounded store gives each owner at most its share, and puts what does not fit into
+/// The rule whose share of memory a bucket uses. A bounded store gives each owner at most its share; further keys use
 /// the owner's overflow bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Names the rule and its window, across generations.
+    /// Identifies the rule and its window, across generations.
     pub id: u32,
-    /// Percent of the store's memory that this owner may fill; [`Owner::OVERFLOW`] asks for its overflow bucket.
+    /// Percent of the store's memory that this owner may fill; [`Owner::OVERFLOW`] selects its overflow bucket.
     pub share: u8,
-    /// Names the namespace of the rule.
+    /// Identifies the namespace of the rule.
     pub namespace: u32,
 }
 
 impl Owner {
-    /// The share of a charge that goes to the owner's overflow bucket, whatever bucket it names. How a charge that
-    /// overflowed is found again.
+    /// The share of a charge that goes to the owner's overflow bucket, whatever bucket it names. Receipts of such
+    /// charges find the overflow bucket by it.
     pub const OVERFLOW: u8 = u8::MAX;
 
     /// An owner that may fill all of the store.
@@ -88,19 +79,19 @@ impl Owner {
         Owner { id, share: 100, namespace: 0 }
     }
 
-    /// The same owner, asking for its overflow bucket.
+    /// The same owner, selecting its overflow bucket.
     pub const fn overflowing(self) -> Owner {
         Owner { share: Owner::OVERFLOW, ..self }
     }
 
-    /// True if the overflow bucket is asked for.
+    /// True if the overflow bucket is selected.
     pub const fn is_overflowing(self) -> bool {
         self.share == Owner::OVERFLOW
     }
 }
 
 impl Charge {
-    /// An enforced charge of `cost` units: the plain case.
+    /// An enforced charge of `cost` units.
     pub const fn new(bucket: Digest, limit: Limit, cost: u64) -> Charge {
         Charge {
             bucket,
@@ -115,7 +106,7 @@ impl Charge {
         }
     }
 
-    /// The limit that decides at `now`: raised by this window's lot if the charge is soft.
+    /// The limit that applies at `now`: raised by the draw of this window if the charge is soft.
     pub fn limit_at(&self, now: Time) -> Limit {
         match self.soft {
             Some(soft) => self.limit.raised(soft.draw(self.bucket, &self.limit, now)),
@@ -123,8 +114,8 @@ impl Charge {
         }
     }
 
-    /// What becomes of this charge, given whether the request passes and whether this bucket would let it. `None`: the
-    /// charge only asks.
+    /// The effect of this charge, given whether the request passes and whether this bucket admits it. `None`: the
+    /// charge only reads.
     pub fn effect(&self, request_passes: bool, bucket_admits: bool) -> Option<Effect> {
         match self.ask {
             Ask::Force(_) => Some(Effect::Force),
@@ -137,7 +128,7 @@ impl Charge {
 
     /// The same charge on its owner's overflow bucket, which holds `factor` times the limit.
     pub fn overflowing(&self, factor: u64) -> Charge {
-        // Spread like any other digest: they share tables with those, and a table with a favourite place degenerates.
+        // Evenly distributed like any other digest: both share tables, and clustered digests make probing slow.
         let mut hasher = KeyHasher::new(Secret::new(*b"overflow buckets"));
         hasher.word(u64::from(self.owner.id));
         let bucket = hasher.finish();
@@ -146,40 +137,46 @@ impl Charge {
         Charge { bucket, limit, owner, identity: identity as u32, sharing: Sharing::Exact, ..*self }
     }
 
-    /// True if a refusal refuses the request.
+    /// True if a refusal denies the request.
     pub fn is_enforced(&self) -> bool {
         self.enforcement == Enforcement::Enforce
     }
 }
 
-/// Proof of a charge, by which it is refunded or its slot released. Not `Clone`: whoever gives it back has spent it.
+/// Proof of a charge: it refunds the charge or releases its slot. Not `Clone`, because giving it back consumes it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The bucket that the charge named.
     pub bucket: Digest,
     /// The limit it was charged under.
     pub limit: Limit,
-    /// Whose bucket it was; [overflowing](Owner::overflowing) if the overflow bucket was charged.
+    /// The owner of the bucket; [overflowing](Owner::overflowing) if the overflow bucket was charged.
     pub owner: Owner,
-    /// Whom the bucket is about, as the charge said.
+    /// The identity of the charge.
     pub identity: u32,
     /// Units recorded.
     pub units: u64,
-    /// What the charge left behind.
+    /// The [stamp](Outcome::stamp) of the charge.
     pub stamp: Time,
     /// The slot, for concurrency.
     pub slot: Option<SlotId>,
-    /// For receipts that leave the process and could come back twice: a number by which the store remembers it.
+    /// For receipts that leave the process and could come back twice: a number by which the store honours each once.
     pub number: Option<u64>,
 }
 
 impl Receipt {
-    /// The receipt of `charge` after `outcome`, for somebody in this process.
+    /// The receipt of `charge` after `outcome`, without a number: for use in this process.
     pub fn of(charge: &Charge, outcome: &Outcome) -> Receipt {
         let slot = if let Ask::Hold(id) = charge.ask { Some(id) } else { None };
         let owner = if outcome.source == Source::Overflow { charge.owner.overflowing() } else { charge.owner };
         let Charge { bucket, limit, identity, .. } = *charge;
         Receipt { bucket, limit, owner, identity, units: outcome.granted, stamp: outcome.stamp, slot, number: None }
+    }
+
+    /// The same receipt, to be given back in place of this one; never give back both.
+    pub fn handed_on(&self) -> Receipt {
+        let Receipt { bucket, limit, owner, identity, units, stamp, slot, number } = *self;
+        Receipt { bucket, limit, owner, identity, units, stamp, slot, number }
     }
 
     /// A charge on the same bucket.

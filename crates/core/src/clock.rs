@@ -1,32 +1,32 @@
-//! Where time comes from: whoever keeps the state tells it.
+//! The source of time: the component that keeps the state supplies it.
 //!
-//! The real clock lives with the in-memory store; what ships here is the one for tests, so that every program which
-//! embeds Tollgate can test its limits without sleeping.
+//! The real clock is in the store crate. This crate ships the manual clock, so that every program that embeds Tollgate
+//! can test its limits without sleeping.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Span, Time};
 
-/// Tells the time. Implementors promise steadiness, not truth: a clock that runs backwards costs a bucket at most one
-/// period, and no decision ever panics for it.
+/// A clock. Implementors promise steadiness, not accuracy: a clock that steps back costs a bucket at most one period,
+/// and never makes a decision panic.
 pub trait Clock: Send + Sync {
-    /// The present moment, for decisions: it should never go back.
+    /// The time for decisions: it should never step back.
     fn now(&self) -> Time;
 
-    /// The wall time at which this clock showed `now`: what dates, `reset_at` and expiry go by. A wall clock may be set;
-    /// a clock that follows it answers differently afterwards.
+    /// The wall time at which this clock showed `now`: for dates, `reset_at` and expiry. The result changes when the
+    /// wall clock is set.
     fn wall_at(&self, now: Time) -> Time {
         now
     }
 
-    /// The present wall time.
+    /// The current wall time.
     fn wall(&self) -> Time {
         self.wall_at(self.now())
     }
 }
 
-/// A clock that stands still until it is told to move. Clones share the same hands.
+/// A clock that only moves when it is set. Clones share the same time.
 ///
 /// ```
 /// use tollgate_core::{Clock, ManualClock, Span, Time};
@@ -36,10 +36,10 @@ pub trait Clock: Send + Sync {
 /// assert_eq!(same.now(), Time::from_secs(105));
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct ManualClock(Arc<ManualHands>);
+pub struct ManualClock(Arc<ManualTime>);
 
 #[derive(Debug, Default)]
-struct ManualHands {
+struct ManualTime {
     now: AtomicU64,
     /// How far the wall is ahead, in nanoseconds; wraps for a wall that is behind.
     wall_ahead: AtomicU64,
@@ -53,17 +53,17 @@ impl ManualClock {
         clock
     }
 
-    /// Moves the hands forward.
+    /// Moves the time forward.
     pub fn advance(&self, span: Span) {
         self.set(self.now().after(span));
     }
 
-    /// Puts the hands anywhere, also back: clocks of real machines do.
+    /// Sets the time, also back: clocks of real machines do.
     pub fn set(&self, time: Time) {
         self.0.now.store(time.nanos(), Ordering::SeqCst);
     }
 
-    /// Sets the wall clock alone, as an administrator or NTP does: decisions run on as before.
+    /// Sets only the wall clock, as an administrator or NTP does: the time for decisions does not change.
     pub fn set_wall(&self, wall: Time) {
         self.0.wall_ahead.store(wall.nanos().wrapping_sub(self.now().nanos()), Ordering::SeqCst);
     }

@@ -1,8 +1,8 @@
-//! Concurrency: a number of slots, each held by an id until released or until its holder falls silent.
+//! Concurrency: a number of slots, each held by an id until it is released or its holder stops renewing it.
 //!
-//! All holders share one time to live, so the order of expiry is the order of the last heartbeat: a queue. A renewed
-//! slot leaves its old place in the queue behind, which is recognised when it comes up and skipped; every call costs
-//! constant time on average, with five slots or five thousand.
+//! All holders share one time to live, so slots expire in the order of their last renewal: a queue. A renewed slot
+//! leaves a stale queue entry behind, which is skipped when it reaches the front. Every call costs constant time on
+//! average, with five slots or five thousand.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,29 +15,29 @@ pub struct Concurrency {
     ttl: Span,
 }
 
-/// Who holds a slot, and until when.
+/// The holders of slots, and when each expires.
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     held: HashMap<SlotId, Time>,
-    /// Every expiry ever set and not yet passed, earliest first; those that `held` no longer agrees with are stale.
+    /// All expiries that have not passed, earliest first; those that differ from `held` are stale.
     expiries: VecDeque<(Time, SlotId)>,
-    /// The store is full: no holder more than there is room for.
+    /// The store is full: no more holders than fit into the allocated memory.
     confined: bool,
 }
 
-/// As much of the slots as an answer speaks of: what a store that keeps the holders elsewhere looks up there.
+/// What an outcome needs to know about the slots: for stores that keep the holders elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotsSight {
+pub struct SlotsSummary {
     /// Slots in use.
     pub in_use: u64,
-    /// The expiry that lets the ask pass, if nobody renews or releases. Only of a refusal.
+    /// The expiry after which the ask passes, if no slot is renewed or released. Only for a refusal.
     pub frees: Option<Time>,
     /// The last expiry.
     pub newest: Option<Time>,
 }
 
 impl Concurrency {
-    /// `slots` slots with time to live `ttl`. Zero blocks.
+    /// `slots` slots with time to live `ttl`. Zero slots refuse everything.
     pub fn new(slots: u64, ttl: Span) -> Result<Concurrency, LimitError> {
         match ttl.nanos() {
             0 => Err(LimitError::ZeroWindow),
@@ -51,38 +51,38 @@ impl Concurrency {
         self.slots
     }
 
-    /// How long a slot is held without a heartbeat.
+    /// How long a slot is held without renewal.
     pub fn ttl(&self) -> Span {
         self.ttl
     }
 
-    /// Releases the slot `id` holds; false if it holds none (any more). Never frees anybody else's.
+    /// Releases the slot that `id` holds; false if it holds none. Never releases the slot of another id.
     pub fn release(&self, state: &mut Slots, now: Time, id: SlotId) -> bool {
         state.tidy(now, self.ttl);
         state.held.remove(&id).is_some()
     }
 
-    /// How many holders leave before the one whose leaving lets the ask pass: those beyond the slots must, and one more
-    /// unless the ask only reads.
+    /// How many slots expire before the one whose expiry lets the ask pass: all beyond the limit, and one more unless
+    /// the ask only reads.
     fn leaving_before(&self, in_use: u64, ask: &Ask) -> u64 {
         (in_use + u64::from(ask.cost() > 0)).saturating_sub(self.slots).saturating_sub(1)
     }
 
-    /// [`view`](Algorithm::view) from what was seen of the slots.
-    pub fn tell(&self, sight: &SlotsSight, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+    /// [`view`](Algorithm::view) from a summary of the slots.
+    pub fn outcome_from(&self, summary: &SlotsSummary, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
         let bound = now.after(self.ttl);
         let until = |expiry: Time| bound.min(expiry).since(now);
         let wait = match ask {
             _ if allowed => Wait::None,
             Ask::Renew(_) => Wait::Never,
             _ if self.slots == 0 && ask.cost() > 0 => Wait::Never,
-            _ => sight.frees.map_or(Wait::Never, |expiry| Wait::For(until(expiry))),
+            _ => summary.frees.map_or(Wait::Never, |expiry| Wait::For(until(expiry))),
         };
         Outcome {
-            remaining: self.slots.saturating_sub(sight.in_use),
-            used: sight.in_use,
+            remaining: self.slots.saturating_sub(summary.in_use),
+            used: summary.in_use,
             wait,
-            reset_after: sight.newest.map_or(Span::ZERO, until),
+            reset_after: summary.newest.map_or(Span::ZERO, until),
             stamp: bound,
             granted,
             ..Outcome::new(allowed, self.slots)
@@ -101,21 +101,21 @@ impl Slots {
         self.held.get(&id).is_some_and(|expiry| *expiry > now)
     }
 
-    /// Expiries of the slots held at `now`, earliest first. A queue place is live if it carries its holder's expiry.
+    /// Expiries of the slots held at `now`, earliest first. A queue entry is live if it equals the expiry in `held`.
     fn live(&self, now: Time) -> impl DoubleEndedIterator<Item = Time> + '_ {
         let agrees = move |(expiry, id): &&(Time, SlotId)| *expiry > now && self.held.get(id) == Some(expiry);
         self.expiries.iter().filter(agrees).map(|(expiry, _)| *expiry)
     }
 
-    /// How many slots are held at `now`, without walking those that are.
+    /// The number of slots held at `now`, without iterating over them.
     fn count(&self, now: Time) -> u64 {
         let passed = self.expiries.iter().take_while(|(expiry, _)| *expiry <= now);
         let lost = passed.filter(|(expiry, id)| self.held.get(id) == Some(expiry)).count();
         (self.held.len() - lost) as u64
     }
 
-    /// Drops what has expired and what is stale; caps the rest at `now + ttl`, which only a backward step of the clock
-    /// or a lowered time to live exceeds.
+    /// Drops expired and stale entries; caps the others at `now + ttl`, which only a backward clock step or a lowered
+    /// time to live exceeds.
     fn tidy(&mut self, now: Time, ttl: Span) {
         while let Some((expiry, id)) = self.expiries.front().copied() {
             let stale = self.held.get(&id) != Some(&expiry);
@@ -131,7 +131,7 @@ impl Slots {
         if self.expiries.back().is_some_and(|(newest, _)| *newest > bound) {
             self.rebuild(bound);
         } else if self.expiries.len() > 2 * self.held.len() + 16 {
-            self.rebuild(Time::from_nanos(u64::MAX)); // heartbeats left many stale places
+            self.rebuild(Time::from_nanos(u64::MAX)); // renewals left many stale entries
         }
     }
 
@@ -144,7 +144,7 @@ impl Slots {
         }
     }
 
-    /// True if another holder would need memory that the store does not have.
+    /// True if another holder would need memory that the store may not allocate.
     fn is_full(&self) -> bool {
         self.confined && self.held.len() == self.held.capacity()
     }
@@ -153,7 +153,7 @@ impl Slots {
         if self.held.insert(id, expiry) == Some(expiry) {
             return;
         }
-        // Released and taken again within one instant, it finds its old place: a second one would count it twice.
+        // Released and taken again within one instant: a second queue entry would count the slot twice.
         let mut of_this_instant = self.expiries.iter().rev().take_while(|(other, _)| *other == expiry);
         if !of_this_instant.any(|(_, other)| *other == id) {
             self.expiries.push_back((expiry, id));
@@ -188,11 +188,11 @@ impl Algorithm for Concurrency {
         let in_use = state.count(now);
         let frees = || state.live(now).nth(self.leaving_before(in_use, ask) as usize);
         let newest = state.live(now).next_back();
-        let sight = SlotsSight { in_use, frees: if allowed { None } else { frees() }, newest };
-        self.tell(&sight, now, ask, allowed, granted)
+        let summary = SlotsSummary { in_use, frees: if allowed { None } else { frees() }, newest };
+        self.outcome_from(&summary, now, ask, allowed, granted)
     }
 
-    /// Slots are given back by id, not by number: see [`Concurrency::release`].
+    /// Slots are released by id: see [`Concurrency::release`].
     fn refund(&self, _: &mut Slots, _: Time, _: u64, _: Option<Time>) -> u64 {
         0
     }
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_read_waits_only_for_those_beyond_the_slots() {
+    fn a_read_waits_only_for_slots_beyond_the_limit() {
         let [two, one] = [2, 1].map(|slots| Concurrency::new(slots, Span::SECOND).unwrap());
         let (mut slots, now) = (Slots::default(), Time::from_secs(9));
         two.record(&mut slots, now, &Ask::Hold(SlotId(1)), Effect::Charge);

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-/// Names one bucket. Uniformly distributed, so stores may use any of its bits as they are.
+/// Identifies one bucket. Uniformly distributed, so stores may use any of its bits directly.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Digest(pub [u64; 2]);
 
@@ -24,7 +24,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The key of the hash. All nodes that share buckets share it; it never shows itself.
+/// The key of the hash. All nodes that share buckets share it; `Debug` does not print it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secret([u64; 2]);
 
@@ -47,7 +47,7 @@ fn words(bytes: &[u8; 16]) -> [u64; 2] {
     [n as u64, (n >> 64) as u64]
 }
 
-/// Absorbs the parts of a key. Copying it is how rules share what they have in common.
+/// Absorbs the parts of a key. Rules copy a hasher that has absorbed their common parts.
 #[derive(Clone, Copy)]
 pub struct KeyHasher {
     v: [u64; 4],
@@ -80,7 +80,7 @@ impl KeyHasher {
         }
     }
 
-    /// Absorbs the fact that a part is missing, which differs from every part, the empty one included.
+    /// Absorbs a missing part, which differs from every part, the empty one included.
     pub fn missing(&mut self) {
         self.word(u64::MAX);
     }

@@ -1,7 +1,7 @@
-//! Fixed window: a counter that starts anew when the window turns.
+//! Fixed window: a counter that is reset when the window ends.
 //!
-//! The cheapest to explain and the coarsest: two full windows may pass side by side around a turn. The state keeps the
-//! end of its window instead of a window's number, so that it knows by itself when it may be forgotten.
+//! The simplest algorithm and the coarsest: two full windows may pass in a row around a boundary. The state keeps the
+//! end of its window instead of the window's number, so that it knows when it may be dropped.
 
 use crate::integer::window_end;
 use crate::{Algorithm, Ask, Effect, LimitError, Outcome, Span, State, Time, Wait};
@@ -24,7 +24,7 @@ pub struct Window {
 }
 
 impl FixedWindow {
-    /// `limit` units per `window`, aligned to the epoch. Zero blocks.
+    /// `limit` units per `window`, aligned to the epoch. A limit of zero refuses everything.
     pub fn new(limit: u64, window: Span) -> Result<FixedWindow, LimitError> {
         match window.nanos() {
             0 => Err(LimitError::ZeroWindow),
@@ -33,7 +33,7 @@ impl FixedWindow {
         }
     }
 
-    /// Moves all windows by `offset`, so that the resets of many keys do not fall together.
+    /// Moves all windows by `offset`, so that many keys are not reset at the same moment.
     pub fn with_offset(self, offset: Span) -> FixedWindow {
         FixedWindow { offset, ..self }
     }
@@ -58,9 +58,9 @@ impl FixedWindow {
         self.window
     }
 
-    /// The state as of `now`: turned if its window is over or nothing is in it; kept through a small step back of the clock; after a step
-    /// of more than a window moved to the window that holds now, with its count.
-    fn turned(&self, state: &Window, now: Time) -> Window {
+    /// The state as of `now`: reset if its window is over or empty; kept through a small backward step of the clock;
+    /// after a step of more than a window, moved with its count to the window that contains `now`.
+    fn rolled(&self, state: &Window, now: Time) -> Window {
         let left = state.end.since(now).nanos();
         if left == 0 || state.count == 0 {
             return Window { end: window_end(now, self.window, self.offset), count: 0 };
@@ -84,23 +84,23 @@ impl Algorithm for FixedWindow {
         if !ask.writes() {
             return 0;
         }
-        let turned = self.turned(state, now);
+        let rolled = self.rolled(state, now);
         let cost = match (effect, ask) {
             (Effect::Refuse, _) => 0,
-            (Effect::Charge, Ask::UpTo(n)) => self.limit.saturating_sub(turned.count).min(*n),
+            (Effect::Charge, Ask::UpTo(n)) => self.limit.saturating_sub(rolled.count).min(*n),
             _ => ask.cost(),
         };
-        let count = turned.count.saturating_add(cost);
+        let count = rolled.count.saturating_add(cost);
         if count > 0 {
-            *state = Window { count, ..turned };
+            *state = Window { count, ..rolled };
         }
-        count - turned.count
+        count - rolled.count
     }
 
     fn view(&self, state: &Window, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
-        let turned = self.turned(state, now);
-        let reset_after = turned.end.since(now);
-        let remaining = self.limit.saturating_sub(turned.count);
+        let rolled = self.rolled(state, now);
+        let reset_after = rolled.end.since(now);
+        let remaining = self.limit.saturating_sub(rolled.count);
         let wait = match allowed {
             true => Wait::None,
             false if ask.least() > self.limit => Wait::Never,
@@ -108,24 +108,24 @@ impl Algorithm for FixedWindow {
         };
         Outcome {
             remaining,
-            used: turned.count,
+            used: rolled.count,
             wait,
             reset_after,
             next_unit_after: (remaining < self.limit).then_some(reset_after),
-            stamp: turned.end,
+            stamp: rolled.end,
             granted,
             ..Outcome::new(allowed, self.limit)
         }
     }
 
     fn refund(&self, state: &mut Window, now: Time, units: u64, stamp: Option<Time>) -> u64 {
-        let turned = self.turned(state, now);
-        if stamp.is_some_and(|stamp| stamp != turned.end) {
+        let rolled = self.rolled(state, now);
+        if stamp.is_some_and(|stamp| stamp != rolled.end) {
             return 0;
         }
-        let back = units.min(turned.count);
-        if turned.count > 0 {
-            *state = Window { count: turned.count - back, ..turned };
+        let back = units.min(rolled.count);
+        if rolled.count > 0 {
+            *state = Window { count: rolled.count - back, ..rolled };
         }
         back
     }

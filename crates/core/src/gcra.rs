@@ -2,7 +2,7 @@
 //!
 //! The state is the theoretical arrival time: the moment at which the bucket will be full again. A request of cost n
 //! pushes it `n · interval` ahead, and passes while it then lies at most `burst · interval` ahead of now. Tokens are
-//! `burst − (tat − now) / interval`, but nobody ever computes a fraction of one.
+//! `burst − (tat − now) / interval`, but fractions of a token are never computed.
 
 use crate::integer::{div_floor, product};
 use crate::{Algorithm, Ask, Effect, LimitError, Outcome, Span, State, Time, Wait};
@@ -12,31 +12,32 @@ use crate::{Algorithm, Ask, Effect, LimitError, Outcome, Span, State, Time, Wait
 /// In any span t it admits at most `burst + ⌊t / interval⌋` units, with `interval = ⌊period / requests⌋`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gcra {
-    /// Time in which one unit comes back.
+    /// Time in which one unit is returned.
     interval: u64,
     /// How far ahead of now the arrival time may run: `burst · interval`.
     tolerance: u64,
-    /// How far ahead it may be found at all, debt included. Beyond it a clock stepped back or the limit changed.
+    /// The furthest ahead it can be, debt included. Beyond this the clock stepped back or the limit changed.
     bound: u64,
-    /// Capacity in units; zero blocks.
+    /// Capacity in units; zero refuses everything.
     burst: u64,
     requests: u64,
     period: Span,
-    /// Pull an arrival time beyond `bound` back to it. Off only where redis-cell's behaviour is asked for.
+    /// Pull an arrival time beyond `bound` back to it. Off only for redis-cell's behaviour.
     clamp: bool,
 }
 
-/// A bucket's theoretical arrival time. One in the past and none at all are the same bucket.
+/// A bucket's theoretical arrival time. A time in the past is equivalent to an unused bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tat(pub Time);
 
 impl Gcra {
-    /// A limit of `requests` per `period` with room for `burst` at once. Zero requests or zero burst block everything.
+    /// A limit of `requests` per `period` with room for `burst` at once. Zero requests or a zero burst refuse
+    /// everything.
     pub fn new(requests: u64, period: Span, burst: u64) -> Result<Gcra, LimitError> {
         Gcra { interval: 0, tolerance: 0, bound: 0, burst, requests, period, clamp: true }.with_max_debt(0)
     }
 
-    /// Lets forced usage run `max_debt` units beyond the capacity.
+    /// Allows forced usage of `max_debt` units beyond the capacity.
     pub fn with_max_debt(self, max_debt: u64) -> Result<Gcra, LimitError> {
         if self.period.is_zero() {
             return Err(LimitError::ZeroWindow);
@@ -54,7 +55,7 @@ impl Gcra {
         Ok(Gcra { interval, tolerance: interval * burst, bound: bound as u64, burst, ..self })
     }
 
-    /// Another rate and capacity; debt and clamping stay.
+    /// The same debt and clamping with another rate and capacity.
     pub(crate) fn with_rate(self, requests: u64, burst: u64) -> Result<Gcra, LimitError> {
         Gcra { requests, burst, ..self }.with_max_debt(self.max_debt())
     }
@@ -65,7 +66,7 @@ impl Gcra {
         Gcra { burst, ..self }.with_max_debt(self.max_debt().saturating_sub(extra))
     }
 
-    /// Keeps an arrival time however far ahead it is found, as redis-cell does.
+    /// Keeps an arrival time however far ahead it is, as redis-cell does.
     pub fn unclamped(self) -> Gcra {
         Gcra { clamp: false, ..self }
     }
@@ -85,7 +86,7 @@ impl Gcra {
         self.period
     }
 
-    /// Time in which one unit comes back.
+    /// Time in which one unit is returned.
     pub fn interval(&self) -> Span {
         Span::from_nanos(self.interval)
     }
@@ -95,7 +96,7 @@ impl Gcra {
         Span::from_nanos(self.tolerance)
     }
 
-    /// How far ahead of now the arrival time may be found at all, debt included.
+    /// The furthest ahead of now that the arrival time can be, debt included.
     pub fn bound(&self) -> Span {
         Span::from_nanos(self.bound)
     }
@@ -105,7 +106,7 @@ impl Gcra {
         self.clamp
     }
 
-    /// Units of debt beyond the capacity that forced usage may run up.
+    /// Units of debt beyond the capacity that forced usage may add.
     pub fn max_debt(&self) -> u64 {
         (self.bound - self.tolerance) / self.interval
     }
@@ -159,7 +160,7 @@ impl Algorithm for Gcra {
         if after > 0 {
             tat.0 = now.after(Span::from_nanos(after));
         }
-        // What debt left no room for was not recorded, and must not come back by a refund.
+        // Units beyond the debt were not recorded, and a refund must not return them.
         if u128::from(after) < whole { (after - ahead) / self.interval } else { cost }
     }
 
@@ -189,7 +190,7 @@ impl Algorithm for Gcra {
     }
 
     fn refund(&self, tat: &mut Tat, now: Time, units: u64, stamp: Option<Time>) -> u64 {
-        // The bound stays out of it for a receipt, which may be of an older and smaller limit than others have used.
+        // No bound for a receipt: other charges may have used a larger limit than the receipt's.
         let (ahead, owed) = match stamp {
             Some(stamp) => (tat.0.since(now).nanos(), stamp.since(now).nanos()),
             None => (self.ahead(tat, now), u64::MAX),

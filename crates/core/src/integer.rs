@@ -1,15 +1,15 @@
-//! The two integer operations that every algorithm shares: aligning a window and dividing a 128-bit product.
+//! Integer operations shared by the algorithms: aligning a window and dividing a 128-bit product.
 
 use crate::{Span, Time};
 
-/// The end of the window of length `window` that holds `now`; windows start at `offset` and every `window` after.
+/// The end of the window of length `window` that contains `now`; windows start at `offset` and every `window` after.
 pub(crate) fn window_end(now: Time, window: Span, offset: Span) -> Time {
     let (w, off) = (window.nanos(), offset.nanos() % window.nanos());
     let elapsed = (now.nanos() % w + w - off) % w; // w ≤ 2^63, so the sum fits
     now.after(Span::from_nanos(w - elapsed))
 }
 
-/// `numerator / denominator` rounded down. Most products fit 64 bits, where the division is an order cheaper.
+/// `numerator / denominator` rounded down. Most products fit 64 bits, where division is ten times cheaper.
 pub(crate) fn div_floor(numerator: u128, denominator: u64) -> u64 {
     match u64::try_from(numerator) {
         Ok(small) => small / denominator,

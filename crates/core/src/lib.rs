@@ -1,12 +1,12 @@
-//! The pure heart of Tollgate: what a limit means, on integers, with time handed in.
+//! The rate-limiting algorithms: pure functions on integers. The caller passes the time.
 //!
-//! Nothing here reads a clock, allocates a thread, opens a file or waits. A [`Limit`] is a value; a bucket's state is a
-//! value; a decision is a function of the two, the time and what is asked. Stores keep the states, rules choose the
-//! limits, the engine brings both together.
+//! This crate reads no clock, starts no thread, opens no file and never waits. A [`Limit`] is a value, and so is the
+//! state of a bucket; a decision is a function of the two, the time and the ask. Stores keep the states, rules choose
+//! the limits, the engine combines them.
 //!
-//! An algorithm comes in three steps, because a request may touch several buckets and is charged to all or to none:
-//! [`admits`](Algorithm::admits) looks at a state and changes nothing, [`record`](Algorithm::record) writes what was
-//! decided over all buckets, [`view`](Algorithm::view) tells the caller what is left and when to come back.
+//! An algorithm has three steps, because a request may touch several buckets and is charged to all or to none:
+//! [`admits`](Algorithm::admits) reads a state, [`record`](Algorithm::record) writes the decision over all buckets,
+//! [`view`](Algorithm::view) computes what is left and when to retry.
 //!
 //! ```
 //! use tollgate_core::{Algorithm, Ask, Effect, Gcra, Span, Time, Wait};
@@ -27,10 +27,12 @@ mod charge;
 mod clock;
 mod concurrency;
 mod digest;
+mod enforcement;
 mod fixed_window;
 mod gcra;
 mod integer;
 mod limit;
+mod limit_error;
 mod outcome;
 mod queue;
 mod request;
@@ -41,17 +43,19 @@ mod time;
 
 pub use algorithm::{Algorithm, Effect, State};
 pub use ask::{Ask, SlotId};
-pub use charge::{Charge, Enforcement, Owner, Receipt, Soft};
+pub use charge::{Charge, Owner, Receipt, Soft};
 pub use clock::{Clock, ManualClock};
-pub use concurrency::{Concurrency, Slots, SlotsSight};
+pub use concurrency::{Concurrency, Slots, SlotsSummary};
 pub use digest::{Digest, KeyHasher, Secret};
+pub use enforcement::Enforcement;
 pub use fixed_window::{FixedWindow, Window};
 pub use gcra::{Gcra, Tat};
-pub use limit::{Limit, LimitError, LimitKind};
+pub use limit::{Limit, LimitKind};
+pub use limit_error::LimitError;
 pub use outcome::{Outcome, Wait};
 pub use queue::{NextFree, Queue};
 pub use request::{AskedLimit, Attribute, Purpose, Request};
 pub use sharing::{LeaseSize, Sharing, Source};
 pub use sliding_counter::{Counter, SlidingCounter};
-pub use sliding_log::{Log, LogSight, SlidingLog};
+pub use sliding_log::{Log, LogSummary, SlidingLog};
 pub use time::{Span, Time};

@@ -1,12 +1,12 @@
-//! A limit: an algorithm and its numbers, as one value that travels inside a charge.
+//! A limit: an algorithm and its parameters, as one value inside a charge.
 
-use std::fmt;
+use crate::{
+    Algorithm, Ask, Concurrency, FixedWindow, Gcra, LimitError, Outcome, Queue, SlidingCounter, SlidingLog, Span, Time,
+};
 
-use crate::{Algorithm, Ask, Concurrency, FixedWindow, Gcra, Outcome, Queue, SlidingCounter, SlidingLog, Span, Time};
-
-/// Any of the algorithms. Known alternatives, hence an enum: stores match on it, and it is copied, not boxed.
+/// Any of the algorithms. An enum, not a trait object: stores match on it, and it is copied, not boxed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)] // a tag of its own, as wide as the fields: copied whole, a limit is read back at once
+#[repr(u64)] // a tag as wide as the fields: a limit that was just copied is read back without a stall
 pub enum Limit {
     /// Token bucket, GCRA, leaky bucket as a meter.
     Gcra(Gcra),
@@ -18,11 +18,11 @@ pub enum Limit {
     SlidingLog(SlidingLog),
     /// Sliding window, estimated.
     SlidingCounter(SlidingCounter),
-    /// Slots.
+    /// Concurrency slots.
     Concurrency(Concurrency),
 }
 
-/// Which algorithm a limit is. Part of a bucket's identity: another algorithm is another bucket.
+/// The algorithm of a limit. Part of a bucket's identity: another algorithm means another bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LimitKind {
     /// [`Limit::Gcra`]
@@ -40,7 +40,7 @@ pub enum LimitKind {
 }
 
 impl LimitKind {
-    /// The name in rules, answers and metrics.
+    /// The name in rules, responses and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             LimitKind::Gcra => "gcra",
@@ -54,22 +54,22 @@ impl LimitKind {
 }
 
 impl Limit {
-    /// A token bucket of `requests` per second that holds one second's worth.
+    /// A token bucket of `requests` per second, with a burst of one second's requests.
     pub fn per_second(requests: u64) -> Result<Limit, LimitError> {
         Limit::token_bucket(requests, Span::SECOND)
     }
 
-    /// A token bucket of `requests` per minute that holds one minute's worth.
+    /// A token bucket of `requests` per minute, with a burst of one minute's requests.
     pub fn per_minute(requests: u64) -> Result<Limit, LimitError> {
         Limit::token_bucket(requests, Span::from_secs(60))
     }
 
-    /// A token bucket of `requests` per `period`, full at `requests`.
+    /// A token bucket of `requests` per `period`, with a burst of `requests`.
     pub fn token_bucket(requests: u64, period: Span) -> Result<Limit, LimitError> {
         Gcra::new(requests, period, requests).map(Limit::Gcra)
     }
 
-    /// The same rate with room for `burst` at once; only a token bucket has a burst of its own.
+    /// The same rate with room for `burst` at once; other algorithms than the token bucket are unchanged.
     pub fn burst(self, burst: u64) -> Result<Limit, LimitError> {
         match self {
             Limit::Gcra(g) => g.with_rate(g.requests(), burst).map(Limit::Gcra),
@@ -77,7 +77,7 @@ impl Limit {
         }
     }
 
-    /// Which algorithm it is.
+    /// The algorithm.
     pub const fn kind(&self) -> LimitKind {
         match self {
             Limit::Gcra(_) => LimitKind::Gcra,
@@ -89,7 +89,7 @@ impl Limit {
         }
     }
 
-    /// The largest cost that can ever pass: what callers are told as `limit`.
+    /// The largest cost that can ever pass: `limit` in responses.
     pub fn capacity(&self) -> u64 {
         match self {
             Limit::Gcra(g) => g.burst(),
@@ -101,7 +101,7 @@ impl Limit {
         }
     }
 
-    /// Units per [`window`](Limit::window): the rate, where the capacity is the burst.
+    /// Units per [`window`](Limit::window): the rate, whereas the capacity is the burst.
     pub fn requests(&self) -> u64 {
         match self {
             Limit::Gcra(g) => g.requests(),
@@ -122,7 +122,7 @@ impl Limit {
         }
     }
 
-    /// How far its windows are moved from the epoch.
+    /// The offset of its windows from the epoch.
     pub fn offset(&self) -> Span {
         match self {
             Limit::FixedWindow(w) => w.offset(),
@@ -131,7 +131,7 @@ impl Limit {
         }
     }
 
-    /// The same limit with room for at least `debt` units beyond its capacity, where it keeps such a bound.
+    /// The same limit with room for at least `debt` units beyond its capacity, if its algorithm has debt.
     pub fn with_debt(self, debt: u64) -> Limit {
         match self {
             Limit::Gcra(g) => g.with_max_debt(g.max_debt().max(debt)).map_or(self, Limit::Gcra),
@@ -151,7 +151,7 @@ impl Limit {
         })
     }
 
-    /// What a bucket that nobody has used would say.
+    /// The outcome of reading an unused bucket.
     pub fn unused(&self, now: Time) -> Outcome {
         let ask = Ask::Peek(0);
         match self {
@@ -164,7 +164,7 @@ impl Limit {
         }
     }
 
-    /// Until when a charge that left `stamp` behind may still be refunded: after that, time has given everything back.
+    /// Until when a charge with this `stamp` can be refunded: after that, time has returned all its units.
     pub fn owes_until(&self, stamp: Time) -> Time {
         match self {
             Limit::Gcra(_) | Limit::Queue(_) | Limit::FixedWindow(_) | Limit::Concurrency(_) => stamp,
@@ -173,7 +173,7 @@ impl Limit {
         }
     }
 
-    /// The share of one in `parts`, rounded up: a node's part of a limit while the store is away.
+    /// One of `parts` equal shares, rounded up: a node's share while the store is unavailable.
     pub fn share(self, parts: u64) -> Limit {
         let part = |n: u64| n.div_ceil(parts.max(1));
         let burst = if let Limit::Gcra(g) = self { part(g.burst()) } else { 0 };
@@ -187,8 +187,7 @@ impl Limit {
         scaled.or_else(|_| self.with_requests(self.requests(), burst)).unwrap_or(self)
     }
 
-    /// The limit with `extra` more capacity at the same rate: what a soft limit admits above itself. A limit that blocks
-    /// goes on blocking.
+    /// The limit with `extra` more capacity at the same rate, for soft limits. A capacity of zero stays zero.
     pub fn raised(self, extra: u64) -> Limit {
         match self {
             blocking if blocking.capacity() == 0 => blocking,
@@ -198,29 +197,3 @@ impl Limit {
         }
     }
 }
-
-/// Why numbers do not make a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitError {
-    /// A window, period or time to live of zero.
-    ZeroWindow,
-    /// More than one unit per nanosecond.
-    TooFast,
-    /// A full bucket or window would last longer than 2^63 − 1 ns.
-    TooLong,
-    /// A sliding window log of more than [`SlidingLog::LIMIT_MAX`] units.
-    LogTooLarge,
-}
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            LimitError::ZeroWindow => "the window must be longer than zero",
-            LimitError::TooFast => "more than one unit per nanosecond; use a longer window or fewer requests",
-            LimitError::TooLong => "a full bucket would last longer than 292 years; lower the burst or the window",
-            LimitError::LogTooLarge => "a sliding window log holds at most 10000 units; use sliding_window_counter",
-        })
-    }
-}
-
-impl std::error::Error for LimitError {}

@@ -1,4 +1,4 @@
-//! The answer of one bucket to one ask.
+//! The result of one ask to one bucket.
 
 use crate::{Source, Span, Time};
 
@@ -7,7 +7,7 @@ use crate::{Source, Span, Time};
 pub enum Wait {
     /// It passes now.
     None,
-    /// It passes after exactly this span and not one nanosecond earlier.
+    /// It passes after exactly this span, not a nanosecond earlier.
     For(Span),
     /// It can never pass: the cost exceeds the capacity, or the limit is zero.
     Never,
@@ -24,35 +24,35 @@ impl Wait {
     }
 }
 
-/// What one bucket answers, after the decision over all buckets took effect.
+/// The result for one bucket, after the decision over all buckets took effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// This bucket would let the request pass.
+    /// This bucket admits the request.
     pub allowed: bool,
-    /// Who answered.
+    /// What answered.
     pub source: Source,
     /// Capacity in cost units.
     pub limit: u64,
-    /// The largest cost that would pass at this instant. A queue counts the requests that may still join.
+    /// The largest cost that would pass now. For a queue: requests that may still join.
     pub remaining: u64,
-    /// Units (or slots) in use; above `limit` after a limit was lowered or usage was forced.
+    /// Units or slots in use; above `limit` after the limit was lowered or usage was forced.
     pub used: u64,
     /// Units recorded by this ask.
     pub granted: u64,
     /// When the same cost would pass.
     pub wait: Wait,
-    /// Until the bucket equals an unused one (fixed window: until the window ends).
+    /// Until the bucket is equivalent to an unused one (fixed window: until the window ends).
     pub reset_after: Span,
-    /// Until `remaining` grows; `None` when it cannot.
+    /// Until `remaining` increases; `None` if it cannot.
     pub next_unit_after: Option<Span>,
-    /// How long an admitted caller of a queue waits before it proceeds.
+    /// How long an admitted caller of a queue must wait before it proceeds.
     pub delay: Span,
-    /// What the charge left behind, by which a refund finds it again.
+    /// Identifies the charge within its bucket, for a refund.
     pub stamp: Time,
 }
 
 impl Outcome {
-    /// An outcome without hints, for the algorithms to fill.
+    /// An outcome with default hints, for the algorithms to complete.
     pub(crate) const fn new(allowed: bool, limit: u64) -> Outcome {
         Outcome {
             allowed,

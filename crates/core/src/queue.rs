@@ -1,29 +1,29 @@
-//! The leaky bucket as a queue: a burst is spread out instead of refused.
+//! The leaky bucket as a queue: a burst is delayed instead of refused.
 //!
-//! One unit leaves every interval. A request that would wait at most `max_delay` is admitted and told how long to
-//! wait; whoever would wait longer is refused. nginx's `limit_req` is this with `max_delay = burst · interval`.
+//! One unit leaves every interval. A request that would wait at most `max_delay` is admitted with its delay; a request
+//! that would wait longer is refused. nginx's `limit_req` is this with `max_delay = burst · interval`.
 
 use crate::integer::{div_floor, product};
 use crate::{Algorithm, Ask, Effect, LimitError, Outcome, Span, State, Time, Wait};
 
-/// `requests` units per `period` leave one after the other; nobody waits longer than `max_delay`.
+/// `requests` units per `period` leave one after the other; no request waits longer than `max_delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
     /// Time between two exits.
     interval: u64,
     max_delay: u64,
-    /// The largest cost that may ever join: it blocks the exit for as long as a full queue does.
+    /// The largest cost that may ever join: it takes as long to leave as a full queue.
     capacity: u64,
     requests: u64,
     period: Span,
 }
 
-/// When the exit is free again.
+/// When the queue will be empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NextFree(pub Time);
 
 impl Queue {
-    /// A queue that lets `requests` leave per `period` and holds nobody for longer than `max_delay`.
+    /// A queue that `requests` leave per `period`, with a delay of at most `max_delay`.
     pub fn new(requests: u64, period: Span, max_delay: Span) -> Result<Queue, LimitError> {
         if period.is_zero() {
             return Err(LimitError::ZeroWindow);
@@ -57,7 +57,7 @@ impl Queue {
         self.period
     }
 
-    /// The longest wait an admitted caller is asked for.
+    /// The longest delay of an admitted request.
     pub fn max_delay(&self) -> Span {
         Span::from_nanos(self.max_delay)
     }
@@ -67,7 +67,7 @@ impl Queue {
         Span::from_nanos(self.interval)
     }
 
-    /// A state further ahead can only come from a clock that stepped back, or from a slower limit before.
+    /// The furthest ahead a state can be; beyond this the clock stepped back or the limit was slower before.
     pub fn bound(&self) -> Span {
         Span::from_nanos(self.max_delay + self.interval * self.capacity)
     }
@@ -110,11 +110,11 @@ impl Algorithm for Queue {
         if after > 0 {
             free.0 = now.after(Span::from_nanos(after));
         }
-        // What the queue had no room for was not recorded, and must not come back by a refund.
+        // Units beyond the bound were not recorded, and a refund must not return them.
         if u128::from(after) < whole { (after - delay) / self.interval } else { cost }
     }
 
-    /// The delay is how long the cost just recorded waits: what was in the queue before it.
+    /// The delay is what was in the queue before the cost just recorded.
     fn view(&self, free: &NextFree, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
         let behind = self.delay(free, now);
         let before = u128::from(behind).saturating_sub(product(self.interval, granted));
@@ -125,7 +125,7 @@ impl Algorithm for Queue {
             false => Wait::For(Span::from_nanos(over)),
         };
         let remaining = self.room(behind);
-        // One more may join once the queue is down to this; below capacity there is always something to wait for.
+        // One more may join once the queue has shrunk to this.
         let to_next = || behind - (self.max_delay - remaining * self.interval);
         Outcome {
             remaining,
@@ -140,7 +140,7 @@ impl Algorithm for Queue {
         }
     }
 
-    /// Only the last in the queue can leave it: units before it are already promised to those behind.
+    /// Only the newest charge can be refunded: later requests already got their delays from earlier ones.
     fn refund(&self, free: &mut NextFree, now: Time, units: u64, stamp: Option<Time>) -> u64 {
         if stamp.is_some_and(|stamp| stamp != free.0) {
             return 0;
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_queue_has_room_for_all_and_waits_for_nobody() {
+    fn an_empty_queue_has_room_and_no_wait() {
         let limit = Queue::new(1, Span::from_nanos(10), Span::from_nanos(7)).unwrap();
         let view = limit.view(&NextFree::default(), Time::from_secs(9), &Ask::Peek(1), true, 0);
         assert_eq!((view.remaining, view.next_unit_after), (1, None));

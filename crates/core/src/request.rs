@@ -1,14 +1,14 @@
-//! What is asked: who wants to do what, at what cost. Borrowed, so that asking allocates nothing.
+//! A request to the limiter. It borrows its texts, so that a decision allocates nothing.
 
 use std::fmt;
 
 use crate::{SlotId, Span};
 
-/// The attributes that have a name of their own. All others are custom ones.
+/// The predefined attributes. All others are custom attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Attribute {
-    /// The caller as it names itself: `user:42`, `key:abc`, `ip:192.0.2.1`, `org:acme`, or anything.
+    /// The client as the caller names it: `user:42`, `key:abc`, `ip:192.0.2.1`, `org:acme`, or any other text.
     ClientKey,
     /// An API key.
     ApiKey,
@@ -61,7 +61,7 @@ impl fmt::Display for Attribute {
     }
 }
 
-/// One question to the limiter.
+/// One request to the limiter.
 ///
 /// ```
 /// use tollgate_core::{Attribute, Request};
@@ -70,24 +70,24 @@ impl fmt::Display for Attribute {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// Whose rules apply. Tenants do not see each other.
+    /// The namespace whose rules apply. Namespaces are isolated from each other.
     pub namespace: &'a str,
     known: [Option<&'a str>; Attribute::ALL.len()],
-    /// Attributes without a name of their own.
+    /// Custom attributes: name and value.
     pub custom: &'a [(&'a str, &'a str)],
-    /// Units to charge; 0 reads. Multiplied by what a rule's own cost says.
+    /// Units to charge; 0 reads. Multiplied by the `cost` of a rule.
     pub cost: u64,
     /// What to do with the cost.
     pub purpose: Purpose,
-    /// Under which id slots of concurrency are held. Without one, concurrency rules do not apply.
+    /// The id under which concurrency slots are held. Without one, concurrency rules do not apply.
     pub slot: Option<SlotId>,
-    /// Importance under overload, 0 the least.
+    /// Importance under overload; 0 is the lowest.
     pub priority: u8,
-    /// The limit that the caller brings along. Only rules that accept limits look at it.
+    /// A limit supplied by the caller, for rules that accept one.
     pub limit: Option<AskedLimit>,
 }
 
-/// A limit that comes with a request: numbers instead of a rule's, for this request.
+/// A limit supplied with a request; it replaces the numbers of a rule for this request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskedLimit {
     /// Units per window; 0 refuses everything.
@@ -96,27 +96,27 @@ pub struct AskedLimit {
     pub window: Span,
 }
 
-/// What becomes of a request's cost.
+/// What to do with the cost of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
-    /// Charge it if all rules agree.
+    /// Charge it if all rules admit it.
     #[default]
     Consume,
-    /// Only ask.
+    /// Read only.
     Peek,
-    /// Report usage after the fact: charge it whatever the rules say.
+    /// Report usage after the fact: charge it even if rules refuse.
     Report,
-    /// Nothing, and no rule rules on it: it is there for what it means for those decided together with it.
+    /// Nothing: no rule is applied to it. It only affects the requests that are decided together with it.
     Mention,
 }
 
 impl Request<'_> {
-    /// The namespace of those who have only one.
+    /// The namespace used when none is given.
     pub const DEFAULT_NAMESPACE: &'static str = "default";
 }
 
 impl<'a> Request<'a> {
-    /// A request of cost 1 about nobody in particular.
+    /// A request of cost 1 without attributes.
     pub const fn new() -> Request<'a> {
         Request {
             namespace: Request::DEFAULT_NAMESPACE,
@@ -130,7 +130,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The same request with one attribute more.
+    /// The same request with one more attribute.
     pub fn with(mut self, attribute: Attribute, value: &'a str) -> Request<'a> {
         self.set(attribute, value);
         self
@@ -151,7 +151,7 @@ impl<'a> Request<'a> {
         Request { cost, ..self }
     }
 
-    /// The same request, only asking: nothing is charged.
+    /// The same request, read only: nothing is charged.
     pub fn peek(self) -> Request<'a> {
         Request { purpose: Purpose::Peek, ..self }
     }
@@ -161,17 +161,17 @@ impl<'a> Request<'a> {
         Request { purpose: Purpose::Report, ..self }
     }
 
-    /// The same request, only mentioned among others.
+    /// The same request as context for others: see [`Purpose::Mention`].
     pub fn mention(self) -> Request<'a> {
         Request { purpose: Purpose::Mention, ..self }
     }
 
-    /// The same request, holding slots of concurrency under `id`.
+    /// The same request, holding concurrency slots under `id`.
     pub fn holding(self, id: SlotId) -> Request<'a> {
         Request { slot: Some(id), ..self }
     }
 
-    /// The same request with a limit of its own, for rules that accept one.
+    /// The same request with its own limit, for rules that accept one.
     pub fn asking(self, limit: AskedLimit) -> Request<'a> {
         Request { limit: Some(limit), ..self }
     }
@@ -183,7 +183,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// An attribute's value as it was sent.
+    /// The value of an attribute as the caller sent it.
     pub fn get(&self, attribute: Attribute) -> Option<&'a str> {
         self.known.get(attribute as usize).copied().flatten()
     }

@@ -1,43 +1,43 @@
 //! How the nodes of a fleet share a bucket.
 
-/// What a node may decide by itself, and what it must ask for. A store that nobody else uses treats all alike.
+/// What a node may decide without the shared store. A store that is not shared treats all values alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// Every decision is the shared store's.
+    /// The shared store makes every decision.
     #[default]
     Exact,
-    /// Units are taken from the shared store in advance, and spent by this node alone.
+    /// The node takes units from the shared store in advance and spends them locally.
     Leased(LeaseSize),
-    /// Decided by what this node knows; what it charged is told to the shared store behind.
+    /// The node decides by its own copy of the bucket and reports its charges to the shared store afterwards.
     Async,
-    /// This node's static share of the limit; the shared store is never asked.
+    /// The node enforces its static share of the limit; the shared store is never called.
     Local,
 }
 
 /// The largest lease that a node may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LeaseSize {
-    /// As demand and limit suggest.
+    /// Sized by demand and limit.
     #[default]
     Auto,
     /// At most this many units.
     Units(u32),
-    /// At most what this many milliseconds are expected to need.
+    /// At most the expected demand of this many milliseconds.
     Millis(u32),
 }
 
-/// Who answered for a bucket.
+/// What answered for a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The bucket itself.
     #[default]
     Bucket,
-    /// The rule's overflow bucket: the store had no room for one of the caller's own.
+    /// The rule's overflow bucket: the store had no room for another bucket.
     Overflow,
-    /// Units taken in advance.
+    /// A lease: units taken in advance.
     Lease,
-    /// What this node knows of the bucket; the store learns of it behind.
+    /// This node's copy of the bucket; the charge is reported to the store afterwards.
     Async,
-    /// This node's static share.
+    /// This node's static share of the limit.
     Local,
 }

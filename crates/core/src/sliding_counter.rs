@@ -4,7 +4,7 @@
 //! and no boundary burst, at the price of an assumption: that the older window's traffic was even. Where it was not,
 //! a window may see just under twice the limit.
 
-use crate::algorithm::Linger;
+use crate::algorithm::CompactSpan;
 use crate::integer::{div_ceil, div_floor, product, window_end};
 use crate::{Algorithm, Ask, Effect, LimitError, Outcome, Span, State, Time, Wait};
 
@@ -27,18 +27,18 @@ pub struct Counter {
     /// Units recorded in the newer one.
     cur: u64,
     /// The length of a window: how long the older count still weighs.
-    linger: Linger,
+    linger: CompactSpan,
 }
 
 impl Counter {
-    /// The counts of the window that ends at `end` and of the one before, for windows of this length.
+    /// The counts of the window that ends at `end` and of the one before; `window` is their length.
     pub fn new(end: Time, prev: u64, cur: u64, window: Span) -> Counter {
-        Counter { end, prev, cur, linger: Linger::of(window) }
+        Counter { end, prev, cur, linger: CompactSpan::of(window) }
     }
 }
 
 impl SlidingCounter {
-    /// `limit` units per sliding `window`. Zero blocks.
+    /// `limit` units per sliding `window`. A limit of zero refuses everything.
     pub fn new(limit: u64, window: Span) -> Result<SlidingCounter, LimitError> {
         match window.nanos() {
             0 => Err(LimitError::ZeroWindow),
@@ -47,7 +47,7 @@ impl SlidingCounter {
         }
     }
 
-    /// Moves the windows by `offset`, so that the turns of many keys do not fall together.
+    /// Moves the windows by `offset`, so that the windows of many keys do not end at the same moment.
     pub fn with_offset(self, offset: Span) -> SlidingCounter {
         SlidingCounter { offset, ..self }
     }
@@ -72,7 +72,7 @@ impl SlidingCounter {
         self.window
     }
 
-    fn turned(&self, state: &Counter, now: Time) -> Turned {
+    fn rolled(&self, state: &Counter, now: Time) -> RolledCounts {
         let Counter { end, prev, cur, .. } = *state;
         let here = || window_end(now, self.window, self.offset);
         let (end, prev, cur) = match end.since(now).nanos() {
@@ -83,7 +83,7 @@ impl SlidingCounter {
             _ => (end, prev, cur),
         };
         let left = end.since(now).nanos();
-        Turned { end, left, overlap: left.min(self.window.nanos()), prev, cur }
+        RolledCounts { end, left, overlap: left.min(self.window.nanos()), prev, cur }
     }
 
     /// `limit · W`, the budget of the scaled comparison.
@@ -92,20 +92,20 @@ impl SlidingCounter {
     }
 
     /// The scaled estimate if `cost` more were recorded.
-    fn need(&self, t: &Turned, cost: u64) -> u128 {
+    fn need(&self, t: &RolledCounts, cost: u64) -> u128 {
         product(t.prev, t.overlap)
             .saturating_add((u128::from(t.cur) + u128::from(cost)) * u128::from(self.window.nanos()))
     }
 
-    fn room(&self, t: &Turned) -> u64 {
+    fn room(&self, t: &RolledCounts) -> u64 {
         div_floor(self.budget().saturating_sub(self.need(t, 0)), self.window.nanos())
     }
 
-    /// When `cost` fits: once the older window weighs little enough, or, if the newer one alone is too much, some time
-    /// into the next window, when the newer one has become the older.
-    fn wait(&self, t: &Turned, cost: u64) -> u64 {
+    /// When `cost` fits: once the older window's weight is small enough, or, if the newer window alone is too full,
+    /// some time into the next window, when the newer one has become the older.
+    fn wait(&self, t: &RolledCounts, cost: u64) -> u64 {
         let excess = |need: u128| need.saturating_sub(self.budget());
-        let back = t.left - t.overlap; // nanoseconds until our window starts, after a small step back
+        let back = t.left - t.overlap; // nanoseconds until the newer window starts, after a small backward step
         if u128::from(t.cur) + u128::from(cost) <= u128::from(self.limit) && t.prev > 0 {
             return back.saturating_add(div_ceil(excess(self.need(t, cost)), t.prev));
         }
@@ -115,7 +115,7 @@ impl SlidingCounter {
 }
 
 /// The counts as of now. `left`: until the newer window ends; `overlap`: how much of the older one still counts.
-struct Turned {
+struct RolledCounts {
     end: Time,
     left: u64,
     overlap: u64,
@@ -127,14 +127,14 @@ impl Algorithm for SlidingCounter {
     type State = Counter;
 
     fn admits(&self, state: &Counter, now: Time, ask: &Ask) -> bool {
-        self.need(&self.turned(state, now), ask.least()) <= self.budget()
+        self.need(&self.rolled(state, now), ask.least()) <= self.budget()
     }
 
     fn record(&self, state: &mut Counter, now: Time, ask: &Ask, effect: Effect) -> u64 {
         if !ask.writes() {
             return 0;
         }
-        let t = self.turned(state, now);
+        let t = self.rolled(state, now);
         let cost = match (effect, ask) {
             (Effect::Refuse, _) => 0,
             (Effect::Charge, Ask::UpTo(n)) => self.room(&t).min(*n),
@@ -148,7 +148,7 @@ impl Algorithm for SlidingCounter {
     }
 
     fn view(&self, state: &Counter, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
-        let t = self.turned(state, now);
+        let t = self.rolled(state, now);
         let remaining = self.room(&t);
         let wait = match allowed {
             true => Wait::None,
@@ -174,7 +174,7 @@ impl Algorithm for SlidingCounter {
     }
 
     fn refund(&self, state: &mut Counter, now: Time, units: u64, stamp: Option<Time>) -> u64 {
-        let mut t = self.turned(state, now);
+        let mut t = self.rolled(state, now);
         let count = match stamp {
             None => &mut t.cur,
             Some(stamp) if stamp == t.end => &mut t.cur,

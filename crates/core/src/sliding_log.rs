@@ -1,7 +1,8 @@
-//! Sliding window log: the time of every admitted request, and so the exact answer.
+//! Sliding window log: the exact algorithm, which stores the time of every admitted request.
 //!
-//! Costs memory per request, hence the cap on the limit. Refused requests are not stored; an entry exactly one window
-//! old is gone. Entries of one instant share a place, and forced usage never makes the log longer than its limit.
+//! It needs memory per request, hence the cap on the limit. Refused requests are not stored; an entry that is exactly
+//! one window old no longer counts. Requests of one instant share an entry, and forced usage never makes the log longer
+//! than its limit.
 
 use std::collections::VecDeque;
 
@@ -14,28 +15,28 @@ pub struct SlidingLog {
     window: Span,
 }
 
-/// What was admitted, oldest first.
+/// The admitted requests, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     entries: VecDeque<Entry>,
     /// Sum of all costs in `entries`.
     sum: u64,
-    /// The length of the window, by which the log knows when it may be forgotten.
+    /// The length of the window: determines when the log may be dropped.
     window: Span,
-    /// The store is full: grow no further.
+    /// The store is full: the log must not grow.
     confined: bool,
 }
 
-/// As much of a log as an answer speaks of: what a store that keeps the entries elsewhere looks up there.
+/// What an outcome needs to know about a log: for stores that keep the entries elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LogSight {
+pub struct LogSummary {
     /// Units in the window.
     pub used: u64,
     /// Now, or the newest entry if the clock stepped back a little.
     pub at: Time,
-    /// The first entry whose departure, with all older ones, makes room for the cost. Only of a refusal.
+    /// The first entry whose expiry, with all older ones, makes room for the cost. Only for a refusal.
     pub frees: Option<Time>,
-    /// The first entry whose departure, with all older ones, makes room for one unit more.
+    /// The first entry whose expiry, with all older ones, makes room for one more unit.
     pub next: Option<Time>,
     /// The newest entry.
     pub newest: Option<Time>,
@@ -51,7 +52,8 @@ impl SlidingLog {
     /// The largest limit: a log holds up to one entry per unit.
     pub const LIMIT_MAX: u64 = 10_000;
 
-    /// `limit` units per `window`, exactly. Zero blocks; more than [`SlidingLog::LIMIT_MAX`] is refused.
+    /// `limit` units per `window`, exactly. A limit of zero refuses everything; more than [`SlidingLog::LIMIT_MAX`] is
+    /// an error.
     pub fn new(limit: u64, window: Span) -> Result<SlidingLog, LimitError> {
         match window.nanos() {
             0 => Err(LimitError::ZeroWindow),
@@ -71,50 +73,50 @@ impl SlidingLog {
         self.window
     }
 
-    /// The log as of `now`, read without changing it.
-    fn glance<'a>(&self, log: &'a Log, now: Time) -> Glance<'a> {
+    /// The log as of `now`, without changing it.
+    fn view_at<'a>(&self, log: &'a Log, now: Time) -> LogView<'a> {
         let newest = log.entries.back().map_or(Time::ZERO, |entry| entry.at);
         let ahead = newest.since(now);
-        // A step back by a window or more shifts the whole log, so that its newest entry is now.
+        // A backward step of a window or more shifts the whole log, so that its newest entry is now.
         let shift = if ahead >= self.window { ahead } else { Span::ZERO };
         let at = now.max(newest.before(shift));
         let gone = log.entries.iter().take_while(|entry| at.since(entry.at.before(shift)) >= self.window).count();
         let dropped: u64 = log.entries.iter().take(gone).map(|entry| entry.cost).sum();
-        Glance { log, shift, at, gone, used: log.sum - dropped }
+        LogView { log, shift, at, gone, used: log.sum - dropped }
     }
 
-    /// The use that leaves room for the ask; `None` if it can never fit.
+    /// The most that may be used for the ask to fit; `None` if it can never fit.
     pub fn most_before(&self, ask: &Ask) -> Option<u64> {
         self.limit.checked_sub(ask.least())
     }
 
-    /// The use at which one more unit is left than at `used`; `None` if none can be.
+    /// The most that may be used for one more unit to be left than at `used`; `None` if there is none.
     pub fn most_before_next(&self, used: u64) -> Option<u64> {
         self.limit.min(used).checked_sub(1)
     }
 
-    /// [`view`](Algorithm::view) from what was seen of the log.
-    pub fn tell(&self, sight: &LogSight, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
+    /// [`view`](Algorithm::view) from a summary of the log.
+    pub fn outcome_from(&self, summary: &LogSummary, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
         let leaves_after = |at: Time| at.after(self.window).since(now);
         let wait = match allowed {
             true => Wait::None,
             false if self.most_before(ask).is_none() => Wait::Never,
-            false => sight.frees.map_or(Wait::Never, |at| Wait::For(leaves_after(at))),
+            false => summary.frees.map_or(Wait::Never, |at| Wait::For(leaves_after(at))),
         };
         Outcome {
-            remaining: self.limit.saturating_sub(sight.used),
-            used: sight.used,
+            remaining: self.limit.saturating_sub(summary.used),
+            used: summary.used,
             wait,
-            reset_after: sight.newest.map_or(Span::ZERO, leaves_after),
-            next_unit_after: sight.next.map(leaves_after),
-            stamp: sight.at,
+            reset_after: summary.newest.map_or(Span::ZERO, leaves_after),
+            next_unit_after: summary.next.map(leaves_after),
+            stamp: summary.at,
             granted,
             ..Outcome::new(allowed, self.limit)
         }
     }
 
     fn tidy(&self, log: &mut Log, now: Time) -> (Time, u64) {
-        let Glance { shift, at, gone, used, .. } = self.glance(log, now);
+        let LogView { shift, at, gone, used, .. } = self.view_at(log, now);
         log.entries.drain(..gone);
         if !shift.is_zero() {
             log.entries.iter_mut().for_each(|entry| entry.at = entry.at.before(shift));
@@ -125,8 +127,8 @@ impl SlidingLog {
     }
 }
 
-/// A log seen from now: the first `gone` entries are out of the window, the others count `used`.
-struct Glance<'a> {
+/// A log as of now: the first `gone` entries have expired, the others add up to `used`.
+struct LogView<'a> {
     log: &'a Log,
     shift: Span,
     /// Now, or the newest entry if the clock stepped back a little.
@@ -135,8 +137,8 @@ struct Glance<'a> {
     used: u64,
 }
 
-impl Glance<'_> {
-    /// The first entry whose departure, with all older ones, brings the use down to `most`.
+impl LogView<'_> {
+    /// The first entry whose expiry, with all older ones, reduces the use to `most`.
     fn down_to(&self, most: u64) -> Option<Time> {
         let mut used = self.used;
         let entry = self.live().find(|entry| {
@@ -155,7 +157,7 @@ impl Algorithm for SlidingLog {
     type State = Log;
 
     fn admits(&self, log: &Log, now: Time, ask: &Ask) -> bool {
-        self.glance(log, now).used.checked_add(ask.least()).is_some_and(|sum| sum <= self.limit)
+        self.view_at(log, now).used.checked_add(ask.least()).is_some_and(|sum| sum <= self.limit)
     }
 
     fn record(&self, log: &mut Log, now: Time, ask: &Ask, effect: Effect) -> u64 {
@@ -172,20 +174,20 @@ impl Algorithm for SlidingLog {
     }
 
     fn view(&self, log: &Log, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Outcome {
-        let glance = self.glance(log, now);
-        let sight = LogSight {
-            used: glance.used,
-            at: glance.at,
-            frees: if allowed { None } else { self.most_before(ask).and_then(|most| glance.down_to(most)) },
-            next: self.most_before_next(glance.used).and_then(|most| glance.down_to(most)),
-            newest: glance.live().next_back().map(|entry| entry.at),
+        let seen = self.view_at(log, now);
+        let summary = LogSummary {
+            used: seen.used,
+            at: seen.at,
+            frees: if allowed { None } else { self.most_before(ask).and_then(|most| seen.down_to(most)) },
+            next: self.most_before_next(seen.used).and_then(|most| seen.down_to(most)),
+            newest: seen.live().next_back().map(|entry| entry.at),
         };
-        self.tell(&sight, now, ask, allowed, granted)
+        self.outcome_from(&summary, now, ask, allowed, granted)
     }
 
     fn refund(&self, log: &mut Log, now: Time, units: u64, stamp: Option<Time>) -> u64 {
         self.tidy(log, now);
-        // The newest of an instant: a shift below the beginning of time leaves several entries there.
+        // The newest entry of an instant: a shift below the epoch leaves several there.
         let end = stamp.map_or(log.entries.len(), |stamp| log.entries.partition_point(|entry| entry.at <= stamp));
         let is_named = |entry: &&mut Entry| stamp.is_none_or(|stamp| entry.at == stamp);
         let place = end.checked_sub(1);
@@ -201,9 +203,9 @@ impl Algorithm for SlidingLog {
 }
 
 impl Log {
-    /// Appends, or joins the newest entry when that is of the same instant or the log may not grow. Joining a later
-    /// instant moves the older usage there: it may weigh longer, never shorter. Answers how much was recorded: no more
-    /// than keeps the sum exact, or entries that leave would take others' units with them.
+    /// Appends an entry, or merges it into the newest one if that has the same time or the log must not grow. Merging
+    /// moves older usage to a later time: it may count longer, never shorter. Returns the units recorded: no more than
+    /// keep the sum exact, or expiring entries would remove units of others.
     fn push(&mut self, new: Entry, limit: u64) -> u64 {
         let full = self.entries.len() as u64 >= limit.max(1)
             || (self.confined && self.entries.len() == self.entries.capacity());
@@ -241,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usage_beyond_counting_is_not_recorded_and_never_comes_back() {
+    fn usage_beyond_the_largest_sum_is_neither_recorded_nor_refunded() {
         let limit = SlidingLog::new(5, Span::SECOND).unwrap();
         let (mut log, start) = (Log::default(), Time::from_secs(9));
         let later = start.after(Span::from_millis(500));

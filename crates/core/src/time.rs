@@ -1,18 +1,18 @@
 //! Points in time and the spans between them, as unsigned 64-bit nanoseconds.
 //!
-//! A [`Time`] counts from the Unix epoch and is good until the year 2554. `std::time::Duration` would carry a second
-//! field through every product and comparison; a bucket wants eight bytes and one `sub`. All arithmetic saturates:
-//! a limiter may be conservative at the end of time, it may not wrap.
+//! A [`Time`] counts from the Unix epoch and lasts until the year 2554. `std::time::Duration` has a second field that
+//! every product and comparison would handle; a bucket needs eight bytes and one subtraction. All arithmetic saturates:
+//! near the end of the range a limiter may be too strict, but must not wrap.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A point in time: nanoseconds since the Unix epoch, by the clock of whoever keeps the state.
+/// A point in time: nanoseconds since the Unix epoch, by the clock of the component that keeps the state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
-    /// The epoch; also the stamp of a bucket that was never used.
+    /// The epoch; also the stamp of an unused bucket.
     pub const ZERO: Time = Time(0);
 
     /// The time `nanos` nanoseconds after the epoch.
@@ -30,17 +30,17 @@ impl Time {
         self.0
     }
 
-    /// Whole seconds since the epoch, rounded up: a caller told this second finds the moment passed.
+    /// Whole seconds since the epoch, rounded up: at that second the time has passed.
     pub const fn secs_ceil(self) -> u64 {
         self.0.div_ceil(Span::SECOND.0)
     }
 
-    /// How far `self` lies after `earlier`; zero when it does not.
+    /// How far `self` lies after `earlier`; zero if it does not.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// The time `span` later, or the end of time.
+    /// The time `span` later, or the largest time.
     pub const fn after(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.0))
     }
@@ -56,11 +56,11 @@ impl Time {
 pub struct Span(u64);
 
 impl Span {
-    /// No time at all.
+    /// An empty span.
     pub const ZERO: Span = Span(0);
     /// One second.
     pub const SECOND: Span = Span(1_000_000_000);
-    /// The longest span a limit may speak of: 2^63 − 1 ns, 292 years.
+    /// The longest span of a limit: 2^63 − 1 ns, 292 years.
     pub const MAX: Span = Span(i64::MAX as u64);
 
     /// `nanos` nanoseconds.
@@ -83,27 +83,27 @@ impl Span {
         self.0
     }
 
-    /// Milliseconds, rounded up: waiting them is enough.
+    /// Milliseconds, rounded up: a sufficient wait.
     pub const fn millis_ceil(self) -> u64 {
         self.0.div_ceil(1_000_000)
     }
 
-    /// Seconds, rounded up: waiting them is enough.
+    /// Seconds, rounded up: a sufficient wait.
     pub const fn secs_ceil(self) -> u64 {
         self.0.div_ceil(Span::SECOND.0)
     }
 
-    /// Both spans one after the other, or the longest there is.
+    /// The sum of both spans, or the largest span.
     pub const fn plus(self, other: Span) -> Span {
         Span(self.0.saturating_add(other.0))
     }
 
-    /// What is left of `self` after `other`.
+    /// `self` without `other`; zero if `other` is longer.
     pub const fn minus(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
 
-    /// True for no time at all.
+    /// True if the span is empty.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -121,7 +121,7 @@ impl From<Span> for Duration {
     }
 }
 
-/// For people: `1.5s`, `250ms`, `42ns`; exact, no rounding.
+/// Human-readable: `1.5s`, `250ms`, `42ns`; exact, without rounding.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&Duration::from(*self), f)

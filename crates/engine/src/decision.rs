@@ -1,4 +1,4 @@
-//! The answer to a request: the verdict, who gave it, and what every rule said.
+//! The decision about a request: the verdict, what decided, and the ruling of every rule.
 
 use smallvec::SmallVec;
 use tollgate_core::{Outcome, Source, Span, Time, Wait};
@@ -6,117 +6,118 @@ use tollgate_rules::ruleset::{RequestError, Rule, RuleId, RuleSet};
 
 use crate::{Generation, Pinned};
 
-/// The answer to one request, or to several that were decided together.
+/// The decision about one request, or about several that were decided together.
 #[must_use]
 #[derive(Debug)]
 pub struct Decision {
-    /// May it pass?
+    /// Whether the request may pass.
     pub verdict: Verdict,
-    /// How the verdict came about.
-    pub mode: Mode,
+    /// What decided.
+    pub decided_by: DecidedBy,
     /// The store's time of the decision.
     pub now: Time,
-    /// The wall time of the decision: what `reset_at` and logs go by.
+    /// The wall time of the decision, for `reset_at` and logs.
     pub wall: Time,
     pub(crate) rulings: SmallVec<[Ruling; 4]>,
     pub(crate) deciding: Option<u16>,
     pub(crate) generation: Pinned,
 }
 
-/// May the request pass?
+/// Whether the request may pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may, and was charged.
+    /// It may pass, and was charged.
     Allow,
-    /// It may not, and was charged nothing (but where rules count denied requests).
+    /// It is denied, and was charged nothing (except by rules that count denied requests).
     Deny,
-    /// It could not be read; nobody was asked, nothing was charged.
+    /// It is malformed: no rule was evaluated, nothing was charged.
     Invalid(Box<RequestError>),
 }
 
-/// How a decision, or one rule's part in it, came about.
+/// What made a decision, or the ruling of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mode {
-    /// The store decided.
+pub enum DecidedBy {
+    /// The store.
     Store,
-    /// Tokens taken in advance decided.
+    /// A lease: units taken in advance.
     Lease,
-    /// What this node knew of a bucket that others charge too decided.
+    /// This node's copy of a bucket that other nodes charge too.
     Async,
-    /// This node's static share decided.
+    /// This node's static share of the limit.
     Local,
-    /// The store had no room for a bucket of the caller's own: the rule's overflow bucket decided.
+    /// The rule's overflow bucket: the store had no room for another bucket.
     Overflow,
-    /// The store was away: let pass by policy.
+    /// The failure policy `allow`: the store did not answer.
     Open,
-    /// The store was away: this node's share decided.
+    /// The failure policy `local`: the store did not answer, and this node's share of the limit decided.
     Fallback,
-    /// The store was away: refused by policy.
+    /// The failure policy `deny`: the store did not answer.
     Closed,
-    /// Limits are switched off: let pass, nobody was asked.
+    /// The kill switch: limits are off, and no rule was evaluated.
     Off,
 }
 
-impl Mode {
-    /// Every mode, in their order.
-    pub const ALL: [Mode; 9] = [
-        Mode::Store,
-        Mode::Lease,
-        Mode::Async,
-        Mode::Local,
-        Mode::Overflow,
-        Mode::Open,
-        Mode::Fallback,
-        Mode::Closed,
-        Mode::Off,
+impl DecidedBy {
+    /// All values, in their order.
+    pub const ALL: [DecidedBy; 9] = [
+        DecidedBy::Store,
+        DecidedBy::Lease,
+        DecidedBy::Async,
+        DecidedBy::Local,
+        DecidedBy::Overflow,
+        DecidedBy::Open,
+        DecidedBy::Fallback,
+        DecidedBy::Closed,
+        DecidedBy::Off,
     ];
 
-    /// The name in answers, logs and metrics.
+    /// The name in responses, logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
-            Mode::Store => "store",
-            Mode::Lease => "lease",
-            Mode::Async => "async",
-            Mode::Local => "local",
-            Mode::Overflow => "overflow",
-            Mode::Open => "open",
-            Mode::Fallback => "fallback",
-            Mode::Closed => "closed",
-            Mode::Off => "off",
+            DecidedBy::Store => "store",
+            DecidedBy::Lease => "lease",
+            DecidedBy::Async => "async",
+            DecidedBy::Local => "local",
+            DecidedBy::Overflow => "overflow",
+            DecidedBy::Open => "open",
+            DecidedBy::Fallback => "fallback",
+            DecidedBy::Closed => "closed",
+            DecidedBy::Off => "off",
         }
     }
 }
 
-impl From<Source> for Mode {
-    fn from(source: Source) -> Mode {
+impl From<Source> for DecidedBy {
+    fn from(source: Source) -> DecidedBy {
         match source {
-            Source::Bucket => Mode::Store,
-            Source::Overflow => Mode::Overflow,
-            Source::Lease => Mode::Lease,
-            Source::Async => Mode::Async,
-            Source::Local => Mode::Local,
+            Source::Bucket => DecidedBy::Store,
+            Source::Overflow => DecidedBy::Overflow,
+            Source::Lease => DecidedBy::Lease,
+            Source::Async => DecidedBy::Async,
+            Source::Local => DecidedBy::Local,
         }
     }
 }
 
-/// What one rule said.
+/// The result of one rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Ruling {
     /// The rule.
     pub rule: RuleId,
-    /// Which of the requests decided together, from 0.
+    /// The index of the request among those decided together.
     pub request: u16,
-    /// Whether its refusal counts; a shadow rule's does not, nor any while limits are [shadowed](crate::Switch::Shadow).
+    /// Whether a refusal denies the request: not for shadow rules, nor while all limits are
+    /// [shadowed](tollgate_core::Enforcement::Shadow).
     pub enforced: bool,
-    /// How it came about.
-    pub mode: Mode,
-    /// Its bucket's answer; `None` if the rule set no limit for this request, or could not be asked.
+    /// What decided.
+    pub decided_by: DecidedBy,
+    /// The outcome of its bucket; `None` if the rule sets no limit for this request, or its bucket was not evaluated.
     pub outcome: Option<Outcome>,
-    /// Units per window of the limit that was asked: the client's own, or a share, where the rule's is not the one.
+    /// Units per window of the limit that applied: the rule's, an override's or a share.
     pub requests: u64,
-    /// The window of that limit; nothing, if none was asked.
+    /// The window of that limit; empty if none applied.
     pub window: Span,
-    /// Which of the decision's buckets it is about: those of equal number share one.
+    /// The index of its bucket among those of the decision.
     pub(crate) bucket: Option<u16>,
 }
 
@@ -125,7 +126,7 @@ impl Ruling {
     pub fn refused(&self) -> bool {
         match self.outcome {
             Some(outcome) => !outcome.allowed,
-            None => self.mode == Mode::Closed,
+            None => self.decided_by == DecidedBy::Closed,
         }
     }
 }
@@ -133,7 +134,7 @@ impl Ruling {
 /// Why no rule decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// There are no rules at all.
+    /// There are no rules.
     NoRules,
     /// Rules exist; none applies to this request.
     NoMatch,
@@ -146,7 +147,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// A sentence for people.
+    /// A human-readable sentence.
     pub const fn text(self) -> &'static str {
         match self {
             Reason::NoRules => "there are no rules: everything is allowed",
@@ -174,7 +175,7 @@ impl Decision {
         &self.generation.rules
     }
 
-    /// What every rule that applied said, in the order of the rules.
+    /// The rulings of all rules that applied, in the order of the rules.
     pub fn rulings(&self) -> &[Ruling] {
         &self.rulings
     }
@@ -185,18 +186,18 @@ impl Decision {
         rules.rule(ruling.rule)
     }
 
-    /// The rule that decided: of those that refused the one with the longest wait, of those that let pass the one with
+    /// The deciding ruling: of those that refused, the one with the longest wait; of those that admitted, the one with
     /// the least room left. `None` if no enforced limit applied; [`reason`](Decision::reason) then says why.
     pub fn deciding(&self) -> Option<&Ruling> {
         self.rulings.get(usize::from(self.deciding?))
     }
 
-    /// What was said about one of the requests decided together, by the rule that matters most to it.
+    /// The deciding ruling for one of the requests decided together.
     pub fn deciding_for(&self, request: u16) -> Option<&Ruling> {
         let own = || self.rulings.iter().filter(move |ruling| ruling.request == request);
         let refused = own().filter(|ruling| ruling.enforced && ruling.refused());
         let longest = refused.rev().max_by_key(|ruling| ruling.outcome.map_or(Wait::Never, |outcome| outcome.wait));
-        // A shadow rule speaks where nobody else does: somebody wants to see it.
+        // Where no enforced rule applies, operators want to see the shadow rule.
         let least = |enforced: bool| {
             let some = own().filter(move |ruling| ruling.enforced == enforced);
             some.filter(|ruling| ruling.outcome.is_some())
@@ -205,7 +206,7 @@ impl Decision {
         longest.or_else(|| least(true)).or_else(|| least(false)).or_else(|| own().next())
     }
 
-    /// The rule that decided, and its bucket's answer.
+    /// The rule that decided, and the outcome of its bucket.
     pub fn deciding_rule(&self) -> Option<(&Rule, Option<&Outcome>)> {
         let ruling = self.deciding()?;
         Some((self.rule(ruling)?, ruling.outcome.as_ref()))
@@ -215,7 +216,7 @@ impl Decision {
     pub fn reason(&self) -> Option<Reason> {
         match self.deciding {
             Some(_) => None,
-            None if self.mode == Mode::Off => Some(Reason::Off),
+            None if self.decided_by == DecidedBy::Off => Some(Reason::Off),
             None if self.generation.rules.rules().is_empty() => Some(Reason::NoRules),
             None if self.rulings.is_empty() => Some(Reason::NoMatch),
             None if self.rulings.iter().any(|ruling| ruling.enforced) => Some(Reason::Unlimited),
@@ -223,11 +224,11 @@ impl Decision {
         }
     }
 
-    /// When the same request would pass, if nothing else happens: waiting that long is enough for all rules.
+    /// When the same request would pass, if nothing else happens: a sufficient wait for all rules.
     pub fn retry_after(&self) -> Wait {
         match (&self.verdict, self.deciding()) {
             (Verdict::Deny, Some(Ruling { outcome: Some(outcome), .. })) => outcome.wait,
-            (Verdict::Deny, _) => Wait::For(Span::SECOND), // refused by policy: the store may be back soon
+            (Verdict::Deny, _) => Wait::For(Span::SECOND), // denied by failure policy: the store may be back soon
             (Verdict::Invalid(_), _) => Wait::Never,
             (Verdict::Allow, _) => Wait::None,
         }
@@ -243,7 +244,7 @@ impl Decision {
         self.deciding()?.outcome.map(|outcome| outcome.remaining)
     }
 
-    /// How long an admitted caller is asked to wait before it proceeds: the longest delay of all queues.
+    /// How long an admitted caller must wait before it proceeds: the longest delay of all queues.
     pub fn delay(&self) -> Span {
         match self.verdict {
             Verdict::Allow => self.enforced().map(|outcome| outcome.delay).max().unwrap_or(Span::ZERO),

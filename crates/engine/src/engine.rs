@@ -1,4 +1,4 @@
-//! Where rules meet buckets.
+//! The engine: applies rules to requests and charges the store.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tokio::time::timeout;
-use tollgate_core::{Charge, Clock, ManualClock, Outcome, Purpose, Request, Span, Time};
+use tollgate_core::{Charge, Clock, Enforcement, ManualClock, Outcome, Purpose, Request, Span, Time};
 use tollgate_rules::ruleset::{Charges, RequestError, RuleSet};
 use tollgate_store::{Memory, MemoryConfig, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
-use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
+use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
 use crate::generation::Generations;
-use crate::switch::{Lever, Switch};
-use crate::wait::{RealTime, Sleep};
-use crate::{Limiter, Observer, Pinned, lot, patience};
+use crate::sleep::{RealTime, Sleep};
+use crate::switch::AtomicSwitch;
+use crate::{Observer, Pinned, caller_deadline, random};
 
-/// How an engine behaves beyond its rules.
+/// Settings of an engine besides its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineConfig {
     /// How long the store may take to decide. Default 25 ms.
     pub within: Span,
-    /// How long a decision may take, whatever the store does: what has not been answered by then is decided by policy.
-    /// Default 50 ms. Told by Tokio's timer, which a store that answers at once never needs.
+    /// How long a decision may take, whatever the store does: after that the failure policy of each rule decides.
+    /// Default 50 ms. Measured by Tokio's timer, which is not used if the store answers synchronously.
     pub deadline: Span,
-    /// How many nodes share the limits, where the store does not know: each takes one part while the store is away.
-    /// Default 1.
+    /// How many nodes share the limits, where the store does not know: each enforces one share while the store is
+    /// unavailable. Default 1.
     pub nodes: u64,
-    /// Memory for the buckets used while the store is away.
+    /// Memory for the buckets used while the store is unavailable.
     pub fallback: MemoryConfig,
 }
 
@@ -38,42 +38,43 @@ impl Default for EngineConfig {
     }
 }
 
-/// Most requests that are decided together.
+/// The most requests that are decided together.
 const REQUESTS_MAX: usize = 1024;
 
-/// Decides requests: one generation of rules, one store, never an error.
+/// Decides requests by one generation of rules and one store; never fails.
 pub struct Engine<S> {
     pub(crate) store: S,
     pub(crate) generations: Generations,
-    /// Buckets for while the store is away. They live on across its comings and goings, so a flapping store does not
-    /// hand out fresh shares.
+    /// Buckets used while the store is unavailable. They are kept across outages, so a flapping store does not grant
+    /// fresh shares.
     pub(crate) fallback: Memory,
     pub(crate) config: EngineConfig,
     pub(crate) sleep: Arc<dyn Sleep>,
     pub(crate) observer: Option<Box<dyn Observer>>,
-    lever: Lever,
-    /// Tells the wall time, for rules with dates. Decisions use the store's.
+    switch: AtomicSwitch,
+    /// The wall time, for rules with dates. Decisions use the time of the store.
     clock: Arc<dyn Clock>,
 }
 
-/// Requests whose store has to be waited for: what they ask is known, nobody was asked yet. Dropped, it charges nothing.
+/// Requests that need an asynchronous store call, with their charges. The store was not called yet: dropping this
+/// charges nothing.
 #[derive(Debug)]
 pub struct Undecided {
     pinned: Pinned,
     charges: Box<Charges>,
 }
 
-/// Why nobody is asked about requests.
-pub(crate) enum Unasked {
-    /// One of them cannot be read.
+/// Why the store is not called for requests.
+pub(crate) enum Skipped {
+    /// One of them is malformed.
     Unreadable(RequestError),
     /// Limits are switched off.
     Off,
 }
 
-impl From<RequestError> for Unasked {
-    fn from(error: RequestError) -> Unasked {
-        Unasked::Unreadable(error)
+impl From<RequestError> for Skipped {
+    fn from(error: RequestError) -> Skipped {
+        Skipped::Unreadable(error)
     }
 }
 
@@ -90,25 +91,25 @@ impl Engine<Memory> {
         Engine::new(Memory::default(), rules)
     }
 
-    /// An in-memory engine on a manual clock, for tests: time stands still, and waiting moves it on.
+    /// An in-memory engine on a manual clock, for tests: only waiting and the test move the time.
     pub fn on_clock(rules: RuleSet, clock: ManualClock) -> Engine<Memory> {
         let clock = Arc::new(clock);
         let memory = Memory::with_clock(MemoryConfig::default(), clock.clone());
         Engine { sleep: clock.clone(), ..Engine::with_clock(memory, rules, clock) }
     }
 
-    /// [`decide`](Engine::decide), at once.
+    /// [`decide`](Engine::decide), synchronously.
     #[inline]
     pub fn decide_now(&self, request: &Request<'_>) -> Decision {
         self.decide_all_now(std::slice::from_ref(request))
     }
 
-    /// [`decide_all`](Engine::decide_all), at once.
+    /// [`decide_all`](Engine::decide_all), synchronously.
     #[inline]
     pub fn decide_all_now(&self, requests: &[Request<'_>]) -> Decision {
         match self.try_decide(requests) {
             Ok(decision) => decision,
-            Err(_) => unreachable!("memory never waits"),
+            Err(_) => unreachable!("the in-memory store is synchronous"),
         }
     }
 }
@@ -119,7 +120,7 @@ impl<S: Store> Engine<S> {
         Engine::with_clock(store, rules, Arc::new(MonotonicClock::new()))
     }
 
-    /// The same on a given clock: the store's own, so that both tell one time.
+    /// An engine on a given clock, which should be the store's, so that both use the same time.
     pub fn with_clock(store: S, rules: RuleSet, clock: Arc<dyn Clock>) -> Engine<S> {
         let config = EngineConfig::default();
         Engine {
@@ -129,24 +130,24 @@ impl<S: Store> Engine<S> {
             config,
             sleep: Arc::new(RealTime),
             observer: None,
-            lever: Lever::default(),
+            switch: AtomicSwitch::default(),
             clock,
         }
     }
 
-    /// The same engine with another configuration. Fallback buckets start anew.
+    /// The same engine with another configuration. Fallback buckets are discarded.
     pub fn with_config(self, config: EngineConfig) -> Engine<S> {
         let fallback = Memory::with_clock(config.fallback, self.clock.clone());
         Engine { config, fallback, ..self }
     }
 
-    /// The same engine before its rules: whatever is swapped in first is its first generation, or the one whose number
-    /// it is given.
+    /// The same engine without rules: the first rules swapped in are its first generation, or the one with the given
+    /// number.
     pub fn awaiting_rules(self) -> Engine<S> {
         Engine { generations: Generations::awaited(), ..self }
     }
 
-    /// The same engine with someone watching.
+    /// The same engine with an observer.
     pub fn with_observer(self, observer: impl Observer + 'static) -> Engine<S> {
         Engine { observer: Some(Box::new(observer)), ..self }
     }
@@ -156,28 +157,28 @@ impl<S: Store> Engine<S> {
         self.decide_all(std::slice::from_ref(request)).await
     }
 
-    /// Decides several requests together: all pass and all are charged, or none. [`Ruling::request`] tells whose each
-    /// ruling is.
+    /// Decides several requests together: all pass and are charged, or none. [`Ruling::request`] is the index of the
+    /// request of a ruling.
     pub async fn decide_all(&self, requests: &[Request<'_>]) -> Decision {
         match self.try_decide(requests) {
             Ok(decision) => decision,
-            // Boxed: what waits for a network is large, and those who do not wait should not carry it around.
+            // Boxed: the future of a network call is large, and synchronous decisions should not contain it.
             Err(undecided) => Box::pin(self.decide_later(requests, undecided)).await,
         }
     }
 
-    /// [`decide_all`](Engine::decide_all), if nobody has to be waited for; otherwise what is left to be decided
-    /// [later](Engine::decide_later).
+    /// [`decide_all`](Engine::decide_all), if the store answers synchronously; otherwise what to pass to
+    /// [`decide_later`](Engine::decide_later).
     #[inline]
     pub fn try_decide(&self, requests: &[Request<'_>]) -> Result<Decision, Undecided> {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let decision = match self.charges(&pinned, requests, &mut charges) {
-            Err(unasked) => self.answer(pinned, unasked),
+            Err(skipped) => self.decide_skipped(pinned, skipped),
             Ok(()) => {
                 let mut outcomes = Outcomes::new();
                 match self.take_now(&charges, &mut outcomes) {
-                    Some(taken) => match self.try_other_parts(&pinned, requests, &mut charges, &mut outcomes, taken) {
+                    Some(taken) => match self.try_other_shards(&pinned, requests, &mut charges, &mut outcomes, taken) {
                         Some(taken) => conclude(pinned, &charges, taken, &outcomes),
                         None => return Err(Undecided::new(pinned, charges)),
                     },
@@ -189,8 +190,8 @@ impl<S: Store> Engine<S> {
         Ok(decision)
     }
 
-    /// Decides what could not be decided at once, within the deadline. Large while it waits: box it once, where it
-    /// begins.
+    /// Decides what needs an asynchronous store call, within the deadline. The future is large: box it once, where it
+    /// is created.
     pub async fn decide_later(&self, requests: &[Request<'_>], undecided: Undecided) -> Decision {
         let decision = self.await_store(requests, undecided).await;
         self.observe(requests, &decision);
@@ -202,22 +203,22 @@ impl<S: Store> Engine<S> {
         let mut outcomes = Outcomes::new();
         match self.ask_in_time(&charges.charges, &mut outcomes).await {
             Ok(taken) => {
-                let taken = self.ask_other_parts(&pinned, requests, &mut charges, &mut outcomes, taken).await;
+                let taken = self.ask_other_shards(&pinned, requests, &mut charges, &mut outcomes, taken).await;
                 conclude(pinned, &charges, taken, &outcomes)
             }
             Err(error) => {
-                self.undivide(&pinned, requests, &mut charges);
+                self.merge_shards(&pinned, requests, &mut charges);
                 self.fall_back(pinned, &charges, &error).decision
             }
         }
     }
 
-    /// What [`decide`](Engine::decide) would say, for somebody who only looks: nothing is charged, nobody is told.
+    /// What [`decide`](Engine::decide) would return. Charges nothing and does not call the observer.
     pub async fn look(&self, request: &Request<'_>) -> Decision {
         self.look_at_all(std::slice::from_ref(request)).await
     }
 
-    /// The same for what [`decide_all`](Engine::decide_all) would say.
+    /// What [`decide_all`](Engine::decide_all) would return. Charges nothing and does not call the observer.
     pub async fn look_at_all(&self, requests: &[Request<'_>]) -> Decision {
         let mut looks: SmallVec<[Request<'_>; 4]> = SmallVec::from_slice(requests);
         looks.iter_mut().filter(|look| look.purpose != Purpose::Mention).for_each(|look| *look = look.peek());
@@ -225,44 +226,49 @@ impl<S: Store> Engine<S> {
         let pinned = self.generations.pin();
         let mut outcomes = Outcomes::new();
         match self.charges(&pinned, &looks, &mut charges) {
-            Err(unasked) => self.answer(pinned, unasked),
+            Err(skipped) => self.decide_skipped(pinned, skipped),
             Ok(()) => match self.take(&charges, &mut outcomes).await {
                 Ok(taken) => {
-                    let taken = self.ask_other_parts(&pinned, &looks, &mut charges, &mut outcomes, taken).await;
+                    let taken = self.ask_other_shards(&pinned, &looks, &mut charges, &mut outcomes, taken).await;
                     conclude(pinned, &charges, taken, &outcomes)
                 }
                 Err(error) => {
-                    self.undivide(&pinned, &looks, &mut charges);
+                    self.merge_shards(&pinned, &looks, &mut charges);
                     self.fall_back(pinned, &charges, &error).decision
                 }
             },
         }
     }
 
-    /// Swaps new rules in. Requests under way finish under the old ones; buckets keep their usage where window and
-    /// algorithm stay the same. Answers the new generation's number.
+    /// Replaces the rules. Requests under way finish under the old ones; buckets keep their usage where window and
+    /// algorithm are unchanged. Returns the number of the new generation.
     pub fn swap_rules(&self, rules: RuleSet) -> u64 {
         self.swap_rules_as(rules, 0)
     }
 
-    /// The same under a number that others know too: `at_least`, or the next one if that has passed already. Numbers
-    /// only ever grow.
+    /// Replaces the rules under a number that other nodes use too: `at_least`, or the next number if that was used
+    /// already. Numbers only grow.
     pub fn swap_rules_as(&self, rules: RuleSet, at_least: u64) -> u64 {
         self.generations.swap(rules, at_least)
     }
 
-    /// Turns the [kill switch](Switch): from the next decision on. Needs neither store nor rules.
-    pub fn set_switch(&self, switch: Switch) {
-        self.lever.set(switch);
+    /// Turns the kill switch, from the next decision on. Needs neither store nor rules.
+    ///
+    /// [`Shadow`](Enforcement::Shadow) treats every rule as a shadow rule: it decides and is counted, and never denies.
+    /// Exemptions stay as the rules have them, so that what is counted is what would have been enforced.
+    /// [`Off`](Enforcement::Off) evaluates no rule, charges nothing and does not call the store: every valid request is
+    /// allowed.
+    pub fn set_enforcement(&self, enforcement: Enforcement) {
+        self.switch.set(enforcement);
     }
 
-    /// How the kill switch stands.
+    /// The position of the kill switch.
     #[inline]
-    pub fn switch(&self) -> Switch {
-        self.lever.get()
+    pub fn enforcement(&self) -> Enforcement {
+        self.switch.get()
     }
 
-    /// The present rules.
+    /// The current rules.
     pub fn rules(&self) -> Pinned {
         self.generations.pin()
     }
@@ -272,20 +278,15 @@ impl<S: Store> Engine<S> {
         &self.store
     }
 
-    /// Something to wait on: acquires units for `request`, as often as they are to be had.
-    pub fn limiter<'a>(&'a self, request: Request<'a>) -> Limiter<'a, S> {
-        Limiter::new(self, request)
-    }
-
-    /// Forgets all usage of the buckets that `request` would be charged to, all sub-buckets of rules with shards
-    /// included. For operators.
+    /// Forgets all usage of the buckets that `request` would be charged to, including all shards of a rule. For
+    /// operators.
     pub async fn forget(&self, request: &Request<'_>) -> Result<(), StoreError> {
         let pinned = self.generations.pin();
         let shards = pinned.rules.rules().iter().map(|rule| rule.parts()).max().unwrap_or(1);
         let mut buckets: Vec<Charge> = Vec::new();
-        for lot in 0..shards {
+        for shard in 0..shards {
             let mut charges = Charges::default();
-            charges.lot = lot;
+            charges.lot = shard;
             charges.identities = self.store.is_shared();
             if pinned.rules.charges(request, self.clock.wall(), &mut charges).is_err() {
                 return Ok(());
@@ -297,44 +298,44 @@ impl<S: Store> Engine<S> {
         self.store.forget(&buckets).await
     }
 
-    /// Adds up what is to be asked of the store, unless nothing is.
+    /// Computes the charges of the requests, unless the store need not be called.
     pub(crate) fn charges(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
         charges: &mut Charges,
-    ) -> Result<(), Unasked> {
-        self.charges_by_lot(pinned, requests, lot::spread(), charges)
+    ) -> Result<(), Skipped> {
+        self.charges_with_shard(pinned, requests, random::fast(), charges)
     }
 
-    /// The same where `lot` chooses among the parts of rules with shards.
-    pub(crate) fn charges_by_lot(
+    /// Computes the charges of the requests; `shard` selects the shard of rules with shards.
+    pub(crate) fn charges_with_shard(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
-        lot: u64,
+        shard: u64,
         charges: &mut Charges,
-    ) -> Result<(), Unasked> {
-        let switch = self.switch();
+    ) -> Result<(), Skipped> {
+        let enforcement = self.enforcement();
         if requests.len() > REQUESTS_MAX {
             return Err(RequestError::too_many(REQUESTS_MAX).into());
         }
-        if switch == Switch::Off {
+        if enforcement == Enforcement::Off {
             requests.iter().try_for_each(|request| pinned.rules.readable(request))?;
-            return Err(Unasked::Off);
+            return Err(Skipped::Off);
         }
         let wall = if pinned.rules.is_dated() { self.clock.wall() } else { Time::ZERO };
-        charges.lot = lot;
+        charges.lot = shard;
         charges.identities = self.store.is_shared();
-        charges.shadowed = switch == Switch::Shadow;
+        charges.shadowed = enforcement == Enforcement::Shadow;
         Ok(pinned.rules.charges_of_all(requests, wall, charges)?)
     }
 
-    /// What the store says at once, if it can.
+    /// Takes the charges, if the store answers synchronously.
     #[inline]
     fn take_now(&self, charges: &Charges, outcomes: &mut Outcomes) -> Option<Taken> {
         match charges.charges.is_empty() {
-            true => Some(self.at_once()),
+            true => Some(self.allow_now()),
             false => self.store.try_take(&charges.charges, outcomes),
         }
     }
@@ -346,18 +347,18 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Asks the store: at once where it needs nobody for its answer, within the deadline where it does.
+    /// Calls the store: synchronously if it can answer so, otherwise within the deadline.
     pub(crate) async fn ask(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         match self.store.try_take(charges, outcomes) {
             Some(taken) => Ok(taken),
-            // Boxed: what waits for a network is large, and those who do not wait should not carry it around.
+            // Boxed: the future of a network call is large, and synchronous decisions should not contain it.
             None => Box::pin(self.ask_in_time(charges, outcomes)).await,
         }
     }
 
     async fn ask_in_time(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         let EngineConfig { within, deadline, .. } = self.config;
-        let (within, deadline) = (patience::at_most(within.min(deadline)), patience::at_most(deadline));
+        let (within, deadline) = (caller_deadline::cap(within.min(deadline)), caller_deadline::cap(deadline));
         if within.is_zero() {
             let detail = "the caller does not wait any longer".to_owned();
             return Err(StoreError { kind: StoreErrorKind::Unavailable, detail });
@@ -369,19 +370,19 @@ impl<S: Store> Engine<S> {
         })
     }
 
-    /// The decision about requests for which nobody is asked.
+    /// The decision about requests for which the store is not called.
     #[cold]
-    pub(crate) fn answer(&self, generation: Pinned, unasked: Unasked) -> Decision {
-        let (verdict, mode) = match unasked {
-            Unasked::Unreadable(error) => (Verdict::Invalid(Box::new(error)), Mode::Store),
-            Unasked::Off => (Verdict::Allow, Mode::Off),
+    pub(crate) fn decide_skipped(&self, generation: Pinned, skipped: Skipped) -> Decision {
+        let (verdict, decided_by) = match skipped {
+            Skipped::Unreadable(error) => (Verdict::Invalid(Box::new(error)), DecidedBy::Store),
+            Skipped::Off => (Verdict::Allow, DecidedBy::Off),
         };
-        let Taken { now, wall, .. } = self.at_once();
-        Decision { verdict, mode, now, wall, rulings: SmallVec::new(), deciding: None, generation }
+        let Taken { now, wall, .. } = self.allow_now();
+        Decision { verdict, decided_by, now, wall, rulings: SmallVec::new(), deciding: None, generation }
     }
 
-    /// What nobody has to be asked about passes, at the time of this node.
-    pub(crate) fn at_once(&self) -> Taken {
+    /// Allows requests without charges, at the time of this node.
+    pub(crate) fn allow_now(&self) -> Taken {
         let now = self.clock.now();
         Taken { allowed: true, now, wall: self.clock.wall_at(now) }
     }
@@ -394,24 +395,24 @@ impl<S: Store> Engine<S> {
     }
 }
 
-/// The decision from what the store said.
+/// The decision from the outcomes of the store.
 #[inline]
 pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outcomes: &[Outcome]) -> Decision {
-    let mut mode = Mode::Store;
+    let mut decided_by = DecidedBy::Store;
     let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
     for applied in &charges.applied {
         let place = applied.charge.map(usize::from);
         let outcome = place.and_then(|place| outcomes.get(place).copied());
         let limit = place.and_then(|place| charges.charges.get(place)).map(|charge| &charge.limit);
         let (requests, window) = limit.map_or((0, Span::ZERO), |limit| (limit.requests(), limit.window()));
-        let own = outcome.map_or(Mode::Store, |outcome| Mode::from(outcome.source));
+        let own = outcome.map_or(DecidedBy::Store, |outcome| DecidedBy::from(outcome.source));
         let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
-        mode = mode.max(own);
+        decided_by = decided_by.max(own);
         rulings.push(Ruling {
             rule: applied.rule,
             request: applied.request,
             enforced,
-            mode: own,
+            decided_by: own,
             outcome,
             requests,
             window,
@@ -420,7 +421,7 @@ pub(crate) fn conclude(generation: Pinned, charges: &Charges, taken: Taken, outc
     }
     Decision {
         verdict: if taken.allowed { Verdict::Allow } else { Verdict::Deny },
-        mode,
+        decided_by,
         now: taken.now,
         wall: taken.wall,
         deciding: deciding(&rulings, taken.allowed),

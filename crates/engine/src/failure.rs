@@ -1,8 +1,8 @@
-//! When the store does not answer: a decision all the same, by the policy of each rule.
+//! When the store does not answer, the failure policy of each rule decides.
 //!
-//! One rule that fails closed refuses the request. Rules that fail locally are asked in this process, each with this
-//! node's share of its limit, all or nothing. Rules that fail open are not asked. Rules with shards are asked as if they
-//! had none: rounding each part's share up would give the node more than its share of the whole (P13).
+//! One rule with `deny` denies the request. Rules with `local` are evaluated in this process, each with this node's
+//! share of its limit, all or nothing. Rules with `allow` are not evaluated. Rules with shards are evaluated as if they
+//! had none: rounding the share of each shard up would give the node more than its share of the whole (P13).
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Request, Soft, Span};
@@ -10,33 +10,33 @@ use tollgate_rules::OnFail;
 use tollgate_rules::ruleset::{Applied, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
-use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
+use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
 use crate::{Engine, Pinned};
 
-/// A decision made without the store, and what was asked of this node's own buckets for it.
-pub(crate) struct Fallen {
+/// A decision made without the store, with the charges on this node's fallback buckets.
+pub(crate) struct FallbackDecision {
     pub(crate) decision: Decision,
     pub(crate) charges: SmallVec<[Charge; 4]>,
     pub(crate) outcomes: Outcomes,
 }
 
 impl<S: Store> Engine<S> {
-    /// Charges rules with shards to one bucket each, with the whole limit. True if there were any.
-    pub(crate) fn undivide(&self, pinned: &Pinned, requests: &[Request<'_>], charges: &mut Charges) -> bool {
+    /// Recomputes the charges so that rules with shards use one bucket with the whole limit. True if there were any.
+    pub(crate) fn merge_shards(&self, pinned: &Pinned, requests: &[Request<'_>], charges: &mut Charges) -> bool {
         let rules = charges.applied.iter().filter_map(|applied| pinned.rules.rule(applied.rule));
         if charges.whole || !rules.into_iter().any(|rule| rule.parts() > 1) {
             return false;
         }
         let mut whole = Charges::default();
         whole.whole = true;
-        let divided = self.charges_by_lot(pinned, requests, charges.lot, &mut whole).is_ok();
+        let divided = self.charges_with_shard(pinned, requests, charges.lot, &mut whole).is_ok();
         if divided {
             *charges = whole;
         }
         divided
     }
 
-    pub(crate) fn fall_back(&self, generation: Pinned, charges: &Charges, error: &StoreError) -> Fallen {
+    pub(crate) fn fall_back(&self, generation: Pinned, charges: &Charges, error: &StoreError) -> FallbackDecision {
         if let Some(observer) = &self.observer {
             observer.store_failed(error);
         }
@@ -47,14 +47,14 @@ impl<S: Store> Engine<S> {
         let Taken { allowed: admitted, now, wall } = match policies.refuse() {
             true => {
                 local.clear();
-                Taken { allowed: false, ..self.at_once() }
+                Taken { allowed: false, ..self.allow_now() }
             }
             false => self.fallback.take_now(&local, &mut outcomes),
         };
         let mut rulings: SmallVec<[Ruling; 4]> = SmallVec::new();
         for applied in &charges.applied {
             let enforced = generation.rules.rule(applied.rule).is_some_and(|rule| charges.enforces(rule));
-            let mode = policies.mode(applied);
+            let decided_by = policies.decided_by(applied);
             let bucket = applied.charge.and_then(|place| charges.charges.get(usize::from(place)));
             let place = bucket.and_then(|own| local.iter().position(|charge| charge.bucket == own.bucket));
             let outcome = place.and_then(|place| outcomes.get(place).copied());
@@ -65,28 +65,29 @@ impl<S: Store> Engine<S> {
                 rule: applied.rule,
                 request: applied.request,
                 enforced,
-                mode,
+                decided_by,
                 outcome,
                 requests,
                 window,
                 bucket: applied.charge,
             });
         }
-        let enforced = rulings.iter().filter(|ruling| ruling.enforced).map(|ruling| ruling.mode);
+        let enforced = rulings.iter().filter(|ruling| ruling.enforced).map(|ruling| ruling.decided_by);
         let decision = Decision {
             verdict: if admitted { Verdict::Allow } else { Verdict::Deny },
-            mode: enforced.max().unwrap_or(Mode::Open), // what a shadow rule would have done is in its own ruling
+            decided_by: enforced.max().unwrap_or(DecidedBy::Open), // shadow rules only show in their own rulings
             now,
             wall,
             deciding: deciding(&rulings, admitted),
             rulings,
             generation,
         };
-        Fallen { decision, charges: local, outcomes }
+        FallbackDecision { decision, charges: local, outcomes }
     }
 }
 
-/// What each charge's rule wants done. A bucket that two rules share goes by the stricter.
+/// The failure policy of each charge, and whether it is enforced. A bucket shared by two rules gets the stricter
+/// policy.
 struct Policies(SmallVec<[(OnFail, bool); 16]>);
 
 impl Policies {
@@ -115,12 +116,12 @@ impl Policies {
         })
     }
 
-    fn mode(&self, applied: &Applied) -> Mode {
+    fn decided_by(&self, applied: &Applied) -> DecidedBy {
         let policy = applied.charge.and_then(|place| self.0.get(usize::from(place)));
         match policy {
-            Some((OnFail::Deny, _)) => Mode::Closed,
-            Some((OnFail::Local, _)) => Mode::Fallback,
-            Some((OnFail::Allow, _)) | None => Mode::Open,
+            Some((OnFail::Deny, _)) => DecidedBy::Closed,
+            Some((OnFail::Local, _)) => DecidedBy::Fallback,
+            Some((OnFail::Allow, _)) | None => DecidedBy::Open,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One immutable version of the rules, swapped whole.
+//! One immutable version of the rules, replaced as a whole.
 
 use std::fmt;
 use std::ops::Deref;
@@ -8,23 +8,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::{ArcSwap, Guard};
 use tollgate_rules::ruleset::RuleSet;
 
-/// A rule set and its number. Numbers grow with every swap of one engine.
+/// A rule set and its number. Numbers grow with every swap.
 #[derive(Debug)]
 pub struct Generation {
-    /// From 1 on, and always higher than the one before.
+    /// Starts at 1; always higher than the one before.
     pub number: u64,
     /// The rules.
     pub rules: RuleSet,
 }
 
-/// The present generation, and the only way to replace it.
+/// The current generation, and the only way to replace it.
 pub(crate) struct Generations {
     current: ArcSwap<Generation>,
-    /// The highest number given away.
+    /// The highest number used.
     last: AtomicU64,
 }
 
-/// A generation kept alive by whoever decides under it. Cheap to take, also from many threads at once.
+/// A generation kept alive by the decision that uses it. Cheap to take, also from many threads at once.
 pub struct Pinned(Guard<Arc<Generation>>);
 
 impl Generations {
@@ -33,7 +33,7 @@ impl Generations {
         Generations { current: ArcSwap::from_pointee(first), last: AtomicU64::new(1) }
     }
 
-    /// Rules that nobody decides by yet: the next ones are the first generation.
+    /// No rules yet: the first ones swapped in are the first generation.
     pub(crate) fn awaited() -> Generations {
         let none = Generation { number: 0, rules: RuleSet::empty() };
         Generations { current: ArcSwap::from_pointee(none), last: AtomicU64::new(0) }
@@ -44,8 +44,8 @@ impl Generations {
         Pinned(self.current.load())
     }
 
-    /// Swaps the rules in; requests under way finish under those they began with. Never goes back: of two swaps at
-    /// once the one with the higher number stays.
+    /// Replaces the rules; requests under way finish under the old ones. Of two swaps at once the one with the higher
+    /// number stays.
     pub(crate) fn swap(&self, rules: RuleSet, at_least: u64) -> u64 {
         let next = |last: u64| last.saturating_add(1).max(at_least);
         let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));

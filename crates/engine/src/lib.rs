@@ -1,4 +1,4 @@
-//! Tollgate as a library: rules and a store brought together into decisions.
+//! Tollgate as a library: decides requests by rules and a store.
 //!
 //! ```
 //! use tollgate_core::{Attribute, ManualClock, Request, Span, Time};
@@ -19,51 +19,51 @@
 //! let denied = engine.decide_now(&request);
 //! assert_eq!(denied.retry_after().span(), Some(Span::SECOND));
 //!
-//! let waited = engine.limiter(request).acquire_blocking(1).unwrap(); // on a manual clock, waiting moves its hands
+//! let waited = engine.limiter(request).acquire_blocking(1).unwrap(); // on a manual clock, waiting moves the time
 //! assert_eq!(waited, Span::SECOND);
 //! ```
 //!
-//! A decision never fails. What goes wrong below becomes a decision by the policy of each rule: see [`Mode`].
+//! A decision never fails: if the store does, the failure policy of each rule decides. See [`DecidedBy`].
 
-/// The README's Rust compiles and runs.
+/// Compiles and runs the Rust examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-mod counted;
+mod caller_deadline;
 mod decision;
 mod engine;
 mod failure;
 mod generation;
-mod lone;
-mod lot;
+mod limiter;
 mod observer;
-mod parcel;
-mod parts;
-mod patience;
+pub mod random;
+mod receipt_codec;
 mod refund;
 mod reservation;
+mod shards;
+mod single_decision;
+mod sleep;
 mod switch;
-mod wait;
+mod used_after;
 
-pub use decision::{Decision, Mode, Reason, Ruling, Verdict};
+pub use caller_deadline::with_deadline;
+pub use decision::{DecidedBy, Decision, Reason, Ruling, Verdict};
 pub use engine::{Engine, EngineConfig, Undecided};
 pub use generation::{Generation, Pinned};
-pub use lone::Lone;
+pub use limiter::{AcquireError, Limiter};
 pub use observer::Observer;
-pub use patience::until;
+pub use random::random_slot;
 pub use reservation::{Reservation, Settled};
-pub use switch::Switch;
-pub use wait::{AcquireError, Limiter, RealTime, Sleep};
-
-pub use lot::{random_slot, spread as lot};
+pub use single_decision::SingleDecision;
+pub use sleep::{RealTime, Sleep};
 
 use tollgate_rules::Report;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 
-/// Reads and compiles one file's worth of YAML, with a secret of this process.
+/// Reads and compiles the YAML of one rules file, with a secret of this process.
 pub fn rules_from_yaml(text: &str) -> Result<RuleSet, Report> {
     let file = tollgate_rules::read("rules", text)?;
-    let options = CompileOptions { secret: lot::random_secret(), seed: lot::random() };
+    let options = CompileOptions { secret: random::random_secret(), seed: random::unpredictable() };
     RuleSet::compile(&[file], &options).map_err(|problems| Report::new("rules", text, problems))
 }

@@ -1,11 +1,11 @@
-//! A hook that sees every decision: metrics, logs and audits hang here, not in the engine.
+//! A hook for every decision: metrics, logs and audits use it, so that the engine knows none of them.
 
 use tollgate_core::Request;
 use tollgate_store::StoreError;
 
 use crate::Decision;
 
-/// Sees what the engine does, on the path of the request: be quick, never block.
+/// Observes decisions. Called on the path of the request: implementations must be fast and never block.
 pub trait Observer: Send + Sync {
     /// A decision was made.
     fn decided(&self, requests: &[Request<'_>], decision: &Decision);

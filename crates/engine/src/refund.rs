@@ -1,35 +1,35 @@
-//! Units given back without a receipt: what an application reports about usage that did not happen after all.
+//! Refunds without a receipt: an application reports usage that did not happen after all.
 //!
-//! Whoever has a receipt settles it, which gives back exactly what that charge still owes. Here nobody knows which charge
-//! is meant, so as much comes back as the bucket has in use, and never more: a bucket is not filled above its limit. A
-//! log knows its units by their time alone, and gives nothing back without a receipt; slots are released, not refunded.
+//! Settling a receipt gives back exactly what its charge still owes. Without a receipt the charge is unknown, so at
+//! most the units in use are given back: a bucket is never filled above its limit. A log identifies its units by time
+//! and refunds nothing without a receipt; slots are released, not refunded.
 
 use smallvec::SmallVec;
 use tollgate_core::{Limit, Purpose, Receipt, Request, Sharing};
 use tollgate_rules::ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError};
 
-use crate::engine::{Unasked, conclude};
+use crate::engine::{Skipped, conclude};
 use crate::{Decision, Engine};
 
 impl<S: Store> Engine<S> {
-    /// Gives the cost of every request back to the buckets that it would be charged to. Answers how these stand
-    /// afterwards, as somebody who only looks would be told.
+    /// Gives the cost of every request back to the buckets that it would be charged to. Returns the decision of a
+    /// read-only request afterwards.
     ///
-    /// Not one step with the look before it: of two refunds at the same instant each gives back its units, and one that
-    /// meets the end of a window gives back nothing, as time has done it.
+    /// Reading and refunding are two steps: of two refunds at the same instant each gives back its units, and a refund
+    /// after the end of a window gives back nothing.
     pub async fn refund(&self, requests: &[Request<'_>]) -> Result<Decision, StoreError> {
         let mut looks: SmallVec<[Request<'_>; 4]> = SmallVec::from_slice(requests);
         looks.iter_mut().filter(|look| look.purpose != Purpose::Mention).for_each(|look| *look = look.peek());
         let pinned = self.generations.pin();
         let mut charges = Charges::default();
         match self.charges(&pinned, &looks, &mut charges) {
-            Err(Unasked::Off) => return Ok(self.answer(pinned, Unasked::Off)),
-            Err(unreadable) => return Ok(self.answer(pinned, unreadable)),
+            Err(Skipped::Off) => return Ok(self.decide_skipped(pinned, Skipped::Off)),
+            Err(unreadable) => return Ok(self.decide_skipped(pinned, unreadable)),
             Ok(()) => {}
         }
         for charge in &mut charges.charges {
-            // What nodes hold in advance is theirs; what is given back goes to the bucket that all of them share.
+            // Refunds go to the bucket that all nodes share, not to units that a node holds in advance.
             if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
                 charge.sharing = Sharing::Exact;
             }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_log_wants_a_receipt() {
+    async fn a_log_refunds_nothing_without_a_receipt() {
         let clock = ManualClock::at(Time::from_secs(1_700_000_000));
         let engine = Engine::on_clock(rules_from_yaml(&rules("sliding_window_log")).unwrap(), clock);
         let request = Request::new().with(Attribute::UserId, "1");

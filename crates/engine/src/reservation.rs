@@ -1,25 +1,26 @@
-//! Charge an estimate now, settle the real cost later; hold slots meanwhile.
+//! Reservations: charge an estimate now, settle the real cost later, and hold slots in between.
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Ask, Charge, Digest, Gcra, KeyHasher, Limit, Owner, Receipt, Request, Secret, Sharing, SlotId, Source, Span,
+    Ask, Charge, Digest, Enforcement, Gcra, KeyHasher, Limit, Owner, Receipt, Request, Secret, Sharing, SlotId, Source,
+    Span,
 };
 use tollgate_rules::ruleset::Charges;
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::engine::conclude;
-use crate::{Decision, Engine, Switch};
+use crate::{Decision, Engine};
 
-/// An admitted request that is not over: what it was charged, and the slots it holds. Settled once, by being given up.
-/// Dropped without settling it keeps its estimate, and its slots come back when their time to live is over.
+/// An admitted request that is not finished: its receipts and slots. Settling consumes it. If it is dropped, its
+/// estimate stays charged and its slots expire after their time to live.
 #[must_use = "settle or release it, or its estimate stays charged"]
 #[derive(Debug)]
 pub struct Reservation {
     pub(crate) cost: u64,
     pub(crate) entries: SmallVec<[Reserved; 4]>,
-    /// Made while the store was away: its buckets are this node's own.
+    /// Made while the store was unavailable: charged to this node's fallback buckets.
     pub(crate) local: bool,
-    /// Its number, once it has left the process and come back.
+    /// Its number, if it was decoded from bytes.
     pub(crate) number: Option<u64>,
 }
 
@@ -29,46 +30,46 @@ pub(crate) struct Reserved {
     pub(crate) receipt: Receipt,
     /// Units that this rule charges per unit of cost.
     pub(crate) price: u64,
-    /// Charged to this node's share of the limit: the store knows nothing of it.
+    /// Charged to this node's static share of the limit: the shared store has no record of it.
     pub(crate) own: bool,
 }
 
 impl Reserved {
-    /// A charge on the same bucket, wherever that is.
+    /// A charge on the same bucket.
     fn charge(&self, ask: Ask) -> Charge {
         let sharing = if self.own { Sharing::Local } else { Sharing::Exact };
         Charge { sharing, ..self.receipt.charge(ask) }
     }
 }
 
-/// What settling changed.
+/// The effect of settling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Charges that gave something back.
+    /// Charges with a refund.
     pub refunded: usize,
-    /// Charges that were charged more.
+    /// Charges with an additional charge.
     pub extended: usize,
-    /// Another node has charged more for it already: nothing changed.
+    /// Another node has settled it at a higher cost already: nothing changed.
     pub repeated: bool,
 }
 
-/// Whose turn it is to charge for a receipt.
+/// Whether this node is the first to charge for a receipt.
 enum Turn {
-    /// Ours; with the way to give the turn back, where others could have had it.
+    /// It is; with the receipt that gives the turn back, where other nodes could have charged.
     First(Option<Receipt>),
-    /// Somebody had it before.
+    /// Another call was first.
     Repeated,
 }
 
-/// How long a reservation that was settled at a higher cost is remembered in a shared store: callers that heard nothing
-/// try again within seconds. Whoever waits longer to settle twice pays twice.
+/// How long a shared store remembers a reservation that was settled at a higher cost: callers without a response retry
+/// within seconds. A caller that retries later pays twice.
 const REMEMBERED: Span = Span::from_secs(600);
 
-/// Owns the buckets by which settlements are remembered.
+/// The owner of the buckets that remember settlements.
 const SETTLEMENTS: u32 = u32::from_le_bytes(*b"once");
 
-/// A bucket with one unit, named after the number of a receipt that left its process: whoever gets the unit charges for
-/// the receipt. Refunds need none, receipts are given back once by themselves; what is charged on top is not.
+/// A charge on a bucket with one unit, identified by the number of a receipt that left its process: the node that gets
+/// the unit makes the additional charge. Refunds need no such bucket, because a store honours a receipt once.
 fn once_for_all_nodes(receipt: &Receipt) -> Option<Charge> {
     let mut hasher = KeyHasher::new(Secret::new(*b"settled for more"));
     hasher.word(receipt.number?);
@@ -77,13 +78,13 @@ fn once_for_all_nodes(receipt: &Receipt) -> Option<Charge> {
     Some(Charge { identity: receipt.identity, owner, ..Charge::new(hasher.finish(), limit, 1) })
 }
 
-/// Turns charges of one unit into those of `cost`; answers what each rule makes of one unit.
+/// Multiplies charges of one unit by `cost`. Returns the units that each rule charges per unit of cost.
 fn price(charges: &mut Charges, cost: u64) -> SmallVec<[u64; 16]> {
     let prices = charges.charges.iter().map(|charge| charge.ask.cost()).collect();
     for charge in &mut charges.charges {
         charge.ask = charge.ask.times(cost);
-        // A receipt may be settled at any node, so it is about the bucket that all of them share. A share of
-        // this node's own stays its own, and makes the reservation local.
+        // Any node may settle the receipt, so the charge goes to the bucket that all nodes share. A static share of
+        // this node stays local, and makes the reservation local.
         if matches!(charge.sharing, Sharing::Leased(_) | Sharing::Async) {
             charge.sharing = Sharing::Exact;
         }
@@ -97,18 +98,18 @@ impl Reservation {
         self.cost
     }
 
-    /// True if only this process can settle it: it was made while the store was away, or a rule with
-    /// `consistency: local` has charged this node's share. Another node would give back what it never charged.
+    /// True if only this process can settle it: it was made while the store was unavailable, or a rule with
+    /// `consistency: local` charged this node's share. Another node would refund what it never charged.
     pub fn is_local(&self) -> bool {
         self.local || self.entries.iter().any(|entry| entry.own)
     }
 
-    /// The slot it holds, if any rule counts slots.
+    /// The slot it holds, if a concurrency rule applied.
     pub fn slot(&self) -> Option<SlotId> {
         self.entries.iter().find_map(|entry| entry.receipt.slot)
     }
 
-    /// How long its slots last without a heartbeat: the shortest of them.
+    /// How long its slots are held without renewal: the shortest of their times.
     pub fn slot_ttl(&self) -> Option<Span> {
         let receipts = self.entries.iter().map(|entry| &entry.receipt);
         receipts.filter(|receipt| receipt.slot.is_some()).map(|receipt| receipt.limit.window()).min()
@@ -116,18 +117,18 @@ impl Reservation {
 }
 
 impl<S: Store> Engine<S> {
-    /// Decides a request and, if it passes, keeps the receipts of what it was charged. The request's cost is an
-    /// estimate until [`settle`](Engine::settle)d; an estimate of 0 charges nothing until then.
+    /// Decides a request and, if it passes, keeps the receipts of its charges. The cost of the request is an estimate
+    /// until it is [settled](Engine::settle); an estimate of 0 charges nothing until then.
     pub async fn reserve(&self, request: &Request<'_>) -> (Decision, Option<Reservation>) {
         let mut charges = Charges::default();
         let pinned = self.generations.pin();
         let requests = std::slice::from_ref(request);
-        // Priced at cost 1, to know what each rule makes of one unit; then asked at the estimate.
-        if let Err(unasked) = self.charges(&pinned, &[request.cost(1)], &mut charges) {
-            let decision = self.answer(pinned, unasked);
+        // Charges of cost 1 first, to learn the units that each rule charges per unit of cost.
+        if let Err(skipped) = self.charges(&pinned, &[request.cost(1)], &mut charges) {
+            let decision = self.decide_skipped(pinned, skipped);
             self.observe(requests, &decision);
-            let of_nothing = Reservation { cost: request.cost, entries: SmallVec::new(), local: false, number: None };
-            let reservation = decision.is_allowed().then_some(of_nothing);
+            let empty = Reservation { cost: request.cost, entries: SmallVec::new(), local: false, number: None };
+            let reservation = decision.is_allowed().then_some(empty);
             return (decision, reservation);
         }
         let priced = [request.cost(1)];
@@ -135,9 +136,9 @@ impl<S: Store> Engine<S> {
         let mut outcomes = Outcomes::new();
         let mut taken = self.take(&charges, &mut outcomes).await;
         if let Ok(first) = taken {
-            taken = Ok(self.ask_other_parts(&pinned, &priced, &mut charges, &mut outcomes, first).await);
+            taken = Ok(self.ask_other_shards(&pinned, &priced, &mut charges, &mut outcomes, first).await);
         }
-        if taken.is_err() && self.undivide(&pinned, &priced, &mut charges) {
+        if taken.is_err() && self.merge_shards(&pinned, &priced, &mut charges) {
             prices = price(&mut charges, request.cost);
         }
         let prices: SmallVec<[(Digest, u64); 16]> =
@@ -164,16 +165,16 @@ impl<S: Store> Engine<S> {
         (decision, reservation)
     }
 
-    /// Settles at the real cost: gives back what was estimated too high, releases the slots, and charges what was
-    /// estimated too low (whether it fits or not: it was used).
+    /// Settles at the real cost: refunds what was estimated too high, releases the slots, and charges what was
+    /// estimated too low, even if it does not fit.
     ///
-    /// After an error it may be tried again with the same receipts: what was given back stays so, and is not given
-    /// again. Only where the store may have charged the rest and did not say so, that rest is not charged again.
+    /// After an error the caller may retry with the same receipts: refunds are not repeated. If the store may have made
+    /// the additional charge without answering, it is not charged again.
     ///
-    /// While limits are [switched off](Switch::Off) nothing changes: the estimate stays charged until time returns it,
-    /// and slots come back when their time to live is over.
+    /// While limits are [off](Enforcement::Off) nothing changes: the estimate stays charged until time returns it, and
+    /// slots expire after their time to live.
     pub async fn settle(&self, reservation: Reservation, cost: u64) -> Result<Settled, StoreError> {
-        if self.switch() == Switch::Off {
+        if self.enforcement() == Enforcement::Off {
             return Ok(Settled::default());
         }
         let Reservation { cost: estimate, entries, local, .. } = reservation;
@@ -188,7 +189,7 @@ impl<S: Store> Engine<S> {
             } else if cost > estimate {
                 extra.push(more);
                 once = once.or_else(|| once_for_all_nodes(&receipt).filter(|_| !own));
-                // Gives nothing back, but is spent: settled high, it must not be settled low afterwards.
+                // Refunds nothing, but uses the receipt up: settled high, it must not be settled low afterwards.
                 back.extend(receipt.number.map(|_| Receipt { units: 0, ..receipt }));
             } else if cost < estimate {
                 let units = receipt.units.min((estimate - cost).saturating_mul(price));
@@ -205,7 +206,7 @@ impl<S: Store> Engine<S> {
         if let (Err(error), Some(turn)) = (&settled, turn)
             && error.kind.charged_nothing()
         {
-            let _ = self.store.give_back(&[turn]).await; // it did not happen: the next one to try is the first again
+            let _ = self.store.give_back(&[turn]).await; // nothing was charged: a retry must be the first again
         }
         settled
     }
@@ -222,7 +223,7 @@ impl<S: Store> Engine<S> {
         Ok(Settled { refunded, extended: extra.len(), repeated: false })
     }
 
-    /// Of all nodes that are brought the same receipt, one may charge for it.
+    /// Lets only one of the nodes that receive the same receipt make the additional charge.
     async fn take_turn(&self, once: &Charge) -> Result<Turn, StoreError> {
         let mut outcomes = Outcomes::new();
         let taken = self.ask(std::slice::from_ref(once), &mut outcomes).await?;
@@ -230,20 +231,20 @@ impl<S: Store> Engine<S> {
         Ok(match own {
             Some(outcome) if taken.allowed => Turn::First(Some(Receipt::of(once, outcome))),
             Some(_) => Turn::Repeated,
-            None => Turn::First(None), // no room to remember it: rather twice than never
+            None => Turn::First(None), // no room to remember it: charging twice is better than never
         })
     }
 
-    /// Ends the request at its estimated cost: only the slots come back.
+    /// Settles at the estimated cost: only releases the slots.
     pub async fn release(&self, reservation: Reservation) -> Result<(), StoreError> {
         let cost = reservation.cost;
         self.settle(reservation, cost).await.map(|_| ())
     }
 
-    /// A heartbeat for the slots of a long request. False if one of them is lost: stop working, or reserve anew. While
-    /// limits are [switched off](Switch::Off) nobody is asked, and none is.
+    /// Renews the slots of a long request. False if one of them has expired: the caller should stop, or reserve again.
+    /// While limits are [off](Enforcement::Off) the store is not called and the result is true.
     pub async fn renew(&self, reservation: &Reservation) -> Result<bool, StoreError> {
-        if self.switch() == Switch::Off {
+        if self.enforcement() == Enforcement::Off {
             return Ok(true);
         }
         let entries = reservation.entries.iter();
@@ -255,7 +256,7 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Asks the buckets of a reservation, wherever they are.
+    /// Takes charges from the fallback buckets if `local`, otherwise from the store.
     async fn take_from(&self, local: bool, charges: &[Charge], outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         match local {
             true => Ok(self.fallback.take_now(charges, outcomes)),

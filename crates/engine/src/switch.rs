@@ -1,55 +1,24 @@
-//! The kill switch: what a node does with its limits, whatever the rules say.
+//! The kill switch of one engine: it overrides what the rules say, without a store or a database.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What an engine does with the limits that its rules set. Turning it needs neither store nor database, and holds from
-/// the next decision on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Switch {
-    /// Rules are enforced.
-    #[default]
-    Enforce,
-    /// Every rule is taken for a shadow rule: it decides and is counted, and never denies. Who is exempt from what stays
-    /// as the rules have it, so that what is counted is what would have been enforced.
-    Shadow,
-    /// No rule is asked, nothing is charged, the store is left alone. Whatever can be read is allowed.
-    Off,
-}
+use tollgate_core::Enforcement;
 
-impl Switch {
-    /// Every position.
-    pub const ALL: [Switch; 3] = [Switch::Enforce, Switch::Shadow, Switch::Off];
-
-    /// Its name in answers, rows and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Switch::Enforce => "enforce",
-            Switch::Shadow => "shadow",
-            Switch::Off => "off",
-        }
-    }
-
-    /// The position of that name.
-    pub fn named(name: &str) -> Option<Switch> {
-        Switch::ALL.into_iter().find(|switch| switch.name() == name)
-    }
-}
-
-/// The position of one engine. Nothing else hangs on it, so no decision waits for anything but the byte.
+/// Holds the position of the kill switch. Decisions read one byte, relaxed: no other memory depends on it.
 #[derive(Debug, Default)]
-pub(crate) struct Lever(AtomicU8);
+pub(crate) struct AtomicSwitch(AtomicU8);
 
-impl Lever {
+impl AtomicSwitch {
     #[inline]
-    pub(crate) fn get(&self) -> Switch {
+    pub(crate) fn get(&self) -> Enforcement {
         match self.0.load(Ordering::Relaxed) {
-            0 => Switch::Enforce,
-            1 => Switch::Shadow,
-            _ => Switch::Off,
+            0 => Enforcement::Enforce,
+            1 => Enforcement::Shadow,
+            _ => Enforcement::Off,
         }
     }
 
-    pub(crate) fn set(&self, switch: Switch) {
-        self.0.store(switch as u8, Ordering::Relaxed);
+    pub(crate) fn set(&self, enforcement: Enforcement) {
+        self.0.store(enforcement as u8, Ordering::Relaxed);
     }
 }

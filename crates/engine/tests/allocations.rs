@@ -1,4 +1,4 @@
-//! The hot path allocates nothing.
+//! Decisions in memory allocate nothing.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -8,7 +8,7 @@ use tollgate_engine::Engine;
 
 #[test]
 fn a_decision_allocates_nothing() {
-    // A Unicode form that is asked for costs text in ASCII nothing.
+    // Normalising ASCII text to a Unicode form allocates nothing.
     let mut yaml = String::from("normalize: nfkc\nrules:\n");
     for number in 0..1000 {
         yaml += &format!(
@@ -47,9 +47,9 @@ fn a_decision_allocates_nothing() {
     assert_eq!(measured.count_total, 0, "{measured:?}");
 }
 
-/// Whatever kind of pattern rules have, and however many of them there are.
+/// For every kind of pattern, with many rules.
 #[test]
-fn looking_patterns_up_allocates_nothing() {
+fn matching_patterns_allocates_nothing() {
     let mut yaml = String::from("case: insensitive\nrules:\n");
     for number in 0..500 {
         for (kind, condition) in [

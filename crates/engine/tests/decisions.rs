@@ -1,10 +1,10 @@
-//! What a decision says, on a manual clock.
+//! The content of decisions, on a manual clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tollgate_core::{Attribute, ManualClock, Request, Span, Time, Wait};
-use tollgate_engine::{Decision, Engine, Mode, Observer, Reason, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Engine, Observer, Reason, Verdict};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::Memory;
 
@@ -99,7 +99,7 @@ fn a_shadow_rule_decides_and_never_denies() {
 }
 
 #[test]
-fn no_rule_applied_is_said_as_such() {
+fn the_reason_says_why_no_rule_decided() {
     let (empty, _) = (Engine::in_memory(RuleSet::empty()), ());
     let decision = empty.decide_now(&user("1"));
     assert!(decision.is_allowed());
@@ -183,7 +183,7 @@ fn f47_a_changed_limit_keeps_its_usage_and_a_changed_window_starts_anew() {
 }
 
 #[test]
-fn a_queue_tells_how_long_to_wait_before_proceeding() {
+fn a_queue_reports_its_delay() {
     let (engine, _) = engine(
         "rules: [{ key_by: global, limit: { algorithm: leaky_bucket, requests: 10, window: 1s, max_delay: 200ms } }]",
     );
@@ -193,8 +193,8 @@ fn a_queue_tells_how_long_to_wait_before_proceeding() {
     assert_eq!(refused.retry_after(), Wait::For(Span::from_millis(100)));
 }
 
-/// DESIGN 11: at the limit everything passes, at limit plus excess nothing, in between by lot; the lot of one bucket
-/// and window does not change with asking again.
+/// DESIGN 11: at the limit everything passes, at limit plus excess nothing, in between at random; the draw of one
+/// bucket and window does not change with retries.
 #[test]
 fn a_soft_limit_refuses_more_and_more_as_the_excess_grows() {
     let (engine, _) =
@@ -205,7 +205,7 @@ fn a_soft_limit_refuses_more_and_more_as_the_excess_grows() {
         let id = number.to_string();
         let admitted = (0..31).take_while(|_| engine.decide_now(&user(&id)).is_allowed()).count();
         assert!((20..30).contains(&admitted), "{admitted} admitted for a limit of 20 with an excess of 10");
-        assert!(!engine.decide_now(&user(&id)).is_allowed(), "hammering draws no new lot");
+        assert!(!engine.decide_now(&user(&id)).is_allowed(), "retries draw no new number");
         refused_at[admitted] += 1;
     }
     // Each of the ten numbers 20..30 is as likely as any other: 200 each, six standard deviations are 80.
@@ -240,25 +240,25 @@ fn a_full_store_sends_new_keys_to_the_rules_overflow_bucket() {
     for number in 0..20_000 {
         let id = number.to_string();
         let decision = engine.decide_now(&user(&id));
-        overflowed += usize::from(decision.mode == Mode::Overflow);
+        overflowed += usize::from(decision.decided_by == DecidedBy::Overflow);
     }
     assert!(overflowed > 10_000);
-    assert!(!engine.decide_now(&victim).is_allowed(), "a flood resets nobody's limit");
+    assert!(!engine.decide_now(&victim).is_allowed(), "a flood resets no limit");
     let stats = engine.store().stats();
     assert!(stats.bytes <= 64 << 10, "{stats:?}");
     let overflow = engine.decide_now(&user("another"));
     assert_eq!((overflow.limit(), overflow.is_allowed()), (Some(20), false));
 }
 
-/// `shards`: a part that is full refuses nobody while another has room, and the wait that is told is enough (P10).
+/// `shards`: a full shard denies no request while another has room, and the reported wait is sufficient (P10).
 #[test]
-fn a_refused_part_asks_the_others_and_tells_a_true_wait() {
+fn a_full_shard_tries_the_others_and_reports_a_sufficient_wait() {
     for algorithm in ["token_bucket", "fixed_window", "sliding_window_log", "sliding_window_counter"] {
         let (engine, clock) = engine(&format!(
             "rules: [{{ key_by: global, shards: 4, limit: {{ requests: 20, window: 10s, algorithm: {algorithm} }} }}]"
         ));
         let passed = (0..40).filter(|_| engine.decide_now(&user("1")).is_allowed()).count();
-        assert_eq!(passed, 20, "{algorithm}: all of it, whichever part each request meets");
+        assert_eq!(passed, 20, "{algorithm}: the whole limit, whichever shard each request tries first");
         for turn in 0..60 {
             let refused = engine.decide_now(&user("1"));
             if let Wait::For(wait) = refused.retry_after() {
@@ -269,17 +269,17 @@ fn a_refused_part_asks_the_others_and_tells_a_true_wait() {
     }
 }
 
-/// What a rule counts although it refuses is counted once, where it was refused; slots stay where their ids lead.
+/// A rule that counts denied requests counts each once, in the shard that refused it.
 #[test]
-fn charges_that_count_refusals_and_slots_stay_with_their_part() {
+fn charges_that_count_denied_requests_stay_in_their_shard() {
     let (engine, _) = engine(
         "rules: [{ key_by: global, shards: 2, count_denied: true, limit: { requests: 4, window: 1h, algorithm: fixed_window } }]",
     );
     let passed = (0..40).filter(|_| engine.decide_now(&user("1")).is_allowed()).count();
-    assert_eq!(passed, 4, "both parts are met in forty draws");
+    assert_eq!(passed, 4, "forty draws reach both shards");
 }
 
-/// RELIABILITY I18: spellings of one text are one client, to rules, tables of clients and overrides.
+/// RELIABILITY I18: spellings of one text are one client for rules, client tables and overrides.
 #[test]
 fn i18_spellings_of_a_text_are_one_client() {
     let rules = |normalize: &str| {

@@ -1,11 +1,11 @@
 //! When the store does not answer, each rule's policy decides.
 
 use tollgate_core::{Attribute, Charge, Receipt, Request, Span, Wait};
-use tollgate_engine::{Engine, EngineConfig, Mode, random_slot};
+use tollgate_engine::{DecidedBy, Engine, EngineConfig, random_slot};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
-/// A store nobody can reach: what a node sees of a Redis that is down.
+/// A store that cannot be reached, like a Redis that is down.
 struct Unreachable;
 
 impl Unreachable {
@@ -39,12 +39,12 @@ fn user() -> Request<'static> {
 }
 
 #[tokio::test]
-async fn allow_lets_everything_pass_and_says_so() {
+async fn allow_lets_everything_pass_and_reports_it() {
     let engine = engine("on_fail: allow\nrules: [{ key_by: user_id, limit: { requests: 1, window: 1h } }]", 1);
     for _ in 0..10 {
         let decision = engine.decide(&user()).await;
         assert!(decision.is_allowed());
-        assert_eq!((decision.mode, decision.remaining()), (Mode::Open, None));
+        assert_eq!((decision.decided_by, decision.remaining()), (DecidedBy::Open, None));
     }
 }
 
@@ -59,7 +59,7 @@ async fn deny_lets_nothing_pass() {
     );
     let decision = engine.decide(&user()).await;
     assert!(!decision.is_allowed());
-    assert_eq!(decision.mode, Mode::Closed);
+    assert_eq!(decision.decided_by, DecidedBy::Closed);
     assert_eq!(decision.deciding_rule().map(|(rule, _)| rule.name.as_str()), Some("shut"));
     assert_eq!(decision.retry_after(), Wait::For(Span::SECOND));
 }
@@ -72,13 +72,13 @@ async fn p13_local_gives_each_node_its_share() {
     let mut admitted = 0;
     for _ in 0..200 {
         let decision = engine.decide(&user()).await;
-        assert_eq!(decision.mode, Mode::Fallback);
+        assert_eq!(decision.decided_by, DecidedBy::Fallback);
         admitted += u32::from(decision.is_allowed());
     }
     assert_eq!(admitted, 34);
 }
 
-/// P13 for rules with shards: a node's share is one of the whole limit, not a rounded one of every part.
+/// P13 for rules with shards: a node's share is a share of the whole limit, not the sum of rounded shares of shards.
 #[tokio::test]
 async fn p13_shards_do_not_enlarge_the_share_of_a_node() {
     let cases = [(64, 64, 10), (40, 8, 2), (100, 7, 3), (10, 10, 4), (64, 2, 1), (9, 3, 100)];
@@ -89,7 +89,7 @@ async fn p13_shards_do_not_enlarge_the_share_of_a_node() {
             let (mut decided, mut reserved) = (0, 0);
             for _ in 0..200 {
                 let decision = engine.decide(&user()).await;
-                assert_eq!(decision.mode, Mode::Fallback);
+                assert_eq!(decision.decided_by, DecidedBy::Fallback);
                 decided += u64::from(decision.is_allowed());
                 let other = Request::new().with(Attribute::UserId, "2");
                 reserved += u64::from(engine.reserve(&other).await.1.is_some());
@@ -147,7 +147,7 @@ async fn slots_held_without_the_store_come_back() {
 }
 
 #[tokio::test]
-async fn an_allowed_decision_is_not_said_to_be_closed() {
+async fn an_allowed_decision_is_not_reported_as_closed() {
     let engine = engine(
         "key_by: user_id
 rules:
@@ -157,5 +157,5 @@ rules:
         1,
     );
     let decision = engine.decide(&user()).await;
-    assert!(decision.is_allowed() && decision.mode == Mode::Open);
+    assert!(decision.is_allowed() && decision.decided_by == DecidedBy::Open);
 }

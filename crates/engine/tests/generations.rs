@@ -72,7 +72,7 @@ fn numbers_given_from_outside_are_kept_unless_they_have_passed() {
 }
 
 #[test]
-fn numbers_grow_and_are_given_once_whoever_swaps() {
+fn numbers_grow_and_are_unique_across_threads() {
     let engine = Engine::in_memory(rules(1));
     let given = thread::scope(|scope| {
         let swappers: Vec<_> = (0..3u64)
@@ -84,7 +84,7 @@ fn numbers_grow_and_are_given_once_whoever_swaps() {
                         let at_least = if thread == 0 { 0 } else { step * thread };
                         let number = engine.swap_rules_as(RuleSet::empty(), at_least);
                         assert!(number >= at_least);
-                        assert!(engine.rules().number >= number, "a swap is seen by whoever made it");
+                        assert!(engine.rules().number >= number, "a thread sees its own swap");
                         given.push(number);
                     }
                     assert!(given.is_sorted());

@@ -1,9 +1,9 @@
-//! Ways around a limit that a hostile reader found, each closed and kept closed.
+//! Ways around a limit that a security review found; each stays closed.
 
 use std::sync::Arc;
 
 use tollgate_core::{Attribute, ManualClock, Request, SlotId, Span, Time};
-use tollgate_engine::{AcquireError, Engine, Mode, Verdict};
+use tollgate_engine::{AcquireError, DecidedBy, Engine, Verdict};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Memory, MemoryConfig};
 
@@ -17,7 +17,7 @@ fn engine(yaml: &str) -> (Engine<Memory>, ManualClock) {
     (Engine::on_clock(rules(yaml), clock.clone()), clock)
 }
 
-/// An engine whose store is full of other people's buckets.
+/// An engine whose store is full of buckets of other users.
 fn full(yaml: &str) -> (Engine<Memory>, ManualClock) {
     let clock = ManualClock::at(Time::from_secs(1_800_000_000));
     let config = MemoryConfig { max_memory: 4096, shards: 1, overflow_factor: 10 };
@@ -25,7 +25,7 @@ fn full(yaml: &str) -> (Engine<Memory>, ManualClock) {
     for number in 0..10_000u32 {
         let id = format!("stranger {number}");
         let request = user(&id).with(Attribute::Tier, "a").holding(SlotId(u128::from(number)));
-        if engine.decide_now(&request).mode == Mode::Overflow {
+        if engine.decide_now(&request).decided_by == DecidedBy::Overflow {
             return (engine, clock);
         }
     }
@@ -68,7 +68,7 @@ rules:
 }
 
 #[test]
-fn a_rule_without_a_say_replaces_nobody() {
+fn a_rule_that_does_not_apply_replaces_no_other() {
     for other in [
         "key_by: org, limit: { requests: 1, window: 1h }",
         "key_by: user_id, limit: { algorithm: concurrency, slots: 1 }",
@@ -84,7 +84,7 @@ fn a_rule_without_a_say_replaces_nobody() {
 }
 
 #[test]
-fn a_replaced_rule_replaces_nobody() {
+fn a_replaced_rule_replaces_no_other() {
     let (engine, _) = engine(
         "key_by: user_id
 rules:
@@ -150,7 +150,7 @@ overrides: [{ client_key: 'user:1', rule: r, requests: 0 }, { client_key: 'user:
 }
 
 #[test]
-fn a_soft_lot_holds_for_the_whole_window_of_a_key() {
+fn a_soft_draw_holds_for_the_whole_window_of_a_key() {
     let (engine, clock) = engine(
         "rules: [{ key_by: user_id, soft: 100%, limit: { requests: 10, window: 1m, align: key, algorithm: fixed_window } }]",
     );
@@ -176,7 +176,7 @@ fn keys_that_take_turns_reach_all_their_shards() {
 }
 
 #[tokio::test]
-async fn forgetting_and_holding_know_all_shards() {
+async fn forgetting_and_holding_cover_all_shards() {
     let (rate, _) = engine("rules: [{ key_by: user_id, shards: 4, limit: { requests: 40, window: 1h } }]");
     admitted(&rate, &user("1"), 400);
     rate.forget(&user("1")).await.expect("memory never fails");
@@ -245,13 +245,13 @@ fn a_timeout_counts_for_a_queue_as_well() {
 async fn what_overflowed_is_refunded_where_it_was_charged() {
     let (engine, clock) = full("rules: [{ key_by: user_id, limit: { requests: 10, window: 10s } }]");
     let (decision, reservation) = engine.reserve(&user("victim").cost(10)).await;
-    assert_eq!(decision.mode, Mode::Overflow);
+    assert_eq!(decision.decided_by, DecidedBy::Overflow);
     clock.advance(Span::from_secs(3));
     for _ in 0..8 {
         engine.store().sweep();
     }
     let own = engine.decide_now(&user("victim").cost(10));
-    assert!(own.is_allowed() && own.mode == Mode::Store);
+    assert!(own.is_allowed() && own.decided_by == DecidedBy::Store);
     engine.settle(reservation.expect("it was admitted"), 0).await.expect("memory never fails");
     assert!(!engine.decide_now(&user("victim")).is_allowed(), "the refund went to a bucket that was never charged");
 }
@@ -272,7 +272,7 @@ async fn slots_that_overflowed_are_renewed_and_released() {
     for number in 0..20u128 {
         let id = format!("v{number}");
         let (decision, reservation) = engine.reserve(&user(&id).holding(SlotId(1 << 64 | number))).await;
-        assert_eq!((decision.is_allowed(), decision.mode), (true, Mode::Overflow), "holder {number}");
+        assert_eq!((decision.is_allowed(), decision.decided_by), (true, DecidedBy::Overflow), "holder {number}");
         let reservation = reservation.expect("it was admitted");
         assert!(engine.renew(&reservation).await.expect("memory never fails"));
         engine.release(reservation).await.expect("memory never fails");

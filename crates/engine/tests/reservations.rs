@@ -69,7 +69,7 @@ async fn a_denied_request_reserves_nothing() {
 }
 
 #[tokio::test]
-async fn p11_slots_are_held_renewed_released_and_come_back_by_themselves() {
+async fn p11_slots_are_held_renewed_released_and_expire() {
     let (engine, clock) =
         engine("rules: [{ name: flight, key_by: global, limit: { algorithm: concurrency, slots: 2, slot_ttl: 10s } }]");
     let hold = || user("1").holding(random_slot());
@@ -81,11 +81,11 @@ async fn p11_slots_are_held_renewed_released_and_come_back_by_themselves() {
 
     clock.advance(Span::from_secs(6));
     assert!(engine.renew(&first).await.unwrap());
-    clock.advance(Span::from_secs(6)); // the second fell silent
+    clock.advance(Span::from_secs(6)); // the second was not renewed
     assert!(!engine.renew(&second).await.unwrap(), "a lost slot is not taken anew");
     let (fourth, fourth_slot) = engine.reserve(&hold()).await;
     assert!(fourth.is_allowed());
-    engine.release(second).await.unwrap(); // late: must not free anybody else's
+    engine.release(second).await.unwrap(); // late: must not release the slot of another holder
     assert!(!engine.reserve(&hold()).await.0.is_allowed());
     engine.release(first).await.unwrap();
     engine.release(fourth_slot.unwrap()).await.unwrap();
@@ -101,9 +101,9 @@ async fn acquire_waits_exactly_as_long_as_needed() {
     assert_eq!(limiter.acquire_blocking(2), Ok(Span::from_secs(1)));
     assert_eq!(limiter.acquire(3).await, Err(AcquireError::Never));
     let timeout = Span::from_millis(400);
-    let told = Err(AcquireError::TimedOut { wait: Span::from_millis(500) });
-    assert_eq!(limiter.try_acquire(1, timeout).await, told);
-    assert_eq!(limiter.try_acquire_blocking(1, timeout), told, "nothing was waited for, nothing was charged");
+    let timed_out = Err(AcquireError::TimedOut { wait: Span::from_millis(500) });
+    assert_eq!(limiter.try_acquire(1, timeout).await, timed_out);
+    assert_eq!(limiter.try_acquire_blocking(1, timeout), timed_out, "neither waited nor charged");
     clock.advance(Span::from_millis(500));
     assert_eq!(limiter.try_acquire_blocking(1, timeout), Ok(Span::ZERO));
 }

@@ -1,4 +1,4 @@
-//! A store that others use too, and that takes its time: deadlines, shares, and receipts that any node may settle.
+//! A slow store that other nodes share: deadlines, shares, and receipts that any node may settle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -6,28 +6,28 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::time::{Duration, Instant};
 use tollgate_core::{Attribute, Charge, Receipt, Request, Sharing, Span};
-use tollgate_engine::{Engine, EngineConfig, Mode, Reservation, Settled};
+use tollgate_engine::{DecidedBy, Engine, EngineConfig, Reservation, Settled};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Fleet, FleetConfig, Memory, MonotonicClock, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
-/// What the network does.
+/// The state of the network.
 #[derive(Clone, Copy)]
-enum Weather {
-    Fair,
-    /// Nothing arrives.
+enum Network {
+    Up,
+    /// Calls fail before they reach the store.
     Down,
-    /// Everything arrives, and no answer comes back.
+    /// Calls reach the store, and no reply arrives.
     Silent,
-    /// As silent, but somebody notices.
+    /// Calls reach the store, and the connection is reset.
     Reset,
 }
 
-/// Buckets at the other end of a network.
+/// Buckets behind a network.
 #[derive(Default)]
 struct Distant {
     memory: Memory,
-    weather: AtomicU8,
-    /// Asks that were meant for all nodes.
+    network: AtomicU8,
+    /// Charges with exact sharing.
     exact: AtomicUsize,
 }
 
@@ -35,15 +35,15 @@ struct Distant {
 struct Node(Arc<Distant>);
 
 impl Node {
-    fn becomes(&self, weather: Weather) {
-        self.0.weather.store(weather as u8, Ordering::Relaxed);
+    fn set_network(&self, network: Network) {
+        self.0.network.store(network as u8, Ordering::Relaxed);
     }
 
     async fn cross(&self) -> Result<bool, StoreError> {
         tokio::task::yield_now().await;
-        match self.0.weather.load(Ordering::Relaxed) {
-            weather if weather == Weather::Fair as u8 => Ok(true),
-            weather if weather == Weather::Down as u8 => {
+        match self.0.network.load(Ordering::Relaxed) {
+            network if network == Network::Up as u8 => Ok(true),
+            network if network == Network::Down as u8 => {
                 Err(StoreError { kind: StoreErrorKind::Unavailable, detail: "connection refused".to_owned() })
             }
             _ => Ok(false),
@@ -51,7 +51,7 @@ impl Node {
     }
 
     async fn lose<T>(&self) -> Result<T, StoreError> {
-        if self.0.weather.load(Ordering::Relaxed) == Weather::Silent as u8 {
+        if self.0.network.load(Ordering::Relaxed) == Network::Silent as u8 {
             std::future::pending::<()>().await;
         }
         Err(StoreError { kind: StoreErrorKind::Indeterminate, detail: "connection reset".to_owned() })
@@ -100,7 +100,7 @@ fn user() -> Request<'static> {
     Request::new().with(Attribute::UserId, "1")
 }
 
-/// As a receipt that a caller carries from one node to another.
+/// The bytes of a receipt that a caller carries from one node to another.
 fn carried(reservation: Option<Reservation>) -> Vec<u8> {
     let mut bytes = Vec::new();
     reservation.expect("it was admitted").pack(&mut bytes);
@@ -112,7 +112,7 @@ fn opened(bytes: &[u8]) -> Reservation {
 }
 
 #[test]
-fn what_needs_nobody_is_decided_at_the_first_look() {
+fn a_decision_in_memory_is_ready_at_the_first_poll() {
     let engine = Engine::in_memory(tollgate_engine::rules_from_yaml(RULE).expect("the rules compile"));
     let (request, mut context) = (user(), Context::from_waker(Waker::noop()));
     let mut deciding = std::pin::pin!(engine.decide(&request));
@@ -123,23 +123,23 @@ fn what_needs_nobody_is_decided_at_the_first_look() {
 async fn p15_a_store_that_never_answers_is_waited_for_until_the_deadline() {
     let store = Node::default();
     let engine = engine(RULE, &store);
-    store.becomes(Weather::Silent);
+    store.set_network(Network::Silent);
     let start = Instant::now();
     let decision = engine.decide(&user()).await;
-    assert_eq!((decision.mode, decision.is_allowed()), (Mode::Fallback, true));
+    assert_eq!((decision.decided_by, decision.is_allowed()), (DecidedBy::Fallback, true));
     assert!(start.elapsed() <= Duration::from_millis(51), "{:?}", start.elapsed());
     let hasty = engine.with_config(EngineConfig { deadline: Span::from_millis(7), ..EngineConfig::default() });
     let start = Instant::now();
-    assert_eq!(hasty.reserve(&user()).await.0.mode, Mode::Fallback);
+    assert_eq!(hasty.reserve(&user()).await.0.decided_by, DecidedBy::Fallback);
     assert!(start.elapsed() <= Duration::from_millis(8), "{:?}", start.elapsed());
 }
 
 #[tokio::test]
-async fn the_store_knows_how_many_share() {
+async fn the_store_reports_the_number_of_nodes() {
     let store = Node::default();
     let engine = engine(RULE, &store);
-    assert_eq!(engine.decide(&user()).await.mode, Mode::Store);
-    store.becomes(Weather::Down);
+    assert_eq!(engine.decide(&user()).await.decided_by, DecidedBy::Store);
+    store.set_network(Network::Down);
     let mut admitted = 0;
     for _ in 0..100 {
         admitted += u32::from(engine.decide(&user()).await.is_allowed());
@@ -163,15 +163,15 @@ async fn a_receipt_is_settled_at_any_node_and_once() {
 }
 
 #[tokio::test]
-async fn a_settlement_that_did_not_happen_is_tried_again() {
+async fn a_failed_settlement_can_be_retried() {
     let store = Node::default();
     let engine = engine(RULE, &store);
     for (cost, remaining) in [(30, 70), (0, 70)] {
         let receipt = carried(engine.reserve(&user().cost(10)).await.1);
-        store.becomes(Weather::Down);
+        store.set_network(Network::Down);
         assert!(engine.settle(opened(&receipt), cost).await.is_err());
         assert!(engine.renew(&opened(&receipt)).await.is_ok(), "it holds no slot");
-        store.becomes(Weather::Fair);
+        store.set_network(Network::Up);
         assert!(engine.settle(opened(&receipt), cost).await.is_ok());
         assert_eq!(engine.decide(&user().cost(0)).await.remaining(), Some(remaining));
     }
@@ -182,12 +182,16 @@ async fn what_may_have_been_charged_is_not_charged_again() {
     let store = Node::default();
     let engine = engine(RULE, &store);
     let receipt = carried(engine.reserve(&user().cost(10)).await.1);
-    store.becomes(Weather::Reset);
+    store.set_network(Network::Reset);
     assert!(engine.settle(opened(&receipt), 30).await.is_err());
-    store.becomes(Weather::Fair);
+    store.set_network(Network::Up);
     let again = engine.settle(opened(&receipt), 30).await;
     assert_eq!(again, Ok(Settled { repeated: true, ..Settled::default() }));
-    assert_eq!(engine.decide(&user().cost(0)).await.remaining(), Some(90), "the turn was taken, and that was all");
+    assert_eq!(
+        engine.decide(&user().cost(0)).await.remaining(),
+        Some(90),
+        "the turn was taken, and nothing else was charged"
+    );
 }
 
 #[tokio::test]
@@ -206,16 +210,16 @@ async fn what_may_be_settled_elsewhere_is_not_reserved_from_a_lease() {
 }
 
 #[tokio::test]
-async fn a_reservation_made_without_the_store_says_so() {
+async fn a_reservation_made_without_the_store_is_local() {
     let store = Node::default();
     let engine = engine(RULE, &store);
-    store.becomes(Weather::Down);
+    store.set_network(Network::Down);
     assert!(engine.reserve(&user()).await.1.expect("it was admitted").is_local());
 }
 
-/// `shards` over two nodes: what one remembers of a part does not make it refuse while another part has room.
+/// `shards` over two nodes: what a node remembers of one shard does not deny requests while another shard has room.
 #[tokio::test]
-async fn two_nodes_find_the_room_of_all_parts() {
+async fn two_nodes_use_the_room_of_all_shards() {
     let rules = "rules: [{ key_by: global, shards: 8, limit: { requests: 24, window: 1h, algorithm: fixed_window } }]";
     let file = tollgate_rules::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
     for run in 0..40 {
@@ -239,7 +243,7 @@ async fn two_nodes_find_the_room_of_all_parts() {
                 refused += u64::from(!decision.is_allowed());
             }
         }
-        assert_eq!(admitted, 24, "run {run}: refused while a part had room");
+        assert_eq!(admitted, 24, "run {run}: denied while a shard had room");
         for _ in 0..50 {
             assert!(!a.decide(&request).await.is_allowed() && !b.decide(&request).await.is_allowed());
         }

@@ -1,7 +1,7 @@
 //! Messages become requests, decisions become messages.
 
 use tollgate_core::{Span, Wait};
-use tollgate_engine::{Decision, Mode, Verdict};
+use tollgate_engine::{Decision, DecidedBy, Verdict};
 use tollgate_proto::v1;
 use tollgate_proto::v1::checked::Result as Checked;
 use tollgate_rules::ruleset::RequestError;
@@ -78,7 +78,7 @@ fn decided(decision: &Decision) -> v1::CheckResponse {
     let rule = ruling.and_then(|ruling| decision.rule(ruling));
     let policy = ruling.zip(rule).and_then(|(ruling, rule)| Policy::of(rule, ruling));
     let wait = decision.retry_after();
-    let is_closed = !decision.is_allowed() && decision.mode == Mode::Closed;
+    let is_closed = !decision.is_allowed() && decision.decided_by == DecidedBy::Closed;
     v1::CheckResponse {
         allowed: decision.is_allowed(),
         limit: policy.as_ref().map(|policy| policy.limit),
@@ -87,7 +87,7 @@ fn decided(decision: &Decision) -> v1::CheckResponse {
         retry_after_ms: millis(wait),
         never: wait == Wait::Never,
         rule: policy.as_ref().map_or_else(String::new, |policy| policy.name.to_owned()),
-        mode: decision.mode.name().to_owned(),
+        mode: decision.decided_by.name().to_owned(),
         generation: decision.generation(),
         delay_ms: decision.delay().millis_ceil(),
         error_code: if is_closed { "store_unavailable".to_owned() } else { String::new() },
@@ -107,7 +107,7 @@ fn rulings(decision: &Decision) -> Vec<v1::Ruling> {
             remaining: policy.as_ref().map(|policy| policy.remaining),
             retry_after_ms: ruling.outcome.and_then(|outcome| millis(outcome.wait)),
             reset_after_ms: policy.as_ref().map(|policy| policy.reset.millis_ceil()),
-            mode: ruling.mode.name().to_owned(),
+            mode: ruling.decided_by.name().to_owned(),
         }
     });
     told.collect()

@@ -79,7 +79,7 @@ impl KeepAlive {
         let now = Instant::now();
         let looked = Looked { at: now, calls: 0, reads: 0, idle_since: now };
         let spread = max_age * AGE_SPREAD_PERCENT / 100;
-        let share = (tollgate_engine::lot() >> 32) as u32;
+        let share = (tollgate_engine::random::fast() >> 32) as u32;
         let more = (2 * spread).mul_f64(f64::from(share) / f64::from(u32::MAX));
         let mut keep_alive = KeepAlive {
             io_activity,

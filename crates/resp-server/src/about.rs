@@ -124,7 +124,7 @@ pub(super) fn info(session: &Session<'_>, out: &mut Writer<'_>) {
          # Rules\r\ngeneration:{}\r\nmode:{}\r\n",
         env!("CARGO_PKG_VERSION"),
         service.engine.rules().number,
-        service.engine.switch().name(),
+        service.engine.enforcement().name(),
     ); // a String takes everything
     out.bulk(text.as_bytes());
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 use tollgate_core::{Attribute, Wait};
-use tollgate_engine::{Decision, Mode, Verdict};
+use tollgate_engine::{Decision, DecidedBy, Verdict};
 
 use super::frame::Arguments;
 use super::writer::{Writer, shown};
@@ -93,7 +93,7 @@ pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
         Some(number) => out.unsigned(number),
         None => out.null(),
     };
-    let is_closed = !decision.is_allowed() && decision.mode == Mode::Closed;
+    let is_closed = !decision.is_allowed() && decision.decided_by == DecidedBy::Closed;
     out.reserve(REPLY_BYTES);
     out.map(10 + usize::from(is_closed));
     out.framed(b"$7\r\nallowed\r\n");
@@ -102,7 +102,7 @@ pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
     number(out, policy.as_ref().map(|policy| policy.limit));
     out.framed(b"$9\r\nremaining\r\n");
     match &policy {
-        None if decision.mode == Mode::Open => out.integer(-1), // nobody counts
+        None if decision.decided_by == DecidedBy::Open => out.integer(-1), // nobody counts
         policy => number(out, policy.as_ref().map(|policy| policy.remaining)),
     }
     out.framed(b"$14\r\nretry_after_ms\r\n");
@@ -121,7 +121,7 @@ pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
         None => out.null(),
     }
     out.framed(b"$4\r\nmode\r\n");
-    out.bulk(decision.mode.name().as_bytes());
+    out.bulk(decision.decided_by.name().as_bytes());
     out.framed(b"$10\r\ngeneration\r\n");
     out.unsigned(decision.generation());
     out.framed(b"$6\r\nreason\r\n");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tollgate_engine::Mode;
+use tollgate_engine::DecidedBy;
 
 use tollgate_telemetry::{Counter, MetricFamilies, MetricsPage};
 
@@ -93,14 +93,14 @@ impl RespMetrics {
 
     /// A limit of the caller's own decided.
     #[inline]
-    pub fn throttled(&self, allowed: bool, mode: Mode) {
+    pub fn throttled(&self, allowed: bool, mode: DecidedBy) {
         let [denied, passed] = &self.throttled;
         if allowed {
             passed.add_one()
         } else {
             denied.add_one()
         }
-        if mode == Mode::Fallback {
+        if mode == DecidedBy::Fallback {
             self.fell_back.add_one();
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate_core::Time;
-use tollgate_engine::{Decision, Lone, Verdict};
+use tollgate_engine::{Decision, SingleDecision, Verdict};
 use tollgate_net::Peer;
 use tollgate_service::PendingCheck;
 
@@ -74,7 +74,7 @@ pub enum Later {
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     pub(super) throttle: Throttle,
-    pub(super) lone: Option<Lone>,
+    pub(super) lone: Option<SingleDecision>,
 }
 
 impl<'a> Session<'a> {
@@ -153,17 +153,17 @@ impl<'a> Session<'a> {
 
     /// Counts a decided throttle.
     #[inline]
-    fn count(&mut self, style: Style, lone: &Lone, now: Time) {
+    fn count(&mut self, style: Style, lone: &SingleDecision, now: Time) {
         let Resp { service, metrics, .. } = self.resp;
         service.observe_throttle(self.lap, now);
         self.lap = now;
         let command = if style == Style::Cell { RespCommand::ClThrottle } else { RespCommand::Throttle };
         metrics.answered(command);
-        metrics.throttled(lone.allowed, lone.mode);
+        metrics.throttled(lone.allowed, lone.decided_by);
     }
 
     /// Writes throttles that were waited for.
-    pub fn settle(&mut self, waiting: &mut Vec<Waiting>, lones: &[Lone], out: &mut Vec<u8>) {
+    pub fn settle(&mut self, waiting: &mut Vec<Waiting>, lones: &[SingleDecision], out: &mut Vec<u8>) {
         let now = self.resp.service.clock.now();
         let start = self.lap;
         for (Waiting { throttle, .. }, lone) in waiting.iter().zip(lones) {

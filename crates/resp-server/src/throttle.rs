@@ -11,7 +11,7 @@
 //! one full bucket of their own. redis-cell has no such bound, and locks a key for as long as a clock stepped back.
 
 use tollgate_core::{Charge, Enforcement, Gcra, KeyHasher, Limit, LimitError, Owner, Secret, Span, Wait};
-use tollgate_engine::Lone;
+use tollgate_engine::SingleDecision;
 
 use super::frame::Arguments;
 use super::writer::{Writer, shown};
@@ -140,7 +140,7 @@ impl Throttle {
 
     /// Writes the five integers.
     #[inline]
-    pub fn write(&self, lone: &Lone, rounding: RespRounding, out: &mut Writer<'_>) {
+    pub fn write(&self, lone: &SingleDecision, rounding: RespRounding, out: &mut Writer<'_>) {
         let seconds = |span: Span| i64::try_from(round(span, rounding)).unwrap_or(i64::MAX);
         let reset = seconds(lone.outcome.reset_after);
         let retry = match (lone.allowed, lone.outcome.wait) {

@@ -1,19 +1,19 @@
 //! Limits that come with the request, as `CL.THROTTLE` has them: one charge, no rule.
 
 use tollgate_core::{Charge, Time};
-use tollgate_engine::Lone;
+use tollgate_engine::SingleDecision;
 use tollgate_store::{Store, StoreError};
 
 use crate::service::Service;
 
 impl Service {
     /// Decides one charge at once; `None` if the store has to be waited for.
-    pub fn try_throttle(&self, charge: &Charge) -> Option<Lone> {
+    pub fn try_throttle(&self, charge: &Charge) -> Option<SingleDecision> {
         self.engine.try_take_one(charge)
     }
 
     /// Decides one charge, however long the store takes.
-    pub async fn throttle(&self, charge: &Charge) -> Lone {
+    pub async fn throttle(&self, charge: &Charge) -> SingleDecision {
         self.engine.take_one(charge).await
     }
 
@@ -23,7 +23,7 @@ impl Service {
     }
 
     /// When a charge was decided, on this node's clock. A store in memory tells this clock's time; a shared one its own.
-    pub fn throttled_at(&self, decision: &Lone) -> Time {
+    pub fn throttled_at(&self, decision: &SingleDecision) -> Time {
         if self.engine.store().is_shared() { self.clock.now() } else { decision.now }
     }
 

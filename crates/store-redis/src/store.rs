@@ -289,8 +289,7 @@ impl Store for RedisStore {
                 true => receipt.charge(Ask::Peek(0)).overflowing(OVERFLOW_FACTOR),
                 false => receipt.charge(Ask::Peek(0)),
             };
-            let Receipt { units, stamp, slot: held, number, .. } = *receipt;
-            let receipt = Receipt { bucket, limit, owner, identity, units, stamp, slot: held, number };
+            let receipt = Receipt { bucket, limit, owner, identity, ..receipt.handed_on() };
             let slot = if self.topology.is_split() { Key::of_receipt(&receipt).slot() } else { 0 };
             match by_slot.iter_mut().find(|(other, _)| *other == slot) {
                 Some((_, receipts)) => receipts.push(receipt),

@@ -1,11 +1,11 @@
-//! The real clock of this process: monotonic for decisions, and true to the wall for dates.
+//! The real clock of this process: monotonic for decisions, following the wall clock for dates.
 //!
-//! Two readings of one clock. [`now`](Clock::now) decides: it starts at the wall time, never goes back, and follows a
-//! step of the wall clock only by slewing, half a millisecond per second, so a step neither refills a bucket nor blocks
-//! one. [`wall`](Clock::wall) is for what is dated (`Date`, `reset_at`, expiry of tokens and overrides): it follows the
-//! system's clock within [`LOOK_EVERY`], steps included.
+//! [`now`](Clock::now) is for decisions: it starts at the wall time, never steps back, and follows a step of the wall
+//! clock only by slewing, half a millisecond per second, so a step neither refills a bucket nor blocks it.
+//! [`wall`](Clock::wall) is for dates (`Date`, `reset_at`, expiry of tokens and overrides): it follows the system's
+//! clock within [`LOOK_EVERY`], steps included.
 //!
-//! The system's clock is read a few times a second, by the read of this clock that finds it due; no thread, no timer. All
+//! The system's clock is read a few times a second, by a call of this clock; there is no thread and no timer. All
 //! clocks of a process share one [`Timeline`].
 
 mod timeline;
@@ -15,19 +15,22 @@ use std::time::SystemTime;
 
 use tollgate_core::{Clock, Span, Time};
 
-use self::ticker::Ticker;
-use self::timeline::{Reading, Timeline};
+#[cfg(not(target_os = "linux"))]
+use self::instant::InstantTicker as Ticker;
+use self::timeline::{ClockReading, Timeline};
+#[cfg(target_os = "linux")]
+use self::vdso::VdsoTicker as Ticker;
 
-/// How often the system's clock is looked at: the longest that a step of it goes unnoticed.
+/// How often the system's clock is read: the longest time until a step is noticed.
 const LOOK_EVERY: Span = Span::from_millis(250);
 
-/// Wall time that runs on the monotonic clock: it never steps back, and approaches a wall clock that was set by slewing.
+/// Wall time based on the monotonic clock: it never steps back, and slews towards a wall clock that was set.
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
     process: &'static Process,
 }
 
-/// The clocks of the process, and what is known of how they relate.
+/// The clocks of the process, and the relation between them.
 #[derive(Debug)]
 struct Process {
     ticker: Ticker,
@@ -65,29 +68,29 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// Reads all clocks of the system, the wall clock between two readings of the ticker.
+/// Reads all clocks of the system, the wall clock between two reads of the ticker.
 #[cold]
-fn look(ticker: Ticker) -> Reading {
+fn look(ticker: Ticker) -> ClockReading {
     let before = ticker.read();
     let wall = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let asleep = ticker.asleep();
     let after = ticker.read();
-    Reading { monotonic: after, spread: after.minus(before), wall: Time::ZERO.after(Span::from(wall)), asleep }
+    ClockReading { monotonic: after, spread: after.minus(before), wall: Time::ZERO.after(Span::from(wall)), asleep }
 }
 
-/// The monotonic clock by way of the vDSO, without the checks `Instant` puts around it: a third of its price, on a path
-/// where the clock is a third of the whole.
+/// The monotonic clock through the vDSO, without the checks of `Instant`: a third of its cost, on a path where the
+/// clock is a third of the total.
 #[cfg(target_os = "linux")]
-mod ticker {
+mod vdso {
     use rustix::time::{ClockId, clock_gettime};
     use tollgate_core::Span;
 
     #[derive(Clone, Copy, Debug)]
-    pub(super) struct Ticker;
+    pub(super) struct VdsoTicker;
 
-    impl Ticker {
-        pub(super) fn new() -> Ticker {
-            Ticker
+    impl VdsoTicker {
+        pub(super) fn new() -> VdsoTicker {
+            VdsoTicker
         }
 
         #[inline]
@@ -95,7 +98,7 @@ mod ticker {
             of(ClockId::Monotonic)
         }
 
-        /// How long the machine has been suspended since it booted: time that the monotonic clock leaves out.
+        /// How long the machine has been suspended since boot: time that the monotonic clock does not count.
         pub(super) fn asleep(self) -> Span {
             let running = self.read();
             of(ClockId::Boottime).minus(running)
@@ -110,25 +113,25 @@ mod ticker {
 }
 
 #[cfg(not(target_os = "linux"))]
-mod ticker {
+mod instant {
     use std::time::Instant;
 
     use tollgate_core::Span;
 
     #[derive(Clone, Copy, Debug)]
-    pub(super) struct Ticker(Instant);
+    pub(super) struct InstantTicker(Instant);
 
-    impl Ticker {
+    impl InstantTicker {
         #[expect(clippy::disallowed_methods, reason = "the home of the real clock")]
-        pub(super) fn new() -> Ticker {
-            Ticker(Instant::now())
+        pub(super) fn new() -> InstantTicker {
+            InstantTicker(Instant::now())
         }
 
         pub(super) fn read(self) -> Span {
             Span::from(self.0.elapsed())
         }
 
-        /// Not told by this system: a suspend is followed as a step of the wall clock.
+        /// Unknown on this system: a suspend is handled as a step of the wall clock.
         pub(super) fn asleep(self) -> Span {
             Span::ZERO
         }
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_forward_and_stays_with_the_wall() {
+    fn is_monotonic_and_follows_the_wall_clock() {
         let clock = MonotonicClock::new();
         let (first, second) = (clock.now(), clock.now());
         let wall = Time::ZERO.after(Span::from(SystemTime::UNIX_EPOCH.elapsed().unwrap()));

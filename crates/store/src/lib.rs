@@ -1,12 +1,13 @@
-//! Where buckets live.
+//! Stores: they keep buckets and charge them.
 //!
-//! A [`Store`] looks at all buckets of a request, then charges all of them or none. [`Memory`] does so in this process:
-//! exact, bounded, and without a network; it is also what a node falls back to when a shared store is away. [`Fleet`]
-//! shares the buckets of another store with other nodes, asking it as seldom as each rule allows.
+//! A [`Store`] reads all buckets of a request, then charges all of them or none. [`Memory`] does so in this process:
+//! exact, bounded, and without a network; a node falls back to it while a shared store is unavailable. [`Fleet`] shares
+//! the buckets of another store with other nodes, calling it as rarely as each rule allows.
 
 mod clock;
 pub mod fleet;
 pub mod memory;
+pub mod random;
 mod store;
 mod sync;
 

@@ -1,25 +1,25 @@
-//! The one interface between deciding and keeping.
+//! The interface between decisions and storage.
 
 use std::fmt;
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Outcome, Receipt, Span, Time};
 
-/// One outcome per charge, in order. Room for four without allocating, as many as a decision has room for: every move
-/// copies all of the room, used or not.
+/// One outcome per charge, in order. Holds four inline, as many as a decision does: every move copies the whole inline
+/// buffer.
 pub type Outcomes = SmallVec<[Outcome; 4]>;
 
-/// Keeps buckets.
+/// Keeps buckets and charges them.
 ///
 /// Implementors promise:
 /// - **all or nothing**: every enforced charge of a `take` passes and all are recorded, or none is, as if no other
 ///   request existed in between. Two charges of one call never name the same bucket.
-/// - **one clock**: the store tells the time, once per call; no caller's clock decides.
+/// - **one clock**: the store reads its clock once per call; no clock of a caller decides.
 /// - **at most once**: a charge is never recorded twice, whatever fails; a receipt is honoured once.
-/// - **bounded**: neither memory nor waiting grows with what callers send.
+/// - **bounded**: neither memory nor waiting grows with the load.
 pub trait Store: Send + Sync {
-    /// Asks all charges at once and fills `outcomes`, one for each. What cannot be answered `within` that span is an
-    /// error, and charges nothing from then on.
+    /// Decides all charges together and fills `outcomes`, one for each. A call that takes longer than `within` fails,
+    /// and charges nothing from then on.
     fn take(
         &self,
         charges: &[Charge],
@@ -27,20 +27,19 @@ pub trait Store: Send + Sync {
         outcomes: &mut Outcomes,
     ) -> impl Future<Output = Result<Taken, StoreError>> + Send;
 
-    /// [`take`](Store::take), if that needs no waiting for anyone. `None`: nothing was charged, and `take` must be asked.
+    /// [`take`](Store::take), if it needs no waiting. `None`: nothing was charged, and `take` must be called.
     fn try_take(&self, _charges: &[Charge], _outcomes: &mut Outcomes) -> Option<Taken> {
         None
     }
 
-    /// Refunds what each receipt's charge still owes, or releases its slot; answers how many of them gave something
-    /// back. A receipt that was already given back gives nothing.
+    /// Refunds what each receipt's charge still owes, or releases its slot. Returns the number of receipts that had an
+    /// effect. A receipt that was already given back has none.
     fn give_back(&self, receipts: &[Receipt]) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
-    /// Forgets the buckets that the charges name, as if nobody had used them: for operators, not for the path of a
-    /// request.
+    /// Forgets the buckets that the charges name, as if they were unused: for operators, not for the path of a request.
     fn forget(&self, buckets: &[Charge]) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// True if other nodes use the same buckets. Charges must then tell their [`identity`](Charge::identity).
+    /// True if other nodes use the same buckets. Charges must then carry their [`identity`](Charge::identity).
     fn is_shared(&self) -> bool {
         false
     }
@@ -59,12 +58,12 @@ pub struct Taken {
     pub allowed: bool,
     /// The store's time of the decision.
     pub now: Time,
-    /// The wall time of the decision: other than `now` where the store runs on a clock that does not step.
+    /// The wall time of the decision: differs from `now` if the store's clock does not follow steps of the wall clock.
     pub wall: Time,
 }
 
 impl Taken {
-    /// The verdict of a store whose own time is the wall time.
+    /// The verdict of a store whose time is the wall time.
     pub const fn new(allowed: bool, now: Time) -> Taken {
         Taken { allowed, now, wall: now }
     }
@@ -73,22 +72,22 @@ impl Taken {
 /// Why a store did not answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
-    /// What happened to the charges.
+    /// The effect on the charges.
     pub kind: StoreErrorKind,
-    /// What happened, for people: no keys, no secrets.
+    /// A human-readable cause, without keys or secrets.
     pub detail: String,
 }
 
-/// What a failed call did, which decides whether it may be sent again.
+/// The effect of a failed call, which decides whether it may be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreErrorKind {
     /// The store cannot be reached; nothing was charged.
     Unavailable,
-    /// The store answered and refused; nothing was charged.
+    /// The store rejected the call; nothing was charged.
     Refused,
-    /// Too much is waiting already; nothing was sent.
+    /// Too many calls are waiting; nothing was sent.
     Saturated,
-    /// The answer came too late or not at all: it may have been charged, and must not be sent again.
+    /// No answer in time: it may have been charged, and must not be retried.
     Indeterminate,
 }
 

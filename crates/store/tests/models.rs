@@ -1,6 +1,6 @@
-//! The store under a model checker: random and adversarial schedules of every lock it takes.
+//! The stores under a model checker: random and adversarial schedules of every lock.
 //!
-//! Runs only with `--cfg shuttle`, which puts the checker's lock in place of the real one: see `script/test`.
+//! Runs only with `--cfg shuttle`, which replaces the lock by the checker's: see `script/test`.
 #![cfg(shuttle)]
 
 use std::sync::Arc;
@@ -69,7 +69,7 @@ fn requests_over_several_buckets_neither_deadlock_nor_split() {
     });
 }
 
-/// A request that one bucket refuses leaves no trace in the others, whatever runs beside it.
+/// A request that one bucket refuses leaves no trace in the others, whatever runs concurrently.
 #[test]
 fn a_refused_request_leaves_no_trace() {
     check(|| {
@@ -150,7 +150,7 @@ fn never_more_holders_than_slots() {
     });
 }
 
-/// New keys race for the last room: whoever finds none shares the overflow bucket, and nobody is lost on the way.
+/// New keys race for the last room: those that find none share the overflow bucket, and no charge is lost.
 #[test]
 fn a_full_store_overflows_without_losing_a_charge() {
     check(|| {
@@ -177,8 +177,7 @@ fn a_full_store_overflows_without_losing_a_charge() {
     });
 }
 
-/// The store that a node shares with others. Everything may happen before it answers and after; every so many answers
-/// are lost on the way.
+/// The shared store of several nodes. Other threads run before and after each answer; some answers are lost.
 struct Shared {
     memory: Arc<Memory>,
     calls: AtomicU64,
@@ -208,7 +207,7 @@ impl Store for Shared {
     }
 }
 
-/// A node on the hands of `clock`, over `memory`.
+/// A node on `clock`, over `memory`.
 fn node(memory: &Arc<Memory>, clock: &ManualClock, loses_every: u64) -> Arc<Fleet<Shared>> {
     let shared = Shared { memory: memory.clone(), calls: AtomicU64::new(0), loses_every };
     let config = FleetConfig {
@@ -246,8 +245,8 @@ fn warm(node: &Fleet<Shared>, clock: &ManualClock, charge: Charge) -> u64 {
     admitted
 }
 
-/// A lease is spent, renewed, expires and is given back, all at once, on two nodes: no unit is spent twice, and none is
-/// lost of which the store was not told.
+/// A lease is spent, refilled, expires and is given back concurrently on two nodes: no unit is spent twice, and every
+/// unit is accounted for.
 #[test]
 fn leased_units_are_spent_once() {
     check(|| {
@@ -289,7 +288,7 @@ fn leased_units_are_spent_once() {
     });
 }
 
-/// Answers are lost: what they granted is never spent, and whoever waited for it does not keep others from asking.
+/// Answers are lost: their units are never spent, and the requests that waited for them do not block others.
 #[test]
 fn units_of_lost_answers_are_never_spent() {
     check(|| {
@@ -316,12 +315,12 @@ fn units_of_lost_answers_are_never_spent() {
         let admitted = admitted.load(Ordering::Relaxed);
         assert!(used(&memory, bucket(0), window(1_000)) >= admitted + node.stats().lease_held);
         clock.advance(Span::from_millis(200));
-        assert!((0..3).map(|_| admits(&node, &[charge])).sum::<u64>() >= 2, "the next ones ask again");
+        assert!((0..3).map(|_| admits(&node, &[charge])).sum::<u64>() >= 2, "the next requests ask again");
     });
 }
 
-/// Requests over two leases, one of them refused by the store, in opposite orders: nothing deadlocks, and what was
-/// taken for the time being is there again.
+/// Requests over two leases in opposite orders, one of them refused by the store: no deadlock, and provisional charges
+/// are undone.
 #[test]
 fn a_refused_request_leaves_leases_whole() {
     check(|| {

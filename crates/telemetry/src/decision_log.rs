@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use tollgate_core::{Attribute, Digest, KeyHasher, Purpose, Request, Secret};
-use tollgate_engine::{Decision, Mode};
+use tollgate_engine::{Decision, DecidedBy};
 
 use super::escape::json_string;
 use super::lines::Lines;
@@ -96,7 +96,7 @@ impl DecisionLog {
         }
         line.push_str(if decision.is_allowed() { ",\"allowed\":true" } else { ",\"allowed\":false" });
         line.push_str(",\"mode\":\"");
-        line.push_str(decision.mode.name());
+        line.push_str(decision.decided_by.name());
         number(line, "\",\"generation\":", decision.generation());
         match decision.retry_after().span() {
             Some(span) => number(line, ",\"retry_after_ms\":", span.millis_ceil()),
@@ -134,12 +134,12 @@ fn write_charged(line: &mut String, place: usize, decision: &Decision) {
     let mut between = "{\"rule\":";
     for ruling in decision.rulings().iter().filter(|ruling| usize::from(ruling.request) == place) {
         let units = ruling.outcome.map_or(0, |outcome| outcome.granted);
-        let is_open = ruling.mode == Mode::Open && decision.is_allowed();
+        let is_open = ruling.decided_by == DecidedBy::Open && decision.is_allowed();
         let Some(rule) = decision.rule(ruling).filter(|_| units > 0 || is_open) else { continue };
         line.push_str(between);
         json_string(line, &rule.name);
         line.push_str(",\"mode\":\"");
-        line.push_str(ruling.mode.name());
+        line.push_str(ruling.decided_by.name());
         number(line, "\",\"units\":", units);
         line.push('}');
         between = ",{\"rule\":";

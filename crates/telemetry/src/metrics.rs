@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use tollgate_core::{Purpose, Request, Span};
-use tollgate_engine::{Decision, Generation, Mode, Ruling, Verdict};
+use tollgate_engine::{Decision, Generation, DecidedBy, Ruling, Verdict};
 use tollgate_rules::ruleset::RuleSet;
 
 use crate::counter::Counter;
@@ -46,12 +46,12 @@ impl Policy {
         }
     }
 
-    const fn of(mode: Mode) -> Option<Policy> {
+    const fn of(mode: DecidedBy) -> Option<Policy> {
         match mode {
-            Mode::Open => Some(Policy::Allow),
-            Mode::Closed => Some(Policy::Deny),
-            Mode::Fallback => Some(Policy::Local),
-            Mode::Store | Mode::Lease | Mode::Async | Mode::Local | Mode::Overflow | Mode::Off => None,
+            DecidedBy::Open => Some(Policy::Allow),
+            DecidedBy::Closed => Some(Policy::Deny),
+            DecidedBy::Fallback => Some(Policy::Local),
+            DecidedBy::Store | DecidedBy::Lease | DecidedBy::Async | DecidedBy::Local | DecidedBy::Overflow | DecidedBy::Off => None,
         }
     }
 }
@@ -97,7 +97,7 @@ impl DecisionMetrics {
             Verdict::Deny => Kind::Denied,
             Verdict::Invalid(_) => return requests.iter().for_each(|_| self.invalid.add_one()),
         };
-        if let Some(policy) = Policy::of(decision.mode) {
+        if let Some(policy) = Policy::of(decision.decided_by) {
             self.fell_back(policy, requests);
         }
         let mut table = self.table.load();
@@ -112,7 +112,7 @@ impl DecisionMetrics {
         for request in requests.iter().filter(|request| is_counted(request)) {
             let slot = deciding.unwrap_or_else(|| table.undecided(request.namespace));
             let tier = table.tier(decision.rules().tier_of(request));
-            table.count(&self.book, slot, kind, tier, decision.mode);
+            table.count(&self.book, slot, kind, tier, decision.decided_by);
         }
         for ruling in refused_in_shadow(requests, decision) {
             if let Some(slot) = table.rule(ruling.rule) {
@@ -131,7 +131,7 @@ impl DecisionMetrics {
     /// A decision of a generation that is no longer the present one, or not yet.
     #[cold]
     fn decided_elsewhere(&self, table: &Table, kind: Kind, requests: &[Request<'_>], decision: &Decision) {
-        let (book, mode) = (&self.book, decision.mode);
+        let (book, mode) = (&self.book, decision.decided_by);
         for request in requests.iter().filter(|request| is_counted(request)) {
             let tier = table.tier(decision.rules().tier_of(request));
             match decision.deciding_rule() {
@@ -189,7 +189,7 @@ impl EncodeLabelSet for RuleLabels {
     fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
         let Labels { namespace, rule, tier, mode, .. } = &self.0;
         [("namespace", &**namespace), ("rule", &**rule)].encode(encoder)?;
-        match mode.map(Mode::name) {
+        match mode.map(DecidedBy::name) {
             Some(mode) => [("tier", &**tier), ("mode", mode)].encode(encoder),
             None => Ok(()),
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tollgate_core::Request;
-use tollgate_engine::Mode;
+use tollgate_engine::DecidedBy;
 use tollgate_rules::ruleset::{Rule, RuleBody, RuleId, RuleSet};
 
 use super::counter::Counter;
@@ -38,7 +38,7 @@ pub(super) struct Labels {
     pub(super) namespace: Arc<str>,
     pub(super) rule: Arc<str>,
     pub(super) tier: Arc<str>,
-    pub(super) mode: Option<Mode>,
+    pub(super) mode: Option<DecidedBy>,
 }
 
 /// All series there are.
@@ -119,7 +119,7 @@ enum About {
 type Row = OnceLock<Box<[OnceLock<Arc<Counter>>; 2 * MODES]>>;
 
 /// How many modes there are.
-const MODES: usize = Mode::ALL.len();
+const MODES: usize = DecidedBy::ALL.len();
 
 impl Table {
     pub(super) fn new(generation: u64, rules: &RuleSet, book: &Book) -> Table {
@@ -157,7 +157,7 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn count(&self, book: &Book, slot: &Slot, kind: Kind, tier: Tier, mode: Mode) {
+    pub(super) fn count(&self, book: &Book, slot: &Slot, kind: Kind, tier: Tier, mode: DecidedBy) {
         let rows = slot.rows.get_or_init(|| self.tiers.iter().map(|_| Row::new()).collect());
         let row = rows.get(tier.0).map(|row| row.get_or_init(Box::default));
         let cell = row.and_then(|row| row.get(2 * (mode as usize) + usize::from(kind == Kind::Denied)));
@@ -166,13 +166,13 @@ impl Table {
         }
     }
 
-    fn labels(&self, slot: &Slot, kind: Kind, tier: Tier, mode: Mode) -> Labels {
+    fn labels(&self, slot: &Slot, kind: Kind, tier: Tier, mode: DecidedBy) -> Labels {
         let tier = self.tiers.get(tier.0).cloned().unwrap_or_else(|| Arc::from(OTHER));
         Labels { kind, namespace: slot.namespace(), rule: slot.rule(), tier, mode: Some(mode) }
     }
 
     /// Counts for a rule of another generation, by its name; slower.
-    pub(super) fn count_foreign(&self, book: &Book, rule: &Rule, kind: Kind, tier: Tier, mode: Mode) {
+    pub(super) fn count_foreign(&self, book: &Book, rule: &Rule, kind: Kind, tier: Tier, mode: DecidedBy) {
         let slot = Slot::of(rule);
         book.counter(self.labels(&slot, kind, tier, mode)).add_one();
     }

@@ -53,7 +53,7 @@ impl PreparedCall {
     fn options(self) -> ResponseOptions {
         let dialect = if let Route::Check(dialect) = self.route { dialect } else { Dialect::V1 };
         let PreparedCall { refuse_by_status, media, .. } = self;
-        ResponseOptions { dialect, refuse_by_status, media, random: tollgate_engine::lot() }
+        ResponseOptions { dialect, refuse_by_status, media, random: tollgate_engine::random::fast() }
     }
 }
 
@@ -141,7 +141,7 @@ impl CheckApi {
         };
         Some(match call.deadline {
             None => pending,
-            deadline => Box::pin(tollgate_engine::until(deadline, pending)),
+            deadline => Box::pin(tollgate_engine::with_deadline(deadline, pending)),
         })
     }
 

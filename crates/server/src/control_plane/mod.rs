@@ -15,7 +15,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded, Terms};
 use tollgate_control::{Author, Control};
 use tollgate_core::{Clock, Secret};
-use tollgate_engine::{Engine, Switch};
+use tollgate_engine::{Engine};
+use tollgate_core::Enforcement;
 use tollgate_rules::RuleSpec;
 use tracing::{debug, error};
 
@@ -88,7 +89,7 @@ impl ControlPlane {
     /// A plane that follows nobody: rules come from the file, and nobody may change them.
     pub(crate) fn without_database(config: &Config, parts: ControlPlaneParts) -> ControlPlane {
         let engine = parts.engine.clone();
-        let switchboard = Switchboard::new(move |mode| engine.set_switch(switch(mode)));
+        let switchboard = Switchboard::new(move |mode| engine.set_enforcement(switch(mode)));
         let kept = ModeFile::new(config.control.state_dir().filter(|_| config.control.place().is_some()).as_deref());
         if let Some(word) = kept.read() {
             switchboard.set(word);
@@ -282,11 +283,11 @@ impl fmt::Debug for ControlPlane {
     }
 }
 
-fn switch(mode: tollgate_control::Mode) -> Switch {
+fn switch(mode: tollgate_control::Mode) -> Enforcement {
     match mode {
-        tollgate_control::Mode::Enforce => Switch::Enforce,
-        tollgate_control::Mode::Shadow => Switch::Shadow,
-        tollgate_control::Mode::Off => Switch::Off,
+        tollgate_control::Mode::Enforce => Enforcement::Enforce,
+        tollgate_control::Mode::Shadow => Enforcement::Shadow,
+        tollgate_control::Mode::Off => Enforcement::Off,
     }
 }
 

@@ -31,7 +31,7 @@ async fn checks_batches_and_streams_are_decided_by_the_store() {
     let rig = rig(&redis).await;
     let mut client = rig.client().await;
     let first = check(&mut client, about("a")).await;
-    assert_eq!((first.remaining, first.mode.as_str()), (Some(FULL - 1), "store"));
+    assert_eq!((first.remaining, first.decided_by.as_str()), (Some(FULL - 1), "store"));
 
     let batch = BatchCheckRequest { requests: vec![about("a"); 100] };
     let results = client.batch_check(batch).await.unwrap().into_inner().results;

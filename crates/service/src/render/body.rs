@@ -1,7 +1,7 @@
 //! The answer object.
 
 use tollgate_core::{LimitKind, Span, Wait};
-use tollgate_engine::{Decision, Mode, Reason, Ruling, Verdict};
+use tollgate_engine::{Decision, DecidedBy, Reason, Ruling, Verdict};
 use tollgate_rules::ruleset::Rule;
 
 use super::case::RenderInput;
@@ -28,7 +28,7 @@ pub(super) fn write_members(case: &RenderInput<'_>, detail: Detail, out: &mut Ve
     out.extend_from_slice(b",\"limit\":");
     number_or_null(out, policy.as_ref().map(|policy| policy.limit));
     out.extend_from_slice(b",\"remaining\":");
-    write_remaining(policy.as_ref(), decision.mode, out);
+    write_remaining(policy.as_ref(), decision.decided_by, out);
     out.extend_from_slice(b",\"reset_at\":");
     number_or_null(out, policy.as_ref().map(|policy| decision.wall.after(policy.reset).secs_ceil()));
     write_retry(case, out);
@@ -39,7 +39,7 @@ pub(super) fn write_members(case: &RenderInput<'_>, detail: Detail, out: &mut Ve
     }
     if detail == Detail::Full {
         out.extend_from_slice(b",\"mode\":\"");
-        out.extend_from_slice(decision.mode.name().as_bytes());
+        out.extend_from_slice(decision.decided_by.name().as_bytes());
         out.extend_from_slice(b"\",\"generation\":");
         number(out, decision.generation());
     }
@@ -50,7 +50,7 @@ pub(super) fn write_members(case: &RenderInput<'_>, detail: Detail, out: &mut Ve
     }
     if let Some(reason) = decision.reason() {
         out.extend_from_slice(b",\"reason\":");
-        string(out, reason_text(decision.mode, reason));
+        string(out, reason_text(decision.decided_by, reason));
     }
     if let (false, Some(rule), Some(policy)) = (allowed, case.rule, policy) {
         write_violated(rule, policy, out);
@@ -61,9 +61,9 @@ pub(super) fn write_members(case: &RenderInput<'_>, detail: Detail, out: &mut Ve
 }
 
 /// Failing open, nobody counts: -1 says that there is no such number, to callers that want one.
-fn write_remaining(policy: Option<&Policy<'_>>, mode: Mode, out: &mut Vec<u8>) {
+fn write_remaining(policy: Option<&Policy<'_>>, mode: DecidedBy, out: &mut Vec<u8>) {
     match policy {
-        None if mode == Mode::Open => out.extend_from_slice(b"-1"),
+        None if mode == DecidedBy::Open => out.extend_from_slice(b"-1"),
         policy => number_or_null(out, policy.map(|policy| policy.remaining)),
     }
 }
@@ -83,9 +83,9 @@ pub(super) fn write_retry(case: &RenderInput<'_>, out: &mut Vec<u8>) {
 }
 
 /// A store that is away leaves rules without an answer, as if they set no limit.
-fn reason_text(mode: Mode, reason: Reason) -> &'static str {
+fn reason_text(mode: DecidedBy, reason: Reason) -> &'static str {
     match (mode, reason) {
-        (Mode::Open, Reason::Unlimited) => "the store does not answer: allowed by policy",
+        (DecidedBy::Open, Reason::Unlimited) => "the store does not answer: allowed by policy",
         (_, reason) => reason.text(),
     }
 }
@@ -155,7 +155,7 @@ fn write_ruling(rule: &Rule, ruling: &Ruling, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"limit\":");
     number_or_null(out, policy.as_ref().map(|policy| policy.limit));
     out.extend_from_slice(b",\"remaining\":");
-    write_remaining(policy.as_ref(), ruling.mode, out);
+    write_remaining(policy.as_ref(), ruling.decided_by, out);
     match ruling.outcome.map(|outcome| outcome.wait) {
         Some(Wait::For(wait)) => {
             out.extend_from_slice(b",\"retry_after_ms\":");

@@ -1,6 +1,6 @@
 //! A decision with what both header fields and body say about it, worked out once.
 
-use tollgate_engine::{Decision, Mode, Ruling, Verdict};
+use tollgate_engine::{Decision, DecidedBy, Ruling, Verdict};
 use tollgate_rules::ruleset::Rule;
 
 use super::retry::Retry;
@@ -28,7 +28,7 @@ impl<'a> RenderInput<'a> {
         let rule = ruling.and_then(|ruling| decision.rule(ruling));
         let policy = ruling.zip(rule).and_then(|(ruling, rule)| Policy::of(rule, ruling));
         let next = policy.as_ref().and_then(|policy| policy.next);
-        let is_closed = decision.verdict == Verdict::Deny && decision.mode == Mode::Closed;
+        let is_closed = decision.verdict == Verdict::Deny && decision.decided_by == DecidedBy::Closed;
         let retry = match is_closed {
             true => Retry::while_away(config.retry_jitter, options.random),
             false => Retry::of(decision.retry_after(), next, config.retry_jitter, options.random),

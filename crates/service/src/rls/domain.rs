@@ -1,6 +1,7 @@
 //! RlsConfig whose rules are files of envoyproxy/ratelimit: answered as that service answers, and counted as it counts.
 
-use tollgate_engine::{Decision, Ruling, Switch};
+use tollgate_engine::{Decision, Ruling};
+use tollgate_core::Enforcement;
 use tollgate_proto::HeaderValue;
 use tollgate_proto::rls::RateLimitResponse;
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
@@ -64,7 +65,7 @@ impl RlsConfig {
         }
         let mut quotas = rules.iter().filter(|(_, _, rule)| rule.quota_mode).peekable();
         let spent = quotas.peek().is_some() && quotas.all(over);
-        if spent && service.engine.switch() == Switch::Enforce {
+        if spent && service.engine.enforcement() == Enforcement::Enforce {
             response.overall_code = Code::OverLimit.into();
         }
         if self.shadow && response.overall_code() == Code::OverLimit {

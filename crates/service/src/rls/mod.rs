@@ -18,7 +18,7 @@ pub use read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use std::fmt;
 
 use tollgate_core::Purpose;
-use tollgate_engine::{Decision, Mode, Undecided, Verdict};
+use tollgate_engine::{Decision, DecidedBy, Undecided, Verdict};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 
 use self::read::ParsedRls;
@@ -141,6 +141,6 @@ fn conclude(service: &Service, asked: &ParsedRls<'_>, answer: RlsDecisions<'_>) 
         false => write::add_headers(&service.render, answer, &mut response),
     }
     let mut refusals = answer.turns.iter().filter(|turn| !turn.is_allowed()).peekable();
-    let is_closed = refusals.peek().is_some() && refusals.all(|turn| turn.mode == Mode::Closed);
+    let is_closed = refusals.peek().is_some() && refusals.all(|turn| turn.decided_by == DecidedBy::Closed);
     RlsAnswer { response, is_closed }
 }

@@ -123,7 +123,7 @@ pub(crate) fn add_headers(config: &RenderConfig, answer: RlsDecisions<'_>, respo
     let refusing = answer.turns.iter().find(|decision| !decision.is_allowed());
     let Some(decision) = refusing.or(answer.turns.last()) else { return };
     let options =
-        ResponseOptions { refuse_by_status: Some(true), random: tollgate_engine::lot(), ..ResponseOptions::default() };
+        ResponseOptions { refuse_by_status: Some(true), random: tollgate_engine::random::fast(), ..ResponseOptions::default() };
     let mut reply = Reply::default();
     match decision.is_allowed() {
         true => render::write_headers(decision, &options, config, &mut reply.fields),

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tollgate_control::{By, Control, Instant, Page, Place, Violation, ViolationFilter};
 use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time};
-use tollgate_engine::{Engine, Switch};
+use tollgate_engine::{Engine};
+use tollgate_core::Enforcement;
 use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 use super::{ViolationMetrics, ViolationWriter, ViolationWriterConfig, Violations};
@@ -106,7 +107,7 @@ fn every_rule_that_refused_counts_and_no_other() {
     drop(node.engine.decide_now(&bad.cost(3).peek()));
     drop(node.engine.decide_now(&Request::new().with(Attribute::Ip, "nonsense")));
     assert_eq!(told(&node.drain()), [""; 0], "nobody was refused");
-    node.engine.set_switch(Switch::Shadow);
+    node.engine.set_enforcement(Enforcement::Shadow);
     assert!(node.engine.decide_now(&bad.cost(3)).is_allowed());
     let shadowed = ["eve few 1: 4 of 1 in shadow", "eve none 1: 5 of 2 in shadow", "eve trial 1: 4 of 1 in shadow"];
     assert_eq!(told(&node.drain()), shadowed, "what would have been refused");

@@ -1,6 +1,6 @@
 //! From the bytes of a bucket to what they say. The formats are those that the scripts write.
 
-use tollgate_core::{Ask, Limit, LogSight, Outcome, SlidingLog, SlotsSight, Span, Time};
+use tollgate_core::{Ask, Limit, LogSummary, Outcome, SlidingLog, SlotsSummary, Span, Time};
 
 use crate::resp::Value;
 use crate::script::{Held, counts, number};
@@ -52,14 +52,14 @@ pub(super) fn decode(limit: &Limit, replies: &[Value], now: Time) -> Option<(Buc
     match (limit, replies) {
         (Limit::SlidingLog(log), [Value::Array(elements)]) => {
             let (state, sight) = read_log(log, elements, now)?;
-            Some((state, log.tell(&sight, now, &ask, true, 0)))
+            Some((state, log.outcome_from(&sight, now, &ask, true, 0)))
         }
         (Limit::Concurrency(slots), [count, first, last]) => {
             let in_use = u64::try_from(count.integer()?).ok()?;
             let newest = expiry(last).filter(|expiry| *expiry > now);
             let state = BucketState::Slots { held: in_use, first_expiry: expiry(first), last_expiry: newest };
-            let sight = SlotsSight { in_use, frees: None, newest };
-            Some((state, slots.tell(&sight, now, &ask, true, 0)))
+            let sight = SlotsSummary { in_use, frees: None, newest };
+            Some((state, slots.outcome_from(&sight, now, &ask, true, 0)))
         }
         (_, [value]) => {
             let held = Held::read(limit, value).ok()?;
@@ -87,7 +87,7 @@ fn expiry(reply: &Value) -> Option<Time> {
 }
 
 /// A head of 17 bytes (sum, and how far all times are shifted), then entries of 13 or 17 bytes, oldest first.
-fn read_log(log: &SlidingLog, elements: &[Value], now: Time) -> Option<(BucketState, LogSight)> {
+fn read_log(log: &SlidingLog, elements: &[Value], now: Time) -> Option<(BucketState, LogSummary)> {
     let [head, entries @ ..] = elements else { return None };
     let (_, shift) = head.text().filter(|head| head.len() == 17)?.split_at_checked(8)?;
     let shift = Span::from_nanos(nanos(shift)?);
@@ -103,7 +103,7 @@ fn read_log(log: &SlidingLog, elements: &[Value], now: Time) -> Option<(BucketSt
     let (oldest, newest) = (live.first().map(|(time, _)| *time), live.last().map(|(time, _)| *time));
     let used = live.iter().fold(0u64, |used, (_, cost)| used.saturating_add(*cost));
     let state = BucketState::Log { entries: live.len() as u64, oldest, newest };
-    Some((state, LogSight { used, at, frees: None, next: None, newest }))
+    Some((state, LogSummary { used, at, frees: None, next: None, newest }))
 }
 
 fn read_entry(entry: &[u8], shift: Span) -> Option<(Time, u64)> {

@@ -1,7 +1,8 @@
 //! A bucket as a script found it, and the steps of the core on it once more.
 
 use tollgate_core::{
-    Algorithm, Ask, Charge, Counter, Effect, Limit, LogSight, NextFree, Outcome, SlotsSight, Source, Tat, Time, Window,
+    Algorithm, Ask, Charge, Counter, Effect, Limit, LogSummary, NextFree, Outcome, SlotsSummary, Source, Tat, Time,
+    Window,
 };
 
 use super::blob::SECOND;
@@ -16,8 +17,8 @@ pub(crate) enum Held {
     Window(Window),
     Counter(Counter),
     /// The script decided and recorded; this is what it saw afterwards.
-    Log(Told<LogSight>),
-    Slots(Told<SlotsSight>),
+    Log(Told<LogSummary>),
+    Slots(Told<SlotsSummary>),
     /// The script had no reason to say anything.
     Untold,
 }
@@ -79,8 +80,12 @@ impl Held {
 
     pub(crate) fn view(&self, limit: &Limit, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Option<Outcome> {
         let told = match (limit, self) {
-            (Limit::SlidingLog(log), Held::Log(told)) => Some(log.tell(&told.sight, now, ask, allowed, granted)),
-            (Limit::Concurrency(slots), Held::Slots(told)) => Some(slots.tell(&told.sight, now, ask, allowed, granted)),
+            (Limit::SlidingLog(log), Held::Log(told)) => {
+                Some(log.outcome_from(&told.sight, now, ask, allowed, granted))
+            }
+            (Limit::Concurrency(slots), Held::Slots(told)) => {
+                Some(slots.outcome_from(&told.sight, now, ask, allowed, granted))
+            }
             _ => None,
         };
         dispatch!(limit, self, |algorithm, state| Some(algorithm.view(state, now, ask, allowed, granted)), told)
@@ -144,13 +149,13 @@ impl<S> Told<S> {
     }
 }
 
-impl Told<LogSight> {
-    fn read_log(value: &Value) -> Result<Told<LogSight>, BadReply> {
+impl Told<LogSummary> {
+    fn read_log(value: &Value) -> Result<Told<LogSummary>, BadReply> {
         Told::read(value, |seen| {
             let [high, low, at, at_nanos, frees, frees_nanos, next, next_nanos, newest, newest_nanos] = seen else {
                 return Err(BadReply::strange("a log that was not told of"));
             };
-            Ok(LogSight {
+            Ok(LogSummary {
                 used: count(high, low)?,
                 at: time(at, at_nanos)?,
                 frees: maybe_time(frees, frees_nanos)?,
@@ -161,8 +166,8 @@ impl Told<LogSight> {
     }
 }
 
-impl Told<SlotsSight> {
-    fn read_slots(value: &Value) -> Result<Told<SlotsSight>, BadReply> {
+impl Told<SlotsSummary> {
+    fn read_slots(value: &Value) -> Result<Told<SlotsSummary>, BadReply> {
         Told::read(value, |seen| {
             let [in_use, frees, newest] = seen else {
                 return Err(BadReply::strange("slots that were not told of"));
@@ -170,7 +175,7 @@ impl Told<SlotsSight> {
             let number = |value: &Value| value.integer().and_then(|number| u64::try_from(number).ok());
             let micros = |value: &Value| number(value).map(|micros| Time::from_nanos(micros.saturating_mul(1000)));
             let in_use = number(in_use).ok_or(BadReply::strange("a number of slots that is none"))?;
-            Ok(SlotsSight { in_use, frees: micros(frees), newest: micros(newest) })
+            Ok(SlotsSummary { in_use, frees: micros(frees), newest: micros(newest) })
         })
     }
 }

@@ -1,29 +1,28 @@
-//! The settings of a node among others.
+//! The settings of a node of a fleet.
 
 use tollgate_core::Span;
 
 use crate::MemoryConfig;
 
-/// How a node shares buckets with others.
+/// How a node shares buckets with other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetConfig {
-    /// How many nodes there are, where the shared store does not know. Default 1.
+    /// The number of nodes, if the shared store does not know it. Default 1.
     pub nodes: u64,
-    /// How long leased units may be spent after they were asked for: τ in the bound on what leases admit. Default 1 s.
+    /// How long leased units may be spent after the call that obtained them: τ in the bound of leases. Default 1 s.
     pub lease_ttl: Span,
-    /// Buckets that may be leased at a time; the others are asked for one by one. Default 65,536.
+    /// Buckets that may be leased at a time; others need a call per decision. Default 65,536.
     pub max_leases: usize,
-    /// How often the shared store is told what was decided without it; 100 ms to 1 s. Default 250 ms.
+    /// How often charges of async buckets are reported to the shared store; 100 ms to 1 s. Default 250 ms.
     pub async_interval: Span,
-    /// Buckets that may be decided without the shared store at a time; the others are asked for. Default 65,536.
+    /// Async buckets at a time; others need a call per decision. Default 65,536.
     pub max_async: usize,
-    /// How long a refusal is remembered at most, counted from before it was asked for: that much later do refunds and
-    /// raised limits of other nodes count here. Zero remembers none. Default 100 ms.
+    /// How long a refusal is remembered, measured from before the call: the delay until refunds and raised limits of
+    /// other nodes take effect on this node. Zero disables the deny cache. Default 100 ms.
     pub deny_cache_ttl: Span,
-    /// Buckets that are remembered as refused. Default 65,536.
+    /// Entries of the deny cache. Default 65,536.
     pub max_denials: usize,
-    /// How long the shared store may take to answer what [`upkeep`](crate::Fleet::upkeep) asks. Default 250 ms: nobody
-    /// waits for it.
+    /// How long a call of [`upkeep`](crate::Fleet::upkeep) may take. Default 250 ms: no request waits for it.
     pub within: Span,
     /// Memory for this node's static shares.
     pub local: MemoryConfig,
@@ -46,7 +45,7 @@ impl Default for FleetConfig {
 }
 
 impl FleetConfig {
-    /// The interval of telling, within its bounds.
+    /// The interval of reports, within its bounds.
     pub(super) fn interval(&self) -> Span {
         self.async_interval.clamp(Span::from_millis(100), Span::SECOND)
     }

@@ -1,17 +1,17 @@
-//! The deny cache: a key that is refused until a known moment is refused here until then.
+//! The deny cache: a key that is refused until a known time is refused by this node until then.
 //!
-//! A hammered key would otherwise cost the shared store a call for every refusal. What is remembered is the state of
-//! the bucket, not the verdict, so that it is right for every cost; the refusal is computed anew each time. Usage only
-//! grows and time only passes, so a state that refuses now refuses whatever other nodes did since, with two exceptions:
-//! refunds and operators. Those are why nothing is believed for longer than a short time.
+//! A hot refused key would otherwise cost the shared store a call for every refusal. The cache remembers the state of
+//! the bucket, not the verdict, so that it is right for every cost; the refusal is computed each time. Usage only
+//! grows, so a state that refuses now still refuses after charges of other nodes, with two exceptions: refunds and
+//! operators. Because of those an entry is valid only for a short time.
 
 use tollgate_core::{Ask, Charge, Digest, Limit, LimitKind, Outcome, Source, Span, Time, Wait};
 
-use super::mirror::{Mirror, Sighting};
-use super::sharded::{DigestMap, Sharded, part};
+use super::mirror::{Mirror, Observation};
+use super::sharded::{DigestMap, Sharded, per_shard};
 use crate::{Outcomes, Taken};
 
-/// Buckets of requests that the shared store refused a moment ago.
+/// Buckets of requests that the shared store refused recently.
 #[derive(Debug)]
 pub(super) struct DenyCache {
     shards: Sharded<Shard>,
@@ -30,31 +30,32 @@ struct Shard {
 #[derive(Debug)]
 struct Entry {
     known: Known,
-    seen: Sighting,
-    /// Somebody is asking the store again.
+    seen: Observation,
+    /// A request is asking the store again.
     asked_again: bool,
 }
 
-/// What is known of a bucket.
+/// What the cache knows of a bucket.
 #[derive(Debug)]
 enum Known {
-    /// All of it.
+    /// Its whole state.
     State(Mirror),
-    /// What it answered to one ask under one limit: good for the same question until the answer would change.
+    /// Its outcome for one ask under one limit: valid for the same ask until the outcome would change.
     Answer(Box<(Outcome, Ask, Limit)>),
 }
 
 impl DenyCache {
     pub(super) fn new(ttl: Span, max_entries: usize) -> DenyCache {
-        DenyCache { shards: Sharded::new(Shard::default), ttl, most: part(max_entries) }
+        DenyCache { shards: Sharded::new(Shard::default), ttl, most: per_shard(max_entries) }
     }
 
     fn is_off(&self) -> bool {
         self.ttl.is_zero() || self.most == 0
     }
 
-    /// Answers a request of which every charge is known and at least one certainly refuses. Shortly before an entry is
-    /// too old, one request that `may_ask` is not answered, so that the others go on being while it asks.
+    /// Refuses a request of which every charge is known and at least one certainly refuses. Shortly before an entry
+    /// expires, one request that `may_ask` is not answered, so that it asks the store while the entry still serves
+    /// other requests.
     #[inline]
     pub(super) fn check(&self, charges: &[Charge], now: Time, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
         if self.is_off() {
@@ -77,7 +78,7 @@ impl DenyCache {
         None
     }
 
-    /// What the bucket of `charge` would say, if that is known, and the store's time of it.
+    /// The outcome of `charge`, if it is known, and the store's time of it.
     #[inline]
     pub(super) fn look(&self, charge: &Charge, now: Time, may_ask: bool) -> Option<(Outcome, Time)> {
         match self.is_off() {
@@ -87,7 +88,7 @@ impl DenyCache {
     }
 
     /// Remembers the buckets of a request that was refused.
-    pub(super) fn remember(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
+    pub(super) fn remember(&self, charges: &[Charge], outcomes: &[Outcome], seen: Observation) {
         let known = |(charge, outcome): (&Charge, &Outcome)| is_plain(charge) && outcome.source == Source::Bucket;
         if self.is_off() || !charges.iter().zip(outcomes).all(known) {
             return self.refresh(charges, outcomes, seen);
@@ -98,7 +99,7 @@ impl DenyCache {
                 None => Known::Answer(Box::new((*outcome, charge.ask, charge.limit))),
             };
             let mut shard = self.shards.lock(charge.bucket);
-            if shard.has_room(charge, seen.came, self.ttl, self.most) {
+            if shard.has_room(charge, seen.received, self.ttl, self.most) {
                 let older = shard.entries.get(&charge.bucket).is_none_or(|entry| entry.seen.sent <= seen.sent);
                 if older {
                     shard.entries.insert(charge.bucket, Entry { known, seen, asked_again: false });
@@ -107,8 +108,8 @@ impl DenyCache {
         }
     }
 
-    /// Learns from a request that passed, or could not be remembered: what was remembered of its buckets is outdated.
-    pub(super) fn refresh(&self, charges: &[Charge], outcomes: &[Outcome], seen: Sighting) {
+    /// Updates entries after a request that passed or cannot be remembered: they are outdated.
+    pub(super) fn refresh(&self, charges: &[Charge], outcomes: &[Outcome], seen: Observation) {
         if self.is_off() {
             return;
         }
@@ -125,19 +126,19 @@ impl DenyCache {
         }
     }
 
-    /// Somebody gave units back or forgot the bucket.
-    pub(super) fn drop_bucket(&self, bucket: Digest) {
+    /// Drops the entry of a bucket: units were given back, or the bucket was forgotten.
+    pub(super) fn forget(&self, bucket: Digest) {
         if !self.is_off() {
             self.shards.lock(bucket).entries.remove(&bucket);
         }
     }
 
-    /// Drops what is too old to be believed.
+    /// Drops expired entries.
     pub(super) fn sweep(&self, now: Time) {
         self.shards.each().for_each(|mut shard| shard.sweep(now, self.ttl));
     }
 
-    /// Entries held and refusals answered.
+    /// Number of entries and of refusals.
     pub(super) fn figures(&self) -> (usize, u64) {
         self.shards.each().fold((0, 0), |(len, hits), shard| (len + shard.entries.len(), hits + shard.hits))
     }
@@ -157,12 +158,12 @@ impl Shard {
             return None;
         }
         let answer = if is_plain(charge) { entry.answer(charge, now) } else { None };
-        // A refusal that is remembered still stands; room may have been taken by another node since. Who only looks wants
-        // to know.
+        // A remembered refusal still holds, but another node may have used remembered room: a read-only ask goes to the
+        // store.
         answer.filter(|(outcome, _)| !outcome.allowed || !matches!(charge.ask, Ask::Peek(_)))
     }
 
-    /// True if the bucket may be entered; a full shard first drops what is too old, once per lifetime of an entry.
+    /// True if there is room for the bucket; a full shard first drops expired entries, once per lifetime of an entry.
     fn has_room(&mut self, charge: &Charge, now: Time, ttl: Span, most: usize) -> bool {
         if self.entries.len() >= most && !self.entries.contains_key(&charge.bucket) {
             if now.since(self.swept) > ttl {
@@ -195,10 +196,10 @@ impl Entry {
             Known::Answer(answer) => {
                 let (outcome, ask, limit) = &**answer;
                 if ask.cost() != charge.ask.cost() || *limit != charge.limit {
-                    return None; // a larger cost would be refused as well, but nobody knows for how long
+                    return None; // a larger cost would be refused as well, but its wait is unknown
                 }
-                let outcome = aged(outcome, latest.since(self.seen.store), earliest.since(self.seen.store))?;
-                // The stamp of a log is the time of its answer.
+                let outcome = aged(outcome, latest.since(self.seen.store_time), earliest.since(self.seen.store_time))?;
+                // The stamp of a log is the time of its outcome.
                 let stamp = if let Limit::SlidingLog(_) = limit { earliest } else { outcome.stamp };
                 Outcome { stamp, ..outcome }
             }
@@ -207,13 +208,13 @@ impl Entry {
     }
 }
 
-/// True in the last quarter of its time: somebody should ask again.
+/// True in the last quarter of the lifetime: a request should ask the store again.
 #[inline]
 pub(super) fn is_aging(age: Span, ttl: Span) -> bool {
     age.nanos() > ttl.nanos() / 4 * 3
 }
 
-/// The answer some time later: between `least` and `most` after it was given. `None` once it may have changed.
+/// The outcome between `least` and `most` later. `None` if it may have changed.
 fn aged(outcome: &Outcome, most: Span, least: Span) -> Option<Outcome> {
     let lasts = |span: Option<Span>| span.is_none_or(|span| most < span);
     let wait = match outcome.wait {
@@ -226,7 +227,7 @@ fn aged(outcome: &Outcome, most: Span, least: Span) -> Option<Outcome> {
     lasts(outcome.next_unit_after).then_some(Outcome { wait, next_unit_after, reset_after, granted: 0, ..*outcome })
 }
 
-/// True for a charge that records nothing when it is refused, and whose refusal depends on its bucket alone.
+/// True for a charge that records nothing if refused, and whose refusal depends only on its bucket.
 #[inline]
 fn is_plain(charge: &Charge) -> bool {
     let kind = charge.limit.kind();

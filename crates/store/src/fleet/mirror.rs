@@ -1,19 +1,19 @@
-//! What this node knows of a bucket that the shared store keeps, and how old that knowledge is.
+//! This node's copy of a bucket in the shared store, and its age.
 //!
-//! The answer of a store tells the whole state of a token bucket (its arrival time) or of a fixed window (its end and
-//! count). A state can be asked anything: another cost, a later moment. A remembered verdict could not.
+//! An outcome contains the whole state of a token bucket (its arrival time) or of a fixed window (its end and count). A
+//! state answers every ask: another cost, a later time. A remembered verdict could not.
 
 use tollgate_core::{Algorithm, Ask, Effect, Limit, Outcome, Span, Tat, Time, Window};
 
-/// A copy of a bucket's state, for the algorithms that tell all of it.
+/// A copy of a bucket's state, for algorithms whose outcome contains it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mirror {
     Gcra(Tat),
     Window(Window),
 }
 
-/// Runs `$body` with the algorithm and the state that belong together. A mirror of another algorithm than the limit's
-/// is another bucket's: it counts as unused.
+/// Runs `$body` with the algorithm and its state. A mirror of another algorithm belongs to another bucket: it counts as
+/// unused.
 macro_rules! with_state {
     ($limit:expr, $mirror:expr, $other:expr, |$algorithm:ident, $state:ident| $body:expr) => {
         match ($limit, $mirror) {
@@ -25,7 +25,7 @@ macro_rules! with_state {
 }
 
 impl Mirror {
-    /// A bucket that nobody has used, if its algorithm can be mirrored.
+    /// An unused bucket, if its algorithm can be mirrored.
     pub(super) fn unused(limit: &Limit) -> Option<Mirror> {
         match limit {
             Limit::Gcra(_) => Some(Mirror::Gcra(Tat::default())),
@@ -34,7 +34,7 @@ impl Mirror {
         }
     }
 
-    /// The state behind an answer.
+    /// The state that an outcome contains.
     #[inline]
     pub(super) fn of(limit: &Limit, outcome: &Outcome) -> Option<Mirror> {
         match limit {
@@ -44,7 +44,7 @@ impl Mirror {
         }
     }
 
-    /// The state as if `units` of it had not been charged: what is held in advance is not used.
+    /// The state without `units` of its charges: units held in advance are not used yet.
     #[inline]
     pub(super) fn without(self, limit: &Limit, units: u64) -> Mirror {
         match (limit, self) {
@@ -63,15 +63,15 @@ impl Mirror {
         with_state!(limit, self, true, |algorithm, state| algorithm.admits(state, now, ask))
     }
 
-    /// What the caller is told. `None` for an algorithm that has no mirror.
+    /// The outcome. `None` for an algorithm that has no mirror.
     #[inline]
     pub(super) fn view(&self, limit: &Limit, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Option<Outcome> {
         with_state!(limit, self, None, |algorithm, state| Some(algorithm.view(state, now, ask, allowed, granted)))
     }
 
-    /// True if the state lies further ahead than its limit can have brought it, and its `view` had to pull it back: the
-    /// limit was lowered, or a clock stepped back. The store must then be asked, because a refusal by it pulls the state
-    /// back for good; a refusal by a copy would have everybody wait for a moment that recedes.
+    /// True if the state is further ahead than its limit allows, so that its `view` was clamped: the limit was lowered,
+    /// or a clock stepped back. The store must then decide, because its refusal stores the clamped state; refusals by a
+    /// copy would report a wait that never ends.
     #[inline]
     pub(super) fn is_beyond(&self, view: &Outcome, now: Time) -> bool {
         match self {
@@ -80,7 +80,7 @@ impl Mirror {
         }
     }
 
-    /// Records units whether they fit or not.
+    /// Records units even if they do not fit.
     pub(super) fn force(&mut self, limit: &Limit, now: Time, units: u64) {
         with_state!(limit, self, (), |algorithm, state| {
             algorithm.record(state, now, &Ask::Force(units), Effect::Force);
@@ -97,7 +97,7 @@ impl Mirror {
         self.view(limit, now, &Ask::Peek(0), true, 0).map_or(0, |outcome| outcome.remaining)
     }
 
-    /// True if no bucket could be told from an unused one by it.
+    /// True if indistinguishable from a fresh bucket.
     pub(super) fn is_fresh(&self, now: Time) -> bool {
         use tollgate_core::State;
         match self {
@@ -107,29 +107,29 @@ impl Mirror {
     }
 }
 
-/// When an answer of the shared store was true: its own time, and this node's clock before the question was sent and
-/// after the answer had come. The two clocks never meet, so the store's time is only known between two bounds.
+/// The time of an answer of the shared store: its own clock, and this node's clock before the call and after the
+/// answer. The clocks are not synchronised, so the store's time is only known between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sighting {
-    pub(super) store: Time,
+pub(super) struct Observation {
+    pub(super) store_time: Time,
     pub(super) sent: Time,
-    pub(super) came: Time,
+    pub(super) received: Time,
 }
 
-impl Sighting {
-    /// The store's time is at most this. Who refuses by it refuses nobody whom the store would let pass.
+impl Observation {
+    /// The latest that the store's time can be: a refusal at this time is a refusal by the store.
     #[inline]
     pub(super) fn latest(&self, now: Time) -> Time {
-        self.store.after(now.since(self.sent))
+        self.store_time.after(now.since(self.sent))
     }
 
-    /// The store's time is at least this. Who waits by it waits long enough.
+    /// The earliest that the store's time can be: a wait from this time is sufficient.
     #[inline]
     pub(super) fn earliest(&self, now: Time) -> Time {
-        self.store.after(now.since(self.came))
+        self.store_time.after(now.since(self.received))
     }
 
-    /// How long ago the question was sent.
+    /// How long ago the call was sent.
     #[inline]
     pub(super) fn age(&self, now: Time) -> Span {
         now.since(self.sent)
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_tells_the_whole_state() {
+    fn an_outcome_contains_the_whole_state() {
         for limit in limits() {
             let mut state = Mirror::unused(&limit).unwrap();
             state.force(&limit, NOW, 7);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_in_advance_is_not_used() {
+    fn units_held_in_advance_are_not_used() {
         for limit in limits() {
             let mut state = Mirror::unused(&limit).unwrap();
             state.force(&limit, NOW, 10);
@@ -176,13 +176,14 @@ mod tests {
         let limit = Limit::per_second(10).unwrap();
         let mut state = Mirror::unused(&limit).unwrap();
         state.force(&limit, NOW, 10);
-        let told = state.without(&limit, 4).view(&limit, NOW, &Ask::Consume(6), false, 0).unwrap();
-        assert_eq!(told.wait, Wait::For(Span::from_millis(200)), "two more units must come back");
+        let outcome = state.without(&limit, 4).view(&limit, NOW, &Ask::Consume(6), false, 0).unwrap();
+        assert_eq!(outcome.wait, Wait::For(Span::from_millis(200)), "two more units must come back");
     }
 
     #[test]
-    fn the_time_of_the_store_lies_between_its_bounds() {
-        let seen = Sighting { store: Time::from_secs(900), sent: Time::from_secs(10), came: Time::from_secs(12) };
+    fn the_time_of_the_store_is_between_its_bounds() {
+        let seen =
+            Observation { store_time: Time::from_secs(900), sent: Time::from_secs(10), received: Time::from_secs(12) };
         let now = Time::from_secs(20);
         assert_eq!((seen.earliest(now), seen.latest(now)), (Time::from_secs(908), Time::from_secs(910)));
     }

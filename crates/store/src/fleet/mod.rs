@@ -1,36 +1,37 @@
-//! One node of a fleet: shares buckets with the others as loosely as each charge allows.
+//! One node of a fleet: shares buckets with other nodes as loosely as each charge allows.
 //!
-//! | sharing | who decides | what it costs | what it may admit too much |
+//! | sharing | decided by | cost | excess it may admit |
 //! |---|---|---|---|
-//! | exact | the shared store | a call | nothing |
-//! | leased | this node, by units the store has debited before | a call per batch | what nodes hold: `min(N·q, r·τ)` |
-//! | async | this node, by what it knows; the store is told behind | a call per interval | unbounded, measured |
-//! | local | this node, by its share | nothing | nothing, if the nodes are as many as configured |
+//! | exact | the shared store | a call | none |
+//! | leased | this node, by units debited in advance | a call per batch | units that nodes hold: `min(N·q, r·τ)` |
+//! | async | this node, by a copy of the bucket, reporting later | a call per interval | unbounded, measured |
+//! | local | this node, by its share of the limit | none | none, if the number of nodes is as configured |
 //!
-//! Around all of them lies the deny cache: a key that is refused until a known moment is refused here.
+//! In front of all of them is the deny cache: a key that is refused until a known time is refused by this node.
 //!
-//! A lease may be spent without asking because asking came first: the store debited its units when it granted them.
-//! They are spent within the lease's lifetime τ, counted on this node's clock from before the question was sent, so a
-//! unit is never spent later than τ after its debit, and those of a window never after the window. In any span t no more
-//! passes than was debited in it, `B + r·t`, and what was held when it began.
+//! A lease can be spent without a call because the store debited its units when it granted them. They are spent within
+//! the lifetime τ of the lease, measured on this node's clock from before the call was sent, so no unit is spent later
+//! than τ after its debit, and no unit of a window after the window. In any span t no more passes than was debited in
+//! it, `B + r·t`, and what was held at its start.
 //!
-//! A leased bucket that was found empty is left alone for 25 to 50 ms while its units gather, where they come back faster
-//! than that: who is refused meanwhile is told to wait until then. So a hot key beyond its limit costs a call per pace
-//! instead of a call per unit, and loses nothing, because the units wait in the bucket.
+//! A leased bucket that was found empty is not asked for 25 to 50 ms, if its units are returned faster than that;
+//! requests refused in the meantime get that wait. So a hot key beyond its limit costs a call per backoff instead of a
+//! call per unit. No unit is lost, because they accumulate in the bucket.
 //!
-//! [`Fleet`] starts no task and knows no runtime: whoever runs it calls [`Fleet::upkeep`] every 50 ms or so, and
-//! [`Fleet::close`] before the process ends.
+//! [`Fleet`] starts no task and knows no runtime: the program calls [`Fleet::upkeep`] about every 50 ms, lends a task
+//! to [`Fleet::run_refills`], and calls [`Fleet::close`] before the process ends.
 
-mod behind;
+mod async_buckets;
 mod config;
 mod deny;
 mod lease;
 mod mirror;
+mod pending_decision;
+mod refills;
 mod route;
 mod sharded;
 mod stats;
 mod upkeep;
-mod work;
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,25 +40,26 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Clock, Receipt, Source, Span, Time};
 
-use self::behind::Behinds;
+use self::async_buckets::AsyncBuckets;
 use self::deny::DenyCache;
 use self::lease::Leases;
-use self::mirror::Sighting;
-use self::route::{Route, shared};
-use self::work::Work;
+use self::mirror::Observation;
+use self::pending_decision::PendingDecision;
+use self::refills::RefillQueue;
+use self::route::{ChargeRoute, local_share};
 use crate::{Memory, Outcomes, Store, StoreError, Taken};
 
 pub use self::config::FleetConfig;
 pub use self::stats::FleetStats;
 
-/// A store that shares its buckets with other nodes, by the sharing that each charge carries.
+/// A store that shares its buckets with other nodes, as the [`Sharing`](tollgate_core::Sharing) of each charge says.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use tollgate_core::{Charge, Digest, LeaseSize, Limit, Sharing};
 /// use tollgate_store::{Fleet, FleetConfig, Memory, MonotonicClock, Outcomes, Store};
 ///
-/// // Any store will do; nodes of a real fleet share one behind the network.
+/// // Any store works; the nodes of a real fleet share one over the network.
 /// let fleet = Fleet::new(Memory::default(), FleetConfig::default(), Arc::new(MonotonicClock::new()));
 /// let limit = Limit::per_second(1000).unwrap();
 /// let local = Charge { sharing: Sharing::Local, ..Charge::new(Digest([1, 2]), limit, 1) };
@@ -70,27 +72,29 @@ pub struct Fleet<S> {
     config: FleetConfig,
     clock: Arc<dyn Clock>,
     leases: Leases,
-    behinds: Behinds,
+    refills: RefillQueue,
+    async_buckets: AsyncBuckets,
     deny: DenyCache,
     /// This node's static shares.
     local: Memory,
     by_local: AtomicU64,
-    /// Refusals over several parts of which the remembered ones decided.
+    /// Requests of several charges that the deny cache refused.
     remembered: AtomicU64,
     inner_calls: AtomicU64,
     returned: AtomicU64,
-    /// The store's time less this node's, in nanoseconds, as of the last answer. For what is decided behind only.
+    /// The store's time minus this node's, in nanoseconds, as of the last answer. Only for async buckets.
     skew: AtomicI64,
 }
 
 impl<S: Store> Fleet<S> {
-    /// A node that shares the buckets of `inner`. The clock must be monotonic; it decides when leases end.
+    /// A node that shares the buckets of `inner`. The clock must be monotonic; it determines when leases expire.
     pub fn new(inner: S, config: FleetConfig, clock: Arc<dyn Clock>) -> Fleet<S> {
         Fleet {
             inner,
             config,
             leases: Leases::new(config.lease_ttl, config.deny_cache_ttl, config.max_leases),
-            behinds: Behinds::new(config.max_async),
+            refills: RefillQueue::default(),
+            async_buckets: AsyncBuckets::new(config.max_async),
             deny: DenyCache::new(config.deny_cache_ttl, config.max_denials),
             local: Memory::with_clock(config.local, clock.clone()),
             clock,
@@ -107,10 +111,10 @@ impl<S: Store> Fleet<S> {
         &self.inner
     }
 
-    /// What this node did.
+    /// Statistics of this node.
     pub fn stats(&self) -> FleetStats {
         let leases = self.leases.counts();
-        let behinds = self.behinds.counts();
+        let async_buckets = self.async_buckets.counts();
         let (deny_entries, hits) = self.deny.figures();
         let returned = self.returned.load(Ordering::Relaxed);
         FleetStats {
@@ -122,35 +126,35 @@ impl<S: Store> Fleet<S> {
             lease_stranded: leases.stranded.saturating_sub(returned),
             by_lease: leases.decisions,
             by_deny_cache: hits + self.remembered.load(Ordering::Relaxed),
-            by_async: behinds.decisions,
+            by_async: async_buckets.decisions,
             by_local: self.by_local.load(Ordering::Relaxed),
             inner_calls: self.inner_calls.load(Ordering::Relaxed),
-            async_pending: behinds.pending,
-            async_excess: behinds.excess,
+            async_pending: async_buckets.pending,
+            async_excess: async_buckets.excess,
             deny_entries,
         }
     }
 
-    /// Nodes that share the buckets, by the store or by configuration.
+    /// The number of nodes that share the buckets, by the store or by configuration.
     fn nodes_or_configured(&self) -> u64 {
         self.inner.nodes().unwrap_or(self.config.nodes).max(1)
     }
 
-    /// Decides a request of one charge, if that needs nobody. `None` has changed nothing.
+    /// Decides a request of one charge, if that needs no call. `None` has changed nothing.
     #[inline]
-    fn quick(&self, charge: &Charge, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
-        let (outcome, now) = match Route::of(charge) {
-            Route::Leased(_) => self.leases.quick(charge, self.clock.now())?,
-            Route::Shared => {
+    fn decide_alone(&self, charge: &Charge, may_ask: bool, outcomes: &mut Outcomes) -> Option<Taken> {
+        let (outcome, now) = match ChargeRoute::of(charge) {
+            ChargeRoute::Leased(_) => self.leases.try_spend(charge, self.clock.now())?,
+            ChargeRoute::Shared => {
                 return self.deny.check(std::slice::from_ref(charge), self.clock.now(), may_ask, outcomes);
             }
-            Route::Local => return Some(self.take_share(charge, outcomes)),
-            Route::Async => {
+            ChargeRoute::Local => return Some(self.take_share(charge, outcomes)),
+            ChargeRoute::Async => {
                 let now = self.store_time(self.clock.now());
-                if !self.behinds.has(charge, self.nodes_or_configured()) {
+                if !self.async_buckets.has(charge, self.nodes_or_configured()) {
                     return None;
                 }
-                (self.behinds.take(charge, now, true)?, now)
+                (self.async_buckets.take(charge, now, true)?, now)
             }
         };
         outcomes.push(outcome);
@@ -158,7 +162,7 @@ impl<S: Store> Fleet<S> {
     }
 
     fn take_share(&self, charge: &Charge, outcomes: &mut Outcomes) -> Taken {
-        let taken = self.take_local(&[shared(charge, self.nodes_or_configured())], outcomes);
+        let taken = self.take_local(&[local_share(charge, self.nodes_or_configured())], outcomes);
         outcomes.iter_mut().for_each(|outcome| outcome.source = Source::Local);
         taken
     }
@@ -172,27 +176,28 @@ impl<S: Store> Fleet<S> {
         self.remembered.fetch_add(u64::from(refused), Ordering::Relaxed);
     }
 
-    /// The store's time, as far as is known.
+    /// An estimate of the store's time.
     fn store_time(&self, now: Time) -> Time {
         Time::from_nanos(now.nanos().saturating_add_signed(self.skew.load(Ordering::Relaxed)))
     }
 
-    /// Asks the shared store. The clock is read before: whatever the answer allows began no earlier than that.
+    /// Calls the shared store. The clock is read before the call, so that what the answer grants does not expire too
+    /// late.
     async fn ask(
         &self,
         charges: &[Charge],
         within: Span,
         outcomes: &mut Outcomes,
-    ) -> Result<(Taken, Sighting), StoreError> {
+    ) -> Result<(Taken, Observation), StoreError> {
         self.inner_calls.fetch_add(1, Ordering::Relaxed);
         let sent = self.clock.now();
         let taken = self.inner.take(charges, within, outcomes).await?;
-        let came = self.clock.now();
-        self.skew.store(taken.now.nanos().wrapping_sub(came.nanos()) as i64, Ordering::Relaxed);
-        Ok((taken, Sighting { store: taken.now, sent, came }))
+        let received = self.clock.now();
+        self.skew.store(taken.now.nanos().wrapping_sub(received.nanos()) as i64, Ordering::Relaxed);
+        Ok((taken, Observation { store_time: taken.now, sent, received }))
     }
 
-    /// Decides what the shared store has to be asked about.
+    /// Decides a request that needs the shared store.
     async fn take_slowly(
         &self,
         charges: &[Charge],
@@ -202,11 +207,11 @@ impl<S: Store> Fleet<S> {
         if is_shared(charges) {
             return self.take_shared(charges, within, outcomes).await;
         }
-        // In a box, so that those who are answered at once do not carry the room for it.
-        Box::pin(Work::begin(self, charges, self.clock.now(), true).finish(within, outcomes)).await
+        // Boxed, so that the future of a local decision does not contain it.
+        Box::pin(PendingDecision::begin(self, charges, self.clock.now(), true).finish(within, outcomes)).await
     }
 
-    /// A request that is the shared store's alone, and of which too little is remembered.
+    /// Decides a request of which all charges belong to the shared store.
     async fn take_shared(
         &self,
         charges: &[Charge],
@@ -221,32 +226,30 @@ impl<S: Store> Fleet<S> {
         Ok(taken)
     }
 
-    /// Gives a receipt back to whoever keeps its bucket here; answers whether that gave something, and what is left for
-    /// the shared store.
+    /// Gives a receipt back to this node's own buckets. Returns whether that had an effect, and what is left for the
+    /// shared store.
     fn give_back_here(&self, receipt: &Receipt) -> (bool, Option<Receipt>) {
         let limit = receipt.limit.share(self.nodes_or_configured());
         if self.by_local.load(Ordering::Relaxed) > 0 && self.local.holds(receipt.bucket, &limit) {
-            let Receipt { bucket, owner, identity, units, stamp, slot, number, .. } = *receipt;
-            let own = Receipt { bucket, limit, owner, identity, units, stamp, slot, number };
-            return (self.local.give_back_now(&[own]) > 0, None);
+            return (self.local.give_back_now(&[Receipt { limit, ..receipt.handed_on() }]) > 0, None);
         }
-        // Who numbers a receipt may bring it to any node, so it was charged in the store, where the number is spent.
-        // What is pending here is somebody else's.
+        // A receipt with a number may arrive at any node, so it was charged in the store, which spends the number.
+        // Charges pending on this node belong to other requests.
         if receipt.number.is_some() {
-            return (false, Some(again(receipt)));
+            return (false, Some(receipt.handed_on()));
         }
-        match self.behinds.give_back(receipt, self.store_time(self.clock.now())) {
+        match self.async_buckets.give_back(receipt, self.store_time(self.clock.now())) {
             Some(0) => (true, None),
-            Some(told) => (false, Some(Receipt { units: told, ..again(receipt) })),
-            None => (false, Some(again(receipt))),
+            Some(reported) => (false, Some(Receipt { units: reported, ..receipt.handed_on() })),
+            None => (false, Some(receipt.handed_on())),
         }
     }
 
-    fn doubt<'a>(&self, receipts: impl Iterator<Item = &'a Receipt>) {
+    fn invalidate<'a>(&self, receipts: impl Iterator<Item = &'a Receipt>) {
         for receipt in receipts {
-            self.deny.drop_bucket(receipt.bucket);
-            self.leases.doubt(receipt.bucket);
-            self.behinds.doubt(receipt.bucket);
+            self.deny.forget(receipt.bucket);
+            self.leases.invalidate(receipt.bucket);
+            self.async_buckets.invalidate(receipt.bucket);
         }
     }
 }
@@ -256,7 +259,7 @@ impl<S: Store> Store for Fleet<S> {
     async fn take(&self, charges: &[Charge], within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
         outcomes.clear();
         let answered = match charges {
-            [charge] => self.quick(charge, true, outcomes),
+            [charge] => self.decide_alone(charge, true, outcomes),
             many if is_shared(many) => self.deny.check(many, self.clock.now(), true, outcomes),
             _ => None,
         };
@@ -270,8 +273,8 @@ impl<S: Store> Store for Fleet<S> {
     fn try_take(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Option<Taken> {
         outcomes.clear();
         match charges {
-            [charge] => self.quick(charge, false, outcomes),
-            many => Work::begin(self, many, self.clock.now(), false).finish_alone(outcomes),
+            [charge] => self.decide_alone(charge, false, outcomes),
+            many => PendingDecision::begin(self, many, self.clock.now(), false).finish_locally(outcomes),
         }
     }
 
@@ -286,19 +289,19 @@ impl<S: Store> Store for Fleet<S> {
         if rest.is_empty() {
             return Ok(given);
         }
-        self.doubt(rest.iter());
+        self.invalidate(rest.iter());
         self.inner_calls.fetch_add(1, Ordering::Relaxed);
         let answer = self.inner.give_back(&rest).await;
-        self.doubt(rest.iter()); // an answer from before may have been remembered meanwhile
+        self.invalidate(rest.iter()); // an older answer may have been remembered in the meantime
         answer.map(|more| given + more)
     }
 
     async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
         let forget_here = || {
             for charge in buckets {
-                self.deny.drop_bucket(charge.bucket);
+                self.deny.forget(charge.bucket);
                 self.leases.forget(charge.bucket);
-                self.behinds.forget(charge.bucket);
+                self.async_buckets.forget(charge.bucket);
             }
             self.local.forget_now(buckets);
         };
@@ -318,15 +321,9 @@ impl<S: Store> Store for Fleet<S> {
     }
 }
 
-/// True if all of them are the shared store's.
+/// True if all charges belong to the shared store.
 fn is_shared(charges: &[Charge]) -> bool {
-    charges.iter().all(|charge| Route::of(charge) == Route::Shared)
-}
-
-/// The same receipt, to be handed on instead of the one it was made from.
-fn again(receipt: &Receipt) -> Receipt {
-    let Receipt { bucket, limit, owner, identity, units, stamp, slot, number } = *receipt;
-    Receipt { bucket, limit, owner, identity, units, stamp, slot, number }
+    charges.iter().all(|charge| ChargeRoute::of(charge) == ChargeRoute::Shared)
 }
 
 impl<S: fmt::Debug> fmt::Debug for Fleet<S> {

@@ -1,35 +1,35 @@
-//! Who decides a charge, and what is left of it when somebody else has refused.
+//! Which component decides a charge, and what the charge becomes when another charge has refused.
 
 use tollgate_core::{Ask, Charge, LeaseSize, Limit, Sharing, Soft};
 
-/// Who decides a charge.
+/// The component that decides a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Route {
+pub(super) enum ChargeRoute {
     /// The shared store.
     Shared,
     /// A lease of at most this size.
     Leased(LeaseSize),
-    /// What this node knows of the bucket.
+    /// This node's copy of the bucket.
     Async,
-    /// This node's share.
+    /// This node's static share of the limit.
     Local,
 }
 
-impl Route {
-    /// The route of a charge. What cannot be shared as it asks for is the shared store's: slots, logs and queues are no
-    /// units to be taken in advance, a lot is drawn from the state of the bucket, and what is charged however it ends
-    /// is to be seen by all.
+impl ChargeRoute {
+    /// The route of a charge. Charges that cannot be leased or decided by a copy go to the shared store: slots, logs
+    /// and queues have no units to take in advance, soft limits draw by the state of the bucket, and charges that count
+    /// denied requests must be visible to all nodes.
     #[inline]
-    pub(super) fn of(charge: &Charge) -> Route {
+    pub(super) fn of(charge: &Charge) -> ChargeRoute {
         match charge.sharing {
-            Sharing::Exact => Route::Shared,
-            Sharing::Local => Route::Local,
-            _ if !is_divisible(charge) => Route::Shared,
+            Sharing::Exact => ChargeRoute::Shared,
+            Sharing::Local => ChargeRoute::Local,
+            _ if !is_divisible(charge) => ChargeRoute::Shared,
             Sharing::Leased(size) if charge.ask.cost() > 0 && !matches!(charge.ask, Ask::Force(_)) => {
-                Route::Leased(size)
+                ChargeRoute::Leased(size)
             }
-            Sharing::Leased(_) => Route::Shared,
-            Sharing::Async => Route::Async,
+            Sharing::Leased(_) => ChargeRoute::Shared,
+            Sharing::Async => ChargeRoute::Async,
         }
     }
 }
@@ -43,14 +43,14 @@ fn is_divisible(charge: &Charge) -> bool {
         && charge.limit.capacity() > 0
 }
 
-/// This node's share of a charge.
-pub(super) fn shared(charge: &Charge, nodes: u64) -> Charge {
+/// The same charge on this node's static share of the limit.
+pub(super) fn local_share(charge: &Charge, nodes: u64) -> Charge {
     let soft = charge.soft.map(|soft| Soft { excess: soft.excess.div_ceil(nodes.max(1)), ..soft });
     Charge { limit: charge.limit.share(nodes), soft, ..*charge }
 }
 
-/// The charge of a request that is refused already: it only looks, unless it is recorded whoever refuses.
-pub(super) fn looking(charge: &Charge) -> Charge {
+/// The charge of a request that is refused already: read-only, unless it is charged even if the request is denied.
+pub(super) fn peeking(charge: &Charge) -> Charge {
     let ask = match charge.ask {
         Ask::Force(_) | Ask::Peek(_) => charge.ask,
         ask if charge.count_denied && ask.writes() => Ask::Force(ask.cost()),
@@ -60,7 +60,7 @@ pub(super) fn looking(charge: &Charge) -> Charge {
     Charge { ask, ..*charge }
 }
 
-/// True if the charge stays recorded when the request is refused.
-pub(super) fn stays(charge: &Charge) -> bool {
+/// True if the charge stays recorded when the request is denied.
+pub(super) fn stays_charged(charge: &Charge) -> bool {
     charge.count_denied || matches!(charge.ask, Ask::Force(_))
 }

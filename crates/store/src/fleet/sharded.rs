@@ -1,29 +1,29 @@
-//! Tables spread over locks by the bits of a digest.
+//! Maps split into shards by the bits of a digest, each shard behind its own lock.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use tollgate_core::Digest;
 
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, PaddedShard};
 
-/// How many locks a table is spread over; the model checker tries the orders of few.
+/// Number of shards; few for the model checker, which explores their locking orders.
 const SHARDS: usize = if cfg!(shuttle) { 2 } else { 64 };
 
-/// A map by digest. Digests are keyed hashes already: hashing them again would buy nothing.
-pub(super) type DigestMap<T> = HashMap<Digest, T, BuildHasherDefault<Bits>>;
+/// A map by digest. Digests are keyed hashes already: hashing them again is not needed.
+pub(super) type DigestMap<T> = HashMap<Digest, T, BuildHasherDefault<DigestHasher>>;
 
-/// Takes the bits of a digest as they are.
+/// Uses the bits of a digest as its hash.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Bits(u64);
+pub(super) struct DigestHasher(u64);
 
-impl Hasher for Bits {
+impl Hasher for DigestHasher {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        // The last word: the first one chose the shard, so its upper bits are alike within one.
+        // The last word: the first one selected the shard, so its upper bits are equal within a shard.
         if let Some(last) = bytes.last_chunk::<8>() {
             self.0 = u64::from_ne_bytes(*last);
         }
@@ -32,18 +32,13 @@ impl Hasher for Bits {
     fn write_usize(&mut self, _: usize) {} // the length of the digest, always the same
 }
 
-/// Independent parts of a table, each behind a lock of its own.
+/// Independent shards, each behind its own lock.
 #[derive(Debug)]
-pub(super) struct Sharded<T>(Box<[Line<T>]>);
-
-/// One part on cache lines of its own.
-#[derive(Debug)]
-#[repr(align(64))]
-struct Line<T>(Mutex<T>);
+pub(super) struct Sharded<T>(Box<[PaddedShard<T>]>);
 
 impl<T> Sharded<T> {
     pub(super) fn new(make: impl Fn() -> T) -> Sharded<T> {
-        Sharded((0..SHARDS).map(|_| Line(Mutex::new(make()))).collect())
+        Sharded((0..SHARDS).map(|_| PaddedShard(Mutex::new(make()))).collect())
     }
 
     #[inline]
@@ -54,13 +49,13 @@ impl<T> Sharded<T> {
         self.0[index].0.lock()
     }
 
-    /// All parts, one lock after the other.
+    /// All shards, one lock after the other.
     pub(super) fn each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
-        self.0.iter().map(|line| line.0.lock())
+        self.0.iter().map(|shard| shard.0.lock())
     }
 }
 
-/// The part of `most` entries that one shard may hold; at least one.
-pub(super) fn part(most: usize) -> usize {
+/// How many of `most` entries one shard may hold; at least one.
+pub(super) fn per_shard(most: usize) -> usize {
     most.div_ceil(SHARDS).max(usize::from(most > 0))
 }

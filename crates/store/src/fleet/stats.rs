@@ -1,34 +1,34 @@
-//! What a node did alone, and what it asked for.
+//! Statistics of a node.
 
-/// Figures of a [`Fleet`](crate::Fleet) since its start; sums over parts that are read one after the other.
+/// Statistics of a [`Fleet`](crate::Fleet) since its start; sums over shards that are read one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FleetStats {
-    /// Buckets under lease, or about to be.
+    /// Leased buckets, including those that wait for their first units.
     pub leases: usize,
-    /// Units held in advance at this moment.
+    /// Units held in advance now.
     pub lease_held: u64,
-    /// Units granted in batches, those included that the asking request used at once.
+    /// Units granted in batches, including those that the requesting decision used.
     pub lease_granted: u64,
     /// Of those, units spent.
     pub lease_spent: u64,
-    /// Of those, units that came back unspent: given back, or refilled by time before they expired.
+    /// Of those, units returned unspent: given back, or returned by time before they expired.
     pub lease_returned: u64,
-    /// Of those, units lost to everybody: their window ended, or the store did not take them back.
+    /// Of those, units lost: their window ended, or the store did not accept them.
     pub lease_stranded: u64,
     /// Charges decided by a lease, refusals included.
     pub by_lease: u64,
-    /// Requests refused by what was remembered.
+    /// Requests refused by the deny cache.
     pub by_deny_cache: u64,
-    /// Charges decided by what this node knows, the store being told behind.
+    /// Charges decided by this node's copy of an async bucket.
     pub by_async: u64,
-    /// Charges decided by this node's share.
+    /// Charges decided by this node's static share of a limit.
     pub by_local: u64,
-    /// Calls of the shared store, those of upkeep included.
+    /// Calls of the shared store, including those of upkeep and refills.
     pub inner_calls: u64,
-    /// Units decided here that the store does not know of yet.
+    /// Units of async buckets that were not reported to the store yet.
     pub async_pending: u64,
-    /// Units that found their bucket beyond its limit when the store was told of them: the error of deciding alone.
+    /// Units that exceeded the limit when they were reported to the store: the error of async buckets.
     pub async_excess: u64,
-    /// Buckets remembered as refused.
+    /// Entries of the deny cache.
     pub deny_entries: usize,
 }

@@ -1,4 +1,4 @@
-//! What a node does besides deciding: gives leases back, tells the store what it decided, forgets what is old.
+//! Background work of a node: returns lease units, reports async charges, drops old entries.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ const RECEIPTS_MAX: usize = 256;
 const CALLS_MAX: usize = 64;
 
 impl<S: Store> Fleet<S> {
-    /// One round: to be called every 50 ms or so, by one task. Failures of the store need no handling: they are counted,
-    /// and what can be sent again is sent in the next round.
+    /// One round of background work, to be called about every 50 ms by one task. Failures of the store need no
+    /// handling: what can be retried is sent in the next round.
     pub async fn upkeep(&self) {
         let now = self.clock.now();
-        self.give_leases_back(false).await;
-        if self.behinds.is_due(now, self.config.interval()) {
-            self.tell().await;
-            self.behinds.sweep(self.store_time(now));
+        self.return_lease_units(false).await;
+        if self.async_buckets.is_due(now, self.config.interval()) {
+            self.report_async_charges().await;
+            self.async_buckets.sweep(self.store_time(now));
         }
         self.deny.sweep(now);
         if self.by_local.load(Ordering::Relaxed) > 0 {
@@ -32,46 +32,47 @@ impl<S: Store> Fleet<S> {
         }
     }
 
-    /// Gives everything back that is held in advance and tells the store the rest, for a node that ends. From then on no
-    /// lease is taken; decisions go on.
+    /// Returns all lease units and reports all async charges, before the node stops. From then on no lease is obtained;
+    /// decisions continue.
     pub async fn close(&self) {
-        self.give_leases_back(true).await;
-        self.tell().await;
+        self.refills.clear();
+        self.return_lease_units(true).await;
+        self.report_async_charges().await;
     }
 
-    async fn give_leases_back(&self, closing: bool) {
+    pub(super) async fn return_lease_units(&self, closing: bool) {
         let receipts = self.leases.collect(self.clock.now(), closing);
         for batch in receipts.chunks(RECEIPTS_MAX) {
             self.inner_calls.fetch_add(1, Ordering::Relaxed);
             if self.inner.give_back(batch).await.is_ok() {
                 let units = batch.iter().map(|receipt: &Receipt| receipt.units).sum::<u64>();
                 self.returned.fetch_add(units, Ordering::Relaxed);
-                self.doubt(batch.iter());
+                self.invalidate(batch.iter());
             }
         }
     }
 
-    /// Tells the store what was decided without it, bucket by bucket, and learns what the others did.
-    async fn tell(&self) {
-        let charges = self.behinds.tell(self.clock.now());
+    /// Reports charges of async buckets to the store, bucket by bucket, and learns the charges of other nodes.
+    async fn report_async_charges(&self) {
+        let charges = self.async_buckets.start_reports(self.clock.now());
         for batch in charges.chunks(CALLS_MAX) {
-            all(batch.iter().map(|charge| self.tell_one(charge)).collect()).await;
+            all(batch.iter().map(|charge| self.report_one(charge)).collect()).await;
         }
     }
 
-    async fn tell_one(&self, charge: &Charge) {
+    async fn report_one(&self, charge: &Charge) {
         let mut outcomes = Outcomes::new();
-        let told = self.ask(std::slice::from_ref(charge), self.config.within, &mut outcomes).await;
-        let told = match (&told, outcomes.first()) {
+        let result = self.ask(std::slice::from_ref(charge), self.config.within, &mut outcomes).await;
+        let result = match (&result, outcomes.first()) {
             (Ok((taken, _)), Some(outcome)) => Ok((outcome, taken.now)),
             (Err(error), _) => Err(error),
             (Ok(_), None) => return,
         };
-        self.behinds.hear(charge, told, self.clock.now(), self.nodes_or_configured());
+        self.async_buckets.complete_report(charge, result, self.clock.now(), self.nodes_or_configured());
     }
 }
 
-/// Waits for all of them at once. They are few, and each is looked at whenever one moves.
+/// Waits for all futures concurrently. They are few, and all are polled whenever one wakes.
 async fn all<F: Future<Output = ()>>(futures: Vec<F>) {
     let mut waiting: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
     poll_fn(|context| {

@@ -1,14 +1,14 @@
-//! Buckets in this process: exact, bounded, decided in about one cache miss.
+//! The in-memory store: exact, bounded, about one cache miss per decision.
 //!
 //! Buckets are spread over shards by their digest, each behind its own lock. A request locks the shards of all its
-//! buckets in index order, looks at every bucket, then records into all or none. A store that is full drops only
-//! buckets that equal unused ones; if there are none, new keys share their rule's overflow bucket, so a flood can
+//! buckets in index order, reads every bucket, then records into all or none. A full store drops only buckets that are
+//! indistinguishable from unused ones; if there are none, new keys share their rule's overflow bucket, so a flood can
 //! neither reset a limit nor grow memory.
 
-mod books;
 mod shard;
-mod spent;
+mod spent_receipts;
 mod table;
+mod usage;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use smallvec::SmallVec;
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Receipt, Span, Time};
 
 use self::shard::{Look, Shard};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, PaddedShard};
 use crate::{MonotonicClock, Outcomes, Store, StoreError, Taken};
 
-/// A shard is at least this large; a small store has fewer of them.
+/// The smallest size of a shard; a small store has fewer shards.
 const SHARD_BYTES_MIN: usize = 16 << 10;
 
-/// How large the store may become.
+/// The size of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryConfig {
-    /// Bytes for buckets, all of them together. Default 1 GiB: some twenty million keys.
+    /// Bytes for all buckets. Default 1 GiB: about twenty million keys.
     pub max_memory: usize,
-    /// How many times a rule's limit its overflow bucket lets through. Default 10.
+    /// The limit of an overflow bucket, as a multiple of its rule's limit. Default 10.
     pub overflow_factor: u64,
-    /// Independent parts, each behind a lock of its own. Default 256.
+    /// Number of shards, each behind its own lock. Default 256.
     pub shards: usize,
 }
 
@@ -41,14 +41,14 @@ impl Default for MemoryConfig {
     }
 }
 
-/// What the store holds. Sums over shards, taken one after the other.
+/// Statistics of the store. Sums over shards, which are read one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// Buckets held.
+    /// Number of buckets.
     pub buckets: usize,
-    /// Bytes they take.
+    /// Bytes used.
     pub bytes: usize,
-    /// Buckets dropped because they equalled unused ones.
+    /// Buckets dropped because they were indistinguishable from unused ones.
     pub dropped: u64,
     /// Charges that went to an overflow bucket.
     pub overflowed: u64,
@@ -68,65 +68,61 @@ pub struct MemoryStats {
 /// assert!(!store.take_now(&[charge], &mut outcomes).allowed);
 /// ```
 pub struct Memory {
-    shards: Box<[Line]>,
-    clock: Hands,
+    shards: Box<[PaddedShard<Shard>]>,
+    clock: ClockSource,
     config: MemoryConfig,
     overflowed: AtomicU64,
 }
 
-/// The clock: the real one called directly, any other through its trait.
-enum Hands {
+/// The clock of the store: the real one is called directly, others through their trait.
+enum ClockSource {
     Real(MonotonicClock),
     Other(Arc<dyn Clock>),
 }
 
-impl Clock for Hands {
+impl Clock for ClockSource {
     #[inline]
     fn now(&self) -> Time {
         match self {
-            Hands::Real(clock) => clock.now(),
-            Hands::Other(clock) => clock.now(),
+            ClockSource::Real(clock) => clock.now(),
+            ClockSource::Other(clock) => clock.now(),
         }
     }
 
     #[inline]
     fn wall_at(&self, now: Time) -> Time {
         match self {
-            Hands::Real(clock) => clock.wall_at(now),
-            Hands::Other(clock) => clock.wall_at(now),
+            ClockSource::Real(clock) => clock.wall_at(now),
+            ClockSource::Other(clock) => clock.wall_at(now),
         }
     }
 }
 
-/// One shard on cache lines of its own: neighbours are not slowed by each other's locks.
-#[repr(align(64))]
-struct Line(Mutex<Shard>);
-
 impl Memory {
     /// A store on the real clock.
     pub fn new(config: MemoryConfig) -> Memory {
-        Memory::with_hands(config, Hands::Real(MonotonicClock::new()))
+        Memory::with_clock_source(config, ClockSource::Real(MonotonicClock::new()))
     }
 
-    /// A store on a clock of one's own, such as `ManualClock`.
+    /// A store on another clock, such as `ManualClock`.
     pub fn with_clock(config: MemoryConfig, clock: Arc<dyn Clock>) -> Memory {
-        Memory::with_hands(config, Hands::Other(clock))
+        Memory::with_clock_source(config, ClockSource::Other(clock))
     }
 
-    fn with_hands(config: MemoryConfig, clock: Hands) -> Memory {
+    fn with_clock_source(config: MemoryConfig, clock: ClockSource) -> Memory {
         let most = (config.max_memory / SHARD_BYTES_MIN).clamp(1, 1 << 16);
         let config = MemoryConfig { shards: config.shards.clamp(1, most), ..config };
         let budget = (config.max_memory / config.shards).max(Shard::BUDGET_MIN);
-        let shards = (0..config.shards).map(|_| Line(Mutex::new(Shard::new(budget)))).collect();
+        let shards = (0..config.shards).map(|_| PaddedShard(Mutex::new(Shard::new(budget)))).collect();
         Memory { shards, clock, config, overflowed: AtomicU64::new(0) }
     }
 
-    /// The clock that decides here.
+    /// The clock of the store.
     pub fn clock(&self) -> &dyn Clock {
         &self.clock
     }
 
-    /// [`Store::take`], at once: this store never waits and never fails.
+    /// [`Store::take`], synchronously: this store never waits and never fails.
     #[inline]
     pub fn take_now(&self, charges: &[Charge], outcomes: &mut Outcomes) -> Taken {
         outcomes.clear();
@@ -142,46 +138,45 @@ impl Memory {
         }
     }
 
-    /// [`Store::give_back`], at once.
+    /// [`Store::give_back`], synchronously.
     pub fn give_back_now(&self, receipts: &[Receipt]) -> usize {
         let give_back = |receipt: &&Receipt| match receipt.owner.is_overflowing() {
             false => self.lock(receipt.bucket).give_back(receipt, self.clock.now()),
             true => {
                 let Charge { bucket, limit, owner, identity, .. } = self.redirect(&receipt.charge(Ask::Peek(0)), true);
-                let Receipt { units, stamp, slot, number, .. } = **receipt;
-                let receipt = Receipt { bucket, limit, owner, identity, units, stamp, slot, number };
+                let receipt = Receipt { bucket, limit, owner, identity, ..receipt.handed_on() };
                 self.lock(bucket).give_back(&receipt, self.clock.now())
             }
         };
         receipts.iter().filter(give_back).count()
     }
 
-    /// True if there is such a bucket.
+    /// True if the store has this bucket.
     pub(crate) fn holds(&self, bucket: Digest, limit: &Limit) -> bool {
         self.lock(bucket).place(&Charge::new(bucket, *limit, 0)).is_some()
     }
 
-    /// [`Store::forget`], at once.
+    /// [`Store::forget`], synchronously.
     pub fn forget_now(&self, buckets: &[Charge]) {
         for Charge { bucket, limit, .. } in buckets {
             self.lock(*bucket).forget(*bucket, limit.kind());
         }
     }
 
-    /// Looks at a few more buckets in every shard and drops those that equal unused ones. Worth calling now and then
-    /// from an idle moment: otherwise only a store that needs room tidies up.
+    /// Checks a few more buckets in every shard and drops those that are indistinguishable from unused ones. To be
+    /// called periodically: otherwise only a store that needs room drops buckets.
     pub fn sweep(&self) {
-        self.shards.iter().for_each(|line| {
-            let mut shard = line.0.lock();
+        self.shards.iter().for_each(|padded| {
+            let mut shard = padded.0.lock();
             shard.sweep(self.clock.now());
         });
     }
 
-    /// What the store holds.
+    /// Statistics of the store.
     pub fn stats(&self) -> MemoryStats {
         let start = MemoryStats { overflowed: self.overflowed.load(Ordering::Relaxed), ..MemoryStats::default() };
-        self.shards.iter().fold(start, |sum, line| {
-            let shard = line.0.lock();
+        self.shards.iter().fold(start, |sum, padded| {
+            let shard = padded.0.lock();
             MemoryStats {
                 buckets: sum.buckets + shard.buckets(),
                 bytes: sum.bytes + shard.bytes(),
@@ -196,8 +191,8 @@ impl Memory {
         Taken { allowed, now, wall: self.clock.wall_at(now) }
     }
 
-    /// The clock is read under the lock: a bucket sees time only go forward. Read before, a thread that lost its core in
-    /// between would look like a clock that stepped back, and the bucket would forgive what it is owed.
+    /// Reads the clock under the lock, so that a bucket never sees time step back. If it were read before, a thread
+    /// that is preempted in between would look like a backward step, and the bucket would forget usage.
     #[inline]
     fn take_one(&self, charge: &Charge, outcomes: &mut Outcomes) -> Taken {
         let mut shard = self.lock(charge.bucket);
@@ -232,7 +227,7 @@ impl Memory {
             full += u64::from(*look == Look::Full);
         }
         if full > 0 {
-            drop(locks); // the overflow buckets live in other shards, which have their place in the order of locking
+            drop(locks); // the overflow buckets are in other shards, which must be locked in order too
             self.overflowed.fetch_add(full, Ordering::Relaxed);
             let redirected =
                 charges.iter().zip(&looks).map(|(charge, look)| self.redirect(charge, *look == Look::Full));
@@ -245,8 +240,8 @@ impl Memory {
         self.taken(passes, now)
     }
 
-    /// Takes charges of which several may have come to share an overflow bucket: those are asked as one. Where their
-    /// asks cannot be joined, each is asked for itself.
+    /// Takes charges of which several may share an overflow bucket: those are combined into one. Where their asks
+    /// cannot be combined, each is taken on its own.
     #[cold]
     fn take_redirected(&self, charges: SmallVec<[Charge; 16]>, outcomes: &mut Outcomes) -> Taken {
         let mut joined: SmallVec<[Charge; 16]> = SmallVec::new();
@@ -273,8 +268,8 @@ impl Memory {
         taken
     }
 
-    /// The same charge, if need be on its owner's overflow bucket, for which there always is room: there is one per
-    /// rule.
+    /// The same charge, on its owner's overflow bucket if it `overflows`. There is always room for that: each rule has
+    /// one.
     fn redirect(&self, charge: &Charge, overflows: bool) -> Charge {
         if overflows { charge.overflowing(self.config.overflow_factor) } else { *charge }
     }
@@ -292,13 +287,13 @@ impl Memory {
     }
 }
 
-/// So many charges of one request are decided without allocating.
+/// Requests with at most this many charges are decided without allocating.
 const SEVERAL: usize = 8;
 
-/// The locks of all shards a request touches, taken in index order, so that no two requests wait for each other.
+/// The locks of all shards of a request, taken in index order, so that requests cannot deadlock.
 struct Locks<'a> {
     held: SmallVec<[Held<'a>; SEVERAL]>,
-    /// Which of them each charge needs.
+    /// The index in `held` of the lock for each charge.
     needed: SmallVec<[usize; SEVERAL]>,
 }
 
@@ -309,7 +304,7 @@ struct Held<'a> {
 }
 
 impl<'a> Locks<'a> {
-    /// Lists are filled by pushing: collecting them costs more than a few charges take.
+    /// Fills the lists by pushing: collecting costs more than a few charges do.
     #[inline]
     fn new(memory: &'a Memory, charges: &[Charge]) -> Locks<'a> {
         let mut locks = Locks { held: SmallVec::new(), needed: SmallVec::new() };
@@ -322,8 +317,8 @@ impl<'a> Locks<'a> {
         order.sort_unstable();
         order.dedup();
         for index in &order {
-            if let Some(line) = memory.shards.get(*index) {
-                locks.held.push(Held { shard: line.0.lock(), pending: 0 });
+            if let Some(padded) = memory.shards.get(*index) {
+                locks.held.push(Held { shard: padded.0.lock(), pending: 0 });
             }
         }
         for needed in &mut locks.needed {
@@ -343,7 +338,7 @@ impl<'a> Locks<'a> {
         &mut self.held(number).shard
     }
 
-    /// The lock that the charge of that number needs.
+    /// The lock for the charge of that number.
     #[inline]
     fn held(&mut self, number: usize) -> &mut Held<'a> {
         let held = self.needed.get(number).and_then(|place| self.held.get_mut(*place));

@@ -1,39 +1,39 @@
-//! One shard: a table per kind of state, a budget, and what to do when it is spent.
+//! One shard: a table per algorithm, a memory budget, and what happens when it is used up.
 
 use tollgate_core::{
     Algorithm, Charge, Counter, Digest, Limit, LimitKind, Log, NextFree, Outcome, Receipt, Slots, Source, Span, State,
     Tat, Time, Window,
 };
 
-use super::books::Books;
-use super::spent::Spent;
-use super::table::Table;
+use super::spent_receipts::SpentReceipts;
+use super::table::BucketTable;
+use super::usage::ShardUsage;
 use crate::Outcomes;
 
 /// Everything behind one lock.
 #[derive(Debug)]
-#[repr(C)] // the most frequent table next to the lock
+#[repr(C)] // the most used table next to the lock
 pub(super) struct Shard {
-    gcra: Table<Tat>,
-    window: Table<Window>,
-    counter: Table<Counter>,
-    queue: Table<NextFree>,
-    log: Table<Log>,
-    slots: Table<Slots>,
-    books: Books,
-    spent: Spent,
+    gcra: BucketTable<Tat>,
+    window: BucketTable<Window>,
+    counter: BucketTable<Counter>,
+    queue: BucketTable<NextFree>,
+    log: BucketTable<Log>,
+    slots: BucketTable<Slots>,
+    usage: ShardUsage,
+    spent: SpentReceipts,
 }
 
-/// One part in this many of a shard's budget may go to the numbers of spent receipts.
+/// The numbers of spent receipts may use one part in this many of a shard's budget.
 const SPENT_SHARE: usize = 8;
 
-/// How often a full shard rebuilds its tables to get memory back from those that no longer need it.
+/// How often a full shard rebuilds its tables to release memory that they no longer need.
 const RECLAIM_EVERY: Span = Span::SECOND;
 
-/// What a look at a charge's bucket showed.
+/// The result of reading a charge's bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
-    /// The bucket answers; `place` is where it was found.
+    /// Whether the bucket admits the charge; `place` is its index, if it exists.
     Seen { admits: bool, place: Option<usize> },
     /// There is no such bucket and no room for one.
     Full,
@@ -78,23 +78,23 @@ macro_rules! with_table {
 }
 
 impl Shard {
-    /// A shard can always hold a few buckets.
+    /// The smallest budget: room for a few buckets.
     pub(super) const BUDGET_MIN: usize = 4096;
 
     pub(super) fn new(budget: usize) -> Shard {
         Shard {
-            gcra: Table::default(),
-            window: Table::default(),
-            counter: Table::default(),
-            queue: Table::default(),
-            log: Table::default(),
-            slots: Table::default(),
-            books: Books { budget, ..Books::default() },
-            spent: Spent::default(),
+            gcra: BucketTable::default(),
+            window: BucketTable::default(),
+            counter: BucketTable::default(),
+            queue: BucketTable::default(),
+            log: BucketTable::default(),
+            slots: BucketTable::default(),
+            usage: ShardUsage { budget, ..ShardUsage::default() },
+            spent: SpentReceipts::default(),
         }
     }
 
-    /// Look and settle in one, for the request that has only this charge: the common case, kept short. `None` if there
+    /// Look and settle in one step, for a request with only this charge: the common case, kept short. `None` if there
     /// is no room for the bucket.
     #[inline]
     pub(super) fn take_alone(&mut self, charge: &Charge, now: Time, outcomes: &mut Outcomes) -> Option<bool> {
@@ -118,15 +118,14 @@ impl Shard {
         Some(passes)
     }
 
-    /// Where the charge's bucket is. Short, and a step of its own: over several charges the processor waits for all
-    /// their cache misses at once.
+    /// The index of the charge's bucket. A separate, short step, so that the cache misses of several charges overlap.
     #[inline]
     pub(super) fn place(&mut self, charge: &Charge) -> Option<usize> {
         with_table!(self, &charge.limit, |table, _algorithm| table.find(charge.bucket))
     }
 
-    /// Would the bucket at `place` let the charge pass? Changes no bucket; may tidy up to make room for a new one, after
-    /// `pending` others of the same call.
+    /// Whether the bucket at `place` admits the charge. Changes no bucket; may drop unused buckets to make room for a
+    /// new one, after `pending` others of the same call.
     #[inline]
     pub(super) fn look(&mut self, charge: &Charge, place: Option<usize>, now: Time, pending: usize) -> Look {
         let (admits, place) = match charge.soft {
@@ -153,7 +152,7 @@ impl Shard {
         })
     }
 
-    /// Records what was decided over all charges, and tells what the bucket now says.
+    /// Records what was decided over all charges, and returns the outcome of the bucket.
     #[inline]
     pub(super) fn settle(
         &mut self,
@@ -165,12 +164,12 @@ impl Shard {
     ) -> Outcome {
         let plain = charge.soft.is_none() && !charge.count_denied && !charge.owner.is_overflowing();
         if let Some(place) = place.filter(|_| plain) {
-            let books = &mut self.books;
+            let usage = &mut self.usage;
             let settled = with_table!(self, &charge.limit, |table, algorithm| {
                 table.get_mut(place, charge.bucket).map(|entry| {
                     let record = |effect| {
                         let record = |state: &mut _| algorithm.record(state, now, &charge.ask, effect);
-                        books.record(charge.owner, &mut entry.state, record)
+                        usage.record(charge.owner, &mut entry.state, record)
                     };
                     let granted = charge.effect(passes, admits).map_or(0, record);
                     algorithm.view(&entry.state, now, &charge.ask, admits, granted)
@@ -183,7 +182,7 @@ impl Shard {
         self.settle_slowly(charge, place, now, passes, admits)
     }
 
-    /// The same for a bucket that is new, has moved, or has something special about it.
+    /// The same for a bucket that is new or has moved, and for charges with special options.
     #[inline(never)]
     fn settle_slowly(
         &mut self,
@@ -194,11 +193,11 @@ impl Shard {
         admits: bool,
     ) -> Outcome {
         let deciding = charge.limit_at(now);
-        let books = &mut self.books;
+        let usage = &mut self.usage;
         let granted = match charge.effect(passes, admits) {
             None => 0,
             Some(effect) => with_table!(self, deciding, |table, algorithm| {
-                record_in(table, books, charge, place, |state| algorithm.record(state, now, &charge.ask, effect), now)
+                record_in(table, usage, charge, place, |state| algorithm.record(state, now, &charge.ask, effect), now)
             }),
         };
         let mut outcome = with_table!(self, charge.limit, |table, algorithm| {
@@ -207,7 +206,7 @@ impl Shard {
             let fresh = Default::default();
             let state = entry.map_or(&fresh, |entry| &entry.state);
             let outcome = algorithm.view(state, now, &charge.ask, admits, granted);
-            // Counted although another rule refused: the next attempt finds this bucket as the count left it.
+            // Counted although another rule refused: the wait must include this count.
             let counted = charge.count_denied && admits && !passes && granted > 0;
             match counted && !algorithm.admits(state, now, &charge.ask) {
                 true => Outcome { wait: algorithm.view(state, now, &charge.ask, false, granted).wait, ..outcome },
@@ -228,7 +227,7 @@ impl Shard {
             return entry.is_some_and(|entry| limit.release(&mut entry.state, now, id));
         }
         let until = receipt.limit.owes_until(receipt.stamp);
-        let most = self.books.budget / SPENT_SHARE;
+        let most = self.usage.budget / SPENT_SHARE;
         if receipt.number.is_some_and(|number| !self.spent.spend(number, until, now, most)) {
             return false;
         }
@@ -240,47 +239,47 @@ impl Shard {
     }
 
     pub(super) fn forget(&mut self, bucket: Digest, kind: LimitKind) {
-        let books = &mut self.books;
+        let usage = &mut self.usage;
         match kind {
-            LimitKind::Gcra => forget_in(&mut self.gcra, books, bucket),
-            LimitKind::FixedWindow => forget_in(&mut self.window, books, bucket),
-            LimitKind::SlidingCounter => forget_in(&mut self.counter, books, bucket),
-            LimitKind::Queue => forget_in(&mut self.queue, books, bucket),
-            LimitKind::SlidingLog => forget_in(&mut self.log, books, bucket),
-            LimitKind::Concurrency => forget_in(&mut self.slots, books, bucket),
+            LimitKind::Gcra => forget_in(&mut self.gcra, usage, bucket),
+            LimitKind::FixedWindow => forget_in(&mut self.window, usage, bucket),
+            LimitKind::SlidingCounter => forget_in(&mut self.counter, usage, bucket),
+            LimitKind::Queue => forget_in(&mut self.queue, usage, bucket),
+            LimitKind::SlidingLog => forget_in(&mut self.log, usage, bucket),
+            LimitKind::Concurrency => forget_in(&mut self.slots, usage, bucket),
         }
     }
 
     pub(super) fn sweep(&mut self, now: Time) {
-        let books = &mut self.books;
-        self.gcra.turn_hand(now, |entry| books.strike(entry));
-        self.window.turn_hand(now, |entry| books.strike(entry));
-        self.counter.turn_hand(now, |entry| books.strike(entry));
-        self.queue.turn_hand(now, |entry| books.strike(entry));
-        self.log.turn_hand(now, |entry| books.strike(entry));
-        self.slots.turn_hand(now, |entry| books.strike(entry));
-        if books.bytes() > books.budget / 2 {
+        let usage = &mut self.usage;
+        self.gcra.sweep_step(now, |entry| usage.remove(entry));
+        self.window.sweep_step(now, |entry| usage.remove(entry));
+        self.counter.sweep_step(now, |entry| usage.remove(entry));
+        self.queue.sweep_step(now, |entry| usage.remove(entry));
+        self.log.sweep_step(now, |entry| usage.remove(entry));
+        self.slots.sweep_step(now, |entry| usage.remove(entry));
+        if usage.bytes() > usage.budget / 2 {
             self.reclaim(now);
         }
     }
 
-    /// Takes memory back from tables that a past flood left large: otherwise a flood of one algorithm would starve the
-    /// others for good. Costs a walk through the shard, hence not more than now and then.
+    /// Releases memory of tables that a past flood enlarged: otherwise a flood of one algorithm would starve the others
+    /// forever. Iterates over the shard, hence rate-limited.
     #[cold]
     fn reclaim(&mut self, now: Time) {
-        let books = &mut self.books;
-        if now < books.reclaimed.after(RECLAIM_EVERY) && now >= books.reclaimed {
+        let usage = &mut self.usage;
+        if now < usage.reclaimed.after(RECLAIM_EVERY) && now >= usage.reclaimed {
             return;
         }
-        books.reclaimed = now;
-        self.gcra.shrink(now, |entry| books.strike(entry));
-        self.window.shrink(now, |entry| books.strike(entry));
-        self.counter.shrink(now, |entry| books.strike(entry));
-        self.queue.shrink(now, |entry| books.strike(entry));
-        self.log.shrink(now, |entry| books.strike(entry));
-        self.slots.shrink(now, |entry| books.strike(entry));
+        usage.reclaimed = now;
+        self.gcra.shrink(now, |entry| usage.remove(entry));
+        self.window.shrink(now, |entry| usage.remove(entry));
+        self.counter.shrink(now, |entry| usage.remove(entry));
+        self.queue.shrink(now, |entry| usage.remove(entry));
+        self.log.shrink(now, |entry| usage.remove(entry));
+        self.slots.shrink(now, |entry| usage.remove(entry));
         let (small, large) = (self.gcra.bytes() + self.queue.bytes(), self.window.bytes() + self.counter.bytes());
-        books.tables = small + large + self.log.bytes() + self.slots.bytes();
+        usage.tables = small + large + self.log.bytes() + self.slots.bytes();
     }
 
     pub(super) fn buckets(&self) -> usize {
@@ -288,14 +287,14 @@ impl Shard {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.books.bytes() + self.spent.bytes()
+        self.usage.bytes() + self.spent.bytes()
     }
 
     pub(super) fn dropped(&self) -> u64 {
-        self.books.dropped
+        self.usage.dropped
     }
 
-    /// Makes room for one more bucket of the charge's kind: grows while the budget lasts, then drops what is fresh.
+    /// Makes room for one more bucket of the charge's algorithm: grows within the budget, then drops fresh buckets.
     #[inline]
     fn make_room(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
         if charge.owner.share == 100 && with_table!(self, charge.limit, |table, _algorithm| table.has_room(pending)) {
@@ -307,7 +306,7 @@ impl Shard {
     #[cold]
     fn make_room_slowly(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
         if charge.owner.is_overflowing() {
-            return true; // goes into the slack that every table keeps: growing for it would make room for the flood
+            return true; // uses the slack of the table: growing for it would make room for the flood
         }
         self.try_room(charge, now, pending) || {
             self.reclaim(now);
@@ -316,11 +315,11 @@ impl Shard {
     }
 
     fn try_room(&mut self, charge: &Charge, now: Time, pending: usize) -> bool {
-        let (owner, books) = (charge.owner, &mut self.books);
+        let (owner, usage) = (charge.owner, &mut self.usage);
         with_table!(self, charge.limit, |table, _algorithm| {
-            if !books.may_own_more(owner) {
-                table.turn_hand(now, |entry| books.strike(entry));
-                if !books.may_own_more(owner) {
+            if !usage.may_own_more(owner) {
+                table.sweep_step(now, |entry| usage.remove(entry));
+                if !usage.may_own_more(owner) {
                     return false;
                 }
             }
@@ -328,11 +327,11 @@ impl Shard {
                 return true;
             }
             let before = table.bytes();
-            if books.bytes() - before + table.bytes_grown(pending) <= books.budget {
-                table.grow(now, pending, |entry| books.strike(entry));
-                books.tables = books.tables - before + table.bytes();
+            if usage.bytes() - before + table.bytes_grown(pending) <= usage.budget {
+                table.grow(now, pending, |entry| usage.remove(entry));
+                usage.tables = usage.tables - before + table.bytes();
             } else {
-                table.turn_hand(now, |entry| books.strike(entry));
+                table.sweep_step(now, |entry| usage.remove(entry));
             }
             table.has_room(pending)
         })
@@ -360,8 +359,8 @@ fn take_in<A: Algorithm>(
 
 #[inline]
 fn record_in<S: State>(
-    table: &mut Table<S>,
-    books: &mut Books,
+    table: &mut BucketTable<S>,
+    usage: &mut ShardUsage,
     charge: &Charge,
     place: Option<usize>,
     record: impl FnOnce(&mut S) -> u64,
@@ -370,23 +369,23 @@ fn record_in<S: State>(
     // An earlier charge of the same request may have moved the entry while making room for its own.
     let place = place.filter(|place| table.get(*place, charge.bucket).is_some()).or_else(|| table.find(charge.bucket));
     if let Some(entry) = place.and_then(|place| table.get_mut(place, charge.bucket)) {
-        return books.record(charge.owner, &mut entry.state, record);
+        return usage.record(charge.owner, &mut entry.state, record);
     }
     let mut state = S::default();
     let granted = record(&mut state);
     if !state.is_fresh(now) {
-        books.enter(charge.owner, &state);
+        usage.add(charge.owner, &state);
         let before = table.bytes();
         table.insert(charge.bucket, state, charge.owner.id);
-        books.tables = books.tables - before + table.bytes();
+        usage.tables = usage.tables - before + table.bytes();
     }
     granted
 }
 
-fn forget_in<S: State>(table: &mut Table<S>, books: &mut Books, bucket: Digest) {
+fn forget_in<S: State>(table: &mut BucketTable<S>, usage: &mut ShardUsage, bucket: Digest) {
     let Some(place) = table.find(bucket) else { return };
     if let Some(entry) = table.get(place, bucket) {
-        books.strike(entry);
+        usage.remove(entry);
     }
     table.remove(place);
 }

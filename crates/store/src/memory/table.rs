@@ -1,27 +1,27 @@
-//! One open-addressed table of fixed-size entries, found by the digest they carry.
+//! An open-addressed hash table of fixed-size entries, keyed by digest.
 //!
-//! At a million keys the cache miss is the cost, so an entry holds digest and state side by side and is found by
-//! linear probing: the home place comes from the digest's own bits, and neighbours share a cache line. The table grows
-//! by a quarter instead of doubling, so memory per key stays close to what the keys need; homes keep the order of the
-//! digests, which makes growing a walk through memory rather than a shuffle. Probing runs off the end into a short
-//! tail instead of wrapping around: removal then needs one comparison.
+//! At a million keys the cache miss is the cost, so an entry holds digest and state side by side and is found by linear
+//! probing: the home index comes from the bits of the digest, and neighbours share a cache line. The table grows by a
+//! quarter instead of doubling, so memory per key stays close to the minimum; homes are in the order of the digests, so
+//! growing reads and writes memory sequentially. Probing continues past the last home into a short tail instead of
+//! wrapping around: removal then needs one comparison.
 
 use tollgate_core::{Digest, Span, State, Time};
 
-/// Entries per bucket of one kind.
+/// The buckets of one algorithm.
 #[derive(Debug)]
-pub(super) struct Table<S> {
+pub(super) struct BucketTable<S> {
     /// Homes first, then the tail.
-    entries: Vec<Entry<S>>,
+    entries: Vec<TableEntry<S>>,
     homes: usize,
     len: usize,
-    /// Where the sweep goes on: a hand that turns with every entry that finds no room.
-    hand: usize,
+    /// Where the next sweep step starts.
+    sweep_at: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Entry<S> {
-    /// All zero: vacant. A real digest is that with probability 2^-128.
+pub(super) struct TableEntry<S> {
+    /// All zero if vacant. A real digest is zero with probability 2^-128.
     bucket: Digest,
     pub(super) state: S,
     pub(super) owner: u32,
@@ -32,30 +32,31 @@ const VACANT: Digest = Digest([0, 0]);
 /// How long a bucket stays after it became fresh, while there is memory to grow into.
 const GRACE: Span = Span::from_secs(5);
 
-/// How long a bucket stays after it became fresh, even in a full store: a clock that steps back a little still finds it.
+/// How long a bucket stays after it became fresh, even in a full store: it is still there after a small backward clock
+/// step.
 const MARGIN: Span = Span::SECOND;
 
-/// Entries looked at by one turn of the hand: bounded work for the request that has to wait for it.
-const HAND_STEP: usize = 64;
+/// Entries checked by one sweep step: bounds the work of the request that runs it.
+const SWEEP_STEP: usize = 64;
 
-impl<S> Default for Table<S> {
+impl<S> Default for BucketTable<S> {
     fn default() -> Self {
-        Table { entries: Vec::new(), homes: 0, len: 0, hand: 0 }
+        BucketTable { entries: Vec::new(), homes: 0, len: 0, sweep_at: 0 }
     }
 }
 
-impl<S: State> Table<S> {
+impl<S: State> BucketTable<S> {
     /// Buckets in the table.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes the table occupies, without what states hold outside.
+    /// Bytes of the table, without the heap memory of states.
     pub(super) fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry<S>>()
+        self.entries.capacity() * size_of::<TableEntry<S>>()
     }
 
-    /// The place of `bucket`.
+    /// The index of `bucket`.
     #[inline]
     pub(super) fn find(&self, bucket: Digest) -> Option<usize> {
         let home = self.home(bucket);
@@ -67,22 +68,22 @@ impl<S: State> Table<S> {
 
     /// The entry of `bucket`.
     #[inline]
-    pub(super) fn find_mut(&mut self, bucket: Digest) -> Option<&mut Entry<S>> {
+    pub(super) fn find_mut(&mut self, bucket: Digest) -> Option<&mut TableEntry<S>> {
         let home = self.home(bucket);
         let entry =
             self.entries.get_mut(home..)?.iter_mut().find(|entry| entry.bucket == bucket || entry.bucket == VACANT)?;
         (entry.bucket == bucket).then_some(entry)
     }
 
-    /// The entry at `place`, if it still is `bucket`'s.
+    /// The entry at `place`, if it is still `bucket`'s.
     #[inline]
-    pub(super) fn get(&self, place: usize, bucket: Digest) -> Option<&Entry<S>> {
+    pub(super) fn get(&self, place: usize, bucket: Digest) -> Option<&TableEntry<S>> {
         self.entries.get(place).filter(|entry| entry.bucket == bucket)
     }
 
-    /// The entry at `place`, if it still is `bucket`'s.
+    /// The entry at `place`, if it is still `bucket`'s.
     #[inline]
-    pub(super) fn get_mut(&mut self, place: usize, bucket: Digest) -> Option<&mut Entry<S>> {
+    pub(super) fn get_mut(&mut self, place: usize, bucket: Digest) -> Option<&mut TableEntry<S>> {
         self.entries.get_mut(place).filter(|entry| entry.bucket == bucket)
     }
 
@@ -92,12 +93,12 @@ impl<S: State> Table<S> {
         self.len + pending < most(self.homes)
     }
 
-    /// Bytes the table would occupy with room for one more entry after `pending` others.
+    /// Bytes of the table after growing for one more entry after `pending` others.
     pub(super) fn bytes_grown(&self, pending: usize) -> usize {
-        slots(self.homes_for(pending)) * size_of::<Entry<S>>()
+        slots(self.homes_for(pending)) * size_of::<TableEntry<S>>()
     }
 
-    /// Homes to have room for one more entry after `pending` others: a quarter more, as often as needed.
+    /// Homes needed for one more entry after `pending` others: a quarter more, as often as needed.
     fn homes_for(&self, pending: usize) -> usize {
         let mut homes = grown(self.homes);
         while most(homes) <= self.len + pending {
@@ -106,8 +107,8 @@ impl<S: State> Table<S> {
         homes
     }
 
-    /// Puts a new entry in; answers its place. Grows by itself when probing runs off the end, which the caller's
-    /// budget has to tolerate: it happens to one table in many thousands.
+    /// Inserts a new entry and returns its index. Grows if probing reaches the end of the tail, which the budget must
+    /// tolerate: it happens to one table in many thousands.
     pub(super) fn insert(&mut self, bucket: Digest, state: S, owner: u32) -> usize {
         debug_assert!(bucket != VACANT && self.find(bucket).is_none(), "a bucket is inserted once");
         loop {
@@ -115,7 +116,7 @@ impl<S: State> Table<S> {
             let vacant = self.entries.iter().skip(home).position(|entry| entry.bucket == VACANT);
             match vacant.and_then(|probe| Some((home + probe, self.entries.get_mut(home + probe)?))) {
                 Some((place, entry)) => {
-                    *entry = Entry { bucket, state, owner };
+                    *entry = TableEntry { bucket, state, owner };
                     self.len += 1;
                     return place;
                 }
@@ -124,18 +125,18 @@ impl<S: State> Table<S> {
         }
     }
 
-    /// Rebuilds the table without what has been fresh for a while, larger if little was; calls `dropped` with every
-    /// entry that goes. A bucket that was fresh only for a moment stays: it is probably in use, and making it anew
-    /// costs more than keeping it.
-    pub(super) fn grow(&mut self, now: Time, pending: usize, dropped: impl FnMut(&Entry<S>)) {
+    /// Rebuilds the table without entries that have been fresh for a while, larger if there were few; calls `dropped`
+    /// with every dropped entry. A bucket that became fresh just now stays: it is probably in use, and creating it
+    /// again costs more than keeping it.
+    pub(super) fn grow(&mut self, now: Time, pending: usize, dropped: impl FnMut(&TableEntry<S>)) {
         let now = now.before(GRACE);
         let enough = self.live(now) + pending < most(self.homes) * 4 / 5;
         let homes = if enough { self.homes } else { self.homes_for(pending) };
         self.rebuild(homes, now, dropped);
     }
 
-    /// Gives memory back that a past flood took: rebuilds a table of which little is used, at the size of that.
-    pub(super) fn shrink(&mut self, now: Time, dropped: impl FnMut(&Entry<S>)) {
+    /// Releases memory after a flood: rebuilds a mostly empty table at the size that it needs.
+    pub(super) fn shrink(&mut self, now: Time, dropped: impl FnMut(&TableEntry<S>)) {
         let now = now.before(MARGIN);
         let live = self.live(now);
         if self.homes > 64 && live * 3 < most(self.homes) {
@@ -147,7 +148,7 @@ impl<S: State> Table<S> {
         self.entries.iter().filter(|entry| entry.bucket != VACANT && !entry.state.is_fresh(now)).count()
     }
 
-    fn rebuild(&mut self, homes: usize, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+    fn rebuild(&mut self, homes: usize, now: Time, mut dropped: impl FnMut(&TableEntry<S>)) {
         self.resize(homes.max(8), |entry| {
             let keep = !entry.state.is_fresh(now);
             if !keep {
@@ -157,24 +158,24 @@ impl<S: State> Table<S> {
         });
     }
 
-    /// Turns the hand: looks at the next few entries and drops those that equal a fresh bucket.
-    pub(super) fn turn_hand(&mut self, now: Time, mut dropped: impl FnMut(&Entry<S>)) {
+    /// Checks the next few entries and drops those that are fresh.
+    pub(super) fn sweep_step(&mut self, now: Time, mut dropped: impl FnMut(&TableEntry<S>)) {
         let now = now.before(MARGIN);
-        for _ in 0..HAND_STEP.min(self.entries.len()) {
-            if self.hand >= self.entries.len() {
-                self.hand = 0;
+        for _ in 0..SWEEP_STEP.min(self.entries.len()) {
+            if self.sweep_at >= self.entries.len() {
+                self.sweep_at = 0;
             }
-            match self.entries.get(self.hand) {
+            match self.entries.get(self.sweep_at) {
                 Some(entry) if entry.bucket != VACANT && entry.state.is_fresh(now) => {
                     dropped(entry);
-                    self.remove(self.hand); // the next entry may have moved here: look again
+                    self.remove(self.sweep_at); // another entry may have moved here: check again
                 }
-                _ => self.hand += 1,
+                _ => self.sweep_at += 1,
             }
         }
     }
 
-    /// Takes an entry out and closes the gap, so that everything behind stays reachable from its home.
+    /// Removes an entry and closes the gap, so that all entries after it stay reachable from their homes.
     pub(super) fn remove(&mut self, place: usize) {
         let mut gap = place;
         for next in place + 1.. {
@@ -189,7 +190,7 @@ impl<S: State> Table<S> {
             }
         }
         if let Some(entry) = self.entries.get_mut(gap) {
-            *entry = Entry::vacant();
+            *entry = TableEntry::vacant();
             self.len -= 1;
         }
     }
@@ -200,9 +201,9 @@ impl<S: State> Table<S> {
         ((u128::from(bits) * self.homes as u128) >> 64) as usize
     }
 
-    fn resize(&mut self, homes: usize, mut keep: impl FnMut(&Entry<S>) -> bool) {
-        let entries = (0..slots(homes)).map(|_| Entry::vacant()).collect();
-        let old = std::mem::replace(self, Table { entries, homes, len: 0, hand: 0 });
+    fn resize(&mut self, homes: usize, mut keep: impl FnMut(&TableEntry<S>) -> bool) {
+        let entries = (0..slots(homes)).map(|_| TableEntry::vacant()).collect();
+        let old = std::mem::replace(self, BucketTable { entries, homes, len: 0, sweep_at: 0 });
         for entry in old.entries {
             if entry.bucket != VACANT && keep(&entry) {
                 self.insert(entry.bucket, entry.state, entry.owner);
@@ -211,9 +212,9 @@ impl<S: State> Table<S> {
     }
 }
 
-impl<S: State> Entry<S> {
-    fn vacant() -> Entry<S> {
-        Entry { bucket: VACANT, state: S::default(), owner: 0 }
+impl<S: State> TableEntry<S> {
+    fn vacant() -> TableEntry<S> {
+        TableEntry { bucket: VACANT, state: S::default(), owner: 0 }
     }
 }
 
@@ -222,12 +223,12 @@ fn grown(homes: usize) -> usize {
     (homes + homes / 4).max(8)
 }
 
-/// Places for that many homes: a tail catches what probes past the last home.
+/// Entries for that many homes: the tail takes entries that probe past the last home.
 fn slots(homes: usize) -> usize {
     homes + (homes / 8 + 4).min(128)
 }
 
-/// How full the homes may become: four fifths.
+/// The most entries for that many homes: four fifths.
 fn most(homes: usize) -> usize {
     homes / 5 * 4
 }
@@ -239,10 +240,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_as_small_as_promised() {
-        assert_eq!(size_of::<Entry<Tat>>(), 32);
-        assert_eq!(size_of::<Entry<Window>>(), 40);
-        assert_eq!(size_of::<Entry<Counter>>(), 48);
+    fn entries_have_the_documented_size() {
+        assert_eq!(size_of::<TableEntry<Tat>>(), 32);
+        assert_eq!(size_of::<TableEntry<Window>>(), 40);
+        assert_eq!(size_of::<TableEntry<Counter>>(), 48);
     }
 
     fn digest(n: u64) -> Digest {
@@ -251,8 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn everything_inserted_is_found_through_growth_and_removal() {
-        let mut table = Table::<Tat>::default();
+    fn entries_are_found_through_growth_and_removal() {
+        let mut table = BucketTable::<Tat>::default();
         for n in 0..10_000 {
             if !table.has_room(0) {
                 table.grow(Time::ZERO, 0, |_| {});
@@ -271,8 +272,8 @@ mod tests {
     }
 
     #[test]
-    fn growing_drops_only_what_is_fresh() {
-        let mut table = Table::<Tat>::default();
+    fn growing_drops_only_fresh_entries() {
+        let mut table = BucketTable::<Tat>::default();
         for n in 0..1000 {
             if !table.has_room(0) {
                 table.grow(Time::ZERO, 0, |_| {});
@@ -286,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_table_gives_its_memory_back() {
-        let mut table = Table::<Tat>::default();
+    fn a_mostly_empty_table_releases_its_memory() {
+        let mut table = BucketTable::<Tat>::default();
         for n in 0..1000 {
             if !table.has_room(0) {
                 table.grow(Time::ZERO, 0, |_| {});
@@ -301,8 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn the_hand_reaches_every_fresh_entry() {
-        let mut table = Table::<Tat>::default();
+    fn sweeping_reaches_every_fresh_entry() {
+        let mut table = BucketTable::<Tat>::default();
         for n in 0..1000 {
             if !table.has_room(0) {
                 table.grow(Time::ZERO, 0, |_| {});
@@ -310,7 +311,7 @@ mod tests {
             table.insert(digest(n), Tat(Time::from_nanos(n + 1)), 0);
         }
         for _ in 0..64 {
-            table.turn_hand(Time::from_nanos(900).after(MARGIN), |_| {});
+            table.sweep_step(Time::from_nanos(900).after(MARGIN), |_| {});
         }
         assert_eq!(table.len(), 100);
     }

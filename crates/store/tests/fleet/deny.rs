@@ -1,4 +1,5 @@
-//! The deny cache: a refused key costs the store next to nothing, and nobody is refused whom the store would let pass.
+//! The deny cache: a refused key costs the store almost no calls, and the cache refuses only what the store would
+//! refuse.
 
 use std::sync::Arc;
 
@@ -8,14 +9,14 @@ use tollgate_core::{
 };
 use tollgate_store::{Fleet, FleetConfig, Memory, MemoryConfig, Outcomes, Store, Taken};
 
-use crate::world::{Apart, Draw, Remote, World, charge, now};
+use crate::world::{Draw, Remote, SkewedClock, World, charge, now};
 
 fn node() -> (Fleet<Remote>, ManualClock) {
     let clock = ManualClock::at(Time::from_secs(1_700_000_000));
     let memory = Arc::new(Memory::with_clock(MemoryConfig::default(), Arc::new(clock.clone())));
     let remote = Remote::new(memory, clock.clone());
-    let apart = Apart(clock.clone(), Span::from_secs(77));
-    (Fleet::new(remote, FleetConfig::default(), Arc::new(apart)), clock)
+    let skewed = SkewedClock(clock.clone(), Span::from_secs(77));
+    (Fleet::new(remote, FleetConfig::default(), Arc::new(skewed)), clock)
 }
 
 fn take(fleet: &Fleet<Remote>, charges: &[Charge]) -> (Taken, Outcomes) {
@@ -29,7 +30,7 @@ fn calls(fleet: &Fleet<Remote>) -> u64 {
     fleet.stats().inner_calls
 }
 
-/// At least 99 % of the checks of a hot refused key never reach the store, however it is shared.
+/// At least 99 % of the checks of a hot refused key do not reach the store, with every kind of sharing.
 #[test]
 fn a_hot_refused_key_hardly_reaches_the_store() {
     let limits = [
@@ -53,7 +54,7 @@ fn a_hot_refused_key_hardly_reaches_the_store() {
 
 /// Random costs and times: whenever the cache refuses, the store would have refused, and its hints are the store's.
 #[test]
-fn refuses_nobody_whom_the_store_would_let_pass() {
+fn refuses_only_what_the_store_would_refuse() {
     let limits = [
         Limit::Gcra(Gcra::new(100, Span::SECOND, 10).unwrap()),
         Limit::FixedWindow(FixedWindow::new(10, Span::from_millis(70)).unwrap()),
@@ -85,7 +86,7 @@ fn refuses_nobody_whom_the_store_would_let_pass() {
             assert_eq!(taken.allowed, would.allowed, "seed {seed}, step {step}: {charges:?}");
             if calls(&fleet) == before {
                 remembered += 1;
-                // Nothing was charged, so nobody will look for a stamp.
+                // Nothing was charged, so the stamp is not used.
                 expected.iter_mut().zip(&outcomes).for_each(|(expected, got)| expected.stamp = got.stamp);
                 assert_eq!(outcomes, expected, "seed {seed}, step {step}: {charges:#?}");
                 assert_eq!(taken.now, clock.now(), "the store's time, not the node's");
@@ -95,13 +96,16 @@ fn refuses_nobody_whom_the_store_would_let_pass() {
     assert!(remembered > 1_000, "only {remembered} were answered from memory");
 }
 
-/// Whoever waits as told is admitted, also if the answer travelled for a while.
+/// The reported wait is sufficient, also if the answer was delayed.
 #[test]
-fn waiting_as_told_is_enough() {
+fn the_reported_wait_is_sufficient() {
     let clock = ManualClock::at(Time::from_secs(1_700_000_000));
     let memory = Arc::new(Memory::with_clock(MemoryConfig::default(), Arc::new(clock.clone())));
-    let fleet =
-        Fleet::new(Slow(memory, clock.clone()), FleetConfig::default(), Arc::new(Apart(clock.clone(), Span::ZERO)));
+    let fleet = Fleet::new(
+        Slow(memory, clock.clone()),
+        FleetConfig::default(),
+        Arc::new(SkewedClock(clock.clone(), Span::ZERO)),
+    );
     let limit = Limit::Gcra(Gcra::new(20, Span::SECOND, 3).unwrap());
     let ask = || {
         let mut outcomes = Outcomes::new();
@@ -110,22 +114,22 @@ fn waiting_as_told_is_enough() {
     };
     for round in 0..20 {
         while ask().0 {}
-        let (_, told) = ask();
-        let Wait::For(wait) = told.wait else { panic!("round {round}: {told:?}") };
+        let (_, refused) = ask();
+        let Wait::For(wait) = refused.wait else { panic!("round {round}: {refused:?}") };
         clock.advance(wait);
         assert!(ask().0, "round {round}: waited {wait} in vain");
     }
     assert!(fleet.stats().by_deny_cache >= 20, "{:?}", fleet.stats());
 }
 
-/// The store's time is known only roughly; a refusal must be right for the latest it can be.
+/// The store's time is only known between bounds; a refusal must be right for the latest time.
 #[test]
-fn an_answer_that_travelled_refuses_nobody_too_long() {
+fn a_delayed_answer_refuses_no_longer_than_the_store() {
     for sharing in [Sharing::Exact, Sharing::Leased(LeaseSize::Auto)] {
         let clock = ManualClock::at(Time::from_secs(1_700_000_000));
         let memory = Arc::new(Memory::with_clock(MemoryConfig::default(), Arc::new(clock.clone())));
-        let apart = Apart(clock.clone(), Span::ZERO);
-        let fleet = Fleet::new(Slow(memory.clone(), clock.clone()), FleetConfig::default(), Arc::new(apart));
+        let skewed = SkewedClock(clock.clone(), Span::ZERO);
+        let fleet = Fleet::new(Slow(memory.clone(), clock.clone()), FleetConfig::default(), Arc::new(skewed));
         let one = charge(1, Limit::Gcra(Gcra::new(20, Span::SECOND, 3).unwrap()), sharing);
         for step in 0..2_000 {
             clock.advance(Span::from_nanos(700_000));
@@ -139,7 +143,7 @@ fn an_answer_that_travelled_refuses_nobody_too_long() {
     }
 }
 
-/// A store whose question and answer take three milliseconds each.
+/// A store whose calls and answers take three milliseconds each.
 struct Slow(Arc<Memory>, ManualClock);
 
 impl Store for Slow {
@@ -203,7 +207,7 @@ fn a_refund_elsewhere_counts_after_the_lifetime_of_an_entry() {
     assert!(take(&fleet, &[one]).0.allowed);
 }
 
-/// What is recorded when refused, or refused by more than its bucket, always reaches the store.
+/// Charges that are recorded if refused, or refused by more than their bucket, always reach the store.
 #[test]
 fn some_charges_are_never_remembered() {
     let limit = Limit::per_minute(1).unwrap();
@@ -230,7 +234,7 @@ fn some_charges_are_never_remembered() {
     }
 }
 
-/// The charge that would pass is known as well, so the answer is complete; an unknown one makes the store be asked.
+/// The cache also knows the charge that would pass, so the answer is complete; an unknown charge needs the store.
 #[test]
 fn every_charge_of_a_refused_request_is_known() {
     let (fleet, _) = node();
@@ -242,7 +246,7 @@ fn every_charge_of_a_refused_request_is_known() {
     let (_, outcomes) = take(&fleet, &pair);
     assert_eq!((outcomes[1].allowed, outcomes[1].remaining, outcomes[1].granted), (true, 99, 0));
     let (taken, _) = take(&fleet, &[pair[1]]);
-    assert!(taken.allowed, "a known bucket that would let pass decides nothing");
+    assert!(taken.allowed, "a known bucket with room does not decide");
     assert!(!take(&fleet, &[pair[0], charge(3, wide, Sharing::Exact)]).0.allowed);
     assert_eq!(calls(&fleet), 4, "the third bucket was not known");
 }
@@ -275,7 +279,7 @@ fn a_flood_of_refused_keys_is_bounded() {
     assert_eq!(fleet.stats().deny_entries, 0, "upkeep sweeps");
 }
 
-/// `try_take` answers what needs nobody, and leaves no trace of what does.
+/// `try_take` answers what needs no call, and leaves no trace otherwise.
 #[test]
 fn try_take_answers_what_is_remembered() {
     let (fleet, clock) = node();
@@ -284,7 +288,7 @@ fn try_take_answers_what_is_remembered() {
     assert!(!fleet.try_take(&[one], &mut outcomes).unwrap().allowed);
     assert_eq!(fleet.try_take(&[charge(2, one.limit, Sharing::Exact)], &mut outcomes), None);
     clock.advance(Span::from_millis(80));
-    assert_eq!(fleet.try_take(&[one], &mut outcomes), None, "somebody should ask again");
+    assert_eq!(fleet.try_take(&[one], &mut outcomes), None, "a request should ask again");
     let before = calls(&fleet);
     assert!(!take(&fleet, &[one]).0.allowed && calls(&fleet) == before + 1, "and does");
 }

@@ -1,10 +1,11 @@
-//! A node among others: what each way of sharing promises, over a simulated network with delays, losses and deaths.
+//! Nodes of a fleet: the promises of each kind of sharing, over a simulated network with delays, losses and crashes.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that fails there has found its bug")]
 
 mod world;
 
-mod behind;
+mod async_buckets;
 mod deny;
-mod hot;
+mod leases;
 mod mixed;
+mod refills;

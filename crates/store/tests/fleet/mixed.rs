@@ -1,4 +1,4 @@
-//! Requests over charges of every kind: all or nothing, whoever refuses, whatever fails.
+//! Requests with charges of every kind: all or nothing, whichever refuses or fails.
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -9,7 +9,7 @@ use tollgate_core::{
 };
 use tollgate_store::{Fleet, FleetConfig, Memory, MemoryConfig, Outcomes, Store, StoreErrorKind, Taken};
 
-use crate::world::{Apart, Remote, Weather, charge, now};
+use crate::world::{Network, Remote, SkewedClock, charge, now};
 
 const LEASED: Sharing = Sharing::Leased(LeaseSize::Auto);
 
@@ -17,8 +17,8 @@ fn fleet_of(nodes: u64) -> (Fleet<Remote>, ManualClock) {
     let clock = ManualClock::at(Time::from_secs(1_700_000_000));
     let memory = Arc::new(Memory::with_clock(MemoryConfig::default(), Arc::new(clock.clone())));
     let remote = Remote { nodes, ..Remote::new(memory, clock.clone()) };
-    let apart = Apart(clock.clone(), Span::from_secs(99));
-    (Fleet::new(remote, FleetConfig::default(), Arc::new(apart)), clock)
+    let skewed = SkewedClock(clock.clone(), Span::from_secs(99));
+    (Fleet::new(remote, FleetConfig::default(), Arc::new(skewed)), clock)
 }
 
 fn window(limit: u64) -> Limit {
@@ -35,7 +35,7 @@ fn take(fleet: &Fleet<Remote>, charges: &[Charge]) -> (Taken, Vec<Outcome>) {
     (taken, outcomes.to_vec())
 }
 
-/// What the store says is used of a bucket.
+/// Units in use by the store's count.
 fn used(fleet: &Fleet<Remote>, number: u64, limit: Limit) -> u64 {
     let mut outcomes = Outcomes::new();
     let _ =
@@ -43,7 +43,7 @@ fn used(fleet: &Fleet<Remote>, number: u64, limit: Limit) -> u64 {
     outcomes[0].used
 }
 
-/// Makes demand for a bucket, until units are held.
+/// Sends requests until the node holds a lease of the bucket.
 fn warm(fleet: &Fleet<Remote>, clock: &ManualClock, charge: Charge) {
     for _ in 0..200 {
         clock.advance(Span::from_millis(1));
@@ -52,9 +52,9 @@ fn warm(fleet: &Fleet<Remote>, clock: &ManualClock, charge: Charge) {
     assert!(fleet.stats().lease_held > 4, "{:?}", fleet.stats());
 }
 
-/// Every kind in one request; whichever of them refuses, none is charged.
+/// Every kind of charge in one request; whichever refuses, none is charged.
 #[test]
-fn one_refusal_charges_nobody() {
+fn one_refusal_charges_no_bucket() {
     for refuses in 0..4 {
         let (fleet, clock) = fleet_of(1);
         let limit = |place| window(if place == refuses { 250 } else { 100_000 });
@@ -76,7 +76,7 @@ fn one_refusal_charges_nobody() {
         for place in 0..3 {
             assert_eq!(used(&fleet, place as u64, limit(place)), 250, "bucket {place} while {refuses} refuses");
         }
-        assert_eq!(used(&fleet, 3, limit(3)), 0, "the store never hears of local ones");
+        assert_eq!(used(&fleet, 3, limit(3)), 0, "local charges are not reported to the store");
     }
 }
 
@@ -95,9 +95,9 @@ fn a_lease_answers_as_the_store_would() {
     }
 }
 
-/// The refusal of a leased charge tells a wait that holds.
+/// The wait of a refused leased charge is sufficient.
 #[test]
-fn waiting_as_a_lease_tells_is_enough() {
+fn the_wait_reported_by_a_lease_is_sufficient() {
     let (fleet, clock) = fleet_of(1);
     let limit = Limit::per_second(500).unwrap().burst(20).unwrap();
     let mut refused = 0;
@@ -167,9 +167,9 @@ fn shadow_charges_never_refuse() {
     }
 }
 
-/// Usage reported after the fact is recorded whoever refuses, and so is what counts denials.
+/// Forced usage is recorded even if the request is denied, and so are charges that count denied requests.
 #[test]
-fn forced_and_counted_charges_are_recorded_whoever_refuses() {
+fn forced_and_counted_charges_are_recorded_even_if_denied() {
     let (fleet, _) = fleet_of(1);
     let shut = charge(9, window(0), Sharing::Local);
     let forced = Charge { ask: Ask::Force(2), ..charge(1, window(100), LEASED) };
@@ -201,7 +201,7 @@ fn a_local_share_never_asks_the_store() {
     assert_eq!((stats.inner_calls, stats.by_local), (0, 102));
 }
 
-/// Receipts find their way: to the share, to what is not told yet, to the store.
+/// Receipts go to the share, to unreported charges, or to the store.
 #[test]
 fn receipts_go_back_to_where_they_came_from() {
     for (sharing, source) in
@@ -226,10 +226,10 @@ fn receipts_go_back_to_where_they_came_from() {
     assert_eq!(used(&fleet, 1, window(1_000)), before - 1);
 }
 
-/// A receipt that left its process was charged in the store, and may be brought to every node: the store, which spends
-/// its number, pays it, not the units that somebody else was charged here and nobody has told yet.
+/// A receipt that left its process was charged in the store, and may arrive at any node: the store refunds it and
+/// spends its number. It must not refund unreported charges of other requests.
 #[test]
-fn a_receipt_with_a_number_is_the_stores() {
+fn a_receipt_with_a_number_is_refunded_by_the_store() {
     let (fleet, _) = fleet_of(2);
     let reserved = Charge { ask: Ask::Consume(40), ..charge(1, window(100), Sharing::Exact) };
     let (_, outcomes) = take(&fleet, &[reserved]);
@@ -238,16 +238,17 @@ fn a_receipt_with_a_number_is_the_stores() {
     for given in [1, 0] {
         let receipt = Receipt { number: Some(7), ..Receipt::of(&reserved, &outcomes[0]) };
         assert_eq!(now(fleet.give_back(&[receipt])), Ok(given));
-        assert_eq!((used(&fleet, 1, window(100)), fleet.stats().async_pending), (0, 10), "paid by the store, once");
+        assert_eq!((used(&fleet, 1, window(100)), fleet.stats().async_pending), (0, 10), "refunded by the store, once");
     }
     now(fleet.close());
     assert_eq!(used(&fleet, 1, window(100)), 10);
 }
 
-/// A request over a lease and the store: while the store is away nothing is charged, and the lease is whole again.
+/// A request over a lease and the store: if the call fails, nothing is charged and the lease is restored.
 #[test]
-fn an_error_puts_everything_back() {
-    for (weather, kind) in [(Weather::Cut, StoreErrorKind::Unavailable), (Weather::Deaf, StoreErrorKind::Indeterminate)]
+fn a_failed_call_undoes_all_charges() {
+    for (network, kind) in
+        [(Network::Down, StoreErrorKind::Unavailable), (Network::AnswersLost, StoreErrorKind::Indeterminate)]
     {
         let (fleet, clock) = fleet_of(1);
         let leased = charge(1, window(100_000), LEASED);
@@ -256,7 +257,7 @@ fn an_error_puts_everything_back() {
         let told = charge(3, window(100), Sharing::Async);
         let exact = charge(4, window(100), Sharing::Exact);
         let held = fleet.stats().lease_held;
-        fleet.inner().link.turn(weather);
+        fleet.inner().link.set(network);
         let mut outcomes = Outcomes::new();
         let request = [leased, local, told, exact];
         let error = now(fleet.take(&request, Span::from_millis(25), &mut outcomes)).unwrap_err();
@@ -265,15 +266,15 @@ fn an_error_puts_everything_back() {
         let look = |charge: Charge| take(&fleet, &[Charge { ask: Ask::Peek(1), ..charge }]).1[0].used;
         assert_eq!((look(local), look(told)), (0, 0));
         for _ in 0..held {
-            assert!(take(&fleet, &[leased]).0.allowed, "what is held goes on being spent");
+            assert!(take(&fleet, &[leased]).0.allowed, "held units can still be spent");
         }
         assert!(now(fleet.take(&[leased], Span::from_millis(25), &mut outcomes)).is_err(), "and not one unit more");
     }
 }
 
-/// A request that is dropped while the store is asked puts back what it took, and others may ask again.
+/// A request that is dropped during the call undoes its charges, and other requests may ask again.
 #[test]
-fn a_dropped_request_puts_everything_back() {
+fn a_dropped_request_undoes_all_charges() {
     let clock = ManualClock::at(Time::from_secs(1_700_000_000));
     let memory = Arc::new(Memory::with_clock(MemoryConfig::default(), Arc::new(clock.clone())));
     let mut remote = Remote::new(memory, clock.clone());
@@ -304,7 +305,7 @@ fn a_dropped_request_puts_everything_back() {
     assert!(fleet.stats().lease_held < before.lease_held && fleet.stats().async_pending == 1);
     drop(future);
     assert_eq!((fleet.stats().lease_held, fleet.stats().async_pending), (before.lease_held, 0));
-    // Now one that leads: it asks for more units, and is dropped before they come.
+    // Now a request that asks for a batch and is dropped before the answer.
     loop {
         let mut outcomes = Outcomes::new();
         let mut future = Box::pin(fleet.take(&request[..1], Span::from_millis(25), &mut outcomes));
@@ -321,9 +322,9 @@ fn a_dropped_request_puts_everything_back() {
     assert!(per_call > 5, "leases go on: {per_call} decisions per call");
 }
 
-/// `try_take` decides what needs nobody, and otherwise leaves no trace: also not of demand.
+/// `try_take` decides what needs no call, and otherwise leaves no trace, not even of demand.
 #[test]
-fn try_take_never_asks_and_leaves_no_trace() {
+fn try_take_never_calls_and_leaves_no_trace() {
     let (fleet, clock) = fleet_of(1);
     let leased = charge(1, window(100_000), LEASED);
     let mut outcomes = Outcomes::new();
@@ -351,7 +352,7 @@ fn try_take_never_asks_and_leaves_no_trace() {
     assert_eq!(fleet.stats().lease_held, held);
 }
 
-/// New keys beyond the bound are asked for one by one.
+/// New keys beyond the bound need a call each.
 #[test]
 fn the_memory_of_leases_is_bounded() {
     let clock = ManualClock::at(Time::from_secs(1_700_000_000));

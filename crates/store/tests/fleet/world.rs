@@ -1,7 +1,7 @@
-//! A fleet in one thread: nodes over one store, a clock that is turned by hand, and a network that takes its time.
+//! A simulated fleet in one thread: nodes over one store, a manual clock, and a network with a delay.
 //!
-//! Everything is drawn from a seed. A question travels for half the delay, is answered at the store's time, and its
-//! answer travels for the other half; meanwhile other requests go on, and nodes may die.
+//! Everything is drawn from a seed. A call travels for half the delay, is executed at the store's time, and its answer
+//! travels for the other half; other requests go on in between, and nodes may crash.
 
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -19,10 +19,10 @@ use tollgate_store::{
 /// How far time moves at once.
 pub const TICK: Span = Span::from_nanos(50_000);
 
-/// A clock that shows another time than the store's, as those of real machines do.
-pub struct Apart(pub ManualClock, pub Span);
+/// A clock with a constant offset from the store's, as on real machines.
+pub struct SkewedClock(pub ManualClock, pub Span);
 
-impl Clock for Apart {
+impl Clock for SkewedClock {
     fn now(&self) -> Time {
         self.0.now().after(self.1)
     }
@@ -37,7 +37,7 @@ pub struct Remote {
     pub link: Arc<Link>,
 }
 
-/// What the network does, and what it carried.
+/// The state of the network, and the calls it carried.
 #[derive(Default)]
 pub struct Link {
     state: AtomicU8,
@@ -47,29 +47,29 @@ pub struct Link {
 
 /// The state of the network.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Weather {
-    Fine,
-    /// Nothing arrives.
-    Cut,
-    /// Questions arrive, answers are lost.
-    Deaf,
+pub enum Network {
+    Up,
+    /// Calls do not arrive.
+    Down,
+    /// Calls arrive, answers are lost.
+    AnswersLost,
 }
 
 impl Link {
-    pub fn turn(&self, weather: Weather) {
-        self.state.store(weather as u8, Ordering::Relaxed);
+    pub fn set(&self, network: Network) {
+        self.state.store(network as u8, Ordering::Relaxed);
     }
 
-    fn is(&self, weather: Weather) -> bool {
-        self.state.load(Ordering::Relaxed) == weather as u8
+    fn is(&self, network: Network) -> bool {
+        self.state.load(Ordering::Relaxed) == network as u8
     }
 
     fn error(&self, kind: StoreErrorKind) -> StoreError {
-        StoreError { kind, detail: "the weather is bad".to_owned() }
+        StoreError { kind, detail: "the network is down".to_owned() }
     }
 }
 
-/// Waits until the hands show a time.
+/// Waits until the clock shows a time.
 struct Until(ManualClock, Time);
 
 impl Future for Until {
@@ -87,13 +87,13 @@ impl Remote {
 
     async fn call<T>(&self, answer: impl FnOnce(&Memory) -> T) -> Result<T, StoreError> {
         let start = self.clock.now();
-        if self.link.is(Weather::Cut) {
+        if self.link.is(Network::Down) {
             return Err(self.link.error(StoreErrorKind::Unavailable));
         }
         Until(self.clock.clone(), start.after(Span::from_nanos(self.delay.nanos() / 2))).await;
         let answer = answer(&self.memory);
         Until(self.clock.clone(), start.after(self.delay)).await;
-        match self.link.is(Weather::Deaf) {
+        match self.link.is(Network::AnswersLost) {
             true => Err(self.link.error(StoreErrorKind::Indeterminate)),
             false => Ok(answer),
         }
@@ -124,18 +124,20 @@ impl Store for Remote {
     }
 }
 
-/// One decision: when it took effect by the store's time, and what it was.
+/// One decision, and when it took effect by the store's time.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub time: Time,
     pub cost: u64,
     pub allowed: bool,
     pub source: Source,
+    /// How long the request waited for its answer.
+    pub waited: Span,
 }
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// One node: its store and what it is waiting for.
+/// One node: its store and its tasks.
 pub struct Node {
     pub fleet: Arc<Fleet<Remote>>,
     tasks: RefCell<Vec<Task>>,
@@ -176,37 +178,38 @@ impl World {
         world
     }
 
-    /// A new node joins; its clock shows some other time.
+    /// A new node joins; its clock has a random offset.
     pub fn join(&mut self) {
-        let apart = Apart(self.clock.clone(), Span::from_nanos(self.draw.below(1 << 40)));
+        let skewed = SkewedClock(self.clock.clone(), Span::from_nanos(self.draw.below(1 << 40)));
         let remote = Remote {
             delay: self.delay,
             nodes: self.expected,
             link: self.link.clone(),
             ..Remote::new(self.memory.clone(), self.clock.clone())
         };
-        let fleet = Arc::new(Fleet::new(remote, self.config, Arc::new(apart)));
+        let fleet = Arc::new(Fleet::new(remote, self.config, Arc::new(skewed)));
         let upkeep_at = Cell::new(self.clock.now().after(Span::from_nanos(self.draw.below(50_000_000))));
         self.nodes.push(Node { fleet, tasks: RefCell::default(), upkeep_at });
     }
 
-    /// A node dies, with all that it holds and waits for.
+    /// A node crashes, with its leases and tasks.
     pub fn crash(&mut self, place: usize) {
         let node = self.nodes.remove(place);
         self.dead.borrow_mut().push(node.fleet.stats());
     }
 
-    /// Somebody asks a node.
+    /// Sends a request to a node.
     pub fn ask(&self, node: &Node, charge: Charge) {
         let (fleet, log, clock) = (node.fleet.clone(), self.log.clone(), self.clock.clone());
         self.spawn(node, async move {
             let mut outcomes = Outcomes::new();
-            let spent = clock.now(); // a lease is spent at once, even if the answer waits for more units
+            let spent = clock.now(); // a lease is spent at once, even if the request waits for a refill
             if let Ok(taken) = fleet.take(&[charge], Span::from_millis(25), &mut outcomes).await {
                 let source = outcomes[0].source;
                 let time = if source == Source::Bucket { taken.now } else { spent };
                 let cost = charge.ask.cost();
-                log.borrow_mut().push(Event { time, cost, allowed: taken.allowed, source });
+                let waited = clock.now().since(spent);
+                log.borrow_mut().push(Event { time, cost, allowed: taken.allowed, source, waited });
             }
         });
     }
@@ -218,7 +221,15 @@ impl World {
         }
     }
 
-    /// Moves time on by a tick: answers arrive, and nodes keep house.
+    /// Lends every node a task that refills its leases.
+    pub fn run_refills(&self) {
+        for node in &self.nodes {
+            let fleet = node.fleet.clone();
+            self.spawn(node, async move { match fleet.run_refills().await {} });
+        }
+    }
+
+    /// Advances time by a tick: answers arrive, and nodes run their upkeep.
     pub fn tick(&self) {
         self.clock.advance(TICK);
         for node in &self.nodes {
@@ -233,7 +244,7 @@ impl World {
         }
     }
 
-    /// Lets `requests` per second reach each node for a while; `which` names the charge.
+    /// Sends `per_second` requests per second to each node; `which` returns the charge.
     pub fn load(&mut self, span: Span, per_second: u64, mut which: impl FnMut(&mut Draw) -> Charge) {
         let end = self.clock.now().after(span);
         while self.clock.now() < end {
@@ -269,7 +280,7 @@ impl World {
         })
     }
 
-    /// What was admitted, in the order of the store's time.
+    /// Admitted requests, in the order of the store's time.
     pub fn admitted(&self) -> Vec<Event> {
         let mut events: Vec<Event> = self.log.borrow().iter().copied().filter(|event| event.allowed).collect();
         events.sort_by_key(|event| event.time);
@@ -289,7 +300,7 @@ pub fn excess(events: &[Event], burst: u64, interval: Span) -> u64 {
     most.saturating_sub(burst * interval.nanos()).div_ceil(interval.nanos())
 }
 
-/// A generator of numbers, by a seed.
+/// A pseudo-random generator.
 #[derive(Clone, Copy)]
 pub struct Draw(pub u64);
 
@@ -301,7 +312,7 @@ impl Draw {
         self.0 % most
     }
 
-    /// How many of `per_second` requests fall into a tick: whole ones, and one more by chance.
+    /// How many of `per_second` requests fall into a tick: the integer part, and one more at random.
     pub fn arrivals(&mut self, per_second: u64) -> u64 {
         let nanos = per_second * TICK.nanos();
         nanos / 1_000_000_000 + u64::from(self.below(1_000_000_000) < nanos % 1_000_000_000)
@@ -318,11 +329,11 @@ pub fn charge(number: u64, limit: Limit, sharing: Sharing) -> Charge {
     Charge { sharing, ..Charge::new(digest(number), limit, 1) }
 }
 
-/// The answer of something that does not wait.
+/// The result of a future that is ready at the first poll.
 pub fn now<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(answer) => answer,
-        Poll::Pending => panic!("it waits for somebody"),
+        Poll::Pending => panic!("the future is pending"),
     }
 }

@@ -1,4 +1,4 @@
-//! A machine whose clocks a test moves, and readers beside it.
+//! A simulated machine whose clocks the tests move, and concurrent readers.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ const SECOND: i64 = 1_000_000_000;
 const HOUR: i64 = 3600 * SECOND;
 const START: i64 = 1_700_000_000 * SECOND;
 
-/// A machine whose clocks a test moves.
+/// A simulated machine whose clocks a test moves.
 struct Machine {
     timeline: Timeline,
     monotonic: Cell<i64>,
@@ -20,7 +20,7 @@ struct Machine {
 impl Machine {
     fn new() -> Machine {
         let wall = time(START);
-        let first = Reading { monotonic: span(7 * SECOND), wall, ..Reading::default() };
+        let first = ClockReading { monotonic: span(7 * SECOND), wall, ..ClockReading::default() };
         Machine {
             timeline: Timeline::new(first, Span::from_millis(250)),
             monotonic: Cell::new(7 * SECOND),
@@ -47,14 +47,14 @@ impl Machine {
         self.step(nanos)
     }
 
-    /// Decision time since the start, and how far its wall time lies beside the system's.
+    /// Decision time since the start, and the error of its wall time.
     fn read(&self) -> (i64, i64) {
         let now = self.timeline.now(
             || span(self.monotonic.get()),
             || {
                 self.looks.set(self.looks.get() + 1);
                 let (monotonic, asleep) = (span(self.monotonic.get()), span(self.asleep.get()));
-                Reading { monotonic, wall: time(self.wall.get()), asleep, ..Reading::default() }
+                ClockReading { monotonic, wall: time(self.wall.get()), asleep, ..ClockReading::default() }
             },
         );
         (nanos_of(now) - START, nanos_of(self.timeline.wall_at(now)) - self.wall.get())
@@ -66,17 +66,17 @@ fn span(nanos: i64) -> Span {
 }
 
 #[test]
-fn without_a_step_both_are_the_elapsed_time_to_the_nanosecond() {
+fn without_a_step_both_times_equal_the_elapsed_time() {
     let machine = Machine::new();
     for second in 1..100 {
         assert_eq!(machine.run(SECOND).read(), (second * SECOND, 0));
     }
-    machine.step(NOISE / 2); // what a reading is off by
+    machine.step(NOISE / 2); // the error of a reading
     assert_eq!(machine.run(SECOND).read(), (100 * SECOND, -NOISE / 2), "noise moves nothing");
 }
 
 #[test]
-fn the_wall_follows_a_step_at_once_and_decisions_do_not() {
+fn wall_time_follows_a_step_at_once_and_decision_time_does_not() {
     for step in [HOUR, -HOUR, 24 * HOUR, 20_000_000] {
         let machine = Machine::new();
         machine.run(SECOND).step(step);
@@ -86,7 +86,7 @@ fn the_wall_follows_a_step_at_once_and_decisions_do_not() {
 }
 
 #[test]
-fn decision_time_slews_to_the_wall_and_never_goes_back() {
+fn decision_time_slews_to_the_wall_and_never_steps_back() {
     for step in [HOUR, -HOUR] {
         let machine = Machine::new();
         machine.step(step).run(SECOND).read();
@@ -96,11 +96,11 @@ fn decision_time_slews_to_the_wall_and_never_goes_back() {
             let (now, beside) = machine.run(HOUR).read();
             let rate = (now - last - HOUR).abs();
             assert!(now > last && rate <= HOUR / SLEW + 1, "slews by {rate} an hour");
-            assert!(beside.abs() <= 1_000, "the wall is true while it slews: {beside}");
+            assert!(beside.abs() <= 1_000, "wall time is right during the slew: {beside}");
             last = now;
         }
         let (now, beside) = machine.run(HOUR).read();
-        assert_eq!((now - first - 2049 * HOUR, beside), (step, 0), "it has arrived, and stays");
+        assert_eq!((now - first - 2049 * HOUR, beside), (step, 0), "the slew is complete");
     }
 }
 
@@ -113,7 +113,7 @@ fn a_suspend_is_time_that_passed() {
 }
 
 #[test]
-fn steps_during_a_slew_never_turn_time_back() {
+fn steps_during_a_slew_never_make_time_step_back() {
     let machine = Machine::new();
     let (mut last, mut state) = (0, 0x9e37_79b9_7f4a_7c15_u64);
     for _ in 0..50_000 {
@@ -131,7 +131,7 @@ fn steps_during_a_slew_never_turn_time_back() {
 }
 
 #[test]
-fn the_systems_clock_is_read_a_few_times_a_second_however_often_the_time_is() {
+fn the_systems_clock_is_read_a_few_times_a_second() {
     let machine = Machine::new();
     for _ in 0..10_000 {
         machine.run(1_000_000).read();
@@ -139,12 +139,12 @@ fn the_systems_clock_is_read_a_few_times_a_second_however_often_the_time_is() {
     assert_eq!(machine.looks.get(), 10_000 / 250);
 }
 
-/// Readers on other threads while segments are published under them.
+/// Readers on other threads while segments are published.
 #[test]
-fn readers_in_turn_see_time_go_forward() {
+fn consecutive_readers_never_see_time_step_back() {
     let base = std::sync::atomic::AtomicI64::new(7 * SECOND);
     let timeline = Timeline::new(
-        Reading { monotonic: span(7 * SECOND), wall: time(START), ..Reading::default() },
+        ClockReading { monotonic: span(7 * SECOND), wall: time(START), ..ClockReading::default() },
         Span::from_nanos(20_000),
     );
     let turn = Mutex::new(0);
@@ -157,10 +157,10 @@ fn readers_in_turn_see_time_go_forward() {
                     let look = || {
                         let monotonic = base.load(Ordering::Relaxed);
                         let step = (round % 3 - 1) * HOUR * thread;
-                        Reading {
+                        ClockReading {
                             monotonic: span(monotonic),
                             wall: time(START + monotonic + step),
-                            ..Reading::default()
+                            ..ClockReading::default()
                         }
                     };
                     let now = nanos_of(timeline.now(|| span(base.fetch_add(1_000, Ordering::Relaxed)), look));

@@ -1,26 +1,26 @@
-//! How fast a bucket is asked for: what a lease is sized by.
+//! The demand for a bucket, which determines the size of its lease.
 
 use tollgate_core::{Digest, Span, Time};
 
-/// Over what span the rate is taken.
+/// The period over which the rate is measured.
 const PERIOD: Span = Span::from_millis(100);
 
-/// A beginning period counts as at least this long, and only with some units in it: two requests side by side are no
+/// The current period counts as at least this long, and only with some units in it: two simultaneous requests are no
 /// trend.
 const BEGUN: Span = Span::from_millis(25);
 const BEGUN_UNITS: u64 = 4;
 
-/// Two requests within this span are the beginning of demand.
+/// Two requests within this span start the demand for a lease.
 const SPAN: Span = Span::from_millis(500);
 
-/// The rate at which units are wanted, granted or not.
+/// The rate at which units are requested, granted or not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demand {
-    /// Start of the present period.
+    /// Start of the current period.
     since: Time,
-    /// Units wanted in it.
+    /// Units requested in it.
     units: u64,
-    /// Units per second, over the periods before.
+    /// Units per second, over the previous periods.
     rate: u64,
 }
 
@@ -35,12 +35,13 @@ impl Demand {
     pub(super) fn note(&mut self, now: Time, units: u64) {
         self.units = self.units.saturating_add(units);
         if now.since(self.since) >= PERIOD {
-            self.turn(now);
+            self.roll(now);
         }
     }
 
-    /// Growth counts at once, decline by half per period: a lease too small costs calls, one too large is given back.
-    fn turn(&mut self, now: Time) {
+    /// Growth counts at once, decline by half per period: a lease that is too small costs calls, one that is too large
+    /// is given back.
+    fn roll(&mut self, now: Time) {
         let sample = per_second(self.units, now.since(self.since));
         let rate = if sample > self.rate { sample } else { self.rate.midpoint(sample) };
         *self = Demand { since: now, units: 0, rate };
@@ -54,7 +55,7 @@ impl Demand {
         }
     }
 
-    /// Units wanted in that span.
+    /// Units expected in that span.
     pub(super) fn over(&self, span: Span) -> u64 {
         let units = u128::from(self.rate) * u128::from(span.nanos()) / u128::from(Span::SECOND.nanos());
         u64::try_from(units).unwrap_or(u64::MAX)
@@ -72,17 +73,17 @@ fn per_second(units: u64, over: Span) -> u64 {
     u64::try_from(wide).unwrap_or(u64::MAX)
 }
 
-/// Remembers who asked a moment ago, in bounded memory: strangers in any number only overwrite each other.
+/// Remembers recently used buckets in bounded memory: collisions overwrite each other.
 #[derive(Debug)]
-pub(super) struct Doorkeeper(Box<[(u32, u32)]>);
+pub(super) struct RecentBuckets(Box<[(u32, u32)]>);
 
-impl Doorkeeper {
-    pub(super) fn new(places: usize) -> Doorkeeper {
-        Doorkeeper(vec![(0, 0); places.max(1)].into_boxed_slice())
+impl RecentBuckets {
+    pub(super) fn new(places: usize) -> RecentBuckets {
+        RecentBuckets(vec![(0, 0); places.max(1)].into_boxed_slice())
     }
 
-    /// How long ago the same bucket was asked for, if that was a moment ago.
-    pub(super) fn knock(&mut self, bucket: Digest, now: Time) -> Option<Span> {
+    /// Notes a use of the bucket. Returns how long ago it was last used, if that was recently.
+    pub(super) fn touch(&mut self, bucket: Digest, now: Time) -> Option<Span> {
         let [_, bits] = bucket.0;
         let (tag, millis) = (bits as u32 | 1, (now.nanos() / 1_000_000) as u32);
         let index = ((u128::from(bits) * self.0.len() as u128) >> 64) as usize;
@@ -119,13 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_not_known_and_soon_forgotten() {
-        let mut door = Doorkeeper::new(16);
+    fn a_bucket_is_remembered_for_a_short_time() {
+        let mut recent = RecentBuckets::new(16);
         let bucket = Digest([1, 2 << 40 | 3]);
-        assert_eq!(door.knock(bucket, START), None);
-        assert_eq!(door.knock(bucket, START.after(Span::from_millis(7))), Some(Span::from_millis(7)));
-        assert_eq!(door.knock(bucket, START.after(Span::from_secs(7))), None);
-        assert_eq!(door.knock(Digest([1, 2 << 40 | 9]), START.after(Span::from_secs(7))), None, "overwrites");
-        assert_eq!(door.knock(bucket, START.after(Span::from_secs(7))), None);
+        assert_eq!(recent.touch(bucket, START), None);
+        assert_eq!(recent.touch(bucket, START.after(Span::from_millis(7))), Some(Span::from_millis(7)));
+        assert_eq!(recent.touch(bucket, START.after(Span::from_secs(7))), None);
+        assert_eq!(recent.touch(Digest([1, 2 << 40 | 9]), START.after(Span::from_secs(7))), None, "overwrites");
+        assert_eq!(recent.touch(bucket, START.after(Span::from_secs(7))), None);
     }
 }

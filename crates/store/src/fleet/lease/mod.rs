@@ -1,26 +1,27 @@
-//! Units taken in advance: spent here, debited there.
+//! Leases: units that the shared store has debited in advance, spent by this node.
 //!
-//! A bucket that is asked for once in a while is the shared store's affair. One that is asked for again and again gets
-//! a lease: the request that finds too little asks the store for a batch at once, and those behind it spend from that,
-//! in memory. Shortly before the batch is used up one request asks for the next one while the others go on spending.
+//! A bucket that is used rarely is decided by the shared store. A bucket that is used repeatedly gets a lease: the
+//! request that finds too few units asks the store for a batch, and later requests spend from it in memory. Before the
+//! batch is used up the lease is refilled while requests continue to spend.
 
+mod bucket_lease;
 mod demand;
-mod entry;
+mod refill;
 mod size;
 
 use tollgate_core::{Ask, Charge, Digest, LeaseSize, Limit, Outcome, Receipt, Source, Span, Time};
 
-use self::demand::Doorkeeper;
-use self::entry::Lease;
-pub(super) use self::entry::{Lot, Step, Terms};
-use super::mirror::Sighting;
-use super::sharded::{DigestMap, Sharded, part};
+use self::bucket_lease::BucketLease;
+pub(super) use self::bucket_lease::{Grant, LeaseDecision, LeaseTerms};
+use self::demand::RecentBuckets;
+use super::mirror::Observation;
+use super::sharded::{DigestMap, Sharded, per_shard};
 
-/// Receipts that wait for the next round of upkeep, per shard; what does not fit is lost.
+/// Receipts that wait for the next round of upkeep, per shard; units beyond that are lost.
 const RETURNS_MAX: usize = 1024;
 
-/// Places of the doorkeeper, per shard.
-const DOOR: usize = 512;
+/// Entries for recently used buckets, per shard.
+const RECENT_BUCKETS: usize = 512;
 
 /// All leases of this node.
 #[derive(Debug)]
@@ -34,40 +35,40 @@ pub(super) struct Leases {
 
 #[derive(Debug)]
 struct Shard {
-    leases: DigestMap<Lease>,
-    door: Doorkeeper,
+    leases: DigestMap<BucketLease>,
+    recent: RecentBuckets,
     returns: Vec<Receipt>,
-    counts: Counts,
+    counts: LeaseCounts,
     closed: bool,
 }
 
-/// What became of leased units, and what they decided.
+/// Statistics of leases.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct LeaseCounts {
     pub(super) live: usize,
     pub(super) held: u64,
     pub(super) granted: u64,
     pub(super) spent: u64,
-    /// Came back to the bucket by time alone.
+    /// Returned to the bucket by time.
     pub(super) paid_off: u64,
     pub(super) stranded: u64,
     pub(super) decisions: u64,
 }
 
-/// What a request took from a lease for the time being. Settled by an answer of the store, or put back.
+/// What a request took from a lease provisionally. Settled by an answer of the store, or put back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spend {
     pub(super) bucket: Digest,
-    pub(super) lots: [Lot; 2],
-    /// The batch this request asks for, if it is the one that asks.
+    pub(super) grants: [Grant; 2],
+    /// True if this request asks the store for a batch.
     pub(super) leads: bool,
 }
 
 /// An answer of the store about a leased bucket.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer<'a> {
+pub(super) struct StoreAnswer<'a> {
     pub(super) outcome: &'a Outcome,
-    pub(super) seen: Sighting,
+    pub(super) seen: Observation,
     /// Units that were asked for.
     pub(super) asked: u64,
     /// Units of the grant that the request itself uses.
@@ -80,86 +81,87 @@ impl Leases {
     pub(super) fn new(ttl: Span, deny_ttl: Span, max_leases: usize) -> Leases {
         let shard = || Shard {
             leases: DigestMap::default(),
-            door: Doorkeeper::new(DOOR),
+            recent: RecentBuckets::new(RECENT_BUCKETS),
             returns: Vec::new(),
-            counts: Counts::default(),
+            counts: LeaseCounts::default(),
             closed: false,
         };
-        Leases { shards: Sharded::new(shard), ttl, deny_ttl, most: part(max_leases) }
+        Leases { shards: Sharded::new(shard), ttl, deny_ttl, most: per_shard(max_leases) }
     }
 
-    /// What holds for all leases, for one request.
-    pub(super) fn terms(&self, nodes: u64, may_ask: bool) -> Terms {
-        Terms { ttl: self.ttl, deny_ttl: self.deny_ttl, nodes, may_ask }
+    /// The terms of all leases, for one request.
+    pub(super) fn terms(&self, nodes: u64, may_ask: bool) -> LeaseTerms {
+        LeaseTerms { ttl: self.ttl, deny_ttl: self.deny_ttl, nodes, may_ask }
     }
 
-    /// Decides a request of one charge, if that needs nobody. `None` has changed nothing.
+    /// Decides a request of one charge, if that needs no call. `None` has changed nothing.
     #[inline]
-    pub(super) fn quick(&self, charge: &Charge, now: Time) -> Option<(Outcome, Time)> {
+    pub(super) fn try_spend(&self, charge: &Charge, now: Time) -> Option<(Outcome, Time)> {
         let mut shard = self.shards.lock(charge.bucket);
         let Shard { leases, counts, .. } = &mut *shard;
-        let answer = leases.get_mut(&charge.bucket)?.quick(charge, now, self.deny_ttl)?;
+        let answer = leases.get_mut(&charge.bucket)?.try_spend(charge, now, self.deny_ttl)?;
         counts.decisions += 1;
         counts.spent += answer.0.granted;
         Some(answer)
     }
 
-    /// Spends for the time being, refuses, or says what to ask the store for.
-    pub(super) fn begin(&self, charge: &Charge, bound: LeaseSize, now: Time, terms: &Terms) -> Step {
+    /// Spends provisionally, refuses, or returns what to ask the store for.
+    pub(super) fn begin(&self, charge: &Charge, bound: LeaseSize, now: Time, terms: &LeaseTerms) -> LeaseDecision {
         let mut shard = self.shards.lock(charge.bucket);
         let shard = &mut *shard;
         if !shard.leases.contains_key(&charge.bucket) {
             let room = shard.leases.len() < self.most && !shard.closed;
             if !terms.may_ask {
-                return Step::Cold;
+                return LeaseDecision::Cold;
             }
-            let Some(gap) = shard.door.knock(charge.bucket, now).filter(|_| room && charge.ask.writes()) else {
-                return Step::Cold;
+            let Some(gap) = shard.recent.touch(charge.bucket, now).filter(|_| room && charge.ask.writes()) else {
+                return LeaseDecision::Cold;
             };
-            shard.leases.insert(charge.bucket, Lease::new(charge, now, gap));
+            shard.leases.insert(charge.bucket, BucketLease::new(charge, now, gap));
         }
-        shard.tidy(charge, now);
-        let Some(lease) = shard.leases.get_mut(&charge.bucket) else { return Step::Cold };
+        shard.drop_unusable(charge, now);
+        let Some(lease) = shard.leases.get_mut(&charge.bucket) else { return LeaseDecision::Cold };
         let step = lease.begin(charge, bound, now, terms);
-        if let Step::Spent { lots: [a, b], .. } | Step::Short { lots: [a, b], .. } = &step {
+        if let LeaseDecision::Spent { grants: [a, b], .. } | LeaseDecision::Short { grants: [a, b], .. } = &step {
             shard.counts.spent += a.units + b.units;
         }
-        shard.counts.decisions += u64::from(matches!(step, Step::Spent { .. } | Step::Refused { .. }));
+        shard.counts.decisions +=
+            u64::from(matches!(step, LeaseDecision::Spent { .. } | LeaseDecision::Refused { .. }));
         step
     }
 
-    /// What the lease would answer to `charge` without spending, for a request that was refused elsewhere.
+    /// The outcome of `charge` without spending, for a request that another charge refused.
     pub(super) fn look(&self, charge: &Charge, now: Time) -> Option<(Outcome, Time)> {
         let charge = Charge { ask: Ask::Peek(charge.ask.cost()), ..*charge };
         let mut shard = self.shards.lock(charge.bucket);
-        shard.leases.get_mut(&charge.bucket)?.quick(&charge, now, self.deny_ttl)
+        shard.leases.get_mut(&charge.bucket)?.try_spend(&charge, now, self.deny_ttl)
     }
 
-    /// Undoes what [`begin`](Leases::begin) took, and lets somebody else ask.
+    /// Undoes what [`begin`](Leases::begin) took, and lets other requests ask.
     pub(super) fn put_back(&self, spend: &Spend, now: Time, failed: bool) {
         let mut shard = self.shards.lock(spend.bucket);
         let Shard { leases, counts, returns, .. } = &mut *shard;
         let lease = leases.get_mut(&spend.bucket);
-        let units: u64 = spend.lots.iter().map(|lot| lot.units).sum();
+        let units: u64 = spend.grants.iter().map(|grant| grant.units).sum();
         counts.spent -= units;
         let Some(lease) = lease else {
             counts.stranded += units;
             return;
         };
-        for lot in spend.lots.iter().filter(|lot| lot.units > 0) {
-            if let Some(homeless) = lease.put_back(*lot) {
-                file(lease, spend.bucket, &homeless, now, returns, counts);
+        for grant in spend.grants.iter().filter(|grant| grant.units > 0) {
+            if let Some(leftover) = lease.put_back(*grant) {
+                queue_return(lease, spend.bucket, &leftover, now, returns, counts);
             }
         }
         if spend.leads {
-            lease.give_up(now, failed);
+            lease.abandon_refill(now, failed);
         }
     }
 
-    /// Enters an answer of the store; `charge` is what the request wanted, `admitted` whether it got it. Answers what
-    /// the caller is told.
-    pub(super) fn settle(&self, charge: &Charge, spend: &Spend, answer: &Answer<'_>, admitted: bool) -> Outcome {
-        let Answer { outcome, seen, asked, used, nodes } = *answer;
+    /// Enters an answer of the store; `charge` is the charge of the request, `admitted` whether it passed. Returns the
+    /// outcome for the caller.
+    pub(super) fn settle(&self, charge: &Charge, spend: &Spend, answer: &StoreAnswer<'_>, admitted: bool) -> Outcome {
+        let StoreAnswer { outcome, seen, asked, used, nodes } = *answer;
         let mut shard = self.shards.lock(charge.bucket);
         let Shard { leases, counts, returns, .. } = &mut *shard;
         let rest = outcome.granted.saturating_sub(used);
@@ -178,17 +180,41 @@ impl Leases {
             return Outcome { granted, allowed: admitted, ..*outcome };
         };
         lease.learn(outcome, seen, rest, spend.leads.then_some(asked), &self.terms(nodes, true));
-        lease.view(charge, outcome, seen.store, admitted, granted)
+        lease.view(charge, outcome, seen.store_time, admitted, granted)
     }
 
-    /// Units were given back to the bucket: what is known of it no longer refuses.
-    pub(super) fn doubt(&self, bucket: Digest) {
+    /// True if the lease of `charge` waits for a refill under the same limit.
+    pub(super) fn is_refilling(&self, charge: &Charge) -> bool {
+        let shard = self.shards.lock(charge.bucket);
+        shard.leases.get(&charge.bucket).is_some_and(|lease| lease.limit == charge.limit && lease.is_refilling())
+    }
+
+    /// Enters the answer to a refill.
+    pub(super) fn settle_refill(&self, charge: &Charge, answer: &StoreAnswer<'_>) {
+        let nothing = Spend { bucket: charge.bucket, grants: Default::default(), leads: true };
+        self.settle(charge, &nothing, answer, false);
+    }
+
+    /// A refill got no answer: another request may ask.
+    pub(super) fn abandon_refill(&self, bucket: Digest, now: Time, failed: bool) {
         if let Some(lease) = self.shards.lock(bucket).leases.get_mut(&bucket) {
-            lease.doubt();
+            lease.abandon_refill(now, failed);
         }
     }
 
-    /// The bucket is forgotten, and with it what was taken from it.
+    /// True once the node closes: what arrives for the bucket must go back.
+    pub(super) fn is_closed(&self, bucket: Digest) -> bool {
+        self.shards.lock(bucket).closed
+    }
+
+    /// Units were given back to the bucket: the copy of it must no longer refuse.
+    pub(super) fn invalidate(&self, bucket: Digest) {
+        if let Some(lease) = self.shards.lock(bucket).leases.get_mut(&bucket) {
+            lease.invalidate();
+        }
+    }
+
+    /// The bucket is forgotten, and its lease with it.
     pub(super) fn forget(&self, bucket: Digest) {
         let mut shard = self.shards.lock(bucket);
         if let Some(lease) = shard.leases.remove(&bucket) {
@@ -196,8 +222,8 @@ impl Leases {
         }
     }
 
-    /// Collects what is to be given back: expired, idle, or everything if the node closes. Until the store has taken it
-    /// back it counts as stranded.
+    /// Collects the units to give back: expired, idle, or all if the node closes. They count as stranded until the
+    /// store has accepted them.
     pub(super) fn collect(&self, now: Time, closing: bool) -> Vec<Receipt> {
         let mut receipts = Vec::new();
         for mut shard in self.shards.each() {
@@ -205,8 +231,8 @@ impl Leases {
             *closed |= closing;
             leases.retain(|bucket, lease| {
                 let rest = if closing { lease.empty() } else { lease.idle(now) };
-                for lot in lease.expire(now).iter().chain(&rest) {
-                    file(lease, *bucket, lot, now, returns, counts);
+                for grant in lease.expire(now).iter().chain(&rest) {
+                    queue_return(lease, *bucket, grant, now, returns, counts);
                 }
                 !closing && !lease.is_over(now, self.ttl)
             });
@@ -217,10 +243,10 @@ impl Leases {
     }
 
     /// Sums over all shards.
-    pub(super) fn counts(&self) -> Counts {
-        self.shards.each().fold(Counts::default(), |sum, shard| Counts {
+    pub(super) fn counts(&self) -> LeaseCounts {
+        self.shards.each().fold(LeaseCounts::default(), |sum, shard| LeaseCounts {
             live: sum.live + shard.leases.len(),
-            held: sum.held + shard.leases.values().map(Lease::units).sum::<u64>(),
+            held: sum.held + shard.leases.values().map(BucketLease::units).sum::<u64>(),
             granted: sum.granted + shard.counts.granted,
             spent: sum.spent + shard.counts.spent,
             paid_off: sum.paid_off + shard.counts.paid_off,
@@ -231,25 +257,32 @@ impl Leases {
 }
 
 impl Shard {
-    /// Takes out what the charge may not be paid with: expired units, and all of them if the limit has changed.
-    fn tidy(&mut self, charge: &Charge, now: Time) {
+    /// Removes units that the charge must not spend: expired ones, and all if the limit has changed.
+    fn drop_unusable(&mut self, charge: &Charge, now: Time) {
         let Shard { leases, returns, counts, .. } = self;
         let Some(lease) = leases.get_mut(&charge.bucket) else { return };
         let changed = lease.limit != charge.limit;
         let expired = lease.expire(now);
         let rest = if changed { lease.empty() } else { Default::default() };
-        expired.iter().chain(&rest).for_each(|lot| file(lease, charge.bucket, lot, now, returns, counts));
+        expired.iter().chain(&rest).for_each(|grant| queue_return(lease, charge.bucket, grant, now, returns, counts));
         if changed {
-            *lease = Lease::new(charge, now, Span::SECOND);
+            *lease = BucketLease::new(charge, now, Span::SECOND);
         }
     }
 }
 
-/// Puts units on the list of what to give back, unless time has done so already; else they are lost.
-fn file(lease: &Lease, bucket: Digest, lot: &Lot, now: Time, returns: &mut Vec<Receipt>, counts: &mut Counts) {
-    match (lease.receipt(bucket, lot, now), lease.limit) {
+/// Queues units to give back, unless time has already returned them. Beyond the bound they are lost.
+fn queue_return(
+    lease: &BucketLease,
+    bucket: Digest,
+    grant: &Grant,
+    now: Time,
+    returns: &mut Vec<Receipt>,
+    counts: &mut LeaseCounts,
+) {
+    match (lease.receipt(bucket, grant, now), lease.limit) {
         (Some(receipt), _) if returns.len() < RETURNS_MAX => returns.push(receipt),
-        (None, Limit::Gcra(_)) => counts.paid_off += lot.units, // the bucket has been full since
-        _ => counts.stranded += lot.units,
+        (None, Limit::Gcra(_)) => counts.paid_off += grant.units, // time has returned them
+        _ => counts.stranded += grant.units,
     }
 }

@@ -17,7 +17,7 @@ impl From<&Decision> for Shown {
             room: deciding.and_then(|(_, outcome)| outcome).map(|outcome| (outcome.remaining, outcome.limit)),
             wait: decision.retry_after(),
             delay: decision.delay(),
-            mode: decision.mode.name().to_owned(),
+            mode: decision.decided_by.name().to_owned(),
             generation: decision.generation(),
             rows: decision.rulings().iter().map(|ruling| row(decision, ruling)).collect(),
         }

@@ -1,39 +1,39 @@
-//! The kill switch: off, shadow, enforce, whatever store and rules do.
+//! The kill switch: off, shadow and enforce, independent of store and rules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time, Wait};
-use tollgate_engine::{Decision, Engine, Mode, Reason, Settled, Switch, Verdict, random_slot};
+use tollgate_core::{Attribute, Charge, Enforcement, ManualClock, Receipt, Request, Span, Time, Wait};
+use tollgate_engine::{DecidedBy, Decision, Engine, Reason, Settled, Verdict, random_slot};
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
-/// Counts how often it is asked anything, and answers nothing.
+/// A store that counts its calls and fails all of them.
 #[derive(Clone, Default)]
-struct Bell(Arc<AtomicUsize>);
+struct FailingStore(Arc<AtomicUsize>);
 
-impl Bell {
-    fn ring<T>(&self) -> Result<T, StoreError> {
+impl FailingStore {
+    fn fail<T>(&self) -> Result<T, StoreError> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Err(StoreError { kind: StoreErrorKind::Unavailable, detail: "nobody is at home".to_owned() })
+        Err(StoreError { kind: StoreErrorKind::Unavailable, detail: "connection refused".to_owned() })
     }
 
-    fn rung(&self) -> usize {
+    fn calls(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Store for Bell {
+impl Store for FailingStore {
     async fn take(&self, _: &[Charge], _: Span, _: &mut Outcomes) -> Result<Taken, StoreError> {
-        self.ring()
+        self.fail()
     }
 
     async fn give_back(&self, _: &[Receipt]) -> Result<usize, StoreError> {
-        self.ring()
+        self.fail()
     }
 
     async fn forget(&self, _: &[Charge]) -> Result<(), StoreError> {
-        self.ring()
+        self.fail()
     }
 }
 
@@ -62,47 +62,46 @@ fn used(decision: &Decision) -> Vec<u64> {
 }
 
 #[test]
-fn names_lead_back_to_their_positions() {
-    for switch in Switch::ALL {
-        assert_eq!(Switch::named(switch.name()), Some(switch));
-    }
-    assert_eq!(Switch::named("on"), None);
-    assert_eq!(in_memory().switch(), Switch::Enforce);
-    assert_eq!(Mode::ALL.map(|mode| mode as usize), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+fn limits_are_enforced_unless_switched() {
+    assert_eq!(in_memory().enforcement(), Enforcement::Enforce);
+    assert_eq!(DecidedBy::ALL.map(|mode| mode as usize), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
 #[tokio::test]
-async fn off_lets_everything_pass_and_asks_nobody() {
-    let bell = Bell::default();
-    let engine = Engine::new(bell.clone(), rules());
-    assert!(!engine.decide(&user()).await.is_allowed(), "the store is away, and the rule then refuses");
-    let rung = bell.rung();
-    engine.set_switch(Switch::Off);
+async fn off_lets_everything_pass_without_calling_the_store() {
+    let store = FailingStore::default();
+    let engine = Engine::new(store.clone(), rules());
+    assert!(!engine.decide(&user()).await.is_allowed(), "the store fails, and the rule then denies");
+    let calls = store.calls();
+    engine.set_enforcement(Enforcement::Off);
     let slot = user().holding(random_slot());
     for request in [user(), user().cost(1000), user().peek(), user().report(), slot] {
         for decision in [engine.decide(&request).await, engine.look(&request).await] {
-            assert_eq!((decision.is_allowed(), decision.mode, decision.reason()), (true, Mode::Off, Some(Reason::Off)));
+            assert_eq!(
+                (decision.is_allowed(), decision.decided_by, decision.reason()),
+                (true, DecidedBy::Off, Some(Reason::Off))
+            );
             assert!(decision.rulings().is_empty() && decision.retry_after() == Wait::None);
         }
     }
     let together = engine.decide_all(&[user(), user().peek()]).await;
-    assert!(together.is_allowed(), "what asks different things of a bucket that is not asked");
+    assert!(together.is_allowed(), "different purposes for one bucket, which is not called");
     let (decision, reservation) = engine.reserve(&slot).await;
     let reservation = reservation.expect("it may pass");
-    assert_eq!((decision.mode, reservation.slot()), (Mode::Off, None));
-    assert!(engine.renew(&reservation).await.expect("nobody is asked"));
-    assert_eq!(engine.settle(reservation, 7).await.expect("nobody is asked"), Settled::default());
+    assert_eq!((decision.decided_by, reservation.slot()), (DecidedBy::Off, None));
+    assert!(engine.renew(&reservation).await.expect("the store is not called"));
+    assert_eq!(engine.settle(reservation, 7).await.expect("the store is not called"), Settled::default());
     assert_eq!(engine.limiter(user()).acquire(1000).await, Ok(Span::ZERO));
     assert_eq!(engine.limiter(user()).try_acquire(1000, Span::SECOND).await, Ok(Span::ZERO));
-    assert_eq!(bell.rung(), rung);
-    engine.set_switch(Switch::Enforce);
-    assert!(!engine.decide(&user()).await.is_allowed() && bell.rung() > rung);
+    assert_eq!(store.calls(), calls);
+    engine.set_enforcement(Enforcement::Enforce);
+    assert!(!engine.decide(&user()).await.is_allowed() && store.calls() > calls);
 }
 
 #[tokio::test]
-async fn off_still_refuses_what_cannot_be_read() {
+async fn off_still_rejects_malformed_requests() {
     let engine = in_memory();
-    engine.set_switch(Switch::Off);
+    engine.set_enforcement(Enforcement::Off);
     let decision = engine.decide_now(&user().with(Attribute::Ip, "nonsense"));
     assert!(matches!(&decision.verdict, Verdict::Invalid(error) if error.code == "bad_address"));
     let many = vec![user(); 1025];
@@ -115,41 +114,44 @@ async fn off_still_refuses_what_cannot_be_read() {
 async fn off_charges_nothing_and_leaves_what_was_charged() {
     let engine = in_memory();
     let (_, reservation) = engine.reserve(&user().holding(random_slot())).await;
-    engine.set_switch(Switch::Off);
+    engine.set_enforcement(Enforcement::Off);
     for _ in 0..10 {
         assert!(engine.decide_now(&user()).is_allowed());
     }
-    engine.release(reservation.expect("there is room")).await.expect("nobody is asked");
-    engine.set_switch(Switch::Enforce);
+    engine.release(reservation.expect("there is room")).await.expect("the store is not called");
+    engine.set_enforcement(Enforcement::Enforce);
     assert_eq!(used(&engine.decide_now(&user().peek().holding(random_slot()))), [1, 1]);
 }
 
 #[tokio::test]
 async fn shadow_decides_and_counts_and_never_denies() {
     let engine = in_memory();
-    engine.set_switch(Switch::Shadow);
+    engine.set_enforcement(Enforcement::Shadow);
     let decisions: Vec<Decision> = (0..4).map(|_| engine.decide_now(&user())).collect();
     assert!(decisions.iter().all(Decision::is_allowed));
     let refused = |decision: &Decision| decision.rulings().iter().map(|ruling| ruling.refused()).collect::<Vec<_>>();
     assert_eq!(decisions.iter().map(refused).collect::<Vec<_>>(), [[false], [false], [true], [true]]);
     let last = decisions.last().expect("four were made");
     assert!(last.rulings().iter().all(|ruling| !ruling.enforced));
-    assert_eq!((last.mode, last.reason(), last.retry_after()), (Mode::Store, Some(Reason::ShadowOnly), Wait::None));
+    assert_eq!(
+        (last.decided_by, last.reason(), last.retry_after()),
+        (DecidedBy::Store, Some(Reason::ShadowOnly), Wait::None)
+    );
     let (decision, first) = engine.reserve(&user().holding(random_slot())).await;
     let (other, second) = engine.reserve(&user().holding(random_slot())).await;
     assert!(decision.is_allowed() && other.is_allowed());
     assert!(first.expect("it passes").slot().is_some() && second.expect("it passes").slot().is_none());
-    assert_eq!(engine.limiter(user()).acquire(1000).await, Ok(Span::ZERO), "nobody waits");
+    assert_eq!(engine.limiter(user()).acquire(1000).await, Ok(Span::ZERO), "no wait");
     let vip = engine.decide_now(&user().with(Attribute::Tier, "vip"));
-    assert_eq!(vip.rulings().len(), 1, "who is exempt stays exempt");
-    engine.set_switch(Switch::Enforce);
+    assert_eq!(vip.rulings().len(), 1, "exemptions stay");
+    engine.set_enforcement(Enforcement::Enforce);
     assert!(!engine.decide_now(&user()).is_allowed(), "what was counted counts");
 }
 
 #[tokio::test]
-async fn shadow_denies_nothing_while_the_store_is_away_either() {
-    let engine = Engine::new(Bell::default(), rules());
-    engine.set_switch(Switch::Shadow);
+async fn shadow_denies_nothing_while_the_store_fails_either() {
+    let engine = Engine::new(FailingStore::default(), rules());
+    engine.set_enforcement(Enforcement::Shadow);
     let decision = engine.decide(&user()).await;
     assert!(decision.is_allowed() && decision.rulings().iter().all(|ruling| !ruling.enforced && ruling.refused()));
 }

@@ -1,11 +1,11 @@
-//! Rules with `shards`: a request that one part refuses asks the others before it is refused.
+//! Rules with `shards`: a request that one shard refuses tries the others before it is denied.
 //!
-//! All other parts are looked at in one call that charges nothing. If one has room, the request is charged there, in a
-//! second call; if none has, the caller is told the shortest of their waits, and after that wait the same look finds the
-//! part that has room by then. So the hint is true, whichever part the next request meets first.
+//! One call reads all other shards without charging. If one has room, a second call charges the request there; if none
+//! has, the outcome is the shortest of their waits, and after that wait the same read finds the shard with room. So the
+//! reported wait is sufficient, whichever shard the next request tries first.
 //!
-//! Slots are found again by their id, which names their part; charges that count refusals have been recorded where they
-//! were refused. Both stay where they are.
+//! Slots are found by their id, which selects their shard; charges that count denied requests were recorded where they
+//! were refused. Neither moves to another shard.
 
 use std::time::Duration;
 
@@ -17,25 +17,25 @@ use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::{Engine, EngineConfig, Pinned};
 
-/// Parts that are looked at, the first one included: a call of more would keep the store from everybody else.
+/// Shards that are read, the first one included: a larger call would block the store for other requests.
 const LOOKS_MAX: u64 = 64;
 
-/// Times that the parts are looked at for one request. Each time after the first, others were admitted meanwhile.
+/// How often the shards are read for one request. Each time after the first, other requests took the room in between.
 const ROUNDS_MAX: usize = 8;
 
-/// The parts that could admit what others refused.
+/// The shards that could admit what the first ones refused.
 #[derive(Debug, Default)]
-struct Parts {
-    /// What is asked of each, without charging it.
+struct OtherShards {
+    /// A read-only charge for each.
     looks: Vec<Charge>,
-    /// The place of each among the charges of the request.
+    /// The index of each among the charges of the request.
     places: Vec<usize>,
 }
 
 impl<S: Store> Engine<S> {
-    /// The verdict after other parts were asked, where that may help. `None`: the store has to be waited for.
+    /// The verdict after trying other shards, where that may help. `None`: the store needs an asynchronous call.
     #[inline]
-    pub(crate) fn try_other_parts(
+    pub(crate) fn try_other_shards(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
@@ -43,7 +43,7 @@ impl<S: Store> Engine<S> {
         outcomes: &mut Outcomes,
         taken: Taken,
     ) -> Option<Taken> {
-        let Some(parts) = self.other_parts(pinned, requests, charges, outcomes, taken) else { return Some(taken) };
+        let Some(parts) = self.other_shards(pinned, requests, charges, outcomes, taken) else { return Some(taken) };
         let mut last = taken;
         for _ in 0..ROUNDS_MAX {
             let mut seen = Outcomes::new();
@@ -59,8 +59,8 @@ impl<S: Store> Engine<S> {
         Some(last)
     }
 
-    /// The verdict after other parts were asked, where that may help.
-    pub(crate) async fn ask_other_parts(
+    /// The verdict after trying other shards, where that may help.
+    pub(crate) async fn ask_other_shards(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
@@ -68,16 +68,16 @@ impl<S: Store> Engine<S> {
         outcomes: &mut Outcomes,
         taken: Taken,
     ) -> Taken {
-        match self.other_parts(pinned, requests, charges, outcomes, taken) {
+        match self.other_shards(pinned, requests, charges, outcomes, taken) {
             None => taken,
-            // Boxed: rare and large, and whatever waits for the store would carry it around.
-            Some(parts) => Box::pin(self.ask_parts_in_time(parts, charges, outcomes, taken)).await,
+            // Boxed: rare and large, and every future of a store call would contain it.
+            Some(parts) => Box::pin(self.ask_shards_in_time(parts, charges, outcomes, taken)).await,
         }
     }
 
-    async fn ask_parts_in_time(
+    async fn ask_shards_in_time(
         &self,
-        parts: Parts,
+        parts: OtherShards,
         charges: &mut Charges,
         outcomes: &mut Outcomes,
         taken: Taken,
@@ -85,10 +85,10 @@ impl<S: Store> Engine<S> {
         let EngineConfig { within, deadline, .. } = self.config;
         let left = Duration::from(deadline).saturating_sub(within.into());
         let first = (charges.charges.clone(), outcomes.clone());
-        let asked = timeout(left, self.ask_parts(&parts, charges, outcomes)).await;
+        let asked = timeout(left, self.ask_shards(&parts, charges, outcomes)).await;
         match asked {
             Ok(Ok(again)) => again.unwrap_or(taken),
-            // A store that fails now has refused already: that stands.
+            // The store has refused before it failed: that verdict stands.
             Ok(Err(_)) | Err(_) => {
                 (charges.charges, *outcomes) = first;
                 taken
@@ -96,11 +96,11 @@ impl<S: Store> Engine<S> {
         }
     }
 
-    /// Looks at the parts and charges what they have room for; `None` if that is not enough. Where that
-    /// room is taken by another request between the look and the charge, it looks again.
-    async fn ask_parts(
+    /// Reads the shards and charges one with room; `None` if no shard has enough. Reads again if another request takes
+    /// the room between the read and the charge.
+    async fn ask_shards(
         &self,
-        parts: &Parts,
+        parts: &OtherShards,
         charges: &mut Charges,
         outcomes: &mut Outcomes,
     ) -> Result<Option<Taken>, StoreError> {
@@ -120,15 +120,15 @@ impl<S: Store> Engine<S> {
         Ok(last)
     }
 
-    /// The other parts of all rules that refused; `None` if there are none to be asked.
-    fn other_parts(
+    /// The other shards of all rules that refused; `None` if there are none to try.
+    fn other_shards(
         &self,
         pinned: &Pinned,
         requests: &[Request<'_>],
         charges: &Charges,
         outcomes: &[Outcome],
         taken: Taken,
-    ) -> Option<Parts> {
+    ) -> Option<OtherShards> {
         if taken.allowed || charges.charges.iter().any(|charge| charge.count_denied) {
             return None;
         }
@@ -141,10 +141,10 @@ impl<S: Store> Engine<S> {
         refused.sort_unstable();
         refused.dedup();
         let most = refused.iter().map(|(_, parts)| *parts).max()?.min(LOOKS_MAX);
-        let (mut parts, mut other) = (Parts::default(), Charges::default());
+        let (mut parts, mut other) = (OtherShards::default(), Charges::default());
         for step in 1..most {
             other.clear();
-            self.charges_by_lot(pinned, requests, charges.lot.wrapping_add(step), &mut other).ok()?;
+            self.charges_with_shard(pinned, requests, charges.lot.wrapping_add(step), &mut other).ok()?;
             for (place, count) in &refused {
                 let (first, part) = (charges.charges.get(*place)?, other.charges.get(*place)?);
                 if step < *count {
@@ -158,9 +158,8 @@ impl<S: Store> Engine<S> {
     }
 }
 
-impl Parts {
-    /// Puts the best part of each rule into the charges and its outcome into the outcomes; true if then nothing refuses
-    /// any more.
+impl OtherShards {
+    /// Replaces the charge and outcome of each rule by those of its best shard. True if no shard then refuses.
     fn choose(&self, seen: &[Outcome], charges: &mut Charges, outcomes: &mut Outcomes) -> bool {
         for ((look, place), new) in self.looks.iter().zip(&self.places).zip(seen) {
             let Some((charge, outcome)) = charges.charges.get_mut(*place).zip(outcomes.get_mut(*place)) else {
@@ -175,7 +174,7 @@ impl Parts {
     }
 }
 
-/// The most room first, then the shortest wait.
+/// Orders shards: the most room first, then the shortest wait.
 fn rank(outcome: &Outcome) -> (bool, u64) {
     match (outcome.allowed, outcome.wait) {
         (true, _) => (false, u64::MAX - outcome.remaining),

@@ -1,7 +1,7 @@
-//! A reservation that leaves the process: as bytes, and back.
+//! Encodes a reservation into bytes that leave the process, and decodes them.
 //!
-//! Whoever hands the bytes out signs them, and reads back only what carries its signature: what is decoded here is
-//! trusted to be what was encoded. Every receipt gets a number on its way out, by which the store honours it once.
+//! The server signs the bytes and decodes only what carries its signature, so the decoder trusts them. Every receipt
+//! gets a number when it is encoded, by which the store honours it once.
 
 use smallvec::SmallVec;
 use tollgate_core::{
@@ -9,24 +9,24 @@ use tollgate_core::{
     Time,
 };
 
-use crate::lot;
+use crate::random;
 use crate::reservation::{Reservation, Reserved};
 
-/// Changes with the layout, so that no parcel is ever read by another's rules.
+/// The version of the layout.
 const VERSION: u8 = 4;
-/// The layout before reservations had a number of their own: receipts of it are settled for a day after an upgrade.
+/// The layout before reservations had a number. Such receipts are settled for a day after an upgrade.
 const WITHOUT_NUMBER: u8 = 3;
-/// Flags of a charge: it holds a slot; it was charged to the node's own share.
+/// Flags of a charge: it holds a slot; it was charged to the static share of the node.
 const HOLDS: u8 = 1;
 const OWN: u8 = 2;
 
 impl Reservation {
-    /// Appends the reservation to `out`. It is then settled by whoever brings the bytes back.
+    /// Appends the encoded reservation to `out`. It is settled when the bytes come back.
     pub fn pack(self, out: &mut Vec<u8>) {
         let Reservation { cost, entries, local, .. } = self;
         out.extend([VERSION, u8::from(local)]);
         put(out, cost);
-        put(out, lot::random());
+        put(out, random::unpredictable());
         for Reserved { receipt, price, own } in entries {
             let Receipt { bucket: Digest([a, b]), limit, owner, identity, units, stamp, slot, .. } = receipt;
             let (kind, numbers) = limit_numbers(&limit);
@@ -45,11 +45,11 @@ impl Reservation {
                 (slot >> 64) as u64,
                 price,
             ];
-            words.into_iter().chain(numbers).chain([lot::random()]).for_each(|word| put(out, word));
+            words.into_iter().chain(numbers).chain([random::unpredictable()]).for_each(|word| put(out, word));
         }
     }
 
-    /// Reads a reservation back; `None` if the bytes are none.
+    /// Decodes a reservation; `None` if the bytes are malformed.
     pub fn unpack(bytes: &[u8]) -> Option<Reservation> {
         let mut bytes = Bytes(bytes);
         let (version, local) = (bytes.byte()?, bytes.byte()?);
@@ -67,13 +67,13 @@ impl Reservation {
         Some(Reservation { cost, entries, local: local == 1, number })
     }
 
-    /// A number that no other reservation has, once it has been packed: also of one that no rule charged.
+    /// A unique number, once the reservation has been packed; also if no rule charged it.
     pub fn number(&self) -> Option<u64> {
         self.number
     }
 }
 
-/// A limit as a kind and four numbers.
+/// Encodes a limit as a kind and four numbers.
 fn limit_numbers(limit: &Limit) -> (u8, [u64; 4]) {
     match limit {
         Limit::Gcra(g) => (0, [g.requests(), g.period().nanos(), g.burst(), g.max_debt()]),
@@ -102,7 +102,7 @@ fn put(out: &mut Vec<u8>, word: u64) {
     out.extend(word.to_le_bytes());
 }
 
-/// What is left to read.
+/// The bytes left to decode.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn comes_back_as_it_left_but_for_the_numbers() {
+    fn decodes_to_the_same_reservation_with_numbers() {
         let (back, original) = (Reservation::unpack(&packed()).unwrap(), reservation());
         assert_eq!((back.cost, back.local, back.entries.len()), (original.cost, true, original.entries.len()));
         for (back, original) in back.entries.iter().zip(&original.entries) {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_none_are_refused_not_trusted() {
+    fn malformed_bytes_are_refused() {
         let bytes = packed();
         let whole = bytes.len();
         let entry = (whole - 18) / reservation().entries.len();

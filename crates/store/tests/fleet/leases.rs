@@ -1,9 +1,9 @@
-//! Keys under lease: how often the store is asked, how much is stranded, and that the bound holds whatever happens.
+//! Leases: how often the store is called, how many units are stranded, and that the bound holds.
 
 use tollgate_core::{Ask, Charge, Clock, FixedWindow, LeaseSize, Limit, Sharing, Source, Span, Time};
 use tollgate_store::{FleetConfig, Outcomes};
 
-use crate::world::{Draw, Event, Weather, World, charge, excess};
+use crate::world::{Draw, Event, Network, World, charge, excess};
 
 const LEASED: Sharing = Sharing::Leased(LeaseSize::Auto);
 const SEEDS: u64 = 3;
@@ -12,7 +12,7 @@ fn window(limit: u64, span: Span) -> Limit {
     Limit::FixedWindow(FixedWindow::new(limit, span).unwrap())
 }
 
-/// Runs `world` for a while, and answers the most units that any node held at any time.
+/// Runs `world` for a while, and returns the most units that any node held at any time.
 fn most_held(world: &mut World, millis: u64, per_second: u64, mut which: impl FnMut(&mut Draw) -> Charge) -> u64 {
     let mut most = 0;
     for _ in 0..millis {
@@ -50,9 +50,9 @@ fn p5_a_hot_key_costs_few_calls_strands_little_and_keeps_the_bound() {
     }
 }
 
-/// Ten nodes, 1,000/s, twice that offered: once the burst is spent no second sees more than 5 % too much.
+/// Ten nodes, 1,000/s, twice that offered: once the burst is spent, no second exceeds the limit by more than 5 %.
 #[test]
-fn p5_ten_nodes_are_over_by_at_most_a_twentieth() {
+fn p5_ten_nodes_exceed_the_limit_by_at_most_a_twentieth() {
     for seed in 1..=SEEDS {
         let mut world = World::new(10, FleetConfig::default(), Span::from_millis(1), seed);
         let limit = Limit::per_second(1_000).unwrap();
@@ -65,9 +65,9 @@ fn p5_ten_nodes_are_over_by_at_most_a_twentieth() {
     }
 }
 
-/// Bursts, pauses, and nodes that die and join: leases are debited before use, so a death never adds.
+/// Bursts, pauses, and nodes that crash and join: leases are debited before use, so a crash never admits more.
 #[test]
-fn p5_holds_through_bursts_pauses_and_deaths() {
+fn p5_holds_through_bursts_pauses_and_crashes() {
     for seed in 1..=2 * SEEDS {
         let config = FleetConfig { lease_ttl: Span::from_millis(500), ..FleetConfig::default() };
         let mut world = World::new(4, config, Span::from_millis(seed % 3), seed);
@@ -92,7 +92,7 @@ fn p5_holds_through_bursts_pauses_and_deaths() {
     }
 }
 
-/// P6: the lease of a window ends with it, on nodes whose clocks show anything, with answers that travel.
+/// P6: the lease of a window ends with it, on nodes with arbitrary clocks and delayed answers.
 #[test]
 fn p6_no_window_admits_more_than_its_limit() {
     for seed in 1..=2 * SEEDS {
@@ -116,9 +116,9 @@ fn p6_no_window_admits_more_than_its_limit() {
     }
 }
 
-/// P7: what a node holds when it closes, or when nobody asks any more, goes back to the bucket.
+/// P7: units that a node holds when it closes, or when requests stop, go back to the bucket.
 #[test]
-fn p7_a_node_that_drains_or_rests_returns_its_rest() {
+fn p7_a_node_that_closes_or_is_idle_returns_its_units() {
     for closes in [false, true] {
         let mut world = World::new(2, FleetConfig::default(), Span::ZERO, 1);
         let limit = window(100_000, Span::from_secs(3_600));
@@ -142,9 +142,9 @@ fn p7_a_node_that_drains_or_rests_returns_its_rest() {
     }
 }
 
-/// A lease that nobody uses up in its lifetime is not spent after it.
+/// Units that are not spent within the lifetime of a lease are not spent after it.
 #[test]
-fn a_lease_ends_with_its_lifetime() {
+fn a_lease_expires() {
     let config = FleetConfig { lease_ttl: Span::from_millis(200), ..FleetConfig::default() };
     let mut world = World::new(1, config, Span::ZERO, 1);
     let limit = Limit::per_second(10_000).unwrap();
@@ -159,7 +159,7 @@ fn a_lease_ends_with_its_lifetime() {
     assert_eq!(fleet.stats().lease_spent, spent + 1);
 }
 
-/// Keys that are asked for once in a while cost one call each, as in exact mode, and leave nothing behind.
+/// Keys that are used rarely cost one call each, as with exact sharing, and get no lease.
 #[test]
 fn cold_keys_pay_no_more_than_exact_ones() {
     let mut world = World::new(1, FleetConfig::default(), Span::ZERO, 1);
@@ -204,22 +204,22 @@ fn a_mixed_load_needs_few_calls() {
     }
 }
 
-/// While the store is away, what was granted is spent and nothing more; what came of lost answers is never spent.
+/// While the store is unavailable, only granted units are spent; units of lost answers never are.
 #[test]
 fn only_confirmed_units_are_spent() {
-    for weather in [Weather::Cut, Weather::Deaf] {
+    for network in [Network::Down, Network::AnswersLost] {
         let mut world = World::new(2, FleetConfig::default(), Span::from_millis(1), 1);
         let limit = window(100_000, Span::from_secs(3_600));
         world.load(Span::from_secs(1), 2_000, |_| charge(1, limit, LEASED));
         let held = world.stats().lease_held;
         let before = world.admitted().len();
-        world.link.turn(weather);
+        world.link.set(network);
         world.load(Span::from_millis(300), 2_000, |_| charge(1, limit, LEASED));
         let during = world.admitted().len() - before;
         assert!(during as u64 <= held + 8 && during > 0, "{during} admitted by {held} units held");
-        world.link.turn(Weather::Fine);
+        world.link.set(Network::Up);
         world.load(Span::from_millis(300), 2_000, |_| charge(1, limit, LEASED));
-        assert!(world.admitted().len() - before - during > 1_000, "all is well again");
+        assert!(world.admitted().len() - before - during > 1_000, "leases resume");
         let mut outcomes = Outcomes::new();
         let _ = world.memory.take_now(&[Charge { ask: Ask::Peek(1), ..charge(1, limit, LEASED) }], &mut outcomes);
         assert!(outcomes[0].used >= world.admitted().len() as u64, "nothing was spent that was not debited");

@@ -1,50 +1,13 @@
-//! Waiting for room: the classic blocking limiter, over the same engine and the same rules.
+//! A limiter that waits for room, on top of the engine and its rules.
 
 use std::fmt;
-use std::pin::Pin;
-use std::time::Duration;
 
-use tollgate_core::{ManualClock, Request, Span, Wait};
+use tollgate_core::{Request, Span, Wait};
 use tollgate_store::Store;
 
-use crate::{Decision, Engine, lot};
+use crate::{Decision, Engine, random};
 
-/// How time passes for those who wait. On a manual clock, waiting moves its hands and returns at once.
-pub trait Sleep: Send + Sync {
-    /// Blocks the thread.
-    fn block(&self, span: Span);
-
-    /// Waits without a thread.
-    fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-}
-
-/// Time as it is. Waiting without a thread needs a Tokio runtime with its timer.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RealTime;
-
-impl Sleep for RealTime {
-    #[expect(clippy::disallowed_methods, reason = "the home of real waiting")]
-    fn block(&self, span: Span) {
-        std::thread::sleep(Duration::from(span));
-    }
-
-    fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(tokio::time::sleep(Duration::from(span)))
-    }
-}
-
-impl Sleep for ManualClock {
-    fn block(&self, span: Span) {
-        self.advance(span);
-    }
-
-    fn wait(&self, span: Span) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        self.advance(span);
-        Box::pin(std::future::ready(()))
-    }
-}
-
-/// Acquires units for one kind of request, waiting for them if need be.
+/// Acquires units for one request, waiting for them where needed.
 #[derive(Debug)]
 pub struct Limiter<'a, S> {
     engine: &'a Engine<S>,
@@ -52,36 +15,39 @@ pub struct Limiter<'a, S> {
     jitter: Span,
 }
 
-/// Why units were not acquired. Nothing is charged then.
+/// Why no units were acquired. Nothing was charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcquireError {
-    /// They can never be had: more than the capacity, or a limit of zero.
+    /// The cost exceeds the capacity, or the limit is zero.
     Never,
-    /// They cannot be had in time.
+    /// They are not available within the timeout.
     TimedOut {
-        /// How much longer it would have taken, as far as is known.
+        /// How long the wait would have been, as far as is known.
         wait: Span,
     },
-    /// The request cannot be read.
+    /// The request is malformed.
     Invalid,
 }
 
-impl<'a, S: Store> Limiter<'a, S> {
-    pub(crate) fn new(engine: &'a Engine<S>, request: Request<'a>) -> Limiter<'a, S> {
-        Limiter { engine, request, jitter: Span::ZERO }
+impl<S: Store> Engine<S> {
+    /// Acquires units for `request`, waiting for them where needed.
+    pub fn limiter<'a>(&'a self, request: Request<'a>) -> Limiter<'a, S> {
+        Limiter { engine: self, request, jitter: Span::ZERO }
     }
+}
 
-    /// Adds up to `jitter` to every wait, so that many waiters do not return at the same moment. It only ever adds.
+impl<'a, S: Store> Limiter<'a, S> {
+    /// Adds a random span of up to `jitter` to every wait, so that many waiters do not return at the same moment.
     pub fn with_jitter(self, jitter: Span) -> Limiter<'a, S> {
         Limiter { jitter, ..self }
     }
 
-    /// Waits until `n` units are to be had, takes them, and answers how long that took.
+    /// Waits until `n` units are available and takes them. Returns the time waited.
     pub async fn acquire(&self, n: u64) -> Result<Span, AcquireError> {
         self.try_acquire(n, Span::MAX).await
     }
 
-    /// As [`acquire`](Limiter::acquire), but gives up at once when it is clear that `timeout` will not be enough.
+    /// [`acquire`](Limiter::acquire), which fails at once if the wait would exceed `timeout`.
     pub async fn try_acquire(&self, n: u64, timeout: Span) -> Result<Span, AcquireError> {
         let mut waited = Span::ZERO;
         loop {
@@ -104,7 +70,8 @@ impl<'a, S: Store> Limiter<'a, S> {
         }
     }
 
-    /// A place in a queue is charged for when it is taken: so whether its delay fits is asked before.
+    /// Fails if the delay of a queue exceeds the timeout. Checked before the charge, which takes the place in the
+    /// queue.
     fn in_time(&self, asked: &Decision, waited: Span, timeout: Span) -> Result<(), AcquireError> {
         let left = timeout.minus(waited);
         match asked.delay() {
@@ -125,16 +92,16 @@ impl<'a, S: Store> Limiter<'a, S> {
     }
 
     fn draw_jitter(&self) -> Span {
-        let drawn = (u128::from(lot::random()) * (u128::from(self.jitter.nanos()) + 1)) >> 64;
+        let drawn = (u128::from(random::unpredictable()) * (u128::from(self.jitter.nanos()) + 1)) >> 64;
         Span::from_nanos(drawn as u64)
     }
 }
 
-/// What to do after a decision.
+/// The next step after a decision.
 enum Step {
-    /// Units taken; a queue asks to wait this long before proceeding.
+    /// Units taken; a queue delays the caller by this span.
     Done(Span),
-    /// Ask again after this long.
+    /// Try again after this span.
     Again(Span),
 }
 

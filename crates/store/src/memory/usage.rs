@@ -1,32 +1,32 @@
-//! What the entries of a shard cost, and whom.
+//! Memory accounting of a shard: bytes in total and by owner.
 
 use std::collections::HashMap;
 
 use tollgate_core::{Owner, State, Time};
 
-use super::table::Entry;
+use super::table::TableEntry;
 
-/// What the shard's entries cost, and whom.
+/// The memory used by a shard's entries, in total and by owner.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct ShardUsage {
     pub(super) budget: usize,
     /// Bytes of all tables.
     pub(super) tables: usize,
-    /// Bytes that states hold outside their entries.
+    /// Bytes that states hold on the heap.
     pub(super) heap: usize,
-    /// Bytes by owner, for those who may not fill the store.
+    /// Bytes by owner, for owners that may not fill the store.
     pub(super) owned: HashMap<u32, usize>,
     pub(super) dropped: u64,
-    /// When memory was last taken back from tables that no longer need it.
+    /// When unused memory of tables was last released.
     pub(super) reclaimed: Time,
 }
 
-impl Books {
+impl ShardUsage {
     pub(super) fn bytes(&self) -> usize {
         self.tables + self.heap
     }
 
-    /// Records into a state that may take memory of its own, within what is left.
+    /// Records into a state that may allocate, within the budget.
     #[inline]
     pub(super) fn record<S: State>(&mut self, owner: Owner, state: &mut S, record: impl FnOnce(&mut S) -> u64) -> u64 {
         if !S::ON_HEAP {
@@ -52,20 +52,20 @@ impl Books {
         owner.share >= 100 || self.owned.get(&owner.id).is_none_or(|bytes| *bytes < most)
     }
 
-    /// Enters a new bucket.
-    pub(super) fn enter<S: State>(&mut self, owner: Owner, state: &S) {
+    /// Adds a new bucket.
+    pub(super) fn add<S: State>(&mut self, owner: Owner, state: &S) {
         if owner.share < 100 {
-            *self.owned.entry(owner.id).or_default() += size_of::<Entry<S>>();
+            *self.owned.entry(owner.id).or_default() += size_of::<TableEntry<S>>();
         }
         self.move_heap(owner.id, 0, state.heap_bytes());
     }
 
-    /// Strikes out a bucket that is dropped.
-    pub(super) fn strike<S: State>(&mut self, entry: &Entry<S>) {
+    /// Removes a dropped bucket.
+    pub(super) fn remove<S: State>(&mut self, entry: &TableEntry<S>) {
         self.dropped += 1;
         self.move_heap(entry.owner, entry.state.heap_bytes(), 0);
         if let Some(bytes) = self.owned.get_mut(&entry.owner) {
-            *bytes = bytes.saturating_sub(size_of::<Entry<S>>());
+            *bytes = bytes.saturating_sub(size_of::<TableEntry<S>>());
         }
     }
 }

@@ -1,17 +1,17 @@
-//! Receipts that were given back, remembered for as long as they could give anything.
+//! Receipts that were given back, remembered for as long as they could have an effect.
 
 use std::collections::HashMap;
 
 use tollgate_core::Time;
 
-/// Numbers of spent receipts, each until its charge owes nothing any more. After that time itself has given the units
-/// back, and the receipt is worthless without being remembered.
+/// Numbers of spent receipts, each kept until its charge owes nothing. After that time has returned the units, and the
+/// receipt has no effect anyway.
 #[derive(Debug, Default)]
-pub(super) struct Spent(HashMap<u64, Time>);
+pub(super) struct SpentReceipts(HashMap<u64, Time>);
 
-impl Spent {
-    /// Spends `number`, unless it is spent already or `most` bytes of them are remembered: then receipts are refused,
-    /// which keeps units charged but never hands any out twice.
+impl SpentReceipts {
+    /// Marks `number` as spent; false if it was, or if `most` bytes are used: receipts are then rejected, which keeps
+    /// units charged but never returns any twice.
     pub(super) fn spend(&mut self, number: u64, until: Time, now: Time, most: usize) -> bool {
         if self.bytes() > most && self.0.len() == self.0.capacity() {
             self.0.retain(|_, until| *until > now);
@@ -28,7 +28,7 @@ impl Spent {
         true
     }
 
-    /// Bytes it takes.
+    /// Bytes used.
     pub(super) fn bytes(&self) -> usize {
         self.0.capacity() * (size_of::<(u64, Time)>() + 1)
     }

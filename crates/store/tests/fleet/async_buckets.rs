@@ -1,9 +1,9 @@
-//! Decided here, told behind: how far a fleet goes beyond a limit before it knows, and what it does without the store.
+//! Async buckets: how far a fleet exceeds a limit before its nodes know, and what it does without the store.
 
 use tollgate_core::{Clock, FixedWindow, Limit, Sharing, Source, Span, Time};
 use tollgate_store::FleetConfig;
 
-use crate::world::{Event, Weather, World, charge};
+use crate::world::{Event, Network, World, charge};
 
 const INTERVAL: Span = Span::from_millis(250);
 
@@ -11,9 +11,9 @@ fn admitted_between(events: &[Event], from: Time, to: Time) -> u64 {
     events.iter().filter(|event| from <= event.time && event.time < to).map(|event| event.cost).sum()
 }
 
-/// Ten nodes, 1,000/s, twice that offered: no second admits more than a fifth too much, nor much less than the limit.
+/// Ten nodes, 1,000/s, twice that offered: no second exceeds the limit by more than a fifth, or falls far below it.
 #[test]
-fn ten_nodes_are_over_by_at_most_a_fifth() {
+fn ten_nodes_exceed_the_limit_by_at_most_a_fifth() {
     for seed in 1..=3 {
         let mut world = World::new(10, FleetConfig::default(), Span::from_millis(1), seed);
         let limit = Limit::per_second(1_000).unwrap();
@@ -63,14 +63,14 @@ fn a_window_is_shared_as_well() {
     assert!(windows.values().all(|count| (3_000..=4_800).contains(count)), "{windows:?}");
 }
 
-/// Without the store each node keeps to its share; what it decided is told when the store is back.
+/// Without the store each node enforces an even share; its charges are reported when the store is back.
 #[test]
-fn a_fleet_without_its_store_keeps_to_even_shares() {
+fn a_fleet_without_its_store_enforces_even_shares() {
     let config = FleetConfig { async_interval: INTERVAL, ..FleetConfig::default() };
     let mut world = World::new(4, config, Span::from_millis(1), 1);
     let limit = Limit::FixedWindow(FixedWindow::new(100_000, Span::from_secs(3_600)).unwrap());
     world.load(Span::from_secs(1), 1_000, |_| charge(1, limit, Sharing::Async));
-    world.link.turn(Weather::Cut);
+    world.link.set(Network::Down);
     let rate = Limit::per_second(1_000).unwrap();
     world.load(Span::from_secs(1), 1_000, |_| charge(2, rate, Sharing::Async));
     let start = world.clock.now();
@@ -78,12 +78,12 @@ fn a_fleet_without_its_store_keeps_to_even_shares() {
     let admitted = admitted_between(&world.admitted(), start, world.clock.now());
     assert!((2_800..=3_200).contains(&admitted), "{admitted} of 3,000 in three seconds alone");
     assert!(world.stats().async_pending > 0);
-    world.link.turn(Weather::Fine);
-    world.load(Span::from_secs(1), 0, |_| unreachable!("nobody asks"));
+    world.link.set(Network::Up);
+    world.load(Span::from_secs(1), 0, |_| unreachable!("no requests"));
     assert_eq!(world.stats().async_pending, 0);
 }
 
-/// What nodes admitted too much is found and exported.
+/// The excess that nodes admitted is measured and exported.
 #[test]
 fn the_error_is_measured() {
     let mut world = World::new(4, FleetConfig { nodes: 1, ..FleetConfig::default() }, Span::ZERO, 1);
@@ -93,14 +93,14 @@ fn the_error_is_measured() {
             world.ask(node, charge(1, limit, Sharing::Async));
         }
     }
-    world.load(Span::from_millis(600), 0, |_| unreachable!("nobody asks"));
+    world.load(Span::from_millis(600), 0, |_| unreachable!("no requests"));
     assert_eq!(world.stats().async_excess, 0, "{:?}", world.stats());
     for node in &world.nodes {
         for _ in 0..4 {
             world.ask(node, charge(1, limit, Sharing::Async));
         }
     }
-    world.load(Span::from_millis(600), 0, |_| unreachable!("nobody asks"));
+    world.load(Span::from_millis(600), 0, |_| unreachable!("no requests"));
     let beyond = world.admitted().len() as u64 - 100;
     assert!(beyond > 0);
     assert_eq!(world.stats().async_excess, beyond, "{:?}", world.stats());

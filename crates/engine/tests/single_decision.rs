@@ -1,7 +1,7 @@
-//! Charges that no rule made: the store decides, or this node's share, or nobody.
+//! Charges without a rule: the store decides, or this node's share, or the kill switch.
 
-use tollgate_core::{Charge, Digest, Gcra, Limit, ManualClock, Receipt, Span, Time, Wait};
-use tollgate_engine::{Engine, EngineConfig, Mode, Switch};
+use tollgate_core::{Charge, Digest, Enforcement, Gcra, Limit, ManualClock, Receipt, Span, Time, Wait};
+use tollgate_engine::{DecidedBy, Engine, EngineConfig};
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
@@ -14,22 +14,22 @@ fn charge(burst: u64) -> Charge {
 }
 
 #[test]
-fn a_charge_is_decided_at_once_in_memory_and_allocates_nothing() {
+fn a_charge_in_memory_is_decided_synchronously_and_allocates_nothing() {
     let clock = ManualClock::at(START);
     let engine = Engine::on_clock(RuleSet::empty(), clock.clone());
-    let warm = engine.try_take_one(&charge(3)).expect("memory never waits");
-    assert_eq!((warm.allowed, warm.mode, warm.outcome.remaining, warm.now), (true, Mode::Store, 2, START));
+    let warm = engine.try_take_one(&charge(3)).expect("memory is synchronous");
+    assert_eq!((warm.allowed, warm.decided_by, warm.outcome.remaining, warm.now), (true, DecidedBy::Store, 2, START));
     let measured = allocation_counter::measure(|| {
         for remaining in [1, 0, 0] {
-            let lone = engine.try_take_one(&charge(3)).expect("memory never waits");
-            assert_eq!(lone.outcome.remaining, remaining);
+            let decision = engine.try_take_one(&charge(3)).expect("memory is synchronous");
+            assert_eq!(decision.outcome.remaining, remaining);
         }
     });
     assert_eq!(measured.count_total, 0, "{measured:?}");
-    let refused = engine.try_take_one(&charge(3)).expect("memory never waits");
+    let refused = engine.try_take_one(&charge(3)).expect("memory is synchronous");
     assert_eq!((refused.allowed, refused.outcome.wait), (false, Wait::For(Span::SECOND)));
     clock.advance(Span::SECOND);
-    assert!(engine.try_take_one(&charge(3)).expect("memory never waits").allowed);
+    assert!(engine.try_take_one(&charge(3)).expect("memory is synchronous").allowed);
 }
 
 #[tokio::test]
@@ -42,21 +42,21 @@ async fn a_forgotten_bucket_is_an_unused_one() {
 }
 
 #[test]
-fn the_kill_switch_holds_for_it_too() {
+fn the_kill_switch_applies() {
     let engine = Engine::on_clock(RuleSet::empty(), ManualClock::at(START));
-    let ask = || engine.try_take_one(&charge(1)).expect("memory never waits");
+    let ask = || engine.try_take_one(&charge(1)).expect("memory is synchronous");
     assert!(ask().allowed);
-    engine.set_switch(Switch::Shadow);
+    engine.set_enforcement(Enforcement::Shadow);
     let shadowed = ask();
     assert_eq!((shadowed.allowed, shadowed.outcome.allowed), (true, false));
-    engine.set_switch(Switch::Off);
+    engine.set_enforcement(Enforcement::Off);
     let off = ask();
-    assert_eq!((off.allowed, off.mode, off.outcome.remaining), (true, Mode::Off, 1));
-    engine.set_switch(Switch::Enforce);
+    assert_eq!((off.allowed, off.decided_by, off.outcome.remaining), (true, DecidedBy::Off, 1));
+    engine.set_enforcement(Enforcement::Enforce);
     assert!(!ask().allowed);
 }
 
-/// A store nobody can reach.
+/// A store that cannot be reached.
 struct Unreachable;
 
 impl Unreachable {
@@ -80,7 +80,7 @@ impl Store for Unreachable {
 }
 
 #[tokio::test]
-async fn while_the_store_is_away_this_nodes_share_decides() {
+async fn this_nodes_share_decides_while_the_store_fails() {
     let config = EngineConfig { nodes: 3, ..EngineConfig::default() };
     let engine = Engine::new(Unreachable, RuleSet::empty()).with_config(config);
     let hourly = Limit::token_bucket(6, Span::from_secs(3600)).expect("a limit");
@@ -88,9 +88,9 @@ async fn while_the_store_is_away_this_nodes_share_decides() {
     assert!(engine.try_take_one(&charge).is_none(), "the store must be asked");
     let mut allowed = 0;
     for _ in 0..10 {
-        let lone = engine.take_one(&charge).await;
-        assert_eq!(lone.mode, Mode::Fallback);
-        allowed += u64::from(lone.allowed);
+        let decision = engine.take_one(&charge).await;
+        assert_eq!(decision.decided_by, DecidedBy::Fallback);
+        allowed += u64::from(decision.allowed);
     }
     assert_eq!(allowed, 2);
 }
