@@ -10,6 +10,7 @@ use crate::metadata::{list, members, text};
 const ARROWS: &[(&str, &[&str])] = &[
     ("tollgate-core", &[]),
     ("tollgate-proto", &[]),
+    ("tollgate-resp", &[]),
     ("tollgate-rules", &["tollgate-core"]),
     ("tollgate-store", &["tollgate-core"]),
     ("tollgate-store-redis", &["tollgate-core", "tollgate-store"]),
