@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
+use tollgate_resp::{RespValue, write_request};
 use tracing::{debug, info};
 
 use crate::connection::Connection;
-use crate::resp::Value;
 use crate::{RedisStore, lot};
 
 /// Where it rings.
@@ -63,7 +63,7 @@ impl Bell<'_> {
                 Ok(Err(_)) => self.line = None,
                 Err(_) => {
                     let mut out = Vec::new();
-                    crate::resp::command(&mut out, &[b"PING"]);
+                    write_request(&mut out, &[b"PING"]);
                     if !matches!(timeout(PAUSE, line.write(&out, &mut 0)).await, Ok(Ok(()))) {
                         self.line = None;
                     }
@@ -79,7 +79,7 @@ impl Bell<'_> {
         let login = shared.config.url.login.as_ref();
         let Ok(mut line) = Connection::open_bare(shared, primary.address(), login).await else { return false };
         match timeout(PAUSE, line.call(&[b"SUBSCRIBE", CHANNEL])).await {
-            Ok(Ok(Value::Array(_))) => {
+            Ok(Ok(RespValue::Array(_))) => {
                 self.line = Some(line);
                 self.refused = false;
                 true
@@ -97,7 +97,7 @@ impl Bell<'_> {
     }
 }
 
-fn is_ring(message: &Value) -> bool {
+fn is_ring(message: &RespValue) -> bool {
     let Some([kind, ..]) = message.array() else { return false };
     kind.text() == Some(b"message")
 }

@@ -6,10 +6,10 @@
 
 use std::fmt;
 
+use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
 use crate::HostPort;
-use crate::resp::Value;
 
 /// What a server says no with: the first word of its error. The rest of the text differs from server to server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,8 +99,8 @@ impl Refusal {
     ];
 
     /// The refusal in a reply, if it is one.
-    pub fn of(reply: &Value) -> Option<Refusal> {
-        let Value::Error(text) = reply else { return None };
+    pub fn of(reply: &RespValue) -> Option<Refusal> {
+        let RespValue::Error(text) = reply else { return None };
         Some(match reply.error_word()? {
             b"NOSCRIPT" => Refusal::NoScript,
             b"MOVED" => Refusal::Moved,
@@ -237,13 +237,13 @@ pub enum Redirect {
 
 impl Redirect {
     /// Reads a redirection; `answered` is the host that sent it.
-    pub(crate) fn of(refusal: Refusal, reply: &Value, answered: &str) -> Option<Redirect> {
+    pub(crate) fn of(refusal: Refusal, reply: &RespValue, answered: &str) -> Option<Redirect> {
         match refusal {
             Refusal::ReadOnly => return Some(Redirect::ReadOnly),
             Refusal::ClusterDown => return Some(Redirect::ClusterDown),
             _ => {}
         }
-        let Value::Error(text) = reply else { return None };
+        let RespValue::Error(text) = reply else { return None };
         let mut words = std::str::from_utf8(text).ok()?.split(' ').skip(1);
         let slot = words.next()?.parse().ok().filter(|slot| *slot < crate::key::SLOTS)?;
         let to = HostPort::from_redirect(words.next()?, answered)?;
@@ -287,7 +287,7 @@ impl fmt::Display for Redirect {
 }
 
 /// What an error says, for people: what it means, and its word where only that tells.
-pub(crate) fn meaning_of(refusal: Refusal, reply: &Value) -> String {
+pub(crate) fn meaning_of(refusal: Refusal, reply: &RespValue) -> String {
     let word = reply.error_word().unwrap_or_default();
     // Nothing but a word: the text behind it may repeat what was sent.
     let is_word = !word.is_empty() && word.len() <= 20 && word.iter().all(u8::is_ascii_uppercase);

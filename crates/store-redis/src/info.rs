@@ -1,6 +1,6 @@
 //! What a server says about itself, in its `INFO`.
 
-use crate::resp::Value;
+use tollgate_resp::RespValue;
 
 /// The text of an `INFO` reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub(crate) struct Info(String);
 
 impl Info {
     /// Reads a reply; `None` if it is none of `INFO`.
-    pub(crate) fn of(reply: &Value) -> Option<Info> {
+    pub(crate) fn of(reply: &RespValue) -> Option<Info> {
         Some(Info(String::from_utf8_lossy(reply.text()?).into_owned()))
     }
 
@@ -36,13 +36,13 @@ mod tests {
     fn fields_are_found_by_their_whole_name() {
         let text =
             "# Server\r\nredis_version:7.0.15\r\n\r\nrole:slave\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n";
-        let info = Info::of(&Value::Text(text.into())).unwrap();
+        let info = Info::of(&RespValue::Text(text.into())).unwrap();
         assert_eq!(info.field("redis_version"), Some("7.0.15"));
         assert_eq!(info.field("maxmemory_policy"), Some("noeviction"));
         assert_eq!(info.number("maxmemory"), Some(0));
         assert_eq!(info.field("version"), None);
         assert_eq!(info.field("redis"), None);
         assert!(info.is_replica());
-        assert_eq!(Info::of(&Value::Nil), None);
+        assert_eq!(Info::of(&RespValue::Nil), None);
     }
 }

@@ -21,7 +21,6 @@ mod pace;
 mod password;
 pub mod primary;
 mod probe;
-pub mod resp;
 mod room;
 mod rules;
 pub mod script;

@@ -8,12 +8,12 @@
 use std::sync::Arc;
 
 use tollgate_core::Span;
+use tollgate_resp::RespValue;
 use tracing::{debug, info, warn};
 
 use crate::connection::told_time;
 use crate::info::Info;
 use crate::primary::core::Core;
-use crate::resp::Value;
 use crate::room::Memory;
 use crate::stats::one;
 use crate::sweep::Sweep;
@@ -105,8 +105,8 @@ async fn look(core: &Core) {
         core.sampled_memory(memory);
     }
     let epoch = match epoch {
-        Value::Nil => fresh,
-        Value::Text(old) => String::from_utf8_lossy(old).into_owned(),
+        RespValue::Nil => fresh,
+        RespValue::Text(old) => String::from_utf8_lossy(old).into_owned(),
         // The key is not this server's, or it takes no writes: nothing can be said.
         _ => return,
     };
@@ -142,7 +142,7 @@ async fn beat(core: &Core) {
         &[b"PEXPIRE", key.as_bytes(), NODES_TTL_MS],
     ];
     let Ok(replies) = core.pipeline(&commands, core.patience()).await else { return };
-    if let Some(Value::Integer(nodes @ 1..)) = replies.get(2) {
+    if let Some(RespValue::Integer(nodes @ 1..)) = replies.get(2) {
         core.shared.nodes.heard(*nodes as u64, core.now());
     }
 }

@@ -115,10 +115,10 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resp::Value;
+    use tollgate_resp::RespValue;
 
     fn of(text: &'static str) -> Option<Memory> {
-        Memory::of(&Info::of(&Value::Text(text.into())).unwrap())
+        Memory::of(&Info::of(&RespValue::Text(text.into())).unwrap())
     }
 
     #[test]

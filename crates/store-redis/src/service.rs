@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time;
 use tollgate_core::Span;
+use tollgate_resp::RespValue;
 use tollgate_store::StoreError;
 
 use crate::failure::error;
-use crate::resp::Value;
 use crate::store::unavailable;
 use crate::{Health, PrimaryStats, RedisStore, SlotFigures, lot};
 
@@ -122,7 +122,7 @@ impl RedisStore {
 }
 
 /// The secret as the store holds it: 32 hexadecimal digits.
-pub(crate) fn read_secret(reply: &Value) -> Option<[u8; 16]> {
+pub(crate) fn read_secret(reply: &RespValue) -> Option<[u8; 16]> {
     let text = std::str::from_utf8(reply.text()?).ok().filter(|text| text.len() == 32)?;
     u128::from_str_radix(text, 16).ok().map(u128::to_be_bytes)
 }

@@ -5,12 +5,12 @@
 //! that tells when it equals an unused one goes then; of the others nobody knows how long their window is, and they go
 //! after the longest period that is in use.
 
+use tollgate_resp::RespValue;
 use tracing::{info, warn};
 
 use crate::Refusal;
 use crate::key::Key;
 use crate::primary::core::Core;
-use crate::resp::Value;
 use crate::stats::many;
 
 /// Keys that are looked at in one step, about.
@@ -46,9 +46,9 @@ impl Sweep {
             info!(store = %core.address(), "the store's user may not SCAN: buckets whose expiry somebody removed are not looked for");
             self.is_refused = true;
         }
-        let Some([Value::Text(next), Value::Array(keys)]) = reply.array() else { return };
+        let Some([RespValue::Text(next), RespValue::Array(keys)]) = reply.array() else { return };
         self.cursor = next.to_vec();
-        let keys: Vec<&[u8]> = keys.iter().filter_map(Value::text).filter(|key| Key::is_one(key)).collect();
+        let keys: Vec<&[u8]> = keys.iter().filter_map(RespValue::text).filter(|key| Key::is_one(key)).collect();
         let asks: Vec<[&[u8]; 2]> = keys.iter().map(|key| [b"PTTL", *key]).collect();
         let asks: Vec<&[&[u8]]> = asks.iter().map(<[&[u8]; 2]>::as_slice).collect();
         let Ok(left) = core.pipeline(&asks, core.patience()).await else { return };
@@ -66,8 +66,8 @@ async fn is_ours(core: &Core) -> bool {
     let (key, me) = (key.as_bytes(), me.as_bytes());
     let claim: [&[&[u8]]; 1] = [&[b"SET", key, me, b"PX", LEASE_MS, b"NX", b"GET"]];
     match core.pipeline(&claim, core.patience()).await.as_deref() {
-        Ok([Value::Nil]) => true,
-        Ok([Value::Text(other)]) if other == me => {
+        Ok([RespValue::Nil]) => true,
+        Ok([RespValue::Text(other)]) if other == me => {
             core.pipeline(&[&[b"PEXPIRE", key, LEASE_MS]], core.patience()).await.is_ok()
         }
         _ => false,

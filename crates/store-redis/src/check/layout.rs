@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tollgate_resp::RespValue;
+
 use super::{Finding, server};
 use crate::connection::{Connection, SLOT_MAP_BYTES};
 use crate::failure::Refusal;
 use crate::key::{Key, SLOTS};
-use crate::resp::Value;
 use crate::{HostPort, Shared};
 
 /// Asks every Sentinel for the primary, then looks at the primary.
@@ -98,7 +99,7 @@ pub(crate) async fn slots_by(shared: &Shared, host: &HostPort) -> Result<Vec<(Ho
         Connection::open_bare(shared, host, login).await.map_err(|why| server::unreached(host, &why))?;
     let reply = connection.call_for(&[b"CLUSTER", b"SLOTS"], SLOT_MAP_BYTES).await;
     let reply = reply.map_err(|why| Finding::problem(format!("{host}: {why}"), "look into its log"))?;
-    if let Value::Error(text) = &reply {
+    if let RespValue::Error(text) = &reply {
         let what = format!("{host} does not tell its slots: {}", String::from_utf8_lossy(text));
         return Err(Finding::problem(what, "use redis:// for a single server"));
     }
@@ -107,9 +108,9 @@ pub(crate) async fn slots_by(shared: &Shared, host: &HostPort) -> Result<Vec<(Ho
 }
 
 /// `[first, last, [host, port, …], …]`: the first node is the primary.
-fn slot_entry(entry: &Value, answered: &str) -> Option<(HostPort, Range)> {
+fn slot_entry(entry: &RespValue, answered: &str) -> Option<(HostPort, Range)> {
     let [first, last, primary, ..] = entry.array()? else { return None };
-    let slot = |value: &Value| u16::try_from(value.integer()?).ok();
+    let slot = |value: &RespValue| u16::try_from(value.integer()?).ok();
     let [host, port, ..] = primary.array()? else { return None };
     let host = host.text().and_then(|host| std::str::from_utf8(host).ok()).filter(|host| !host.is_empty());
     let place = HostPort::new(host.unwrap_or(answered), slot(port)?);
@@ -138,13 +139,13 @@ mod tests {
 
     #[test]
     fn the_map_is_read_as_redis_tells_it() {
-        let text = |text: &'static str| Value::Text(text.into());
-        let node = Value::Array(vec![text("10.0.0.1"), Value::Integer(7000), text("id")]);
-        let entry = Value::Array(vec![Value::Integer(0), Value::Integer(99), node]);
+        let text = |text: &'static str| RespValue::Text(text.into());
+        let node = RespValue::Array(vec![text("10.0.0.1"), RespValue::Integer(7000), text("id")]);
+        let entry = RespValue::Array(vec![RespValue::Integer(0), RespValue::Integer(99), node]);
         assert_eq!(slot_entry(&entry, "h"), Some((HostPort::new("10.0.0.1", 7000), (0, 99))));
-        let nameless = Value::Array(vec![text(""), Value::Integer(7000)]);
-        let entry = Value::Array(vec![Value::Integer(0), Value::Integer(99), nameless]);
+        let nameless = RespValue::Array(vec![text(""), RespValue::Integer(7000)]);
+        let entry = RespValue::Array(vec![RespValue::Integer(0), RespValue::Integer(99), nameless]);
         assert_eq!(slot_entry(&entry, "h"), Some((HostPort::new("h", 7000), (0, 99))));
-        assert_eq!(slot_entry(&Value::Nil, "h"), None);
+        assert_eq!(slot_entry(&RespValue::Nil, "h"), None);
     }
 }

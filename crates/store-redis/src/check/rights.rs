@@ -2,13 +2,13 @@
 
 use tollgate_core::{Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, Receipt, SlidingCounter};
 use tollgate_core::{SlidingLog, SlotId, Span, Time};
+use tollgate_resp::RespValue;
 
 use super::Finding;
 use crate::connection::Connection;
 use crate::failure::Refusal;
 use crate::key::Key;
 use crate::lot;
-use crate::resp::Value;
 use crate::script::{Answer, Batch, Call, Question, Reply, Returns, Script};
 
 /// Every command that we send, or that our scripts run: an ACL user for us needs these and `~tg:*`, and nothing else.
@@ -145,15 +145,15 @@ fn limits() -> impl Iterator<Item = Limit> {
     [gcra, queue, window, counter, log, slots].into_iter().flatten()
 }
 
-async fn call(connection: &mut Connection, encode: impl FnOnce(&mut Vec<u8>)) -> Result<Value, Finding> {
+async fn call(connection: &mut Connection, encode: impl FnOnce(&mut Vec<u8>)) -> Result<RespValue, Finding> {
     let mut out = Vec::new();
     encode(&mut out);
     connection.write(&out, &mut 0).await.map_err(|error| interrupted(&error))?;
     connection.reply().await.map_err(|broken| interrupted(&broken))
 }
 
-fn accepted(reply: &Value, what: &str) -> Result<(), Finding> {
-    let (Some(refusal), Value::Error(text)) = (Refusal::of(reply), reply) else { return Ok(()) };
+fn accepted(reply: &RespValue, what: &str) -> Result<(), Finding> {
+    let (Some(refusal), RespValue::Error(text)) = (Refusal::of(reply), reply) else { return Ok(()) };
     let text: String = String::from_utf8_lossy(text).chars().take(200).collect();
     let help = match refusal {
         Refusal::NoPerm => format!("give it all rights we need: {}", acl_user("USER", "PASSWORD")),

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use tollgate_core::Time;
+use tollgate_resp::{RespValue, write_request};
 
 use super::{Broken, ConnectError, Connection, Greeting};
 use crate::failure::{Refusal, meaning_of};
-use crate::resp::{self, Value};
 use crate::script::Script;
 use crate::url::Login;
 use crate::{RedisConfig, Shared};
@@ -28,16 +28,16 @@ pub(super) async fn greet(connection: &mut Connection, shared: &Shared) -> Resul
         steps.push(Step::Login);
     }
     if config.url.db != 0 {
-        resp::command(&mut out, &[b"SELECT", itoa::Buffer::new().format(config.url.db).as_bytes()]);
+        write_request(&mut out, &[b"SELECT", itoa::Buffer::new().format(config.url.db).as_bytes()]);
         steps.push(Step::Database);
     }
-    resp::command(&mut out, &[b"CLIENT", b"SETNAME", client_name(config).as_bytes()]);
+    write_request(&mut out, &[b"CLIENT", b"SETNAME", client_name(config).as_bytes()]);
     steps.push(Step::Name);
     for script in Script::ALL {
-        resp::command(&mut out, &[b"SCRIPT", b"LOAD", script.text().as_bytes()]);
+        write_request(&mut out, &[b"SCRIPT", b"LOAD", script.text().as_bytes()]);
         steps.push(Step::Load(script));
     }
-    resp::command(&mut out, &[b"TIME"]);
+    write_request(&mut out, &[b"TIME"]);
     steps.push(Step::Time);
 
     let sent = shared.clock.now();
@@ -54,7 +54,7 @@ pub(super) async fn greet(connection: &mut Connection, shared: &Shared) -> Resul
             Step::Name => {}
             Step::Load(script) => {
                 accepted(&reply, "SCRIPT LOAD")?;
-                let (Value::Text(hash), Some(place)) = (reply, hashes.get_mut(script.index())) else {
+                let (RespValue::Text(hash), Some(place)) = (reply, hashes.get_mut(script.index())) else {
                     return Err(ConnectError::Strange("SCRIPT LOAD did not answer a hash".to_owned()));
                 };
                 *place = hash;
@@ -82,8 +82,8 @@ pub(super) async fn log_in(connection: &mut Connection, login: Option<&Login>) -
 fn write_login(out: &mut Vec<u8>, Login { user, password }: &Login) {
     let password = password.reveal().as_bytes();
     match user {
-        Some(user) => resp::command(out, &[b"AUTH", user.as_bytes(), password]),
-        None => resp::command(out, &[b"AUTH", password]),
+        Some(user) => write_request(out, &[b"AUTH", user.as_bytes(), password]),
+        None => write_request(out, &[b"AUTH", password]),
     }
 }
 
@@ -95,7 +95,7 @@ fn broken(broken: Broken) -> ConnectError {
 }
 
 /// An error of the server is told by its word and the step, never by its text: that may repeat what we sent.
-fn accepted(reply: &Value, step: &'static str) -> Result<(), ConnectError> {
+fn accepted(reply: &RespValue, step: &'static str) -> Result<(), ConnectError> {
     match Refusal::of(reply) {
         Some(Refusal::Other) if step == "AUTH" => Err(ConnectError::Refused(Refusal::WrongPass, step)),
         Some(Refusal::Other) if step == "SELECT" => Err(ConnectError::Strange("there is no such database".to_owned())),
@@ -106,9 +106,9 @@ fn accepted(reply: &Value, step: &'static str) -> Result<(), ConnectError> {
 }
 
 /// The reply to `TIME`: seconds and microseconds.
-pub(crate) fn time(reply: &Value) -> Option<Time> {
+pub(crate) fn time(reply: &RespValue) -> Option<Time> {
     let [seconds, micros] = reply.array()? else { return None };
-    let part = |value: &Value| u64::try_from(value.integer()?).ok();
+    let part = |value: &RespValue| u64::try_from(value.integer()?).ok();
     let nanos = part(seconds)?.checked_mul(1_000_000_000)?.checked_add(part(micros)?.checked_mul(1000)?)?;
     Some(Time::from_nanos(nanos))
 }
@@ -133,10 +133,10 @@ mod tests {
 
     #[test]
     fn a_time_is_seconds_and_microseconds() {
-        let text = |text: &'static str| Value::Text(Bytes::from_static(text.as_bytes()));
-        assert_eq!(time(&Value::Array(vec![text("7"), text("5")])), Some(Time::from_nanos(7_000_005_000)));
-        assert_eq!(time(&Value::Array(vec![text("7")])), None);
-        assert_eq!(time(&Value::Array(vec![text("-7"), text("5")])), None);
+        let text = |text: &'static str| RespValue::Text(Bytes::from_static(text.as_bytes()));
+        assert_eq!(time(&RespValue::Array(vec![text("7"), text("5")])), Some(Time::from_nanos(7_000_005_000)));
+        assert_eq!(time(&RespValue::Array(vec![text("7")])), None);
+        assert_eq!(time(&RespValue::Array(vec![text("-7"), text("5")])), None);
         assert_eq!(time(&text("7")), None);
     }
 }

@@ -11,12 +11,12 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tollgate_core::Time;
+use tollgate_resp::{ProtocolVersion, ReplyLimits, RespValue, decode, write_request};
 use tollgate_store::StoreErrorKind;
 
 pub(crate) use self::handshake::time as told_time;
 use self::stream::Stream;
 use crate::failure::Refusal;
-use crate::resp::{self, Value};
 use crate::script::Script;
 use crate::url::Login;
 use crate::{HostPort, Shared};
@@ -158,14 +158,15 @@ impl Connection {
     }
 
     /// The next reply, which is short.
-    pub(crate) async fn reply(&mut self) -> Result<Value, Broken> {
+    pub(crate) async fn reply(&mut self) -> Result<RespValue, Broken> {
         self.reply_of(0).await
     }
 
     /// The next reply, of about so many bytes.
-    pub(crate) async fn reply_of(&mut self, expected: usize) -> Result<Value, Broken> {
+    pub(crate) async fn reply_of(&mut self, expected: usize) -> Result<RespValue, Broken> {
+        let limits = ReplyLimits { bytes: expected.saturating_add(UNASKED_BYTES_MAX), version: ProtocolVersion::Resp2 };
         loop {
-            match resp::decode_at_most(&mut self.input, expected.saturating_add(UNASKED_BYTES_MAX)) {
+            match decode(&mut self.input, limits) {
                 Ok(Some(value)) => return Ok(value),
                 Ok(None) => self.read().await?,
                 Err(_) => return Err(Broken::OutOfStep("this is no reply of Redis")),
@@ -174,14 +175,14 @@ impl Connection {
     }
 
     /// Sends one command and waits for its reply, which is short.
-    pub(crate) async fn call(&mut self, parts: &[&[u8]]) -> Result<Value, Broken> {
+    pub(crate) async fn call(&mut self, parts: &[&[u8]]) -> Result<RespValue, Broken> {
         self.call_for(parts, 0).await
     }
 
     /// Sends one command and waits for its reply, of about so many bytes.
-    pub(crate) async fn call_for(&mut self, parts: &[&[u8]], expected: usize) -> Result<Value, Broken> {
+    pub(crate) async fn call_for(&mut self, parts: &[&[u8]], expected: usize) -> Result<RespValue, Broken> {
         let mut out = Vec::new();
-        resp::command(&mut out, parts);
+        write_request(&mut out, parts);
         self.write(&out, &mut 0).await?;
         self.reply_of(expected).await
     }

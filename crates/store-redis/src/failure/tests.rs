@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::*;
 
 fn refusal(text: &'static str) -> Refusal {
-    Refusal::of(&Value::Error(Bytes::from_static(text.as_bytes()))).unwrap()
+    Refusal::of(&RespValue::Error(Bytes::from_static(text.as_bytes()))).unwrap()
 }
 
 fn treatment(text: &'static str) -> Treatment {
@@ -62,13 +62,13 @@ fn everything_else_may_have_been_charged() {
     {
         assert_eq!(treatment(text), Treatment::Unknown, "{text:?}");
     }
-    assert_eq!(Refusal::of(&Value::Text(Bytes::from_static(b"MOVED"))), None);
+    assert_eq!(Refusal::of(&RespValue::Text(Bytes::from_static(b"MOVED"))), None);
 }
 
 #[test]
 fn redirections_are_read() {
     let read = |text: &'static str| {
-        let value = Value::Error(Bytes::from_static(text.as_bytes()));
+        let value = RespValue::Error(Bytes::from_static(text.as_bytes()));
         Redirect::of(refusal(text), &value, "10.0.0.7")
     };
     let to = |host, port| HostPort::new(host, port);
@@ -84,7 +84,7 @@ fn redirections_are_read() {
 
 #[test]
 fn an_error_nobody_knows_is_told_by_its_word_alone() {
-    let told = |text: &'static str| meaning_of(refusal(text), &Value::Error(Bytes::from_static(text.as_bytes())));
+    let told = |text: &'static str| meaning_of(refusal(text), &RespValue::Error(Bytes::from_static(text.as_bytes())));
     assert_eq!(told("MISCONF Redis is configured to save RDB"), "the server answered with an error (MISCONF)");
     assert_eq!(told("hunter2"), "the server answered with an error");
     assert_eq!(told("BUSY hunter2"), Refusal::Busy.meaning());

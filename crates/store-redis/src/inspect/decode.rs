@@ -1,9 +1,8 @@
 //! From the bytes of a bucket to what they say. The formats are those that the scripts write.
 
-use tollgate_core::{Ask, Limit, LogSight, Outcome, SlidingLog, SlotsSight, Span, Time};
-
-use crate::resp::Value;
 use crate::script::{Held, counts, number};
+use tollgate_core::{Ask, Limit, LogSight, Outcome, SlidingLog, SlotsSight, Span, Time};
+use tollgate_resp::RespValue;
 
 /// The state of a bucket, by algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +46,10 @@ pub enum BucketState {
 }
 
 /// What the replies say, and what that means at `now`; `None` if they are no bucket of this limit's algorithm.
-pub(super) fn decode(limit: &Limit, replies: &[Value], now: Time) -> Option<(BucketState, Outcome)> {
+pub(super) fn decode(limit: &Limit, replies: &[RespValue], now: Time) -> Option<(BucketState, Outcome)> {
     let ask = Ask::Peek(0);
     match (limit, replies) {
-        (Limit::SlidingLog(log), [Value::Array(elements)]) => {
+        (Limit::SlidingLog(log), [RespValue::Array(elements)]) => {
             let (state, sight) = read_log(log, elements, now)?;
             Some((state, log.tell(&sight, now, &ask, true, 0)))
         }
@@ -80,14 +79,14 @@ pub(super) fn decode(limit: &Limit, replies: &[Value], now: Time) -> Option<(Buc
 }
 
 /// The expiry in `[member, score]`, microseconds.
-fn expiry(reply: &Value) -> Option<Time> {
+fn expiry(reply: &RespValue) -> Option<Time> {
     let [_, score] = reply.array()? else { return None };
     let micros = u64::try_from(score.integer()?).ok()?;
     Some(Time::from_nanos(micros.saturating_mul(1000)))
 }
 
 /// A head of 17 bytes (sum, and how far all times are shifted), then entries of 13 or 17 bytes, oldest first.
-fn read_log(log: &SlidingLog, elements: &[Value], now: Time) -> Option<(BucketState, LogSight)> {
+fn read_log(log: &SlidingLog, elements: &[RespValue], now: Time) -> Option<(BucketState, LogSight)> {
     let [head, entries @ ..] = elements else { return None };
     let (_, shift) = head.text().filter(|head| head.len() == 17)?.split_at_checked(8)?;
     let shift = Span::from_nanos(nanos(shift)?);
@@ -129,11 +128,11 @@ mod tests {
     #[test]
     fn values_of_another_format_are_no_bucket() {
         let log = Limit::SlidingLog(SlidingLog::new(5, Span::SECOND).unwrap());
-        let text = |bytes: &'static [u8]| Value::Text(bytes.into());
+        let text = |bytes: &'static [u8]| RespValue::Text(bytes.into());
         let head = text(&[0; 17]);
         for elements in [vec![], vec![head.clone()], vec![text(b"x"), head.clone()], vec![head.clone(), text(&[0; 14])]]
         {
-            assert_eq!(decode(&log, &[Value::Array(elements)], Time::ZERO), None);
+            assert_eq!(decode(&log, &[RespValue::Array(elements)], Time::ZERO), None);
         }
         let gcra = Limit::per_second(5).unwrap();
         assert_eq!(decode(&gcra, &[text(b"soon")], Time::ZERO), None);
@@ -143,9 +142,10 @@ mod tests {
     #[test]
     fn a_log_counts_what_is_within_the_window() {
         let limit = Limit::SlidingLog(SlidingLog::new(5, Span::SECOND).unwrap());
-        let entry = |seconds: u8, cost: u8| Value::Text(vec![seconds, 0, 0, 0, 0, 0, 0, 0, 0, cost, 0, 0, 0].into());
-        let elements = vec![Value::Text(vec![0; 17].into()), entry(7, 2), entry(8, 3)];
-        let (state, outcome) = decode(&limit, &[Value::Array(elements)], Time::from_secs(8)).unwrap();
+        let entry =
+            |seconds: u8, cost: u8| RespValue::Text(vec![seconds, 0, 0, 0, 0, 0, 0, 0, 0, cost, 0, 0, 0].into());
+        let elements = vec![RespValue::Text(vec![0; 17].into()), entry(7, 2), entry(8, 3)];
+        let (state, outcome) = decode(&limit, &[RespValue::Array(elements)], Time::from_secs(8)).unwrap();
         let at = Some(Time::from_secs(8));
         assert_eq!(state, BucketState::Log { entries: 1, oldest: at, newest: at });
         assert_eq!((outcome.used, outcome.remaining), (3, 2));

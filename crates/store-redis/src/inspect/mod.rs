@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::timeout;
 use tollgate_core::{Charge, Limit, Outcome, SlidingLog, Span, Time};
+use tollgate_resp::RespValue;
 use tollgate_store::MonotonicClock;
 
 use crate::check::layout::{Range, primary_by, slots_by};
@@ -16,7 +17,6 @@ use crate::connection::{Connection, resolve, told_time};
 use crate::failure::Refusal;
 use crate::fingerprint::FINGERPRINT_KEY;
 use crate::key::{Key, SLOTS, slot_of};
-use crate::resp::Value;
 use crate::service::{SECRET_KEY, read_secret};
 use crate::{HostPort, Layout, RedisConfig, Shared};
 
@@ -91,7 +91,7 @@ impl BucketReader {
     pub async fn secret(&mut self) -> Result<Option<[u8; 16]>, Finding> {
         let (server, reply) = self.get(slot_of(b"AAA"), SECRET_KEY).await?;
         match reply {
-            Value::Nil => Ok(None),
+            RespValue::Nil => Ok(None),
             reply => read_secret(&reply).map(Some).ok_or_else(|| unexpected(&server, &reply)),
         }
     }
@@ -124,7 +124,7 @@ impl BucketReader {
         Ok(stored)
     }
 
-    async fn get(&mut self, slot: u16, key: &[u8]) -> Result<(HostPort, Value), Finding> {
+    async fn get(&mut self, slot: u16, key: &[u8]) -> Result<(HostPort, RespValue), Finding> {
         let (server, connection) = self.connection(slot).await?;
         let reply = call(server, connection, &[b"GET", key]).await?;
         match Refusal::of(&reply) {
@@ -165,7 +165,7 @@ impl fmt::Debug for BucketReader {
 enum Content {
     Absent,
     OtherType,
-    Replies(Vec<Value>),
+    Replies(Vec<RespValue>),
 }
 
 /// Reads a value with the commands of the limit's algorithm; nodes have the right to all of them.
@@ -193,19 +193,19 @@ async fn read(
     for command in commands {
         let reply = call(server, connection, command).await?;
         match &reply {
-            Value::Nil => return Ok(Content::Absent),
-            Value::Array(elements) if elements.is_empty() && matches!(limit, Limit::SlidingLog(_)) => {
+            RespValue::Nil => return Ok(Content::Absent),
+            RespValue::Array(elements) if elements.is_empty() && matches!(limit, Limit::SlidingLog(_)) => {
                 return Ok(Content::Absent);
             }
-            Value::Error(_) if reply.error_word() == Some(b"WRONGTYPE") => return Ok(Content::OtherType),
-            Value::Error(_) => return Err(unexpected(server, &reply)),
+            RespValue::Error(_) if reply.error_word() == Some(b"WRONGTYPE") => return Ok(Content::OtherType),
+            RespValue::Error(_) => return Err(unexpected(server, &reply)),
             _ => replies.push(reply),
         }
     }
     Ok(Content::Replies(replies))
 }
 
-async fn call(server: &HostPort, connection: &mut Connection, command: &[&[u8]]) -> Result<Value, Finding> {
+async fn call(server: &HostPort, connection: &mut Connection, command: &[&[u8]]) -> Result<RespValue, Finding> {
     let help = "is the server overloaded, or was it restarted? Try again";
     match timeout(PATIENCE.into(), connection.call_for(command, LOG_BYTES_MAX)).await {
         Ok(Ok(reply)) => Ok(reply),
@@ -214,7 +214,7 @@ async fn call(server: &HostPort, connection: &mut Connection, command: &[&[u8]])
     }
 }
 
-fn unexpected(server: &HostPort, reply: &Value) -> Finding {
+fn unexpected(server: &HostPort, reply: &RespValue) -> Finding {
     let (what, help) = match Refusal::of(reply) {
         Some(Refusal::NoPerm) => ("the user lacks a right", "`tollgate store check URL` names the rights"),
         Some(Refusal::Moved | Refusal::Ask | Refusal::TryAgain) => ("the slot is being moved", "try again"),

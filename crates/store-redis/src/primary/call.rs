@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 use tollgate_core::{Span, Time};
+use tollgate_resp::{RespValue, write_request};
 use tollgate_store::{StoreError, StoreErrorKind};
 
 use super::queue::{Asked, Commanded, Commands, Job, Returned};
 use super::ticket::{Manner, Setback, Ticket};
 use crate::estimate::Estimate;
 use crate::failure::{Redirect, Refusal, Treatment, error, meaning_of};
-use crate::resp::{self, Value};
 use crate::script::{self, Batch, Question, Reply, ReturnReply, Returns, Script};
 
 /// Questions that one call decides: the server does nothing else meanwhile.
@@ -160,7 +160,7 @@ impl Call {
     /// Appends it.
     pub(super) fn encode(&self, how: script::Call<'_>, out: &mut Vec<u8>) {
         if self.is_asking() {
-            resp::command(out, &[b"ASKING"]);
+            write_request(out, &[b"ASKING"]);
         }
         match self {
             Call::Batch { batch, .. } => batch.encode(how, out),
@@ -170,7 +170,7 @@ impl Call {
     }
 
     /// Tells everybody who waits what the replies mean; `answered` is the host they came from.
-    pub(super) fn settle(self, replies: &mut Vec<Value>, answered: &str) -> Settled {
+    pub(super) fn settle(self, replies: &mut Vec<RespValue>, answered: &str) -> Settled {
         if let Call::Commands { ticket, .. } = self {
             ticket.answer(Ok(std::mem::take(replies)));
             return Settled::Done { time: None, disagreed: 0, foreign: 0 };
@@ -188,7 +188,7 @@ impl Call {
         }
     }
 
-    fn decide(self, reply: &Value) -> Settled {
+    fn decide(self, reply: &RespValue) -> Settled {
         match self {
             Call::Batch { batch, tickets, deadline } => match batch.decode(reply) {
                 Ok(Reply::Answers { now, answers, disagreed, foreign }) if answers.len() == tickets.len() => {
@@ -219,7 +219,7 @@ impl Call {
         }
     }
 
-    fn refuse(self, refusal: Refusal, reply: &Value, answered: &str) {
+    fn refuse(self, refusal: Refusal, reply: &RespValue, answered: &str) {
         match refusal.treatment() {
             Treatment::Again => match self {
                 Call::Batch { batch, tickets, .. } => give_back(tickets, batch.into_questions(), Setback::TryAgain),

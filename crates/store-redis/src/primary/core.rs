@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tollgate_core::{Ask, Charge, Digest, Limit, Span, Time};
+use tollgate_resp::{RespValue, write_request};
 use tollgate_store::{StoreError, StoreErrorKind};
 use tracing::{info, warn};
 
@@ -21,7 +22,6 @@ use crate::connection::{self, ConnectError, Connection, Greeting};
 use crate::estimate::Estimate;
 use crate::failure::{Refusal, error};
 use crate::key::Key;
-use crate::resp::{self, Value};
 use crate::room::{Level, Memory, Room};
 use crate::script::{Question, Script};
 use crate::stats::{Counters, one};
@@ -262,13 +262,13 @@ impl Core {
     }
 
     /// Sends commands in one go; one value per command.
-    pub(crate) async fn pipeline(&self, commands: &[&[&[u8]]], within: Span) -> Result<Vec<Value>, StoreError> {
+    pub(crate) async fn pipeline(&self, commands: &[&[&[u8]]], within: Span) -> Result<Vec<RespValue>, StoreError> {
         if commands.is_empty() {
             // Without a command there is no reply, and waiting for one would take that of the next call.
             return Ok(Vec::new());
         }
         let mut bytes = Vec::new();
-        commands.iter().for_each(|parts| resp::command(&mut bytes, parts));
+        commands.iter().for_each(|parts| write_request(&mut bytes, parts));
         let work = Commands { bytes, replies: commands.len() };
         let ticket: Arc<Commanded> = Ticket::new(work, 0, Manner::Joined, self.now().after(within));
         match self.wait(ticket.clone(), Job::Command(ticket), within).await {

@@ -14,6 +14,7 @@ use tokio::select;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tollgate_core::{Span, Time};
+use tollgate_resp::RespValue;
 use tollgate_store::StoreErrorKind;
 use tracing::debug;
 
@@ -26,7 +27,6 @@ use super::ticket::{GaveUp, Manner, Setback, Ticket};
 use crate::connection::{Connection, Greeting};
 use crate::failure::{Redirect, error};
 use crate::lot;
-use crate::resp::Value;
 use crate::script::{self, Script};
 use crate::stats::{Counters, many, one};
 
@@ -93,7 +93,7 @@ struct Driver {
     /// What is under way, oldest first.
     flights: VecDeque<Flight>,
     /// Replies of the oldest call, until all are in.
-    replies: Vec<Value>,
+    replies: Vec<RespValue>,
     /// True until something was done with the connection.
     fresh: bool,
     /// Jobs of the last flight.
@@ -319,7 +319,7 @@ impl Driver {
     }
 
     /// A reply is in.
-    async fn receive(&mut self, reply: Value) -> Result<(), Lost> {
+    async fn receive(&mut self, reply: RespValue) -> Result<(), Lost> {
         let core = self.core.clone();
         self.heard = core.now();
         let Some(flight) = self.flights.front_mut() else {

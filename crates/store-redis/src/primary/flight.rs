@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use tollgate_core::Time;
+use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
 use super::call::{Call, Settled};
 use super::core::Core;
 use crate::failure::{Refusal, error};
-use crate::resp::Value;
 use crate::script::Script;
 use crate::stats::{many, one};
 
@@ -84,7 +84,7 @@ impl Flight {
     }
 
     /// All replies of the next call are in. Fails if they are not replies to it.
-    pub(super) fn land(&mut self, replies: &mut Vec<Value>, core: &Core) -> Result<(), &'static str> {
+    pub(super) fn land(&mut self, replies: &mut Vec<RespValue>, core: &Core) -> Result<(), &'static str> {
         let Some(call) = self.calls.pop_front() else { return Err("there is more than was asked for") };
         let received = core.now();
         if call.script().is_some() {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tollgate_core::{Receipt, Span, Time};
+use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
 use self::core::Core;
@@ -26,7 +27,6 @@ use self::queue::{Asked, Job, Returned};
 use self::ticket::{Manner, Setback, Ticket};
 use crate::breaker::Phase;
 use crate::failure::{Elsewhere, Failure, Redirect, Refusal, error, meaning_of};
-use crate::resp::Value;
 use crate::room::Level;
 use crate::script::{Answer, Question};
 use crate::stats::{PrimaryStats, one};
@@ -125,7 +125,7 @@ impl Primary {
     }
 
     /// Sends a plain command. Errors of the server are failures.
-    pub async fn command(&self, parts: &[&[u8]], within: Span) -> Result<Value, Failure> {
+    pub async fn command(&self, parts: &[&[u8]], within: Span) -> Result<RespValue, Failure> {
         let replies = self.core.pipeline(&[parts], within).await.map_err(Failure::Store)?;
         let Some(reply) = replies.into_iter().next() else {
             return Err(Failure::Store(error(StoreErrorKind::Indeterminate, "no reply")));
@@ -140,7 +140,7 @@ impl Primary {
     }
 
     /// Sends plain commands in one go; one value per command, errors of the server among them.
-    pub async fn pipeline(&self, commands: &[&[&[u8]]], within: Span) -> Result<Vec<Value>, StoreError> {
+    pub async fn pipeline(&self, commands: &[&[&[u8]]], within: Span) -> Result<Vec<RespValue>, StoreError> {
         self.core.pipeline(commands, within).await
     }
 

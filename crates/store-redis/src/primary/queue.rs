@@ -10,10 +10,10 @@ use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
 use tollgate_core::Receipt;
+use tollgate_resp::RespValue;
 use tollgate_store::StoreError;
 
 use super::ticket::{Setback, Ticket};
-use crate::resp::Value;
 use crate::script::{Answer, Question};
 
 /// A question and its answer.
@@ -21,7 +21,7 @@ pub(super) type Asked = Ticket<Question, Answer>;
 /// Receipts, and how many of them gave something back.
 pub(super) type Returned = Ticket<Vec<Receipt>, usize>;
 /// Plain commands and their replies.
-pub(super) type Commanded = Ticket<Commands, Vec<Value>>;
+pub(super) type Commanded = Ticket<Commands, Vec<RespValue>>;
 
 /// Commands as bytes, and how many replies they have.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Digest, Limit, Time};
+use tollgate_resp::RespValue;
 use tollgate_store::Taken;
 
 use super::blob::Blob;
@@ -10,7 +11,6 @@ use super::reply::{self, Answer, BadReply, Opened, Reply};
 use super::state::Held;
 use super::{Call, Script};
 use crate::key::Key;
-use crate::resp::Value;
 
 /// A call of more charges would keep the server from everybody else for too long.
 const CHARGES_MAX: usize = 192;
@@ -175,7 +175,7 @@ impl Batch {
     }
 
     /// Reads the reply, and replays what the script did from what it found.
-    pub fn decode(&self, reply: &Value) -> Result<Reply, BadReply> {
+    pub fn decode(&self, reply: &RespValue) -> Result<Reply, BadReply> {
         let (now, told) = match reply::open(reply)? {
             Opened::Expired(now) => return Ok(Reply::Expired { now }),
             Opened::Told(now, told) => (now, told),
@@ -207,7 +207,7 @@ fn nothing_asked(question: &Question, now: Time) -> Answer {
 
 /// The verdicts, taken out of the numbers that carry them: the first one is the highest digit of the first number.
 struct Verdicts<'a> {
-    numbers: &'a [Value],
+    numbers: &'a [RespValue],
     asked: usize,
     told: usize,
 }
@@ -217,7 +217,7 @@ impl Verdicts<'_> {
         let strange = BadReply::strange("a verdict that is none");
         let (number, digit) = (self.told / VERDICTS_PER_NUMBER, self.told % VERDICTS_PER_NUMBER);
         let digits = (self.asked - number * VERDICTS_PER_NUMBER).min(VERDICTS_PER_NUMBER);
-        let number = self.numbers.get(number).and_then(Value::integer).ok_or(strange)?;
+        let number = self.numbers.get(number).and_then(RespValue::integer).ok_or(strange)?;
         self.told += 1;
         match number / VERDICT_BASE.pow((digits - 1 - digit) as u32) % VERDICT_BASE {
             0 => Ok(Verdict::Refused),
@@ -244,14 +244,14 @@ enum Existence {
 }
 
 impl<'a> Replay<'a> {
-    fn new(batch: &'a Batch, now: Time, values: &[Value]) -> Result<Replay<'a>, BadReply> {
+    fn new(batch: &'a Batch, now: Time, values: &[RespValue]) -> Result<Replay<'a>, BadReply> {
         if values.len() != batch.buckets.len() {
             return Err(BadReply::strange("another number of buckets than was asked for"));
         }
         let held = batch.buckets.iter().zip(values).map(|(bucket, value)| {
-            let existence = if *value == Value::Nil { Existence::Absent } else { Existence::There };
+            let existence = if *value == RespValue::Nil { Existence::Absent } else { Existence::There };
             // Of a question without room the script says only which logs and slots are there.
-            let is_untold = *value == Value::Nil || value.array().is_some_and(<[Value]>::is_empty);
+            let is_untold = *value == RespValue::Nil || value.array().is_some_and(<[RespValue]>::is_empty);
             match charge::is_string(&bucket.limit) || !is_untold {
                 true => Ok((Held::read(&bucket.limit, value)?, existence)),
                 false => Ok((Held::Untold, existence)),

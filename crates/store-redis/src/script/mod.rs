@@ -20,8 +20,7 @@ pub use returns::Returns;
 pub(crate) use state::{Held, counts, number};
 
 use tollgate_core::Time;
-
-use crate::resp;
+use tollgate_resp::{write_array_header, write_bulk};
 
 /// A script, by what it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -238,16 +237,16 @@ impl Call<'_> {
             Call::At(_, None) => (b"EVAL", script.text_with_a_test_clock().as_bytes()),
         };
         let now = if let Call::At(now, _) = self { Some(now) } else { None };
-        resp::header(out, 4 + keys.len() + usize::from(now.is_some()));
-        resp::part(out, word);
-        resp::part(out, name);
-        resp::part(out, itoa::Buffer::new().format(keys.len()).as_bytes());
-        keys.for_each(|key| resp::part(out, key));
-        resp::part(out, blob);
+        write_array_header(out, 4 + keys.len() + usize::from(now.is_some()));
+        write_bulk(out, word);
+        write_bulk(out, name);
+        write_bulk(out, itoa::Buffer::new().format(keys.len()).as_bytes());
+        keys.for_each(|key| write_bulk(out, key));
+        write_bulk(out, blob);
         if let Some(now) = now {
             let mut time = blob::Blob::default();
             time.nanos(now.nanos());
-            resp::part(out, time.bytes());
+            write_bulk(out, time.bytes());
         }
     }
 }

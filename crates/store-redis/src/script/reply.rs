@@ -4,10 +4,10 @@ use std::fmt;
 
 use smallvec::SmallVec;
 use tollgate_core::{Outcome, Time};
+use tollgate_resp::RespValue;
 use tollgate_store::Taken;
 
 use super::blob::SECOND;
-use crate::resp::Value;
 
 /// The answer to a [`Batch`](super::Batch).
 #[derive(Clone, Debug, PartialEq)]
@@ -92,15 +92,15 @@ impl std::error::Error for BadReply {}
 /// A reply of any script: the time, then either a word or what that script tells.
 pub(super) enum Opened<'a> {
     Expired(Time),
-    Told(Time, &'a [Value]),
+    Told(Time, &'a [RespValue]),
 }
 
-pub(super) fn open(reply: &Value) -> Result<Opened<'_>, BadReply> {
+pub(super) fn open(reply: &RespValue) -> Result<Opened<'_>, BadReply> {
     let Some([seconds, nanos, rest @ ..]) = reply.array() else {
         return Err(BadReply::strange("a reply without the time"));
     };
     let now = time(seconds, nanos)?;
-    match rest.first().and_then(Value::text) {
+    match rest.first().and_then(RespValue::text) {
         None => Ok(Opened::Told(now, rest)),
         Some(b"EXPIRED") => Ok(Opened::Expired(now)),
         Some(b"ARGS") => Err(BadReply { charged_nothing: true, detail: "the script refused its arguments" }),
@@ -109,14 +109,14 @@ pub(super) fn open(reply: &Value) -> Result<Opened<'_>, BadReply> {
 }
 
 /// How many foreign values were found, which is told only if there were any.
-pub(super) fn foreign(told: Option<&Value>) -> Result<u64, BadReply> {
-    let count = |value: &Value| value.integer().and_then(|count| u64::try_from(count).ok());
+pub(super) fn foreign(told: Option<&RespValue>) -> Result<u64, BadReply> {
+    let count = |value: &RespValue| value.integer().and_then(|count| u64::try_from(count).ok());
     told.map_or(Ok(0), |value| count(value).ok_or(BadReply::strange("not a number of foreign values")))
 }
 
 /// A time that a script told as seconds and nanoseconds.
-pub(super) fn time(seconds: &Value, nanos: &Value) -> Result<Time, BadReply> {
-    let part = |value: &Value| value.integer().and_then(|number| u64::try_from(number).ok());
+pub(super) fn time(seconds: &RespValue, nanos: &RespValue) -> Result<Time, BadReply> {
+    let part = |value: &RespValue| value.integer().and_then(|number| u64::try_from(number).ok());
     let (Some(seconds), Some(nanos)) = (part(seconds), part(nanos)) else {
         return Err(BadReply::strange("a time that is none"));
     };
@@ -124,13 +124,13 @@ pub(super) fn time(seconds: &Value, nanos: &Value) -> Result<Time, BadReply> {
 }
 
 /// The same where there may be none.
-pub(super) fn maybe_time(seconds: &Value, nanos: &Value) -> Result<Option<Time>, BadReply> {
-    if *seconds == Value::Nil { Ok(None) } else { time(seconds, nanos).map(Some) }
+pub(super) fn maybe_time(seconds: &RespValue, nanos: &RespValue) -> Result<Option<Time>, BadReply> {
+    if *seconds == RespValue::Nil { Ok(None) } else { time(seconds, nanos).map(Some) }
 }
 
 /// A count that a script told as two halves.
-pub(super) fn count(high: &Value, low: &Value) -> Result<u64, BadReply> {
-    let part = |value: &Value| value.integer().and_then(|number| u32::try_from(number).ok()).map(u64::from);
+pub(super) fn count(high: &RespValue, low: &RespValue) -> Result<u64, BadReply> {
+    let part = |value: &RespValue| value.integer().and_then(|number| u32::try_from(number).ok()).map(u64::from);
     match (part(high), part(low)) {
         (Some(high), Some(low)) => Ok(high << 32 | low),
         _ => Err(BadReply::strange("a count that is none")),

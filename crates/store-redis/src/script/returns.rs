@@ -1,13 +1,13 @@
 //! Receipts that are given back by one call.
 
 use tollgate_core::{Limit, Receipt, Time};
+use tollgate_resp::RespValue;
 
 use super::blob::Blob;
 use super::charge::{self, encode_windows};
 use super::reply::{self, BadReply, Opened, ReturnReply};
 use super::{Call, Script};
 use crate::key::Key;
-use crate::resp::Value;
 
 /// Receipts of one slot given back together.
 #[derive(Debug)]
@@ -55,11 +55,11 @@ impl Returns {
     }
 
     /// Reads the reply.
-    pub fn decode(&self, reply: &Value) -> Result<ReturnReply, BadReply> {
+    pub fn decode(&self, reply: &RespValue) -> Result<ReturnReply, BadReply> {
         match reply::open(reply)? {
             Opened::Expired(now) => Ok(ReturnReply::Expired { now }),
             Opened::Told(now, told) => {
-                let given = told.first().and_then(Value::integer).and_then(|given| usize::try_from(given).ok());
+                let given = told.first().and_then(RespValue::integer).and_then(|given| usize::try_from(given).ok());
                 let given = given.filter(|given| *given <= self.receipts.len());
                 let given = given.ok_or(BadReply::strange("not a number of receipts"))?;
                 Ok(ReturnReply::Done { now, given, foreign: reply::foreign(told.get(1))? })

@@ -3,10 +3,10 @@
 use tollgate_core::{
     Algorithm, Ask, Charge, Counter, Effect, Limit, LogSight, NextFree, Outcome, SlotsSight, Source, Tat, Time, Window,
 };
+use tollgate_resp::RespValue;
 
 use super::blob::SECOND;
 use super::reply::{BadReply, count, maybe_time, time};
-use crate::resp::Value;
 
 /// What a script told of one bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +46,7 @@ macro_rules! dispatch {
 
 impl Held {
     /// The bucket behind the value of a key; unused if there is none.
-    pub(crate) fn read(limit: &Limit, value: &Value) -> Result<Held, BadReply> {
+    pub(crate) fn read(limit: &Limit, value: &RespValue) -> Result<Held, BadReply> {
         let bytes = value.text();
         Ok(match limit {
             Limit::Gcra(_) => Held::Gcra(Tat(arrival(bytes)?)),
@@ -135,17 +135,17 @@ impl Held {
 
 impl<S> Told<S> {
     /// `{ admits, made, granted high, granted low, what was seen … }`
-    fn read(value: &Value, see: impl FnOnce(&[Value]) -> Result<S, BadReply>) -> Result<Told<S>, BadReply> {
+    fn read(value: &RespValue, see: impl FnOnce(&[RespValue]) -> Result<S, BadReply>) -> Result<Told<S>, BadReply> {
         let Some([admits, made, high, low, rest @ ..]) = value.array() else {
             return Err(BadReply::strange("a bucket that was not told of"));
         };
-        let is_set = |value: &Value| value.integer() == Some(1);
+        let is_set = |value: &RespValue| value.integer() == Some(1);
         Ok(Told { admits: is_set(admits), made: is_set(made), granted: count(high, low)?, sight: see(rest)? })
     }
 }
 
 impl Told<LogSight> {
-    fn read_log(value: &Value) -> Result<Told<LogSight>, BadReply> {
+    fn read_log(value: &RespValue) -> Result<Told<LogSight>, BadReply> {
         Told::read(value, |seen| {
             let [high, low, at, at_nanos, frees, frees_nanos, next, next_nanos, newest, newest_nanos] = seen else {
                 return Err(BadReply::strange("a log that was not told of"));
@@ -162,13 +162,13 @@ impl Told<LogSight> {
 }
 
 impl Told<SlotsSight> {
-    fn read_slots(value: &Value) -> Result<Told<SlotsSight>, BadReply> {
+    fn read_slots(value: &RespValue) -> Result<Told<SlotsSight>, BadReply> {
         Told::read(value, |seen| {
             let [in_use, frees, newest] = seen else {
                 return Err(BadReply::strange("slots that were not told of"));
             };
-            let number = |value: &Value| value.integer().and_then(|number| u64::try_from(number).ok());
-            let micros = |value: &Value| number(value).map(|micros| Time::from_nanos(micros.saturating_mul(1000)));
+            let number = |value: &RespValue| value.integer().and_then(|number| u64::try_from(number).ok());
+            let micros = |value: &RespValue| number(value).map(|micros| Time::from_nanos(micros.saturating_mul(1000)));
             let in_use = number(in_use).ok_or(BadReply::strange("a number of slots that is none"))?;
             Ok(SlotsSight { in_use, frees: micros(frees), newest: micros(newest) })
         })

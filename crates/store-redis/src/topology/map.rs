@@ -1,10 +1,10 @@
 //! Which primary serves which slot, as a cluster tells it.
 
 use tollgate_core::Digest;
+use tollgate_resp::RespValue;
 
 use crate::HostPort;
 use crate::key::{Key, SLOTS};
-use crate::resp::Value;
 
 /// Who serves the slots. An index per slot keeps the lookup on the path of a request to one load.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl SlotMap {
     }
 
     /// Reads the answer to `CLUSTER SLOTS` of the server at `asked`. `None` if it is none.
-    pub(super) fn read(reply: &Value, asked: &HostPort) -> Option<SlotMap> {
+    pub(super) fn read(reply: &RespValue, asked: &HostPort) -> Option<SlotMap> {
         let mut map = SlotMap::empty();
         for range in reply.array()? {
             let [first, last, primary, ..] = range.array()? else { return None };
@@ -65,7 +65,7 @@ impl SlotMap {
 }
 
 /// A node of the answer. One without a host is where the answer came from.
-fn address(node: &Value, asked: &HostPort) -> Option<HostPort> {
+fn address(node: &RespValue, asked: &HostPort) -> Option<HostPort> {
     let [host, port, ..] = node.array()? else { return None };
     let host = match host.text() {
         None | Some(b"" | b"?") => asked.host.clone(),
@@ -78,12 +78,12 @@ fn address(node: &Value, asked: &HostPort) -> Option<HostPort> {
 mod tests {
     use super::*;
 
-    fn node(host: &'static str, port: i64) -> Value {
-        Value::Array(vec![Value::Text(host.into()), Value::Integer(port), Value::Text("id".into())])
+    fn node(host: &'static str, port: i64) -> RespValue {
+        RespValue::Array(vec![RespValue::Text(host.into()), RespValue::Integer(port), RespValue::Text("id".into())])
     }
 
-    fn range(first: i64, last: i64, nodes: Vec<Value>) -> Value {
-        Value::Array([vec![Value::Integer(first), Value::Integer(last)], nodes].concat())
+    fn range(first: i64, last: i64, nodes: Vec<RespValue>) -> RespValue {
+        RespValue::Array([vec![RespValue::Integer(first), RespValue::Integer(last)], nodes].concat())
     }
 
     fn asked() -> HostPort {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn every_slot_finds_its_primary() {
-        let reply = Value::Array(vec![
+        let reply = RespValue::Array(vec![
             range(0, 5460, vec![node("", 7000), node("10.0.0.4", 7003)]),
             range(5461, 10_922, vec![node("10.0.0.2", 7001)]),
             range(10_923, 16_000, vec![node("", 7000)]),
@@ -109,7 +109,9 @@ mod tests {
 
     #[test]
     fn what_is_no_map_is_refused() {
-        for reply in [Value::Nil, Value::Array(vec![]), Value::Array(vec![range(0, 20_000, vec![node("h", 1)])])] {
+        for reply in
+            [RespValue::Nil, RespValue::Array(vec![]), RespValue::Array(vec![range(0, 20_000, vec![node("h", 1)])])]
+        {
             assert_eq!(SlotMap::read(&reply, &asked()), None);
         }
     }

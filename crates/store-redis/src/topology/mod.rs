@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time;
+use tollgate_resp::RespValue;
 
 use self::cluster::Cluster;
 use self::sentinel::Sentinel;
 
 use crate::connection::{Connection, SLOT_MAP_BYTES};
-use crate::resp::Value;
 use crate::url::Login;
 use crate::{HostPort, Layout, Primary, Shared};
 
@@ -87,7 +87,7 @@ async fn until_unsettled(shared: &Shared, at_most: Duration) {
 }
 
 /// Connects to a server, asks one thing and leaves.
-async fn ask_once(shared: &Shared, at: &HostPort, login: Option<&Login>, command: &[&[u8]]) -> Option<Value> {
+async fn ask_once(shared: &Shared, at: &HostPort, login: Option<&Login>, command: &[&[u8]]) -> Option<RespValue> {
     let mut connection = Connection::open_bare(shared, at, login).await.ok()?;
     time::timeout(shared.config.connect_timeout.into(), connection.call_for(command, SLOT_MAP_BYTES)).await.ok()?.ok()
 }

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use parking_lot::RwLock;
 use tokio::task::JoinHandle;
+use tollgate_resp::RespValue;
 use tracing::{info, warn};
 
 use super::{ask_once, until_unsettled};
-use crate::resp::Value;
 use crate::{HostPort, Layout, Primary, Shared};
 
 const LOOK_EVERY: Duration = Duration::from_millis(750);
@@ -94,7 +94,7 @@ impl Inner {
 async fn ask(shared: &Shared, sentinel: &HostPort, master: &str) -> Option<HostPort> {
     let command: [&[u8]; 3] = [b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", master.as_bytes()];
     let reply = ask_once(shared, sentinel, shared.config.url.sentinel_login.as_ref(), &command).await?;
-    let [Value::Text(host), port] = reply.array()? else { return None };
+    let [RespValue::Text(host), port] = reply.array()? else { return None };
     let host = std::str::from_utf8(host).ok()?.to_owned();
     Some(HostPort { host, port: u16::try_from(port.integer()?).ok()? })
 }

@@ -4,8 +4,8 @@ use bytes::BytesMut;
 use tollgate_core::{
     Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, SlidingCounter, SlidingLog, SlotId, Span, Time,
 };
+use tollgate_resp::{ReplyLimits, RespValue, decode, write_request};
 use tollgate_store_redis::key::Key;
-use tollgate_store_redis::resp::{self, Value};
 use tollgate_store_redis::script::{BadReply, Batch, Call, Question, Reply};
 use tollgate_testkit::redis::{Client, Server};
 
@@ -43,7 +43,7 @@ impl Rig {
         batch.decode(&reply).unwrap_or_else(|bad| panic!("{bad}: {reply:?}"))
     }
 
-    pub fn send(&mut self, command: &[u8]) -> Value {
+    pub fn send(&mut self, command: &[u8]) -> RespValue {
         self.client.exchange(command).expect("the server answers")
     }
 
@@ -92,7 +92,9 @@ pub fn command(batch: &Batch) -> Vec<u8> {
 
 /// The parts of a command.
 pub fn parts(command: &[u8]) -> Vec<Vec<u8>> {
-    let value = resp::decode(&mut BytesMut::from(command)).expect("a command reads like a reply").expect("whole");
+    let value = decode(&mut BytesMut::from(command), ReplyLimits::default())
+        .expect("a command reads like a reply")
+        .expect("whole");
     let parts = value.array().expect("a command is a list").iter();
     parts.map(|part| part.text().expect("of strings").to_vec()).collect()
 }
@@ -103,7 +105,7 @@ pub fn with_numbers(command: &[u8], numbers: &[u8]) -> Vec<u8> {
     *parts.last_mut().expect("a command has arguments") = numbers.to_vec();
     let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
     let mut out = Vec::new();
-    resp::command(&mut out, &parts);
+    write_request(&mut out, &parts);
     out
 }
 

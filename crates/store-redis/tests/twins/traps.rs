@@ -1,7 +1,7 @@
 //! What once went wrong in scripts of this kind (RELIABILITY section 0), each row by its number.
 
 use tollgate_core::{Ask, Charge, Digest, Gcra, Limit, Outcome, Receipt, SlotId, Span, Time, Wait};
-use tollgate_store_redis::resp::Value;
+use tollgate_resp::RespValue;
 use tollgate_store_redis::script::{Answer, Batch, Call, Reply, ReturnReply, Returns, Script};
 
 use crate::rig::{NEVER, Rig, batch, command, every_kind, key, numbers, parts, with_numbers};
@@ -91,7 +91,7 @@ fn e5_a_window_of_nothing_is_refused() {
 fn assert_refused(rig: &mut Rig, command: &[u8], word: &[u8]) {
     let before = rig.size();
     let reply = rig.send(command);
-    let told = reply.array().and_then(|reply| reply.get(2)).and_then(Value::text);
+    let told = reply.array().and_then(|reply| reply.get(2)).and_then(RespValue::text);
     assert_eq!(told, Some(word), "{reply:?}");
     assert_eq!(rig.size(), before, "nothing is written");
 }
@@ -202,9 +202,9 @@ fn e10_e25_what_comes_after_its_deadline_charges_nothing() {
     for charge in every_kind(MINUTE) {
         let deadline = rig.now().after(Span::from_millis(20));
         let mut pipeline = Vec::new();
-        tollgate_store_redis::resp::command(&mut pipeline, &[b"DEBUG", b"SLEEP", b"0.05"]);
+        tollgate_resp::write_request(&mut pipeline, &[b"DEBUG", b"SLEEP", b"0.05"]);
         pipeline.extend(command(&batch(deadline, &[charge])));
-        assert_eq!(rig.send(&pipeline), Value::Text("OK".into()));
+        assert_eq!(rig.send(&pipeline), RespValue::Text("OK".into()));
         let reply = batch(deadline, &[charge]).decode(&rig.send(b""));
         assert!(matches!(reply, Ok(Reply::Expired { now }) if now > deadline), "{reply:?}");
         assert_eq!(rig.size(), 0);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tollgate_core::{Receipt, Span};
+use tollgate_resp::RespValue;
 use tollgate_store::StoreErrorKind;
 use tollgate_store_redis::key::Key;
-use tollgate_store_redis::resp::Value;
 use tollgate_store_redis::script::Answer;
 use tollgate_store_redis::{Primary, RedisConfig};
 use tollgate_testkit::redis::Server;
@@ -90,13 +90,13 @@ async fn plain_commands_go_the_same_way() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     let reply = primary.command(&[b"SET", b"tg:x", b"1"], PATIENT).await.unwrap();
-    assert_eq!(reply, Value::Text("OK".into()));
+    assert_eq!(reply, RespValue::Text("OK".into()));
     // Nothing at all has no reply, and leaves those of others alone.
     assert_eq!(primary.pipeline(&[], PATIENT).await.unwrap(), []);
     let replies = primary.pipeline(&[&[b"GET", b"tg:x"], &[b"NONSENSE"], &[b"DEL", b"tg:x"]], PATIENT).await.unwrap();
-    assert_eq!(replies[0], Value::Text("1".into()));
-    assert!(matches!(replies[1], Value::Error(_)));
-    assert_eq!(replies[2], Value::Integer(1));
+    assert_eq!(replies[0], RespValue::Text("1".into()));
+    assert!(matches!(replies[1], RespValue::Error(_)));
+    assert_eq!(replies[2], RespValue::Integer(1));
     let failure = primary.command(&[b"NONSENSE"], PATIENT).await.unwrap_err();
     assert_eq!(failure.into_error().kind, StoreErrorKind::Indeterminate);
 }

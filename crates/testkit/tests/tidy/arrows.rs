@@ -13,7 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("tollgate-resp", &[]),
     ("tollgate-rules", &["tollgate-core"]),
     ("tollgate-store", &["tollgate-core"]),
-    ("tollgate-store-redis", &["tollgate-core", "tollgate-store"]),
+    ("tollgate-store-redis", &["tollgate-core", "tollgate-resp", "tollgate-store"]),
     ("tollgate-control", &["tollgate-core", "tollgate-rules"]),
     ("tollgate-engine", &["tollgate-core", "tollgate-rules", "tollgate-store"]),
     (
@@ -44,7 +44,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "tollgate-testkit",
-        &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-store-redis", "tollgate-engine"],
+        &[
+            "tollgate-core",
+            "tollgate-resp",
+            "tollgate-rules",
+            "tollgate-store",
+            "tollgate-store-redis",
+            "tollgate-engine",
+        ],
     ),
 ];
 
