@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 use tollgate_resp::{RespValue, write_request};
+use tollgate_store::random;
 use tracing::{debug, info};
 
+use crate::RedisStore;
 use crate::connection::Connection;
-use crate::{RedisStore, lot};
 
 /// Where it rings.
 pub(crate) const CHANNEL: &[u8] = b"tg:generation";
@@ -54,7 +55,7 @@ impl Bell<'_> {
                     return;
                 }
                 let pause = if self.refused { LONG_PAUSE } else { PAUSE };
-                sleep(pause + PAUSE.mul_f64(lot::random() as f64 / u64::MAX as f64)).await;
+                sleep(pause + PAUSE.mul_f64(random::unpredictable() as f64 / u64::MAX as f64)).await;
                 continue;
             };
             match timeout(SILENCE, line.reply()).await {

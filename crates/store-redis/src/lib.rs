@@ -15,7 +15,6 @@ mod group;
 mod info;
 pub mod inspect;
 pub mod key;
-mod lot;
 mod nodes;
 mod pace;
 mod password;

@@ -7,6 +7,7 @@
 mod clock;
 pub mod fleet;
 pub mod memory;
+pub mod random;
 mod store;
 mod sync;
 

@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 use tollgate_core::{Span, Time};
 use tollgate_resp::RespValue;
-use tollgate_store::StoreErrorKind;
+use tollgate_store::{StoreErrorKind, random};
 use tracing::debug;
 
 use super::backoff::Backoff;
@@ -26,7 +26,6 @@ use super::queue::Job;
 use super::ticket::{GaveUp, Manner, Setback, Ticket};
 use crate::connection::{Connection, Greeting};
 use crate::failure::{Redirect, error};
-use crate::lot;
 use crate::script::{self, Script};
 use crate::stats::{Counters, many, one};
 
@@ -46,7 +45,7 @@ pub(super) async fn drive(core: Arc<Core>, number: usize) {
     let mut backoff = Backoff::default();
     while !core.is_over() {
         let now = core.now();
-        let mut at = backoff.next(now, lot::spread());
+        let mut at = backoff.next(now, random::fast());
         if let Some(probe_at) = core.gate.probe_at() {
             at = if number == 0 { at.max(probe_at) } else { now.after(LOOK_EVERY) };
         }

@@ -4,11 +4,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::Mutex;
 use tollgate_core::Time;
-use tollgate_store::{StoreError, StoreErrorKind};
+use tollgate_store::{StoreError, StoreErrorKind, random};
 
 use crate::breaker::{Breaker, Phase};
 use crate::failure::error;
-use crate::lot;
 
 const CLOSED: u8 = 0;
 const RECOVERING: u8 = 1;
@@ -41,7 +40,7 @@ impl Gate {
             return Ok(());
         }
         let (breaker, why) = &mut *self.inside.lock();
-        if breaker.admits(now, lot::spread()) { Ok(()) } else { Err(why.clone()) }
+        if breaker.admits(now, random::fast()) { Ok(()) } else { Err(why.clone()) }
     }
 
     /// Why it opened last, if it is not closed.
@@ -60,17 +59,17 @@ impl Gate {
 
     /// True if that opened it.
     pub(super) fn failed(&self, now: Time, why: &StoreError) -> bool {
-        self.opening(why, |breaker| breaker.failed(now, lot::spread()))
+        self.opening(why, |breaker| breaker.failed(now, random::fast()))
     }
 
     /// Opens it; true if it was not open.
     pub(super) fn trip(&self, now: Time, why: &StoreError) -> bool {
-        self.opening(why, |breaker| breaker.trip(now, lot::spread()))
+        self.opening(why, |breaker| breaker.trip(now, random::fast()))
     }
 
     /// True if the probe ended the open phase.
     pub(super) fn probed(&self, now: Time, good: bool) -> bool {
-        self.change(|breaker| breaker.probed(now, good, lot::spread()))
+        self.change(|breaker| breaker.probed(now, good, random::fast()))
     }
 
     /// Remembers why it is still open.
