@@ -1,0 +1,143 @@
+//! What is said first on a connection, in one go: who we are, which scripts we will call, and what time it is.
+
+use bytes::Bytes;
+use tollgate_core::Time;
+use tollgate_resp::{RespValue, write_request};
+
+use super::{Broken, ConnectError, Connection, Greeting};
+use crate::client::config::RedisConfig;
+use crate::client::context::Shared;
+use crate::client::failure::{Refusal, meaning_of};
+use crate::client::url::Login;
+use crate::store::script::Script;
+
+/// One thing to say, and what to do if it is refused.
+enum Step {
+    Login,
+    Database,
+    Name,
+    Load(Script),
+    Time,
+}
+
+/// Says everything, then reads the replies.
+pub(super) async fn greet(connection: &mut Connection, shared: &Shared) -> Result<Greeting, ConnectError> {
+    let config = &shared.config;
+    let (mut out, mut steps) = (Vec::new(), Vec::new());
+    if let Some(login) = &config.url.login {
+        write_login(&mut out, login);
+        steps.push(Step::Login);
+    }
+    if config.url.db != 0 {
+        write_request(&mut out, &[b"SELECT", itoa::Buffer::new().format(config.url.db).as_bytes()]);
+        steps.push(Step::Database);
+    }
+    write_request(&mut out, &[b"CLIENT", b"SETNAME", client_name(config).as_bytes()]);
+    steps.push(Step::Name);
+    for script in Script::ALL {
+        write_request(&mut out, &[b"SCRIPT", b"LOAD", script.text().as_bytes()]);
+        steps.push(Step::Load(script));
+    }
+    write_request(&mut out, &[b"TIME"]);
+    steps.push(Step::Time);
+
+    let sent = shared.clock.now();
+    connection.write(&out, &mut 0).await.map_err(|error| broken(Broken::Closed(error)))?;
+    let mut hashes = [const { Bytes::new() }; Script::ALL.len()];
+    let mut clock = (Time::ZERO, Time::ZERO, Time::ZERO);
+    for step in steps {
+        let reply = connection.reply().await.map_err(broken)?;
+        match step {
+            Step::Login => accepted(&reply, "AUTH")?,
+            Step::Database => accepted(&reply, "SELECT")?,
+            // Only a courtesy to whoever looks at the list of clients. It is also what a server answers that has too many.
+            Step::Name if Refusal::of(&reply) == Some(Refusal::MaxClients) => accepted(&reply, "connect")?,
+            Step::Name => {}
+            Step::Load(script) => {
+                accepted(&reply, "SCRIPT LOAD")?;
+                let (RespValue::Text(hash), Some(place)) = (reply, hashes.get_mut(script.index())) else {
+                    return Err(ConnectError::Strange("SCRIPT LOAD did not answer a hash".to_owned()));
+                };
+                *place = hash;
+            }
+            Step::Time => {
+                accepted(&reply, "TIME")?;
+                let told =
+                    time(&reply).ok_or_else(|| ConnectError::Strange("TIME did not answer a time".to_owned()))?;
+                clock = (sent, shared.clock.now(), told);
+            }
+        }
+    }
+    Ok(Greeting { hashes, clock })
+}
+
+/// Says who we are, if there is anything to say.
+pub(super) async fn log_in(connection: &mut Connection, login: Option<&Login>) -> Result<(), ConnectError> {
+    let Some(login) = login else { return Ok(()) };
+    let mut out = Vec::new();
+    write_login(&mut out, login);
+    connection.write(&out, &mut 0).await.map_err(|error| broken(Broken::Closed(error)))?;
+    accepted(&connection.reply().await.map_err(broken)?, "AUTH")
+}
+
+fn write_login(out: &mut Vec<u8>, Login { user, password }: &Login) {
+    let password = password.reveal().as_bytes();
+    match user {
+        Some(user) => write_request(out, &[b"AUTH", user.as_bytes(), password]),
+        None => write_request(out, &[b"AUTH", password]),
+    }
+}
+
+fn broken(broken: Broken) -> ConnectError {
+    match broken {
+        Broken::Closed(error) => ConnectError::Unreachable(format!("it hung up: {error}")),
+        Broken::OutOfStep(what) => ConnectError::Strange(what.to_owned()),
+    }
+}
+
+/// An error of the server is told by its word and the step, never by its text: that may repeat what we sent.
+fn accepted(reply: &RespValue, step: &'static str) -> Result<(), ConnectError> {
+    match Refusal::of(reply) {
+        Some(Refusal::Other) if step == "AUTH" => Err(ConnectError::Refused(Refusal::WrongPass, step)),
+        Some(Refusal::Other) if step == "SELECT" => Err(ConnectError::Strange("there is no such database".to_owned())),
+        Some(Refusal::Other) => Err(ConnectError::Strange(format!("{} at {step}", meaning_of(Refusal::Other, reply)))),
+        Some(refusal) => Err(ConnectError::Refused(refusal, step)),
+        None => Ok(()),
+    }
+}
+
+/// The reply to `TIME`: seconds and microseconds.
+pub(crate) fn time(reply: &RespValue) -> Option<Time> {
+    let [seconds, micros] = reply.array()? else { return None };
+    let part = |value: &RespValue| u64::try_from(value.integer()?).ok();
+    let nanos = part(seconds)?.checked_mul(1_000_000_000)?.checked_add(part(micros)?.checked_mul(1000)?)?;
+    Some(Time::from_nanos(nanos))
+}
+
+/// `tollgate-NODE`, as far as the server takes it: it wants neither blanks nor anything that does not print.
+fn client_name(config: &RedisConfig) -> String {
+    let node = config.node.chars().map(|letter| if letter.is_ascii_graphic() { letter } else { '-' });
+    format!("tollgate-{}", node.take(64).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::url::StoreUrl;
+
+    #[test]
+    fn names_hold_what_the_server_takes() {
+        let mut config = RedisConfig::new("redis://h".parse::<StoreUrl>().unwrap());
+        config.node = "a b\nc".to_owned();
+        assert_eq!(client_name(&config), "tollgate-a-b-c");
+    }
+
+    #[test]
+    fn a_time_is_seconds_and_microseconds() {
+        let text = |text: &'static str| RespValue::Text(Bytes::from_static(text.as_bytes()));
+        assert_eq!(time(&RespValue::Array(vec![text("7"), text("5")])), Some(Time::from_nanos(7_000_005_000)));
+        assert_eq!(time(&RespValue::Array(vec![text("7")])), None);
+        assert_eq!(time(&RespValue::Array(vec![text("-7"), text("5")])), None);
+        assert_eq!(time(&text("7")), None);
+    }
+}

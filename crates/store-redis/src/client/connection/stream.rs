@@ -1,0 +1,88 @@
+//! The bytes below a connection: plain or over TLS.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_rustls::client::TlsStream;
+
+use super::ConnectError;
+use crate::client::address::HostPort;
+use crate::client::context::Shared;
+
+/// A connected stream.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Connects to the first of these places that accepts, and shakes hands if the store wants TLS.
+    pub(super) async fn open(shared: &Shared, at: &HostPort, places: &[SocketAddr]) -> Result<Stream, ConnectError> {
+        let stream = connect(places).await.map_err(|error| ConnectError::Unreachable(error.to_string()))?;
+        if !shared.config.url.tls {
+            return Ok(Stream::Plain(stream));
+        }
+        let untrusted = |why: &dyn std::fmt::Display| ConnectError::Untrusted(why.to_string());
+        let connector = shared.tls().await.map_err(|why| untrusted(&why))?;
+        let name = ServerName::try_from(at.host.clone()).map_err(|error| untrusted(&error))?;
+        match connector.connect(name, stream).await {
+            Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+            Err(error) => {
+                shared.forget_tls();
+                Err(untrusted(&error))
+            }
+        }
+    }
+}
+
+async fn connect(places: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for place in places {
+        let socket = if place.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.set_nodelay(true)?;
+        socket.set_keepalive(true)?;
+        match socket.connect(*place).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

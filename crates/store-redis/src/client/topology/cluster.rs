@@ -1,0 +1,131 @@
+//! The primaries of a cluster, and the slots of each.
+//!
+//! The map is read from any node that answers, again every few seconds, and at once when a server sends somebody
+//! elsewhere. A redirected question follows its redirect without waiting for the new map.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{RwLock, RwLockUpgradableReadGuard};
+use tokio::task::JoinHandle;
+use tracing::{info, warn};
+
+use super::map::SlotMap;
+use super::{ask_once, until_unsettled};
+use crate::client::address::HostPort;
+use crate::client::context::Shared;
+use crate::store::primary::Primary;
+
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Redirects to more servers than this come from no cluster that works.
+const NEWCOMERS_MAX: usize = 16;
+
+pub(crate) struct Cluster {
+    inner: Arc<Inner>,
+    task: JoinHandle<()>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    known: RwLock<Known>,
+}
+
+struct Known {
+    map: SlotMap,
+    /// Of each of the map's primaries, in its order.
+    primaries: Vec<Arc<Primary>>,
+    /// Servers that redirects named and the map does not know yet: they may be about to take their first slot.
+    newcomers: Vec<Arc<Primary>>,
+}
+
+impl Cluster {
+    pub(super) fn start(shared: Arc<Shared>) -> Cluster {
+        let known = Known { map: SlotMap::empty(), primaries: Vec::new(), newcomers: Vec::new() };
+        let inner = Arc::new(Inner { shared, known: RwLock::new(known) });
+        let task = tokio::spawn(follow(inner.clone()));
+        Cluster { inner, task }
+    }
+
+    pub(super) fn primary(&self, slot: u16) -> Option<Arc<Primary>> {
+        let known = self.inner.known.read();
+        known.primaries.get(known.map.place(slot)?).cloned()
+    }
+
+    /// The primary at an address that a redirect named, whether the map knows it yet or not.
+    pub(super) fn at(&self, address: &HostPort) -> Option<Arc<Primary>> {
+        let is_at = |primary: &&Arc<Primary>| primary.address() == address;
+        let known = self.inner.known.upgradable_read();
+        if let Some(primary) = known.primaries.iter().chain(&known.newcomers).find(is_at) {
+            return Some(primary.clone());
+        }
+        if known.newcomers.len() >= NEWCOMERS_MAX {
+            return None;
+        }
+        let newcomer = Primary::start(address.clone(), self.inner.shared.clone());
+        RwLockUpgradableReadGuard::upgrade(known).newcomers.push(newcomer.clone());
+        Some(newcomer)
+    }
+
+    pub(super) fn primaries(&self) -> Vec<Arc<Primary>> {
+        self.inner.known.read().primaries.clone()
+    }
+
+    pub(super) fn stop(&self) {
+        self.task.abort();
+    }
+}
+
+impl Known {
+    fn everybody(&mut self) -> impl Iterator<Item = Arc<Primary>> + '_ {
+        self.primaries.drain(..).chain(self.newcomers.drain(..))
+    }
+}
+
+async fn follow(inner: Arc<Inner>) {
+    loop {
+        match inner.read().await {
+            Some(map) => inner.adopt(map),
+            None => warn!("no node of the cluster tells who serves what"),
+        }
+        until_unsettled(&inner.shared, LOOK_EVERY).await;
+    }
+}
+
+impl Inner {
+    /// The map of the first node that has one: those in use first, then those of the URL.
+    async fn read(&self) -> Option<SlotMap> {
+        let mut nodes: Vec<HostPort> = self.known.read().map.primaries().to_vec();
+        nodes.extend(self.shared.config.url.hosts.iter().cloned());
+        nodes.dedup();
+        for node in nodes {
+            let login = self.shared.config.url.login.as_ref();
+            let reply = ask_once(&self.shared, &node, login, &[b"CLUSTER", b"SLOTS"]).await;
+            if let Some(map) = reply.and_then(|reply| SlotMap::read(&reply, &node)) {
+                return Some(map);
+            }
+        }
+        None
+    }
+
+    /// Goes over to a new map. Primaries that stay keep their connections.
+    fn adopt(&self, map: SlotMap) {
+        let mut known = self.known.write();
+        if known.map == map {
+            return;
+        }
+        info!(primaries = map.primaries().len(), uncovered = map.uncovered(), "the cluster has a new map");
+        let mut old: HashMap<HostPort, Arc<Primary>> =
+            known.everybody().map(|primary| (primary.address().clone(), primary)).collect();
+        let start = |address: &HostPort| {
+            old.remove(address).unwrap_or_else(|| Primary::start(address.clone(), self.shared.clone()))
+        };
+        let primaries: Vec<Arc<Primary>> = map.primaries().iter().map(start).collect();
+        for (place, primary) in primaries.iter().enumerate() {
+            map.identity_at(place).into_iter().for_each(|identity| primary.set_identity(identity));
+        }
+        *known = Known { map, primaries, newcomers: Vec::new() };
+        drop(known);
+        old.values().for_each(|primary| primary.retire());
+    }
+}

@@ -1,0 +1,103 @@
+//! The primary that the Sentinels agree on.
+//!
+//! After a failover the old primary may go on answering for many seconds, and what it counts is lost. So the Sentinels
+//! are asked every second, and at once when a server says that it is a replica; what most of those that answer say is
+//! believed, because one that was cut off still names the old one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use tokio::task::JoinHandle;
+use tollgate_resp::RespValue;
+use tracing::{info, warn};
+
+use super::{ask_once, until_unsettled};
+use crate::client::address::HostPort;
+use crate::client::context::Shared;
+use crate::client::url::Layout;
+use crate::store::primary::Primary;
+
+const LOOK_EVERY: Duration = Duration::from_millis(750);
+
+pub(crate) struct Sentinel {
+    inner: Arc<Inner>,
+    task: JoinHandle<()>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    primary: RwLock<Option<Arc<Primary>>>,
+}
+
+impl Sentinel {
+    pub(super) fn start(shared: Arc<Shared>) -> Sentinel {
+        let inner = Arc::new(Inner { shared, primary: RwLock::default() });
+        let task = tokio::spawn(follow(inner.clone()));
+        Sentinel { inner, task }
+    }
+
+    pub(super) fn primary(&self) -> Option<Arc<Primary>> {
+        self.inner.primary.read().clone()
+    }
+
+    pub(super) fn stop(&self) {
+        self.task.abort();
+    }
+}
+
+async fn follow(inner: Arc<Inner>) {
+    loop {
+        match inner.ask_all().await {
+            Some(address) => inner.adopt(address),
+            None => warn!("no Sentinel names a primary"),
+        }
+        until_unsettled(&inner.shared, LOOK_EVERY).await;
+    }
+}
+
+impl Inner {
+    /// What most Sentinels say.
+    async fn ask_all(&self) -> Option<HostPort> {
+        let url = &self.shared.config.url;
+        let Layout::Sentinel { master } = &url.layout else { return None };
+        let asked = url.hosts.iter().map(|sentinel| {
+            let (shared, sentinel, master) = (self.shared.clone(), sentinel.clone(), master.clone());
+            tokio::spawn(async move { ask(&shared, &sentinel, &master).await })
+        });
+        let asked: Vec<JoinHandle<Option<HostPort>>> = asked.collect();
+        let mut votes: HashMap<HostPort, usize> = HashMap::new();
+        for answer in asked {
+            if let Ok(Some(address)) = answer.await {
+                *votes.entry(address).or_default() += 1;
+            }
+        }
+        // Of equals the one in use stays: one that was cut off must not make everybody change sides.
+        let current = self.primary.read().as_ref().map(|primary| primary.address().clone());
+        let weight = |(address, count): &(HostPort, usize)| (*count, current.as_ref() == Some(address));
+        votes.into_iter().max_by_key(weight).map(|(address, _)| address)
+    }
+
+    fn adopt(&self, address: HostPort) {
+        let mut current = self.primary.write();
+        if current.as_ref().is_some_and(|primary| *primary.address() == address) {
+            return;
+        }
+        info!(%address, "the Sentinels name a primary");
+        let old = current.replace(Primary::start(address, self.shared.clone()));
+        drop(current);
+        if let Some(old) = old {
+            old.retire();
+        }
+    }
+}
+
+/// What one Sentinel says.
+async fn ask(shared: &Shared, sentinel: &HostPort, master: &str) -> Option<HostPort> {
+    let command: [&[u8]; 3] = [b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", master.as_bytes()];
+    let reply = ask_once(shared, sentinel, shared.config.url.sentinel_login.as_ref(), &command).await?;
+    let [RespValue::Text(host), port] = reply.array()? else { return None };
+    let host = std::str::from_utf8(host).ok()?.to_owned();
+    Some(HostPort { host, port: u16::try_from(port.integer()?).ok()? })
+}

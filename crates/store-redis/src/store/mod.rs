@@ -1,0 +1,16 @@
+//! Buckets in Redis: what scripts decide, under which keys, and the store that nodes use.
+
+pub(crate) mod budget;
+pub(crate) mod change_listener;
+pub mod check;
+pub(crate) mod figures;
+pub(crate) mod fingerprint;
+pub(crate) mod group;
+pub mod inspect;
+pub mod key;
+pub(crate) mod lifecycle;
+pub(crate) mod node_rules;
+pub mod primary;
+pub(crate) mod redis_store;
+pub mod script;
+pub mod stats;

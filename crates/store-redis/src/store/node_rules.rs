@@ -1,0 +1,61 @@
+//! Whether all nodes decide by the same rules: each leaves a fingerprint of its rules in the store, and reads those of
+//! the others.
+//!
+//! Nodes with different rules charge the same buckets by different limits, or different buckets: nothing fails, so it
+//! has to be looked for.
+
+use tollgate_core::Span;
+use tollgate_store::StoreError;
+
+use super::redis_store::RedisStore;
+use super::redis_store::unavailable;
+
+/// Where the fingerprints are: a sorted set of `FINGERPRINT NODE`, by the second in which each was last told.
+const RULES_KEY: &[u8] = b"tg:{AAA}rules";
+/// How long the set lives without any node.
+const RULES_TTL_MS: &[u8] = b"60000";
+/// A node that has not told its fingerprint for so long is gone.
+const GONE_AFTER_SECS: u64 = 10;
+/// Fingerprints that are read.
+const LAST: &[u8] = b"255";
+
+/// The rules of one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRules {
+    /// The node.
+    pub node: String,
+    /// The fingerprint of its rules.
+    pub fingerprint: String,
+}
+
+impl RedisStore {
+    /// How often a node should tell its fingerprint.
+    pub const RULES_EVERY: Span = Span::from_secs(3);
+
+    /// Tells the fingerprint of this node's rules, takes back the one it told before, and answers those of all nodes.
+    pub async fn tell_rules(&self, own: &str, before: Option<&str>) -> Result<Vec<NodeRules>, StoreError> {
+        let slot = if self.topology.is_split() { crate::store::key::slot_of(b"AAA") } else { 0 };
+        let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
+        let now = primary.store_time().ok_or_else(|| unavailable("the store's time is not known yet"))?;
+        let seconds = now.nanos() / Span::SECOND.nanos();
+        let member = |fingerprint: &str| format!("{fingerprint} {}", self.shared.config.node);
+        let (told, score) = (member(own), seconds.to_string());
+        let old = before.filter(|old| *old != own).map_or_else(|| "none".to_owned(), member);
+        let gone = format!("({}", seconds.saturating_sub(GONE_AFTER_SECS));
+        let commands: [&[&[u8]]; 5] = [
+            &[b"ZADD", RULES_KEY, score.as_bytes(), told.as_bytes()],
+            &[b"ZREM", RULES_KEY, old.as_bytes()],
+            &[b"ZREMRANGEBYSCORE", RULES_KEY, b"-inf", gone.as_bytes()],
+            &[b"PEXPIRE", RULES_KEY, RULES_TTL_MS],
+            &[b"ZRANGE", RULES_KEY, b"0", LAST],
+        ];
+        let replies = primary.pipeline(&commands, self.shared.config.connect_timeout).await?;
+        let members = replies.last().and_then(|reply| reply.array());
+        let members = members.ok_or_else(|| unavailable("the store does not tell the rules of other nodes"))?;
+        let read = |text: &[u8]| {
+            let (fingerprint, node) = std::str::from_utf8(text).ok()?.split_once(' ')?;
+            Some(NodeRules { node: node.to_owned(), fingerprint: fingerprint.to_owned() })
+        };
+        Ok(members.iter().filter_map(|member| read(member.text()?)).collect())
+    }
+}

@@ -1,0 +1,170 @@
+//! How much memory a server has left, and whether new buckets may take it.
+//!
+//! A full server refuses every write, so new buckets are limited before it is full. What counts is memory in use, not
+//! arrivals: a client whose bucket expired and that returns makes a key again, and that key replaces one that is gone.
+//! Memory is sampled four times a second; between samples the buckets made here are added, as many times as there are
+//! nodes.
+
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::client::info::Info;
+
+/// Of 1000 parts of the limit: from here on new buckets are limited by rate, and from here on none is made.
+const SCARCE_AT: u64 = 900;
+const FULL_AT: u64 = 970;
+/// A level ends so many parts below its beginning: a store at the border does not change sides with every sample.
+const HYSTERESIS: u64 = 30;
+/// What one bucket takes, with its key and its expiry, rounded up (133 and 149 bytes were measured).
+const BUCKET_BYTES: u64 = 160;
+
+/// How much room there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Any number of buckets may be made.
+    Roomy,
+    /// Each namespace may make buckets at a limited rate.
+    Scarce,
+    /// No bucket may be made.
+    Full,
+}
+
+impl Level {
+    const ALL: [Level; 3] = [Level::Roomy, Level::Scarce, Level::Full];
+
+    /// The part of the limit from which on it holds.
+    const fn begins_at(self) -> u64 {
+        match self {
+            Level::Roomy => 0,
+            Level::Scarce => SCARCE_AT,
+            Level::Full => FULL_AT,
+        }
+    }
+}
+
+/// What is known of one server's memory.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    level: AtomicU8,
+    memory: Mutex<Memory>,
+}
+
+/// Bytes in use, and how many there may be; zero if that has no bound that matters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    used: u64,
+    limit: u64,
+}
+
+impl Memory {
+    /// Reads `INFO memory`. `None` if it does not tell.
+    pub(crate) fn of(info: &Info) -> Option<Memory> {
+        let used = info.number("used_memory")?.saturating_sub(info.number("mem_not_counted_for_evict").unwrap_or(0));
+        let maximum = info.number("maxmemory").unwrap_or(0);
+        let limit = match info.field("maxmemory_policy") {
+            _ if maximum == 0 => info.number("total_system_memory").unwrap_or(0),
+            Some("noeviction") | None => maximum,
+            // A server that evicts is never full; a cache beside the buckets keeps it at its limit for good.
+            Some(_) => 0,
+        };
+        Some(Memory { used, limit })
+    }
+
+    fn is_at(&self, parts: u64) -> bool {
+        self.limit > 0 && u128::from(self.used) * 1000 >= u128::from(self.limit) * u128::from(parts)
+    }
+
+    /// The level, coming from another one: upwards at once, downwards with hysteresis.
+    fn level(&self, from: Level) -> Level {
+        let holds = |level: &Level| {
+            let begins = level.begins_at();
+            self.is_at(if *level <= from { begins.saturating_sub(HYSTERESIS) } else { begins })
+        };
+        Level::ALL.into_iter().rev().find(holds).unwrap_or(Level::Roomy)
+    }
+}
+
+impl Room {
+    /// The present level: one load.
+    pub(crate) fn level(&self) -> Level {
+        Level::ALL.get(usize::from(self.level.load(Ordering::Relaxed))).copied().unwrap_or(Level::Full)
+    }
+
+    /// Takes note of a sample. The new level, if it is another one.
+    pub(crate) fn sampled(&self, sample: Memory) -> Option<Level> {
+        let mut memory = self.memory.lock();
+        *memory = sample;
+        self.enter(sample.level(self.level()))
+    }
+
+    /// Counts buckets that were made since the last sample, by each of so many nodes. The new level, if it is another
+    /// one.
+    pub(crate) fn made(&self, buckets: u32, nodes: u64) -> Option<Level> {
+        let mut memory = self.memory.lock();
+        memory.used = memory.used.saturating_add(u64::from(buckets).saturating_mul(nodes.max(1)) * BUCKET_BYTES);
+        let level = self.level();
+        self.enter(memory.level(level).max(level))
+    }
+
+    fn enter(&self, level: Level) -> Option<Level> {
+        let old = self.level.swap(level as u8, Ordering::Relaxed);
+        (old != level as u8).then_some(level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tollgate_resp::RespValue;
+
+    fn of(text: &'static str) -> Option<Memory> {
+        Memory::of(&Info::of(&RespValue::Text(text.into())).unwrap())
+    }
+
+    #[test]
+    fn a_level_begins_at_once_and_ends_with_hysteresis() {
+        let room = Room::default();
+        for (used, level) in [
+            (899, Level::Roomy),
+            (900, Level::Scarce),
+            (880, Level::Scarce),
+            (969, Level::Scarce),
+            (970, Level::Full),
+            (941, Level::Full),
+            (939, Level::Scarce),
+            (871, Level::Scarce),
+            (869, Level::Roomy),
+            (899, Level::Roomy),
+            (1500, Level::Full),
+            (100, Level::Roomy),
+        ] {
+            let before = room.level();
+            let told = room.sampled(Memory { used, limit: 1000 });
+            assert_eq!(room.level(), level, "{used} of 1000");
+            assert_eq!(told, (before != level).then_some(level));
+        }
+    }
+
+    #[test]
+    fn buckets_made_between_samples_count_for_every_node() {
+        let room = Room::default();
+        let limit = 1_000_000;
+        room.sampled(Memory { used: 800_000, limit });
+        assert_eq!(room.made(300, 2), None);
+        assert_eq!(room.made(13, 2), Some(Level::Scarce), "313 times 160 bytes, by two nodes");
+        assert_eq!(room.sampled(Memory { used: 800_000, limit }), Some(Level::Roomy), "the sample is the truth");
+    }
+
+    #[test]
+    fn the_limit_is_what_the_server_may_use() {
+        let bounded = "used_memory:10\r\nmaxmemory:20\r\nmaxmemory_policy:noeviction\r\ntotal_system_memory:99\r\n";
+        assert_eq!(of(bounded), Some(Memory { used: 10, limit: 20 }));
+        let unbounded = "used_memory:10\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\ntotal_system_memory:99\r\n";
+        assert_eq!(of(unbounded), Some(Memory { used: 10, limit: 99 }), "its machine's memory");
+        let replicated = "used_memory:10\r\nmem_not_counted_for_evict:4\r\nmaxmemory:20\r\n";
+        assert_eq!(of(replicated), Some(Memory { used: 6, limit: 20 }));
+        let evicting = of("used_memory:20\r\nmaxmemory:20\r\nmaxmemory_policy:volatile-ttl\r\n").unwrap();
+        assert_eq!(evicting.level(Level::Roomy), Level::Roomy);
+        assert_eq!(of("maxmemory:20\r\n"), None);
+    }
+}

@@ -1,0 +1,342 @@
+//! The store that a fleet shares.
+
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tollgate_core::{Ask, Charge, Clock, Outcome, Receipt, Source, Span, Time};
+use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
+
+use super::budget::Budget;
+use super::figures::Figures;
+use super::group::{Group, groups};
+use super::key::Key;
+use super::primary::Primary;
+use super::primary::room::Level;
+use super::script::{Answer, Question};
+use crate::client::config::RedisConfig;
+use crate::client::context::Shared;
+use crate::client::failure::Elsewhere;
+use crate::client::failure::{Failure, Redirect};
+use crate::client::topology::Topology;
+
+/// How many times as much as its rule an overflow bucket lets through.
+const OVERFLOW_FACTOR: u64 = 10;
+/// A question is sent elsewhere at most so often: more redirects than this are a cluster that contradicts itself.
+const ATTEMPTS_MAX: usize = 4;
+
+/// Buckets in Redis or Valkey.
+pub struct RedisStore {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) topology: Topology,
+    pub(crate) figures: Arc<Figures>,
+    pub(crate) clock: Arc<dyn Clock>,
+    budget: Budget,
+}
+
+impl RedisStore {
+    /// Starts to connect, and returns at once: until the first contact every question finds the store unavailable.
+    /// Needs a Tokio runtime.
+    pub fn start(config: RedisConfig, clock: Arc<dyn Clock>) -> RedisStore {
+        let budget = Budget::new(config.new_keys_per_second);
+        let shared = Shared::new(config, clock.clone());
+        let topology = Topology::start(&shared);
+        RedisStore { shared, topology, figures: Arc::default(), budget, clock }
+    }
+
+    /// The key of a charge's bucket, and the slot of that key in a cluster.
+    pub fn place(&self, charge: &Charge) -> (Key, u16) {
+        let key = Key::of(charge);
+        (key, key.slot())
+    }
+
+    /// Asks all charges, slot by slot. Buckets that may not be made are answered for by the second.
+    async fn take_all(&self, charges: &[Charge], until: Time, outcomes: &mut Outcomes) -> Result<Asked, StoreError> {
+        let groups = groups(charges, self.topology.is_split());
+        let mut round = Round::new(charges);
+        let mut refused = None;
+        for (number, group) in groups.iter().enumerate() {
+            match self.ask(&round, group, until).await {
+                Ok(Answer::Taken { taken, outcomes, .. }) => {
+                    round.enter(group, taken, &outcomes);
+                    if !taken.allowed {
+                        refused = Some(number);
+                        break;
+                    }
+                }
+                Ok(Answer::NoRoom(places)) => {
+                    self.undo(&mut round, groups.get(..number).unwrap_or_default());
+                    let place = |place: &usize| group.places.get(*place).copied();
+                    return Ok(Asked::NoRoom(places.iter().filter_map(place).collect()));
+                }
+                Err(error) => {
+                    self.undo(&mut round, groups.get(..number).unwrap_or_default());
+                    return Err(error);
+                }
+            }
+        }
+        if let Some(refusing) = refused {
+            self.figures.split(refusing);
+            self.undo(&mut round, groups.get(..refusing).unwrap_or_default());
+            round.refused = true;
+            for group in groups.get(refusing + 1..).unwrap_or_default() {
+                // Whoever counts refusals counts this one, and the others tell how long to wait for them.
+                if let Ok(Answer::Taken { taken, outcomes, .. }) = self.ask(&round, group, until).await {
+                    round.enter(group, taken, &outcomes);
+                }
+            }
+        }
+        let now = round.now;
+        let outcome =
+            |(charge, outcome): (&Charge, Option<Outcome>)| outcome.unwrap_or_else(|| charge.limit.unused(now));
+        outcomes.extend(charges.iter().zip(round.outcomes).map(outcome));
+        Ok(Asked::Taken(Taken::new(refused.is_none(), now)))
+    }
+
+    /// Asks the charges of one slot, wherever that is.
+    async fn ask(&self, round: &Round<'_>, group: &Group, until: Time) -> Result<Answer, StoreError> {
+        let (mut primary, mut asking) = (self.primary(group.slot)?, false);
+        let mut question = round.question(group, self.is_full(round.charges, group, primary.room()));
+        for _ in 0..ATTEMPTS_MAX {
+            let left = until.since(self.clock.now());
+            let asked = match asking {
+                false => primary.ask(question, group.slot, left).await,
+                true => primary.ask_asking(question, group.slot, left).await,
+            };
+            match asked {
+                Ok(answer) => {
+                    self.count_made(round.charges, group, &answer, &primary);
+                    return Ok(answer);
+                }
+                Err(Failure::Store(error)) => return Err(self.unsettled(error)),
+                Err(Failure::Elsewhere(elsewhere)) => {
+                    let Elsewhere { redirect, work } = *elsewhere;
+                    question = work;
+                    (primary, asking) = self.follow(&redirect)?;
+                }
+            }
+        }
+        Err(self.unsettled(unavailable("the cluster sends us round in circles")))
+    }
+
+    /// Who is to be asked instead; nothing has been charged.
+    fn follow(&self, redirect: &Redirect) -> Result<(Arc<Primary>, bool), StoreError> {
+        let (to, asking) = match redirect {
+            Redirect::Ask { to, .. } => (to, true),
+            Redirect::Moved { to, .. } => {
+                self.shared.unsettled.notify_one();
+                (to, false)
+            }
+            Redirect::ReadOnly | Redirect::ClusterDown => {
+                return Err(self.unsettled(unavailable(&redirect.to_string())));
+            }
+        };
+        let primary = self.topology.at(to);
+        primary.map(|primary| (primary, asking)).ok_or_else(|| self.unsettled(unavailable("redirected too often")))
+    }
+
+    fn primary(&self, slot: u16) -> Result<Arc<Primary>, StoreError> {
+        self.topology.primary(slot).ok_or_else(|| self.unsettled(unavailable("no primary is known yet")))
+    }
+
+    /// The same error, and whoever knows the servers looks again who serves what.
+    fn unsettled(&self, error: StoreError) -> StoreError {
+        self.shared.unsettled.notify_one();
+        error
+    }
+
+    /// Gives back what the groups were charged for a request that is refused all the same. Behind the caller's back:
+    /// whether it waits or has gone, what was charged must not stay so.
+    fn undo(&self, round: &mut Round<'_>, groups: &[Group]) {
+        for group in groups {
+            let receipts = round.undo(group);
+            if receipts.is_empty() {
+                continue;
+            }
+            let (figures, units, slot) = (self.figures.clone(), receipts.len(), group.slot);
+            let (primary, within) = (self.primary(slot), self.shared.config.within);
+            tokio::spawn(async move {
+                let given = match primary {
+                    Ok(primary) => primary.give_back(receipts, slot, within).await.is_ok(),
+                    Err(_) => false,
+                };
+                match given {
+                    true => figures.undone(units),
+                    false => figures.overcharged(units), // stays charged: a little below the limit, never over it
+                }
+            });
+        }
+    }
+
+    async fn return_to(&self, slot: u16, receipts: Vec<Receipt>) -> Result<usize, StoreError> {
+        let within = self.shared.config.within;
+        match self.primary(slot)?.give_back(receipts, slot, within).await {
+            Ok(given) => Ok(given),
+            Err(Failure::Store(error)) => Err(self.unsettled(error)),
+            Err(Failure::Elsewhere(elsewhere)) => {
+                let Elsewhere { redirect, work } = *elsewhere;
+                let (primary, asking) = self.follow(&redirect)?;
+                let given = match asking {
+                    false => primary.give_back(work, slot, within).await,
+                    true => primary.give_back_asking(work, slot, within).await,
+                };
+                given.map_err(|failure| self.unsettled(failure.into_error()))
+            }
+        }
+    }
+
+    /// True if new buckets of these charges are limited at present.
+    fn is_full(&self, charges: &[Charge], group: &Group, room: Level) -> bool {
+        if room == Level::Roomy {
+            return false;
+        }
+        let now = self.clock.now();
+        let charges = group.places.iter().filter_map(|place| charges.get(*place));
+        charges
+            .filter(|charge| !charge.owner.is_overflowing())
+            .any(|charge| charge.ask.writes() && self.budget.is_spent(charge.owner.namespace, room, now))
+    }
+
+    fn count_made(&self, charges: &[Charge], group: &Group, answer: &Answer, primary: &Primary) {
+        let Answer::Taken { made: made @ 1.., .. } = answer else { return };
+        primary.made(*made);
+        if let Some(charge) = group.places.first().and_then(|place| charges.get(*place)) {
+            self.budget.made(charge.owner.namespace, *made, self.clock.now());
+        }
+    }
+}
+
+/// What came of asking all charges.
+enum Asked {
+    Taken(Taken),
+    /// Buckets at these places would have to be made, and may not.
+    NoRoom(SmallVec<[usize; 4]>),
+}
+
+/// One attempt to decide a request.
+struct Round<'a> {
+    charges: &'a [Charge],
+    outcomes: SmallVec<[Option<Outcome>; 1]>, // held while the store is asked, and most requests have one
+    now: Time,
+    refused: bool,
+}
+
+impl<'a> Round<'a> {
+    fn new(charges: &'a [Charge]) -> Round<'a> {
+        let outcomes = SmallVec::from_elem(None, charges.len());
+        Round { charges, outcomes, now: Time::ZERO, refused: false }
+    }
+
+    fn question(&self, group: &Group, full: bool) -> Question {
+        let mut charges = Vec::with_capacity(group.places.len());
+        charges.extend(group.places.iter().filter_map(|place| self.charges.get(*place)));
+        Question { charges, refused: self.refused, full }
+    }
+
+    fn enter(&mut self, group: &Group, taken: Taken, outcomes: &[Outcome]) {
+        self.now = taken.now;
+        for (place, outcome) in group.places.iter().zip(outcomes) {
+            let overflows = self.charges.get(*place).is_some_and(|charge| charge.owner.is_overflowing());
+            let source = if overflows { Source::Overflow } else { outcome.source };
+            if let Some(entry) = self.outcomes.get_mut(*place) {
+                *entry = Some(Outcome { source, ..*outcome });
+            }
+        }
+    }
+
+    /// The receipts of what the group was charged and would not have been by a refused request.
+    fn undo(&mut self, group: &Group) -> Vec<Receipt> {
+        let mut receipts = Vec::new();
+        for place in &group.places {
+            let entry = self.charges.get(*place).zip(self.outcomes.get_mut(*place));
+            let Some((charge, Some(outcome))) = entry.map(|(charge, entry)| (charge, entry.as_mut())) else { continue };
+            let stays = charge.count_denied || matches!(charge.ask, Ask::Force(_));
+            if stays || outcome.granted == 0 {
+                continue;
+            }
+            receipts.push(Receipt::of(charge, outcome));
+            outcome.used = outcome.used.saturating_sub(outcome.granted);
+            outcome.remaining = outcome.remaining.saturating_add(outcome.granted).min(outcome.limit);
+            outcome.granted = 0;
+        }
+        receipts
+    }
+}
+
+impl Store for RedisStore {
+    async fn take(&self, charges: &[Charge], within: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
+        let until = self.clock.now().after(within);
+        outcomes.clear();
+        match self.take_all(charges, until, outcomes).await? {
+            Asked::Taken(taken) => Ok(taken),
+            Asked::NoRoom(places) => {
+                self.figures.overflowed(places.len());
+                let redirect = |(place, charge): (usize, &Charge)| match places.contains(&place) {
+                    true => charge.overflowing(OVERFLOW_FACTOR),
+                    false => *charge,
+                };
+                let redirected: Vec<Charge> = charges.iter().enumerate().map(redirect).collect();
+                outcomes.clear();
+                match self.take_all(&redirected, until, outcomes).await? {
+                    Asked::Taken(taken) => Ok(taken),
+                    Asked::NoRoom(_) => Err(refused("the namespace may make no more buckets at the moment")),
+                }
+            }
+        }
+    }
+
+    async fn give_back(&self, receipts: &[Receipt]) -> Result<usize, StoreError> {
+        let mut by_slot: SmallVec<[(u16, Vec<Receipt>); 2]> = SmallVec::new();
+        for receipt in receipts {
+            let Charge { bucket, limit, identity, owner, .. } = match receipt.owner.is_overflowing() {
+                true => receipt.charge(Ask::Peek(0)).overflowing(OVERFLOW_FACTOR),
+                false => receipt.charge(Ask::Peek(0)),
+            };
+            let Receipt { units, stamp, slot: held, number, .. } = *receipt;
+            let receipt = Receipt { bucket, limit, owner, identity, units, stamp, slot: held, number };
+            let slot = if self.topology.is_split() { Key::of_receipt(&receipt).slot() } else { 0 };
+            match by_slot.iter_mut().find(|(other, _)| *other == slot) {
+                Some((_, receipts)) => receipts.push(receipt),
+                None => by_slot.push((slot, vec![receipt])),
+            }
+        }
+        let mut given = 0;
+        for (slot, receipts) in by_slot {
+            given += self.return_to(slot, receipts).await?;
+        }
+        Ok(given)
+    }
+
+    async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
+        for charge in buckets {
+            let key = Key::of(charge);
+            let slot = if self.topology.is_split() { key.slot() } else { 0 };
+            let done = self.primary(slot)?.command(&[b"UNLINK", key.bytes()], self.shared.config.within).await;
+            done.map_err(|failure| self.unsettled(failure.into_error()))?;
+        }
+        Ok(())
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn nodes(&self) -> Option<u64> {
+        let configured = self.shared.config.nodes;
+        configured.or_else(|| self.shared.nodes.known())
+    }
+}
+
+pub(crate) fn unavailable(detail: &str) -> StoreError {
+    StoreError { kind: StoreErrorKind::Unavailable, detail: detail.to_owned() }
+}
+
+pub(crate) fn refused(detail: &str) -> StoreError {
+    StoreError { kind: StoreErrorKind::Refused, detail: detail.to_owned() }
+}
+
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore").field("url", &self.shared.config.url).finish_non_exhaustive()
+    }
+}
