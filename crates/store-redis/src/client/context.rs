@@ -1,7 +1,8 @@
 //! What all connections of one store share.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -10,11 +11,11 @@ use tollgate_core::{Clock, SlotId};
 use tollgate_store::random;
 
 use super::config::RedisConfig;
+use super::lineage::Lineage;
 use super::nodes::Nodes;
-use super::pace::Pace;
+use super::pace::{Pace, TICK};
 use super::tls;
 use super::url::Layout;
-use crate::store::primary::watch::Lineage;
 
 /// The configuration, the clock, who we are and whom we trust.
 pub struct Shared {
@@ -56,6 +57,13 @@ impl Shared {
         self.config.url.layout == Layout::Cluster
     }
 
+    /// Measures the pace of this node for as long as the store is in use; only the first call does anything.
+    pub(crate) fn measure_pace(self: &Arc<Shared>) {
+        if self.pace.begin() {
+            tokio::spawn(measure(Arc::downgrade(self)));
+        }
+    }
+
     /// Who is trusted. Read at first use, and again after somebody was not.
     pub(crate) async fn tls(&self) -> Result<TlsConnector, String> {
         if let Some(connector) = self.tls.lock().clone() {
@@ -71,5 +79,16 @@ impl Shared {
     /// The next connection reads anew whom to trust: the file may have changed.
     pub(crate) fn forget_tls(&self) {
         *self.tls.lock() = None;
+    }
+}
+
+async fn measure(shared: Weak<Shared>) {
+    while let Some(shared) = shared.upgrade() {
+        shared.pace.expect(shared.clock.now().after(TICK));
+        let again = Arc::downgrade(&shared);
+        drop(shared);
+        tokio::time::sleep(Duration::from(TICK)).await;
+        let Some(shared) = again.upgrade() else { return };
+        shared.pace.fired(shared.clock.now(), shared.config.within);
     }
 }

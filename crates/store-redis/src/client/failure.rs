@@ -10,6 +10,7 @@ use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
 use super::address::HostPort;
+use super::slot::SLOTS;
 
 /// What a server says no with: the first word of its error. The rest of the text differs from server to server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -245,7 +246,7 @@ impl Redirect {
         }
         let RespValue::Error(text) = reply else { return None };
         let mut words = std::str::from_utf8(text).ok()?.split(' ').skip(1);
-        let slot = words.next()?.parse().ok().filter(|slot| *slot < crate::store::key::SLOTS)?;
+        let slot = words.next()?.parse().ok().filter(|slot| *slot < SLOTS)?;
         let to = HostPort::from_redirect(words.next()?, answered)?;
         match refusal {
             Refusal::Moved => Some(Redirect::Moved { slot, to }),

@@ -1,4 +1,6 @@
 //! A client of Redis and Valkey: how servers are found, reached, trusted and given up.
+//!
+//! It knows neither Lua nor buckets, and imports nothing from `store`.
 
 pub(crate) mod address;
 pub(crate) mod backoff;
@@ -10,10 +12,13 @@ pub(crate) mod context;
 pub mod failure;
 pub(crate) mod gate;
 pub(crate) mod info;
+pub(crate) mod lineage;
 pub(crate) mod nodes;
 pub(crate) mod pace;
 pub(crate) mod password;
 pub(crate) mod pending;
+pub(crate) mod queue;
+pub(crate) mod slot;
 mod tls;
 pub(crate) mod topology;
 pub mod url;

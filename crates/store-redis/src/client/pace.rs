@@ -5,15 +5,11 @@
 //! every one of them with a share of the limit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use tollgate_core::{Span, Time};
 
-use super::context::Shared;
-
 /// Between two measurements.
-const TICK: Span = Span::from_millis(20);
+pub(crate) const TICK: Span = Span::from_millis(20);
 /// How long a late timer is remembered: about as long as the breaker remembers failures.
 const REMEMBERED: Span = Span::SECOND;
 /// A timer that is late by this part of the time that a decision may wait for the store explains a late reply: a round
@@ -32,6 +28,11 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
+    /// True for the first call: that caller has to measure.
+    pub(crate) fn begin(&self) -> bool {
+        !self.measured.swap(true, Ordering::Relaxed)
+    }
+
     /// True if timers are late, or were a moment ago; `within` is how long a decision may wait for the store.
     pub(crate) fn is_behind(&self, now: Time, within: Span) -> bool {
         let due = Time::from_nanos(self.due.load(Ordering::Relaxed));
@@ -39,11 +40,11 @@ impl Pace {
         overdue || now.nanos() < self.behind_until.load(Ordering::Relaxed)
     }
 
-    fn expect(&self, due: Time) {
+    pub(crate) fn expect(&self, due: Time) {
         self.due.store(due.nanos(), Ordering::Relaxed);
     }
 
-    fn fired(&self, now: Time, within: Span) {
+    pub(crate) fn fired(&self, now: Time, within: Span) {
         let due = Time::from_nanos(self.due.load(Ordering::Relaxed));
         if now.since(due) >= late(within) {
             self.behind_until.store(now.after(REMEMBERED).nanos(), Ordering::Relaxed);
@@ -53,24 +54,6 @@ impl Pace {
 
 fn late(within: Span) -> Span {
     Span::from_nanos(within.nanos() / PART).max(LATE_MIN)
-}
-
-/// Measures the pace for as long as the store is in use; only the first call does anything.
-pub(crate) fn measure(shared: &Arc<Shared>) {
-    if !shared.pace.measured.swap(true, Ordering::Relaxed) {
-        tokio::spawn(run(Arc::downgrade(shared)));
-    }
-}
-
-async fn run(shared: Weak<Shared>) {
-    while let Some(shared) = shared.upgrade() {
-        shared.pace.expect(shared.clock.now().after(TICK));
-        let again = Arc::downgrade(&shared);
-        drop(shared);
-        tokio::time::sleep(Duration::from(TICK)).await;
-        let Some(shared) = again.upgrade() else { return };
-        shared.pace.fired(shared.clock.now(), shared.config.within);
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use tollgate_store::StoreError;
 
 use super::redis_store::RedisStore;
 use super::redis_store::unavailable;
+use crate::client::slot::slot_of;
 
 /// Where the fingerprint lives, beside the secret itself.
 pub(crate) const FINGERPRINT_KEY: &[u8] = b"tg:{AAA}fingerprint";
@@ -22,7 +23,7 @@ impl RedisStore {
     /// Leaves this fingerprint unless there is one, and answers whether the one that is there is the same. Whoever
     /// agrees keeps it there.
     pub async fn has_fingerprint(&self, own: &str) -> Result<bool, StoreError> {
-        let slot = if self.topology.is_split() { crate::store::key::slot_of(b"AAA") } else { 0 };
+        let slot = if self.topology.is_split() { slot_of(b"AAA") } else { 0 };
         let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
         let within = self.shared.config.connect_timeout;
         let set: &[&[u8]] = &[b"SET", FINGERPRINT_KEY, own.as_bytes(), b"NX", b"PX", KEPT_MILLIS];

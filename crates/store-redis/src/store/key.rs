@@ -8,8 +8,7 @@ use std::fmt;
 
 use tollgate_core::{Charge, Digest, Receipt};
 
-/// Slots of a cluster.
-pub const SLOTS: u16 = 16_384;
+pub use crate::client::slot::{SLOTS, slot_of};
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -55,6 +54,11 @@ impl Key {
         key.len() == Key::LEN && tag.iter().chain(digest).all(is_letter)
     }
 
+    /// An identity whose keys are in a slot for which this holds: where a server's own keys are put.
+    pub(crate) fn identity_in(is_served: impl Fn(u16) -> bool) -> Option<u32> {
+        (0..1 << 18).find(|identity| is_served(Key::new(*identity, Digest::default()).slot()))
+    }
+
     /// The bytes of the key.
     pub fn bytes(&self) -> &[u8] {
         &self.0
@@ -88,25 +92,11 @@ fn letter(bits: usize) -> u8 {
     ALPHABET.get(bits & 63).copied().unwrap_or(b'A')
 }
 
-/// The slot of a tag: CRC-16/XMODEM, as Redis Cluster has it.
-pub fn slot_of(tag: &[u8]) -> u16 {
-    let crc = tag.iter().fold(0u16, |crc, byte| {
-        (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| if crc & 0x8000 != 0 { crc << 1 ^ 0x1021 } else { crc << 1 })
-    });
-    crc % SLOTS
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
     use super::*;
-
-    #[test]
-    fn slots_are_those_of_redis_cluster() {
-        assert_eq!(slot_of(b"123456789"), 0x31c3);
-        assert_eq!(slot_of(b"foo"), 12_182);
-    }
 
     #[test]
     fn a_key_shows_identity_and_digest_and_nothing_else() {
@@ -131,6 +121,17 @@ mod tests {
             })
             .collect();
         assert_eq!(keys.len(), 128);
+    }
+
+    #[test]
+    fn an_identity_is_found_for_the_slots_of_every_server() {
+        for first in (0..SLOTS).step_by(1000) {
+            let served = first..=first + 20;
+            let identity = Key::identity_in(|slot| served.contains(&slot)).unwrap();
+            let slot = Key::new(identity, Digest([1, 2])).slot();
+            assert!(served.contains(&slot), "{slot} for {first}");
+        }
+        assert_eq!(Key::identity_in(|_| false), None);
     }
 
     #[test]

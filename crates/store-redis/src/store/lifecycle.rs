@@ -14,6 +14,7 @@ use super::redis_store::RedisStore;
 use super::redis_store::unavailable;
 use super::stats::PrimaryStats;
 use crate::client::failure::error;
+use crate::client::slot::slot_of;
 
 /// How often a store that is not there yet is looked for.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -95,7 +96,7 @@ impl RedisStore {
     /// Puts this secret where nodes look for it, unless there is one; answers the one that is there. A store that lost
     /// its data lost the secret too: whoever still knows it puts it back before a new node makes another.
     pub async fn agree_on(&self, secret: [u8; 16]) -> Result<[u8; 16], StoreError> {
-        let slot = if self.topology.is_split() { crate::store::key::slot_of(b"AAA") } else { 0 };
+        let slot = if self.topology.is_split() { slot_of(b"AAA") } else { 0 };
         let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
         let own = format!("{:032x}", u128::from_be_bytes(secret));
         let commands: [&[&[u8]]; 2] = [&[b"SET", SECRET_KEY, own.as_bytes(), b"NX"], &[b"GET", SECRET_KEY]];

@@ -9,6 +9,7 @@ use tollgate_store::StoreError;
 
 use super::redis_store::RedisStore;
 use super::redis_store::unavailable;
+use crate::client::slot::slot_of;
 
 /// Where the fingerprints are: a sorted set of `FINGERPRINT NODE`, by the second in which each was last told.
 const RULES_KEY: &[u8] = b"tg:{AAA}rules";
@@ -34,7 +35,7 @@ impl RedisStore {
 
     /// Tells the fingerprint of this node's rules, takes back the one it told before, and answers those of all nodes.
     pub async fn tell_rules(&self, own: &str, before: Option<&str>) -> Result<Vec<NodeRules>, StoreError> {
-        let slot = if self.topology.is_split() { crate::store::key::slot_of(b"AAA") } else { 0 };
+        let slot = if self.topology.is_split() { slot_of(b"AAA") } else { 0 };
         let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
         let now = primary.store_time().ok_or_else(|| unavailable("the store's time is not known yet"))?;
         let seconds = now.nanos() / Span::SECOND.nanos();

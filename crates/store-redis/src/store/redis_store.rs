@@ -28,7 +28,7 @@ const ATTEMPTS_MAX: usize = 4;
 /// Buckets in Redis or Valkey.
 pub struct RedisStore {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) topology: Topology,
+    pub(crate) topology: Topology<Primary>,
     pub(crate) figures: Arc<Figures>,
     pub(crate) clock: Arc<dyn Clock>,
     budget: Budget,
@@ -40,7 +40,9 @@ impl RedisStore {
     pub fn start(config: RedisConfig, clock: Arc<dyn Clock>) -> RedisStore {
         let budget = Budget::new(config.new_keys_per_second);
         let shared = Shared::new(config, clock.clone());
-        let topology = Topology::start(&shared);
+        let context = shared.clone();
+        let start = move |address| Primary::start(address, context.clone());
+        let topology = Topology::start(&shared, Arc::new(start));
         RedisStore { shared, topology, figures: Arc::default(), budget, clock }
     }
 

@@ -9,19 +9,22 @@ use crate::client::config::RedisConfig;
 use crate::client::context::Shared;
 use crate::client::failure::{Refusal, meaning_of};
 use crate::client::url::Login;
-use crate::store::script::Script;
 
 /// One thing to say, and what to do if it is refused.
 enum Step {
     Login,
     Database,
     Name,
-    Load(Script),
+    Load(usize),
     Time,
 }
 
 /// Says everything, then reads the replies.
-pub(super) async fn greet(connection: &mut Connection, shared: &Shared) -> Result<Greeting, ConnectError> {
+pub(super) async fn greet(
+    connection: &mut Connection,
+    shared: &Shared,
+    scripts: &[&str],
+) -> Result<Greeting, ConnectError> {
     let config = &shared.config;
     let (mut out, mut steps) = (Vec::new(), Vec::new());
     if let Some(login) = &config.url.login {
@@ -34,16 +37,16 @@ pub(super) async fn greet(connection: &mut Connection, shared: &Shared) -> Resul
     }
     write_request(&mut out, &[b"CLIENT", b"SETNAME", client_name(config).as_bytes()]);
     steps.push(Step::Name);
-    for script in Script::ALL {
-        write_request(&mut out, &[b"SCRIPT", b"LOAD", script.text().as_bytes()]);
-        steps.push(Step::Load(script));
+    for (index, script) in scripts.iter().enumerate() {
+        write_request(&mut out, &[b"SCRIPT", b"LOAD", script.as_bytes()]);
+        steps.push(Step::Load(index));
     }
     write_request(&mut out, &[b"TIME"]);
     steps.push(Step::Time);
 
     let sent = shared.clock.now();
     connection.write(&out, &mut 0).await.map_err(|error| broken(Broken::Closed(error)))?;
-    let mut hashes = [const { Bytes::new() }; Script::ALL.len()];
+    let mut hashes = vec![Bytes::new(); scripts.len()];
     let mut clock = (Time::ZERO, Time::ZERO, Time::ZERO);
     for step in steps {
         let reply = connection.reply().await.map_err(broken)?;
@@ -53,9 +56,9 @@ pub(super) async fn greet(connection: &mut Connection, shared: &Shared) -> Resul
             // Only a courtesy to whoever looks at the list of clients. It is also what a server answers that has too many.
             Step::Name if Refusal::of(&reply) == Some(Refusal::MaxClients) => accepted(&reply, "connect")?,
             Step::Name => {}
-            Step::Load(script) => {
+            Step::Load(index) => {
                 accepted(&reply, "SCRIPT LOAD")?;
-                let (RespValue::Text(hash), Some(place)) = (reply, hashes.get_mut(script.index())) else {
+                let (RespValue::Text(hash), Some(place)) = (reply, hashes.get_mut(index)) else {
                     return Err(ConnectError::Strange("SCRIPT LOAD did not answer a hash".to_owned()));
                 };
                 *place = hash;

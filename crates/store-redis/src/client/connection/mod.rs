@@ -20,7 +20,6 @@ use crate::client::address::HostPort;
 use crate::client::context::Shared;
 use crate::client::failure::Refusal;
 use crate::client::url::Login;
-use crate::store::script::Script;
 
 /// Read at a time; replies of a usual call fit.
 const READ_BYTES: usize = 16 << 10;
@@ -107,7 +106,7 @@ impl From<io::Error> for Broken {
 #[derive(Debug)]
 pub(crate) struct Greeting {
     /// The hash of each script.
-    pub(crate) hashes: [Bytes; Script::ALL.len()],
+    pub(crate) hashes: Vec<Bytes>,
     /// When its time was asked, when that was answered, and what it was.
     pub(crate) clock: (Time, Time, Time),
 }
@@ -118,10 +117,11 @@ impl Connection {
         shared: &Shared,
         at: &HostPort,
         places: &[SocketAddr],
+        scripts: &[&str],
     ) -> Result<(Connection, Greeting), ConnectError> {
         let opening = async {
             let mut connection = Connection::connect(shared, at, places).await?;
-            let greeting = handshake::greet(&mut connection, shared).await?;
+            let greeting = handshake::greet(&mut connection, shared, scripts).await?;
             Ok((connection, greeting))
         };
         timeout(shared.config.connect_timeout.into(), opening).await.unwrap_or_else(|_| Err(too_late(shared)))

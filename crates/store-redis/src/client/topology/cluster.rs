@@ -12,49 +12,49 @@ use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use super::map::SlotMap;
-use super::{ask_once, until_unsettled};
+use super::{Server, StartServer, ask_once, until_unsettled};
 use crate::client::address::HostPort;
 use crate::client::context::Shared;
-use crate::store::primary::Primary;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Redirects to more servers than this come from no cluster that works.
 const NEWCOMERS_MAX: usize = 16;
 
-pub(crate) struct Cluster {
-    inner: Arc<Inner>,
+pub(crate) struct Cluster<P> {
+    inner: Arc<Inner<P>>,
     task: JoinHandle<()>,
 }
 
-struct Inner {
+struct Inner<P> {
     shared: Arc<Shared>,
-    known: RwLock<Known>,
+    start: StartServer<P>,
+    known: RwLock<Known<P>>,
 }
 
-struct Known {
+struct Known<P> {
     map: SlotMap,
     /// Of each of the map's primaries, in its order.
-    primaries: Vec<Arc<Primary>>,
+    primaries: Vec<Arc<P>>,
     /// Servers that redirects named and the map does not know yet: they may be about to take their first slot.
-    newcomers: Vec<Arc<Primary>>,
+    newcomers: Vec<Arc<P>>,
 }
 
-impl Cluster {
-    pub(super) fn start(shared: Arc<Shared>) -> Cluster {
+impl<P: Server> Cluster<P> {
+    pub(super) fn start(shared: Arc<Shared>, start: StartServer<P>) -> Cluster<P> {
         let known = Known { map: SlotMap::empty(), primaries: Vec::new(), newcomers: Vec::new() };
-        let inner = Arc::new(Inner { shared, known: RwLock::new(known) });
+        let inner = Arc::new(Inner { shared, start, known: RwLock::new(known) });
         let task = tokio::spawn(follow(inner.clone()));
         Cluster { inner, task }
     }
 
-    pub(super) fn primary(&self, slot: u16) -> Option<Arc<Primary>> {
+    pub(super) fn primary(&self, slot: u16) -> Option<Arc<P>> {
         let known = self.inner.known.read();
         known.primaries.get(known.map.place(slot)?).cloned()
     }
 
     /// The primary at an address that a redirect named, whether the map knows it yet or not.
-    pub(super) fn at(&self, address: &HostPort) -> Option<Arc<Primary>> {
-        let is_at = |primary: &&Arc<Primary>| primary.address() == address;
+    pub(super) fn at(&self, address: &HostPort) -> Option<Arc<P>> {
+        let is_at = |primary: &&Arc<P>| primary.address() == address;
         let known = self.inner.known.upgradable_read();
         if let Some(primary) = known.primaries.iter().chain(&known.newcomers).find(is_at) {
             return Some(primary.clone());
@@ -62,12 +62,12 @@ impl Cluster {
         if known.newcomers.len() >= NEWCOMERS_MAX {
             return None;
         }
-        let newcomer = Primary::start(address.clone(), self.inner.shared.clone());
+        let newcomer = (self.inner.start)(address.clone());
         RwLockUpgradableReadGuard::upgrade(known).newcomers.push(newcomer.clone());
         Some(newcomer)
     }
 
-    pub(super) fn primaries(&self) -> Vec<Arc<Primary>> {
+    pub(super) fn primaries(&self) -> Vec<Arc<P>> {
         self.inner.known.read().primaries.clone()
     }
 
@@ -76,13 +76,13 @@ impl Cluster {
     }
 }
 
-impl Known {
-    fn everybody(&mut self) -> impl Iterator<Item = Arc<Primary>> + '_ {
+impl<P> Known<P> {
+    fn everybody(&mut self) -> impl Iterator<Item = Arc<P>> + '_ {
         self.primaries.drain(..).chain(self.newcomers.drain(..))
     }
 }
 
-async fn follow(inner: Arc<Inner>) {
+async fn follow<P: Server>(inner: Arc<Inner<P>>) {
     loop {
         match inner.read().await {
             Some(map) => inner.adopt(map),
@@ -92,7 +92,7 @@ async fn follow(inner: Arc<Inner>) {
     }
 }
 
-impl Inner {
+impl<P: Server> Inner<P> {
     /// The map of the first node that has one: those in use first, then those of the URL.
     async fn read(&self) -> Option<SlotMap> {
         let mut nodes: Vec<HostPort> = self.known.read().map.primaries().to_vec();
@@ -115,14 +115,12 @@ impl Inner {
             return;
         }
         info!(primaries = map.primaries().len(), uncovered = map.uncovered(), "the cluster has a new map");
-        let mut old: HashMap<HostPort, Arc<Primary>> =
+        let mut old: HashMap<HostPort, Arc<P>> =
             known.everybody().map(|primary| (primary.address().clone(), primary)).collect();
-        let start = |address: &HostPort| {
-            old.remove(address).unwrap_or_else(|| Primary::start(address.clone(), self.shared.clone()))
-        };
-        let primaries: Vec<Arc<Primary>> = map.primaries().iter().map(start).collect();
+        let start = |address: &HostPort| old.remove(address).unwrap_or_else(|| (self.start)(address.clone()));
+        let primaries: Vec<Arc<P>> = map.primaries().iter().map(start).collect();
         for (place, primary) in primaries.iter().enumerate() {
-            map.identity_at(place).into_iter().for_each(|identity| primary.set_identity(identity));
+            primary.assign_slots(&|slot| map.place(slot) == Some(place));
         }
         *known = Known { map, primaries, newcomers: Vec::new() };
         drop(known);

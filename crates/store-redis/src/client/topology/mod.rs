@@ -12,32 +12,42 @@ use tollgate_resp::RespValue;
 
 use self::cluster::Cluster;
 use self::sentinel::Sentinel;
-
 use crate::client::address::HostPort;
 use crate::client::connection::{Connection, SLOT_MAP_BYTES};
 use crate::client::context::Shared;
-use crate::client::url::Layout;
-use crate::client::url::Login;
-use crate::store::primary::Primary;
+use crate::client::url::{Layout, Login};
 
 /// Time between two looks, however many ask for one: a store that is away is not helped by more of them.
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
 
-/// Who serves which slot.
-pub(crate) enum Topology {
-    Single(Arc<Primary>),
-    Sentinel(Sentinel),
-    Cluster(Cluster),
+/// A primary that the topology starts, names and retires.
+pub(crate) trait Server: Send + Sync + 'static {
+    /// Where it is.
+    fn address(&self) -> &HostPort;
+    /// In a cluster: which slots it serves.
+    fn assign_slots(&self, is_served: &dyn Fn(u16) -> bool);
+    /// It is not used any more.
+    fn retire(&self);
 }
 
-impl Topology {
+/// Starts to use the primary at an address.
+pub(crate) type StartServer<P> = Arc<dyn Fn(HostPort) -> Arc<P> + Send + Sync>;
+
+/// Which primary serves which slot.
+pub(crate) enum Topology<P> {
+    Single(Arc<P>),
+    Sentinel(Sentinel<P>),
+    Cluster(Cluster<P>),
+}
+
+impl<P: Server> Topology<P> {
     /// Finds the servers that the URL names. Needs a runtime: what follows the servers around runs on it.
-    pub(crate) fn start(shared: &Arc<Shared>) -> Topology {
+    pub(crate) fn start(shared: &Arc<Shared>, start: StartServer<P>) -> Topology<P> {
         let url = &shared.config.url;
         match (&url.layout, url.hosts.as_slice()) {
-            (Layout::Single, [address, ..]) => Topology::Single(Primary::start(address.clone(), shared.clone())),
-            (Layout::Cluster, _) => Topology::Cluster(Cluster::start(shared.clone())),
-            _ => Topology::Sentinel(Sentinel::start(shared.clone())),
+            (Layout::Single, [address, ..]) => Topology::Single(start(address.clone())),
+            (Layout::Cluster, _) => Topology::Cluster(Cluster::start(shared.clone(), start)),
+            _ => Topology::Sentinel(Sentinel::start(shared.clone(), start)),
         }
     }
 
@@ -47,7 +57,7 @@ impl Topology {
     }
 
     /// Who serves `slot` at the moment.
-    pub(crate) fn primary(&self, slot: u16) -> Option<Arc<Primary>> {
+    pub(crate) fn primary(&self, slot: u16) -> Option<Arc<P>> {
         match self {
             Topology::Single(primary) => Some(primary.clone()),
             Topology::Sentinel(sentinel) => sentinel.primary(),
@@ -56,7 +66,7 @@ impl Topology {
     }
 
     /// The primary at an address that a redirect named.
-    pub(crate) fn at(&self, address: &HostPort) -> Option<Arc<Primary>> {
+    pub(crate) fn at(&self, address: &HostPort) -> Option<Arc<P>> {
         match self {
             Topology::Cluster(cluster) => cluster.at(address),
             _ => None, // only clusters redirect
@@ -64,7 +74,7 @@ impl Topology {
     }
 
     /// All primaries.
-    pub(crate) fn primaries(&self) -> Vec<Arc<Primary>> {
+    pub(crate) fn primaries(&self) -> Vec<Arc<P>> {
         match self {
             Topology::Single(primary) => vec![primary.clone()],
             Topology::Sentinel(sentinel) => sentinel.primary().into_iter().collect(),

@@ -13,32 +13,32 @@ use tokio::task::JoinHandle;
 use tollgate_resp::RespValue;
 use tracing::{info, warn};
 
-use super::{ask_once, until_unsettled};
+use super::{Server, StartServer, ask_once, until_unsettled};
 use crate::client::address::HostPort;
 use crate::client::context::Shared;
 use crate::client::url::Layout;
-use crate::store::primary::Primary;
 
 const LOOK_EVERY: Duration = Duration::from_millis(750);
 
-pub(crate) struct Sentinel {
-    inner: Arc<Inner>,
+pub(crate) struct Sentinel<P> {
+    inner: Arc<Inner<P>>,
     task: JoinHandle<()>,
 }
 
-struct Inner {
+struct Inner<P> {
     shared: Arc<Shared>,
-    primary: RwLock<Option<Arc<Primary>>>,
+    start: StartServer<P>,
+    primary: RwLock<Option<Arc<P>>>,
 }
 
-impl Sentinel {
-    pub(super) fn start(shared: Arc<Shared>) -> Sentinel {
-        let inner = Arc::new(Inner { shared, primary: RwLock::default() });
+impl<P: Server> Sentinel<P> {
+    pub(super) fn start(shared: Arc<Shared>, start: StartServer<P>) -> Sentinel<P> {
+        let inner = Arc::new(Inner { shared, start, primary: RwLock::new(None) });
         let task = tokio::spawn(follow(inner.clone()));
         Sentinel { inner, task }
     }
 
-    pub(super) fn primary(&self) -> Option<Arc<Primary>> {
+    pub(super) fn primary(&self) -> Option<Arc<P>> {
         self.inner.primary.read().clone()
     }
 
@@ -47,7 +47,7 @@ impl Sentinel {
     }
 }
 
-async fn follow(inner: Arc<Inner>) {
+async fn follow<P: Server>(inner: Arc<Inner<P>>) {
     loop {
         match inner.ask_all().await {
             Some(address) => inner.adopt(address),
@@ -57,7 +57,7 @@ async fn follow(inner: Arc<Inner>) {
     }
 }
 
-impl Inner {
+impl<P: Server> Inner<P> {
     /// What most Sentinels say.
     async fn ask_all(&self) -> Option<HostPort> {
         let url = &self.shared.config.url;
@@ -85,7 +85,7 @@ impl Inner {
             return;
         }
         info!(%address, "the Sentinels name a primary");
-        let old = current.replace(Primary::start(address, self.shared.clone()));
+        let old = current.replace((self.start)(address));
         drop(current);
         if let Some(old) = old {
             old.retire();

@@ -9,7 +9,8 @@ use crate::client::address::HostPort;
 use crate::client::connection::{Connection, SLOT_MAP_BYTES};
 use crate::client::context::Shared;
 use crate::client::failure::Refusal;
-use crate::store::key::{Key, SLOTS};
+use crate::client::slot::SLOTS;
+use crate::store::key::Key;
 
 /// Asks every Sentinel for the primary, then looks at the primary.
 pub(super) async fn sentinels(shared: &Arc<Shared>, hosts: &[HostPort], master: &str, findings: &mut Vec<Finding>) {
@@ -118,16 +119,15 @@ fn slot_entry(entry: &RespValue, answered: &str) -> Option<(HostPort, Range)> {
     Some((place, (slot(first)?, slot(last)?)))
 }
 
-/// Somebody whose keys are in one of these slots.
+/// An identity whose keys are in one of these slots.
 fn identity_within(ranges: &[Range]) -> u32 {
-    let within = |slot: u16| ranges.iter().any(|(first, last)| (*first..=*last).contains(&slot));
-    (0..1 << 18).find(|identity| within(Key::new(*identity, Default::default()).slot())).unwrap_or(0)
+    Key::identity_in(|slot| ranges.iter().any(|(first, last)| (*first..=*last).contains(&slot))).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::key::slot_of;
+    use crate::client::slot::slot_of;
 
     #[test]
     fn somebody_is_found_for_every_primary() {

@@ -12,6 +12,7 @@ use crate::client::context::Shared;
 use crate::client::failure::Refusal;
 use crate::client::info::Info;
 use crate::client::url::Layout;
+use crate::store::script::Script;
 
 /// Round trips that the median is taken of.
 const TRIPS: usize = 21;
@@ -23,7 +24,7 @@ const APART: Span = Span::from_secs(1);
 /// Looks at the server at this place; keys of `identity` belong to it.
 pub(super) async fn look(shared: &Arc<Shared>, at: &HostPort, identity: u32, findings: &mut Vec<Finding>) {
     let opened = match resolve(at).await {
-        Ok(places) => Connection::open(shared, at, &places).await,
+        Ok(places) => Connection::open(shared, at, &places, &Script::TEXTS).await,
         Err(error) => Err(error),
     };
     let (mut connection, greeting) = match opened {

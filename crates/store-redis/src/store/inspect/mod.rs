@@ -15,13 +15,15 @@ use crate::client::config::RedisConfig;
 use crate::client::connection::{Connection, resolve, told_time};
 use crate::client::context::Shared;
 use crate::client::failure::Refusal;
+use crate::client::slot::{SLOTS, slot_of};
 use crate::client::url::Layout;
 use crate::store::check::layout::{Range, primary_by, slots_by};
 use crate::store::check::server::unreached;
 use crate::store::check::{Finding, PATIENCE};
 use crate::store::fingerprint::FINGERPRINT_KEY;
-use crate::store::key::{Key, SLOTS, slot_of};
+use crate::store::key::Key;
 use crate::store::lifecycle::{SECRET_KEY, read_secret};
+use crate::store::script::Script;
 
 pub use decode::BucketState;
 
@@ -147,7 +149,7 @@ impl BucketReader {
             Some(place) => place,
             None => {
                 let places = resolve(server).await.map_err(|why| unreached(server, &why))?;
-                let opened = Connection::open(&self.shared, server, &places).await;
+                let opened = Connection::open(&self.shared, server, &places, &Script::TEXTS).await;
                 let (connection, _) = opened.map_err(|why| unreached(server, &why))?;
                 self.connections.push((server.clone(), connection));
                 self.connections.len() - 1

@@ -7,7 +7,7 @@ use tollgate_core::{Span, Time};
 use tollgate_resp::{RespValue, write_request};
 use tollgate_store::{StoreError, StoreErrorKind};
 
-use super::queue::{Asked, Commanded, Commands, Job, Returned};
+use super::job::{Asked, Commanded, Commands, Job, Returned};
 use crate::client::clock::Estimate;
 use crate::client::failure::{Redirect, Refusal, Treatment, error, meaning_of};
 use crate::client::pending::{Manner, Setback, Ticket};

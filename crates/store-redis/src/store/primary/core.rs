@@ -14,7 +14,7 @@ use tollgate_resp::{RespValue, write_request};
 use tollgate_store::{StoreError, StoreErrorKind};
 use tracing::{info, warn};
 
-use super::queue::{Commanded, Commands, Full, Job, Queue};
+use super::job::{Commanded, Commands, Job};
 use super::room::{Level, Memory, Room};
 use crate::client::address::HostPort;
 use crate::client::breaker::Phase;
@@ -24,6 +24,7 @@ use crate::client::context::Shared;
 use crate::client::failure::{Refusal, error};
 use crate::client::gate::Gate;
 use crate::client::pending::{GaveUp, Manner, Reply, Setback, Ticket, Waiter};
+use crate::client::queue::{Full, Queue};
 use crate::store::key::Key;
 use crate::store::script::{Question, Script};
 use crate::store::stats::{Counters, one};
@@ -35,7 +36,7 @@ const HEARD_OF: Span = Span::from_secs(2);
 pub(crate) struct Core {
     pub(super) address: HostPort,
     pub(crate) shared: Arc<Shared>,
-    pub(super) queue: Queue,
+    pub(super) queue: Queue<Job>,
     pub(super) gate: Gate,
     pub(super) estimate: Mutex<Estimate>,
     pub(crate) counters: Counters,
@@ -284,7 +285,7 @@ impl Core {
     pub(super) async fn connect(&self) -> Result<(Connection, Greeting), ConnectError> {
         one(&self.counters.connects);
         let places = self.places().await?;
-        Connection::open(&self.shared, &self.address, &places).await
+        Connection::open(&self.shared, &self.address, &places, &Script::TEXTS).await
     }
 
     async fn places(&self) -> Result<Vec<SocketAddr>, ConnectError> {

@@ -21,7 +21,7 @@ use tracing::debug;
 use super::call::{Call, Collector};
 use super::core::Core;
 use super::flight::Flight;
-use super::queue::Job;
+use super::job::Job;
 use crate::client::backoff::Backoff;
 use crate::client::connection::{Connection, Greeting};
 use crate::client::failure::{Redirect, error};
@@ -83,7 +83,8 @@ struct Driver {
     core: Arc<Core>,
     number: usize,
     connection: Connection,
-    hashes: [Bytes; Script::ALL.len()],
+    /// The hash of each script.
+    hashes: Vec<Bytes>,
     jobs: Vec<Job>,
     collected: Vec<Call>,
     out: Vec<u8>,

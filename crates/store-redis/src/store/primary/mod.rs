@@ -10,10 +10,10 @@ mod call;
 mod core;
 mod driver;
 mod flight;
-mod queue;
+mod job;
 pub(crate) mod room;
 mod sweep;
-pub(crate) mod watch;
+mod watch;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,14 +23,15 @@ use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
 use self::core::Core;
-use self::queue::{Asked, Job, Returned};
+use self::job::{Asked, Job, Returned};
 use self::room::Level;
 use crate::client::address::HostPort;
 use crate::client::breaker::Phase;
 use crate::client::context::Shared;
 use crate::client::failure::{Elsewhere, Failure, Redirect, Refusal, error, meaning_of};
-use crate::client::pace;
 use crate::client::pending::{Manner, Setback, Ticket};
+use crate::client::topology::Server;
+use crate::store::key::Key;
 use crate::store::script::{Answer, Question};
 use crate::store::stats::{PrimaryStats, one};
 
@@ -67,18 +68,13 @@ impl Primary {
     /// Starts the tasks of this primary on the present runtime.
     pub fn start(address: HostPort, shared: Arc<Shared>) -> Arc<Primary> {
         let connections = shared.config.connections.max(1);
-        pace::measure(&shared);
+        shared.measure_pace();
         let core = Arc::new(Core::new(address, shared));
         for number in 0..connections {
             tokio::spawn(driver::drive(core.clone(), number));
         }
         tokio::spawn(watch::watch(core.clone()));
         Arc::new(Primary { core })
-    }
-
-    /// Tells whose keys belong to this primary, in a cluster: its own keys are placed among them.
-    pub fn set_identity(&self, identity: u32) {
-        self.core.set_identity(identity);
     }
 
     /// Where it is.
@@ -251,6 +247,23 @@ impl Primary {
 
     fn too_late<W>(&self, what: &str) -> Failure<W> {
         Failure::Store(error(StoreErrorKind::Unavailable, what))
+    }
+}
+
+impl Server for Primary {
+    fn address(&self) -> &HostPort {
+        Primary::address(self)
+    }
+
+    /// Its own keys are put into one of its slots.
+    fn assign_slots(&self, is_served: &dyn Fn(u16) -> bool) {
+        if let Some(identity) = Key::identity_in(is_served) {
+            self.core.set_identity(identity);
+        }
+    }
+
+    fn retire(&self) {
+        Primary::retire(self);
     }
 }
 

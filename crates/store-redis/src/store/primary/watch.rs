@@ -18,6 +18,7 @@ use super::sweep::Sweep;
 use crate::client::connection::told_time;
 use crate::client::failure::Refusal;
 use crate::client::info::Info;
+use crate::client::lineage::Lineage;
 use crate::store::stats::one;
 
 /// Between looks.
@@ -34,31 +35,6 @@ const GONE_AFTER_SECS: u64 = 10;
 const EPOCH_TTL_MS: &[u8] = b"604800000";
 /// How long the list of nodes lives without any.
 const NODES_TTL_MS: &[u8] = b"60000";
-
-/// What tells one life of a server's data from another.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lineage {
-    /// The value of our key.
-    epoch: String,
-    /// The process.
-    run: String,
-    /// The history of writes it continues.
-    history: String,
-}
-
-impl Lineage {
-    /// What has happened between the two; `None` if nothing has.
-    fn change_to(&self, new: &Lineage) -> Option<&'static str> {
-        match (self.epoch != new.epoch, self.run != new.run, self.history != new.history) {
-            (false, false, false) => None,
-            (true, false, _) => Some("the store was emptied: limits start anew"),
-            (true, true, _) => Some("the store was restarted or replaced without its data: limits start anew"),
-            (false, true, false) => Some("the store was restarted with its data"),
-            (false, true, true) => Some("another server has taken over, with the data it had copied"),
-            (false, false, true) => Some("the store continues another history of writes: it may lack the last ones"),
-        }
-    }
-}
 
 /// Looks until the primary retires.
 pub(crate) async fn watch(core: Arc<Core>) {
@@ -174,26 +150,5 @@ async fn look_rarely(core: &Core) {
         (_, false) => {
             info!(store = %core.address(), policy, "the store would evict buckets if its memory were bounded")
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lineage(epoch: &str, run: &str, history: &str) -> Lineage {
-        Lineage { epoch: epoch.into(), run: run.into(), history: history.into() }
-    }
-
-    #[test]
-    fn every_change_is_told_as_what_it_is() {
-        let old = lineage("e", "r", "h");
-        let told = |epoch, run, history| old.change_to(&lineage(epoch, run, history));
-        assert_eq!(told("e", "r", "h"), None);
-        assert!(told("E", "r", "h").unwrap().contains("emptied"));
-        assert!(told("E", "R", "H").unwrap().contains("without its data"));
-        assert!(told("e", "R", "h").unwrap().contains("restarted with its data"));
-        assert!(told("e", "R", "H").unwrap().contains("another server"));
-        assert!(told("e", "r", "H").unwrap().contains("another history"));
     }
 }

@@ -194,6 +194,9 @@ impl Script {
         }
     }
 
+    /// The texts of all scripts, in the order of [`Script::ALL`].
+    pub const TEXTS: [&'static str; 3] = TEXTS;
+
     /// What `SCRIPT LOAD` and `EVAL` are given.
     pub const fn text(self) -> &'static str {
         let [gcra, mixed, give_back] = TEXTS;

@@ -4,61 +4,24 @@
 //! all drivers are busy waits for the first one that returns, and is taken together.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
-use tollgate_core::Receipt;
-use tollgate_resp::RespValue;
 use tollgate_store::StoreError;
 
-use crate::client::pending::{Setback, Ticket};
-use crate::store::script::{Answer, Question};
-
-/// A question and its answer.
-pub(super) type Asked = Ticket<Question, Answer>;
-/// Receipts, and how many of them gave something back.
-pub(super) type Returned = Ticket<Vec<Receipt>, usize>;
-/// Plain commands and their replies.
-pub(super) type Commanded = Ticket<Commands, Vec<RespValue>>;
-
-/// Commands as bytes, and how many replies they have.
-#[derive(Debug)]
-pub(super) struct Commands {
-    pub(super) bytes: Vec<u8>,
-    pub(super) replies: usize,
-}
-
-/// One piece of work.
-#[derive(Debug)]
-pub(super) enum Job {
-    Ask(Arc<Asked>),
-    GiveBack(Arc<Returned>),
-    Command(Arc<Commanded>),
-}
-
-impl Job {
-    fn is_over(&self) -> bool {
-        match self {
-            Job::Ask(ticket) => ticket.is_over(),
-            Job::GiveBack(ticket) => ticket.is_over(),
-            Job::Command(ticket) => ticket.is_over(),
-        }
-    }
-
-    fn fail(self, error: &StoreError) {
-        match self {
-            Job::Ask(ticket) => ticket.answer(Err(Setback::Failed(error.clone()))),
-            Job::GiveBack(ticket) => ticket.answer(Err(Setback::Failed(error.clone()))),
-            Job::Command(ticket) => ticket.answer(Err(Setback::Failed(error.clone()))),
-        }
-    }
+/// Work that can wait in the queue.
+pub(crate) trait Queued: fmt::Debug {
+    /// True if its caller does not wait any more.
+    fn is_over(&self) -> bool;
+    /// Tells its caller that it failed and was not sent.
+    fn fail(self, error: &StoreError);
 }
 
 /// Why work was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Full {
+pub(crate) enum Full {
     /// Too much is waiting.
     Saturated,
     /// Nobody will come for it any more.
@@ -67,14 +30,14 @@ pub(super) enum Full {
 
 /// The work that waits.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(crate) struct Queue<J> {
     max: usize,
-    inside: Mutex<Inside>,
+    inside: Mutex<Inside<J>>,
 }
 
-#[derive(Debug, Default)]
-struct Inside {
-    jobs: VecDeque<Job>,
+#[derive(Debug)]
+struct Inside<J> {
+    jobs: VecDeque<J>,
     /// Drivers with nothing to do, by their numbers.
     idle: Vec<(usize, Waker)>,
     /// Counts calls for all drivers to look up, whatever they wait for.
@@ -82,13 +45,14 @@ struct Inside {
     retired: bool,
 }
 
-impl Queue {
-    pub(super) fn new(max: usize) -> Queue {
-        Queue { max: max.max(1), inside: Mutex::default() }
+impl<J: Queued> Queue<J> {
+    pub(crate) fn new(max: usize) -> Queue<J> {
+        let inside = Inside { jobs: VecDeque::new(), idle: Vec::new(), calls: 0, retired: false };
+        Queue { max: max.max(1), inside: Mutex::new(inside) }
     }
 
     /// Adds a job and wakes a driver that has nothing to do.
-    pub(super) fn push(&self, job: Job) -> Result<(), Full> {
+    pub(crate) fn push(&self, job: J) -> Result<(), Full> {
         let mut inside = self.inside.lock();
         if inside.retired {
             return Err(Full::Retired);
@@ -110,12 +74,12 @@ impl Queue {
     }
 
     /// How many jobs wait.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.inside.lock().jobs.len()
     }
 
     /// Waits until there is work for this driver, or until all drivers are called.
-    pub(super) async fn work_or_call(&self, driver: usize) {
+    pub(crate) async fn work_or_call(&self, driver: usize) {
         let mut calls = None;
         poll_fn(|cx| {
             let mut inside = self.inside.lock();
@@ -131,7 +95,7 @@ impl Queue {
     }
 
     /// Takes what waits, oldest first and at most `max`; the driver is busy from here on.
-    pub(super) fn take(&self, driver: usize, max: usize, into: &mut Vec<Job>) {
+    pub(crate) fn take(&self, driver: usize, max: usize, into: &mut Vec<J>) {
         let mut inside = self.inside.lock();
         inside.idle.retain(|(number, _)| *number != driver);
         let count = inside.jobs.len().min(max);
@@ -139,7 +103,7 @@ impl Queue {
     }
 
     /// Calls all drivers.
-    pub(super) fn call(&self) {
+    pub(crate) fn call(&self) {
         let mut inside = self.inside.lock();
         inside.calls += 1;
         let idle = std::mem::take(&mut inside.idle);
@@ -148,13 +112,13 @@ impl Queue {
     }
 
     /// Fails everything that waits: nothing of it was sent.
-    pub(super) fn fail_all(&self, error: &StoreError) {
+    pub(crate) fn fail_all(&self, error: &StoreError) {
         let jobs = std::mem::take(&mut self.inside.lock().jobs);
         jobs.into_iter().for_each(|job| job.fail(error));
     }
 
     /// Accepts nothing any more.
-    pub(super) fn retire(&self, error: &StoreError) {
+    pub(crate) fn retire(&self, error: &StoreError) {
         self.inside.lock().retired = true;
         self.fail_all(error);
         self.call();
@@ -163,21 +127,35 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tollgate_core::Time;
     use tollgate_store::StoreErrorKind;
 
     use super::*;
     use crate::client::failure::error;
-    use crate::client::pending::{GaveUp, Manner};
+    use crate::client::pending::{GaveUp, Manner, Setback, Ticket};
 
-    fn ticket() -> Arc<Commanded> {
-        Ticket::new(Commands { bytes: Vec::new(), replies: 0 }, 0, Manner::Joined, Time::ZERO)
+    type Work = Arc<Ticket<(), ()>>;
+
+    impl Queued for Work {
+        fn is_over(&self) -> bool {
+            Ticket::is_over(self)
+        }
+
+        fn fail(self, error: &StoreError) {
+            self.answer(Err(Setback::Failed(error.clone())));
+        }
+    }
+
+    fn ticket() -> Work {
+        Ticket::new((), 0, Manner::Joined, Time::ZERO)
     }
 
     #[test]
     fn waiting_is_bounded_and_those_who_left_do_not_count() {
         let (queue, tickets) = (Queue::new(2), [ticket(), ticket(), ticket(), ticket()]);
-        let push = |place: usize| queue.push(Job::Command(tickets[place].clone()));
+        let push = |place: usize| queue.push(tickets[place].clone());
         assert_eq!((push(0), push(1), push(2)), (Ok(()), Ok(()), Err(Full::Saturated)));
         assert!(matches!(tickets[0].give_up(), GaveUp::Unsent));
         assert_eq!((push(2), push(3)), (Ok(()), Err(Full::Saturated)));
@@ -187,17 +165,16 @@ mod tests {
     #[tokio::test]
     async fn what_waits_is_failed_when_the_primary_retires() {
         let (queue, ticket) = (Queue::new(2), ticket());
-        queue.push(Job::Command(ticket.clone())).unwrap();
+        queue.push(ticket.clone()).unwrap();
         queue.retire(&error(StoreErrorKind::Unavailable, "gone"));
         assert!(matches!(ticket.answered().await, Err(Setback::Failed(_))));
-        assert_eq!(queue.push(Job::Command(ticket)), Err(Full::Retired));
+        assert_eq!(queue.push(ticket), Err(Full::Retired));
     }
 
     #[tokio::test]
     async fn a_driver_wakes_for_work_and_for_calls() {
-        let queue = Arc::new(Queue::new(2));
-        for wake in [(|queue: &Queue| queue.call()) as fn(&Queue), |queue| queue.push(Job::Command(ticket())).unwrap()]
-        {
+        let queue: Arc<Queue<Work>> = Arc::new(Queue::new(2));
+        for wake in [(|queue: &Queue<Work>| queue.call()) as fn(&Queue<Work>), |queue| queue.push(ticket()).unwrap()] {
             let same = queue.clone();
             let waiting = tokio::spawn(async move { same.work_or_call(0).await });
             tokio::task::yield_now().await;
