@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 
-use crate::request::Span;
+/// Where an argument begins and ends.
+pub(crate) type Span = (u32, u32);
 
 /// A quote is not closed, or a word continues right after its closing quote.
 pub(crate) struct Unbalanced;

@@ -9,8 +9,9 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
+use crate::inline::{self, Span};
+use crate::length;
 use crate::reply_writer::ReplyWriter;
-use crate::{inline, length};
 
 /// What a request may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,9 +120,6 @@ pub struct RequestParser {
     /// Bytes of the request parsed so far.
     at: usize,
 }
-
-/// Where an argument begins and ends.
-pub(crate) type Span = (u32, u32);
 
 /// How much of a request has been parsed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

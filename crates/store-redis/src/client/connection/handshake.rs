@@ -1,14 +1,61 @@
 //! What is said first on a connection, in one go: who we are, which scripts we will call, and what time it is.
 
+use std::io;
+use std::net::SocketAddr;
+
 use bytes::Bytes;
+use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_resp::{RespValue, write_request};
 
-use super::{Broken, ConnectError, Connection, Greeting};
+use super::error::{Broken, ConnectError};
+use super::wire::Connection;
+use crate::client::address::HostPort;
 use crate::client::config::RedisConfig;
 use crate::client::context::Shared;
 use crate::client::failure::{Refusal, meaning_of};
 use crate::client::url::Login;
+
+/// What a server told when we introduced ourselves.
+#[derive(Debug)]
+pub(crate) struct Greeting {
+    /// The hash of each script.
+    pub(crate) hashes: Vec<Bytes>,
+    /// When its time was asked, when that was answered, and what it was.
+    pub(crate) clock: (Time, Time, Time),
+}
+
+impl Connection {
+    /// Connects, logs in and loads the scripts, all within the time there is for it.
+    pub(crate) async fn open(
+        shared: &Shared,
+        at: &HostPort,
+        places: &[SocketAddr],
+        scripts: &[&str],
+    ) -> Result<(Connection, Greeting), ConnectError> {
+        let opening = async {
+            let mut connection = Connection::connect(shared, at, places).await?;
+            let greeting = greet(&mut connection, shared, scripts).await?;
+            Ok((connection, greeting))
+        };
+        timeout(shared.config.connect_timeout.into(), opening).await.unwrap_or_else(|_| Err(too_late(shared)))
+    }
+
+    /// Connects and logs in, and does nothing else: for Sentinels, and for looking around.
+    pub(crate) async fn open_bare(
+        shared: &Shared,
+        at: &HostPort,
+        login: Option<&Login>,
+    ) -> Result<Connection, ConnectError> {
+        let opening = async {
+            let places = resolve(at).await?;
+            let mut connection = Connection::connect(shared, at, &places).await?;
+            log_in(&mut connection, login).await?;
+            Ok(connection)
+        };
+        timeout(shared.config.connect_timeout.into(), opening).await.unwrap_or_else(|_| Err(too_late(shared)))
+    }
+}
 
 /// One thing to say, and what to do if it is refused.
 enum Step {
@@ -20,11 +67,7 @@ enum Step {
 }
 
 /// Says everything, then reads the replies.
-pub(super) async fn greet(
-    connection: &mut Connection,
-    shared: &Shared,
-    scripts: &[&str],
-) -> Result<Greeting, ConnectError> {
+async fn greet(connection: &mut Connection, shared: &Shared, scripts: &[&str]) -> Result<Greeting, ConnectError> {
     let config = &shared.config;
     let (mut out, mut steps) = (Vec::new(), Vec::new());
     if let Some(login) = &config.url.login {
@@ -75,7 +118,7 @@ pub(super) async fn greet(
 }
 
 /// Says who we are, if there is anything to say.
-pub(super) async fn log_in(connection: &mut Connection, login: Option<&Login>) -> Result<(), ConnectError> {
+async fn log_in(connection: &mut Connection, login: Option<&Login>) -> Result<(), ConnectError> {
     let Some(login) = login else { return Ok(()) };
     let mut out = Vec::new();
     write_login(&mut out, login);
@@ -121,6 +164,19 @@ pub(crate) fn time(reply: &RespValue) -> Option<Time> {
 fn client_name(config: &RedisConfig) -> String {
     let node = config.node.chars().map(|letter| if letter.is_ascii_graphic() { letter } else { '-' });
     format!("tollgate-{}", node.take(64).collect::<String>())
+}
+
+/// The addresses of a host.
+pub(crate) async fn resolve(at: &HostPort) -> Result<Vec<SocketAddr>, ConnectError> {
+    if let Ok(address) = at.host.parse() {
+        return Ok(vec![SocketAddr::new(address, at.port)]);
+    }
+    let unknown = |error: io::Error| ConnectError::Unreachable(format!("{} has no address: {error}", at.host));
+    Ok(tokio::net::lookup_host((at.host.as_str(), at.port)).await.map_err(unknown)?.collect())
+}
+
+fn too_late(shared: &Shared) -> ConnectError {
+    ConnectError::Late(format!("nobody answered within {}", shared.config.connect_timeout))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::client::TlsStream;
 
-use super::ConnectError;
+use super::error::ConnectError;
 use crate::client::address::HostPort;
 use crate::client::context::Shared;
 

@@ -11,8 +11,9 @@ use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
+use super::lookup::{ask_once, until_unsettled};
 use super::map::SlotMap;
-use super::{Server, StartServer, ask_once, until_unsettled};
+use super::server::{Server, StartServer};
 use crate::client::address::HostPort;
 use crate::client::context::Shared;
 

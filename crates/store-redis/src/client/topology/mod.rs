@@ -1,37 +1,19 @@
 //! Where the primaries are: one server, the one that Sentinels name, or those of a cluster.
 
 mod cluster;
+mod lookup;
 mod map;
 mod sentinel;
+mod server;
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::time;
-use tollgate_resp::RespValue;
 
 use self::cluster::Cluster;
 use self::sentinel::Sentinel;
+pub(crate) use self::server::{Server, StartServer};
 use crate::client::address::HostPort;
-use crate::client::connection::{Connection, SLOT_MAP_BYTES};
 use crate::client::context::Shared;
-use crate::client::url::{Layout, Login};
-
-/// Time between two looks, however many ask for one: a store that is away is not helped by more of them.
-const LOOK_PAUSE: Duration = Duration::from_millis(250);
-
-/// A primary that the topology starts, names and retires.
-pub(crate) trait Server: Send + Sync + 'static {
-    /// Where it is.
-    fn address(&self) -> &HostPort;
-    /// In a cluster: which slots it serves.
-    fn assign_slots(&self, is_served: &dyn Fn(u16) -> bool);
-    /// It is not used any more.
-    fn retire(&self);
-}
-
-/// Starts to use the primary at an address.
-pub(crate) type StartServer<P> = Arc<dyn Fn(HostPort) -> Arc<P> + Send + Sync>;
+use crate::client::url::Layout;
 
 /// Which primary serves which slot.
 pub(crate) enum Topology<P> {
@@ -91,16 +73,4 @@ impl<P: Server> Topology<P> {
         }
         self.primaries().iter().for_each(|primary| primary.retire());
     }
-}
-
-/// Waits until somebody was sent elsewhere or found nobody, or until it is time to look again anyway.
-async fn until_unsettled(shared: &Shared, at_most: Duration) {
-    let _ = time::timeout(at_most, shared.unsettled.notified()).await;
-    time::sleep(LOOK_PAUSE).await;
-}
-
-/// Connects to a server, asks one thing and leaves.
-async fn ask_once(shared: &Shared, at: &HostPort, login: Option<&Login>, command: &[&[u8]]) -> Option<RespValue> {
-    let mut connection = Connection::open_bare(shared, at, login).await.ok()?;
-    time::timeout(shared.config.connect_timeout.into(), connection.call_for(command, SLOT_MAP_BYTES)).await.ok()?.ok()
 }

@@ -13,7 +13,8 @@ use tokio::task::JoinHandle;
 use tollgate_resp::RespValue;
 use tracing::{info, warn};
 
-use super::{Server, StartServer, ask_once, until_unsettled};
+use super::lookup::{ask_once, until_unsettled};
+use super::server::{Server, StartServer};
 use crate::client::address::HostPort;
 use crate::client::context::Shared;
 use crate::client::url::Layout;

@@ -11,100 +11,10 @@
 //! `sentinel_user` and `sentinel_password` for Sentinels that want their own.
 
 mod parse;
-
-use std::fmt;
-use std::str::FromStr;
+mod store_url;
 
 pub use parse::UrlError;
-
-use crate::client::address::HostPort;
-use crate::client::password::Password;
-
-/// Which servers keep the buckets, and how they belong together. Passwords do not show in what it prints.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreUrl {
-    /// How the servers belong together.
-    pub layout: Layout,
-    /// Whether to speak TLS to all of them.
-    pub tls: bool,
-    /// Who we are to the servers.
-    pub login: Option<Login>,
-    /// Who we are to the Sentinels.
-    pub sentinel_login: Option<Login>,
-    /// The server, the Sentinels, or some nodes of the cluster. Never empty.
-    pub hosts: Vec<HostPort>,
-    /// The number of the database.
-    pub db: u32,
-}
-
-/// How the servers belong together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// One server.
-    Single,
-    /// A primary and its replicas, watched by Sentinels that know them under this name.
-    Sentinel {
-        /// The name.
-        master: String,
-    },
-    /// Slots spread over many primaries.
-    Cluster,
-}
-
-/// Who we say we are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Login {
-    /// The user; none for the default one.
-    pub user: Option<String>,
-    /// Their password.
-    pub password: Password,
-}
-
-impl StoreUrl {
-    /// One server at this place.
-    pub fn single(at: HostPort) -> StoreUrl {
-        StoreUrl { layout: Layout::Single, tls: false, login: None, sentinel_login: None, hosts: vec![at], db: 0 }
-    }
-
-    fn scheme(&self) -> &'static str {
-        match (&self.layout, self.tls) {
-            (Layout::Single, false) => "redis",
-            (Layout::Single, true) => "rediss",
-            (Layout::Sentinel { .. }, false) => "redis-sentinel",
-            (Layout::Sentinel { .. }, true) => "redis-sentinels",
-            (Layout::Cluster, false) => "redis-cluster",
-            (Layout::Cluster, true) => "redis-clusters",
-        }
-    }
-}
-
-impl FromStr for StoreUrl {
-    type Err = UrlError;
-
-    fn from_str(text: &str) -> Result<StoreUrl, UrlError> {
-        parse::parse(text)
-    }
-}
-
-/// The URL with `…` in place of passwords.
-impl fmt::Display for StoreUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://", self.scheme())?;
-        if let Some(Login { user, password }) = &self.login {
-            write!(f, "{}:{password}@", user.as_deref().unwrap_or_default())?;
-        }
-        for (place, host) in self.hosts.iter().enumerate() {
-            let comma = if place == 0 { "" } else { "," };
-            write!(f, "{comma}{host}")?;
-        }
-        match &self.layout {
-            Layout::Sentinel { master } if self.db != 0 => write!(f, "/{master}?db={}", self.db),
-            Layout::Sentinel { master } => write!(f, "/{master}"),
-            _ if self.db != 0 => write!(f, "/{}", self.db),
-            _ => Ok(()),
-        }
-    }
-}
+pub use store_url::{Layout, Login, StoreUrl};
 
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,9 @@
 //! No message quotes what may be a password: of a text that is no URL, nobody knows which part was meant as one.
 
 use std::fmt;
+use std::str::FromStr;
 
-use super::{Layout, Login, StoreUrl};
+use super::store_url::{Layout, Login, StoreUrl};
 use crate::client::address::HostPort;
 use crate::client::password::Password;
 
@@ -33,7 +34,15 @@ const PARAMETERS: &str = "known parameters are db, sentinel_user and sentinel_pa
 const ENCODING: &str = "write such characters as % and two hexadecimal digits, @ as %40 and / as %2F";
 const DATABASE: &str = "write the number of a database, such as /0";
 
-pub(super) fn parse(text: &str) -> Result<StoreUrl, UrlError> {
+impl FromStr for StoreUrl {
+    type Err = UrlError;
+
+    fn from_str(text: &str) -> Result<StoreUrl, UrlError> {
+        parse(text)
+    }
+}
+
+fn parse(text: &str) -> Result<StoreUrl, UrlError> {
     let whole = Piece { text, at: 0 };
     let (scheme, rest) = whole.cut("://").ok_or_else(|| whole.error("there is no scheme", SCHEMES))?;
     let (mut layout, tls) = layout(scheme)?;

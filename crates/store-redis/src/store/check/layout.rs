@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tollgate_resp::RespValue;
 
-use super::{Finding, server};
+use super::finding::Finding;
+use super::server;
 use crate::client::address::HostPort;
 use crate::client::connection::{Connection, SLOT_MAP_BYTES};
 use crate::client::context::Shared;

@@ -5,7 +5,7 @@ use tollgate_core::{SlidingLog, SlotId, Span, Time};
 use tollgate_resp::RespValue;
 use tollgate_store::random;
 
-use super::Finding;
+use super::finding::Finding;
 use crate::client::connection::Connection;
 use crate::client::failure::Refusal;
 use crate::store::key::Key;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tollgate_core::{Span, Time};
 
-use super::{Finding, rights};
+use super::finding::Finding;
+use super::rights;
 use crate::client::address::HostPort;
 use crate::client::clock::Estimate;
 use crate::client::connection::{ConnectError, Connection, Greeting, resolve, told_time};

@@ -6,10 +6,10 @@ use tollgate_resp::RespValue;
 use tollgate_store::Taken;
 
 use super::blob::Blob;
+use super::call::{Call, Script};
 use super::charge::{self, Place};
 use super::reply::{self, Answer, BadReply, Opened, Reply};
 use super::state::Held;
-use super::{Call, Script};
 use crate::store::key::Key;
 
 /// A call of more charges would keep the server from everybody else for too long.

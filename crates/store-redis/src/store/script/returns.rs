@@ -4,9 +4,9 @@ use tollgate_core::{Limit, Receipt, Time};
 use tollgate_resp::RespValue;
 
 use super::blob::Blob;
+use super::call::{Call, Script};
 use super::charge::{self, encode_windows};
 use super::reply::{self, BadReply, Opened, ReturnReply};
-use super::{Call, Script};
 use crate::store::key::Key;
 
 /// Receipts of one slot given back together.

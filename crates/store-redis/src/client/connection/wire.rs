@@ -1,0 +1,99 @@
+//! Requests out, as many replies in, and closed as soon as the two could be out of step.
+
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::BytesMut;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tollgate_resp::{ProtocolVersion, ReplyLimits, RespValue, decode, write_request};
+
+use super::error::{Broken, ConnectError};
+use super::stream::Stream;
+use crate::client::address::HostPort;
+use crate::client::context::Shared;
+
+/// Read at a time; replies of a usual call fit.
+const READ_BYTES: usize = 16 << 10;
+
+/// What a reply may be longer than was asked for: no server makes a node take more memory than that.
+const UNASKED_BYTES_MAX: usize = 64 << 10;
+/// The map of a cluster whose every slot lives apart from its neighbours.
+pub(crate) const SLOT_MAP_BYTES: usize = 4 << 20;
+
+/// An open connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: Stream,
+    input: BytesMut,
+}
+
+impl Connection {
+    pub(super) async fn connect(
+        shared: &Shared,
+        at: &HostPort,
+        places: &[SocketAddr],
+    ) -> Result<Connection, ConnectError> {
+        let stream = Stream::open(shared, at, places).await?;
+        Ok(Connection { stream, input: BytesMut::with_capacity(READ_BYTES) })
+    }
+
+    /// Writes; `written` tells how much of it is out, also if that fails or is given up.
+    pub(crate) async fn write(&mut self, bytes: &[u8], written: &mut usize) -> io::Result<()> {
+        while let Some(rest @ [_, ..]) = bytes.get(*written..) {
+            match self.stream.write(rest).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                length => *written += length,
+            }
+        }
+        self.stream.flush().await
+    }
+
+    /// The next reply, which is short.
+    pub(crate) async fn reply(&mut self) -> Result<RespValue, Broken> {
+        self.reply_of(0).await
+    }
+
+    /// The next reply, of about so many bytes.
+    pub(crate) async fn reply_of(&mut self, expected: usize) -> Result<RespValue, Broken> {
+        let limits = ReplyLimits { bytes: expected.saturating_add(UNASKED_BYTES_MAX), version: ProtocolVersion::Resp2 };
+        loop {
+            match decode(&mut self.input, limits) {
+                Ok(Some(value)) => return Ok(value),
+                Ok(None) => self.read().await?,
+                Err(_) => return Err(Broken::OutOfStep("this is no reply of Redis")),
+            }
+        }
+    }
+
+    /// Sends one command and waits for its reply, which is short.
+    pub(crate) async fn call(&mut self, parts: &[&[u8]]) -> Result<RespValue, Broken> {
+        self.call_for(parts, 0).await
+    }
+
+    /// Sends one command and waits for its reply, of about so many bytes.
+    pub(crate) async fn call_for(&mut self, parts: &[&[u8]], expected: usize) -> Result<RespValue, Broken> {
+        let mut out = Vec::new();
+        write_request(&mut out, parts);
+        self.write(&out, &mut 0).await?;
+        self.reply_of(expected).await
+    }
+
+    /// Waits, with nothing asked, until the connection is of no use any more.
+    pub(crate) async fn idle(&mut self) -> Broken {
+        if !self.input.is_empty() {
+            return Broken::OutOfStep("there is more than was asked for");
+        }
+        match self.read().await {
+            Ok(()) => Broken::OutOfStep("it speaks without being asked"),
+            Err(broken) => broken,
+        }
+    }
+
+    async fn read(&mut self) -> Result<(), Broken> {
+        self.input.reserve(READ_BYTES);
+        match self.stream.read_buf(&mut self.input).await? {
+            0 => Err(Broken::Closed(io::ErrorKind::UnexpectedEof.into())),
+            _ => Ok(()),
+        }
+    }
+}

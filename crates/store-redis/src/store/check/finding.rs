@@ -1,0 +1,57 @@
+//! What a check finds.
+
+use std::fmt;
+
+use tollgate_core::Span;
+
+/// A check has time: a server that is slow should be called slow, not absent.
+pub(crate) const PATIENCE: Span = Span::from_secs(2);
+
+/// How a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// As it should be.
+    Ok,
+    /// It works, and somebody should know this.
+    Warning,
+    /// It does not work, or must not be relied on.
+    Problem,
+}
+
+/// One thing that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How it weighs.
+    pub level: Level,
+    /// What was found.
+    pub what: String,
+    /// What to do about it; empty if nothing.
+    pub help: String,
+}
+
+impl Finding {
+    pub(crate) fn ok(what: impl Into<String>) -> Finding {
+        Finding { level: Level::Ok, what: what.into(), help: String::new() }
+    }
+
+    pub(crate) fn warning(what: impl Into<String>, help: impl Into<String>) -> Finding {
+        Finding { level: Level::Warning, what: what.into(), help: help.into() }
+    }
+
+    pub(crate) fn problem(what: impl Into<String>, help: impl Into<String>) -> Finding {
+        Finding { level: Level::Problem, what: what.into(), help: help.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Finding { level, what, help } = self;
+        let level = match level {
+            Level::Ok => "ok",
+            Level::Warning => "warning",
+            Level::Problem => "problem",
+        };
+        write!(f, "{level}: {what}")?;
+        if help.is_empty() { Ok(()) } else { write!(f, "; {help}") }
+    }
+}
