@@ -3,13 +3,13 @@
 use smallvec::SmallVec;
 
 /// Where an argument begins and ends.
-pub(crate) type Span = (u32, u32);
+pub(crate) type ArgumentSpan = (u32, u32);
 
 /// A quote is not closed, or a word continues right after its closing quote.
 pub(crate) struct Unbalanced;
 
 /// Splits a line into words, appended to `out` without separators.
-pub(crate) fn split(line: &[u8], out: &mut Vec<u8>, spans: &mut SmallVec<[Span; 8]>) -> Result<(), Unbalanced> {
+pub(crate) fn split(line: &[u8], out: &mut Vec<u8>, spans: &mut SmallVec<[ArgumentSpan; 8]>) -> Result<(), Unbalanced> {
     let mut rest = line.trim_ascii();
     while !rest.is_empty() {
         let from = out.len();

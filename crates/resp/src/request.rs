@@ -9,7 +9,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
-use crate::inline::{self, Span};
+use crate::inline::{self, ArgumentSpan};
 use crate::length;
 use crate::reply_writer::ReplyWriter;
 
@@ -113,7 +113,7 @@ impl std::error::Error for ProtocolError {}
 #[derive(Debug, Default)]
 pub struct RequestParser {
     /// The arguments: spans of the request, or of `line`.
-    spans: SmallVec<[Span; 8]>,
+    spans: SmallVec<[ArgumentSpan; 8]>,
     /// The words of an inline command, concatenated.
     line: Vec<u8>,
     stage: Stage,
@@ -141,7 +141,7 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments<'a> {
     bytes: &'a [u8],
-    spans: &'a [Span],
+    spans: &'a [ArgumentSpan],
 }
 
 impl<'a> Arguments<'a> {

@@ -15,11 +15,11 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// When the next attempt may begin; `lot` is any number, evenly spread.
-    pub(crate) fn next(&self, now: Time, lot: u64) -> Time {
+    /// When the next attempt may begin; `random` is any number, evenly spread.
+    pub(crate) fn next(&self, now: Time, random: u64) -> Time {
         let Some(last) = self.last else { return now };
         let longest = FIRST.nanos().checked_shl(self.failures.min(20)).unwrap_or(u64::MAX).min(LONGEST.nanos());
-        let pause = if self.failures == 0 { Span::ZERO } else { Span::from_nanos(lot % longest) };
+        let pause = if self.failures == 0 { Span::ZERO } else { Span::from_nanos(random % longest) };
         now.after(pause).max(last.after(APART))
     }
 
@@ -65,12 +65,12 @@ mod tests {
 
     #[test]
     fn never_more_than_twenty_attempts_in_a_second() {
-        for lot in [0, 1, 7, u64::MAX] {
+        for random in [0, 1, 7, u64::MAX] {
             let (mut backoff, mut now, mut attempts) = (Backoff::default(), Time::from_secs(1), 0);
             while now < Time::from_secs(2) {
                 backoff.began(now);
                 attempts += 1;
-                now = backoff.next(now, lot);
+                now = backoff.next(now, random);
             }
             assert!(attempts <= 20, "{attempts}");
         }

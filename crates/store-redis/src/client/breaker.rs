@@ -8,7 +8,7 @@
 //! server, and changing between two ways of deciding is worse than either. Good probes follow each other quickly, so a
 //! server that is well again has proved it within a second, however often it was in trouble before.
 //!
-//! Pure: time and lots are handed in.
+//! Pure: time and random numbers are handed in.
 
 use tollgate_core::{Span, Time};
 
@@ -77,14 +77,14 @@ impl Breaker {
         }
     }
 
-    /// Whether a call may pass; `lot` is any number, evenly spread.
-    pub fn admits(&mut self, now: Time, lot: u64) -> bool {
+    /// Whether a call may pass; `random` is any number, evenly spread.
+    pub fn admits(&mut self, now: Time, random: u64) -> bool {
         match self.state {
             State::Closed { .. } => true,
             State::Open { .. } => false,
             State::Recovering { since } => {
                 let done = now.since(since).nanos().saturating_mul(64) / RECOVERY.nanos();
-                lot % 64 < FIRST_SHARE.max(done)
+                random % 64 < FIRST_SHARE.max(done)
             }
         }
     }
@@ -102,7 +102,7 @@ impl Breaker {
     }
 
     /// A call was not. True if that opened the breaker.
-    pub fn failed(&mut self, now: Time, lot: u64) -> bool {
+    pub fn failed(&mut self, now: Time, random: u64) -> bool {
         self.in_a_row += 1;
         self.recent.count(now, true);
         let enough = match self.state {
@@ -111,18 +111,18 @@ impl Breaker {
                 self.in_a_row >= FAILURES_IN_A_ROW || self.recent.half_failed(now)
             }
         };
-        if enough { self.trip(now, lot) } else { false }
+        if enough { self.trip(now, random) } else { false }
     }
 
     /// Opens at once: the server cannot be reached at all. True if it was not open already.
-    pub fn trip(&mut self, now: Time, lot: u64) -> bool {
+    pub fn trip(&mut self, now: Time, random: u64) -> bool {
         match self.state {
             State::Open { .. } => return false,
             State::Closed { since } if now.since(since) >= CALM => self.trips = 1,
             State::Closed { .. } | State::Recovering { .. } => self.trips = (self.trips + 1).min(TRIPS_MAX),
         }
         let hold = Span::from_nanos(PROBE_EVERY.nanos().saturating_mul(self.factor())).min(HOLD_MAX);
-        self.state = State::Open { probe_at: now.after(jittered(hold, lot)), good: 0 };
+        self.state = State::Open { probe_at: now.after(jittered(hold, random)), good: 0 };
         true
     }
 
@@ -132,7 +132,7 @@ impl Breaker {
     }
 
     /// A probe came back. True if that ended the open phase.
-    pub fn probed(&mut self, now: Time, good: bool, lot: u64) -> bool {
+    pub fn probed(&mut self, now: Time, good: bool, random: u64) -> bool {
         let State::Open { good: so_far, .. } = self.state else { return false };
         let so_far = if good { so_far + 1 } else { 0 };
         if u64::from(so_far) >= self.factor() {
@@ -142,7 +142,7 @@ impl Breaker {
             return true;
         }
         let pause = if good { PROBE_AGAIN } else { PROBE_EVERY };
-        self.state = State::Open { probe_at: now.after(jittered(pause, lot)), good: so_far };
+        self.state = State::Open { probe_at: now.after(jittered(pause, random)), good: so_far };
         false
     }
 
@@ -153,10 +153,10 @@ impl Breaker {
 }
 
 /// A fifth of `span` plus a random part: so long on average, and nobody probes in step with others.
-fn jittered(span: Span, lot: u64) -> Span {
+fn jittered(span: Span, random: u64) -> Span {
     let fixed = span.nanos() / 5;
     let free = (span.nanos() - fixed).saturating_mul(2).max(1);
-    Span::from_nanos(fixed + lot % free)
+    Span::from_nanos(fixed + random % free)
 }
 
 /// The calls of the last second, by tenths.

@@ -39,7 +39,7 @@ impl Bounds {
 
 /// What the store's clock shows.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Estimate {
+pub struct ClockEstimate {
     newer: Option<Bounds>,
     older: Option<Bounds>,
     /// When the newer bounds began.
@@ -47,10 +47,10 @@ pub struct Estimate {
     steps: u64,
 }
 
-impl Estimate {
+impl ClockEstimate {
     /// An estimate that knows nothing.
-    pub fn new() -> Estimate {
-        Estimate::default()
+    pub fn new() -> ClockEstimate {
+        ClockEstimate::default()
     }
 
     /// Learns from a reply: when its call was sent and when it was received, by our clock, and what the store's showed
@@ -132,7 +132,7 @@ mod tests {
             ahead in -1_000_000_000_000i128..1_000_000_000_000,
             trips in prop::collection::vec((0u64..3_000_000_000, 0i128..50_000_000, 0i128..50_000_000), 1..100),
         ) {
-            let (mut estimate, mut now) = (Estimate::new(), i128::from(START));
+            let (mut estimate, mut now) = (ClockEstimate::new(), i128::from(START));
             for (pause, there, back) in trips {
                 let (sent, received) = (now, now + there + back);
                 prop_assert!(!estimate.observe(time(sent), time(received), told(sent + there + ahead)));
@@ -150,7 +150,7 @@ mod tests {
 
         #[test]
         fn a_clock_that_is_set_is_noticed_and_followed(step in prop_oneof![-90_000i128..-2, 2i128..90_000]) {
-            let (mut estimate, ms, step) = (Estimate::new(), 1_000_000, step * 1_000_000_000);
+            let (mut estimate, ms, step) = (ClockEstimate::new(), 1_000_000, step * 1_000_000_000);
             let mut at = i128::from(START);
             for _ in 0..10 {
                 prop_assert!(!estimate.observe(time(at), time(at + ms), told(at)));
@@ -165,7 +165,7 @@ mod tests {
 
         #[test]
         fn a_clock_that_drifts_is_followed_without_alarm(parts_per_million in -200i128..200) {
-            let (mut estimate, ms, mut at) = (Estimate::new(), 1_000_000i128, 0i128);
+            let (mut estimate, ms, mut at) = (ClockEstimate::new(), 1_000_000i128, 0i128);
             for _ in 0..1000 {
                 let store = at + at * parts_per_million / 1_000_000 + i128::from(START);
                 let ours = at + i128::from(START);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn nothing_is_known_before_the_first_reply() {
-        assert_eq!(Estimate::new().at_least(Time::ZERO), None);
-        assert_eq!(Estimate::new().about(Time::ZERO), None);
+        assert_eq!(ClockEstimate::new().at_least(Time::ZERO), None);
+        assert_eq!(ClockEstimate::new().about(Time::ZERO), None);
     }
 }

@@ -13,22 +13,22 @@ use tollgate_store::random;
 use super::config::RedisConfig;
 use super::lineage::Lineage;
 use super::nodes::Nodes;
-use super::pace::{Pace, TICK};
+use super::timer_lag::{TICK, TimerLag};
 use super::tls;
 use super::url::Layout;
 
 /// The configuration, the clock, who we are and whom we trust.
-pub struct Shared {
+pub struct RedisContext {
     /// What was configured.
     pub config: RedisConfig,
     /// This node's clock; deadlines are measured by it.
     pub clock: Arc<dyn Clock>,
     /// Wakes whoever knows the topology: a server was lost, or is not what it was.
-    pub unsettled: Notify,
+    pub topology_changed: Notify,
     /// How many nodes share the store.
     pub(crate) nodes: Nodes,
     /// Whether this node itself is slow.
-    pub(crate) pace: Pace,
+    pub(crate) timer_lag: TimerLag,
     /// This process among all that ever shared the store.
     pub(crate) id: SlotId,
     /// What each key of an epoch was seen with last, also on a server that is no longer used.
@@ -36,16 +36,16 @@ pub struct Shared {
     tls: Mutex<Option<TlsConnector>>,
 }
 
-impl Shared {
+impl RedisContext {
     /// What connections to this store need.
-    pub fn new(config: RedisConfig, clock: Arc<dyn Clock>) -> Arc<Shared> {
+    pub fn new(config: RedisConfig, clock: Arc<dyn Clock>) -> Arc<RedisContext> {
         let id = SlotId(u128::from(random::unpredictable()) << 64 | u128::from(random::unpredictable()));
-        Arc::new(Shared {
+        Arc::new(RedisContext {
             config,
             clock,
-            unsettled: Notify::new(),
+            topology_changed: Notify::new(),
             nodes: Nodes::default(),
-            pace: Pace::default(),
+            timer_lag: TimerLag::default(),
             id,
             lineages: Mutex::default(),
             tls: Mutex::default(),
@@ -58,8 +58,8 @@ impl Shared {
     }
 
     /// Measures the pace of this node for as long as the store is in use; only the first call does anything.
-    pub(crate) fn measure_pace(self: &Arc<Shared>) {
-        if self.pace.begin() {
+    pub(crate) fn measure_timer_lag(self: &Arc<RedisContext>) {
+        if self.timer_lag.begin() {
             tokio::spawn(measure(Arc::downgrade(self)));
         }
     }
@@ -82,13 +82,13 @@ impl Shared {
     }
 }
 
-async fn measure(shared: Weak<Shared>) {
-    while let Some(shared) = shared.upgrade() {
-        shared.pace.expect(shared.clock.now().after(TICK));
-        let again = Arc::downgrade(&shared);
-        drop(shared);
+async fn measure(context: Weak<RedisContext>) {
+    while let Some(context) = context.upgrade() {
+        context.timer_lag.expect(context.clock.now().after(TICK));
+        let again = Arc::downgrade(&context);
+        drop(context);
         tokio::time::sleep(Duration::from(TICK)).await;
-        let Some(shared) = again.upgrade() else { return };
-        shared.pace.fired(shared.clock.now(), shared.config.within);
+        let Some(context) = again.upgrade() else { return };
+        context.timer_lag.fired(context.clock.now(), context.config.within);
     }
 }

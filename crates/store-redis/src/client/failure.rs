@@ -201,12 +201,12 @@ pub enum Failure<W = ()> {
     /// It is over.
     Store(StoreError),
     /// Nothing was executed, and another server, or this one later, may do it.
-    Elsewhere(Box<Elsewhere<W>>),
+    Redirected(Box<Redirected<W>>),
 }
 
 /// Work that another server may do.
 #[derive(Debug)]
-pub struct Elsewhere<W> {
+pub struct Redirected<W> {
     /// Who, as far as the server told.
     pub redirect: Redirect,
     /// What was asked, given back.
@@ -261,7 +261,7 @@ impl<W> Failure<W> {
     pub fn into_error(self) -> StoreError {
         match self {
             Failure::Store(error) => error,
-            Failure::Elsewhere(elsewhere) => error(StoreErrorKind::Unavailable, elsewhere.redirect.to_string()),
+            Failure::Redirected(redirected) => error(StoreErrorKind::Unavailable, redirected.redirect.to_string()),
         }
     }
 
@@ -269,8 +269,8 @@ impl<W> Failure<W> {
     pub fn without_work(self) -> Failure {
         match self {
             Failure::Store(error) => Failure::Store(error),
-            Failure::Elsewhere(elsewhere) => {
-                Failure::Elsewhere(Box::new(Elsewhere { redirect: elsewhere.redirect, work: () }))
+            Failure::Redirected(redirected) => {
+                Failure::Redirected(Box::new(Redirected { redirect: redirected.redirect, work: () }))
             }
         }
     }

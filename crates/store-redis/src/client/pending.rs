@@ -14,11 +14,11 @@ use tollgate_store::StoreError;
 use super::failure::Redirect;
 
 /// The answer, or why there is none.
-pub(crate) type Reply<W, A> = Result<A, Setback<W>>;
+pub(crate) type CallResult<W, A> = Result<A, Retry<W>>;
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) enum Setback<W> {
+pub(crate) enum Retry<W> {
     /// It is over.
     Failed(StoreError),
     /// It came to the store too late and charged nothing; the work is given back.
@@ -33,7 +33,7 @@ pub(crate) enum Setback<W> {
 
 /// How work is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum SendMode {
     /// Together with whatever else waits.
     Joined,
     /// In a call of its own.
@@ -44,11 +44,11 @@ pub(crate) enum Manner {
 
 /// Work that waits for the driver, and a caller who waits for its answer.
 #[derive(Debug)]
-pub(crate) struct Ticket<W, A> {
+pub(crate) struct PendingCall<W, A> {
     /// The slot of its keys.
     pub(crate) slot: u16,
     /// How it is sent.
-    pub(crate) manner: Manner,
+    pub(crate) mode: SendMode,
     /// When the caller goes away, by our clock.
     pub(crate) deadline: Time,
     state: Mutex<State<W, A>>,
@@ -58,7 +58,7 @@ pub(crate) struct Ticket<W, A> {
 enum State<W, A> {
     Waiting(W, Option<Waker>),
     Sent(Option<Waker>),
-    Answered(Reply<W, A>),
+    Answered(CallResult<W, A>),
     Over,
 }
 
@@ -70,12 +70,12 @@ pub(crate) enum GaveUp<W, A> {
     /// It may have been sent.
     Sent,
     /// The answer was just there.
-    Answered(Reply<W, A>),
+    Answered(CallResult<W, A>),
 }
 
-impl<W, A> Ticket<W, A> {
-    pub(crate) fn new(work: W, slot: u16, manner: Manner, deadline: Time) -> Arc<Ticket<W, A>> {
-        Arc::new(Ticket { slot, manner, deadline, state: Mutex::new(State::Waiting(work, None)) })
+impl<W, A> PendingCall<W, A> {
+    pub(crate) fn new(work: W, slot: u16, mode: SendMode, deadline: Time) -> Arc<PendingCall<W, A>> {
+        Arc::new(PendingCall { slot, mode, deadline, state: Mutex::new(State::Waiting(work, None)) })
     }
 
     /// Takes the work, to send it; `None` if the caller has gone.
@@ -104,7 +104,7 @@ impl<W, A> Ticket<W, A> {
     }
 
     /// Answers; whoever still waits wakes up.
-    pub(crate) fn answer(&self, reply: Reply<W, A>) {
+    pub(crate) fn answer(&self, reply: CallResult<W, A>) {
         let mut state = self.state.lock();
         let waker = match &mut *state {
             State::Waiting(_, waker) | State::Sent(waker) => waker.take(),
@@ -118,11 +118,11 @@ impl<W, A> Ticket<W, A> {
     }
 
     /// Waits for the answer.
-    pub(crate) async fn answered(&self) -> Reply<W, A> {
+    pub(crate) async fn answered(&self) -> CallResult<W, A> {
         poll_fn(|cx| self.poll(cx)).await
     }
 
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Reply<W, A>> {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<CallResult<W, A>> {
         let mut state = self.state.lock();
         match &mut *state {
             State::Waiting(_, waker) | State::Sent(waker) => {
@@ -151,9 +151,9 @@ impl<W, A> Ticket<W, A> {
 }
 
 /// Gives the ticket up when its caller goes away for whatever reason.
-pub(crate) struct Waiter<W, A>(pub(crate) Arc<Ticket<W, A>>);
+pub(crate) struct WithdrawOnDrop<W, A>(pub(crate) Arc<PendingCall<W, A>>);
 
-impl<W, A> Drop for Waiter<W, A> {
+impl<W, A> Drop for WithdrawOnDrop<W, A> {
     fn drop(&mut self) {
         self.0.give_up();
     }
@@ -163,56 +163,56 @@ impl<W, A> Drop for Waiter<W, A> {
 mod tests {
     use super::*;
 
-    fn ticket() -> Arc<Ticket<u8, u8>> {
-        Ticket::new(7, 0, Manner::Joined, Time::ZERO)
+    fn call() -> Arc<PendingCall<u8, u8>> {
+        PendingCall::new(7, 0, SendMode::Joined, Time::ZERO)
     }
 
     #[test]
     fn what_was_not_claimed_was_not_sent() {
-        let ticket = ticket();
-        assert!(matches!(ticket.give_up(), GaveUp::Unsent));
-        assert!(ticket.is_over());
-        assert_eq!(ticket.claim(), None);
+        let call = call();
+        assert!(matches!(call.give_up(), GaveUp::Unsent));
+        assert!(call.is_over());
+        assert_eq!(call.claim(), None);
     }
 
     #[test]
     fn what_was_claimed_cannot_be_called_back() {
-        let ticket = ticket();
-        assert_eq!(ticket.claim(), Some(7));
-        assert_eq!(ticket.claim(), None, "by nobody else");
-        assert!(matches!(ticket.give_up(), GaveUp::Sent));
-        ticket.answer(Ok(1));
-        assert!(ticket.is_over(), "too late");
+        let call = call();
+        assert_eq!(call.claim(), Some(7));
+        assert_eq!(call.claim(), None, "by nobody else");
+        assert!(matches!(call.give_up(), GaveUp::Sent));
+        call.answer(Ok(1));
+        assert!(call.is_over(), "too late");
     }
 
     #[test]
     fn an_answer_that_came_just_before_counts() {
-        let ticket = ticket();
-        ticket.claim();
-        ticket.answer(Ok(1));
-        ticket.answer(Ok(2));
-        assert!(matches!(ticket.give_up(), GaveUp::Answered(Ok(1))));
+        let call = call();
+        call.claim();
+        call.answer(Ok(1));
+        call.answer(Ok(2));
+        assert!(matches!(call.give_up(), GaveUp::Answered(Ok(1))));
     }
 
     #[tokio::test]
     async fn a_caller_wakes_when_it_is_answered() {
-        let ticket = ticket();
-        let waiter = Waiter(ticket.clone());
+        let call = call();
+        let waiter = WithdrawOnDrop(call.clone());
         let waiting = tokio::spawn(async move { waiter.0.answered().await });
         tokio::task::yield_now().await;
-        ticket.claim();
-        ticket.answer(Ok(9));
+        call.claim();
+        call.answer(Ok(9));
         assert!(matches!(waiting.await.unwrap(), Ok(9)));
     }
 
     #[tokio::test]
     async fn a_caller_who_is_cancelled_withdraws() {
-        let ticket = ticket();
-        let waiter = Waiter(ticket.clone());
+        let call = call();
+        let waiter = WithdrawOnDrop(call.clone());
         let waiting = tokio::spawn(async move { waiter.0.answered().await });
         tokio::task::yield_now().await;
         waiting.abort();
         let _ = waiting.await;
-        assert_eq!(ticket.claim(), None);
+        assert_eq!(call.claim(), None);
     }
 }

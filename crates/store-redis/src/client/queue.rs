@@ -21,7 +21,7 @@ pub(crate) trait Queued: fmt::Debug {
 
 /// Why work was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
+pub(crate) enum QueueError {
     /// Too much is waiting.
     Saturated,
     /// Nobody will come for it any more.
@@ -30,14 +30,14 @@ pub(crate) enum Full {
 
 /// The work that waits.
 #[derive(Debug)]
-pub(crate) struct Queue<J> {
+pub(crate) struct CallQueue<C> {
     max: usize,
-    inside: Mutex<Inside<J>>,
+    inside: Mutex<Inside<C>>,
 }
 
 #[derive(Debug)]
-struct Inside<J> {
-    jobs: VecDeque<J>,
+struct Inside<C> {
+    jobs: VecDeque<C>,
     /// Drivers with nothing to do, by their numbers.
     idle: Vec<(usize, Waker)>,
     /// Counts calls for all drivers to look up, whatever they wait for.
@@ -45,23 +45,23 @@ struct Inside<J> {
     retired: bool,
 }
 
-impl<J: Queued> Queue<J> {
-    pub(crate) fn new(max: usize) -> Queue<J> {
+impl<C: Queued> CallQueue<C> {
+    pub(crate) fn new(max: usize) -> CallQueue<C> {
         let inside = Inside { jobs: VecDeque::new(), idle: Vec::new(), calls: 0, retired: false };
-        Queue { max: max.max(1), inside: Mutex::new(inside) }
+        CallQueue { max: max.max(1), inside: Mutex::new(inside) }
     }
 
     /// Adds a job and wakes a driver that has nothing to do.
-    pub(crate) fn push(&self, job: J) -> Result<(), Full> {
+    pub(crate) fn push(&self, job: C) -> Result<(), QueueError> {
         let mut inside = self.inside.lock();
         if inside.retired {
-            return Err(Full::Retired);
+            return Err(QueueError::Retired);
         }
         if inside.jobs.len() >= self.max {
             // Those who have gone away wait for nothing: they have no claim on a place.
             inside.jobs.retain(|job| !job.is_over());
             if inside.jobs.len() >= self.max {
-                return Err(Full::Saturated);
+                return Err(QueueError::Saturated);
             }
         }
         inside.jobs.push_back(job);
@@ -95,7 +95,7 @@ impl<J: Queued> Queue<J> {
     }
 
     /// Takes what waits, oldest first and at most `max`; the driver is busy from here on.
-    pub(crate) fn take(&self, driver: usize, max: usize, into: &mut Vec<J>) {
+    pub(crate) fn take(&self, driver: usize, max: usize, into: &mut Vec<C>) {
         let mut inside = self.inside.lock();
         inside.idle.retain(|(number, _)| *number != driver);
         let count = inside.jobs.len().min(max);
@@ -134,47 +134,49 @@ mod tests {
 
     use super::*;
     use crate::client::failure::error;
-    use crate::client::pending::{GaveUp, Manner, Setback, Ticket};
+    use crate::client::pending::{GaveUp, PendingCall, Retry, SendMode};
 
-    type Work = Arc<Ticket<(), ()>>;
+    type Work = Arc<PendingCall<(), ()>>;
 
     impl Queued for Work {
         fn is_over(&self) -> bool {
-            Ticket::is_over(self)
+            PendingCall::is_over(self)
         }
 
         fn fail(self, error: &StoreError) {
-            self.answer(Err(Setback::Failed(error.clone())));
+            self.answer(Err(Retry::Failed(error.clone())));
         }
     }
 
-    fn ticket() -> Work {
-        Ticket::new((), 0, Manner::Joined, Time::ZERO)
+    fn call() -> Work {
+        PendingCall::new((), 0, SendMode::Joined, Time::ZERO)
     }
 
     #[test]
     fn waiting_is_bounded_and_those_who_left_do_not_count() {
-        let (queue, tickets) = (Queue::new(2), [ticket(), ticket(), ticket(), ticket()]);
+        let (queue, tickets) = (CallQueue::new(2), [call(), call(), call(), call()]);
         let push = |place: usize| queue.push(tickets[place].clone());
-        assert_eq!((push(0), push(1), push(2)), (Ok(()), Ok(()), Err(Full::Saturated)));
+        assert_eq!((push(0), push(1), push(2)), (Ok(()), Ok(()), Err(QueueError::Saturated)));
         assert!(matches!(tickets[0].give_up(), GaveUp::Unsent));
-        assert_eq!((push(2), push(3)), (Ok(()), Err(Full::Saturated)));
+        assert_eq!((push(2), push(3)), (Ok(()), Err(QueueError::Saturated)));
         assert_eq!(queue.len(), 2);
     }
 
     #[tokio::test]
     async fn what_waits_is_failed_when_the_primary_retires() {
-        let (queue, ticket) = (Queue::new(2), ticket());
-        queue.push(ticket.clone()).unwrap();
+        let (queue, call) = (CallQueue::new(2), call());
+        queue.push(call.clone()).unwrap();
         queue.retire(&error(StoreErrorKind::Unavailable, "gone"));
-        assert!(matches!(ticket.answered().await, Err(Setback::Failed(_))));
-        assert_eq!(queue.push(ticket), Err(Full::Retired));
+        assert!(matches!(call.answered().await, Err(Retry::Failed(_))));
+        assert_eq!(queue.push(call), Err(QueueError::Retired));
     }
 
     #[tokio::test]
     async fn a_driver_wakes_for_work_and_for_calls() {
-        let queue: Arc<Queue<Work>> = Arc::new(Queue::new(2));
-        for wake in [(|queue: &Queue<Work>| queue.call()) as fn(&Queue<Work>), |queue| queue.push(ticket()).unwrap()] {
+        let queue: Arc<CallQueue<Work>> = Arc::new(CallQueue::new(2));
+        for wake in
+            [(|queue: &CallQueue<Work>| queue.call()) as fn(&CallQueue<Work>), |queue| queue.push(call()).unwrap()]
+        {
             let same = queue.clone();
             let waiting = tokio::spawn(async move { same.work_or_call(0).await });
             tokio::task::yield_now().await;

@@ -3,7 +3,7 @@
 //!
 //! Each node counts the buckets it makes, per namespace, against a rate. A namespace that has spent it shares its rules'
 //! overflow buckets for identities without a bucket of their own; those that have one go on undisturbed. While there is
-//! room ([`crate::store::primary::room`]) nothing is limited, but all is counted: the namespace that filled the store is the one that is
+//! room ([`crate::store::primary::memory`]) nothing is limited, but all is counted: the namespace that filled the store is the one that is
 //! limited first.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use tollgate_core::{Algorithm, Ask, Effect, Gcra, Span, Tat, Time};
 
-use super::primary::room::Level;
+use super::primary::memory::MemoryLevel;
 
 /// Seconds' worth of new buckets that may come at once: a fleet that starts anew meets all its callers in a short time.
 const BURST_SECONDS: u64 = 10;
@@ -32,9 +32,9 @@ impl Budget {
     }
 
     /// True if the namespace may make no more buckets now, in a store with so much room.
-    pub(crate) fn is_spent(&self, namespace: u32, room: Level, now: Time) -> bool {
-        let Some(limit) = self.limit.filter(|_| room > Level::Roomy) else { return false };
-        if room == Level::Full {
+    pub(crate) fn is_spent(&self, namespace: u32, memory: MemoryLevel, now: Time) -> bool {
+        let Some(limit) = self.limit.filter(|_| memory > MemoryLevel::Roomy) else { return false };
+        if memory == MemoryLevel::Full {
             return true;
         }
         self.spent.lock().get(&namespace).is_some_and(|tat| !limit.admits(tat, now, &Ask::Consume(1)))
@@ -58,10 +58,10 @@ mod tests {
     fn a_namespace_spends_its_own_budget_and_gets_it_back_with_time() {
         let budget = Budget::new(2);
         budget.made(1, 19, NOW);
-        assert!(!budget.is_spent(1, Level::Scarce, NOW));
+        assert!(!budget.is_spent(1, MemoryLevel::Scarce, NOW));
         budget.made(1, 1, NOW);
-        assert!(budget.is_spent(1, Level::Scarce, NOW) && !budget.is_spent(2, Level::Scarce, NOW));
-        assert!(!budget.is_spent(1, Level::Scarce, NOW.after(Span::from_millis(500))));
+        assert!(budget.is_spent(1, MemoryLevel::Scarce, NOW) && !budget.is_spent(2, MemoryLevel::Scarce, NOW));
+        assert!(!budget.is_spent(1, MemoryLevel::Scarce, NOW.after(Span::from_millis(500))));
     }
 
     #[test]
@@ -69,24 +69,24 @@ mod tests {
         let budget = Budget::new(2);
         budget.made(1, 24, NOW);
         assert!(
-            budget.is_spent(1, Level::Scarce, NOW.after(Span::from_millis(2400))),
+            budget.is_spent(1, MemoryLevel::Scarce, NOW.after(Span::from_millis(2400))),
             "four above the budget are two seconds"
         );
-        assert!(!budget.is_spent(1, Level::Scarce, NOW.after(Span::from_millis(2500))));
+        assert!(!budget.is_spent(1, MemoryLevel::Scarce, NOW.after(Span::from_millis(2500))));
     }
 
     #[test]
     fn nothing_is_limited_while_there_is_room_and_everything_when_there_is_none() {
         let budget = Budget::new(2);
-        assert!(budget.is_spent(1, Level::Full, NOW));
+        assert!(budget.is_spent(1, MemoryLevel::Full, NOW));
         budget.made(1, 1000, NOW);
-        assert!(!budget.is_spent(1, Level::Roomy, NOW) && budget.is_spent(1, Level::Scarce, NOW));
+        assert!(!budget.is_spent(1, MemoryLevel::Roomy, NOW) && budget.is_spent(1, MemoryLevel::Scarce, NOW));
     }
 
     #[test]
     fn zero_means_any_number() {
         let budget = Budget::new(0);
         budget.made(1, u32::MAX, NOW);
-        assert!(!budget.is_spent(1, Level::Scarce, NOW) && !budget.is_spent(1, Level::Full, NOW));
+        assert!(!budget.is_spent(1, MemoryLevel::Scarce, NOW) && !budget.is_spent(1, MemoryLevel::Full, NOW));
     }
 }

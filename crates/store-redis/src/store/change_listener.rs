@@ -11,7 +11,7 @@ use tollgate_store::random;
 use tracing::{debug, info};
 
 use super::redis_store::RedisStore;
-use crate::client::connection::Connection;
+use crate::client::connection::RedisConnection;
 
 /// Where it rings.
 pub(crate) const CHANNEL: &[u8] = b"tg:generation";
@@ -24,33 +24,33 @@ const LONG_PAUSE: Duration = Duration::from_secs(60);
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// Hears the bell. Dropped, it stops listening.
-pub struct Bell<'a> {
+pub struct ChangeListener<'a> {
     store: &'a RedisStore,
-    line: Option<Connection>,
+    connection: Option<RedisConnection>,
     refused: bool,
 }
 
 impl RedisStore {
     /// Rings: all nodes that listen hear it soon, or never.
-    pub async fn ring(&self) {
+    pub async fn notify_changed(&self) {
         let Some(primary) = self.topology.primaries().into_iter().next() else { return };
-        let rung = primary.command(&[b"PUBLISH", CHANNEL, b"1"], self.shared.config.within).await;
-        if rung.is_err() {
+        let published = primary.command(&[b"PUBLISH", CHANNEL, b"1"], self.context.config.within).await;
+        if published.is_err() {
             debug!("the bell did not ring: nodes notice the change by looking");
         }
     }
 
     /// Somebody who listens.
-    pub fn bell(&self) -> Bell<'_> {
-        Bell { store: self, line: None, refused: false }
+    pub fn change_listener(&self) -> ChangeListener<'_> {
+        ChangeListener { store: self, connection: None, refused: false }
     }
 }
 
-impl Bell<'_> {
+impl ChangeListener<'_> {
     /// Ready when it rang, and when it may have rung unheard.
-    pub async fn heard(&mut self) {
+    pub async fn changed(&mut self) {
         loop {
-            let Some(line) = &mut self.line else {
+            let Some(connection) = &mut self.connection else {
                 if self.listen().await {
                     return;
                 }
@@ -58,15 +58,15 @@ impl Bell<'_> {
                 sleep(pause + PAUSE.mul_f64(random::unpredictable() as f64 / u64::MAX as f64)).await;
                 continue;
             };
-            match timeout(SILENCE, line.reply()).await {
-                Ok(Ok(message)) if is_ring(&message) => return,
+            match timeout(SILENCE, connection.reply()).await {
+                Ok(Ok(message)) if is_message(&message) => return,
                 Ok(Ok(_)) => {} // the answer to a ping
-                Ok(Err(_)) => self.line = None,
+                Ok(Err(_)) => self.connection = None,
                 Err(_) => {
                     let mut out = Vec::new();
                     write_request(&mut out, &[b"PING"]);
-                    if !matches!(timeout(PAUSE, line.write(&out, &mut 0)).await, Ok(Ok(()))) {
-                        self.line = None;
+                    if !matches!(timeout(PAUSE, connection.write(&out, &mut 0)).await, Ok(Ok(()))) {
+                        self.connection = None;
                     }
                 }
             }
@@ -75,13 +75,15 @@ impl Bell<'_> {
 
     /// Begins to listen; false if nobody lets us.
     async fn listen(&mut self) -> bool {
-        let shared = &self.store.shared;
+        let context = &self.store.context;
         let Some(primary) = self.store.topology.primaries().into_iter().next() else { return false };
-        let login = shared.config.url.login.as_ref();
-        let Ok(mut line) = Connection::open_bare(shared, primary.address(), login).await else { return false };
-        match timeout(PAUSE, line.call(&[b"SUBSCRIBE", CHANNEL])).await {
+        let login = context.config.url.login.as_ref();
+        let Ok(mut connection) = RedisConnection::open_bare(context, primary.address(), login).await else {
+            return false;
+        };
+        match timeout(PAUSE, connection.call(&[b"SUBSCRIBE", CHANNEL])).await {
             Ok(Ok(RespValue::Array(_))) => {
-                self.line = Some(line);
+                self.connection = Some(connection);
                 self.refused = false;
                 true
             }
@@ -98,7 +100,7 @@ impl Bell<'_> {
     }
 }
 
-fn is_ring(message: &RespValue) -> bool {
+fn is_message(message: &RespValue) -> bool {
     let Some([kind, ..]) = message.array() else { return false };
     kind.text() == Some(b"message")
 }

@@ -22,10 +22,10 @@ impl RedisStore {
 
     /// Leaves this fingerprint unless there is one, and answers whether the one that is there is the same. Whoever
     /// agrees keeps it there.
-    pub async fn has_fingerprint(&self, own: &str) -> Result<bool, StoreError> {
+    pub async fn matches_fingerprint(&self, own: &str) -> Result<bool, StoreError> {
         let slot = if self.topology.is_split() { slot_of(b"AAA") } else { 0 };
         let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
-        let within = self.shared.config.connect_timeout;
+        let within = self.context.config.connect_timeout;
         let set: &[&[u8]] = &[b"SET", FINGERPRINT_KEY, own.as_bytes(), b"NX", b"PX", KEPT_MILLIS];
         let replies = primary.pipeline(&[set, &[b"GET", FINGERPRINT_KEY]], within).await?;
         // An error is no other fingerprint: a store that refuses says so elsewhere.

@@ -1,14 +1,14 @@
 //! Which charges of a request can be decided together.
 //!
 //! A script sees one slot of a cluster. Charges of one identity share theirs and are decided at once; a request that
-//! also meets a rule for everybody is asked slot by slot. The narrowest comes first: it refuses most, and a refusal
+//! also meets a rule for drain_all is asked slot by slot. The narrowest comes first: it refuses most, and a refusal
 //! there costs the shared buckets nothing, while the other way round every refused request would be charged to a bucket
 //! that others use, and refunded.
 
 use smallvec::SmallVec;
 use tollgate_core::Charge;
 
-use super::key::Key;
+use super::key::BucketKey;
 
 /// The charges of one slot, by their places in the request.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct Group {
 pub(crate) fn groups(charges: &[Charge], split: bool) -> SmallVec<[Group; 2]> {
     let mut groups: SmallVec<[Group; 2]> = SmallVec::new();
     for (place, charge) in charges.iter().enumerate() {
-        let slot = if split { Key::of(charge).slot() } else { 0 };
+        let slot = if split { BucketKey::of(charge).slot() } else { 0 };
         match groups.iter_mut().find(|group| group.slot == slot) {
             Some(group) => group.places.push(place),
             None => groups.push(Group { slot, places: SmallVec::from_slice(&[place]) }),

@@ -14,13 +14,13 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 /// The key of a bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key([u8; Key::LEN]);
+pub struct BucketKey([u8; BucketKey::LEN]);
 
-impl Key {
+impl BucketKey {
     const LEN: usize = 30;
 
     /// The key of the bucket with this digest, among those of an identity.
-    pub fn new(identity: u32, bucket: Digest) -> Key {
+    pub fn new(identity: u32, bucket: Digest) -> BucketKey {
         let mut text = *b"tg:{...}......................";
         let [a, b] = bucket.0;
         let mut bits = u128::from(a) << 64 | u128::from(b);
@@ -31,32 +31,32 @@ impl Key {
         for (place, shift) in text.iter_mut().skip(4).zip([0, 6, 12]) {
             *place = letter((identity >> shift) as usize);
         }
-        Key(text)
+        BucketKey(text)
     }
 
     /// The key of a charge's bucket.
-    pub fn of(charge: &Charge) -> Key {
-        Key::new(charge.identity, charge.bucket)
+    pub fn of(charge: &Charge) -> BucketKey {
+        BucketKey::new(charge.identity, charge.bucket)
     }
 
     /// The key of the bucket that a receipt is about.
-    pub fn of_receipt(receipt: &Receipt) -> Key {
-        Key::new(receipt.identity, receipt.bucket)
+    pub fn of_receipt(receipt: &Receipt) -> BucketKey {
+        BucketKey::new(receipt.identity, receipt.bucket)
     }
 
     /// True if a key in the store has the form of a bucket's: nothing else of ours does.
-    pub(crate) fn is_one(key: &[u8]) -> bool {
+    pub(crate) fn is_bucket_key(key: &[u8]) -> bool {
         let is_letter = |byte: &u8| ALPHABET.contains(byte);
         let Some((tag, digest)) = key.strip_prefix(b"tg:{").and_then(|rest| rest.split_at_checked(3)) else {
             return false;
         };
         let Some(digest) = digest.strip_prefix(b"}") else { return false };
-        key.len() == Key::LEN && tag.iter().chain(digest).all(is_letter)
+        key.len() == BucketKey::LEN && tag.iter().chain(digest).all(is_letter)
     }
 
     /// An identity whose keys are in a slot for which this holds: where a server's own keys are put.
     pub(crate) fn identity_in(is_served: impl Fn(u16) -> bool) -> Option<u32> {
-        (0..1 << 18).find(|identity| is_served(Key::new(*identity, Digest::default()).slot()))
+        (0..1 << 18).find(|identity| is_served(BucketKey::new(*identity, Digest::default()).slot()))
     }
 
     /// The bytes of the key.
@@ -76,15 +76,15 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for BucketKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(std::str::from_utf8(&self.0).unwrap_or_default())
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for BucketKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Key({self})")
+        write!(f, "BucketKey({self})")
     }
 }
 
@@ -100,21 +100,21 @@ mod tests {
 
     #[test]
     fn a_key_shows_identity_and_digest_and_nothing_else() {
-        let key = Key::new(7, Digest([0, 1]));
+        let key = BucketKey::new(7, Digest([0, 1]));
         assert_eq!(key.to_string(), "tg:{HAA}AAAAAAAAAAAAAAAAAAAAAB");
-        assert_eq!(Key::new(7, Digest([u64::MAX, u64::MAX])).to_string(), "tg:{HAA}D_____________________");
-        assert_eq!(key.slot(), Key::new(7, Digest([9, 9])).slot());
-        assert!(Key::is_one(key.bytes()));
+        assert_eq!(BucketKey::new(7, Digest([u64::MAX, u64::MAX])).to_string(), "tg:{HAA}D_____________________");
+        assert_eq!(key.slot(), BucketKey::new(7, Digest([9, 9])).slot());
+        assert!(BucketKey::is_bucket_key(key.bytes()));
         for other in ["tg:{AAA}secret", "tg:{AAA}!aaaaaaaaaaaaaaaaaaaaa", "tg:{HAA}AAAAAAAAAAAAAAAAAAAAABB", ""] {
-            assert!(!Key::is_one(other.as_bytes()), "{other}");
+            assert!(!BucketKey::is_bucket_key(other.as_bytes()), "{other}");
         }
     }
 
     #[test]
     fn digests_that_differ_anywhere_have_different_keys() {
-        let keys: HashSet<Key> = (0..128)
+        let keys: HashSet<BucketKey> = (0..128)
             .map(|bit| {
-                Key::new(
+                BucketKey::new(
                     0,
                     Digest([1u64.checked_shl(bit).unwrap_or(0), 1u64.checked_shl(bit.wrapping_sub(64)).unwrap_or(0)]),
                 )
@@ -127,16 +127,17 @@ mod tests {
     fn an_identity_is_found_for_the_slots_of_every_server() {
         for first in (0..SLOTS).step_by(1000) {
             let served = first..=first + 20;
-            let identity = Key::identity_in(|slot| served.contains(&slot)).unwrap();
-            let slot = Key::new(identity, Digest([1, 2])).slot();
+            let identity = BucketKey::identity_in(|slot| served.contains(&slot)).unwrap();
+            let slot = BucketKey::new(identity, Digest([1, 2])).slot();
             assert!(served.contains(&slot), "{slot} for {first}");
         }
-        assert_eq!(Key::identity_in(|_| false), None);
+        assert_eq!(BucketKey::identity_in(|_| false), None);
     }
 
     #[test]
     fn identities_spread_over_the_slots() {
-        let slots: HashSet<u16> = (0..1 << 18).map(|identity| Key::new(identity, Digest([0, 0])).slot()).collect();
+        let slots: HashSet<u16> =
+            (0..1 << 18).map(|identity| BucketKey::new(identity, Digest([0, 0])).slot()).collect();
         assert!(slots.len() > 16_000, "{} slots", slots.len());
     }
 }

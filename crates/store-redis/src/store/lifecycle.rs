@@ -8,10 +8,10 @@ use tollgate_core::Span;
 use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, random};
 
-use super::figures::SlotFigures;
 use super::primary::Health;
 use super::redis_store::RedisStore;
 use super::redis_store::unavailable;
+use super::slot_stats::SlotStats;
 use super::stats::PrimaryStats;
 use crate::client::failure::error;
 use crate::client::slot::slot_of;
@@ -21,11 +21,11 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Where the secret lives that all nodes share. The tag is as good as any: it is read once.
 pub(crate) const SECRET_KEY: &[u8] = b"tg:{AAA}secret";
 
-/// Figures of the store.
+/// SlotCounters of the store.
 #[derive(Clone, Debug, Default)]
 pub struct RedisStats {
     /// What happened across slots.
-    pub slots: SlotFigures,
+    pub slots: SlotStats,
     /// Each primary: how it is, and its figures.
     pub primaries: Vec<(Health, PrimaryStats)>,
     /// Nodes that share the store, as far as it is known.
@@ -68,7 +68,7 @@ impl RedisStore {
             return Some("no primary is known".to_owned());
         }
         let failing = checks.into_iter().find_map(|(health, error)| Some((health, error?)));
-        if failing.is_none() && self.shared.nodes.known().is_none() {
+        if failing.is_none() && self.context.nodes.known().is_none() {
             return Some("the nodes that share it are not counted yet".to_owned());
         }
         failing.map(|(Health { address, trouble, .. }, error)| match trouble {
@@ -81,7 +81,7 @@ impl RedisStore {
     pub async fn probe(&self) -> Vec<(Health, Option<StoreError>)> {
         let mut checks = Vec::new();
         for primary in self.topology.primaries() {
-            let error = primary.probe(self.shared.config.within).await.err();
+            let error = primary.probe(self.context.config.within).await.err();
             checks.push((primary.health(), error));
         }
         checks
@@ -90,17 +90,17 @@ impl RedisStore {
     /// The secret that hides keys and signs receipts: the one in the store, made by whichever node came first.
     pub async fn secret(&self) -> Result<[u8; 16], StoreError> {
         let fresh = u128::from(random::unpredictable()) << 64 | u128::from(random::unpredictable());
-        self.agree_on(fresh.to_be_bytes()).await
+        self.agree_on_secret(fresh.to_be_bytes()).await
     }
 
     /// Puts this secret where nodes look for it, unless there is one; answers the one that is there. A store that lost
     /// its data lost the secret too: whoever still knows it puts it back before a new node makes another.
-    pub async fn agree_on(&self, secret: [u8; 16]) -> Result<[u8; 16], StoreError> {
+    pub async fn agree_on_secret(&self, secret: [u8; 16]) -> Result<[u8; 16], StoreError> {
         let slot = if self.topology.is_split() { slot_of(b"AAA") } else { 0 };
         let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
         let own = format!("{:032x}", u128::from_be_bytes(secret));
         let commands: [&[&[u8]]; 2] = [&[b"SET", SECRET_KEY, own.as_bytes(), b"NX"], &[b"GET", SECRET_KEY]];
-        let replies = primary.pipeline(&commands, self.shared.config.connect_timeout).await?;
+        let replies = primary.pipeline(&commands, self.context.config.connect_timeout).await?;
         let unreadable = || error(tollgate_store::StoreErrorKind::Refused, "the secret in the store is none");
         replies.get(1).and_then(read_secret).ok_or_else(unreadable)
     }
@@ -111,13 +111,13 @@ impl RedisStore {
         RedisStats {
             slots: self.figures.read(),
             primaries: primaries.iter().map(|primary| (primary.health(), primary.stats())).collect(),
-            nodes: self.shared.nodes.known(),
+            nodes: self.context.nodes.known(),
         }
     }
 
     /// Tells the others that this node leaves, and ends everything that runs for this store.
     pub async fn close(&self) {
-        self.shared.nodes.leave();
+        self.context.nodes.leave();
         for primary in self.topology.primaries() {
             primary.leave().await;
         }

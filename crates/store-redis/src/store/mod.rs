@@ -3,7 +3,6 @@
 pub(crate) mod budget;
 pub(crate) mod change_listener;
 pub mod check;
-pub(crate) mod figures;
 pub(crate) mod fingerprint;
 pub(crate) mod group;
 pub mod inspect;
@@ -13,4 +12,5 @@ pub(crate) mod node_rules;
 pub mod primary;
 pub(crate) mod redis_store;
 pub mod script;
+pub(crate) mod slot_stats;
 pub mod stats;

@@ -34,12 +34,12 @@ impl RedisStore {
     pub const RULES_EVERY: Span = Span::from_secs(3);
 
     /// Tells the fingerprint of this node's rules, takes back the one it told before, and answers those of all nodes.
-    pub async fn tell_rules(&self, own: &str, before: Option<&str>) -> Result<Vec<NodeRules>, StoreError> {
+    pub async fn publish_rules(&self, own: &str, before: Option<&str>) -> Result<Vec<NodeRules>, StoreError> {
         let slot = if self.topology.is_split() { slot_of(b"AAA") } else { 0 };
         let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
         let now = primary.store_time().ok_or_else(|| unavailable("the store's time is not known yet"))?;
         let seconds = now.nanos() / Span::SECOND.nanos();
-        let member = |fingerprint: &str| format!("{fingerprint} {}", self.shared.config.node);
+        let member = |fingerprint: &str| format!("{fingerprint} {}", self.context.config.node);
         let (told, score) = (member(own), seconds.to_string());
         let old = before.filter(|old| *old != own).map_or_else(|| "none".to_owned(), member);
         let gone = format!("({}", seconds.saturating_sub(GONE_AFTER_SECS));
@@ -50,7 +50,7 @@ impl RedisStore {
             &[b"PEXPIRE", RULES_KEY, RULES_TTL_MS],
             &[b"ZRANGE", RULES_KEY, b"0", LAST],
         ];
-        let replies = primary.pipeline(&commands, self.shared.config.connect_timeout).await?;
+        let replies = primary.pipeline(&commands, self.context.config.connect_timeout).await?;
         let members = replies.last().and_then(|reply| reply.array());
         let members = members.ok_or_else(|| unavailable("the store does not tell the rules of other nodes"))?;
         let read = |text: &[u8]| {

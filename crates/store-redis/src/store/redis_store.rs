@@ -8,15 +8,15 @@ use tollgate_core::{Ask, Charge, Clock, Outcome, Receipt, Source, Span, Time};
 use tollgate_store::{Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 use super::budget::Budget;
-use super::figures::Figures;
 use super::group::{Group, groups};
-use super::key::Key;
+use super::key::BucketKey;
 use super::primary::Primary;
-use super::primary::room::Level;
-use super::script::{Answer, Question};
+use super::primary::memory::MemoryLevel;
+use super::script::{ScriptAnswer, ScriptRequest};
+use super::slot_stats::SlotCounters;
 use crate::client::config::RedisConfig;
-use crate::client::context::Shared;
-use crate::client::failure::Elsewhere;
+use crate::client::context::RedisContext;
+use crate::client::failure::Redirected;
 use crate::client::failure::{Failure, Redirect};
 use crate::client::topology::Topology;
 
@@ -27,9 +27,9 @@ const ATTEMPTS_MAX: usize = 4;
 
 /// Buckets in Redis or Valkey.
 pub struct RedisStore {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: Arc<RedisContext>,
     pub(crate) topology: Topology<Primary>,
-    pub(crate) figures: Arc<Figures>,
+    pub(crate) figures: Arc<SlotCounters>,
     pub(crate) clock: Arc<dyn Clock>,
     budget: Budget,
 }
@@ -39,66 +39,71 @@ impl RedisStore {
     /// Needs a Tokio runtime.
     pub fn start(config: RedisConfig, clock: Arc<dyn Clock>) -> RedisStore {
         let budget = Budget::new(config.new_keys_per_second);
-        let shared = Shared::new(config, clock.clone());
-        let context = shared.clone();
+        let context = RedisContext::new(config, clock.clone());
+        let context = context.clone();
         let start = move |address| Primary::start(address, context.clone());
-        let topology = Topology::start(&shared, Arc::new(start));
-        RedisStore { shared, topology, figures: Arc::default(), budget, clock }
+        let topology = Topology::start(&context, Arc::new(start));
+        RedisStore { context, topology, figures: Arc::default(), budget, clock }
     }
 
     /// The key of a charge's bucket, and the slot of that key in a cluster.
-    pub fn place(&self, charge: &Charge) -> (Key, u16) {
-        let key = Key::of(charge);
+    pub fn place(&self, charge: &Charge) -> (BucketKey, u16) {
+        let key = BucketKey::of(charge);
         (key, key.slot())
     }
 
     /// Asks all charges, slot by slot. Buckets that may not be made are answered for by the second.
-    async fn take_all(&self, charges: &[Charge], until: Time, outcomes: &mut Outcomes) -> Result<Asked, StoreError> {
+    async fn take_all(
+        &self,
+        charges: &[Charge],
+        until: Time,
+        outcomes: &mut Outcomes,
+    ) -> Result<TakeResult, StoreError> {
         let groups = groups(charges, self.topology.is_split());
-        let mut round = Round::new(charges);
+        let mut attempt = Attempt::new(charges);
         let mut refused = None;
         for (number, group) in groups.iter().enumerate() {
-            match self.ask(&round, group, until).await {
-                Ok(Answer::Taken { taken, outcomes, .. }) => {
-                    round.enter(group, taken, &outcomes);
+            match self.ask(&attempt, group, until).await {
+                Ok(ScriptAnswer::Taken { taken, outcomes, .. }) => {
+                    attempt.enter(group, taken, &outcomes);
                     if !taken.allowed {
                         refused = Some(number);
                         break;
                     }
                 }
-                Ok(Answer::NoRoom(places)) => {
-                    self.undo(&mut round, groups.get(..number).unwrap_or_default());
+                Ok(ScriptAnswer::NoRoom(places)) => {
+                    self.undo(&mut attempt, groups.get(..number).unwrap_or_default());
                     let place = |place: &usize| group.places.get(*place).copied();
-                    return Ok(Asked::NoRoom(places.iter().filter_map(place).collect()));
+                    return Ok(TakeResult::NoRoom(places.iter().filter_map(place).collect()));
                 }
                 Err(error) => {
-                    self.undo(&mut round, groups.get(..number).unwrap_or_default());
+                    self.undo(&mut attempt, groups.get(..number).unwrap_or_default());
                     return Err(error);
                 }
             }
         }
         if let Some(refusing) = refused {
             self.figures.split(refusing);
-            self.undo(&mut round, groups.get(..refusing).unwrap_or_default());
-            round.refused = true;
+            self.undo(&mut attempt, groups.get(..refusing).unwrap_or_default());
+            attempt.refused = true;
             for group in groups.get(refusing + 1..).unwrap_or_default() {
                 // Whoever counts refusals counts this one, and the others tell how long to wait for them.
-                if let Ok(Answer::Taken { taken, outcomes, .. }) = self.ask(&round, group, until).await {
-                    round.enter(group, taken, &outcomes);
+                if let Ok(ScriptAnswer::Taken { taken, outcomes, .. }) = self.ask(&attempt, group, until).await {
+                    attempt.enter(group, taken, &outcomes);
                 }
             }
         }
-        let now = round.now;
+        let now = attempt.now;
         let outcome =
             |(charge, outcome): (&Charge, Option<Outcome>)| outcome.unwrap_or_else(|| charge.limit.unused(now));
-        outcomes.extend(charges.iter().zip(round.outcomes).map(outcome));
-        Ok(Asked::Taken(Taken::new(refused.is_none(), now)))
+        outcomes.extend(charges.iter().zip(attempt.outcomes).map(outcome));
+        Ok(TakeResult::Taken(Taken::new(refused.is_none(), now)))
     }
 
     /// Asks the charges of one slot, wherever that is.
-    async fn ask(&self, round: &Round<'_>, group: &Group, until: Time) -> Result<Answer, StoreError> {
+    async fn ask(&self, attempt: &Attempt<'_>, group: &Group, until: Time) -> Result<ScriptAnswer, StoreError> {
         let (mut primary, mut asking) = (self.primary(group.slot)?, false);
-        let mut question = round.question(group, self.is_full(round.charges, group, primary.room()));
+        let mut question = attempt.question(group, self.is_full(attempt.charges, group, primary.memory_level()));
         for _ in 0..ATTEMPTS_MAX {
             let left = until.since(self.clock.now());
             let asked = match asking {
@@ -107,18 +112,18 @@ impl RedisStore {
             };
             match asked {
                 Ok(answer) => {
-                    self.count_made(round.charges, group, &answer, &primary);
+                    self.count_made(attempt.charges, group, &answer, &primary);
                     return Ok(answer);
                 }
-                Err(Failure::Store(error)) => return Err(self.unsettled(error)),
-                Err(Failure::Elsewhere(elsewhere)) => {
-                    let Elsewhere { redirect, work } = *elsewhere;
+                Err(Failure::Store(error)) => return Err(self.topology_changed(error)),
+                Err(Failure::Redirected(redirected)) => {
+                    let Redirected { redirect, work } = *redirected;
                     question = work;
                     (primary, asking) = self.follow(&redirect)?;
                 }
             }
         }
-        Err(self.unsettled(unavailable("the cluster sends us round in circles")))
+        Err(self.topology_changed(unavailable("the cluster sends us attempt in circles")))
     }
 
     /// Who is to be asked instead; nothing has been charged.
@@ -126,37 +131,39 @@ impl RedisStore {
         let (to, asking) = match redirect {
             Redirect::Ask { to, .. } => (to, true),
             Redirect::Moved { to, .. } => {
-                self.shared.unsettled.notify_one();
+                self.context.topology_changed.notify_one();
                 (to, false)
             }
             Redirect::ReadOnly | Redirect::ClusterDown => {
-                return Err(self.unsettled(unavailable(&redirect.to_string())));
+                return Err(self.topology_changed(unavailable(&redirect.to_string())));
             }
         };
         let primary = self.topology.at(to);
-        primary.map(|primary| (primary, asking)).ok_or_else(|| self.unsettled(unavailable("redirected too often")))
+        primary
+            .map(|primary| (primary, asking))
+            .ok_or_else(|| self.topology_changed(unavailable("redirected too often")))
     }
 
     fn primary(&self, slot: u16) -> Result<Arc<Primary>, StoreError> {
-        self.topology.primary(slot).ok_or_else(|| self.unsettled(unavailable("no primary is known yet")))
+        self.topology.primary(slot).ok_or_else(|| self.topology_changed(unavailable("no primary is known yet")))
     }
 
     /// The same error, and whoever knows the servers looks again who serves what.
-    fn unsettled(&self, error: StoreError) -> StoreError {
-        self.shared.unsettled.notify_one();
+    fn topology_changed(&self, error: StoreError) -> StoreError {
+        self.context.topology_changed.notify_one();
         error
     }
 
     /// Gives back what the groups were charged for a request that is refused all the same. Behind the caller's back:
     /// whether it waits or has gone, what was charged must not stay so.
-    fn undo(&self, round: &mut Round<'_>, groups: &[Group]) {
+    fn undo(&self, attempt: &mut Attempt<'_>, groups: &[Group]) {
         for group in groups {
-            let receipts = round.undo(group);
+            let receipts = attempt.undo(group);
             if receipts.is_empty() {
                 continue;
             }
             let (figures, units, slot) = (self.figures.clone(), receipts.len(), group.slot);
-            let (primary, within) = (self.primary(slot), self.shared.config.within);
+            let (primary, within) = (self.primary(slot), self.context.config.within);
             tokio::spawn(async move {
                 let given = match primary {
                     Ok(primary) => primary.give_back(receipts, slot, within).await.is_ok(),
@@ -171,25 +178,25 @@ impl RedisStore {
     }
 
     async fn return_to(&self, slot: u16, receipts: Vec<Receipt>) -> Result<usize, StoreError> {
-        let within = self.shared.config.within;
+        let within = self.context.config.within;
         match self.primary(slot)?.give_back(receipts, slot, within).await {
             Ok(given) => Ok(given),
-            Err(Failure::Store(error)) => Err(self.unsettled(error)),
-            Err(Failure::Elsewhere(elsewhere)) => {
-                let Elsewhere { redirect, work } = *elsewhere;
+            Err(Failure::Store(error)) => Err(self.topology_changed(error)),
+            Err(Failure::Redirected(redirected)) => {
+                let Redirected { redirect, work } = *redirected;
                 let (primary, asking) = self.follow(&redirect)?;
                 let given = match asking {
                     false => primary.give_back(work, slot, within).await,
                     true => primary.give_back_asking(work, slot, within).await,
                 };
-                given.map_err(|failure| self.unsettled(failure.into_error()))
+                given.map_err(|failure| self.topology_changed(failure.into_error()))
             }
         }
     }
 
     /// True if new buckets of these charges are limited at present.
-    fn is_full(&self, charges: &[Charge], group: &Group, room: Level) -> bool {
-        if room == Level::Roomy {
+    fn is_full(&self, charges: &[Charge], group: &Group, room: MemoryLevel) -> bool {
+        if room == MemoryLevel::Roomy {
             return false;
         }
         let now = self.clock.now();
@@ -199,9 +206,9 @@ impl RedisStore {
             .any(|charge| charge.ask.writes() && self.budget.is_spent(charge.owner.namespace, room, now))
     }
 
-    fn count_made(&self, charges: &[Charge], group: &Group, answer: &Answer, primary: &Primary) {
-        let Answer::Taken { made: made @ 1.., .. } = answer else { return };
-        primary.made(*made);
+    fn count_made(&self, charges: &[Charge], group: &Group, answer: &ScriptAnswer, primary: &Primary) {
+        let ScriptAnswer::Taken { made: made @ 1.., .. } = answer else { return };
+        primary.record_new_buckets(*made);
         if let Some(charge) = group.places.first().and_then(|place| charges.get(*place)) {
             self.budget.made(charge.owner.namespace, *made, self.clock.now());
         }
@@ -209,30 +216,30 @@ impl RedisStore {
 }
 
 /// What came of asking all charges.
-enum Asked {
+enum TakeResult {
     Taken(Taken),
     /// Buckets at these places would have to be made, and may not.
     NoRoom(SmallVec<[usize; 4]>),
 }
 
 /// One attempt to decide a request.
-struct Round<'a> {
+struct Attempt<'a> {
     charges: &'a [Charge],
     outcomes: SmallVec<[Option<Outcome>; 1]>, // held while the store is asked, and most requests have one
     now: Time,
     refused: bool,
 }
 
-impl<'a> Round<'a> {
-    fn new(charges: &'a [Charge]) -> Round<'a> {
+impl<'a> Attempt<'a> {
+    fn new(charges: &'a [Charge]) -> Attempt<'a> {
         let outcomes = SmallVec::from_elem(None, charges.len());
-        Round { charges, outcomes, now: Time::ZERO, refused: false }
+        Attempt { charges, outcomes, now: Time::ZERO, refused: false }
     }
 
-    fn question(&self, group: &Group, full: bool) -> Question {
+    fn question(&self, group: &Group, full: bool) -> ScriptRequest {
         let mut charges = Vec::with_capacity(group.places.len());
         charges.extend(group.places.iter().filter_map(|place| self.charges.get(*place)));
-        Question { charges, refused: self.refused, full }
+        ScriptRequest { charges, refused: self.refused, full }
     }
 
     fn enter(&mut self, group: &Group, taken: Taken, outcomes: &[Outcome]) {
@@ -270,8 +277,8 @@ impl Store for RedisStore {
         let until = self.clock.now().after(within);
         outcomes.clear();
         match self.take_all(charges, until, outcomes).await? {
-            Asked::Taken(taken) => Ok(taken),
-            Asked::NoRoom(places) => {
+            TakeResult::Taken(taken) => Ok(taken),
+            TakeResult::NoRoom(places) => {
                 self.figures.overflowed(places.len());
                 let redirect = |(place, charge): (usize, &Charge)| match places.contains(&place) {
                     true => charge.overflowing(OVERFLOW_FACTOR),
@@ -280,8 +287,8 @@ impl Store for RedisStore {
                 let redirected: Vec<Charge> = charges.iter().enumerate().map(redirect).collect();
                 outcomes.clear();
                 match self.take_all(&redirected, until, outcomes).await? {
-                    Asked::Taken(taken) => Ok(taken),
-                    Asked::NoRoom(_) => Err(refused("the namespace may make no more buckets at the moment")),
+                    TakeResult::Taken(taken) => Ok(taken),
+                    TakeResult::NoRoom(_) => Err(refused("the namespace may make no more buckets at the moment")),
                 }
             }
         }
@@ -296,7 +303,7 @@ impl Store for RedisStore {
             };
             let Receipt { units, stamp, slot: held, number, .. } = *receipt;
             let receipt = Receipt { bucket, limit, owner, identity, units, stamp, slot: held, number };
-            let slot = if self.topology.is_split() { Key::of_receipt(&receipt).slot() } else { 0 };
+            let slot = if self.topology.is_split() { BucketKey::of_receipt(&receipt).slot() } else { 0 };
             match by_slot.iter_mut().find(|(other, _)| *other == slot) {
                 Some((_, receipts)) => receipts.push(receipt),
                 None => by_slot.push((slot, vec![receipt])),
@@ -311,10 +318,10 @@ impl Store for RedisStore {
 
     async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
         for charge in buckets {
-            let key = Key::of(charge);
+            let key = BucketKey::of(charge);
             let slot = if self.topology.is_split() { key.slot() } else { 0 };
-            let done = self.primary(slot)?.command(&[b"UNLINK", key.bytes()], self.shared.config.within).await;
-            done.map_err(|failure| self.unsettled(failure.into_error()))?;
+            let done = self.primary(slot)?.command(&[b"UNLINK", key.bytes()], self.context.config.within).await;
+            done.map_err(|failure| self.topology_changed(failure.into_error()))?;
         }
         Ok(())
     }
@@ -324,8 +331,8 @@ impl Store for RedisStore {
     }
 
     fn nodes(&self) -> Option<u64> {
-        let configured = self.shared.config.nodes;
-        configured.or_else(|| self.shared.nodes.known())
+        let configured = self.context.config.nodes;
+        configured.or_else(|| self.context.nodes.known())
     }
 }
 
@@ -339,6 +346,6 @@ pub(crate) fn refused(detail: &str) -> StoreError {
 
 impl fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisStore").field("url", &self.shared.config.url).finish_non_exhaustive()
+        f.debug_struct("RedisStore").field("url", &self.context.config.url).finish_non_exhaustive()
     }
 }

@@ -112,7 +112,7 @@ macro_rules! counters {
             /// Both together, as for several primaries; the worse phase of the two.
             pub fn and(mut self, other: &PrimaryStats) -> PrimaryStats {
                 $(self.$name += other.$name;)+
-                add(&mut self.refusals, &other.refusals);
+                add_counts(&mut self.refusals, &other.refusals);
                 self.latency.add(&other.latency);
                 self.batches.add(&other.batches);
                 self.waiting += other.waiting;
@@ -133,7 +133,7 @@ counters! {
     /// Plain commands, pipelines counted once.
     commands,
     /// Writes to a connection, each with everything that waited.
-    flights,
+    flushes,
     /// Scripts sent as text because the server had forgotten them.
     reloads,
     /// Questions sent once more after a reply that proved that nothing was executed.
@@ -171,26 +171,26 @@ counters! {
 }
 
 /// Adds one.
-pub(crate) fn one(counter: &AtomicU64) {
-    many(counter, 1);
+pub(crate) fn increment(counter: &AtomicU64) {
+    add(counter, 1);
 }
 
 /// Adds some.
-pub(crate) fn many(counter: &AtomicU64, by: usize) {
+pub(crate) fn add(counter: &AtomicU64, by: usize) {
     counter.fetch_add(by as u64, Ordering::Relaxed);
 }
 
 impl Counters {
     /// Counts a refusal; answers how many of its kind there were.
-    pub(crate) fn refused(&self, refusal: Refusal) -> u64 {
+    pub(crate) fn count_refusal(&self, refusal: Refusal) -> u64 {
         self.refusals.get(refusal.index()).map_or(0, |counter| counter.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    pub(crate) fn took(&self, span: Span) {
+    pub(crate) fn record_latency(&self, span: Span) {
         self.latency.count(span.nanos().div_ceil(1000));
     }
 
-    pub(crate) fn batch(&self, questions: usize) {
+    pub(crate) fn record_batch(&self, questions: usize) {
         self.batches.count(questions as u64);
     }
 }
@@ -204,7 +204,7 @@ impl PrimaryStats {
 
 impl Distribution {
     fn add(&mut self, other: &Distribution) {
-        add(&mut self.buckets, &other.buckets);
+        add_counts(&mut self.buckets, &other.buckets);
         self.above += other.above;
         self.sum += other.sum;
         self.count += other.count;
@@ -212,7 +212,7 @@ impl Distribution {
 }
 
 /// Adds counts of the same kinds.
-fn add<K: Copy>(to: &mut Vec<(K, u64)>, from: &[(K, u64)]) {
+fn add_counts<K: Copy>(to: &mut Vec<(K, u64)>, from: &[(K, u64)]) {
     if to.is_empty() {
         to.extend_from_slice(from);
         return;
@@ -230,11 +230,11 @@ mod tests {
     fn values_are_counted_where_they_belong() {
         let counters = Counters::new();
         for micros in [1, 50, 51, 60_000] {
-            counters.took(Span::from_nanos(micros * 1000));
+            counters.record_latency(Span::from_nanos(micros * 1000));
         }
-        counters.batch(3);
-        counters.refused(Refusal::Busy);
-        one(&counters.expired);
+        counters.record_batch(3);
+        counters.count_refusal(Refusal::Busy);
+        increment(&counters.expired);
         let stats = counters.snapshot(5, Phase::Open);
         assert_eq!(stats.latency.buckets[..2], [(50, 2), (100, 1)]);
         assert_eq!((stats.latency.above, stats.latency.count, stats.latency.sum), (1, 4, 60_102));
@@ -246,8 +246,8 @@ mod tests {
     #[test]
     fn the_figures_of_several_primaries_add_up() {
         let counters = Counters::new();
-        counters.took(Span::from_millis(1));
-        one(&counters.questions);
+        counters.record_latency(Span::from_millis(1));
+        increment(&counters.questions);
         let (one, none) = (counters.snapshot(1, Phase::Closed), PrimaryStats::default());
         let both = none.clone().and(&one).and(&counters.snapshot(2, Phase::Open)).and(&none);
         assert_eq!((both.questions, both.waiting, both.latency.count), (2, 3, 2));

@@ -2,8 +2,8 @@
 
 use tollgate_core::{Gcra, Receipt, Source};
 use tollgate_store_redis::breaker::Phase;
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::{Bell, MemoryLevel, NodeRules, Refusal};
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::{ChangeListener, MemoryLevel, NodeRules, Refusal};
 use tollgate_testkit::redis::{Flavour, Server};
 
 use super::*;
@@ -130,7 +130,7 @@ async fn a_foreign_value_under_a_key_is_replaced_and_counted() {
     let server = Server::start();
     let store = node(config(&server.url())).await;
     let spoilt = charge(1, 1, window(1_000));
-    server.client().succeed(&["RPUSH", &Key::of(&spoilt).to_string(), "foreign"]);
+    server.client().succeed(&["RPUSH", &BucketKey::of(&spoilt).to_string(), "foreign"]);
     let mut callers = Vec::new();
     for number in 0..16 {
         let store = store.clone();
@@ -164,14 +164,16 @@ async fn forgotten_buckets_are_unused() {
 async fn a_bell_that_one_node_rings_is_heard_by_the_others_also_after_the_line_was_cut() {
     let server = Server::of(Flavour::ALL[0]);
     let (one, other) = (node(config(&server.url())).await, node(config(&server.url())).await);
-    let mut bell = other.bell();
-    let heard = async |bell: &mut Bell<'_>| tokio::time::timeout(Duration::from_secs(10), bell.heard()).await.is_ok();
+    let mut bell = other.change_listener();
+    let heard = async |bell: &mut ChangeListener<'_>| {
+        tokio::time::timeout(Duration::from_secs(10), bell.changed()).await.is_ok()
+    };
     assert!(heard(&mut bell).await, "whoever begins to listen may have missed something");
-    one.ring().await;
+    one.notify_changed().await;
     assert!(heard(&mut bell).await);
     server.client().succeed(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     assert!(heard(&mut bell).await, "whoever lost the line may have missed something");
-    one.ring().await;
+    one.notify_changed().await;
     assert!(heard(&mut bell).await);
 }
 
@@ -182,7 +184,7 @@ async fn nodes_tell_each_other_the_fingerprints_of_their_rules() {
     let named = |name: &str| RedisConfig { node: name.to_owned(), ..config(&server.url()) };
     let (one, other) = (node(named("one")).await, node(named("other")).await);
     let told = async |node: &RedisStore, own: &str, before| {
-        let all = node.tell_rules(own, before).await.expect("the store answers").into_iter();
+        let all = node.publish_rules(own, before).await.expect("the store answers").into_iter();
         let mut all: Vec<(String, String)> = all.map(|NodeRules { node, fingerprint }| (node, fingerprint)).collect();
         all.sort();
         all

@@ -5,8 +5,8 @@ use tollgate_core::{
     Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, SlidingCounter, SlidingLog, SlotId, Span, Time,
 };
 use tollgate_resp::{ReplyLimits, RespValue, decode, write_request};
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::script::{BadReply, Batch, Call, Question, Reply};
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::script::{BadReply, Batch, BatchReply, ScriptCall, ScriptRequest};
 use tollgate_testkit::redis::{Client, Server};
 
 pub const NEVER: Time = Time::from_nanos(u64::MAX);
@@ -28,17 +28,17 @@ impl Rig {
     }
 
     /// Asks with the text that production loads, on the server's clock.
-    pub fn take(&mut self, deadline: Time, charges: &[Charge]) -> Result<Reply, BadReply> {
+    pub fn take(&mut self, deadline: Time, charges: &[Charge]) -> Result<BatchReply, BadReply> {
         let batch = batch(deadline, charges);
         let reply = self.send(&command(&batch));
         batch.decode(&reply)
     }
 
     /// Asks at a time of the test's choosing.
-    pub fn take_at(&mut self, now: Time, charges: &[Charge]) -> Reply {
+    pub fn take_at(&mut self, now: Time, charges: &[Charge]) -> BatchReply {
         let batch = batch(NEVER, charges);
         let mut out = Vec::new();
-        batch.encode(Call::At(now, None), &mut out);
+        batch.encode(ScriptCall::At(now, None), &mut out);
         let reply = self.send(&out);
         batch.decode(&reply).unwrap_or_else(|bad| panic!("{bad}: {reply:?}"))
     }
@@ -71,7 +71,7 @@ impl Rig {
     /// The server's clock.
     pub fn now(&mut self) -> Time {
         match self.take(NEVER, &[]) {
-            Ok(Reply::Answers { now, .. }) => now,
+            Ok(BatchReply::Answers { now, .. }) => now,
             other => panic!("{other:?}"),
         }
     }
@@ -79,14 +79,14 @@ impl Rig {
 
 pub fn batch(deadline: Time, charges: &[Charge]) -> Batch {
     let mut batch = Batch::new(deadline, Time::from_secs(1_700_000_000));
-    let question = Question { charges: charges.into(), ..Question::default() };
+    let question = ScriptRequest { charges: charges.into(), ..ScriptRequest::default() };
     batch.try_push(question).expect("an empty batch takes every question");
     batch
 }
 
 pub fn command(batch: &Batch) -> Vec<u8> {
     let mut out = Vec::new();
-    batch.encode(Call::Text, &mut out);
+    batch.encode(ScriptCall::Text, &mut out);
     out
 }
 
@@ -137,5 +137,5 @@ pub fn every_kind(window: Span) -> [Charge; 6] {
 }
 
 pub fn key(charge: &Charge) -> String {
-    Key::of(charge).to_string()
+    BucketKey::of(charge).to_string()
 }

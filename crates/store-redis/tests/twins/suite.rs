@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use tollgate_core::Clock as _;
 use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::script::{Answer, Question};
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
 use tollgate_testkit::redis::{Client, Flavour, Server};
 use tollgate_testkit::subject::InRedis;
 use tollgate_testkit::suite::{self, Fixture};
@@ -19,9 +19,9 @@ struct Scripts {
 
 impl Store for Scripts {
     async fn take(&self, charges: &[Charge], _: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
-        let question = Question { charges: charges.into(), ..Question::default() };
+        let question = ScriptRequest { charges: charges.into(), ..ScriptRequest::default() };
         match self.subject.lock().expect("nobody panics").ask(self.clock.now(), vec![question]).pop() {
-            Some(Answer::Taken { taken, outcomes: told, .. }) => {
+            Some(ScriptAnswer::Taken { taken, outcomes: told, .. }) => {
                 outcomes.clear();
                 outcomes.extend(told);
                 Ok(taken)
@@ -40,7 +40,7 @@ impl Store for Scripts {
 
     async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
         for charge in buckets {
-            let key = Key::of(&self.subject.lock().expect("nobody panics").own(charge)).to_string();
+            let key = BucketKey::of(&self.subject.lock().expect("nobody panics").own(charge)).to_string();
             self.client.lock().expect("nobody panics").call(&["UNLINK", &key]);
         }
         Ok(())

@@ -2,15 +2,15 @@
 
 use tollgate_core::{Ask, Charge, Digest, Gcra, Limit, Outcome, Receipt, SlotId, Span, Time, Wait};
 use tollgate_resp::RespValue;
-use tollgate_store_redis::script::{Answer, Batch, Call, Reply, ReturnReply, Returns, Script};
+use tollgate_store_redis::script::{Batch, BatchReply, ReturnReply, Returns, Script, ScriptAnswer, ScriptCall};
 
 use crate::rig::{NEVER, Rig, batch, command, every_kind, key, numbers, parts, with_numbers};
 
 const MINUTE: Span = Span::from_secs(60);
 
-fn outcomes(reply: &Reply) -> Vec<Outcome> {
-    let Reply::Answers { answers, disagreed: 0, .. } = reply else { panic!("{reply:?}") };
-    let [Answer::Taken { outcomes, .. }] = answers.as_slice() else { panic!("{answers:?}") };
+fn outcomes(reply: &BatchReply) -> Vec<Outcome> {
+    let BatchReply::Answers { answers, disagreed: 0, .. } = reply else { panic!("{reply:?}") };
+    let [ScriptAnswer::Taken { outcomes, .. }] = answers.as_slice() else { panic!("{answers:?}") };
     outcomes.to_vec()
 }
 
@@ -21,7 +21,7 @@ fn receipt(charge: &Charge, outcome: &Outcome, number: u64) -> Receipt {
 fn give_back(rig: &mut Rig, deadline: Time, receipts: Vec<Receipt>) -> ReturnReply {
     let returns = Returns::new(deadline, receipts);
     let mut out = Vec::new();
-    returns.encode(Call::Text, &mut out);
+    returns.encode(ScriptCall::Text, &mut out);
     let reply = rig.send(&out);
     returns.decode(&reply).unwrap_or_else(|bad| panic!("{bad}: {reply:?}"))
 }
@@ -116,7 +116,7 @@ fn e6_arguments_that_are_no_numbers_are_refused_before_anything_is_written() {
     });
     for receipt in receipts {
         let mut back = Vec::new();
-        Returns::new(NEVER, vec![receipt]).encode(Call::Text, &mut back);
+        Returns::new(NEVER, vec![receipt]).encode(ScriptCall::Text, &mut back);
         commands.push(back);
     }
     for command in &commands {
@@ -173,7 +173,7 @@ fn e8_the_time_comes_back_whole() {
     let now = Time::from_nanos(1_794_724_490_999_999_999);
     for charge in every_kind(MINUTE) {
         let reply = rig.take_at(now, &[charge]);
-        assert!(matches!(reply, Reply::Answers { now: told, .. } if told == now), "{reply:?}");
+        assert!(matches!(reply, BatchReply::Answers { now: told, .. } if told == now), "{reply:?}");
     }
 }
 
@@ -206,7 +206,7 @@ fn e10_e25_what_comes_after_its_deadline_charges_nothing() {
         pipeline.extend(command(&batch(deadline, &[charge])));
         assert_eq!(rig.send(&pipeline), RespValue::Text("OK".into()));
         let reply = batch(deadline, &[charge]).decode(&rig.send(b""));
-        assert!(matches!(reply, Ok(Reply::Expired { now }) if now > deadline), "{reply:?}");
+        assert!(matches!(reply, Ok(BatchReply::Expired { now }) if now > deadline), "{reply:?}");
         assert_eq!(rig.size(), 0);
     }
 }
@@ -315,7 +315,7 @@ fn a_foreign_value_under_a_key_is_replaced_in_the_same_call() {
                 rig.client.succeed(&["FLUSHALL"]);
                 rig.client.succeed(&[&[*word, &key(charge)], rest].concat());
                 let reply = rig.take(NEVER, &charges).unwrap_or_else(|bad| panic!("{bad}: {foreign:?} {charge:?}"));
-                let Reply::Answers { foreign: found, .. } = &reply else { panic!("{reply:?}") };
+                let BatchReply::Answers { foreign: found, .. } = &reply else { panic!("{reply:?}") };
                 assert_eq!(*found, 1, "{foreign:?} {charge:?}");
                 for outcome in outcomes(&reply) {
                     assert!(outcome.allowed && outcome.used == 1, "{foreign:?} {charge:?}: {outcome:?}");
@@ -419,5 +419,5 @@ fn an_empty_batch_tells_the_time() {
     let batch = Batch::new(NEVER, Time::ZERO);
     assert!(batch.is_empty());
     let reply = batch.decode(&rig.send(&command(&batch)));
-    assert!(matches!(reply, Ok(Reply::Answers { ref answers, .. }) if answers.is_empty()), "{reply:?}");
+    assert!(matches!(reply, Ok(BatchReply::Answers { ref answers, .. }) if answers.is_empty()), "{reply:?}");
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tollgate_core::{Receipt, Span};
 use tollgate_resp::RespValue;
 use tollgate_store::StoreErrorKind;
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::script::Answer;
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::script::ScriptAnswer;
 use tollgate_store_redis::{Primary, RedisConfig};
 use tollgate_testkit::redis::Server;
 
@@ -59,9 +59,9 @@ async fn receipts_give_back_what_was_charged() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     let charge = consume(1);
-    let slot = Key::of(&charge).slot();
+    let slot = BucketKey::of(&charge).slot();
     assert!(take(&primary, charge, PATIENT).await.unwrap());
-    let Ok(Answer::Taken { outcomes, .. }) = primary.ask(question(charge), slot, PATIENT).await else { panic!() };
+    let Ok(ScriptAnswer::Taken { outcomes, .. }) = primary.ask(question(charge), slot, PATIENT).await else { panic!() };
     assert_eq!(used(&primary, 1).await, 2);
     let receipt = || vec![Receipt { number: Some(7), ..Receipt::of(&charge, &outcomes[0]) }];
     assert_eq!(primary.give_back(receipt(), slot, PATIENT).await.unwrap(), 1);

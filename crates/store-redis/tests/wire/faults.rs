@@ -196,8 +196,8 @@ async fn f59_a_node_that_is_late_itself_goes_on_asking_the_store() {
     for _ in 0..20 {
         let asking = primary.clone();
         let caller = tokio::spawn(async move { take(&asking, consume(1), WITHIN).await });
-        let sent = primary.stats().flights;
-        while primary.stats().flights == sent {
+        let sent = primary.stats().flushes;
+        while primary.stats().flushes == sent {
             tokio::task::yield_now().await;
         }
         patience::pause(Duration::from_millis(40)); // the only thread: nothing of this node runs meanwhile

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Span, Time};
 use tollgate_store::{MonotonicClock, StoreError, StoreErrorKind};
 use tollgate_store_redis::failure::Failure;
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::script::{Answer, Question};
-use tollgate_store_redis::{HostPort, Primary, RedisConfig, Shared, StoreUrl};
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
+use tollgate_store_redis::{HostPort, Primary, RedisConfig, RedisContext, StoreUrl};
 
 /// Long enough for any server that is well.
 pub const PATIENT: Span = Span::from_secs(5);
@@ -20,7 +20,7 @@ pub fn config(port: u16) -> RedisConfig {
 
 pub fn start(config: RedisConfig) -> Arc<Primary> {
     let address = config.url.hosts[0].clone();
-    Primary::start(address, Shared::new(config, Arc::new(MonotonicClock::new())))
+    Primary::start(address, RedisContext::new(config, Arc::new(MonotonicClock::new())))
 }
 
 /// A clock that can be set: what it shows is off by a span.
@@ -70,18 +70,18 @@ pub fn peek(bucket: u64) -> Charge {
     charge(bucket, Ask::Peek(1))
 }
 
-pub fn question(charge: Charge) -> Question {
-    Question { charges: [charge].into_iter().collect(), refused: false, full: false }
+pub fn question(charge: Charge) -> ScriptRequest {
+    ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false }
 }
 
 /// Asks for one charge: whether it passed.
 pub async fn take(primary: &Primary, charge: Charge, within: Span) -> Result<bool, StoreError> {
-    match primary.ask(question(charge), Key::of(&charge).slot(), within).await {
-        Ok(Answer::Taken { taken, outcomes, .. }) => {
+    match primary.ask(question(charge), BucketKey::of(&charge).slot(), within).await {
+        Ok(ScriptAnswer::Taken { taken, outcomes, .. }) => {
             assert_eq!(outcomes.len(), 1);
             Ok(taken.allowed)
         }
-        Ok(Answer::NoRoom(_)) => panic!("nobody said that there is no room"),
+        Ok(ScriptAnswer::NoRoom(_)) => panic!("nobody said that there is no room"),
         Err(Failure::Store(error)) => Err(error),
         Err(elsewhere) => panic!("{elsewhere:?}"),
     }
@@ -91,8 +91,8 @@ pub async fn take(primary: &Primary, charge: Charge, within: Span) -> Result<boo
 pub async fn used(primary: &Primary, bucket: u64) -> u64 {
     let charge = peek(bucket);
     for _ in 0..20 {
-        match primary.ask(question(charge), Key::of(&charge).slot(), PATIENT).await {
-            Ok(Answer::Taken { outcomes, .. }) => return outcomes[0].used,
+        match primary.ask(question(charge), BucketKey::of(&charge).slot(), PATIENT).await {
+            Ok(ScriptAnswer::Taken { outcomes, .. }) => return outcomes[0].used,
             // A probe with less patience ended the connection; a look may be repeated.
             Err(Failure::Store(error)) if error.kind != StoreErrorKind::Refused => {
                 tokio::time::sleep(Duration::from_millis(50)).await;

@@ -7,7 +7,7 @@ use tollgate_core::Span;
 use tollgate_store::StoreErrorKind::{Indeterminate, Refused, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::failure::Failure;
-use tollgate_store_redis::key::Key;
+use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::{Login, Password, Primary, Redirect, RedisConfig, Refusal};
 use tollgate_testkit::redis::Server;
 
@@ -165,8 +165,8 @@ async fn f15_a_replica_gives_the_question_back_and_says_so() {
     let primary = warm(config(server.port())).await;
     server.client().call(&["REPLICAOF", "127.0.0.1", "1"]);
     let charge = consume(1);
-    let asked = primary.ask(question(charge), Key::of(&charge).slot(), PATIENT).await;
-    let Err(Failure::Elsewhere(elsewhere)) = asked else { panic!("{asked:?}") };
+    let asked = primary.ask(question(charge), BucketKey::of(&charge).slot(), PATIENT).await;
+    let Err(Failure::Redirected(elsewhere)) = asked else { panic!("{asked:?}") };
     assert_eq!(elsewhere.redirect, Redirect::ReadOnly);
     assert_eq!(elsewhere.work, question(charge));
     assert!(primary.health().replica);

@@ -1,7 +1,7 @@
 //! What the probe sees. Names begin with the row of the fault matrix.
 
 use tollgate_store_redis::breaker::Phase;
-use tollgate_store_redis::key::Key;
+use tollgate_store_redis::key::BucketKey;
 use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, question, take, until, warm};
@@ -100,7 +100,7 @@ async fn f32_idle_buckets_without_an_expiry_are_found() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
-    let bucket = Key::of(&consume(1)).to_string();
+    let bucket = BucketKey::of(&consume(1)).to_string();
     let mut client = server.client();
     client.succeed(&["SET", &bucket, "1700000000000000000"]);
     let (window, secret) = ("tg:{HAA}AAAAAAAAAAAAAAAAAAAAAB", "tg:{AAA}secret");

@@ -72,11 +72,11 @@ fn failures_of_earlier_seconds_do_not_count() {
 fn probes_come_about_four_times_a_second() {
     let mut breaker = open();
     let mut last = START;
-    for lot in 0..1000 {
+    for random in 0..1000 {
         let at = breaker.probe_at().unwrap();
         let pause = at.since(last);
         assert!(pause >= Span::from_millis(50) && pause <= Span::from_millis(450), "{pause}");
-        assert!(!breaker.probed(at, false, lot * 7_919_000_017));
+        assert!(!breaker.probed(at, false, random * 7_919_000_017));
         last = at;
     }
     let mean = last.since(START).nanos() / 1_000_000 / 1000;
@@ -90,7 +90,7 @@ fn recovery_lets_a_growing_share_pass_and_then_everything() {
     assert_eq!(breaker.phase(), Phase::Recovering);
     let mut share = |millis: u64| {
         let now = since.after(Span::from_millis(millis));
-        (0..64).filter(|lot| breaker.admits(now, *lot)).count()
+        (0..64).filter(|random| breaker.admits(now, *random)).count()
     };
     assert_eq!([share(0), share(125), share(500), share(1000)], [4, 8, 32, 64]);
     breaker.succeeded(since.after(Span::from_millis(999)));
@@ -168,27 +168,27 @@ fn calm_makes_it_forget() {
 
 /// What F5 does: answers take 0 to 200 ms, those above 25 ms are failures; one caller asks as fast as it may.
 fn openings_in_a_minute(late_in_thousand: u64, seed: u64) -> u32 {
-    let mut lots = seed;
-    let mut lot = move || {
-        lots = lots.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        lots >> 20
+    let mut state = seed;
+    let mut random = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 20
     };
     let (mut breaker, mut now, mut openings) = (Breaker::new(START), START, 0);
     while now.since(START) < Span::from_secs(60) {
-        let late = lot() % 1000 < late_in_thousand;
-        let took = Span::from_millis(if late { 25 } else { 1 + lot() % 24 });
+        let late = random() % 1000 < late_in_thousand;
+        let took = Span::from_millis(if late { 25 } else { 1 + random() % 24 });
         if let Some(at) = breaker.probe_at() {
             now = now.max(at).after(took);
-            breaker.probed(now, !late, lot());
+            breaker.probed(now, !late, random());
             continue;
         }
         now = now.after(took);
-        if !breaker.admits(now, lot()) {
+        if !breaker.admits(now, random()) {
             continue;
         }
         if !late {
             breaker.succeeded(now);
-        } else if breaker.failed(now, lot()) {
+        } else if breaker.failed(now, random()) {
             openings += 1;
         }
     }
@@ -207,15 +207,15 @@ proptest! {
         events in prop::collection::vec((0u8..5, 0u64..5_000, any::<u64>()), 1..400)
     ) {
         let mut breaker = Breaker::new(START);
-        for (event, at, lot) in events {
+        for (event, at, random) in events {
             let (now, before) = (ms(at), breaker.phase());
             match event {
                 0 => breaker.succeeded(now),
-                1 => { breaker.failed(now, lot); }
-                2 => { breaker.trip(now, lot); }
-                3 => { breaker.probed(now, lot % 2 == 0, lot); }
+                1 => { breaker.failed(now, random); }
+                2 => { breaker.trip(now, random); }
+                3 => { breaker.probed(now, random % 2 == 0, random); }
                 _ => {
-                    let passes = breaker.admits(now, lot);
+                    let passes = breaker.admits(now, random);
                     prop_assert_eq!(breaker.phase(), before);
                     match before {
                         Phase::Open => prop_assert!(!passes),

@@ -51,24 +51,24 @@ impl fmt::Display for ConnectError {
 
 /// Why a connection cannot be used any longer.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum ConnectionLost {
     /// The other side is gone.
     Closed(io::Error),
     /// It said what it could not have been asked for.
     OutOfStep(&'static str),
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for ConnectionLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Broken::Closed(error) => write!(f, "the connection is gone: {error}"),
-            Broken::OutOfStep(what) => write!(f, "the server is out of step: {what}"),
+            ConnectionLost::Closed(error) => write!(f, "the connection is gone: {error}"),
+            ConnectionLost::OutOfStep(what) => write!(f, "the server is out of step: {what}"),
         }
     }
 }
 
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Broken {
-        Broken::Closed(error)
+impl From<io::Error> for ConnectionLost {
+    fn from(error: io::Error) -> ConnectionLost {
+        ConnectionLost::Closed(error)
     }
 }

@@ -8,52 +8,52 @@ use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_resp::{RespValue, write_request};
 
-use super::error::{Broken, ConnectError};
-use super::wire::Connection;
+use super::error::{ConnectError, ConnectionLost};
+use super::wire::RedisConnection;
 use crate::client::address::HostPort;
 use crate::client::config::RedisConfig;
-use crate::client::context::Shared;
+use crate::client::context::RedisContext;
 use crate::client::failure::{Refusal, meaning_of};
 use crate::client::url::Login;
 
 /// What a server told when we introduced ourselves.
 #[derive(Debug)]
-pub(crate) struct Greeting {
+pub(crate) struct Handshake {
     /// The hash of each script.
     pub(crate) hashes: Vec<Bytes>,
     /// When its time was asked, when that was answered, and what it was.
     pub(crate) clock: (Time, Time, Time),
 }
 
-impl Connection {
+impl RedisConnection {
     /// Connects, logs in and loads the scripts, all within the time there is for it.
     pub(crate) async fn open(
-        shared: &Shared,
+        context: &RedisContext,
         at: &HostPort,
         places: &[SocketAddr],
         scripts: &[&str],
-    ) -> Result<(Connection, Greeting), ConnectError> {
+    ) -> Result<(RedisConnection, Handshake), ConnectError> {
         let opening = async {
-            let mut connection = Connection::connect(shared, at, places).await?;
-            let greeting = greet(&mut connection, shared, scripts).await?;
+            let mut connection = RedisConnection::connect(context, at, places).await?;
+            let greeting = greet(&mut connection, context, scripts).await?;
             Ok((connection, greeting))
         };
-        timeout(shared.config.connect_timeout.into(), opening).await.unwrap_or_else(|_| Err(too_late(shared)))
+        timeout(context.config.connect_timeout.into(), opening).await.unwrap_or_else(|_| Err(too_late(context)))
     }
 
     /// Connects and logs in, and does nothing else: for Sentinels, and for looking around.
     pub(crate) async fn open_bare(
-        shared: &Shared,
+        context: &RedisContext,
         at: &HostPort,
         login: Option<&Login>,
-    ) -> Result<Connection, ConnectError> {
+    ) -> Result<RedisConnection, ConnectError> {
         let opening = async {
             let places = resolve(at).await?;
-            let mut connection = Connection::connect(shared, at, &places).await?;
+            let mut connection = RedisConnection::connect(context, at, &places).await?;
             log_in(&mut connection, login).await?;
             Ok(connection)
         };
-        timeout(shared.config.connect_timeout.into(), opening).await.unwrap_or_else(|_| Err(too_late(shared)))
+        timeout(context.config.connect_timeout.into(), opening).await.unwrap_or_else(|_| Err(too_late(context)))
     }
 }
 
@@ -67,8 +67,12 @@ enum Step {
 }
 
 /// Says everything, then reads the replies.
-async fn greet(connection: &mut Connection, shared: &Shared, scripts: &[&str]) -> Result<Greeting, ConnectError> {
-    let config = &shared.config;
+async fn greet(
+    connection: &mut RedisConnection,
+    context: &RedisContext,
+    scripts: &[&str],
+) -> Result<Handshake, ConnectError> {
+    let config = &context.config;
     let (mut out, mut steps) = (Vec::new(), Vec::new());
     if let Some(login) = &config.url.login {
         write_login(&mut out, login);
@@ -87,8 +91,8 @@ async fn greet(connection: &mut Connection, shared: &Shared, scripts: &[&str]) -
     write_request(&mut out, &[b"TIME"]);
     steps.push(Step::Time);
 
-    let sent = shared.clock.now();
-    connection.write(&out, &mut 0).await.map_err(|error| broken(Broken::Closed(error)))?;
+    let sent = context.clock.now();
+    connection.write(&out, &mut 0).await.map_err(|error| broken(ConnectionLost::Closed(error)))?;
     let mut hashes = vec![Bytes::new(); scripts.len()];
     let mut clock = (Time::ZERO, Time::ZERO, Time::ZERO);
     for step in steps {
@@ -110,19 +114,19 @@ async fn greet(connection: &mut Connection, shared: &Shared, scripts: &[&str]) -
                 accepted(&reply, "TIME")?;
                 let told =
                     time(&reply).ok_or_else(|| ConnectError::Strange("TIME did not answer a time".to_owned()))?;
-                clock = (sent, shared.clock.now(), told);
+                clock = (sent, context.clock.now(), told);
             }
         }
     }
-    Ok(Greeting { hashes, clock })
+    Ok(Handshake { hashes, clock })
 }
 
 /// Says who we are, if there is anything to say.
-async fn log_in(connection: &mut Connection, login: Option<&Login>) -> Result<(), ConnectError> {
+async fn log_in(connection: &mut RedisConnection, login: Option<&Login>) -> Result<(), ConnectError> {
     let Some(login) = login else { return Ok(()) };
     let mut out = Vec::new();
     write_login(&mut out, login);
-    connection.write(&out, &mut 0).await.map_err(|error| broken(Broken::Closed(error)))?;
+    connection.write(&out, &mut 0).await.map_err(|error| broken(ConnectionLost::Closed(error)))?;
     accepted(&connection.reply().await.map_err(broken)?, "AUTH")
 }
 
@@ -134,10 +138,10 @@ fn write_login(out: &mut Vec<u8>, Login { user, password }: &Login) {
     }
 }
 
-fn broken(broken: Broken) -> ConnectError {
+fn broken(broken: ConnectionLost) -> ConnectError {
     match broken {
-        Broken::Closed(error) => ConnectError::Unreachable(format!("it hung up: {error}")),
-        Broken::OutOfStep(what) => ConnectError::Strange(what.to_owned()),
+        ConnectionLost::Closed(error) => ConnectError::Unreachable(format!("it hung up: {error}")),
+        ConnectionLost::OutOfStep(what) => ConnectError::Strange(what.to_owned()),
     }
 }
 
@@ -175,8 +179,8 @@ pub(crate) async fn resolve(at: &HostPort) -> Result<Vec<SocketAddr>, ConnectErr
     Ok(tokio::net::lookup_host((at.host.as_str(), at.port)).await.map_err(unknown)?.collect())
 }
 
-fn too_late(shared: &Shared) -> ConnectError {
-    ConnectError::Late(format!("nobody answered within {}", shared.config.connect_timeout))
+fn too_late(context: &RedisContext) -> ConnectError {
+    ConnectError::Late(format!("nobody answered within {}", context.config.connect_timeout))
 }
 
 #[cfg(test)]

@@ -5,6 +5,6 @@ mod handshake;
 mod stream;
 mod wire;
 
-pub(crate) use self::error::{Broken, ConnectError};
-pub(crate) use self::handshake::{Greeting, resolve, time as told_time};
-pub(crate) use self::wire::{Connection, SLOT_MAP_BYTES};
+pub(crate) use self::error::{ConnectError, ConnectionLost};
+pub(crate) use self::handshake::{Handshake, resolve, time as parse_time};
+pub(crate) use self::wire::{RedisConnection, SLOT_MAP_BYTES};

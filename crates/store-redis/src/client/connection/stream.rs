@@ -12,29 +12,33 @@ use tokio_rustls::client::TlsStream;
 
 use super::error::ConnectError;
 use crate::client::address::HostPort;
-use crate::client::context::Shared;
+use crate::client::context::RedisContext;
 
 /// A connected stream.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub(crate) enum ClientStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-impl Stream {
+impl ClientStream {
     /// Connects to the first of these places that accepts, and shakes hands if the store wants TLS.
-    pub(super) async fn open(shared: &Shared, at: &HostPort, places: &[SocketAddr]) -> Result<Stream, ConnectError> {
+    pub(super) async fn open(
+        context: &RedisContext,
+        at: &HostPort,
+        places: &[SocketAddr],
+    ) -> Result<ClientStream, ConnectError> {
         let stream = connect(places).await.map_err(|error| ConnectError::Unreachable(error.to_string()))?;
-        if !shared.config.url.tls {
-            return Ok(Stream::Plain(stream));
+        if !context.config.url.tls {
+            return Ok(ClientStream::Plain(stream));
         }
         let untrusted = |why: &dyn std::fmt::Display| ConnectError::Untrusted(why.to_string());
-        let connector = shared.tls().await.map_err(|why| untrusted(&why))?;
+        let connector = context.tls().await.map_err(|why| untrusted(&why))?;
         let name = ServerName::try_from(at.host.clone()).map_err(|error| untrusted(&error))?;
         match connector.connect(name, stream).await {
-            Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+            Ok(stream) => Ok(ClientStream::Tls(Box::new(stream))),
             Err(error) => {
-                shared.forget_tls();
+                context.forget_tls();
                 Err(untrusted(&error))
             }
         }
@@ -55,34 +59,34 @@ async fn connect(places: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for ClientStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
+            ClientStream::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
+            ClientStream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for ClientStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            ClientStream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            ClientStream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            ClientStream::Plain(stream) => Pin::new(stream).poll_flush(cx),
+            ClientStream::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            ClientStream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            ClientStream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

@@ -7,10 +7,10 @@ use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tollgate_resp::{ProtocolVersion, ReplyLimits, RespValue, decode, write_request};
 
-use super::error::{Broken, ConnectError};
-use super::stream::Stream;
+use super::error::{ConnectError, ConnectionLost};
+use super::stream::ClientStream;
 use crate::client::address::HostPort;
-use crate::client::context::Shared;
+use crate::client::context::RedisContext;
 
 /// Read at a time; replies of a usual call fit.
 const READ_BYTES: usize = 16 << 10;
@@ -22,19 +22,19 @@ pub(crate) const SLOT_MAP_BYTES: usize = 4 << 20;
 
 /// An open connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    stream: Stream,
+pub(crate) struct RedisConnection {
+    stream: ClientStream,
     input: BytesMut,
 }
 
-impl Connection {
+impl RedisConnection {
     pub(super) async fn connect(
-        shared: &Shared,
+        context: &RedisContext,
         at: &HostPort,
         places: &[SocketAddr],
-    ) -> Result<Connection, ConnectError> {
-        let stream = Stream::open(shared, at, places).await?;
-        Ok(Connection { stream, input: BytesMut::with_capacity(READ_BYTES) })
+    ) -> Result<RedisConnection, ConnectError> {
+        let stream = ClientStream::open(context, at, places).await?;
+        Ok(RedisConnection { stream, input: BytesMut::with_capacity(READ_BYTES) })
     }
 
     /// Writes; `written` tells how much of it is out, also if that fails or is given up.
@@ -49,29 +49,29 @@ impl Connection {
     }
 
     /// The next reply, which is short.
-    pub(crate) async fn reply(&mut self) -> Result<RespValue, Broken> {
+    pub(crate) async fn reply(&mut self) -> Result<RespValue, ConnectionLost> {
         self.reply_of(0).await
     }
 
     /// The next reply, of about so many bytes.
-    pub(crate) async fn reply_of(&mut self, expected: usize) -> Result<RespValue, Broken> {
+    pub(crate) async fn reply_of(&mut self, expected: usize) -> Result<RespValue, ConnectionLost> {
         let limits = ReplyLimits { bytes: expected.saturating_add(UNASKED_BYTES_MAX), version: ProtocolVersion::Resp2 };
         loop {
             match decode(&mut self.input, limits) {
                 Ok(Some(value)) => return Ok(value),
                 Ok(None) => self.read().await?,
-                Err(_) => return Err(Broken::OutOfStep("this is no reply of Redis")),
+                Err(_) => return Err(ConnectionLost::OutOfStep("this is no reply of Redis")),
             }
         }
     }
 
     /// Sends one command and waits for its reply, which is short.
-    pub(crate) async fn call(&mut self, parts: &[&[u8]]) -> Result<RespValue, Broken> {
+    pub(crate) async fn call(&mut self, parts: &[&[u8]]) -> Result<RespValue, ConnectionLost> {
         self.call_for(parts, 0).await
     }
 
     /// Sends one command and waits for its reply, of about so many bytes.
-    pub(crate) async fn call_for(&mut self, parts: &[&[u8]], expected: usize) -> Result<RespValue, Broken> {
+    pub(crate) async fn call_for(&mut self, parts: &[&[u8]], expected: usize) -> Result<RespValue, ConnectionLost> {
         let mut out = Vec::new();
         write_request(&mut out, parts);
         self.write(&out, &mut 0).await?;
@@ -79,20 +79,20 @@ impl Connection {
     }
 
     /// Waits, with nothing asked, until the connection is of no use any more.
-    pub(crate) async fn idle(&mut self) -> Broken {
+    pub(crate) async fn idle(&mut self) -> ConnectionLost {
         if !self.input.is_empty() {
-            return Broken::OutOfStep("there is more than was asked for");
+            return ConnectionLost::OutOfStep("there is more than was asked for");
         }
         match self.read().await {
-            Ok(()) => Broken::OutOfStep("it speaks without being asked"),
+            Ok(()) => ConnectionLost::OutOfStep("it speaks without being asked"),
             Err(broken) => broken,
         }
     }
 
-    async fn read(&mut self) -> Result<(), Broken> {
+    async fn read(&mut self) -> Result<(), ConnectionLost> {
         self.input.reserve(READ_BYTES);
         match self.stream.read_buf(&mut self.input).await? {
-            0 => Err(Broken::Closed(io::ErrorKind::UnexpectedEof.into())),
+            0 => Err(ConnectionLost::Closed(io::ErrorKind::UnexpectedEof.into())),
             _ => Ok(()),
         }
     }

@@ -11,23 +11,23 @@ use parking_lot::{RwLock, RwLockUpgradableReadGuard};
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
-use super::lookup::{ask_once, until_unsettled};
-use super::map::SlotMap;
-use super::server::{Server, StartServer};
+use super::lookup::{ask_once, until_topology_changed};
+use super::server::{ManagedServer, StartServer};
+use super::slot_map::SlotMap;
 use crate::client::address::HostPort;
-use crate::client::context::Shared;
+use crate::client::context::RedisContext;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Redirects to more servers than this come from no cluster that works.
 const NEWCOMERS_MAX: usize = 16;
 
-pub(crate) struct Cluster<P> {
+pub(crate) struct ClusterTopology<P> {
     inner: Arc<Inner<P>>,
     task: JoinHandle<()>,
 }
 
 struct Inner<P> {
-    shared: Arc<Shared>,
+    context: Arc<RedisContext>,
     start: StartServer<P>,
     known: RwLock<Known<P>>,
 }
@@ -40,12 +40,12 @@ struct Known<P> {
     newcomers: Vec<Arc<P>>,
 }
 
-impl<P: Server> Cluster<P> {
-    pub(super) fn start(shared: Arc<Shared>, start: StartServer<P>) -> Cluster<P> {
+impl<P: ManagedServer> ClusterTopology<P> {
+    pub(super) fn start(context: Arc<RedisContext>, start: StartServer<P>) -> ClusterTopology<P> {
         let known = Known { map: SlotMap::empty(), primaries: Vec::new(), newcomers: Vec::new() };
-        let inner = Arc::new(Inner { shared, start, known: RwLock::new(known) });
+        let inner = Arc::new(Inner { context, start, known: RwLock::new(known) });
         let task = tokio::spawn(follow(inner.clone()));
-        Cluster { inner, task }
+        ClusterTopology { inner, task }
     }
 
     pub(super) fn primary(&self, slot: u16) -> Option<Arc<P>> {
@@ -78,30 +78,30 @@ impl<P: Server> Cluster<P> {
 }
 
 impl<P> Known<P> {
-    fn everybody(&mut self) -> impl Iterator<Item = Arc<P>> + '_ {
+    fn drain_all(&mut self) -> impl Iterator<Item = Arc<P>> + '_ {
         self.primaries.drain(..).chain(self.newcomers.drain(..))
     }
 }
 
-async fn follow<P: Server>(inner: Arc<Inner<P>>) {
+async fn follow<P: ManagedServer>(inner: Arc<Inner<P>>) {
     loop {
         match inner.read().await {
             Some(map) => inner.adopt(map),
             None => warn!("no node of the cluster tells who serves what"),
         }
-        until_unsettled(&inner.shared, LOOK_EVERY).await;
+        until_topology_changed(&inner.context, LOOK_EVERY).await;
     }
 }
 
-impl<P: Server> Inner<P> {
+impl<P: ManagedServer> Inner<P> {
     /// The map of the first node that has one: those in use first, then those of the URL.
     async fn read(&self) -> Option<SlotMap> {
         let mut nodes: Vec<HostPort> = self.known.read().map.primaries().to_vec();
-        nodes.extend(self.shared.config.url.hosts.iter().cloned());
+        nodes.extend(self.context.config.url.hosts.iter().cloned());
         nodes.dedup();
         for node in nodes {
-            let login = self.shared.config.url.login.as_ref();
-            let reply = ask_once(&self.shared, &node, login, &[b"CLUSTER", b"SLOTS"]).await;
+            let login = self.context.config.url.login.as_ref();
+            let reply = ask_once(&self.context, &node, login, &[b"CLUSTER", b"SLOTS"]).await;
             if let Some(map) = reply.and_then(|reply| SlotMap::read(&reply, &node)) {
                 return Some(map);
             }
@@ -117,7 +117,7 @@ impl<P: Server> Inner<P> {
         }
         info!(primaries = map.primaries().len(), uncovered = map.uncovered(), "the cluster has a new map");
         let mut old: HashMap<HostPort, Arc<P>> =
-            known.everybody().map(|primary| (primary.address().clone(), primary)).collect();
+            known.drain_all().map(|primary| (primary.address().clone(), primary)).collect();
         let start = |address: &HostPort| old.remove(address).unwrap_or_else(|| (self.start)(address.clone()));
         let primaries: Vec<Arc<P>> = map.primaries().iter().map(start).collect();
         for (place, primary) in primaries.iter().enumerate() {

@@ -2,34 +2,34 @@
 
 mod cluster;
 mod lookup;
-mod map;
 mod sentinel;
 mod server;
+mod slot_map;
 
 use std::sync::Arc;
 
-use self::cluster::Cluster;
-use self::sentinel::Sentinel;
-pub(crate) use self::server::{Server, StartServer};
+use self::cluster::ClusterTopology;
+use self::sentinel::SentinelTopology;
+pub(crate) use self::server::{ManagedServer, StartServer};
 use crate::client::address::HostPort;
-use crate::client::context::Shared;
+use crate::client::context::RedisContext;
 use crate::client::url::Layout;
 
 /// Which primary serves which slot.
 pub(crate) enum Topology<P> {
     Single(Arc<P>),
-    Sentinel(Sentinel<P>),
-    Cluster(Cluster<P>),
+    Sentinel(SentinelTopology<P>),
+    Cluster(ClusterTopology<P>),
 }
 
-impl<P: Server> Topology<P> {
+impl<P: ManagedServer> Topology<P> {
     /// Finds the servers that the URL names. Needs a runtime: what follows the servers around runs on it.
-    pub(crate) fn start(shared: &Arc<Shared>, start: StartServer<P>) -> Topology<P> {
-        let url = &shared.config.url;
+    pub(crate) fn start(context: &Arc<RedisContext>, start: StartServer<P>) -> Topology<P> {
+        let url = &context.config.url;
         match (&url.layout, url.hosts.as_slice()) {
             (Layout::Single, [address, ..]) => Topology::Single(start(address.clone())),
-            (Layout::Cluster, _) => Topology::Cluster(Cluster::start(shared.clone(), start)),
-            _ => Topology::Sentinel(Sentinel::start(shared.clone(), start)),
+            (Layout::Cluster, _) => Topology::Cluster(ClusterTopology::start(context.clone(), start)),
+            _ => Topology::Sentinel(SentinelTopology::start(context.clone(), start)),
         }
     }
 

@@ -13,30 +13,30 @@ use tokio::task::JoinHandle;
 use tollgate_resp::RespValue;
 use tracing::{info, warn};
 
-use super::lookup::{ask_once, until_unsettled};
-use super::server::{Server, StartServer};
+use super::lookup::{ask_once, until_topology_changed};
+use super::server::{ManagedServer, StartServer};
 use crate::client::address::HostPort;
-use crate::client::context::Shared;
+use crate::client::context::RedisContext;
 use crate::client::url::Layout;
 
 const LOOK_EVERY: Duration = Duration::from_millis(750);
 
-pub(crate) struct Sentinel<P> {
+pub(crate) struct SentinelTopology<P> {
     inner: Arc<Inner<P>>,
     task: JoinHandle<()>,
 }
 
 struct Inner<P> {
-    shared: Arc<Shared>,
+    context: Arc<RedisContext>,
     start: StartServer<P>,
     primary: RwLock<Option<Arc<P>>>,
 }
 
-impl<P: Server> Sentinel<P> {
-    pub(super) fn start(shared: Arc<Shared>, start: StartServer<P>) -> Sentinel<P> {
-        let inner = Arc::new(Inner { shared, start, primary: RwLock::new(None) });
+impl<P: ManagedServer> SentinelTopology<P> {
+    pub(super) fn start(context: Arc<RedisContext>, start: StartServer<P>) -> SentinelTopology<P> {
+        let inner = Arc::new(Inner { context, start, primary: RwLock::new(None) });
         let task = tokio::spawn(follow(inner.clone()));
-        Sentinel { inner, task }
+        SentinelTopology { inner, task }
     }
 
     pub(super) fn primary(&self) -> Option<Arc<P>> {
@@ -48,24 +48,24 @@ impl<P: Server> Sentinel<P> {
     }
 }
 
-async fn follow<P: Server>(inner: Arc<Inner<P>>) {
+async fn follow<P: ManagedServer>(inner: Arc<Inner<P>>) {
     loop {
         match inner.ask_all().await {
             Some(address) => inner.adopt(address),
             None => warn!("no Sentinel names a primary"),
         }
-        until_unsettled(&inner.shared, LOOK_EVERY).await;
+        until_topology_changed(&inner.context, LOOK_EVERY).await;
     }
 }
 
-impl<P: Server> Inner<P> {
+impl<P: ManagedServer> Inner<P> {
     /// What most Sentinels say.
     async fn ask_all(&self) -> Option<HostPort> {
-        let url = &self.shared.config.url;
+        let url = &self.context.config.url;
         let Layout::Sentinel { master } = &url.layout else { return None };
         let asked = url.hosts.iter().map(|sentinel| {
-            let (shared, sentinel, master) = (self.shared.clone(), sentinel.clone(), master.clone());
-            tokio::spawn(async move { ask(&shared, &sentinel, &master).await })
+            let (context, sentinel, master) = (self.context.clone(), sentinel.clone(), master.clone());
+            tokio::spawn(async move { ask(&context, &sentinel, &master).await })
         });
         let asked: Vec<JoinHandle<Option<HostPort>>> = asked.collect();
         let mut votes: HashMap<HostPort, usize> = HashMap::new();
@@ -74,7 +74,7 @@ impl<P: Server> Inner<P> {
                 *votes.entry(address).or_default() += 1;
             }
         }
-        // Of equals the one in use stays: one that was cut off must not make everybody change sides.
+        // Of equals the one in use stays: one that was cut off must not make drain_all change sides.
         let current = self.primary.read().as_ref().map(|primary| primary.address().clone());
         let weight = |(address, count): &(HostPort, usize)| (*count, current.as_ref() == Some(address));
         votes.into_iter().max_by_key(weight).map(|(address, _)| address)
@@ -95,9 +95,9 @@ impl<P: Server> Inner<P> {
 }
 
 /// What one Sentinel says.
-async fn ask(shared: &Shared, sentinel: &HostPort, master: &str) -> Option<HostPort> {
+async fn ask(context: &RedisContext, sentinel: &HostPort, master: &str) -> Option<HostPort> {
     let command: [&[u8]; 3] = [b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", master.as_bytes()];
-    let reply = ask_once(shared, sentinel, shared.config.url.sentinel_login.as_ref(), &command).await?;
+    let reply = ask_once(context, sentinel, context.config.url.sentinel_login.as_ref(), &command).await?;
     let [RespValue::Text(host), port] = reply.array()? else { return None };
     let host = std::str::from_utf8(host).ok()?.to_owned();
     Some(HostPort { host, port: u16::try_from(port.integer()?).ok()? })

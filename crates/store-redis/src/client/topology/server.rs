@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::client::address::HostPort;
 
 /// A primary that the topology starts, names and retires.
-pub(crate) trait Server: Send + Sync + 'static {
+pub(crate) trait ManagedServer: Send + Sync + 'static {
     /// Where it is.
     fn address(&self) -> &HostPort;
     /// In a cluster: which slots it serves.

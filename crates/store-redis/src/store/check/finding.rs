@@ -9,7 +9,7 @@ pub(crate) const PATIENCE: Span = Span::from_secs(2);
 
 /// How a finding weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum FindingLevel {
     /// As it should be.
     Ok,
     /// It works, and somebody should know this.
@@ -22,7 +22,7 @@ pub enum Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// How it weighs.
-    pub level: Level,
+    pub level: FindingLevel,
     /// What was found.
     pub what: String,
     /// What to do about it; empty if nothing.
@@ -31,15 +31,15 @@ pub struct Finding {
 
 impl Finding {
     pub(crate) fn ok(what: impl Into<String>) -> Finding {
-        Finding { level: Level::Ok, what: what.into(), help: String::new() }
+        Finding { level: FindingLevel::Ok, what: what.into(), help: String::new() }
     }
 
     pub(crate) fn warning(what: impl Into<String>, help: impl Into<String>) -> Finding {
-        Finding { level: Level::Warning, what: what.into(), help: help.into() }
+        Finding { level: FindingLevel::Warning, what: what.into(), help: help.into() }
     }
 
     pub(crate) fn problem(what: impl Into<String>, help: impl Into<String>) -> Finding {
-        Finding { level: Level::Problem, what: what.into(), help: help.into() }
+        Finding { level: FindingLevel::Problem, what: what.into(), help: help.into() }
     }
 }
 
@@ -47,9 +47,9 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Finding { level, what, help } = self;
         let level = match level {
-            Level::Ok => "ok",
-            Level::Warning => "warning",
-            Level::Problem => "problem",
+            FindingLevel::Ok => "ok",
+            FindingLevel::Warning => "warning",
+            FindingLevel::Problem => "problem",
         };
         write!(f, "{level}: {what}")?;
         if help.is_empty() { Ok(()) } else { write!(f, "; {help}") }

@@ -7,17 +7,22 @@ use tollgate_resp::RespValue;
 use super::finding::Finding;
 use super::server;
 use crate::client::address::HostPort;
-use crate::client::connection::{Connection, SLOT_MAP_BYTES};
-use crate::client::context::Shared;
+use crate::client::connection::{RedisConnection, SLOT_MAP_BYTES};
+use crate::client::context::RedisContext;
 use crate::client::failure::Refusal;
 use crate::client::slot::SLOTS;
-use crate::store::key::Key;
+use crate::store::key::BucketKey;
 
 /// Asks every Sentinel for the primary, then looks at the primary.
-pub(super) async fn sentinels(shared: &Arc<Shared>, hosts: &[HostPort], master: &str, findings: &mut Vec<Finding>) {
+pub(super) async fn sentinels(
+    context: &Arc<RedisContext>,
+    hosts: &[HostPort],
+    master: &str,
+    findings: &mut Vec<Finding>,
+) {
     let mut primaries: Vec<HostPort> = Vec::new();
     for host in hosts {
-        match primary_by(shared, host, master).await {
+        match primary_by(context, host, master).await {
             Ok(primary) => {
                 findings.push(Finding::ok(format!("Sentinel {host} names {primary} as primary of {master}")));
                 if !primaries.contains(&primary) {
@@ -35,7 +40,7 @@ pub(super) async fn sentinels(shared: &Arc<Shared>, hosts: &[HostPort], master: 
         [] => {
             findings.push(Finding::problem("no Sentinel names a primary", "look at `sentinel monitor` in their files"))
         }
-        [primary] => server::look(shared, primary, 0, findings).await,
+        [primary] => server::look(context, primary, 0, findings).await,
         several => {
             let named: Vec<String> = several.iter().map(HostPort::to_string).collect();
             let what = format!("the Sentinels disagree: {}", named.join(", "));
@@ -44,10 +49,10 @@ pub(super) async fn sentinels(shared: &Arc<Shared>, hosts: &[HostPort], master: 
     }
 }
 
-pub(crate) async fn primary_by(shared: &Shared, host: &HostPort, master: &str) -> Result<HostPort, Finding> {
-    let login = shared.config.url.sentinel_login.as_ref();
+pub(crate) async fn primary_by(context: &RedisContext, host: &HostPort, master: &str) -> Result<HostPort, Finding> {
+    let login = context.config.url.sentinel_login.as_ref();
     let mut connection =
-        Connection::open_bare(shared, host, login).await.map_err(|why| server::unreached(host, &why))?;
+        RedisConnection::open_bare(context, host, login).await.map_err(|why| server::unreached(host, &why))?;
     let reply = connection.call(&[b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", master.as_bytes()]).await;
     let reply = reply.map_err(|why| Finding::problem(format!("Sentinel {host}: {why}"), "look into its log"))?;
     if let Some(refusal) = Refusal::of(&reply) {
@@ -68,10 +73,10 @@ pub(crate) async fn primary_by(shared: &Shared, host: &HostPort, master: &str) -
 pub(crate) type Range = (u16, u16);
 
 /// Asks the first node that answers for the map, then looks at every primary.
-pub(super) async fn cluster(shared: &Arc<Shared>, hosts: &[HostPort], findings: &mut Vec<Finding>) {
+pub(super) async fn cluster(context: &Arc<RedisContext>, hosts: &[HostPort], findings: &mut Vec<Finding>) {
     let mut map = None;
     for host in hosts {
-        match slots_by(shared, host).await {
+        match slots_by(context, host).await {
             Ok(found) if map.is_none() => map = Some(found),
             Ok(_) => {}
             Err(finding) => findings.push(finding),
@@ -92,14 +97,14 @@ pub(super) async fn cluster(shared: &Arc<Shared>, hosts: &[HostPort], findings: 
     });
     for primary in primaries {
         let ranges: Vec<Range> = map.iter().filter(|(host, _)| host == primary).map(|(_, range)| *range).collect();
-        server::look(shared, primary, identity_within(&ranges), findings).await;
+        server::look(context, primary, identity_within(&ranges), findings).await;
     }
 }
 
-pub(crate) async fn slots_by(shared: &Shared, host: &HostPort) -> Result<Vec<(HostPort, Range)>, Finding> {
-    let login = shared.config.url.login.as_ref();
+pub(crate) async fn slots_by(context: &RedisContext, host: &HostPort) -> Result<Vec<(HostPort, Range)>, Finding> {
+    let login = context.config.url.login.as_ref();
     let mut connection =
-        Connection::open_bare(shared, host, login).await.map_err(|why| server::unreached(host, &why))?;
+        RedisConnection::open_bare(context, host, login).await.map_err(|why| server::unreached(host, &why))?;
     let reply = connection.call_for(&[b"CLUSTER", b"SLOTS"], SLOT_MAP_BYTES).await;
     let reply = reply.map_err(|why| Finding::problem(format!("{host}: {why}"), "look into its log"))?;
     if let RespValue::Error(text) = &reply {
@@ -122,7 +127,7 @@ fn slot_entry(entry: &RespValue, answered: &str) -> Option<(HostPort, Range)> {
 
 /// An identity whose keys are in one of these slots.
 fn identity_within(ranges: &[Range]) -> u32 {
-    Key::identity_in(|slot| ranges.iter().any(|(first, last)| (*first..=*last).contains(&slot))).unwrap_or(0)
+    BucketKey::identity_in(|slot| ranges.iter().any(|(first, last)| (*first..=*last).contains(&slot))).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -134,7 +139,7 @@ mod tests {
     fn somebody_is_found_for_every_primary() {
         for first in (0..SLOTS).step_by(1000) {
             let identity = identity_within(&[(first, first + 20)]);
-            let slot = slot_of(&Key::new(identity, Default::default()).tag());
+            let slot = slot_of(&BucketKey::new(identity, Default::default()).tag());
             assert!((first..=first + 20).contains(&slot), "{slot} for {first}");
         }
     }

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use tollgate_store::MonotonicClock;
 
 use self::finding::PATIENCE;
-pub use self::finding::{Finding, Level};
+pub use self::finding::{Finding, FindingLevel};
 pub use self::rights::{COMMANDS, acl_user};
 
 use crate::client::config::RedisConfig;
-use crate::client::context::Shared;
+use crate::client::context::RedisContext;
 use crate::client::url::Layout;
 
 /// Looks at the store: reachable, trusted, logged in, new enough, safe from eviction, rights, clock, speed, and how its
@@ -24,16 +24,16 @@ pub async fn check(config: &RedisConfig) -> Vec<Finding> {
     let config = RedisConfig { connect_timeout, ..config.clone() };
     let layout = config.url.layout.clone();
     let hosts = config.url.hosts.clone();
-    let shared = Shared::new(config, Arc::new(MonotonicClock::new()));
+    let context = RedisContext::new(config, Arc::new(MonotonicClock::new()));
     let mut findings = Vec::new();
     match layout {
         Layout::Single => {
             if let Some(host) = hosts.first() {
-                server::look(&shared, host, 0, &mut findings).await;
+                server::look(&context, host, 0, &mut findings).await;
             }
         }
-        Layout::Sentinel { master } => layout::sentinels(&shared, &hosts, &master, &mut findings).await,
-        Layout::Cluster => layout::cluster(&shared, &hosts, &mut findings).await,
+        Layout::Sentinel { master } => layout::sentinels(&context, &hosts, &master, &mut findings).await,
+        Layout::Cluster => layout::cluster(&context, &hosts, &mut findings).await,
     }
     findings
 }

@@ -6,10 +6,10 @@ use tollgate_resp::RespValue;
 use tollgate_store::random;
 
 use super::finding::Finding;
-use crate::client::connection::Connection;
+use crate::client::connection::RedisConnection;
 use crate::client::failure::Refusal;
-use crate::store::key::Key;
-use crate::store::script::{Answer, Batch, Call, Question, Reply, Returns, Script};
+use crate::store::key::BucketKey;
+use crate::store::script::{Batch, BatchReply, Returns, Script, ScriptAnswer, ScriptCall, ScriptRequest};
 
 /// Every command that we send, or that our scripts run: an ACL user for us needs these and `~tg:*`, and nothing else.
 /// `SELECT` is for databases other than 0, `ASKING` and `CLUSTER SLOTS` for clusters.
@@ -58,7 +58,7 @@ pub fn acl_user(name: &str, password: &str) -> String {
 
 /// Runs everything we use, on keys of this identity.
 pub(super) async fn look(
-    connection: &mut Connection,
+    connection: &mut RedisConnection,
     hashes: &[bytes::Bytes],
     now: Time,
     identity: u32,
@@ -68,8 +68,8 @@ pub(super) async fn look(
 }
 
 /// The plain commands, in an order that leaves nothing behind.
-async fn plain(connection: &mut Connection, identity: u32) -> Result<(), Finding> {
-    let tag = Key::new(identity, Digest::default()).tag();
+async fn plain(connection: &mut RedisConnection, identity: u32) -> Result<(), Finding> {
+    let tag = BucketKey::new(identity, Digest::default()).tag();
     let key = format!("tg:{{{}}}check{:016x}", String::from_utf8_lossy(&tag), random::unpredictable());
     let key = key.as_bytes();
     for parts in trials(key) {
@@ -92,7 +92,7 @@ fn trials(key: &[u8]) -> Vec<Vec<&[u8]>> {
 
 /// Every script with every kind of limit, by hash and by text.
 async fn scripts(
-    connection: &mut Connection,
+    connection: &mut RedisConnection,
     hashes: &[bytes::Bytes],
     now: Time,
     identity: u32,
@@ -104,19 +104,19 @@ async fn scripts(
         let ask = if matches!(limit, Limit::Concurrency(_)) { Ask::Hold(SlotId(7)) } else { Ask::Consume(1) };
         let charge = Charge { ask, identity, ..Charge::new(bucket, limit, 1) };
         for _ in 0..2 {
-            let question = Question { charges: [charge].into_iter().collect(), refused: false, full: false };
+            let question = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
             let mut batch = Batch::new(deadline, now);
             let _ = batch.try_push(question);
             let hash = hashes.get(batch.script().index()).map_or(&[] as &[u8], |hash| hash);
-            let reply = call(connection, |out| batch.encode(Call::Sha(hash), out)).await?;
+            let reply = call(connection, |out| batch.encode(ScriptCall::Sha(hash), out)).await?;
             accepted(&reply, limit.kind().name())?;
             match batch.decode(&reply) {
-                Ok(Reply::Answers { answers, .. }) => {
-                    if let Some(Answer::Taken { outcomes, .. }) = answers.first() {
+                Ok(BatchReply::Answers { answers, .. }) => {
+                    if let Some(ScriptAnswer::Taken { outcomes, .. }) = answers.first() {
                         receipts.extend(outcomes.iter().map(|outcome| Receipt::of(&charge, outcome)));
                     }
                 }
-                Ok(Reply::Expired { .. }) => return Err(clock_jumps()),
+                Ok(BatchReply::Expired { .. }) => return Err(clock_jumps()),
                 Err(bad) => return Err(strange(bad.detail)),
             }
         }
@@ -126,11 +126,11 @@ async fn scripts(
     }
     let returns = Returns::new(deadline, receipts);
     let hash = hashes.get(Script::GiveBack.index()).map_or(&[] as &[u8], |hash| hash);
-    let reply = call(connection, |out| returns.encode(Call::Sha(hash), out)).await?;
+    let reply = call(connection, |out| returns.encode(ScriptCall::Sha(hash), out)).await?;
     accepted(&reply, "give back")?;
     returns.decode(&reply).map_err(|bad| strange(bad.detail))?;
     let nothing = Returns::new(deadline, Vec::new());
-    let reply = call(connection, |out| nothing.encode(Call::Text, out)).await?;
+    let reply = call(connection, |out| nothing.encode(ScriptCall::Text, out)).await?;
     accepted(&reply, "EVAL")
 }
 
@@ -145,7 +145,7 @@ fn limits() -> impl Iterator<Item = Limit> {
     [gcra, queue, window, counter, log, slots].into_iter().flatten()
 }
 
-async fn call(connection: &mut Connection, encode: impl FnOnce(&mut Vec<u8>)) -> Result<RespValue, Finding> {
+async fn call(connection: &mut RedisConnection, encode: impl FnOnce(&mut Vec<u8>)) -> Result<RespValue, Finding> {
     let mut out = Vec::new();
     encode(&mut out);
     connection.write(&out, &mut 0).await.map_err(|error| interrupted(&error))?;
@@ -198,7 +198,7 @@ mod tests {
         let elsewhere = ["asking", "client|setname", "cluster|slots", "eval", "evalsha", "script|load", "select"];
         let tried: Vec<String> =
             trials(b"k").iter().map(|parts| String::from_utf8_lossy(parts[0]).to_lowercase()).collect();
-        for name in COMMANDS.iter().filter(|name| !elsewhere.contains(name)) {
+        for name in COMMANDS.iter().filter(|name| !redirected.contains(name)) {
             assert!(tried.iter().any(|tried| tried == name), "{name}");
         }
     }

@@ -7,9 +7,9 @@ use tollgate_core::{Span, Time};
 use super::finding::Finding;
 use super::rights;
 use crate::client::address::HostPort;
-use crate::client::clock::Estimate;
-use crate::client::connection::{ConnectError, Connection, Greeting, resolve, told_time};
-use crate::client::context::Shared;
+use crate::client::clock::ClockEstimate;
+use crate::client::connection::{ConnectError, Handshake, RedisConnection, parse_time, resolve};
+use crate::client::context::RedisContext;
 use crate::client::failure::Refusal;
 use crate::client::info::Info;
 use crate::client::url::Layout;
@@ -23,25 +23,25 @@ const SLOW: Span = Span::from_millis(5);
 const APART: Span = Span::from_secs(1);
 
 /// Looks at the server at this place; keys of `identity` belong to it.
-pub(super) async fn look(shared: &Arc<Shared>, at: &HostPort, identity: u32, findings: &mut Vec<Finding>) {
+pub(super) async fn look(context: &Arc<RedisContext>, at: &HostPort, identity: u32, findings: &mut Vec<Finding>) {
     let opened = match resolve(at).await {
-        Ok(places) => Connection::open(shared, at, &places, &Script::TEXTS).await,
+        Ok(places) => RedisConnection::open(context, at, &places, &Script::TEXTS).await,
         Err(error) => Err(error),
     };
     let (mut connection, greeting) = match opened {
         Ok(opened) => opened,
         Err(why) => return findings.push(unreached(at, &why)),
     };
-    findings.push(Finding::ok(reached(shared, at)));
+    findings.push(Finding::ok(reached(context, at)));
     let Some(info) = info(&mut connection).await else {
         let help = format!("the user needs INFO; give it all rights we need: {}", rights::acl_user("USER", "PASSWORD"));
         return findings.push(Finding::problem(format!("{at} does not tell about itself"), help));
     };
     findings.push(version(&info));
-    findings.push(eviction(shared, &info));
-    findings.extend(membership(shared, &info));
+    findings.push(eviction(context, &info));
+    findings.extend(membership(context, &info));
     findings.push(durability(&info));
-    findings.extend(times(shared, &mut connection, &greeting).await);
+    findings.extend(times(context, &mut connection, &greeting).await);
     let now = greeting.clock.2;
     findings.push(match rights::look(&mut connection, &greeting.hashes, now, identity).await {
         Ok(()) => Finding::ok("the user may do everything we need; all scripts ran"),
@@ -49,9 +49,9 @@ pub(super) async fn look(shared: &Arc<Shared>, at: &HostPort, identity: u32, fin
     });
 }
 
-fn reached(shared: &Shared, at: &HostPort) -> String {
-    let url = &shared.config.url;
-    let tls = match (url.tls, shared.config.insecure_tls, shared.config.skip_hostname) {
+fn reached(context: &RedisContext, at: &HostPort) -> String {
+    let url = &context.config.url;
+    let tls = match (url.tls, context.config.insecure_tls, context.config.skip_hostname) {
         (false, ..) => "without TLS",
         (true, false, false) => "over TLS, certificate verified",
         (true, false, true) => "over TLS, certificate verified but for the host's name",
@@ -82,7 +82,7 @@ pub(crate) fn unreached(at: &HostPort, why: &ConnectError) -> Finding {
     Finding::problem(format!("{at}: {why}"), help)
 }
 
-async fn info(connection: &mut Connection) -> Option<Info> {
+async fn info(connection: &mut RedisConnection) -> Option<Info> {
     Info::of(&connection.call(&[b"INFO"]).await.ok()?)
 }
 
@@ -98,14 +98,14 @@ fn version(info: &Info) -> Finding {
     }
 }
 
-fn eviction(shared: &Shared, info: &Info) -> Finding {
+fn eviction(context: &RedisContext, info: &Info) -> Finding {
     let policy = info.field("maxmemory_policy").unwrap_or("unknown");
     let bounded = info.number("maxmemory").is_some_and(|bytes| bytes > 0);
     let help = "set maxmemory-policy noeviction: an evicted bucket is a limit that starts anew";
     match (policy, bounded) {
         ("noeviction", true) => Finding::ok("buckets are never evicted (noeviction)"),
         ("noeviction", false) => Finding::ok("buckets are never evicted (noeviction; maxmemory is not set)"),
-        (_, true) if shared.config.require_noeviction => {
+        (_, true) if context.config.require_noeviction => {
             Finding::problem(format!("the server evicts buckets when its memory is full ({policy})"), help)
         }
         (_, true) => Finding::warning(format!("the server evicts buckets when its memory is full ({policy})"), help),
@@ -116,10 +116,10 @@ fn eviction(shared: &Shared, info: &Info) -> Finding {
 }
 
 /// Whether the server is what the URL says.
-fn membership(shared: &Shared, info: &Info) -> Vec<Finding> {
+fn membership(context: &RedisContext, info: &Info) -> Vec<Finding> {
     let mut findings = Vec::new();
     let clustered = info.number("cluster_enabled") == Some(1);
-    match (&shared.config.url.layout, clustered) {
+    match (&context.config.url.layout, clustered) {
         (Layout::Cluster, false) => {
             findings.push(Finding::problem("the server belongs to no cluster", "use redis:// for a single server"));
         }
@@ -153,15 +153,15 @@ fn durability(info: &Info) -> Finding {
 }
 
 /// How far away the server is, and its clock.
-async fn times(shared: &Shared, connection: &mut Connection, greeting: &Greeting) -> Vec<Finding> {
-    let (mut estimate, mut trips) = (Estimate::new(), Vec::new());
+async fn times(context: &RedisContext, connection: &mut RedisConnection, greeting: &Handshake) -> Vec<Finding> {
+    let (mut estimate, mut trips) = (ClockEstimate::new(), Vec::new());
     let (sent, received, told) = greeting.clock;
     estimate.observe(sent, received, told);
     for _ in 0..TRIPS {
-        let sent = shared.clock.now();
+        let sent = context.clock.now();
         let Ok(reply) = connection.call(&[b"TIME"]).await else { break };
-        let received = shared.clock.now();
-        if let Some(told) = told_time(&reply) {
+        let received = context.clock.now();
+        if let Some(told) = parse_time(&reply) {
             estimate.observe(sent, received, told);
         }
         trips.push(received.since(sent));
@@ -176,7 +176,7 @@ async fn times(shared: &Shared, connection: &mut Connection, greeting: &Greeting
             Finding::warning(what, "decisions wait that long: keep the store near, or use leased limits")
         });
     }
-    let now = shared.clock.now();
+    let now = context.clock.now();
     if let Some(theirs) = estimate.about(now) {
         findings.push(clocks(now, theirs));
     }

@@ -1,6 +1,6 @@
 //! From the bytes of a bucket to what they say. The formats are those that the scripts write.
 
-use crate::store::script::{Held, counts, number};
+use crate::store::script::{BucketValue, counts, number};
 use tollgate_core::{Ask, Limit, LogSight, Outcome, SlidingLog, SlotsSight, Span, Time};
 use tollgate_resp::RespValue;
 
@@ -61,12 +61,12 @@ pub(super) fn decode(limit: &Limit, replies: &[RespValue], now: Time) -> Option<
             Some((state, slots.tell(&sight, now, &ask, true, 0)))
         }
         (_, [value]) => {
-            let held = Held::read(limit, value).ok()?;
+            let held = BucketValue::read(limit, value).ok()?;
             let state = match &held {
-                Held::Gcra(tat) => BucketState::Arrival(tat.0),
-                Held::Queue(next_free) => BucketState::Arrival(next_free.0),
-                Held::Window(window) => BucketState::Window { end: window.end, count: window.count },
-                Held::Counter(_) => {
+                BucketValue::Gcra(tat) => BucketState::Arrival(tat.0),
+                BucketValue::Queue(next_free) => BucketState::Arrival(next_free.0),
+                BucketValue::Window(window) => BucketState::Window { end: window.end, count: window.count },
+                BucketValue::Counter(_) => {
                     let (end, [previous, current]) = counts(value.text(), 2).ok()?;
                     BucketState::Counter { end, previous, current }
                 }

@@ -12,8 +12,8 @@ use tollgate_store::MonotonicClock;
 
 use crate::client::address::HostPort;
 use crate::client::config::RedisConfig;
-use crate::client::connection::{Connection, resolve, told_time};
-use crate::client::context::Shared;
+use crate::client::connection::{RedisConnection, parse_time, resolve};
+use crate::client::context::RedisContext;
 use crate::client::failure::Refusal;
 use crate::client::slot::{SLOTS, slot_of};
 use crate::client::url::Layout;
@@ -21,7 +21,7 @@ use crate::store::check::finding::{Finding, PATIENCE};
 use crate::store::check::layout::{Range, primary_by, slots_by};
 use crate::store::check::server::unreached;
 use crate::store::fingerprint::FINGERPRINT_KEY;
-use crate::store::key::Key;
+use crate::store::key::BucketKey;
 use crate::store::lifecycle::{SECRET_KEY, read_secret};
 use crate::store::script::Script;
 
@@ -36,7 +36,7 @@ const LOG_BYTES_MAX: usize = LOG_ELEMENTS_MAX as usize * 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredBucket {
     /// Its key.
-    pub key: Key,
+    pub key: BucketKey,
     /// The server that has it.
     pub server: HostPort,
     /// The server's time when it was read.
@@ -56,10 +56,10 @@ pub struct StoredContent {
 
 /// Connections to the servers of a store, for reading only.
 pub struct BucketReader {
-    shared: Arc<Shared>,
+    context: Arc<RedisContext>,
     /// The primaries and the slots that they serve; one entry with all slots unless the store is a cluster.
     primaries: Vec<(HostPort, Range)>,
-    connections: Vec<(HostPort, Connection)>,
+    connections: Vec<(HostPort, RedisConnection)>,
 }
 
 impl BucketReader {
@@ -68,19 +68,19 @@ impl BucketReader {
         let connect_timeout = config.connect_timeout.max(PATIENCE);
         let config = RedisConfig { connect_timeout, ..config.clone() };
         let (layout, hosts) = (config.url.layout.clone(), config.url.hosts.clone());
-        let shared = Shared::new(config, Arc::new(MonotonicClock::new()));
+        let context = RedisContext::new(config, Arc::new(MonotonicClock::new()));
         let all = (0, SLOTS - 1);
         let mut problem = Finding::problem("the URL names no server", "name one: redis://HOST:PORT");
         for host in &hosts {
             let looked_up = match &layout {
                 Layout::Single => Ok(vec![(host.clone(), all)]),
                 Layout::Sentinel { master } => {
-                    primary_by(&shared, host, master).await.map(|primary| vec![(primary, all)])
+                    primary_by(&context, host, master).await.map(|primary| vec![(primary, all)])
                 }
-                Layout::Cluster => slots_by(&shared, host).await,
+                Layout::Cluster => slots_by(&context, host).await,
             };
             match looked_up {
-                Ok(primaries) => return Ok(BucketReader { shared, primaries, connections: Vec::new() }),
+                Ok(primaries) => return Ok(BucketReader { context, primaries, connections: Vec::new() }),
                 Err(found) => problem = found,
             }
         }
@@ -89,7 +89,7 @@ impl BucketReader {
 
     /// True if keys are spread over slots.
     pub fn is_clustered(&self) -> bool {
-        self.shared.is_clustered()
+        self.context.is_clustered()
     }
 
     /// The secret that the nodes keep in the store; `None` if there is none.
@@ -109,10 +109,10 @@ impl BucketReader {
 
     /// The bucket of a charge.
     pub async fn bucket(&mut self, charge: &Charge) -> Result<StoredBucket, Finding> {
-        let key = Key::of(charge);
+        let key = BucketKey::of(charge);
         let (server, connection) = self.connection(key.slot()).await?;
         let time = call(server, connection, &[b"TIME"]).await?;
-        let now = told_time(&time).ok_or_else(|| unexpected(server, &time))?;
+        let now = parse_time(&time).ok_or_else(|| unexpected(server, &time))?;
         let ttl = call(server, connection, &[b"PTTL", key.bytes()]).await?;
         let ttl = ttl.integer().ok_or_else(|| unexpected(server, &ttl))?;
         let mut stored = StoredBucket { key, server: server.clone(), now, content: None };
@@ -139,7 +139,7 @@ impl BucketReader {
     }
 
     /// The primary of a slot, connected to at the first use.
-    async fn connection(&mut self, slot: u16) -> Result<(&HostPort, &mut Connection), Finding> {
+    async fn connection(&mut self, slot: u16) -> Result<(&HostPort, &mut RedisConnection), Finding> {
         let serves = |(_, (first, last)): &&(HostPort, Range)| (*first..=*last).contains(&slot);
         let Some((server, _)) = self.primaries.iter().find(serves) else {
             let what = format!("no primary of the cluster has slot {slot}");
@@ -149,7 +149,7 @@ impl BucketReader {
             Some(place) => place,
             None => {
                 let places = resolve(server).await.map_err(|why| unreached(server, &why))?;
-                let opened = Connection::open(&self.shared, server, &places, &Script::TEXTS).await;
+                let opened = RedisConnection::open(&self.context, server, &places, &Script::TEXTS).await;
                 let (connection, _) = opened.map_err(|why| unreached(server, &why))?;
                 self.connections.push((server.clone(), connection));
                 self.connections.len() - 1
@@ -176,8 +176,8 @@ enum Content {
 /// Reads a value with the commands of the limit's algorithm; nodes have the right to all of them.
 async fn read(
     server: &HostPort,
-    connection: &mut Connection,
-    key: &Key,
+    connection: &mut RedisConnection,
+    key: &BucketKey,
     limit: &Limit,
     now: Time,
 ) -> Result<Content, Finding> {
@@ -210,7 +210,7 @@ async fn read(
     Ok(Content::Replies(replies))
 }
 
-async fn call(server: &HostPort, connection: &mut Connection, command: &[&[u8]]) -> Result<RespValue, Finding> {
+async fn call(server: &HostPort, connection: &mut RedisConnection, command: &[&[u8]]) -> Result<RespValue, Finding> {
     let help = "is the server overloaded, or was it restarted? Try again";
     match timeout(PATIENCE.into(), connection.call_for(command, LOG_BYTES_MAX)).await {
         Ok(Ok(reply)) => Ok(reply),

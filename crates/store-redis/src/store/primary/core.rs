@@ -14,31 +14,31 @@ use tollgate_resp::{RespValue, write_request};
 use tollgate_store::{StoreError, StoreErrorKind};
 use tracing::{info, warn};
 
-use super::job::{Commanded, Commands, Job};
-use super::room::{Level, Memory, Room};
+use super::memory::{MemoryGauge, MemoryLevel, MemoryUse};
+use super::queued_call::{Commands, PendingCommands, QueuedCall};
 use crate::client::address::HostPort;
+use crate::client::atomic_breaker::AtomicBreaker;
 use crate::client::breaker::Phase;
-use crate::client::clock::Estimate;
-use crate::client::connection::{self, ConnectError, Connection, Greeting};
-use crate::client::context::Shared;
+use crate::client::clock::ClockEstimate;
+use crate::client::connection::{self, ConnectError, Handshake, RedisConnection};
+use crate::client::context::RedisContext;
 use crate::client::failure::{Refusal, error};
-use crate::client::gate::Gate;
-use crate::client::pending::{GaveUp, Manner, Reply, Setback, Ticket, Waiter};
-use crate::client::queue::{Full, Queue};
-use crate::store::key::Key;
-use crate::store::script::{Question, Script};
-use crate::store::stats::{Counters, one};
+use crate::client::pending::{CallResult, GaveUp, PendingCall, Retry, SendMode, WithdrawOnDrop};
+use crate::client::queue::{CallQueue, QueueError};
+use crate::store::key::BucketKey;
+use crate::store::script::{Script, ScriptRequest};
+use crate::store::stats::{Counters, increment};
 
 /// A node that is behind believes in a store that it has heard of within this time.
 const HEARD_OF: Span = Span::from_secs(2);
 
 /// One primary, as its callers and its tasks see it.
-pub(crate) struct Core {
+pub(crate) struct PrimaryCore {
     pub(super) address: HostPort,
-    pub(crate) shared: Arc<Shared>,
-    pub(super) queue: Queue<Job>,
-    pub(super) gate: Gate,
-    pub(super) estimate: Mutex<Estimate>,
+    pub(crate) context: Arc<RedisContext>,
+    pub(super) queue: CallQueue<QueuedCall>,
+    pub(super) breaker: AtomicBreaker,
+    pub(super) estimate: Mutex<ClockEstimate>,
     pub(crate) counters: Counters,
     /// Connections that are open.
     pub(super) connected: AtomicUsize,
@@ -57,17 +57,17 @@ pub(crate) struct Core {
     /// What it evicts when its memory is full.
     policy: Mutex<String>,
     /// How much memory it has left.
-    room: Room,
+    memory: MemoryGauge,
 }
 
-impl Core {
-    pub(super) fn new(address: HostPort, shared: Arc<Shared>) -> Core {
-        let now = shared.clock.now();
-        Core {
+impl PrimaryCore {
+    pub(super) fn new(address: HostPort, context: Arc<RedisContext>) -> PrimaryCore {
+        let now = context.clock.now();
+        PrimaryCore {
             address,
-            queue: Queue::new(shared.config.max_waiting),
-            gate: Gate::new(now),
-            estimate: Mutex::new(Estimate::new()),
+            queue: CallQueue::new(context.config.max_waiting),
+            breaker: AtomicBreaker::new(now),
+            estimate: Mutex::new(ClockEstimate::new()),
             counters: Counters::new(),
             connected: AtomicUsize::new(0),
             last_contact: AtomicU64::new(0),
@@ -77,13 +77,13 @@ impl Core {
             over: watch::Sender::new(false),
             replica: AtomicBool::new(false),
             policy: Mutex::default(),
-            room: Room::default(),
-            shared,
+            memory: MemoryGauge::default(),
+            context,
         }
     }
 
     pub(crate) fn now(&self) -> Time {
-        self.shared.clock.now()
+        self.context.clock.now()
     }
 
     pub(crate) fn address(&self) -> &HostPort {
@@ -91,7 +91,7 @@ impl Core {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        self.gate.phase() == Phase::Open
+        self.breaker.phase() == Phase::Open
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -100,7 +100,7 @@ impl Core {
 
     /// How long a look may take.
     pub(crate) fn patience(&self) -> Span {
-        self.shared.config.within
+        self.context.config.within
     }
 
     pub(super) fn replica(&self) -> bool {
@@ -108,24 +108,24 @@ impl Core {
     }
 
     /// It turned out to be a replica: whoever knows the topology should look again.
-    pub(crate) fn is_a_replica(&self) {
+    pub(crate) fn mark_replica(&self) {
         if !self.replica.swap(true, Ordering::Relaxed) {
             warn!(store = %self.address, "the server is a replica now: deciding without it");
             if self.is_barred() {
                 self.queue.fail_all(&error(StoreErrorKind::Unavailable, Refusal::ReadOnly.meaning()));
             }
         }
-        self.shared.unsettled.notify_one();
+        self.context.topology_changed.notify_one();
     }
 
     /// True if nothing may be decided there: what a replica counts, even one that takes writes, is nobody's limit, and
     /// is lost. In a cluster it says itself who has the slot.
     pub(super) fn is_barred(&self) -> bool {
-        self.replica() && !self.shared.is_clustered()
+        self.replica() && !self.context.is_clustered()
     }
 
     /// It is a primary, or again one.
-    pub(crate) fn is_a_primary(&self) {
+    pub(crate) fn mark_primary(&self) {
         self.replica.store(false, Ordering::Relaxed);
     }
 
@@ -141,30 +141,30 @@ impl Core {
         is_new
     }
 
-    pub(super) fn room(&self) -> Level {
-        self.room.level()
+    pub(super) fn memory_level(&self) -> MemoryLevel {
+        self.memory.level()
     }
 
     /// Takes note of how much memory is in use.
-    pub(crate) fn sampled_memory(&self, memory: Memory) {
-        self.tell_room(self.room.sampled(memory));
+    pub(crate) fn record_memory(&self, memory: MemoryUse) {
+        self.log_memory_level(self.memory.record_sample(memory));
     }
 
     /// Counts buckets that a decision made.
-    pub(super) fn made(&self, buckets: u32) {
-        let nodes = self.shared.config.nodes.or_else(|| self.shared.nodes.known()).unwrap_or(1);
-        self.tell_room(self.room.made(buckets, nodes));
+    pub(super) fn record_new_buckets(&self, buckets: u32) {
+        let nodes = self.context.config.nodes.or_else(|| self.context.nodes.known()).unwrap_or(1);
+        self.log_memory_level(self.memory.record_new_buckets(buckets, nodes));
     }
 
-    fn tell_room(&self, new: Option<Level>) {
+    fn log_memory_level(&self, new: Option<MemoryLevel>) {
         let store = &self.address;
         match new {
-            _ if self.shared.config.new_keys_per_second == 0 => {}
-            Some(Level::Roomy) => info!(%store, "the store has memory again: new keys get buckets of their own"),
-            Some(Level::Scarce) => {
+            _ if self.context.config.new_keys_per_second == 0 => {}
+            Some(MemoryLevel::Roomy) => info!(%store, "the store has memory again: new keys get buckets of their own"),
+            Some(MemoryLevel::Scarce) => {
                 warn!(%store, "the store's memory is nearly full: new keys above new_keys_per_second share overflow buckets");
             }
-            Some(Level::Full) => {
+            Some(MemoryLevel::QueueError) => {
                 warn!(%store, "the store's memory is full: all new keys share overflow buckets; raise its maxmemory");
             }
             None => {}
@@ -172,9 +172,9 @@ impl Core {
     }
 
     /// Counts values under keys of ours that were no buckets. The log tells of them ever more rarely.
-    pub(super) fn found_foreign(&self, values: u64) {
+    pub(super) fn count_foreign(&self, values: u64) {
         for _ in 0..values {
-            let count = self.counters.refused(Refusal::Foreign);
+            let count = self.counters.count_refusal(Refusal::Foreign);
             if count.is_power_of_two() {
                 warn!(store = %self.address, count, "something else than a bucket was under a key of ours, and was replaced");
             }
@@ -189,7 +189,7 @@ impl Core {
 
     /// A key of this primary's own, such as `tg:{AAA}epoch`.
     pub(crate) fn own_key(&self, name: &str) -> String {
-        let tag = Key::new(self.identity.load(Ordering::Relaxed), Digest::default()).tag();
+        let tag = BucketKey::new(self.identity.load(Ordering::Relaxed), Digest::default()).tag();
         format!("tg:{{{}}}{name}", String::from_utf8_lossy(&tag))
     }
 
@@ -198,25 +198,30 @@ impl Core {
     }
 
     /// A question that changes nothing, and its slot: what a probe asks.
-    pub(super) fn probe_question(&self) -> Option<(Question, u16)> {
+    pub(super) fn probe_question(&self) -> Option<(ScriptRequest, u16)> {
         let limit = Limit::per_second(1).ok()?;
         let identity = self.identity.load(Ordering::Relaxed);
         let charge = Charge { ask: Ask::Peek(1), identity, ..Charge::new(Digest::default(), limit, 1) };
-        let question = Question { charges: [charge].into_iter().collect(), refused: false, full: false };
-        Some((question, Key::of(&charge).slot()))
+        let question = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
+        Some((question, BucketKey::of(&charge).slot()))
     }
 
     /// Puts a job into the queue and waits for its answer, no longer than until the ticket's deadline.
-    pub(super) async fn wait<W, A>(&self, ticket: Arc<Ticket<W, A>>, job: Job, within: Span) -> Reply<W, A> {
+    pub(super) async fn wait<W, A>(
+        &self,
+        ticket: Arc<PendingCall<W, A>>,
+        job: QueuedCall,
+        within: Span,
+    ) -> CallResult<W, A> {
         let now = self.now();
-        if let Err(why) = self.gate.pass(now) {
-            one(&self.counters.turned_away);
+        if let Err(why) = self.breaker.pass(now) {
+            increment(&self.counters.turned_away);
             return over(why);
         }
         if let Err(full) = self.queue.push(job) {
-            return over(self.not_accepted(full));
+            return over(self.rejected(full));
         }
-        let waiter = Waiter(ticket);
+        let waiter = WithdrawOnDrop(ticket);
         let left = waiter.0.deadline.since(now);
         let reply = match timeout(left.into(), waiter.0.answered()).await {
             Ok(reply) => return reply,
@@ -232,24 +237,24 @@ impl Core {
     /// Time is up, but perhaps only because this node did not get to read the reply: what was executed in time is still
     /// good. So whatever has arrived is read first; and a node that is behind waits as long again for a reply, before
     /// it decides what the store has probably decided already. The engine's own deadline ends that, too.
-    async fn wait_on<W, A>(&self, ticket: &Ticket<W, A>, within: Span) -> Option<Reply<W, A>> {
+    async fn wait_on<W, A>(&self, ticket: &PendingCall<W, A>, within: Span) -> Option<CallResult<W, A>> {
         let more = if self.is_behind() && ticket.is_sent() { within } else { Span::ZERO };
         yield_now().await;
         timeout(more.into(), ticket.answered()).await.ok()
     }
 
-    fn not_accepted(&self, full: Full) -> StoreError {
+    fn rejected(&self, full: QueueError) -> StoreError {
         match full {
-            Full::Saturated => {
-                one(&self.counters.saturated);
-                error(StoreErrorKind::Saturated, format!("{} questions are waiting", self.shared.config.max_waiting))
+            QueueError::Saturated => {
+                increment(&self.counters.saturated);
+                error(StoreErrorKind::Saturated, format!("{} questions are waiting", self.context.config.max_waiting))
             }
-            Full::Retired => error(StoreErrorKind::Unavailable, "the server is no longer used"),
+            QueueError::Retired => error(StoreErrorKind::Unavailable, "the server is no longer used"),
         }
     }
 
     fn withdrawn(&self, within: Span) -> StoreError {
-        one(&self.counters.withdrawn);
+        increment(&self.counters.withdrawn);
         let what = if self.is_connected() { "the connection was busy" } else { "there was no connection" };
         let why = error(StoreErrorKind::Unavailable, format!("{what} for {within}"));
         if self.is_patient(within) {
@@ -260,7 +265,7 @@ impl Core {
 
     /// Whether who waits so long and gets nothing says something about the server: a caller without patience does not.
     pub(super) fn is_patient(&self, within: Span) -> bool {
-        within.nanos() >= self.shared.config.within.nanos() / 2
+        within.nanos() >= self.context.config.within.nanos() / 2
     }
 
     /// Sends commands in one go; one value per command.
@@ -272,24 +277,24 @@ impl Core {
         let mut bytes = Vec::new();
         commands.iter().for_each(|parts| write_request(&mut bytes, parts));
         let work = Commands { bytes, replies: commands.len() };
-        let ticket: Arc<Commanded> = Ticket::new(work, 0, Manner::Joined, self.now().after(within));
-        match self.wait(ticket.clone(), Job::Command(ticket), within).await {
+        let ticket: Arc<PendingCommands> = PendingCall::new(work, 0, SendMode::Joined, self.now().after(within));
+        match self.wait(ticket.clone(), QueuedCall::Command(ticket), within).await {
             Ok(values) => Ok(values),
-            Err(Setback::Failed(why)) => Err(why),
+            Err(Retry::Failed(why)) => Err(why),
             // Nobody gives plain commands back: their replies are the caller's to read.
             Err(_) => Err(error(StoreErrorKind::Indeterminate, "a reply to something else")),
         }
     }
 
     /// Connects, by the address the host has, or had when it was last known.
-    pub(super) async fn connect(&self) -> Result<(Connection, Greeting), ConnectError> {
-        one(&self.counters.connects);
+    pub(super) async fn connect(&self) -> Result<(RedisConnection, Handshake), ConnectError> {
+        increment(&self.counters.connects);
         let places = self.places().await?;
-        Connection::open(&self.shared, &self.address, &places, &Script::TEXTS).await
+        RedisConnection::open(&self.context, &self.address, &places, &Script::TEXTS).await
     }
 
     async fn places(&self) -> Result<Vec<SocketAddr>, ConnectError> {
-        let patience = Duration::from(self.shared.config.connect_timeout);
+        let patience = Duration::from(self.context.config.connect_timeout);
         let found = timeout(patience, connection::resolve(&self.address)).await;
         let known = self.places.lock().clone();
         match found {
@@ -306,7 +311,7 @@ impl Core {
     /// Learns from a reply that tells the store's time.
     pub(crate) fn observe_time(&self, sent: Time, received: Time, store: Time) {
         if self.estimate.lock().observe(sent, received, store) {
-            one(&self.counters.clock_steps);
+            increment(&self.counters.clock_steps);
             warn!(store = %self.address, "the store's clock has been set");
         }
     }
@@ -327,20 +332,20 @@ impl Core {
     /// because of this node.
     pub(super) fn is_behind(&self) -> bool {
         let (now, heard) = (self.now(), Time::from_nanos(self.last_contact.load(Ordering::Relaxed)));
-        now.since(heard) <= HEARD_OF && self.shared.pace.is_behind(now, self.shared.config.within)
+        now.since(heard) <= HEARD_OF && self.context.timer_lag.is_behind(now, self.context.config.within)
     }
 
     /// Something was too late. That says something about the server, unless this node itself is late.
     pub(super) fn late(&self, why: &StoreError) {
         match self.is_behind() {
-            true => one(&self.counters.own_delays),
+            true => increment(&self.counters.own_delays),
             false => self.failed(why),
         }
     }
 
     /// Something failed that says something about the server.
     pub(super) fn failed(&self, why: &StoreError) {
-        if self.gate.failed(self.now(), why) {
+        if self.breaker.failed(self.now(), why) {
             self.opened(why);
         }
     }
@@ -349,33 +354,33 @@ impl Core {
     pub(super) fn not_connected(&self, failure: &ConnectError) {
         let why = error(failure.kind(), failure.to_string());
         match failure {
-            ConnectError::Late(_) if !self.is_open() && self.is_behind() => one(&self.counters.own_delays),
+            ConnectError::Late(_) if !self.is_open() && self.is_behind() => increment(&self.counters.own_delays),
             _ => self.unreachable(&why),
         }
     }
 
     /// The server cannot be reached.
     fn unreachable(&self, why: &StoreError) {
-        if self.gate.trip(self.now(), why) {
+        if self.breaker.trip(self.now(), why) {
             self.opened(why);
         } else {
-            self.gate.probed(self.now(), false);
-            self.gate.still(why);
+            self.breaker.probed(self.now(), false);
+            self.breaker.still(why);
         }
     }
 
     fn opened(&self, why: &StoreError) {
-        one(&self.counters.openings);
+        increment(&self.counters.openings);
         warn!(store = %self.address, reason = %why.detail, "store not answering: deciding without it");
         let unsent = error(StoreErrorKind::Unavailable, why.detail.clone());
         self.queue.fail_all(&unsent);
         self.queue.call();
-        self.shared.unsettled.notify_one();
+        self.context.topology_changed.notify_one();
     }
 
     /// A probe came back.
     pub(super) fn probed(&self, good: bool) {
-        if self.gate.probed(self.now(), good) {
+        if self.breaker.probed(self.now(), good) {
             info!(store = %self.address, "store answers again: returning to it");
         }
     }
@@ -400,6 +405,6 @@ impl Core {
     }
 }
 
-fn over<W, A>(why: StoreError) -> Reply<W, A> {
-    Err(Setback::Failed(why))
+fn over<W, A>(why: StoreError) -> CallResult<W, A> {
+    Err(Retry::Failed(why))
 }

@@ -6,12 +6,12 @@
 //!                          bounded   takes all     joined where they may be        in order
 //! ```
 
-mod call;
 mod core;
 mod driver;
-mod flight;
-mod job;
-pub(crate) mod room;
+mod in_flight;
+pub(crate) mod memory;
+mod pipelined_call;
+mod queued_call;
 mod sweep;
 mod watch;
 
@@ -22,25 +22,25 @@ use tollgate_core::{Receipt, Span, Time};
 use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
-use self::core::Core;
-use self::job::{Asked, Job, Returned};
-use self::room::Level;
+use self::core::PrimaryCore;
+use self::memory::MemoryLevel;
+use self::queued_call::{PendingAsk, PendingReturn, QueuedCall};
 use crate::client::address::HostPort;
 use crate::client::breaker::Phase;
-use crate::client::context::Shared;
-use crate::client::failure::{Elsewhere, Failure, Redirect, Refusal, error, meaning_of};
-use crate::client::pending::{Manner, Setback, Ticket};
-use crate::client::topology::Server;
-use crate::store::key::Key;
-use crate::store::script::{Answer, Question};
-use crate::store::stats::{PrimaryStats, one};
+use crate::client::context::RedisContext;
+use crate::client::failure::{Failure, Redirect, Redirected, Refusal, error, meaning_of};
+use crate::client::pending::{PendingCall, Retry, SendMode};
+use crate::client::topology::ManagedServer;
+use crate::store::key::BucketKey;
+use crate::store::script::{ScriptAnswer, ScriptRequest};
+use crate::store::stats::{PrimaryStats, increment};
 
 /// How long "shortly" is, for a slot that is just moving.
 const SHORTLY: Span = Span::from_millis(2);
 
 /// One primary, and the tasks that keep its connections. Dropping it ends them.
 pub struct Primary {
-    core: Arc<Core>,
+    core: Arc<PrimaryCore>,
 }
 
 /// How a primary is.
@@ -57,7 +57,7 @@ pub struct Health {
     /// What it evicts when its memory is full, such as `noeviction`; empty if not known.
     pub policy: String,
     /// How much of its memory is in use.
-    pub memory: Level,
+    pub memory: MemoryLevel,
     /// When it last replied, by this node's clock.
     pub last_contact: Option<Time>,
     /// Why its breaker is not closed.
@@ -66,14 +66,14 @@ pub struct Health {
 
 impl Primary {
     /// Starts the tasks of this primary on the present runtime.
-    pub fn start(address: HostPort, shared: Arc<Shared>) -> Arc<Primary> {
-        let connections = shared.config.connections.max(1);
-        shared.measure_pace();
-        let core = Arc::new(Core::new(address, shared));
+    pub fn start(address: HostPort, context: Arc<RedisContext>) -> Arc<Primary> {
+        let connections = context.config.connections.max(1);
+        context.measure_timer_lag();
+        let core = Arc::new(PrimaryCore::new(address, context));
         for number in 0..connections {
             tokio::spawn(driver::drive(core.clone(), number));
         }
-        tokio::spawn(watch::watch(core.clone()));
+        tokio::spawn(watch::run(core.clone()));
         Arc::new(Primary { core })
     }
 
@@ -83,15 +83,25 @@ impl Primary {
     }
 
     /// Asks a question whose keys are in this slot, and waits for the answer no longer than `within`.
-    pub async fn ask(&self, question: Question, slot: u16, within: Span) -> Result<Answer, Failure<Question>> {
-        let job = |ticket: &Arc<Asked>| Job::Ask(ticket.clone());
-        self.perform(question, slot, Manner::Joined, within, job).await
+    pub async fn ask(
+        &self,
+        question: ScriptRequest,
+        slot: u16,
+        within: Span,
+    ) -> Result<ScriptAnswer, Failure<ScriptRequest>> {
+        let job = |ticket: &Arc<PendingAsk>| QueuedCall::Ask(ticket.clone());
+        self.perform(question, slot, SendMode::Joined, within, job).await
     }
 
     /// Asks a question that another primary said to ask here, for this once.
-    pub async fn ask_asking(&self, question: Question, slot: u16, within: Span) -> Result<Answer, Failure<Question>> {
-        let job = |ticket: &Arc<Asked>| Job::Ask(ticket.clone());
-        self.perform(question, slot, Manner::Asking, within, job).await
+    pub async fn ask_asking(
+        &self,
+        question: ScriptRequest,
+        slot: u16,
+        within: Span,
+    ) -> Result<ScriptAnswer, Failure<ScriptRequest>> {
+        let job = |ticket: &Arc<PendingAsk>| QueuedCall::Ask(ticket.clone());
+        self.perform(question, slot, SendMode::Asking, within, job).await
     }
 
     /// Asks a question that changes nothing, with the script that decides.
@@ -107,8 +117,8 @@ impl Primary {
         slot: u16,
         within: Span,
     ) -> Result<usize, Failure<Vec<Receipt>>> {
-        let job = |ticket: &Arc<Returned>| Job::GiveBack(ticket.clone());
-        self.perform(receipts, slot, Manner::Joined, within, job).await
+        let job = |ticket: &Arc<PendingReturn>| QueuedCall::GiveBack(ticket.clone());
+        self.perform(receipts, slot, SendMode::Joined, within, job).await
     }
 
     /// [`give_back`](Primary::give_back) where another primary said to, for this once.
@@ -118,8 +128,8 @@ impl Primary {
         slot: u16,
         within: Span,
     ) -> Result<usize, Failure<Vec<Receipt>>> {
-        let job = |ticket: &Arc<Returned>| Job::GiveBack(ticket.clone());
-        self.perform(receipts, slot, Manner::Asking, within, job).await
+        let job = |ticket: &Arc<PendingReturn>| QueuedCall::GiveBack(ticket.clone());
+        self.perform(receipts, slot, SendMode::Asking, within, job).await
     }
 
     /// Sends a plain command. Errors of the server are failures.
@@ -129,9 +139,9 @@ impl Primary {
             return Err(Failure::Store(error(StoreErrorKind::Indeterminate, "no reply")));
         };
         let Some(refusal) = Refusal::of(&reply) else { return Ok(reply) };
-        self.core.counters.refused(refusal);
+        self.core.counters.count_refusal(refusal);
         if let Some(redirect) = Redirect::of(refusal, &reply, &self.core.address.host) {
-            return Err(Failure::Elsewhere(Box::new(Elsewhere { redirect, work: () })));
+            return Err(Failure::Redirected(Box::new(Redirected { redirect, work: () })));
         }
         let kind = refusal.treatment().kind().unwrap_or(StoreErrorKind::Unavailable);
         Err(Failure::Store(error(kind, meaning_of(refusal, &reply))))
@@ -143,13 +153,13 @@ impl Primary {
     }
 
     /// How much memory it has left.
-    pub(crate) fn room(&self) -> Level {
-        self.core.room()
+    pub(crate) fn memory_level(&self) -> MemoryLevel {
+        self.core.memory_level()
     }
 
     /// Counts buckets that a decision made.
-    pub(crate) fn made(&self, buckets: u32) {
-        self.core.made(buckets);
+    pub(crate) fn record_new_buckets(&self, buckets: u32) {
+        self.core.record_new_buckets(buckets);
     }
 
     /// How it is.
@@ -157,13 +167,13 @@ impl Primary {
         let last = self.core.last_contact.load(Ordering::Relaxed);
         Health {
             address: self.core.address.clone(),
-            phase: self.core.gate.phase(),
+            phase: self.core.breaker.phase(),
             connected: self.core.is_connected(),
             replica: self.core.replica(),
             policy: self.core.policy(),
-            memory: self.core.room(),
+            memory: self.core.memory_level(),
             last_contact: if last == 0 { None } else { Some(Time::from_nanos(last)) },
-            trouble: self.core.gate.why(),
+            trouble: self.core.breaker.why(),
         }
     }
 
@@ -174,7 +184,7 @@ impl Primary {
 
     /// How many nodes share the store, this one included, as last heard; `None` before that.
     pub fn nodes(&self) -> Option<u64> {
-        self.core.shared.nodes.known()
+        self.core.context.nodes.known()
     }
 
     /// Tells the other nodes that this one leaves.
@@ -184,7 +194,7 @@ impl Primary {
 
     /// The figures of now.
     pub fn stats(&self) -> PrimaryStats {
-        self.core.counters.snapshot(self.core.queue.len(), self.core.gate.phase())
+        self.core.counters.snapshot(self.core.queue.len(), self.core.breaker.phase())
     }
 
     /// Ends the tasks, and fails what waits. What is under way is still answered.
@@ -197,50 +207,50 @@ impl Primary {
         &self,
         mut work: W,
         slot: u16,
-        mut manner: Manner,
+        mut mode: SendMode,
         within: Span,
-        job: impl Fn(&Arc<Ticket<W, A>>) -> Job,
+        job: impl Fn(&Arc<PendingCall<W, A>>) -> QueuedCall,
     ) -> Result<A, Failure<W>> {
         let core = &self.core;
         let deadline = core.now().after(within);
         let mut resent = false;
         loop {
             if core.is_barred() {
-                return Err(Failure::Elsewhere(Box::new(Elsewhere { redirect: Redirect::ReadOnly, work })));
+                return Err(Failure::Redirected(Box::new(Redirected { redirect: Redirect::ReadOnly, work })));
             }
-            let ticket = Ticket::new(work, slot, manner, deadline);
+            let ticket = PendingCall::new(work, slot, mode, deadline);
             let queued = job(&ticket);
-            let setback = match core.wait(ticket, queued, within).await {
+            let retry = match core.wait(ticket, queued, within).await {
                 Ok(answer) => return Ok(answer),
-                Err(setback) => setback,
+                Err(retry) => retry,
             };
             let late = core.now() >= deadline;
-            work = match setback {
-                Setback::Failed(why) => return Err(self.over(why)),
-                Setback::Redirected(redirect, work) => {
-                    return Err(Failure::Elsewhere(Box::new(Elsewhere { redirect, work })));
+            work = match retry {
+                Retry::Failed(why) => return Err(self.over(why)),
+                Retry::Redirected(redirect, work) => {
+                    return Err(Failure::Redirected(Box::new(Redirected { redirect, work })));
                 }
-                Setback::Expired(_) if resent || late => return Err(self.too_late("it came to the store too late")),
-                Setback::Suspect(_) if late => return Err(self.too_late(Refusal::Foreign.meaning())),
-                Setback::TryAgain(_) if resent || late => return Err(self.too_late(Refusal::TryAgain.meaning())),
-                Setback::Expired(work) => work,
-                Setback::Suspect(work) => {
-                    manner = Manner::Alone;
+                Retry::Expired(_) if resent || late => return Err(self.too_late("it came to the store too late")),
+                Retry::Suspect(_) if late => return Err(self.too_late(Refusal::Foreign.meaning())),
+                Retry::TryAgain(_) if resent || late => return Err(self.too_late(Refusal::TryAgain.meaning())),
+                Retry::Expired(work) => work,
+                Retry::Suspect(work) => {
+                    mode = SendMode::Alone;
                     work
                 }
-                Setback::TryAgain(work) => {
+                Retry::TryAgain(work) => {
                     core.pause(SHORTLY).await;
                     work
                 }
             };
             resent = true;
-            one(&core.counters.resent);
+            increment(&core.counters.resent);
         }
     }
 
     fn over<W>(&self, why: StoreError) -> Failure<W> {
         if why.kind == StoreErrorKind::Indeterminate {
-            one(&self.core.counters.indeterminate);
+            increment(&self.core.counters.indeterminate);
         }
         Failure::Store(why)
     }
@@ -250,14 +260,14 @@ impl Primary {
     }
 }
 
-impl Server for Primary {
+impl ManagedServer for Primary {
     fn address(&self) -> &HostPort {
         Primary::address(self)
     }
 
     /// Its own keys are put into one of its slots.
     fn assign_slots(&self, is_served: &dyn Fn(u16) -> bool) {
-        if let Some(identity) = Key::identity_in(is_served) {
+        if let Some(identity) = BucketKey::identity_in(is_served) {
             self.core.set_identity(identity);
         }
     }

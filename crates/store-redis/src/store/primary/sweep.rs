@@ -8,10 +8,10 @@
 use tollgate_resp::RespValue;
 use tracing::{info, warn};
 
-use super::core::Core;
+use super::core::PrimaryCore;
 use crate::client::failure::Refusal;
-use crate::store::key::Key;
-use crate::store::stats::many;
+use crate::store::key::BucketKey;
+use crate::store::stats::add;
 
 /// Keys that are looked at in one step, about.
 const STEP: &[u8] = b"200";
@@ -35,7 +35,7 @@ impl Default for Sweep {
 
 impl Sweep {
     /// Goes one step, unless another node does.
-    pub(crate) async fn step(&mut self, core: &Core) {
+    pub(crate) async fn step(&mut self, core: &PrimaryCore) {
         if self.is_refused || !is_ours(core).await {
             return;
         }
@@ -48,21 +48,22 @@ impl Sweep {
         }
         let Some([RespValue::Text(next), RespValue::Array(keys)]) = reply.array() else { return };
         self.cursor = next.to_vec();
-        let keys: Vec<&[u8]> = keys.iter().filter_map(RespValue::text).filter(|key| Key::is_one(key)).collect();
+        let keys: Vec<&[u8]> =
+            keys.iter().filter_map(RespValue::text).filter(|key| BucketKey::is_bucket_key(key)).collect();
         let asks: Vec<[&[u8]; 2]> = keys.iter().map(|key| [b"PTTL", *key]).collect();
         let asks: Vec<&[&[u8]]> = asks.iter().map(<[&[u8]; 2]>::as_slice).collect();
         let Ok(left) = core.pipeline(&asks, core.patience()).await else { return };
         let lost = keys.iter().zip(&left).filter(|(_, left)| left.integer() == Some(-1)).map(|(key, _)| *key);
         let lost: Vec<&[u8]> = lost.collect();
         if !lost.is_empty() {
-            mend(core, &lost).await;
+            restore_expiry(core, &lost).await;
         }
     }
 }
 
 /// Whether this node is the one that walks.
-async fn is_ours(core: &Core) -> bool {
-    let (key, me) = (core.own_key("sweep"), core.shared.id.to_string());
+async fn is_ours(core: &PrimaryCore) -> bool {
+    let (key, me) = (core.own_key("sweep"), core.context.id.to_string());
     let (key, me) = (key.as_bytes(), me.as_bytes());
     let claim: [&[&[u8]]; 1] = [&[b"SET", key, me, b"PX", LEASE_MS, b"NX", b"GET"]];
     match core.pipeline(&claim, core.patience()).await.as_deref() {
@@ -75,7 +76,7 @@ async fn is_ours(core: &Core) -> bool {
 }
 
 /// Gives buckets an expiry again, unless they have got one meanwhile.
-async fn mend(core: &Core, keys: &[&[u8]]) {
+async fn restore_expiry(core: &PrimaryCore, keys: &[&[u8]]) {
     let reads: Vec<[&[u8]; 2]> = keys.iter().map(|key| [b"GET", *key]).collect();
     let reads: Vec<&[&[u8]]> = reads.iter().map(<[&[u8]; 2]>::as_slice).collect();
     let Ok(values) = core.pipeline(&reads, core.patience()).await else { return };
@@ -90,7 +91,7 @@ async fn mend(core: &Core, keys: &[&[u8]]) {
         .collect();
     let writes: Vec<&[&[u8]]> = writes.iter().map(<[&[u8]; 4]>::as_slice).collect();
     if core.pipeline(&writes, core.patience()).await.is_ok() {
-        many(&core.counters.mended, keys.len());
+        add(&core.counters.mended, keys.len());
         warn!(store = %core.address(), buckets = keys.len(), "buckets without an expiry were found, and got one");
     }
 }

@@ -12,14 +12,14 @@ use tollgate_resp::RespValue;
 use tollgate_store::random;
 use tracing::{debug, info, warn};
 
-use super::core::Core;
-use super::room::Memory;
+use super::core::PrimaryCore;
+use super::memory::MemoryUse;
 use super::sweep::Sweep;
-use crate::client::connection::told_time;
+use crate::client::connection::parse_time;
 use crate::client::failure::Refusal;
 use crate::client::info::Info;
 use crate::client::lineage::Lineage;
-use crate::store::stats::one;
+use crate::store::stats::increment;
 
 /// Between looks.
 const EVERY: Span = Span::from_millis(250);
@@ -37,28 +37,28 @@ const EPOCH_TTL_MS: &[u8] = b"604800000";
 const NODES_TTL_MS: &[u8] = b"60000";
 
 /// Looks until the primary retires.
-pub(crate) async fn watch(core: Arc<Core>) {
-    let (mut looks, mut sweep) = (0, Sweep::default());
+pub(super) async fn run(core: Arc<PrimaryCore>) {
+    let (mut rounds, mut sweep) = (0, Sweep::default());
     while !core.is_over() {
-        core.pause(if looks == 0 { FIRST } else { EVERY }).await;
+        core.pause(if rounds == 0 { FIRST } else { EVERY }).await;
         // While the breaker is open, the driver probes: two would be one too many.
         if core.is_over() || core.is_open() || !core.is_connected() {
             continue;
         }
-        look(&core).await;
-        if looks % HEARTBEAT_LOOKS == 0 {
-            beat(&core).await;
+        check_lineage(&core).await;
+        if rounds % HEARTBEAT_LOOKS == 0 {
+            send_heartbeat(&core).await;
             sweep.step(&core).await;
         }
-        if looks % RARE_LOOKS == 0 {
-            look_rarely(&core).await;
+        if rounds % RARE_LOOKS == 0 {
+            check_eviction(&core).await;
         }
-        looks += 1;
+        rounds += 1;
     }
 }
 
 /// Is it the same server with the same data, and what time is it there?
-async fn look(core: &Core) {
+async fn check_lineage(core: &PrimaryCore) {
     let key = core.own_key("epoch");
     let fresh = format!("{:016x}", random::unpredictable());
     let commands: [&[&[u8]]; 3] = [
@@ -69,17 +69,17 @@ async fn look(core: &Core) {
     let sent = core.now();
     let Ok(replies) = core.pipeline(&commands, core.patience()).await else { return };
     let [about, epoch, time] = replies.as_slice() else { return };
-    if let Some(time) = told_time(time) {
+    if let Some(time) = parse_time(time) {
         core.observe_time(sent, core.now(), time);
     }
     let Some(about) = Info::of(about) else { return };
     if about.is_replica() || Refusal::of(epoch) == Some(Refusal::ReadOnly) {
-        core.is_a_replica();
+        core.mark_replica();
         return;
     }
-    core.is_a_primary();
-    if let Some(memory) = Memory::of(&about) {
-        core.sampled_memory(memory);
+    core.mark_primary();
+    if let Some(memory) = MemoryUse::of(&about) {
+        core.record_memory(memory);
     }
     let epoch = match epoch {
         RespValue::Nil => fresh,
@@ -92,26 +92,26 @@ async fn look(core: &Core) {
 }
 
 /// Compares with what was seen last under this key, on whatever server.
-fn compare(core: &Core, key: &str, new: Lineage) {
-    let mut seen = core.shared.lineages.lock();
+fn compare(core: &PrimaryCore, key: &str, new: Lineage) {
+    let mut seen = core.context.lineages.lock();
     let change = seen.get(key).and_then(|old| old.change_to(&new));
     if change.is_some() || !seen.contains_key(key) {
         seen.insert(key.to_owned(), new);
     }
     drop(seen);
     if let Some(what) = change {
-        one(&core.counters.epoch_changes);
+        increment(&core.counters.epoch_changes);
         warn!(store = %core.address(), "{what}");
     }
 }
 
 /// Says that this node lives, and counts those that do.
-async fn beat(core: &Core) {
-    let Some(now) = core.store_time().filter(|_| !core.shared.nodes.is_leaving()) else { return };
+async fn send_heartbeat(core: &PrimaryCore) {
+    let Some(now) = core.store_time().filter(|_| !core.context.nodes.is_leaving()) else { return };
     let key = core.own_key("nodes");
     let seconds = now.nanos() / Span::SECOND.nanos();
     let (score, gone) = (seconds.to_string(), format!("({}", seconds.saturating_sub(GONE_AFTER_SECS)));
-    let me = core.shared.id.to_string();
+    let me = core.context.id.to_string();
     let commands: [&[&[u8]]; 4] = [
         &[b"ZADD", key.as_bytes(), score.as_bytes(), me.as_bytes()],
         &[b"ZREMRANGEBYSCORE", key.as_bytes(), b"-inf", gone.as_bytes()],
@@ -120,13 +120,13 @@ async fn beat(core: &Core) {
     ];
     let Ok(replies) = core.pipeline(&commands, core.patience()).await else { return };
     if let Some(RespValue::Integer(nodes @ 1..)) = replies.get(2) {
-        core.shared.nodes.heard(*nodes as u64, core.now());
+        core.context.nodes.heard(*nodes as u64, core.now());
     }
 }
 
 /// Says that this node leaves.
-pub(crate) async fn leave(core: &Core) {
-    let (key, me) = (core.own_key("nodes"), core.shared.id.to_string());
+pub(crate) async fn leave(core: &PrimaryCore) {
+    let (key, me) = (core.own_key("nodes"), core.context.id.to_string());
     let command: [&[&[u8]]; 1] = [&[b"ZREM", key.as_bytes(), me.as_bytes()]];
     if let Err(why) = core.pipeline(&command, core.patience()).await {
         debug!(store = %core.address(), reason = %why, "the other nodes notice in ten seconds that this one has left");
@@ -134,7 +134,7 @@ pub(crate) async fn leave(core: &Core) {
 }
 
 /// What rarely changes: whether it may evict buckets; and the key of the epoch must not run out.
-async fn look_rarely(core: &Core) {
+async fn check_eviction(core: &PrimaryCore) {
     let key = core.own_key("epoch");
     let commands: [&[&[u8]]; 2] = [&[b"INFO", b"memory"], &[b"PEXPIRE", key.as_bytes(), EPOCH_TTL_MS]];
     let Ok(replies) = core.pipeline(&commands, core.patience()).await else { return };

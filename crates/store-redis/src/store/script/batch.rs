@@ -6,13 +6,13 @@ use tollgate_resp::RespValue;
 use tollgate_store::Taken;
 
 use super::blob::Blob;
-use super::call::{Call, Script};
-use super::charge::{self, Place};
-use super::reply::{self, Answer, BadReply, Opened, Reply};
-use super::state::Held;
-use crate::store::key::Key;
+use super::call::{Script, ScriptCall};
+use super::charge::{self, ChargePosition};
+use super::reply::{self, BadReply, BatchReply, OpenedReply, ScriptAnswer};
+use super::state::BucketValue;
+use crate::store::key::BucketKey;
 
-/// A call of more charges would keep the server from everybody else for too long.
+/// A call of more charges would keep the server from drain_all else for too long.
 const CHARGES_MAX: usize = 192;
 /// A charge is about this many bytes.
 const CHARGE_BYTES: usize = 36;
@@ -27,13 +27,13 @@ const VERDICTS_PER_NUMBER: usize = 24;
 /// The charges of one request that live in one slot. Small, because it goes from hand to hand: what is large lies
 /// behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Question {
+pub struct ScriptRequest {
     /// The charges; no two name the same bucket.
     pub charges: Vec<Charge>,
     /// Another slot has refused already: only forced charges and those that count refusals are recorded.
     pub refused: bool,
     /// No new bucket may be made. A charge that would need one, and is not on an overflow bucket, is answered with
-    /// [`Answer::NoRoom`].
+    /// [`ScriptAnswer::NoRoom`].
     pub full: bool,
 }
 
@@ -42,7 +42,7 @@ pub struct Question {
 pub struct Batch {
     deadline: Time,
     estimate: Time,
-    questions: Vec<Question>,
+    questions: Vec<ScriptRequest>,
     buckets: Vec<Bucket>,
     /// For each charge of all questions, in order, the place of its bucket.
     places: Vec<u16>,
@@ -58,7 +58,7 @@ struct Bucket {
     digest: Digest,
     /// The first limit that named it.
     limit: Limit,
-    key: Key,
+    key: BucketKey,
 }
 
 /// What the script says of one question.
@@ -85,7 +85,7 @@ impl Batch {
     }
 
     /// Adds a question; or hands it back, because it belongs into another call. An empty batch takes every question.
-    pub fn try_push(&mut self, question: Question) -> Result<(), Question> {
+    pub fn try_push(&mut self, question: ScriptRequest) -> Result<(), ScriptRequest> {
         let is_alone = !question.charges.iter().all(|charge| charge::is_string(&charge.limit));
         let is_too_long = self.places.len() + question.charges.len() > CHARGES_MAX;
         if !self.questions.is_empty() && (self.is_closed || is_alone || is_too_long || self.is_other(&question)) {
@@ -102,7 +102,7 @@ impl Batch {
     }
 
     /// True if a bucket is in the batch under another algorithm: its value would be read as what it is not.
-    fn is_other(&self, question: &Question) -> bool {
+    fn is_other(&self, question: &ScriptRequest) -> bool {
         let differs = |charge: &Charge| {
             let bucket = self.find(charge).and_then(|place| self.buckets.get(place));
             bucket.is_some_and(|bucket| bucket.limit.kind() != charge.limit.kind())
@@ -111,14 +111,14 @@ impl Batch {
     }
 
     fn find(&self, charge: &Charge) -> Option<usize> {
-        // The digest tells almost everybody apart, and is there already.
-        let is_it = |bucket: &Bucket| bucket.digest == charge.bucket && bucket.key == Key::of(charge);
+        // The digest tells almost drain_all apart, and is there already.
+        let is_it = |bucket: &Bucket| bucket.digest == charge.bucket && bucket.key == BucketKey::of(charge);
         self.buckets.iter().position(is_it)
     }
 
     fn place(&mut self, charge: &Charge) -> u16 {
         let place = self.find(charge).unwrap_or_else(|| {
-            self.buckets.push(Bucket { digest: charge.bucket, limit: charge.limit, key: Key::of(charge) });
+            self.buckets.push(Bucket { digest: charge.bucket, limit: charge.limit, key: BucketKey::of(charge) });
             self.buckets.len() - 1
         });
         place as u16 // far fewer than 2^16: a request has few charges, a batch at most CHARGES_MAX
@@ -140,12 +140,12 @@ impl Batch {
     }
 
     /// The questions, in order.
-    pub fn questions(&self) -> &[Question] {
+    pub fn questions(&self) -> &[ScriptRequest] {
         &self.questions
     }
 
     /// The questions, given back: to be asked in another way.
-    pub fn into_questions(self) -> Vec<Question> {
+    pub fn into_questions(self) -> Vec<ScriptRequest> {
         self.questions
     }
 
@@ -155,7 +155,7 @@ impl Batch {
     }
 
     /// Appends the command.
-    pub fn encode(&self, call: Call<'_>, out: &mut Vec<u8>) {
+    pub fn encode(&self, call: ScriptCall<'_>, out: &mut Vec<u8>) {
         let mut blob = Blob::with_capacity(9 + CHARGE_BYTES * self.places.len());
         blob.nanos(self.deadline.nanos());
         let mut places = self.places.iter();
@@ -163,7 +163,7 @@ impl Batch {
             let many = question.charges.len() as u16;
             let mut opens = if question.refused { many | REFUSED } else { many };
             for (charge, key) in question.charges.iter().zip(&mut places) {
-                let place = Place { opens, key: key + 1, full: question.full, estimate: self.estimate };
+                let place = ChargePosition { opens, key: key + 1, full: question.full, estimate: self.estimate };
                 match charge.soft {
                     None => charge::encode(charge, &charge.limit, place, &mut blob),
                     Some(_) => charge::encode(charge, &charge.limit_at(self.estimate), place, &mut blob),
@@ -175,10 +175,10 @@ impl Batch {
     }
 
     /// Reads the reply, and replays what the script did from what it found.
-    pub fn decode(&self, reply: &RespValue) -> Result<Reply, BadReply> {
+    pub fn decode(&self, reply: &RespValue) -> Result<BatchReply, BadReply> {
         let (now, told) = match reply::open(reply)? {
-            Opened::Expired(now) => return Ok(Reply::Expired { now }),
-            Opened::Told(now, told) => (now, told),
+            OpenedReply::Expired(now) => return Ok(BatchReply::Expired { now }),
+            OpenedReply::Told(now, told) => (now, told),
         };
         let [verdicts, values, rest @ ..] = told else { return Err(BadReply::strange("neither verdicts nor values")) };
         let foreign = reply::foreign(rest.first())?;
@@ -191,8 +191,8 @@ impl Batch {
             true => Ok(nothing_asked(question, now)),
             false => replay.answer(question, verdicts.next()?),
         });
-        let answers = answers.collect::<Result<Vec<Answer>, BadReply>>()?;
-        Ok(Reply::Answers { now, answers, disagreed: replay.disagreed, foreign })
+        let answers = answers.collect::<Result<Vec<ScriptAnswer>, BadReply>>()?;
+        Ok(BatchReply::Answers { now, answers, disagreed: replay.disagreed, foreign })
     }
 
     /// Questions that the script sees.
@@ -201,8 +201,8 @@ impl Batch {
     }
 }
 
-fn nothing_asked(question: &Question, now: Time) -> Answer {
-    Answer::Taken { taken: Taken::new(!question.refused, now), outcomes: Vec::new(), made: 0 }
+fn nothing_asked(question: &ScriptRequest, now: Time) -> ScriptAnswer {
+    ScriptAnswer::Taken { taken: Taken::new(!question.refused, now), outcomes: Vec::new(), made: 0 }
 }
 
 /// The verdicts, taken out of the numbers that carry them: the first one is the highest digit of the first number.
@@ -232,7 +232,7 @@ impl Verdicts<'_> {
 struct Replay<'a> {
     batch: &'a Batch,
     now: Time,
-    held: Vec<(Held, Existence)>,
+    held: Vec<(BucketValue, Existence)>,
     places: std::slice::Iter<'a, u16>,
     disagreed: u64,
 }
@@ -253,19 +253,19 @@ impl<'a> Replay<'a> {
             // Of a question without room the script says only which logs and slots are there.
             let is_untold = *value == RespValue::Nil || value.array().is_some_and(<[RespValue]>::is_empty);
             match charge::is_string(&bucket.limit) || !is_untold {
-                true => Ok((Held::read(&bucket.limit, value)?, existence)),
-                false => Ok((Held::Untold, existence)),
+                true => Ok((BucketValue::read(&bucket.limit, value)?, existence)),
+                false => Ok((BucketValue::Untold, existence)),
             }
         });
         let held = held.collect::<Result<_, BadReply>>()?;
         Ok(Replay { batch, now, held, places: batch.places.iter(), disagreed: 0 })
     }
 
-    fn answer(&mut self, question: &Question, verdict: Verdict) -> Result<Answer, BadReply> {
+    fn answer(&mut self, question: &ScriptRequest, verdict: Verdict) -> Result<ScriptAnswer, BadReply> {
         let places: SmallVec<[usize; 4]> =
             self.places.by_ref().take(question.charges.len()).map(|place| usize::from(*place)).collect();
         if verdict == Verdict::NoRoom {
-            return Ok(Answer::NoRoom(self.without_bucket(question, &places)));
+            return Ok(ScriptAnswer::NoRoom(self.without_bucket(question, &places)));
         }
         let now = self.now;
         let deciding = |charge: &Charge| match charge.soft {
@@ -293,11 +293,11 @@ impl<'a> Replay<'a> {
             made += u32::from(held.is_made());
             outcomes.push(outcome);
         }
-        Ok(Answer::Taken { taken: Taken::new(allowed, now), outcomes, made })
+        Ok(ScriptAnswer::Taken { taken: Taken::new(allowed, now), outcomes, made })
     }
 
     /// Places of the charges that have no bucket and need one.
-    fn without_bucket(&self, question: &Question, places: &[usize]) -> SmallVec<[usize; 4]> {
+    fn without_bucket(&self, question: &ScriptRequest, places: &[usize]) -> SmallVec<[usize; 4]> {
         let lacks = |(charge, place): &(&Charge, &usize)| {
             let held = self.held.get(**place);
             charge::needs_bucket(charge) && held.is_some_and(|(_, existence)| *existence == Existence::Absent)

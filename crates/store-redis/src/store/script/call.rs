@@ -162,7 +162,7 @@ macro_rules! texts {
 }
 
 const TEXTS: [&str; 3] = texts!("clock");
-const TEXTS_WITH_A_TEST_CLOCK: [&str; 3] = texts!("test_clock");
+const TEXTS_WITH_TEST_CLOCK: [&str; 3] = texts!("test_clock");
 
 impl Script {
     /// Every script there is.
@@ -192,8 +192,8 @@ impl Script {
 
     /// The same script on a clock that the caller holds: for tests. It never runs in production.
     #[doc(hidden)]
-    pub const fn text_with_a_test_clock(self) -> &'static str {
-        let [gcra, mixed, give_back] = TEXTS_WITH_A_TEST_CLOCK;
+    pub const fn text_with_test_clock(self) -> &'static str {
+        let [gcra, mixed, give_back] = TEXTS_WITH_TEST_CLOCK;
         match self {
             Script::Gcra => gcra,
             Script::Mixed => mixed,
@@ -204,7 +204,7 @@ impl Script {
 
 /// How a script is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call<'a> {
+pub enum ScriptCall<'a> {
     /// By its hash, as `SCRIPT LOAD` answered it.
     Sha(&'a [u8]),
     /// By its text, which also loads it.
@@ -214,7 +214,7 @@ pub enum Call<'a> {
     At(Time, Option<&'a [u8]>),
 }
 
-impl Call<'_> {
+impl ScriptCall<'_> {
     /// Appends the whole command.
     pub(super) fn encode<'k>(
         self,
@@ -224,11 +224,11 @@ impl Call<'_> {
         out: &mut Vec<u8>,
     ) {
         let (word, name): (&[u8], &[u8]) = match self {
-            Call::Sha(sha) | Call::At(_, Some(sha)) => (b"EVALSHA", sha),
-            Call::Text => (b"EVAL", script.text().as_bytes()),
-            Call::At(_, None) => (b"EVAL", script.text_with_a_test_clock().as_bytes()),
+            ScriptCall::Sha(sha) | ScriptCall::At(_, Some(sha)) => (b"EVALSHA", sha),
+            ScriptCall::Text => (b"EVAL", script.text().as_bytes()),
+            ScriptCall::At(_, None) => (b"EVAL", script.text_with_test_clock().as_bytes()),
         };
-        let now = if let Call::At(now, _) = self { Some(now) } else { None };
+        let now = if let ScriptCall::At(now, _) = self { Some(now) } else { None };
         write_array_header(out, 4 + keys.len() + usize::from(now.is_some()));
         write_bulk(out, word);
         write_bulk(out, name);

@@ -56,7 +56,7 @@ pub(super) fn needs_bucket(charge: &Charge) -> bool {
 
 /// Where a charge stands in its call.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ChargePosition {
     /// Of the first charge of a question: how many it has, and whether it is refused already. Zero for the others.
     pub(super) opens: u16,
     /// Number of its key, from one.
@@ -68,7 +68,7 @@ pub(super) struct Place {
 }
 
 /// Appends a charge. `deciding` is its limit, raised by the lot if it is soft.
-pub(super) fn encode(charge: &Charge, deciding: &Limit, place: Place, blob: &mut Blob) {
+pub(super) fn encode(charge: &Charge, deciding: &Limit, place: ChargePosition, blob: &mut Blob) {
     let ask = &charge.ask;
     let mut flags = 0;
     let mut flag = |bit: u8, set: bool| flags |= if set { bit } else { 0 };

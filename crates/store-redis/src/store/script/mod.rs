@@ -15,8 +15,8 @@ mod reply;
 mod returns;
 mod state;
 
-pub use batch::{Batch, Question};
-pub use call::{Call, Script};
-pub use reply::{Answer, BadReply, Reply, ReturnReply};
+pub use batch::{Batch, ScriptRequest};
+pub use call::{Script, ScriptCall};
+pub use reply::{BadReply, BatchReply, ReturnReply, ScriptAnswer};
 pub use returns::Returns;
-pub(crate) use state::{Held, counts, number};
+pub(crate) use state::{BucketValue, counts, number};

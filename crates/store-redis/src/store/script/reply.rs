@@ -11,7 +11,7 @@ use super::blob::SECOND;
 
 /// The answer to a [`Batch`](super::Batch).
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum BatchReply {
     /// It came too late: nothing was charged.
     Expired {
         /// The store's time.
@@ -22,7 +22,7 @@ pub enum Reply {
         /// The store's time of the decision.
         now: Time,
         /// One per question, in order.
-        answers: Vec<Answer>,
+        answers: Vec<ScriptAnswer>,
         /// Questions that the script decided otherwise than the replay of its inputs. The script's word stands, because
         /// that is what was charged; more than none is a bug.
         disagreed: u64,
@@ -33,7 +33,7 @@ pub enum Reply {
 
 /// The answer to one question. Small, as the question is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum ScriptAnswer {
     /// It was decided.
     Taken {
         /// The verdict.
@@ -90,19 +90,19 @@ impl fmt::Display for BadReply {
 impl std::error::Error for BadReply {}
 
 /// A reply of any script: the time, then either a word or what that script tells.
-pub(super) enum Opened<'a> {
+pub(super) enum OpenedReply<'a> {
     Expired(Time),
     Told(Time, &'a [RespValue]),
 }
 
-pub(super) fn open(reply: &RespValue) -> Result<Opened<'_>, BadReply> {
+pub(super) fn open(reply: &RespValue) -> Result<OpenedReply<'_>, BadReply> {
     let Some([seconds, nanos, rest @ ..]) = reply.array() else {
         return Err(BadReply::strange("a reply without the time"));
     };
     let now = time(seconds, nanos)?;
     match rest.first().and_then(RespValue::text) {
-        None => Ok(Opened::Told(now, rest)),
-        Some(b"EXPIRED") => Ok(Opened::Expired(now)),
+        None => Ok(OpenedReply::Told(now, rest)),
+        Some(b"EXPIRED") => Ok(OpenedReply::Expired(now)),
         Some(b"ARGS") => Err(BadReply { charged_nothing: true, detail: "the script refused its arguments" }),
         Some(_) => Err(BadReply::strange("a word that no script of ours says")),
     }

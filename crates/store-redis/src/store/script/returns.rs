@@ -4,10 +4,10 @@ use tollgate_core::{Limit, Receipt, Time};
 use tollgate_resp::RespValue;
 
 use super::blob::Blob;
-use super::call::{Call, Script};
+use super::call::{Script, ScriptCall};
 use super::charge::{self, encode_windows};
-use super::reply::{self, BadReply, Opened, ReturnReply};
-use crate::store::key::Key;
+use super::reply::{self, BadReply, OpenedReply, ReturnReply};
+use crate::store::key::BucketKey;
 
 /// Receipts of one slot given back together.
 #[derive(Debug)]
@@ -38,12 +38,12 @@ impl Returns {
     }
 
     /// Appends the command.
-    pub fn encode(&self, call: Call<'_>, out: &mut Vec<u8>) {
+    pub fn encode(&self, call: ScriptCall<'_>, out: &mut Vec<u8>) {
         let mut keys = Keys::default();
         let mut blob = Blob::with_capacity(9 + 64 * self.receipts.len());
         blob.nanos(self.deadline.nanos());
         for receipt in self.receipts.iter().filter(|receipt| gives_anything(receipt)) {
-            let bucket = Key::of_receipt(receipt);
+            let bucket = BucketKey::of_receipt(receipt);
             let marker = receipt.number.filter(|_| !is_slot(receipt)).map(|number| marker(&bucket, number));
             blob.byte(charge::kind(&receipt.limit));
             blob.short(keys.place(bucket.bytes()));
@@ -57,8 +57,8 @@ impl Returns {
     /// Reads the reply.
     pub fn decode(&self, reply: &RespValue) -> Result<ReturnReply, BadReply> {
         match reply::open(reply)? {
-            Opened::Expired(now) => Ok(ReturnReply::Expired { now }),
-            Opened::Told(now, told) => {
+            OpenedReply::Expired(now) => Ok(ReturnReply::Expired { now }),
+            OpenedReply::Told(now, told) => {
                 let given = told.first().and_then(RespValue::integer).and_then(|given| usize::try_from(given).ok());
                 let given = given.filter(|given| *given <= self.receipts.len());
                 let given = given.ok_or(BadReply::strange("not a number of receipts"))?;
@@ -113,7 +113,7 @@ fn encode_arrival(interval: u64, units: u64, stamp: Time, bound: Option<u64>, bl
 }
 
 /// The key by which the store remembers that a receipt was spent: the tag of its bucket, and the receipt's number.
-fn marker(bucket: &Key, number: u64) -> Vec<u8> {
+fn marker(bucket: &BucketKey, number: u64) -> Vec<u8> {
     let [a, b, c] = bucket.tag();
     let mut key = vec![b't', b'g', b':', b'{', a, b, c, b'}', b'!'];
     key.extend_from_slice(format!("{number:016x}").as_bytes());

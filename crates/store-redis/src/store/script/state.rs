@@ -10,21 +10,21 @@ use super::reply::{BadReply, count, maybe_time, time};
 
 /// What a script told of one bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Held {
+pub(crate) enum BucketValue {
     Gcra(Tat),
     Queue(NextFree),
     Window(Window),
     Counter(Counter),
     /// The script decided and recorded; this is what it saw afterwards.
-    Log(Told<LogSight>),
-    Slots(Told<SlotsSight>),
+    Log(ScriptView<LogSight>),
+    Slots(ScriptView<SlotsSight>),
     /// The script had no reason to say anything.
     Untold,
 }
 
 /// What a script tells of a bucket that it does not hand out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Told<S> {
+pub(crate) struct ScriptView<S> {
     admits: bool,
     granted: u64,
     made: bool,
@@ -35,39 +35,39 @@ pub(crate) struct Told<S> {
 macro_rules! dispatch {
     ($limit:expr, $held:expr, |$algorithm:ident, $state:ident| $call:expr, $told:expr) => {
         match ($limit, $held) {
-            (Limit::Gcra($algorithm), Held::Gcra($state)) => $call,
-            (Limit::Queue($algorithm), Held::Queue($state)) => $call,
-            (Limit::FixedWindow($algorithm), Held::Window($state)) => $call,
-            (Limit::SlidingCounter($algorithm), Held::Counter($state)) => $call,
+            (Limit::Gcra($algorithm), BucketValue::Gcra($state)) => $call,
+            (Limit::Queue($algorithm), BucketValue::Queue($state)) => $call,
+            (Limit::FixedWindow($algorithm), BucketValue::Window($state)) => $call,
+            (Limit::SlidingCounter($algorithm), BucketValue::Counter($state)) => $call,
             _ => $told,
         }
     };
 }
 
-impl Held {
+impl BucketValue {
     /// The bucket behind the value of a key; unused if there is none.
-    pub(crate) fn read(limit: &Limit, value: &RespValue) -> Result<Held, BadReply> {
+    pub(crate) fn read(limit: &Limit, value: &RespValue) -> Result<BucketValue, BadReply> {
         let bytes = value.text();
         Ok(match limit {
-            Limit::Gcra(_) => Held::Gcra(Tat(arrival(bytes)?)),
-            Limit::Queue(_) => Held::Queue(NextFree(arrival(bytes)?)),
+            Limit::Gcra(_) => BucketValue::Gcra(Tat(arrival(bytes)?)),
+            Limit::Queue(_) => BucketValue::Queue(NextFree(arrival(bytes)?)),
             Limit::FixedWindow(_) => {
                 let (end, [count, _]) = counts(bytes, 1)?;
-                Held::Window(Window { end, count })
+                BucketValue::Window(Window { end, count })
             }
             Limit::SlidingCounter(_) => {
                 let (end, [prev, cur]) = counts(bytes, 2)?;
-                Held::Counter(Counter::new(end, prev, cur, limit.window()))
+                BucketValue::Counter(Counter::new(end, prev, cur, limit.window()))
             }
-            Limit::SlidingLog(_) => Held::Log(Told::read_log(value)?),
-            Limit::Concurrency(_) => Held::Slots(Told::read_slots(value)?),
+            Limit::SlidingLog(_) => BucketValue::Log(ScriptView::read_log(value)?),
+            Limit::Concurrency(_) => BucketValue::Slots(ScriptView::read_slots(value)?),
         })
     }
 
     pub(super) fn admits(&self, limit: &Limit, now: Time, ask: &Ask) -> bool {
         let told = match self {
-            Held::Log(told) => told.admits,
-            Held::Slots(told) => told.admits,
+            BucketValue::Log(told) => told.admits,
+            BucketValue::Slots(told) => told.admits,
             _ => false,
         };
         dispatch!(limit, self, |algorithm, state| algorithm.admits(state, now, ask), told)
@@ -79,8 +79,10 @@ impl Held {
 
     pub(crate) fn view(&self, limit: &Limit, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Option<Outcome> {
         let told = match (limit, self) {
-            (Limit::SlidingLog(log), Held::Log(told)) => Some(log.tell(&told.sight, now, ask, allowed, granted)),
-            (Limit::Concurrency(slots), Held::Slots(told)) => Some(slots.tell(&told.sight, now, ask, allowed, granted)),
+            (Limit::SlidingLog(log), BucketValue::Log(told)) => Some(log.tell(&told.sight, now, ask, allowed, granted)),
+            (Limit::Concurrency(slots), BucketValue::Slots(told)) => {
+                Some(slots.tell(&told.sight, now, ask, allowed, granted))
+            }
             _ => None,
         };
         dispatch!(limit, self, |algorithm, state| Some(algorithm.view(state, now, ask, allowed, granted)), told)
@@ -89,7 +91,7 @@ impl Held {
     /// Would the ask pass after all that was recorded?
     fn would_admit(&self, limit: &Limit, now: Time, ask: &Ask) -> bool {
         match (limit, self) {
-            (Limit::SlidingLog(log), Held::Log(told)) => {
+            (Limit::SlidingLog(log), BucketValue::Log(told)) => {
                 log.most_before(ask).is_some_and(|most| told.sight.used <= most)
             }
             _ => self.admits(limit, now, ask),
@@ -99,8 +101,8 @@ impl Held {
     /// True if the script says that it made the bucket.
     pub(super) fn is_made(&self) -> bool {
         match self {
-            Held::Log(told) => told.made,
-            Held::Slots(told) => told.made,
+            BucketValue::Log(told) => told.made,
+            BucketValue::Slots(told) => told.made,
             _ => false,
         }
     }
@@ -116,8 +118,8 @@ impl Held {
     ) -> Option<Outcome> {
         let ask = &charge.ask;
         let granted = match self {
-            Held::Log(told) => told.granted,
-            Held::Slots(told) => told.granted,
+            BucketValue::Log(told) => told.granted,
+            BucketValue::Slots(told) => told.granted,
             _ => charge.effect(passes, admits).map_or(0, |effect| self.record(deciding, now, ask, effect)),
         };
         let mut outcome = self.view(&charge.limit, now, ask, admits, granted)?;
@@ -133,20 +135,23 @@ impl Held {
     }
 }
 
-impl<S> Told<S> {
+impl<S> ScriptView<S> {
     /// `{ admits, made, granted high, granted low, what was seen … }`
-    fn read(value: &RespValue, see: impl FnOnce(&[RespValue]) -> Result<S, BadReply>) -> Result<Told<S>, BadReply> {
+    fn read(
+        value: &RespValue,
+        see: impl FnOnce(&[RespValue]) -> Result<S, BadReply>,
+    ) -> Result<ScriptView<S>, BadReply> {
         let Some([admits, made, high, low, rest @ ..]) = value.array() else {
             return Err(BadReply::strange("a bucket that was not told of"));
         };
         let is_set = |value: &RespValue| value.integer() == Some(1);
-        Ok(Told { admits: is_set(admits), made: is_set(made), granted: count(high, low)?, sight: see(rest)? })
+        Ok(ScriptView { admits: is_set(admits), made: is_set(made), granted: count(high, low)?, sight: see(rest)? })
     }
 }
 
-impl Told<LogSight> {
-    fn read_log(value: &RespValue) -> Result<Told<LogSight>, BadReply> {
-        Told::read(value, |seen| {
+impl ScriptView<LogSight> {
+    fn read_log(value: &RespValue) -> Result<ScriptView<LogSight>, BadReply> {
+        ScriptView::read(value, |seen| {
             let [high, low, at, at_nanos, frees, frees_nanos, next, next_nanos, newest, newest_nanos] = seen else {
                 return Err(BadReply::strange("a log that was not told of"));
             };
@@ -161,9 +166,9 @@ impl Told<LogSight> {
     }
 }
 
-impl Told<SlotsSight> {
-    fn read_slots(value: &RespValue) -> Result<Told<SlotsSight>, BadReply> {
-        Told::read(value, |seen| {
+impl ScriptView<SlotsSight> {
+    fn read_slots(value: &RespValue) -> Result<ScriptView<SlotsSight>, BadReply> {
+        ScriptView::read(value, |seen| {
             let [in_use, frees, newest] = seen else {
                 return Err(BadReply::strange("slots that were not told of"));
             };

@@ -2,7 +2,7 @@
 //!
 //! A full server refuses every write, so new buckets are limited before it is full. What counts is memory in use, not
 //! arrivals: a client whose bucket expired and that returns makes a key again, and that key replaces one that is gone.
-//! Memory is sampled four times a second; between samples the buckets made here are added, as many times as there are
+//! MemoryUse is sampled four times a second; between samples the buckets made here are added, as many times as there are
 //! nodes.
 
 use parking_lot::Mutex;
@@ -20,7 +20,7 @@ const BUCKET_BYTES: u64 = 160;
 
 /// How much room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum MemoryLevel {
     /// Any number of buckets may be made.
     Roomy,
     /// Each namespace may make buckets at a limited rate.
@@ -29,36 +29,36 @@ pub enum Level {
     Full,
 }
 
-impl Level {
-    const ALL: [Level; 3] = [Level::Roomy, Level::Scarce, Level::Full];
+impl MemoryLevel {
+    const ALL: [MemoryLevel; 3] = [MemoryLevel::Roomy, MemoryLevel::Scarce, MemoryLevel::Full];
 
     /// The part of the limit from which on it holds.
     const fn begins_at(self) -> u64 {
         match self {
-            Level::Roomy => 0,
-            Level::Scarce => SCARCE_AT,
-            Level::Full => FULL_AT,
+            MemoryLevel::Roomy => 0,
+            MemoryLevel::Scarce => SCARCE_AT,
+            MemoryLevel::Full => FULL_AT,
         }
     }
 }
 
 /// What is known of one server's memory.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct MemoryGauge {
     level: AtomicU8,
-    memory: Mutex<Memory>,
+    memory: Mutex<MemoryUse>,
 }
 
 /// Bytes in use, and how many there may be; zero if that has no bound that matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Memory {
+pub(crate) struct MemoryUse {
     used: u64,
     limit: u64,
 }
 
-impl Memory {
+impl MemoryUse {
     /// Reads `INFO memory`. `None` if it does not tell.
-    pub(crate) fn of(info: &Info) -> Option<Memory> {
+    pub(crate) fn of(info: &Info) -> Option<MemoryUse> {
         let used = info.number("used_memory")?.saturating_sub(info.number("mem_not_counted_for_evict").unwrap_or(0));
         let maximum = info.number("maxmemory").unwrap_or(0);
         let limit = match info.field("maxmemory_policy") {
@@ -67,7 +67,7 @@ impl Memory {
             // A server that evicts is never full; a cache beside the buckets keeps it at its limit for good.
             Some(_) => 0,
         };
-        Some(Memory { used, limit })
+        Some(MemoryUse { used, limit })
     }
 
     fn is_at(&self, parts: u64) -> bool {
@@ -75,23 +75,23 @@ impl Memory {
     }
 
     /// The level, coming from another one: upwards at once, downwards with hysteresis.
-    fn level(&self, from: Level) -> Level {
-        let holds = |level: &Level| {
+    fn level(&self, from: MemoryLevel) -> MemoryLevel {
+        let holds = |level: &MemoryLevel| {
             let begins = level.begins_at();
             self.is_at(if *level <= from { begins.saturating_sub(HYSTERESIS) } else { begins })
         };
-        Level::ALL.into_iter().rev().find(holds).unwrap_or(Level::Roomy)
+        MemoryLevel::ALL.into_iter().rev().find(holds).unwrap_or(MemoryLevel::Roomy)
     }
 }
 
-impl Room {
+impl MemoryGauge {
     /// The present level: one load.
-    pub(crate) fn level(&self) -> Level {
-        Level::ALL.get(usize::from(self.level.load(Ordering::Relaxed))).copied().unwrap_or(Level::Full)
+    pub(crate) fn level(&self) -> MemoryLevel {
+        MemoryLevel::ALL.get(usize::from(self.level.load(Ordering::Relaxed))).copied().unwrap_or(MemoryLevel::Full)
     }
 
     /// Takes note of a sample. The new level, if it is another one.
-    pub(crate) fn sampled(&self, sample: Memory) -> Option<Level> {
+    pub(crate) fn record_sample(&self, sample: MemoryUse) -> Option<MemoryLevel> {
         let mut memory = self.memory.lock();
         *memory = sample;
         self.enter(sample.level(self.level()))
@@ -99,14 +99,14 @@ impl Room {
 
     /// Counts buckets that were made since the last sample, by each of so many nodes. The new level, if it is another
     /// one.
-    pub(crate) fn made(&self, buckets: u32, nodes: u64) -> Option<Level> {
+    pub(crate) fn record_new_buckets(&self, buckets: u32, nodes: u64) -> Option<MemoryLevel> {
         let mut memory = self.memory.lock();
         memory.used = memory.used.saturating_add(u64::from(buckets).saturating_mul(nodes.max(1)) * BUCKET_BYTES);
         let level = self.level();
         self.enter(memory.level(level).max(level))
     }
 
-    fn enter(&self, level: Level) -> Option<Level> {
+    fn enter(&self, level: MemoryLevel) -> Option<MemoryLevel> {
         let old = self.level.swap(level as u8, Ordering::Relaxed);
         (old != level as u8).then_some(level)
     }
@@ -117,54 +117,58 @@ mod tests {
     use super::*;
     use tollgate_resp::RespValue;
 
-    fn of(text: &'static str) -> Option<Memory> {
-        Memory::of(&Info::of(&RespValue::Text(text.into())).unwrap())
+    fn of(text: &'static str) -> Option<MemoryUse> {
+        MemoryUse::of(&Info::of(&RespValue::Text(text.into())).unwrap())
     }
 
     #[test]
     fn a_level_begins_at_once_and_ends_with_hysteresis() {
-        let room = Room::default();
+        let gauge = MemoryGauge::default();
         for (used, level) in [
-            (899, Level::Roomy),
-            (900, Level::Scarce),
-            (880, Level::Scarce),
-            (969, Level::Scarce),
-            (970, Level::Full),
-            (941, Level::Full),
-            (939, Level::Scarce),
-            (871, Level::Scarce),
-            (869, Level::Roomy),
-            (899, Level::Roomy),
-            (1500, Level::Full),
-            (100, Level::Roomy),
+            (899, MemoryLevel::Roomy),
+            (900, MemoryLevel::Scarce),
+            (880, MemoryLevel::Scarce),
+            (969, MemoryLevel::Scarce),
+            (970, MemoryLevel::Full),
+            (941, MemoryLevel::Full),
+            (939, MemoryLevel::Scarce),
+            (871, MemoryLevel::Scarce),
+            (869, MemoryLevel::Roomy),
+            (899, MemoryLevel::Roomy),
+            (1500, MemoryLevel::Full),
+            (100, MemoryLevel::Roomy),
         ] {
-            let before = room.level();
-            let told = room.sampled(Memory { used, limit: 1000 });
-            assert_eq!(room.level(), level, "{used} of 1000");
+            let before = gauge.level();
+            let told = gauge.record_sample(MemoryUse { used, limit: 1000 });
+            assert_eq!(gauge.level(), level, "{used} of 1000");
             assert_eq!(told, (before != level).then_some(level));
         }
     }
 
     #[test]
     fn buckets_made_between_samples_count_for_every_node() {
-        let room = Room::default();
+        let gauge = MemoryGauge::default();
         let limit = 1_000_000;
-        room.sampled(Memory { used: 800_000, limit });
-        assert_eq!(room.made(300, 2), None);
-        assert_eq!(room.made(13, 2), Some(Level::Scarce), "313 times 160 bytes, by two nodes");
-        assert_eq!(room.sampled(Memory { used: 800_000, limit }), Some(Level::Roomy), "the sample is the truth");
+        gauge.record_sample(MemoryUse { used: 800_000, limit });
+        assert_eq!(gauge.record_new_buckets(300, 2), None);
+        assert_eq!(gauge.record_new_buckets(13, 2), Some(MemoryLevel::Scarce), "313 times 160 bytes, by two nodes");
+        assert_eq!(
+            gauge.record_sample(MemoryUse { used: 800_000, limit }),
+            Some(MemoryLevel::Roomy),
+            "the sample is the truth"
+        );
     }
 
     #[test]
     fn the_limit_is_what_the_server_may_use() {
         let bounded = "used_memory:10\r\nmaxmemory:20\r\nmaxmemory_policy:noeviction\r\ntotal_system_memory:99\r\n";
-        assert_eq!(of(bounded), Some(Memory { used: 10, limit: 20 }));
+        assert_eq!(of(bounded), Some(MemoryUse { used: 10, limit: 20 }));
         let unbounded = "used_memory:10\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\ntotal_system_memory:99\r\n";
-        assert_eq!(of(unbounded), Some(Memory { used: 10, limit: 99 }), "its machine's memory");
+        assert_eq!(of(unbounded), Some(MemoryUse { used: 10, limit: 99 }), "its machine's memory");
         let replicated = "used_memory:10\r\nmem_not_counted_for_evict:4\r\nmaxmemory:20\r\n";
-        assert_eq!(of(replicated), Some(Memory { used: 6, limit: 20 }));
+        assert_eq!(of(replicated), Some(MemoryUse { used: 6, limit: 20 }));
         let evicting = of("used_memory:20\r\nmaxmemory:20\r\nmaxmemory_policy:volatile-ttl\r\n").unwrap();
-        assert_eq!(evicting.level(Level::Roomy), Level::Roomy);
+        assert_eq!(evicting.level(MemoryLevel::Roomy), MemoryLevel::Roomy);
         assert_eq!(of("maxmemory:20\r\n"), None);
     }
 }

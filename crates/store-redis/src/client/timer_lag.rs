@@ -19,7 +19,7 @@ const LATE_MIN: Span = Span::from_millis(2);
 
 /// The pace of this node.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(crate) struct TimerLag {
     measured: AtomicBool,
     /// When the timer that runs should fire, in nanoseconds; zero before the first.
     due: AtomicU64,
@@ -27,7 +27,7 @@ pub(crate) struct Pace {
     behind_until: AtomicU64,
 }
 
-impl Pace {
+impl TimerLag {
     /// True for the first call: that caller has to measure.
     pub(crate) fn begin(&self) -> bool {
         !self.measured.swap(true, Ordering::Relaxed)
@@ -64,16 +64,16 @@ mod tests {
 
     #[test]
     fn a_late_timer_is_noticed_while_it_is_late_and_remembered_for_a_second() {
-        let (pace, start) = (Pace::default(), Time::from_secs(1_800_000_000));
+        let (lag, start) = (TimerLag::default(), Time::from_secs(1_800_000_000));
         let after = |millis| start.after(Span::from_millis(millis));
-        assert!(!pace.is_behind(start, WITHIN), "nothing is known yet");
-        pace.expect(after(20));
-        assert!(!pace.is_behind(after(24), WITHIN) && pace.is_behind(after(25), WITHIN));
-        pace.fired(after(24), WITHIN);
-        pace.expect(after(44));
-        assert!(!pace.is_behind(after(26), WITHIN), "a millisecond or four are nothing");
-        pace.fired(after(60), WITHIN);
-        pace.expect(after(2000));
-        assert!(pace.is_behind(after(1059), WITHIN) && !pace.is_behind(after(1060), WITHIN));
+        assert!(!lag.is_behind(start, WITHIN), "nothing is known yet");
+        lag.expect(after(20));
+        assert!(!lag.is_behind(after(24), WITHIN) && lag.is_behind(after(25), WITHIN));
+        lag.fired(after(24), WITHIN);
+        lag.expect(after(44));
+        assert!(!lag.is_behind(after(26), WITHIN), "a millisecond or four are nothing");
+        lag.fired(after(60), WITHIN);
+        lag.expect(after(2000));
+        assert!(lag.is_behind(after(1059), WITHIN) && !lag.is_behind(after(1060), WITHIN));
     }
 }

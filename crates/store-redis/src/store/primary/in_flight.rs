@@ -7,20 +7,20 @@ use tollgate_core::Time;
 use tollgate_resp::RespValue;
 use tollgate_store::{StoreError, StoreErrorKind};
 
-use super::call::{Call, Settled};
-use super::core::Core;
+use super::core::PrimaryCore;
+use super::pipelined_call::{CallOutcome, PipelinedCall};
 use crate::client::failure::{Refusal, error};
 use crate::store::script::Script;
-use crate::store::stats::{many, one};
+use crate::store::stats::{add, increment};
 
 /// Calls under way.
-pub(super) struct Flight {
+pub(super) struct InFlight {
     /// Those without a reply.
-    calls: VecDeque<Call>,
+    calls: VecDeque<PipelinedCall>,
     /// How many of all its calls are wholly written.
     written: usize,
     /// How many have their reply.
-    landed: usize,
+    completed: usize,
     /// When it was written.
     pub(super) sent: Time,
     /// When the last of those who wait leaves: what comes later is late.
@@ -30,31 +30,31 @@ pub(super) struct Flight {
     /// True if it is the second attempt, with texts.
     again: bool,
     /// Calls whose script the server did not know.
-    forgotten: Vec<Call>,
+    unknown_script: Vec<PipelinedCall>,
     answered: bool,
     failed: Option<StoreError>,
     /// It was late; that was counted.
     late: bool,
 }
 
-impl Flight {
-    pub(super) fn new(calls: VecDeque<Call>, now: Time, core: &Core, again: bool) -> Flight {
+impl InFlight {
+    pub(super) fn new(calls: VecDeque<PipelinedCall>, now: Time, core: &PrimaryCore, again: bool) -> InFlight {
         let asked = calls.iter().any(|call| call.script().is_some());
         // Who waits for an answer to a question is the one to hurry for.
-        let counts = |call: &&Call| !asked || call.script().is_some();
-        let last = calls.iter().filter(counts).map(Call::until).max().unwrap_or(now);
+        let counts = |call: &&PipelinedCall| !asked || call.script().is_some();
+        let last = calls.iter().filter(counts).map(PipelinedCall::until).max().unwrap_or(now);
         // A caller without patience leaves by itself, and says nothing about the connection.
-        let until = last.max(now.after(core.shared.config.within));
+        let until = last.max(now.after(core.context.config.within));
         let reloads = core.reloads.each_ref().map(|count| count.load(Ordering::Relaxed));
-        Flight {
+        InFlight {
             calls,
             written: 0,
-            landed: 0,
+            completed: 0,
             sent: now,
             until,
             reloads,
             again,
-            forgotten: Vec::new(),
+            unknown_script: Vec::new(),
             answered: false,
             failed: None,
             late: false,
@@ -62,9 +62,9 @@ impl Flight {
     }
 
     /// It is late, and this node is: its replies are no success any more, and no failure.
-    pub(super) fn note_late(&mut self, core: &Core) {
+    pub(super) fn note_late(&mut self, core: &PrimaryCore) {
         if !std::mem::replace(&mut self.late, true) {
-            one(&core.counters.own_delays);
+            increment(&core.counters.own_delays);
         }
     }
 
@@ -75,56 +75,56 @@ impl Flight {
 
     /// How many replies the next call has; `None` if all are in.
     pub(super) fn expects(&self) -> Option<usize> {
-        self.calls.front().map(Call::replies)
+        self.calls.front().map(PipelinedCall::replies)
     }
 
     /// How long the next reply may be, about.
     pub(super) fn reply_bytes(&self) -> usize {
-        self.calls.front().map_or(0, Call::reply_bytes)
+        self.calls.front().map_or(0, PipelinedCall::reply_bytes)
     }
 
     /// All replies of the next call are in. Fails if they are not replies to it.
-    pub(super) fn land(&mut self, replies: &mut Vec<RespValue>, core: &Core) -> Result<(), &'static str> {
+    pub(super) fn complete(&mut self, replies: &mut Vec<RespValue>, core: &PrimaryCore) -> Result<(), &'static str> {
         let Some(call) = self.calls.pop_front() else { return Err("there is more than was asked for") };
         let received = core.now();
         if call.script().is_some() {
-            core.counters.took(received.since(self.sent));
+            core.counters.record_latency(received.since(self.sent));
         }
         let patient = core.is_patient(call.until().since(self.sent));
-        let first = self.landed == 0;
-        self.landed += 1;
+        let first = self.completed == 0;
+        self.completed += 1;
         core.last_contact.store(received.nanos(), Ordering::Relaxed);
         match call.settle(replies, &core.address.host) {
-            Settled::Done { time, disagreed, foreign } => {
-                many(&core.counters.disagreed, disagreed as usize);
-                core.found_foreign(foreign);
+            CallOutcome::Done { time, disagreed, foreign } => {
+                add(&core.counters.disagreed, disagreed as usize);
+                core.count_foreign(foreign);
                 self.answered |= time.is_some();
                 // The first reply of a flight has waited for nobody: its round trip is the fastest.
                 if let (true, Some(time)) = (first, time) {
                     core.observe_time(self.sent, received, time);
                 }
             }
-            Settled::Expired(time) => {
-                one(&core.counters.expired);
+            CallOutcome::Expired(time) => {
+                increment(&core.counters.expired);
                 core.observe_time(self.sent, received, time);
                 if patient && !std::mem::replace(&mut self.late, true) {
                     core.late(&error(StoreErrorKind::Unavailable, "calls come to the store too late"));
                 }
             }
-            Settled::Refused(refusal) => self.refused(refusal, core),
-            Settled::Unknown(call) => {
-                core.counters.refused(Refusal::NoScript);
-                self.forgotten.push(call);
+            CallOutcome::Refused(refusal) => self.refused(refusal, core),
+            CallOutcome::Unknown(call) => {
+                core.counters.count_refusal(Refusal::NoScript);
+                self.unknown_script.push(call);
             }
-            Settled::OutOfStep(what) => return Err(what),
+            CallOutcome::OutOfStep(what) => return Err(what),
         }
         Ok(())
     }
 
-    fn refused(&mut self, refusal: Refusal, core: &Core) {
-        core.counters.refused(refusal);
+    fn refused(&mut self, refusal: Refusal, core: &PrimaryCore) {
+        core.counters.count_refusal(refusal);
         if refusal == Refusal::ReadOnly {
-            core.is_a_replica();
+            core.mark_replica();
         }
         if refusal.is_failure() {
             let kind = refusal.treatment().kind().unwrap_or(StoreErrorKind::Unavailable);
@@ -135,30 +135,30 @@ impl Flight {
     }
 
     /// All replies are in: tells the breaker, and hands out what must be sent again with its text.
-    pub(super) fn end(mut self, core: &Core) -> VecDeque<Call> {
-        let mut forgotten = std::mem::take(&mut self.forgotten);
+    pub(super) fn end(mut self, core: &PrimaryCore) -> VecDeque<PipelinedCall> {
+        let mut unknown_script = std::mem::take(&mut self.unknown_script);
         if self.again {
-            for call in forgotten.drain(..) {
+            for call in unknown_script.drain(..) {
                 let why = error(StoreErrorKind::Unavailable, Refusal::NoScript.meaning());
                 call.fail(&why);
                 self.failed = Some(why);
             }
         }
         match self {
-            Flight { failed: Some(failed), .. } => core.failed(&failed),
-            Flight { answered: true, late: false, .. } => core.gate.succeeded(core.now()),
+            InFlight { failed: Some(failed), .. } => core.failed(&failed),
+            InFlight { answered: true, late: false, .. } => core.breaker.succeeded(core.now()),
             _ => {}
         }
-        forgotten.into()
+        unknown_script.into()
     }
 
     /// The connection is of no use any more: what is not wholly written was never executed, of the rest nobody knows.
     pub(super) fn abandon(self, why: &str) {
         for (place, call) in self.calls.into_iter().enumerate() {
-            let sent = self.landed + place < self.written;
+            let sent = self.completed + place < self.written;
             call.fail(&error(if sent { StoreErrorKind::Indeterminate } else { StoreErrorKind::Unavailable }, why));
         }
-        for call in self.forgotten {
+        for call in self.unknown_script {
             call.fail(&error(StoreErrorKind::Unavailable, why));
         }
     }

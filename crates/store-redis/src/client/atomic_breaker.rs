@@ -15,15 +15,15 @@ const OPEN: u8 = 2;
 
 /// A breaker, and why it opened.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct AtomicBreaker {
     phase: AtomicU8,
     inside: Mutex<(Breaker, StoreError)>,
 }
 
-impl Gate {
-    pub(crate) fn new(now: Time) -> Gate {
+impl AtomicBreaker {
+    pub(crate) fn new(now: Time) -> AtomicBreaker {
         let never = error(StoreErrorKind::Unavailable, "");
-        Gate { phase: AtomicU8::new(CLOSED), inside: Mutex::new((Breaker::new(now), never)) }
+        AtomicBreaker { phase: AtomicU8::new(CLOSED), inside: Mutex::new((Breaker::new(now), never)) }
     }
 
     pub(crate) fn phase(&self) -> Phase {

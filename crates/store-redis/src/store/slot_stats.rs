@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counters of the store as a whole; each primary has its own beside them.
 #[derive(Debug, Default)]
-pub(crate) struct Figures {
+pub(crate) struct SlotCounters {
     overflowed: AtomicU64,
     split: AtomicU64,
     undone: AtomicU64,
@@ -13,7 +13,7 @@ pub(crate) struct Figures {
 
 /// A reading of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SlotFigures {
+pub struct SlotStats {
     /// Charges that went to an overflow bucket, because their namespace had made too many buckets.
     pub overflowed: u64,
     /// Requests that one slot refused after another had charged them.
@@ -24,7 +24,7 @@ pub struct SlotFigures {
     pub overcharged: u64,
 }
 
-impl Figures {
+impl SlotCounters {
     pub(crate) fn overflowed(&self, charges: usize) {
         self.overflowed.fetch_add(charges as u64, Ordering::Relaxed);
     }
@@ -42,10 +42,10 @@ impl Figures {
         self.overcharged.fetch_add(charges as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn read(&self) -> SlotFigures {
-        let Figures { overflowed, split, undone, overcharged } = self;
+    pub(crate) fn read(&self) -> SlotStats {
+        let SlotCounters { overflowed, split, undone, overcharged } = self;
         let [overflowed, split, undone, overcharged] =
             [overflowed, split, undone, overcharged].map(|counter| counter.load(Ordering::Relaxed));
-        SlotFigures { overflowed, split, undone, overcharged }
+        SlotStats { overflowed, split, undone, overcharged }
     }
 }

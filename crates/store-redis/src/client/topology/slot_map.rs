@@ -9,16 +9,16 @@ use crate::client::slot::SLOTS;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SlotMap {
     primaries: Vec<HostPort>,
-    /// Place in `primaries`; [`NOBODY`] for a slot that nobody serves.
+    /// Place in `primaries`; [`UNSERVED`] for a slot that nobody serves.
     slots: Box<[u16]>,
 }
 
-const NOBODY: u16 = u16::MAX;
+const UNSERVED: u16 = u16::MAX;
 
 impl SlotMap {
     /// A map without any server.
     pub(super) fn empty() -> SlotMap {
-        SlotMap { primaries: Vec::new(), slots: vec![NOBODY; usize::from(SLOTS)].into() }
+        SlotMap { primaries: Vec::new(), slots: vec![UNSERVED; usize::from(SLOTS)].into() }
     }
 
     /// Reads the answer to `CLUSTER SLOTS` of the server at `asked`. `None` if it is none.
@@ -41,12 +41,12 @@ impl SlotMap {
     /// The place of the primary that serves `slot`.
     pub(super) fn place(&self, slot: u16) -> Option<usize> {
         let place = *self.slots.get(usize::from(slot))?;
-        (place != NOBODY).then_some(usize::from(place))
+        (place != UNSERVED).then_some(usize::from(place))
     }
 
     /// Slots that nobody serves.
     pub(super) fn uncovered(&self) -> usize {
-        self.slots.iter().filter(|place| **place == NOBODY).count()
+        self.slots.iter().filter(|place| **place == UNSERVED).count()
     }
 
     fn place_of(&mut self, address: HostPort) -> Option<u16> {
