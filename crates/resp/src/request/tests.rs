@@ -5,7 +5,7 @@ use crate::ProtocolVersion;
 
 /// Parses bytes that arrive in these pieces: every request, then the error if there is one.
 fn read(pieces: &[&[u8]], limits: &RequestLimits) -> (Vec<Vec<Vec<u8>>>, Option<ProtocolError>) {
-    let (mut parser, mut input, mut start, mut commands) = (RequestParser::deerror(), Vec::new(), 0, Vec::new());
+    let (mut parser, mut input, mut start, mut commands) = (RequestParser::default(), Vec::new(), 0, Vec::new());
     for piece in pieces {
         input.extend_from_slice(piece);
         loop {

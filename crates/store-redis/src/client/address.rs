@@ -1,4 +1,4 @@
-//! Where one server is: a host and a port.
+//! The address of a server.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ pub struct HostPort {
 }
 
 impl HostPort {
-    /// This host and this port.
+    /// An address.
     pub fn new(host: impl Into<String>, port: u16) -> HostPort {
         HostPort { host: host.into(), port }
     }
 
-    /// Reads `host:port` as servers write it in redirections: an IPv6 address may come without brackets, and an empty
-    /// host means the one that answered.
+    /// Parses `host:port` as servers write it in redirections: an IPv6 address may come without brackets, and an empty
+    /// host means the server that sent the redirection.
     pub fn from_redirect(text: &str, answered: &str) -> Option<HostPort> {
         let (host, port) = text.rsplit_once(':')?;
         let host = host.trim_start_matches('[').trim_end_matches(']');

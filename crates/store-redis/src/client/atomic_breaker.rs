@@ -1,4 +1,4 @@
-//! The breaker as many tasks see it: whether to pass is one load while all is well.
+//! A breaker shared by tasks: one atomic load per call while it is closed.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -34,7 +34,7 @@ impl AtomicBreaker {
         }
     }
 
-    /// Whether a call may pass; if not, why.
+    /// Whether a call may pass; the error if not.
     pub(crate) fn pass(&self, now: Time) -> Result<(), StoreError> {
         if self.phase.load(Ordering::Relaxed) == CLOSED {
             return Ok(());
@@ -43,7 +43,7 @@ impl AtomicBreaker {
         if breaker.admits(now, random::fast()) { Ok(()) } else { Err(why.clone()) }
     }
 
-    /// Why it opened last, if it is not closed.
+    /// Why it opened, unless it is closed.
     pub(crate) fn why(&self) -> Option<String> {
         let (breaker, why) = &*self.inside.lock();
         if breaker.phase() == Phase::Closed { None } else { Some(why.detail.clone()) }
@@ -57,22 +57,22 @@ impl AtomicBreaker {
         self.change(|breaker| breaker.succeeded(now));
     }
 
-    /// True if that opened it.
+    /// A call failed. True if that opened the breaker.
     pub(crate) fn failed(&self, now: Time, why: &StoreError) -> bool {
         self.opening(why, |breaker| breaker.failed(now, random::fast()))
     }
 
-    /// Opens it; true if it was not open.
+    /// Opens the breaker; true if it was not open.
     pub(crate) fn trip(&self, now: Time, why: &StoreError) -> bool {
         self.opening(why, |breaker| breaker.trip(now, random::fast()))
     }
 
-    /// True if the probe ended the open phase.
+    /// A probe ended. True if that ended the open phase.
     pub(crate) fn probed(&self, now: Time, good: bool) -> bool {
         self.change(|breaker| breaker.probed(now, good, random::fast()))
     }
 
-    /// Remembers why it is still open.
+    /// Updates the reason while it is open.
     pub(crate) fn still(&self, why: &StoreError) {
         self.inside.lock().1 = turned_away(why);
     }
@@ -98,7 +98,7 @@ impl AtomicBreaker {
     }
 }
 
-/// What those are told who do not pass: nothing of theirs was sent, whatever happened to others.
+/// The error for calls that do not pass: they were not sent, whatever happened to others.
 fn turned_away(why: &StoreError) -> StoreError {
     let kind = if why.kind == StoreErrorKind::Indeterminate { StoreErrorKind::Unavailable } else { why.kind };
     error(kind, format!("not asked, because {}", why.detail))

@@ -1,13 +1,13 @@
-//! When to try to connect again: soon after a connection that was of use, ever later while none is.
+//! When to try to connect again: at once after a connection that worked, then with growing pauses.
 
 use tollgate_core::{Span, Time};
 
-/// Attempts are never closer to each other: twenty a second.
+/// Minimum distance between attempts: twenty per second.
 const APART: Span = Span::from_millis(50);
 const FIRST: Span = Span::from_millis(50);
 const LONGEST: Span = Span::from_secs(5);
 
-/// The pauses between attempts to connect.
+/// Pauses between attempts to connect.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Backoff {
     last: Option<Time>,
@@ -15,7 +15,7 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// When the next attempt may begin; `random` is any number, evenly spread.
+    /// When the next attempt may begin; `random` is uniformly distributed.
     pub(crate) fn next(&self, now: Time, random: u64) -> Time {
         let Some(last) = self.last else { return now };
         let longest = FIRST.nanos().checked_shl(self.failures.min(20)).unwrap_or(u64::MAX).min(LONGEST.nanos());
@@ -29,7 +29,7 @@ impl Backoff {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// It was of use.
+    /// The connection worked.
     pub(crate) fn worked(&mut self) {
         self.failures = 0;
     }

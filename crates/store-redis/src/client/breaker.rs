@@ -1,46 +1,46 @@
-//! When to stop asking a server that does not answer, and how to begin again.
+//! A circuit breaker: when to stop sending calls to a server that fails, and how to resume.
 //!
-//! Closed: everything passes; five failures in a row, or half of twenty calls in a second, open it. Open: nothing
-//! passes, so callers lose no time; one probe at a time asks the real script. Enough good probes and it recovers: the
-//! share of calls that pass grows to all of them within a second.
+//! Closed: all calls pass; five failures in a row, or half of at least twenty calls within a second, open it. Open: no
+//! call passes, so callers lose no time; one probe at a time runs the real script. After enough successful probes it
+//! recovers: the share of calls that pass grows to all of them within a second.
 //!
-//! If it opens again soon, more probes must succeed in a row: a server that answers every third call in time is no
-//! server, and changing between two ways of deciding is worse than either. Good probes follow each other quickly, so a
-//! server that is well again has proved it within a second, however often it was in trouble before.
+//! If it opens again soon, more probes in a row must succeed: a server that answers every third call in time is not
+//! usable, and alternating between two ways of deciding is worse than either. Successful probes follow each other
+//! quickly, so a server that recovered proves it within a second, however often it failed before.
 //!
-//! Pure: time and random numbers are handed in.
+//! Pure: the caller passes in time and random numbers.
 
 use tollgate_core::{Span, Time};
 
 /// Failures in a row that open it.
 const FAILURES_IN_A_ROW: u32 = 5;
-/// Calls within [`WINDOW`] from which on half of them failing opens it.
+/// Minimum number of calls within [`WINDOW`] for the failure rate to open it.
 const CALLS_MIN: u32 = 20;
 const WINDOW: Span = Span::SECOND;
 const PARTS: usize = 10;
-/// From the first call that passes again to all of them.
+/// Duration of the recovery, from the first call that passes to all of them.
 const RECOVERY: Span = Span::SECOND;
-/// Of 64 calls, so many pass when recovery begins.
+/// Calls of 64 that pass when the recovery begins.
 const FIRST_SHARE: u64 = 4;
-/// Between probes, on average.
+/// Average pause between probes.
 const PROBE_EVERY: Span = Span::from_millis(250);
-/// After a good one, if more are needed.
+/// Pause after a successful probe, if more are needed.
 const PROBE_AGAIN: Span = Span::from_millis(40);
-/// The longest time to leave a server alone.
+/// Longest pause before the first probe.
 const HOLD_MAX: Span = Span::SECOND;
-/// Closed for so long, it forgets how often it has opened.
+/// After being closed this long, earlier openings are forgotten.
 const CALM: Span = Span::from_secs(30);
-/// Openings in a row that still make it stricter.
+/// Openings in a row after which the breaker does not become stricter.
 const TRIPS_MAX: u32 = 3;
 
-/// What a breaker lets pass; what is worse is greater.
+/// What a breaker lets pass, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Everything.
+    /// All calls.
     Closed,
-    /// A growing share.
+    /// A growing share of the calls.
     Recovering,
-    /// Nothing but probes.
+    /// Only probes.
     Open,
 }
 
@@ -48,7 +48,7 @@ pub enum Phase {
 #[derive(Clone, Debug)]
 pub struct Breaker {
     state: State,
-    /// Openings since the last calm.
+    /// Openings since the last calm period.
     trips: u32,
     /// Failures since the last success.
     in_a_row: u32,
@@ -68,7 +68,7 @@ impl Breaker {
         Breaker { state: State::Closed { since: now }, trips: 0, in_a_row: 0, recent: Recent::default() }
     }
 
-    /// What passes at present.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         match self.state {
             State::Closed { .. } => Phase::Closed,
@@ -77,7 +77,7 @@ impl Breaker {
         }
     }
 
-    /// Whether a call may pass; `random` is any number, evenly spread.
+    /// Whether a call may pass; `random` is uniformly distributed.
     pub fn admits(&mut self, now: Time, random: u64) -> bool {
         match self.state {
             State::Closed { .. } => true,
@@ -89,7 +89,7 @@ impl Breaker {
         }
     }
 
-    /// A call was answered.
+    /// A call succeeded.
     pub fn succeeded(&mut self, now: Time) {
         self.in_a_row = 0;
         self.recent.count(now, false);
@@ -101,7 +101,7 @@ impl Breaker {
         }
     }
 
-    /// A call was not. True if that opened the breaker.
+    /// A call failed. True if that opened the breaker.
     pub fn failed(&mut self, now: Time, random: u64) -> bool {
         self.in_a_row += 1;
         self.recent.count(now, true);
@@ -114,7 +114,7 @@ impl Breaker {
         if enough { self.trip(now, random) } else { false }
     }
 
-    /// Opens at once: the server cannot be reached at all. True if it was not open already.
+    /// Opens at once: the server is unreachable. True if it was not open.
     pub fn trip(&mut self, now: Time, random: u64) -> bool {
         match self.state {
             State::Open { .. } => return false,
@@ -131,7 +131,7 @@ impl Breaker {
         if let State::Open { probe_at, .. } = self.state { Some(probe_at) } else { None }
     }
 
-    /// A probe came back. True if that ended the open phase.
+    /// A probe ended. True if that ended the open phase.
     pub fn probed(&mut self, now: Time, good: bool, random: u64) -> bool {
         let State::Open { good: so_far, .. } = self.state else { return false };
         let so_far = if good { so_far + 1 } else { 0 };
@@ -146,20 +146,20 @@ impl Breaker {
         false
     }
 
-    /// How much stricter than the first time: 1, 4, 16.
+    /// Probes that must succeed: 1, then 4, then 16.
     fn factor(&self) -> u64 {
         4u64.pow(self.trips.saturating_sub(1).min(TRIPS_MAX))
     }
 }
 
-/// A fifth of `span` plus a random part: so long on average, and nobody probes in step with others.
+/// A fifth of `span` plus a random part, `span` on average: the nodes of a fleet do not probe in step.
 fn jittered(span: Span, random: u64) -> Span {
     let fixed = span.nanos() / 5;
     let free = (span.nanos() - fixed).saturating_mul(2).max(1);
     Span::from_nanos(fixed + random % free)
 }
 
-/// The calls of the last second, by tenths.
+/// The calls of the last second, in tenths.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
     parts: [Part; PARTS],

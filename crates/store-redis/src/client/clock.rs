@@ -1,21 +1,21 @@
-//! What the store's clock shows now, as far as this node can know.
+//! An estimate of the store's clock.
 //!
-//! A reply that tells the store's time was made between the moments its call was sent and received, so each one gives
-//! two bounds on how far that clock is ahead of ours. The bounds of the last seconds are intersected: the fastest round
-//! trips decide, slow ones add nothing. Deadlines are told by the lower bound, which is never later than the truth: a
-//! call that comes after its deadline charges nothing, and one that could have been answered in time is still executed,
-//! because the bound is off by at most the way there and back.
+//! A reply that contains the store's time was created between the moments at which its call was sent and received, so
+//! each reply bounds the offset of that clock from both sides. The bounds of the last seconds are intersected: the
+//! fastest round trips decide, slow ones add nothing. Deadlines use the lower bound, which is never later than the true
+//! time: a call that arrives after its deadline charges nothing. A call that could have been answered in time is still
+//! executed, because the bound is off by at most one round trip.
 
 use tollgate_core::{Span, Time};
 
-/// Bounds older than one to two of these no longer count: clocks drift.
+/// Bounds expire after one to two of these: clocks drift.
 const GENERATION: Span = Span::from_secs(5);
-/// The store tells whole microseconds: the truth may be this much later.
+/// The store reports whole microseconds: the true time may be this much later.
 const GRAIN: i128 = 999;
-/// A clock that is off by more than this has been set.
+/// A change of the offset by more than this is a clock that was set.
 const STEP: i128 = 1_000_000_000;
 
-/// How far the store's clock is ahead of ours, in nanoseconds: at least and at most.
+/// Bounds on the offset of the store's clock, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bounds {
     low: i128,
@@ -37,7 +37,7 @@ impl Bounds {
     }
 }
 
-/// What the store's clock shows.
+/// An estimate of the store's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClockEstimate {
     newer: Option<Bounds>,
@@ -48,13 +48,13 @@ pub struct ClockEstimate {
 }
 
 impl ClockEstimate {
-    /// An estimate that knows nothing.
+    /// An estimate without any observation.
     pub fn new() -> ClockEstimate {
         ClockEstimate::default()
     }
 
-    /// Learns from a reply: when its call was sent and when it was received, by our clock, and what the store's showed
-    /// in between. True if the store's clock has been set since the last one.
+    /// Learns from a reply: when its call was sent and received, by this node's clock, and the store's time in between.
+    /// True if the store's clock was set since the last observation.
     pub fn observe(&mut self, sent: Time, received: Time, store: Time) -> bool {
         let seen = Bounds::of(sent, received, store);
         let Some(known) = self.bounds() else {
@@ -63,7 +63,7 @@ impl ClockEstimate {
         };
         let joined = known.and(seen);
         if !joined.is_possible() {
-            // Nothing reconciles the two, so one clock has been set or drifts: what is newer is right.
+            // The bounds contradict each other, so one of the clocks was set or drifts: the newer observation is right.
             self.restart(seen, received);
             let stepped = joined.low - joined.high > STEP;
             self.steps += u64::from(stepped);
@@ -77,17 +77,17 @@ impl ClockEstimate {
         false
     }
 
-    /// The store's time at our `time`, never later than the truth. `None` before the first reply.
+    /// The store's time at `time` of this node, never later than the true one. `None` before the first observation.
     pub fn at_least(&self, time: Time) -> Option<Time> {
         self.bounds().map(|bounds| shifted(time, bounds.low))
     }
 
-    /// The store's time at our `time`, as likely early as late.
+    /// The store's time at `time` of this node: the middle of the bounds.
     pub fn about(&self, time: Time) -> Option<Time> {
         self.bounds().map(|bounds| shifted(time, (bounds.low + bounds.high) / 2))
     }
 
-    /// How often the store's clock has been set.
+    /// How often the store's clock was set.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -121,7 +121,7 @@ mod tests {
         Time::from_nanos(u64::try_from(nanos).unwrap())
     }
 
-    /// What `TIME` shows: whole microseconds.
+    /// What `TIME` reports: whole microseconds.
     fn told(nanos: i128) -> Time {
         time(nanos / 1000 * 1000)
     }

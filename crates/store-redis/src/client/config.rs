@@ -1,4 +1,4 @@
-//! How to reach the store, and how long to wait for it.
+//! Configuration of the store.
 
 use std::path::PathBuf;
 
@@ -6,41 +6,41 @@ use tollgate_core::Span;
 
 use super::url::StoreUrl;
 
-/// Everything about the store that can be set. [`RedisConfig::new`] has the defaults.
+/// The settings of the store. [`RedisConfig::new`] has the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisConfig {
-    /// Which servers.
+    /// The servers.
     pub url: StoreUrl,
-    /// How long a decision may wait for the store when its caller does not say: 25 ms.
+    /// How long a decision may wait for the store, unless its caller sets a limit: 25 ms.
     pub within: Span,
-    /// How long it may take to connect, shake hands over TLS, log in and load the scripts, all together: 250 ms.
+    /// How long connecting, the TLS handshake, authentication and loading the scripts may take together: 250 ms.
     pub connect_timeout: Span,
-    /// Connections to each primary: 1. Questions that come while one is under way join the next call, so one is enough
-    /// until a core is busy with it.
+    /// Connections to each primary: 1. Requests that arrive while a call is in flight are batched in the next one, so
+    /// one connection is enough until it keeps a core busy.
     pub connections: usize,
-    /// Questions that may wait for each primary: 4096. The next one is refused at once.
+    /// Requests that may wait for each primary: 4096. Further ones are refused at once.
     pub max_waiting: usize,
-    /// A PEM file with the authorities to trust instead of those of the system.
+    /// A PEM file with the certificate authorities to trust instead of the system's.
     pub ca: Option<PathBuf>,
-    /// The certificate that servers are shown, and its key: PEM files.
+    /// The client certificate and its key: PEM files.
     pub client_certificate: Option<(PathBuf, PathBuf)>,
-    /// Do not compare the name in a certificate with the host; who signed it is still checked.
+    /// Do not verify the host name of certificates; the chain is still verified.
     pub skip_hostname: bool,
-    /// Accept any certificate, from anybody: for experiments only.
+    /// Accept any certificate: for experiments only.
     pub insecure_tls: bool,
-    /// What this node calls itself in `CLIENT LIST`.
+    /// The name of this node in `CLIENT LIST`.
     pub node: String,
-    /// How many nodes share the store, if that is known; otherwise they are counted by their heartbeats.
+    /// Number of nodes that share the store; `None` to count them by their heartbeats.
     pub nodes: Option<u64>,
-    /// New buckets a second that each namespace may make while a server's memory is scarce; beyond that, identities
-    /// without a bucket share one: 10,000. Zero for any number, until the server itself refuses.
+    /// New buckets per second that each namespace may create while a server's memory is scarce; identities beyond that
+    /// share an overflow bucket: 10,000. Zero removes the limit, until the server itself refuses.
     pub new_keys_per_second: u64,
-    /// Refuse to start on a server that may evict buckets.
+    /// Refuse to start if the server may evict buckets.
     pub require_noeviction: bool,
 }
 
 impl RedisConfig {
-    /// The defaults, for this store.
+    /// The defaults for this URL.
     pub fn new(url: StoreUrl) -> RedisConfig {
         RedisConfig {
             url,

@@ -1,4 +1,4 @@
-//! What all connections of one store share.
+//! The context of all connections of a store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -17,27 +17,27 @@ use super::timer_lag::{TICK, TimerLag};
 use super::tls;
 use super::url::Layout;
 
-/// The configuration, the clock, who we are and whom we trust.
+/// Configuration, clock, identity and TLS settings.
 pub struct RedisContext {
-    /// What was configured.
+    /// The configuration.
     pub config: RedisConfig,
-    /// This node's clock; deadlines are measured by it.
+    /// This node's clock; deadlines use it.
     pub clock: Arc<dyn Clock>,
-    /// Wakes whoever knows the topology: a server was lost, or is not what it was.
+    /// Wakes the task that follows the topology: a server was lost or changed its role.
     pub topology_changed: Notify,
-    /// How many nodes share the store.
+    /// The number of nodes that share the store.
     pub(crate) nodes: Nodes,
-    /// Whether this node itself is slow.
+    /// Whether this node is slow.
     pub(crate) timer_lag: TimerLag,
-    /// This process among all that ever shared the store.
+    /// Identifies this process among all that ever shared the store.
     pub(crate) id: SlotId,
-    /// What each key of an epoch was seen with last, also on a server that is no longer used.
+    /// The lineage last seen under each epoch key, also on servers that are not used any more.
     pub(crate) lineages: Mutex<HashMap<String, Lineage>>,
     tls: Mutex<Option<TlsConnector>>,
 }
 
 impl RedisContext {
-    /// What connections to this store need.
+    /// A context for this store.
     pub fn new(config: RedisConfig, clock: Arc<dyn Clock>) -> Arc<RedisContext> {
         let id = SlotId(u128::from(random::unpredictable()) << 64 | u128::from(random::unpredictable()));
         Arc::new(RedisContext {
@@ -52,19 +52,19 @@ impl RedisContext {
         })
     }
 
-    /// True if keys of different slots must not meet in one call.
+    /// True if keys of different slots must not be in one call.
     pub(crate) fn is_clustered(&self) -> bool {
         self.config.url.layout == Layout::Cluster
     }
 
-    /// Measures the pace of this node for as long as the store is in use; only the first call does anything.
+    /// Measures the timer lag for as long as the store is in use. Only the first call has an effect.
     pub(crate) fn measure_timer_lag(self: &Arc<RedisContext>) {
         if self.timer_lag.begin() {
             tokio::spawn(measure(Arc::downgrade(self)));
         }
     }
 
-    /// Who is trusted. Read at first use, and again after somebody was not.
+    /// The TLS configuration. Read at the first use, and again after a failed handshake.
     pub(crate) async fn tls(&self) -> Result<TlsConnector, String> {
         if let Some(connector) = self.tls.lock().clone() {
             return Ok(connector);
@@ -76,7 +76,7 @@ impl RedisContext {
         Ok(connector)
     }
 
-    /// The next connection reads anew whom to trust: the file may have changed.
+    /// The next connection reads the TLS files again: they may have changed.
     pub(crate) fn forget_tls(&self) {
         *self.tls.lock() = None;
     }

@@ -1,8 +1,8 @@
-//! What went wrong, and what may be done about it: the one table of what is sent again.
+//! Errors of servers, and which of them allow to send a call again.
 //!
-//! A charge is sent at most once. Only replies that prove that nothing was executed allow to send it again; whatever
-//! else happens (no reply in time, a closed connection, a reply nobody understands) leaves open whether it was charged,
-//! so it is never sent again and the caller decides without the store.
+//! A charge is sent at most once. Only a reply that proves that nothing was executed allows to send it again. After
+//! anything else (no reply in time, a closed connection, an unknown error) the charge may have been recorded: it is
+//! never sent again, and the caller decides without the store.
 
 use std::fmt;
 
@@ -12,62 +12,63 @@ use tollgate_store::{StoreError, StoreErrorKind};
 use super::address::HostPort;
 use super::slot::SLOTS;
 
-/// What a server says no with: the first word of its error. The rest of the text differs from server to server.
+/// An error of a server, by the first word of its text. The rest of the text differs between servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// `NOSCRIPT`: it does not know the script (any more).
+    /// `NOSCRIPT`: the server does not know the script (any more).
     NoScript,
-    /// `MOVED`: another server has the slot.
+    /// `MOVED`: another server serves the slot.
     Moved,
-    /// `ASK`: another server has this key of the slot already.
+    /// `ASK`: the slot is migrating, and another server has this key already.
     Ask,
-    /// `TRYAGAIN`: the slot is just moving.
+    /// `TRYAGAIN`: the slot is migrating, and the keys of the call are split.
     TryAgain,
-    /// `CLUSTERDOWN`: slots without a server.
+    /// `CLUSTERDOWN`: some slots are not served.
     ClusterDown,
-    /// `READONLY`: it is a replica.
+    /// `READONLY`: the server is a replica.
     ReadOnly,
-    /// `LOADING`: it is reading its data.
+    /// `LOADING`: the server is loading its data.
     Loading,
-    /// `MASTERDOWN`: a replica without its primary.
+    /// `MASTERDOWN`: a replica that lost its primary.
     MasterDown,
-    /// `BUSY`: somebody's script does not end.
+    /// `BUSY`: a script has been running for too long.
     Busy,
     /// `NOREPLICAS`: too few replicas to accept writes.
     NoReplicas,
-    /// `OOM`: its memory is full.
+    /// `OOM`: the server's memory is full.
     OutOfMemory,
-    /// `NOAUTH`: it wants a password.
+    /// `NOAUTH`: the server requires a password.
     NoAuth,
-    /// `WRONGPASS`: it wants another one.
+    /// `WRONGPASS`: wrong user or password.
     WrongPass,
-    /// `NOPERM`: the user may not do this.
+    /// `NOPERM`: the user lacks a permission.
     NoPerm,
-    /// `ERR max number of clients reached`: the one refusal without a word of its own.
+    /// `ERR max number of clients reached`: the only one here without a code of its own.
     MaxClients,
-    /// Not a word of the server: our script found something that is not a bucket under a key of ours, and wrote nothing.
+    /// Not an error of the server: a script found a value under one of our keys that is not a bucket, and wrote
+    /// nothing.
     Foreign,
-    /// Anything else.
+    /// Any other error.
     Other,
 }
 
-/// What follows from a refusal.
+/// What an error allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// Nothing was executed: send the script's text once, on the same connection.
     Reload,
-    /// Nothing was executed: the layer above knows, or finds out, who has the slot.
+    /// Nothing was executed: another server serves the slot.
     Redirect,
-    /// Nothing was executed: try once more, shortly.
+    /// Nothing was executed: try again once, after a short pause.
     Again,
-    /// Nothing was executed, and trying again will not help now.
+    /// Nothing was executed, and trying again now does not help.
     GiveUp(StoreErrorKind),
-    /// It may have been executed: never send it again.
+    /// The call may have been executed: never send it again.
     Unknown,
 }
 
 impl Treatment {
-    /// What it is to whoever asked, if it is over.
+    /// The kind of error that callers receive; `None` if the call can be sent again.
     pub const fn kind(self) -> Option<StoreErrorKind> {
         match self {
             Treatment::GiveUp(kind) => Some(kind),
@@ -78,7 +79,7 @@ impl Treatment {
 }
 
 impl Refusal {
-    /// All of them, in the order of their places in figures.
+    /// All refusals, in the order of their counters.
     pub const ALL: [Refusal; 17] = [
         Refusal::NoScript,
         Refusal::Moved,
@@ -99,7 +100,7 @@ impl Refusal {
         Refusal::Other,
     ];
 
-    /// The refusal in a reply, if it is one.
+    /// The refusal in a reply, if the reply is an error.
     pub fn of(reply: &RespValue) -> Option<Refusal> {
         let RespValue::Error(text) = reply else { return None };
         Some(match reply.error_word()? {
@@ -122,7 +123,7 @@ impl Refusal {
         })
     }
 
-    /// What may be done.
+    /// What it allows.
     pub const fn treatment(self) -> Treatment {
         match self {
             Refusal::NoScript => Treatment::Reload,
@@ -137,13 +138,13 @@ impl Refusal {
         }
     }
 
-    /// True if it says something about the server's health: redirections are healthy answers.
+    /// True if it counts as a failure of the server. A redirection proves that the server is healthy.
     pub const fn is_failure(self) -> bool {
         use Refusal::{Ask, Foreign, Moved, NoScript, TryAgain};
         !matches!(self, NoScript | Moved | Ask | TryAgain | Foreign)
     }
 
-    /// Its name in figures.
+    /// Its label in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Refusal::NoScript => "noscript",
@@ -166,78 +167,78 @@ impl Refusal {
         }
     }
 
-    /// What it means, for people.
+    /// What it means, in words.
     pub const fn meaning(self) -> &'static str {
         match self {
             Refusal::NoScript => "the server keeps forgetting the script",
             Refusal::Moved => "another server has the slot",
             Refusal::Ask => "another server has the key already",
-            Refusal::TryAgain => "the slot is just moving",
+            Refusal::TryAgain => "the slot is migrating",
             Refusal::ClusterDown => "the cluster has slots without a server",
             Refusal::ReadOnly => "the server is a replica",
             Refusal::Loading => "the server is still reading its data",
             Refusal::MasterDown => "the server is a replica without its primary",
-            Refusal::Busy => "the server is busy with somebody's script",
+            Refusal::Busy => "the server is busy running a script",
             Refusal::NoReplicas => "the server has too few replicas to accept writes",
             Refusal::OutOfMemory => "the server's memory is full",
-            Refusal::NoAuth => "the server wants a password",
+            Refusal::NoAuth => "the server requires a password",
             Refusal::WrongPass => "the server does not accept user or password",
             Refusal::NoPerm => "the user lacks a right (ACL)",
-            Refusal::MaxClients => "the server has as many clients as it may",
+            Refusal::MaxClients => "the server has reached its maximum number of clients",
             Refusal::Foreign => "a key of ours holds something that is not a bucket",
             Refusal::Other => "the server answered with an error",
         }
     }
 
-    /// Its place in [`Refusal::ALL`].
+    /// Its index in [`Refusal::ALL`].
     pub(crate) const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Why something asked of a primary was not done, and what was asked, if it may be asked elsewhere.
+/// Why a primary did not execute a call.
 #[derive(Debug)]
 pub enum Failure<W = ()> {
-    /// It is over.
+    /// The call failed.
     Store(StoreError),
-    /// Nothing was executed, and another server, or this one later, may do it.
+    /// Nothing was executed; another server, or this one later, may execute it.
     Redirected(Box<Redirected<W>>),
 }
 
-/// Work that another server may do.
+/// A call that was not executed and may be sent to another server.
 #[derive(Debug)]
 pub struct Redirected<W> {
-    /// Who, as far as the server told.
+    /// Where to, as far as the server said.
     pub redirect: Redirect,
-    /// What was asked, given back.
+    /// The call.
     pub work: W,
 }
 
-/// Who may do what this server did not.
+/// Which server may execute a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirect {
-    /// From now on, this server has the slot.
+    /// This server serves the slot from now on.
     Moved {
         /// The slot.
         slot: u16,
-        /// Its new place.
+        /// The server.
         to: HostPort,
     },
-    /// For this one call, that server has the key; it must be asked with `asking`.
+    /// For this call only, that server has the key; send it with `ASKING`.
     Ask {
         /// The slot.
         slot: u16,
-        /// Where to ask.
+        /// The server.
         to: HostPort,
     },
-    /// This server is a replica now: find the primary.
+    /// The server is a replica now: find the primary.
     ReadOnly,
-    /// The cluster is down, or this server is cut off from it.
+    /// The cluster is down, or the server is cut off from it.
     ClusterDown,
 }
 
 impl Redirect {
-    /// Reads a redirection; `answered` is the host that sent it.
+    /// Parses a redirection; `answered` is the host that sent it.
     pub(crate) fn of(refusal: Refusal, reply: &RespValue, answered: &str) -> Option<Redirect> {
         match refusal {
             Refusal::ReadOnly => return Some(Redirect::ReadOnly),
@@ -257,7 +258,7 @@ impl Redirect {
 }
 
 impl<W> Failure<W> {
-    /// The failure as the store's own error, for those who cannot ask elsewhere.
+    /// As an error of the store, for callers that cannot follow redirections.
     pub fn into_error(self) -> StoreError {
         match self {
             Failure::Store(error) => error,
@@ -265,7 +266,7 @@ impl<W> Failure<W> {
         }
     }
 
-    /// The same failure without the work.
+    /// Without the call.
     pub fn without_work(self) -> Failure {
         match self {
             Failure::Store(error) => Failure::Store(error),
@@ -287,10 +288,10 @@ impl fmt::Display for Redirect {
     }
 }
 
-/// What an error says, for people: what it means, and its word where only that tells.
+/// An error in words: its meaning, and its code if it is unknown.
 pub(crate) fn meaning_of(refusal: Refusal, reply: &RespValue) -> String {
     let word = reply.error_word().unwrap_or_default();
-    // Nothing but a word: the text behind it may repeat what was sent.
+    // The code only: the text behind it may repeat the request.
     let is_word = !word.is_empty() && word.len() <= 20 && word.iter().all(u8::is_ascii_uppercase);
     match (refusal, is_word) {
         (Refusal::Other, true) => format!("{} ({})", refusal.meaning(), String::from_utf8_lossy(word)),

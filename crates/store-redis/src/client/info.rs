@@ -1,13 +1,13 @@
-//! What a server says about itself, in its `INFO`.
+//! The reply to `INFO`.
 
 use tollgate_resp::RespValue;
 
-/// The text of an `INFO` reply.
+/// The text of the reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Info(String);
 
 impl Info {
-    /// Reads a reply; `None` if it is none of `INFO`.
+    /// Reads a reply; `None` if it is not text.
     pub(crate) fn of(reply: &RespValue) -> Option<Info> {
         Some(Info(String::from_utf8_lossy(reply.text()?).into_owned()))
     }
@@ -17,12 +17,12 @@ impl Info {
         self.0.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
     }
 
-    /// The value of a field that is a number.
+    /// The value of a numeric field.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.field(name)?.parse().ok()
     }
 
-    /// True if it is a replica.
+    /// True if the server is a replica.
     pub(crate) fn is_replica(&self) -> bool {
         self.field("role") == Some("slave")
     }

@@ -1,18 +1,18 @@
-//! Whether a server still has the data it had: what is compared, and what a difference means.
+//! The identity of a server's data, and what a change of it means.
 
-/// What tells one life of a server's data from another.
+/// The identity of a server's data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lineage {
-    /// The value of our key.
+    /// The value of the epoch key, which only data loss removes.
     pub(crate) epoch: String,
-    /// The process.
+    /// The run id of the server process.
     pub(crate) run: String,
-    /// The history of writes it continues.
+    /// The replication id: the history of writes that the server continues.
     pub(crate) history: String,
 }
 
 impl Lineage {
-    /// What has happened between the two; `None` if nothing has.
+    /// What happened if `new` follows; `None` if nothing changed.
     pub(crate) fn change_to(&self, new: &Lineage) -> Option<&'static str> {
         match (self.epoch != new.epoch, self.run != new.run, self.history != new.history) {
             (false, false, false) => None,
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_told_as_what_it_is() {
+    fn every_change_has_its_message() {
         let old = lineage("e", "r", "h");
         let told = |epoch, run, history| old.change_to(&lineage(epoch, run, history));
         assert_eq!(told("e", "r", "h"), None);

@@ -1,4 +1,4 @@
-//! A client of Redis and Valkey: how servers are found, reached, trusted and given up.
+//! A client for Redis and Valkey: addresses, topology, connections, TLS, circuit breaker, clock.
 //!
 //! It knows neither Lua nor buckets, and imports nothing from `store`.
 

@@ -1,29 +1,28 @@
 //! How many nodes share the store: what a node divides limits by while the store is away.
 //!
 //! The count rises at once and falls slowly. A list that was just emptied, or that a promoted server does not have yet,
-//! names one node although there are many; if each of them believed it, each would take the whole limit just when the
-//! store is in trouble. Too high a count only makes shares smaller, for a while.
+//! names one node although there are many. If every node believed it, each would take the whole limit just when the
+//! store is in trouble. A count that is too high only makes shares smaller for a while.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tollgate_core::{Span, Time};
 
-/// So long nobody must have heard of as many nodes before fewer are believed: time for all of them to enter themselves
-/// again.
+/// The count falls only after it was not confirmed for this long: time for all nodes to register again.
 const FALLS_AFTER: Span = Span::from_secs(4);
 
-/// The count, as all primaries of a store tell it.
+/// The number of nodes, as reported by the primaries of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     count: AtomicU64,
-    /// When the present count, or more, was last heard.
+    /// When the present count, or a higher one, was last reported.
     confirmed: Mutex<Time>,
     leaving: AtomicBool,
 }
 
 impl Nodes {
-    /// Takes note of how many are in a list.
+    /// Records the length of a list of nodes.
     pub(crate) fn heard(&self, nodes: u64, now: Time) {
         let mut confirmed = self.confirmed.lock();
         if nodes >= self.count.load(Ordering::Relaxed) || now.since(*confirmed) > FALLS_AFTER {
@@ -32,17 +31,17 @@ impl Nodes {
         }
     }
 
-    /// How many there are; `None` before anybody told.
+    /// The number of nodes; `None` before the first report.
     pub(crate) fn known(&self) -> Option<u64> {
         Some(self.count.load(Ordering::Relaxed)).filter(|nodes| *nodes > 0)
     }
 
-    /// This node leaves: it must not enter itself into lists any more.
+    /// This node is shutting down and must not register any more.
     pub(crate) fn leave(&self) {
         self.leaving.store(true, Ordering::Relaxed);
     }
 
-    /// True once this node leaves.
+    /// True once this node is shutting down.
     pub(crate) fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
     }

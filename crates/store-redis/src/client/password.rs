@@ -1,18 +1,18 @@
-//! A word that never shows itself.
+//! Passwords.
 
 use std::fmt;
 
-/// A password. Prints as dots, whoever prints it.
+/// A password. `Debug` and `Display` print `…`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(String);
 
 impl Password {
-    /// Keeps this word.
+    /// A password.
     pub fn new(word: impl Into<String>) -> Password {
         Password(word.into())
     }
 
-    /// The word itself, for the wire and for nothing else.
+    /// The password itself, to send it to a server.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

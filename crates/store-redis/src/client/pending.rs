@@ -1,7 +1,7 @@
-//! What a caller waits by, and what the driver answers to: one allocation for the question, its place and its answer.
+//! A call between its caller and the driver: one allocation for the request, its state and its result.
 //!
-//! It settles who was first when time runs out: a ticket that nobody has claimed is withdrawn and was never sent; one
-//! that was claimed may have been, and nobody can call it back.
+//! Its state decides what a timeout means. A call that the driver has not claimed is withdrawn and was never sent; a
+//! claimed call may have been sent and cannot be recalled.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -13,43 +13,43 @@ use tollgate_store::StoreError;
 
 use super::failure::Redirect;
 
-/// The answer, or why there is none.
+/// The result of a call, or why there is none.
 pub(crate) type CallResult<W, A> = Result<A, Retry<W>>;
 
-/// Why there is no answer.
+/// Why a call has no result, and whether it may be sent again.
 #[derive(Debug)]
 pub(crate) enum Retry<W> {
-    /// It is over.
+    /// The call failed.
     Failed(StoreError),
-    /// It came to the store too late and charged nothing; the work is given back.
+    /// The call reached the store after its deadline and charged nothing; the work is returned.
     Expired(W),
-    /// The slot was just moving.
+    /// The slot is migrating.
     TryAgain(W),
-    /// Something in the call was no bucket of ours; whose, is found out by asking each alone.
+    /// A batch contained a value that is not a bucket; each of its calls is sent again alone to find it.
     Suspect(W),
-    /// Somebody else may do it.
+    /// Another server may execute it.
     Redirected(Redirect, W),
 }
 
-/// How work is sent.
+/// How a call is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SendMode {
-    /// Together with whatever else waits.
+    /// Batched with other calls.
     Joined,
-    /// In a call of its own.
+    /// In a batch of its own.
     Alone,
-    /// In a call of its own, with `ASKING` before it.
+    /// In a batch of its own, preceded by `ASKING`.
     Asking,
 }
 
-/// Work that waits for the driver, and a caller who waits for its answer.
+/// A call that waits for the driver, and whose caller waits for the result.
 #[derive(Debug)]
 pub(crate) struct PendingCall<W, A> {
     /// The slot of its keys.
     pub(crate) slot: u16,
     /// How it is sent.
     pub(crate) mode: SendMode,
-    /// When the caller goes away, by our clock.
+    /// When the caller stops waiting, by this node's clock.
     pub(crate) deadline: Time,
     state: Mutex<State<W, A>>,
 }
@@ -62,14 +62,14 @@ enum State<W, A> {
     Over,
 }
 
-/// What had become of a ticket when its caller gave up.
+/// The state of a call when its caller gave up.
 #[derive(Debug)]
 pub(crate) enum GaveUp<W, A> {
-    /// Nobody had claimed it: it was never sent.
+    /// The driver had not claimed it: it was never sent.
     Unsent,
     /// It may have been sent.
     Sent,
-    /// The answer was just there.
+    /// The result had just arrived.
     Answered(CallResult<W, A>),
 }
 
@@ -78,7 +78,7 @@ impl<W, A> PendingCall<W, A> {
         Arc::new(PendingCall { slot, mode, deadline, state: Mutex::new(State::Waiting(work, None)) })
     }
 
-    /// Takes the work, to send it; `None` if the caller has gone.
+    /// Takes the work to send it; `None` if the caller has gone.
     pub(crate) fn claim(&self) -> Option<W> {
         let mut state = self.state.lock();
         match std::mem::replace(&mut *state, State::Over) {
@@ -93,17 +93,17 @@ impl<W, A> PendingCall<W, A> {
         }
     }
 
-    /// True if it was claimed and has no answer yet.
+    /// True if it was claimed and has no result yet.
     pub(crate) fn is_sent(&self) -> bool {
         matches!(*self.state.lock(), State::Sent(_))
     }
 
-    /// True if nobody waits any more.
+    /// True if the caller does not wait any more.
     pub(crate) fn is_over(&self) -> bool {
         matches!(*self.state.lock(), State::Over)
     }
 
-    /// Answers; whoever still waits wakes up.
+    /// Sets the result and wakes the caller.
     pub(crate) fn answer(&self, reply: CallResult<W, A>) {
         let mut state = self.state.lock();
         let waker = match &mut *state {
@@ -117,7 +117,7 @@ impl<W, A> PendingCall<W, A> {
         }
     }
 
-    /// Waits for the answer.
+    /// Waits for the result.
     pub(crate) async fn answered(&self) -> CallResult<W, A> {
         poll_fn(|cx| self.poll(cx)).await
     }
@@ -140,7 +140,7 @@ impl<W, A> PendingCall<W, A> {
         }
     }
 
-    /// Waits no longer.
+    /// Stops waiting.
     pub(crate) fn give_up(&self) -> GaveUp<W, A> {
         match std::mem::replace(&mut *self.state.lock(), State::Over) {
             State::Waiting(..) => GaveUp::Unsent,
@@ -150,7 +150,7 @@ impl<W, A> PendingCall<W, A> {
     }
 }
 
-/// Gives the ticket up when its caller goes away for whatever reason.
+/// Gives the call up when its caller is dropped.
 pub(crate) struct WithdrawOnDrop<W, A>(pub(crate) Arc<PendingCall<W, A>>);
 
 impl<W, A> Drop for WithdrawOnDrop<W, A> {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_claimed_was_not_sent() {
+    fn an_unclaimed_call_was_not_sent() {
         let call = call();
         assert!(matches!(call.give_up(), GaveUp::Unsent));
         assert!(call.is_over());
@@ -176,10 +176,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_claimed_cannot_be_called_back() {
+    fn a_claimed_call_cannot_be_recalled() {
         let call = call();
         assert_eq!(call.claim(), Some(7));
-        assert_eq!(call.claim(), None, "by nobody else");
+        assert_eq!(call.claim(), None, "only once");
         assert!(matches!(call.give_up(), GaveUp::Sent));
         call.answer(Ok(1));
         assert!(call.is_over(), "too late");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_caller_who_is_cancelled_withdraws() {
+    async fn a_cancelled_caller_withdraws_its_call() {
         let call = call();
         let waiter = WithdrawOnDrop(call.clone());
         let waiting = tokio::spawn(async move { waiter.0.answered().await });

@@ -1,7 +1,7 @@
-//! Where work waits for a connection: bounded, first come first served, and without a timer.
+//! The queue in front of the connections of a primary: bounded, first in, first out, without timers.
 //!
-//! A driver that has nothing to do leaves its waker; whoever brings work takes it and wakes it. Work that arrives while
-//! all drivers are busy waits for the first one that returns, and is taken together.
+//! An idle driver leaves its waker here; a push takes the waker and wakes it. Calls that arrive while all drivers are
+//! busy are taken together by the first driver that becomes idle.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,24 +11,24 @@ use std::task::{Poll, Waker};
 use parking_lot::Mutex;
 use tollgate_store::StoreError;
 
-/// Work that can wait in the queue.
+/// A call that can wait in the queue.
 pub(crate) trait Queued: fmt::Debug {
     /// True if its caller does not wait any more.
     fn is_over(&self) -> bool;
-    /// Tells its caller that it failed and was not sent.
+    /// Reports to its caller that it failed and was not sent.
     fn fail(self, error: &StoreError);
 }
 
-/// Why work was not accepted.
+/// Why a call was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueError {
-    /// Too much is waiting.
+    /// The queue is full.
     Saturated,
-    /// Nobody will come for it any more.
+    /// The primary is not used any more.
     Retired,
 }
 
-/// The work that waits.
+/// Waiting calls.
 #[derive(Debug)]
 pub(crate) struct CallQueue<C> {
     max: usize,
@@ -37,34 +37,34 @@ pub(crate) struct CallQueue<C> {
 
 #[derive(Debug)]
 struct Inside<C> {
-    jobs: VecDeque<C>,
-    /// Drivers with nothing to do, by their numbers.
+    calls: VecDeque<C>,
+    /// Idle drivers, by number.
     idle: Vec<(usize, Waker)>,
-    /// Counts calls for all drivers to look up, whatever they wait for.
-    calls: u64,
+    /// Counts wake-ups of all drivers.
+    wakeups: u64,
     retired: bool,
 }
 
 impl<C: Queued> CallQueue<C> {
     pub(crate) fn new(max: usize) -> CallQueue<C> {
-        let inside = Inside { jobs: VecDeque::new(), idle: Vec::new(), calls: 0, retired: false };
+        let inside = Inside { calls: VecDeque::new(), idle: Vec::new(), wakeups: 0, retired: false };
         CallQueue { max: max.max(1), inside: Mutex::new(inside) }
     }
 
-    /// Adds a job and wakes a driver that has nothing to do.
-    pub(crate) fn push(&self, job: C) -> Result<(), QueueError> {
+    /// Adds a call and wakes an idle driver.
+    pub(crate) fn push(&self, call: C) -> Result<(), QueueError> {
         let mut inside = self.inside.lock();
         if inside.retired {
             return Err(QueueError::Retired);
         }
-        if inside.jobs.len() >= self.max {
-            // Those who have gone away wait for nothing: they have no claim on a place.
-            inside.jobs.retain(|job| !job.is_over());
-            if inside.jobs.len() >= self.max {
+        if inside.calls.len() >= self.max {
+            // Calls whose callers have gone do not count.
+            inside.calls.retain(|call| !call.is_over());
+            if inside.calls.len() >= self.max {
                 return Err(QueueError::Saturated);
             }
         }
-        inside.jobs.push_back(job);
+        inside.calls.push_back(call);
         let waker = inside.idle.pop();
         drop(inside);
         if let Some((_, waker)) = waker {
@@ -73,19 +73,19 @@ impl<C: Queued> CallQueue<C> {
         Ok(())
     }
 
-    /// How many jobs wait.
+    /// Number of waiting calls.
     pub(crate) fn len(&self) -> usize {
-        self.inside.lock().jobs.len()
+        self.inside.lock().calls.len()
     }
 
-    /// Waits until there is work for this driver, or until all drivers are called.
-    pub(crate) async fn work_or_call(&self, driver: usize) {
-        let mut calls = None;
+    /// Waits until there is a call for this driver, or until all drivers are woken.
+    pub(crate) async fn wait_for_calls(&self, driver: usize) {
+        let mut wakeups = None;
         poll_fn(|cx| {
             let mut inside = self.inside.lock();
             inside.idle.retain(|(number, _)| *number != driver);
-            let first = *calls.get_or_insert(inside.calls);
-            if !inside.jobs.is_empty() || inside.calls != first || inside.retired {
+            let first = *wakeups.get_or_insert(inside.wakeups);
+            if !inside.calls.is_empty() || inside.wakeups != first || inside.retired {
                 return Poll::Ready(());
             }
             inside.idle.push((driver, cx.waker().clone()));
@@ -94,34 +94,34 @@ impl<C: Queued> CallQueue<C> {
         .await
     }
 
-    /// Takes what waits, oldest first and at most `max`; the driver is busy from here on.
+    /// Takes at most `max` waiting calls, oldest first; the driver is busy from here on.
     pub(crate) fn take(&self, driver: usize, max: usize, into: &mut Vec<C>) {
         let mut inside = self.inside.lock();
         inside.idle.retain(|(number, _)| *number != driver);
-        let count = inside.jobs.len().min(max);
-        into.extend(inside.jobs.drain(..count));
+        let count = inside.calls.len().min(max);
+        into.extend(inside.calls.drain(..count));
     }
 
-    /// Calls all drivers.
-    pub(crate) fn call(&self) {
+    /// Wakes all drivers.
+    pub(crate) fn wake_all(&self) {
         let mut inside = self.inside.lock();
-        inside.calls += 1;
+        inside.wakeups += 1;
         let idle = std::mem::take(&mut inside.idle);
         drop(inside);
         idle.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Fails everything that waits: nothing of it was sent.
+    /// Fails all waiting calls: none of them was sent.
     pub(crate) fn fail_all(&self, error: &StoreError) {
-        let jobs = std::mem::take(&mut self.inside.lock().jobs);
-        jobs.into_iter().for_each(|job| job.fail(error));
+        let calls = std::mem::take(&mut self.inside.lock().calls);
+        calls.into_iter().for_each(|call| call.fail(error));
     }
 
-    /// Accepts nothing any more.
+    /// Accepts no more calls.
     pub(crate) fn retire(&self, error: &StoreError) {
         self.inside.lock().retired = true;
         self.fail_all(error);
-        self.call();
+        self.wake_all();
     }
 }
 
@@ -153,17 +153,17 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_bounded_and_those_who_left_do_not_count() {
-        let (queue, tickets) = (CallQueue::new(2), [call(), call(), call(), call()]);
-        let push = |place: usize| queue.push(tickets[place].clone());
+    fn the_queue_is_bounded_and_withdrawn_calls_do_not_count() {
+        let (queue, calls) = (CallQueue::new(2), [call(), call(), call(), call()]);
+        let push = |place: usize| queue.push(calls[place].clone());
         assert_eq!((push(0), push(1), push(2)), (Ok(()), Ok(()), Err(QueueError::Saturated)));
-        assert!(matches!(tickets[0].give_up(), GaveUp::Unsent));
+        assert!(matches!(calls[0].give_up(), GaveUp::Unsent));
         assert_eq!((push(2), push(3)), (Ok(()), Err(QueueError::Saturated)));
         assert_eq!(queue.len(), 2);
     }
 
     #[tokio::test]
-    async fn what_waits_is_failed_when_the_primary_retires() {
+    async fn waiting_calls_fail_when_the_primary_retires() {
         let (queue, call) = (CallQueue::new(2), call());
         queue.push(call.clone()).unwrap();
         queue.retire(&error(StoreErrorKind::Unavailable, "gone"));
@@ -172,13 +172,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_driver_wakes_for_work_and_for_calls() {
+    async fn a_driver_wakes_for_calls_and_when_all_are_woken() {
         let queue: Arc<CallQueue<Work>> = Arc::new(CallQueue::new(2));
         for wake in
-            [(|queue: &CallQueue<Work>| queue.call()) as fn(&CallQueue<Work>), |queue| queue.push(call()).unwrap()]
+            [(|queue: &CallQueue<Work>| queue.wake_all()) as fn(&CallQueue<Work>), |queue| queue.push(call()).unwrap()]
         {
             let same = queue.clone();
-            let waiting = tokio::spawn(async move { same.work_or_call(0).await });
+            let waiting = tokio::spawn(async move { same.wait_for_calls(0).await });
             tokio::task::yield_now().await;
             assert!(!waiting.is_finished());
             wake(&queue);

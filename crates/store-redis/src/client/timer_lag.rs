@@ -1,39 +1,39 @@
-//! Whether this node itself is slow: how late its own timers fire.
+//! Whether this node itself is slow: how late its timers fire.
 //!
-//! A reply that comes too late says that the store is slow, or that this node did not get to read it. A node whose own
-//! timers are late cannot tell, so it must not conclude that the store is away: other nodes would go on without it, and
-//! every one of them with a share of the limit.
+//! A late reply means that the store is slow, or that this node did not read the reply in time. A node whose own timers
+//! are late cannot distinguish the two and must not conclude that the store is down: it would decide by its share of
+//! the limit while the other nodes still use the whole limit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tollgate_core::{Span, Time};
 
-/// Between two measurements.
+/// Interval between measurements.
 pub(crate) const TICK: Span = Span::from_millis(20);
 /// How long a late timer is remembered: about as long as the breaker remembers failures.
 const REMEMBERED: Span = Span::SECOND;
-/// A timer that is late by this part of the time that a decision may wait for the store explains a late reply: a round
-/// trip waits for this node twice, and for the server's own turn between.
+/// A timer that is late by this fraction of the store timeout explains a late reply: a round trip waits twice for this
+/// node, and once for the server.
 const PART: u64 = 5;
 const LATE_MIN: Span = Span::from_millis(2);
 
-/// The pace of this node.
+/// The lag of this node's timers.
 #[derive(Debug, Default)]
 pub(crate) struct TimerLag {
     measured: AtomicBool,
-    /// When the timer that runs should fire, in nanoseconds; zero before the first.
+    /// When the running timer is due, in nanoseconds; zero before the first.
     due: AtomicU64,
     /// Until when the last late timer is remembered.
     behind_until: AtomicU64,
 }
 
 impl TimerLag {
-    /// True for the first call: that caller has to measure.
+    /// True for the first caller, which must start the measurement.
     pub(crate) fn begin(&self) -> bool {
         !self.measured.swap(true, Ordering::Relaxed)
     }
 
-    /// True if timers are late, or were a moment ago; `within` is how long a decision may wait for the store.
+    /// True if timers are late, or were within the last second; `within` is the store timeout.
     pub(crate) fn is_behind(&self, now: Time, within: Span) -> bool {
         let due = Time::from_nanos(self.due.load(Ordering::Relaxed));
         let overdue = due > Time::ZERO && now.since(due) >= late(within);

@@ -1,10 +1,9 @@
-//! How many new buckets a namespace may make while a server's memory is scarce: what keeps a flood of invented
-//! identities in one namespace from taking what is left from the others.
+//! How many buckets a namespace may create while a server's memory is scarce: a flood of invented identities in one
+//! namespace must not take the memory of the others.
 //!
-//! Each node counts the buckets it makes, per namespace, against a rate. A namespace that has spent it shares its rules'
-//! overflow buckets for identities without a bucket of their own; those that have one go on undisturbed. While there is
-//! room ([`crate::store::primary::memory`]) nothing is limited, but all is counted: the namespace that filled the store is the one that is
-//! limited first.
+//! Each node counts the buckets it creates per namespace, against a rate. A namespace above its rate uses its rules'
+//! overflow buckets for identities without a bucket; identities with a bucket are not affected. While memory is ample
+//! ([`MemoryLevel`]) nothing is limited but all is counted, so the namespace that filled the store is limited first.
 
 use std::collections::HashMap;
 
@@ -13,7 +12,7 @@ use tollgate_core::{Algorithm, Ask, Effect, Gcra, Span, Tat, Time};
 
 use super::primary::memory::MemoryLevel;
 
-/// Seconds' worth of new buckets that may come at once: a fleet that starts anew meets all its callers in a short time.
+/// Burst in seconds of the rate: a restarted fleet creates the buckets of all its clients in a short time.
 const BURST_SECONDS: u64 = 10;
 
 pub(crate) struct Budget {
@@ -23,15 +22,15 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// At most so many new buckets a second for each namespace; zero for any number, however full the store is.
+    /// A budget of so many new buckets per second and namespace; zero is unlimited, however full the store is.
     pub(crate) fn new(per_second: u64) -> Budget {
         let burst = per_second.saturating_mul(BURST_SECONDS);
-        // Calls under way at the same time all find the last unit: what they make beyond it is owed, not forgiven.
+        // Concurrent calls all see the last unit: buckets beyond it become debt.
         let limit = Gcra::new(per_second, Span::SECOND, burst).and_then(|limit| limit.with_max_debt(burst)).ok();
         Budget { limit: limit.filter(|_| per_second > 0), spent: Mutex::default() }
     }
 
-    /// True if the namespace may make no more buckets now, in a store with so much room.
+    /// True if the namespace may not create buckets now, at this memory level.
     pub(crate) fn is_spent(&self, namespace: u32, memory: MemoryLevel, now: Time) -> bool {
         let Some(limit) = self.limit.filter(|_| memory > MemoryLevel::Roomy) else { return false };
         if memory == MemoryLevel::Full {
@@ -40,7 +39,7 @@ impl Budget {
         self.spent.lock().get(&namespace).is_some_and(|tat| !limit.admits(tat, now, &Ask::Consume(1)))
     }
 
-    /// Counts buckets that were made.
+    /// Counts created buckets.
     pub(crate) fn made(&self, namespace: u32, buckets: u32, now: Time) {
         let Some(limit) = self.limit.filter(|_| buckets > 0) else { return };
         let tats = &mut *self.spent.lock();
@@ -65,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_beyond_the_budget_is_owed() {
+    fn buckets_beyond_the_budget_become_debt() {
         let budget = Budget::new(2);
         budget.made(1, 24, NOW);
         assert!(
@@ -76,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_limited_while_there_is_room_and_everything_when_there_is_none() {
+    fn nothing_is_limited_while_memory_is_ample_and_everything_when_it_is_full() {
         let budget = Budget::new(2);
         assert!(budget.is_spent(1, MemoryLevel::Full, NOW));
         budget.made(1, 1000, NOW);

@@ -1,7 +1,7 @@
-//! A bell that all nodes of a store hear: somebody changed the rules.
+//! Notifications that the rules changed, over Redis pub/sub.
 //!
-//! Beside what the database itself tells, and quicker than looking. Nothing depends on it: a message that is lost, or a
-//! server that does not let us listen, only means that a change is noticed by one of the other ways.
+//! Faster than polling and independent of the database's own notifications. Nothing depends on it: if a message is
+//! lost, or the server forbids subscriptions, nodes notice a change in another way.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use tracing::{debug, info};
 use super::redis_store::RedisStore;
 use crate::client::connection::RedisConnection;
 
-/// Where it rings.
+/// The channel.
 pub(crate) const CHANNEL: &[u8] = b"tg:generation";
 
-/// Between two attempts to listen, at least; as much again is drawn by lot.
+/// Minimum pause between attempts to subscribe; a random part of the same length is added.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long to wait for somebody who does not let us listen.
+/// Pause after the server refused the subscription.
 const LONG_PAUSE: Duration = Duration::from_secs(60);
-/// How often a silent line is asked whether it is still there.
+/// Idle time after which the connection is checked with a ping.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Hears the bell. Dropped, it stops listening.
+/// Listens for changes. Dropping it ends the subscription.
 pub struct ChangeListener<'a> {
     store: &'a RedisStore,
     connection: Option<RedisConnection>,
@@ -31,23 +31,23 @@ pub struct ChangeListener<'a> {
 }
 
 impl RedisStore {
-    /// Rings: all nodes that listen hear it soon, or never.
+    /// Notifies all listening nodes. Best effort.
     pub async fn notify_changed(&self) {
         let Some(primary) = self.topology.primaries().into_iter().next() else { return };
         let published = primary.command(&[b"PUBLISH", CHANNEL, b"1"], self.context.config.within).await;
         if published.is_err() {
-            debug!("the bell did not ring: nodes notice the change by looking");
+            debug!("notification of a change failed: nodes notice it by polling");
         }
     }
 
-    /// Somebody who listens.
+    /// A listener for changes.
     pub fn change_listener(&self) -> ChangeListener<'_> {
         ChangeListener { store: self, connection: None, refused: false }
     }
 }
 
 impl ChangeListener<'_> {
-    /// Ready when it rang, and when it may have rung unheard.
+    /// Waits until the rules changed, or may have changed unnoticed.
     pub async fn changed(&mut self) {
         loop {
             let Some(connection) = &mut self.connection else {
@@ -73,7 +73,7 @@ impl ChangeListener<'_> {
         }
     }
 
-    /// Begins to listen; false if nobody lets us.
+    /// Subscribes; false if that failed.
     async fn listen(&mut self) -> bool {
         let context = &self.store.context;
         let Some(primary) = self.store.topology.primaries().into_iter().next() else { return false };
@@ -89,9 +89,7 @@ impl ChangeListener<'_> {
             }
             Ok(Ok(_)) => {
                 if !std::mem::replace(&mut self.refused, true) {
-                    info!(
-                        "the store does not let this node subscribe to tg:generation: changed rules are noticed by other ways"
-                    );
+                    info!("no permission to subscribe to tg:generation: this node notices changed rules in other ways");
                 }
                 false
             }

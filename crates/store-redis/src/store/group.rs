@@ -1,23 +1,23 @@
-//! Which charges of a request can be decided together.
+//! Splits the charges of a request by hash slot.
 //!
-//! A script sees one slot of a cluster. Charges of one identity share theirs and are decided at once; a request that
-//! also meets a rule for drain_all is asked slot by slot. The narrowest comes first: it refuses most, and a refusal
-//! there costs the shared buckets nothing, while the other way round every refused request would be charged to a bucket
-//! that others use, and refunded.
+//! A script can access one slot of a cluster. Charges of one identity share a slot and are decided at once; a request
+//! that also has charges of other identities, such as a global limit, is decided slot by slot. The narrowest limit
+//! comes first: it denies most often, and a denial there costs the shared buckets nothing. In the opposite order, every
+//! denied request would be charged to a bucket that others use, and refunded.
 
 use smallvec::SmallVec;
 use tollgate_core::Charge;
 
 use super::key::BucketKey;
 
-/// The charges of one slot, by their places in the request.
+/// The charges of one slot, by their indexes in the request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) slot: u16,
     pub(crate) places: SmallVec<[usize; 4]>,
 }
 
-/// The groups of a request, in the order in which they are asked. A store that is not split has one slot.
+/// The groups of a request, in the order in which they are decided. Without a cluster there is one slot.
 pub(crate) fn groups(charges: &[Charge], split: bool) -> SmallVec<[Group; 2]> {
     let mut groups: SmallVec<[Group; 2]> = SmallVec::new();
     for (place, charge) in charges.iter().enumerate() {
@@ -33,8 +33,8 @@ pub(crate) fn groups(charges: &[Charge], split: bool) -> SmallVec<[Group; 2]> {
     groups
 }
 
-/// How many callers share a bucket, judged by its rate: nobody gives one user the rate of all. In 2^-64 units per
-/// nanosecond, so that ten a year and twenty a year differ.
+/// How many clients share a bucket, estimated by its rate: a limit per client is lower than a limit for all. In 2^-64
+/// units per nanosecond, so that ten a year and twenty a year differ.
 fn width(charge: &Charge) -> u128 {
     (u128::from(charge.limit.requests()) << 64) / u128::from(charge.limit.window().nanos().max(1))
 }

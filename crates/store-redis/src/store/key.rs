@@ -1,8 +1,8 @@
-//! Where a bucket lives: its key, and the slot of that key in a cluster.
+//! The key of a bucket, and its hash slot.
 //!
-//! A key is `tg:{tag}digest`: three characters of the identity's digest, which decide the slot, and the bucket's own
-//! 128 bits in 22. Nothing a caller sends is part of it. Thirty bytes are what fits into the smallest allocation of
-//! Redis that a key of ours can have; ten million of them matter.
+//! A key is `tg:{tag}digest`: three characters of the identity's digest, which determine the slot, and the bucket's 128
+//! bits in 22 characters. It contains nothing that a client sent. Thirty bytes are the longest key that fits Redis's
+//! smallest allocation, which matters for ten million keys.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct BucketKey([u8; BucketKey::LEN]);
 impl BucketKey {
     const LEN: usize = 30;
 
-    /// The key of the bucket with this digest, among those of an identity.
+    /// The key of a bucket by its digest and its identity.
     pub fn new(identity: u32, bucket: Digest) -> BucketKey {
         let mut text = *b"tg:{...}......................";
         let [a, b] = bucket.0;
@@ -39,12 +39,12 @@ impl BucketKey {
         BucketKey::new(charge.identity, charge.bucket)
     }
 
-    /// The key of the bucket that a receipt is about.
+    /// The key of a receipt's bucket.
     pub fn of_receipt(receipt: &Receipt) -> BucketKey {
         BucketKey::new(receipt.identity, receipt.bucket)
     }
 
-    /// True if a key in the store has the form of a bucket's: nothing else of ours does.
+    /// True for the keys of buckets; other keys of this store have a different form.
     pub(crate) fn is_bucket_key(key: &[u8]) -> bool {
         let is_letter = |byte: &u8| ALPHABET.contains(byte);
         let Some((tag, digest)) = key.strip_prefix(b"tg:{").and_then(|rest| rest.split_at_checked(3)) else {
@@ -54,7 +54,7 @@ impl BucketKey {
         key.len() == BucketKey::LEN && tag.iter().chain(digest).all(is_letter)
     }
 
-    /// An identity whose keys are in a slot for which this holds: where a server's own keys are put.
+    /// An identity whose keys are in a slot for which `is_served` holds: a server's own keys are placed there.
     pub(crate) fn identity_in(is_served: impl Fn(u16) -> bool) -> Option<u32> {
         (0..1 << 18).find(|identity| is_served(BucketKey::new(*identity, Digest::default()).slot()))
     }
@@ -64,7 +64,7 @@ impl BucketKey {
         &self.0
     }
 
-    /// What decides the slot: the part between the braces.
+    /// The hash tag: the part between the braces.
     pub fn tag(&self) -> [u8; 3] {
         let [_, _, _, _, a, b, c, ..] = self.0;
         [a, b, c]

@@ -1,4 +1,4 @@
-//! The store as a whole: its start, its health, its figures and its end.
+//! The store as a whole: start, health, statistics and shutdown.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,26 +16,26 @@ use super::stats::PrimaryStats;
 use crate::client::failure::error;
 use crate::client::slot::slot_of;
 
-/// How often a store that is not there yet is looked for.
+/// Polling interval while waiting for the store.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Where the secret lives that all nodes share. The tag is as good as any: it is read once.
+/// The key of the secret that all nodes share. Any tag would do: it is read once.
 pub(crate) const SECRET_KEY: &[u8] = b"tg:{AAA}secret";
 
-/// SlotCounters of the store.
+/// Statistics of the store.
 #[derive(Clone, Debug, Default)]
 pub struct RedisStats {
-    /// What happened across slots.
+    /// Counters of requests that span several slots.
     pub slots: SlotStats,
-    /// Each primary: how it is, and its figures.
+    /// Health and counters of each primary.
     pub primaries: Vec<(Health, PrimaryStats)>,
-    /// Nodes that share the store, as far as it is known.
+    /// Number of nodes that share the store, if known.
     pub nodes: Option<u64>,
 }
 
 /// Why the store cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartError {
-    /// What was found.
+    /// The reason.
     pub what: String,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl RedisStore {
-    /// Waits until every primary decides, with the scripts that decisions use.
+    /// Waits until every primary runs the scripts that decisions use.
     pub async fn ready(&self, within: Span) -> Result<(), StartError> {
         let until = self.clock.now().after(within);
         loop {
@@ -61,7 +61,7 @@ impl RedisStore {
         }
     }
 
-    /// What keeps the store from deciding, if anything does.
+    /// Why the store cannot decide yet, if anything prevents it.
     async fn trouble(&self) -> Option<String> {
         let checks = self.probe().await;
         if checks.is_empty() {
@@ -77,7 +77,7 @@ impl RedisStore {
         })
     }
 
-    /// Asks every primary a question that changes nothing, with the script that decides.
+    /// Sends a read-only request to every primary, with the script that decides.
     pub async fn probe(&self) -> Vec<(Health, Option<StoreError>)> {
         let mut checks = Vec::new();
         for primary in self.topology.primaries() {
@@ -87,25 +87,25 @@ impl RedisStore {
         checks
     }
 
-    /// The secret that hides keys and signs receipts: the one in the store, made by whichever node came first.
+    /// The secret that hides keys and signs receipts: the stored one, created by the first node.
     pub async fn secret(&self) -> Result<[u8; 16], StoreError> {
         let fresh = u128::from(random::unpredictable()) << 64 | u128::from(random::unpredictable());
         self.agree_on_secret(fresh.to_be_bytes()).await
     }
 
-    /// Puts this secret where nodes look for it, unless there is one; answers the one that is there. A store that lost
-    /// its data lost the secret too: whoever still knows it puts it back before a new node makes another.
+    /// Stores this secret if there is none, and returns the stored one. A store that lost its data lost the secret too:
+    /// a running node restores it before a new node creates another.
     pub async fn agree_on_secret(&self, secret: [u8; 16]) -> Result<[u8; 16], StoreError> {
         let slot = if self.topology.is_split() { slot_of(b"AAA") } else { 0 };
         let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
         let own = format!("{:032x}", u128::from_be_bytes(secret));
         let commands: [&[&[u8]]; 2] = [&[b"SET", SECRET_KEY, own.as_bytes(), b"NX"], &[b"GET", SECRET_KEY]];
         let replies = primary.pipeline(&commands, self.context.config.connect_timeout).await?;
-        let unreadable = || error(tollgate_store::StoreErrorKind::Refused, "the secret in the store is none");
+        let unreadable = || error(tollgate_store::StoreErrorKind::Refused, "the secret in the store is malformed");
         replies.get(1).and_then(read_secret).ok_or_else(unreadable)
     }
 
-    /// The figures of now.
+    /// A snapshot of the statistics.
     pub fn stats(&self) -> RedisStats {
         let primaries = self.topology.primaries();
         RedisStats {
@@ -115,7 +115,7 @@ impl RedisStore {
         }
     }
 
-    /// Tells the others that this node leaves, and ends everything that runs for this store.
+    /// Unregisters this node and ends all tasks of this store.
     pub async fn close(&self) {
         self.context.nodes.leave();
         for primary in self.topology.primaries() {
@@ -125,7 +125,7 @@ impl RedisStore {
     }
 }
 
-/// The secret as the store holds it: 32 hexadecimal digits.
+/// Parses the stored secret: 32 hexadecimal digits.
 pub(crate) fn read_secret(reply: &RespValue) -> Option<[u8; 16]> {
     let text = std::str::from_utf8(reply.text()?).ok().filter(|text| text.len() == 32)?;
     u128::from_str_radix(text, 16).ok().map(u128::to_be_bytes)

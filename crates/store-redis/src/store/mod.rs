@@ -1,4 +1,4 @@
-//! Buckets in Redis: what scripts decide, under which keys, and the store that nodes use.
+//! Buckets in Redis: keys, scripts, the store that nodes use, and what operators ask about it.
 
 pub(crate) mod budget;
 pub(crate) mod change_listener;

@@ -1,8 +1,8 @@
-//! Whether all nodes decide by the same rules: each leaves a fingerprint of its rules in the store, and reads those of
+//! Whether all nodes use the same rules: each node publishes a fingerprint of its rules in the store and reads those of
 //! the others.
 //!
-//! Nodes with different rules charge the same buckets by different limits, or different buckets: nothing fails, so it
-//! has to be looked for.
+//! Nodes with different rules charge the same buckets by different limits, or different buckets. Nothing fails, so it
+//! must be checked.
 
 use tollgate_core::Span;
 use tollgate_store::StoreError;
@@ -11,13 +11,13 @@ use super::redis_store::RedisStore;
 use super::redis_store::unavailable;
 use crate::client::slot::slot_of;
 
-/// Where the fingerprints are: a sorted set of `FINGERPRINT NODE`, by the second in which each was last told.
+/// The key of the fingerprints: a sorted set of `FINGERPRINT NODE` by the second of the last publication.
 const RULES_KEY: &[u8] = b"tg:{AAA}rules";
-/// How long the set lives without any node.
+/// Expiry of the set without nodes.
 const RULES_TTL_MS: &[u8] = b"60000";
-/// A node that has not told its fingerprint for so long is gone.
+/// A node that has not published for this long is gone.
 const GONE_AFTER_SECS: u64 = 10;
-/// Fingerprints that are read.
+/// Index of the last fingerprint that is read.
 const LAST: &[u8] = b"255";
 
 /// The rules of one node.
@@ -30,10 +30,10 @@ pub struct NodeRules {
 }
 
 impl RedisStore {
-    /// How often a node should tell its fingerprint.
+    /// How often a node should publish its fingerprint.
     pub const RULES_EVERY: Span = Span::from_secs(3);
 
-    /// Tells the fingerprint of this node's rules, takes back the one it told before, and answers those of all nodes.
+    /// Publishes the fingerprint of this node's rules, removes the previous one, and returns those of all nodes.
     pub async fn publish_rules(&self, own: &str, before: Option<&str>) -> Result<Vec<NodeRules>, StoreError> {
         let slot = if self.topology.is_split() { slot_of(b"AAA") } else { 0 };
         let primary = self.topology.primary(slot).ok_or_else(|| unavailable("no primary is known yet"))?;
@@ -52,7 +52,7 @@ impl RedisStore {
         ];
         let replies = primary.pipeline(&commands, self.context.config.connect_timeout).await?;
         let members = replies.last().and_then(|reply| reply.array());
-        let members = members.ok_or_else(|| unavailable("the store does not tell the rules of other nodes"))?;
+        let members = members.ok_or_else(|| unavailable("the store did not return the rules of other nodes"))?;
         let read = |text: &[u8]| {
             let (fingerprint, node) = std::str::from_utf8(text).ok()?.split_once(' ')?;
             Some(NodeRules { node: node.to_owned(), fingerprint: fingerprint.to_owned() })

@@ -20,9 +20,9 @@ use crate::client::failure::Redirected;
 use crate::client::failure::{Failure, Redirect};
 use crate::client::topology::Topology;
 
-/// How many times as much as its rule an overflow bucket lets through.
+/// Limit of an overflow bucket, as a multiple of its rule's limit.
 const OVERFLOW_FACTOR: u64 = 10;
-/// A question is sent elsewhere at most so often: more redirects than this are a cluster that contradicts itself.
+/// Most servers tried per request: more redirections come from a cluster that contradicts itself.
 const ATTEMPTS_MAX: usize = 4;
 
 /// Buckets in Redis or Valkey.
@@ -35,13 +35,12 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Starts to connect, and returns at once: until the first contact every question finds the store unavailable.
-    /// Needs a Tokio runtime.
+    /// Starts to connect and returns at once; until the first contact the store is unavailable. Needs a Tokio runtime.
     pub fn start(config: RedisConfig, clock: Arc<dyn Clock>) -> RedisStore {
         let budget = Budget::new(config.new_keys_per_second);
         let context = RedisContext::new(config, clock.clone());
-        let context = context.clone();
-        let start = move |address| Primary::start(address, context.clone());
+        let shared = context.clone();
+        let start = move |address| Primary::start(address, shared.clone());
         let topology = Topology::start(&context, Arc::new(start));
         RedisStore { context, topology, figures: Arc::default(), budget, clock }
     }
@@ -52,7 +51,7 @@ impl RedisStore {
         (key, key.slot())
     }
 
-    /// Asks all charges, slot by slot. Buckets that may not be made are answered for by the second.
+    /// Decides all charges, slot by slot.
     async fn take_all(
         &self,
         charges: &[Charge],
@@ -87,7 +86,7 @@ impl RedisStore {
             self.undo(&mut attempt, groups.get(..refusing).unwrap_or_default());
             attempt.refused = true;
             for group in groups.get(refusing + 1..).unwrap_or_default() {
-                // Whoever counts refusals counts this one, and the others tell how long to wait for them.
+                // Limits that count denied requests count this one, and the others report how long to wait.
                 if let Ok(ScriptAnswer::Taken { taken, outcomes, .. }) = self.ask(&attempt, group, until).await {
                     attempt.enter(group, taken, &outcomes);
                 }
@@ -100,15 +99,15 @@ impl RedisStore {
         Ok(TakeResult::Taken(Taken::new(refused.is_none(), now)))
     }
 
-    /// Asks the charges of one slot, wherever that is.
+    /// Decides the charges of one slot, following redirections.
     async fn ask(&self, attempt: &Attempt<'_>, group: &Group, until: Time) -> Result<ScriptAnswer, StoreError> {
         let (mut primary, mut asking) = (self.primary(group.slot)?, false);
-        let mut question = attempt.question(group, self.is_full(attempt.charges, group, primary.memory_level()));
+        let mut request = attempt.request(group, self.is_full(attempt.charges, group, primary.memory_level()));
         for _ in 0..ATTEMPTS_MAX {
             let left = until.since(self.clock.now());
             let asked = match asking {
-                false => primary.ask(question, group.slot, left).await,
-                true => primary.ask_asking(question, group.slot, left).await,
+                false => primary.ask(request, group.slot, left).await,
+                true => primary.ask_asking(request, group.slot, left).await,
             };
             match asked {
                 Ok(answer) => {
@@ -118,15 +117,15 @@ impl RedisStore {
                 Err(Failure::Store(error)) => return Err(self.topology_changed(error)),
                 Err(Failure::Redirected(redirected)) => {
                     let Redirected { redirect, work } = *redirected;
-                    question = work;
+                    request = work;
                     (primary, asking) = self.follow(&redirect)?;
                 }
             }
         }
-        Err(self.topology_changed(unavailable("the cluster sends us attempt in circles")))
+        Err(self.topology_changed(unavailable("the cluster redirects in a circle")))
     }
 
-    /// Who is to be asked instead; nothing has been charged.
+    /// The server to try next; nothing has been charged.
     fn follow(&self, redirect: &Redirect) -> Result<(Arc<Primary>, bool), StoreError> {
         let (to, asking) = match redirect {
             Redirect::Ask { to, .. } => (to, true),
@@ -148,14 +147,14 @@ impl RedisStore {
         self.topology.primary(slot).ok_or_else(|| self.topology_changed(unavailable("no primary is known yet")))
     }
 
-    /// The same error, and whoever knows the servers looks again who serves what.
+    /// Returns the error, and has the topology looked up again.
     fn topology_changed(&self, error: StoreError) -> StoreError {
         self.context.topology_changed.notify_one();
         error
     }
 
-    /// Gives back what the groups were charged for a request that is refused all the same. Behind the caller's back:
-    /// whether it waits or has gone, what was charged must not stay so.
+    /// Gives back what earlier groups charged for a request that was denied. Runs in a task of its own: the charge must
+    /// be returned even if the caller has gone.
     fn undo(&self, attempt: &mut Attempt<'_>, groups: &[Group]) {
         for group in groups {
             let receipts = attempt.undo(group);
@@ -194,7 +193,7 @@ impl RedisStore {
         }
     }
 
-    /// True if new buckets of these charges are limited at present.
+    /// True if the creation of buckets for these charges is limited now.
     fn is_full(&self, charges: &[Charge], group: &Group, room: MemoryLevel) -> bool {
         if room == MemoryLevel::Roomy {
             return false;
@@ -215,10 +214,10 @@ impl RedisStore {
     }
 }
 
-/// What came of asking all charges.
+/// The result of deciding all charges.
 enum TakeResult {
     Taken(Taken),
-    /// Buckets at these places would have to be made, and may not.
+    /// The charges at these indexes need a new bucket, and none may be created.
     NoRoom(SmallVec<[usize; 4]>),
 }
 
@@ -236,7 +235,7 @@ impl<'a> Attempt<'a> {
         Attempt { charges, outcomes, now: Time::ZERO, refused: false }
     }
 
-    fn question(&self, group: &Group, full: bool) -> ScriptRequest {
+    fn request(&self, group: &Group, full: bool) -> ScriptRequest {
         let mut charges = Vec::with_capacity(group.places.len());
         charges.extend(group.places.iter().filter_map(|place| self.charges.get(*place)));
         ScriptRequest { charges, refused: self.refused, full }
@@ -253,7 +252,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// The receipts of what the group was charged and would not have been by a refused request.
+    /// Receipts for what the group was charged and a denied request would not have been.
     fn undo(&mut self, group: &Group) -> Vec<Receipt> {
         let mut receipts = Vec::new();
         for place in &group.places {
@@ -288,7 +287,7 @@ impl Store for RedisStore {
                 outcomes.clear();
                 match self.take_all(&redirected, until, outcomes).await? {
                     TakeResult::Taken(taken) => Ok(taken),
-                    TakeResult::NoRoom(_) => Err(refused("the namespace may make no more buckets at the moment")),
+                    TakeResult::NoRoom(_) => Err(refused("the namespace may not create more buckets now")),
                 }
             }
         }

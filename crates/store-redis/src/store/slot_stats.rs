@@ -1,8 +1,8 @@
-//! What happened across slots, counted.
+//! Counters of requests that span several slots.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters of the store as a whole; each primary has its own beside them.
+/// Counters of the store as a whole; each primary has its own besides.
 #[derive(Debug, Default)]
 pub(crate) struct SlotCounters {
     overflowed: AtomicU64,
@@ -11,16 +11,16 @@ pub(crate) struct SlotCounters {
     overcharged: AtomicU64,
 }
 
-/// A reading of them.
+/// A snapshot of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotStats {
-    /// Charges that went to an overflow bucket, because their namespace had made too many buckets.
+    /// Charges moved to an overflow bucket because their namespace had created too many buckets.
     pub overflowed: u64,
-    /// Requests that one slot refused after another had charged them.
+    /// Requests that one slot denied after another had charged them.
     pub split: u64,
-    /// Charges that were given back for it.
+    /// Charges given back for them.
     pub undone: u64,
-    /// Charges that could not be given back: callers got that much less than their limit.
+    /// Charges that could not be given back: clients got that much less than their limit.
     pub overcharged: u64,
 }
 
@@ -29,7 +29,7 @@ impl SlotCounters {
         self.overflowed.fetch_add(charges as u64, Ordering::Relaxed);
     }
 
-    /// A refusal by the group at this place: those before it had charged.
+    /// A denial by the group at this index, after the groups before it had charged.
     pub(crate) fn split(&self, place: usize) {
         self.split.fetch_add(u64::from(place > 0), Ordering::Relaxed);
     }

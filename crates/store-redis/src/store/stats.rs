@@ -1,4 +1,4 @@
-//! What happened between this node and one primary, in figures that nobody waits for.
+//! Counters of one primary.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,13 +7,13 @@ use tollgate_core::Span;
 use crate::client::breaker::Phase;
 use crate::client::failure::Refusal;
 
-/// Upper ends of the buckets of [`Histogram`] for times, in microseconds; what is longer goes into one more.
+/// Upper bounds of the buckets of [`Histogram`] for times, in microseconds; one more bucket counts longer times.
 pub const LATENCY_BOUNDS: [u64; 15] =
     [50, 100, 200, 300, 500, 750, 1_000, 2_000, 3_000, 5_000, 10_000, 15_000, 20_000, 25_000, 50_000];
-/// Upper ends of the buckets for questions per script call; what is more goes into one more.
+/// Upper bounds of the buckets for requests per script call; one more bucket counts larger calls.
 pub const BATCH_BOUNDS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Counts values by size.
+/// A histogram.
 #[derive(Debug)]
 pub struct Histogram<const N: usize> {
     bounds: [u64; N],
@@ -22,16 +22,16 @@ pub struct Histogram<const N: usize> {
     sum: AtomicU64,
 }
 
-/// What a [`Histogram`] held at one moment.
+/// A snapshot of a [`Histogram`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
-    /// Upper end of each bucket and how many fell into it (not cumulated).
+    /// Upper bound of each bucket and its count (not cumulative).
     pub buckets: Vec<(u64, u64)>,
-    /// How many were above the last one.
+    /// Count above the last bound.
     pub above: u64,
-    /// All values added up.
+    /// Sum of all values.
     pub sum: u64,
-    /// How many values.
+    /// Number of values.
     pub count: u64,
 }
 
@@ -56,7 +56,7 @@ impl<const N: usize> Histogram<N> {
     }
 }
 
-/// Declares the counters once: as they are counted and as they are read.
+/// Declares the counters and their snapshot once.
 macro_rules! counters {
     ($($(#[$doc:meta])+ $name:ident,)+) => {
         /// The counters of one primary.
@@ -68,19 +68,19 @@ macro_rules! counters {
             batches: Histogram<{ BATCH_BOUNDS.len() }>,
         }
 
-        /// The figures of one primary at one moment.
+        /// A snapshot of the counters of one primary.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct PrimaryStats {
             $($(#[$doc])+ pub $name: u64,)+
-            /// Errors of the server, by their word, in the order of [`Refusal::ALL`].
+            /// Errors of the server by code, in the order of [`Refusal::ALL`].
             pub refusals: Vec<(&'static str, u64)>,
-            /// From writing a call to reading its reply, in microseconds.
+            /// Time from writing a call to reading its reply, in microseconds.
             pub latency: Distribution,
-            /// Questions per script call.
+            /// Requests per script call.
             pub batches: Distribution,
-            /// Questions that wait at the moment.
+            /// Calls that wait in the queue.
             pub waiting: u64,
-            /// What the breaker lets pass.
+            /// The phase of the breaker.
             pub phase: Option<Phase>,
         }
 
@@ -94,7 +94,7 @@ macro_rules! counters {
                 }
             }
 
-            /// The figures of now.
+            /// A snapshot.
             pub(crate) fn snapshot(&self, waiting: usize, phase: Phase) -> PrimaryStats {
                 let refusals = Refusal::ALL.iter().zip(&self.refusals);
                 PrimaryStats {
@@ -109,7 +109,7 @@ macro_rules! counters {
         }
 
         impl PrimaryStats {
-            /// Both together, as for several primaries; the worse phase of the two.
+            /// The sum, for several primaries; the worse phase of the two.
             pub fn and(mut self, other: &PrimaryStats) -> PrimaryStats {
                 $(self.$name += other.$name;)+
                 add_counts(&mut self.refusals, &other.refusals);
@@ -124,31 +124,31 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Calls of a script.
+    /// Script calls.
     script_calls,
-    /// Questions in them.
-    questions,
-    /// Receipts given back.
+    /// Requests in them.
+    requests,
+    /// Calls that gave receipts back.
     returns,
-    /// Plain commands, pipelines counted once.
+    /// Plain commands; a pipeline counts once.
     commands,
-    /// Writes to a connection, each with everything that waited.
+    /// Writes to a connection, each with all waiting calls.
     flushes,
-    /// Scripts sent as text because the server had forgotten them.
+    /// Scripts sent as text because the server did not know them.
     reloads,
-    /// Questions sent once more after a reply that proved that nothing was executed.
+    /// Requests sent again after a reply that proved that nothing was executed.
     resent,
-    /// Calls that came too late and charged nothing.
+    /// Calls that reached the store after their deadline and charged nothing.
     expired,
-    /// Questions refused because too many waited.
+    /// Requests refused because the queue was full.
     saturated,
-    /// Questions of which nobody knows whether they were charged.
+    /// Requests that may or may not have been charged.
     indeterminate,
-    /// Questions that were withdrawn before they were sent.
+    /// Requests withdrawn before they were sent.
     withdrawn,
-    /// Late replies and connections that say nothing about the server, because this node itself was late.
+    /// Late replies and connections attributed to this node, whose own timers were late.
     own_delays,
-    /// Questions that an open breaker turned away.
+    /// Requests that the open breaker turned away.
     turned_away,
     /// How often the breaker opened.
     openings,
@@ -158,30 +158,30 @@ counters! {
     connects,
     /// Attempts that failed.
     connect_failures,
-    /// Connections that were closed because of what came or did not come over them.
+    /// Connections closed after a malformed, unexpected or missing reply.
     broken,
     /// Data losses: the store was emptied, replaced or restarted.
     epoch_changes,
     /// How often the store's clock was set.
     clock_steps,
-    /// Buckets without an expiry that were found and got one.
+    /// Buckets that had lost their expiry and got one again.
     mended,
-    /// Verdicts of a script that ours would not have been: a bug in one of the two.
+    /// Verdicts of a script that differ from this node's replay: a bug in one of the two.
     disagreed,
 }
 
-/// Adds one.
+/// Adds one to a counter.
 pub(crate) fn increment(counter: &AtomicU64) {
     add(counter, 1);
 }
 
-/// Adds some.
+/// Adds to a counter.
 pub(crate) fn add(counter: &AtomicU64, by: usize) {
     counter.fetch_add(by as u64, Ordering::Relaxed);
 }
 
 impl Counters {
-    /// Counts a refusal; answers how many of its kind there were.
+    /// Counts a refusal and returns how many of its kind there were.
     pub(crate) fn count_refusal(&self, refusal: Refusal) -> u64 {
         self.refusals.get(refusal.index()).map_or(0, |counter| counter.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -190,13 +190,13 @@ impl Counters {
         self.latency.count(span.nanos().div_ceil(1000));
     }
 
-    pub(crate) fn record_batch(&self, questions: usize) {
-        self.batches.count(questions as u64);
+    pub(crate) fn record_batch(&self, requests: usize) {
+        self.batches.count(requests as u64);
     }
 }
 
 impl PrimaryStats {
-    /// How often the server refused with this word.
+    /// Number of errors of this kind.
     pub fn refused(&self, refusal: Refusal) -> u64 {
         self.refusals.get(refusal.index()).map_or(0, |(_, count)| *count)
     }
@@ -211,7 +211,7 @@ impl Distribution {
     }
 }
 
-/// Adds counts of the same kinds.
+/// Adds counts with the same keys.
 fn add_counts<K: Copy>(to: &mut Vec<(K, u64)>, from: &[(K, u64)]) {
     if to.is_empty() {
         to.extend_from_slice(from);
@@ -247,10 +247,10 @@ mod tests {
     fn the_figures_of_several_primaries_add_up() {
         let counters = Counters::new();
         counters.record_latency(Span::from_millis(1));
-        increment(&counters.questions);
+        increment(&counters.requests);
         let (one, none) = (counters.snapshot(1, Phase::Closed), PrimaryStats::default());
         let both = none.clone().and(&one).and(&counters.snapshot(2, Phase::Open)).and(&none);
-        assert_eq!((both.questions, both.waiting, both.latency.count), (2, 3, 2));
+        assert_eq!((both.requests, both.waiting, both.latency.count), (2, 3, 2));
         assert_eq!(both.phase, Some(Phase::Open));
     }
 }

@@ -18,7 +18,7 @@ fn identity_at(cluster: &Cluster, node: usize) -> u32 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_decides_divides_moves_and_loses_a_primary() {
-    // As we recommend: otherwise all slots stand still while one of them has no server.
+    // As recommended: otherwise no slot is served while one of them has no server.
     let cluster = Cluster::start_as(&Plan::default().with(&["--cluster-require-full-coverage", "no"]));
     let store = node(config(&cluster.url())).await;
     identities_spread(&cluster, &store).await;
@@ -40,7 +40,7 @@ async fn identities_spread(cluster: &Cluster, store: &RedisStore) {
     assert!(keys.iter().all(|keys| (300..500).contains(keys)), "{keys:?} of 1200 buckets");
 }
 
-/// The wide bucket refuses after the narrow one has charged: the charge is given back.
+/// The wide bucket denies after the narrow one has charged: the charge is given back.
 async fn a_refused_request_is_charged_nowhere(cluster: &Cluster, store: &RedisStore) {
     let (user, all) = (identity_at(cluster, 0), identity_at(cluster, 1));
     let (narrow, wide) = (charge(user, 7, window(10)), charge(all, 7, window(20)));
@@ -88,7 +88,7 @@ async fn never_more_than_the_narrowest_and_the_widest_allow(cluster: &Cluster) {
     assert_eq!((sum, used(&store, &all).await), (300, 300));
 }
 
-/// MOVED, ASK and TRYAGAIN under load: nobody notices, and the count stays exact.
+/// MOVED, ASK and TRYAGAIN under load: no caller fails, and the count stays exact.
 async fn a_moving_slot_is_followed(cluster: &Cluster, store: &Arc<RedisStore>) {
     let identity = identity_at(cluster, 0);
     let slot = BucketKey::new(identity, Digest::default()).slot();
@@ -112,7 +112,7 @@ async fn a_moving_slot_is_followed(cluster: &Cluster, store: &Arc<RedisStore>) {
         }
     });
     stop.store(true, Ordering::Relaxed);
-    let passed = load.await.expect("nobody failed");
+    let passed = load.await.expect("no caller failed");
     assert!(passed > 0);
     for charge in &charges {
         assert_eq!(used(store, charge).await, passed);

@@ -1,5 +1,5 @@
-//! Several questions in one call, over few buckets, so that they meet: decided in order, each all or nothing, each bucket
-//! read once and written at most once.
+//! Several requests in one call, over few buckets, so that they share buckets: decided in order, each all or nothing,
+//! each bucket read once and written at most once.
 
 use smallvec::SmallVec;
 use tollgate_core::{
@@ -57,7 +57,7 @@ impl Draw {
     }
 
     /// Of few buckets, most of them strings.
-    fn question(&mut self, seed: u64) -> ScriptRequest {
+    fn request(&mut self, seed: u64) -> ScriptRequest {
         let kinds = if self.below(6) == 0 { 6 } else { 4 };
         let first = self.below(3);
         let charges = (0..1 + self.below(3)).map(|place| {
@@ -72,18 +72,18 @@ impl Draw {
     }
 }
 
-/// Refuses always: what a question is asked together with if another slot has refused it.
+/// Always denies: stands for another slot that has denied the request.
 fn refusing() -> Charge {
     let limit = Limit::FixedWindow(FixedWindow::new(0, Span::SECOND).expect("a valid limit"));
     Charge::new(Digest([0, 0]), limit, 1)
 }
 
-fn expected(reference: &mut Reference, now: Time, question: &ScriptRequest) -> (bool, Vec<Outcome>) {
-    let mut charges = question.charges.clone();
-    charges.extend(question.refused.then(refusing));
+fn expected(reference: &mut Reference, now: Time, request: &ScriptRequest) -> (bool, Vec<Outcome>) {
+    let mut charges = request.charges.clone();
+    charges.extend(request.refused.then(refusing));
     let mut outcomes = reference.take(now, &charges);
     let passes = charges.iter().zip(&outcomes).all(|(charge, outcome)| outcome.allowed || !charge.is_enforced());
-    outcomes.truncate(question.charges.len());
+    outcomes.truncate(request.charges.len());
     (passes, outcomes)
 }
 
@@ -100,12 +100,12 @@ fn questions_of_one_call_are_decided_one_after_the_other() {
                 1 => now.before(Span::from_nanos(1_000 * draw.below(5_000))),
                 _ => now.after(Span::from_nanos(1_000 * draw.below(120))),
             };
-            let questions: Vec<ScriptRequest> = (0..1 + draw.below(40)).map(|_| draw.question(seed)).collect();
-            let answers = subject.ask(now, questions.clone());
-            for (place, (question, answer)) in questions.iter().zip(&answers).enumerate() {
-                let (passes, told) = expected(&mut reference, now, question);
+            let requests: Vec<ScriptRequest> = (0..1 + draw.below(40)).map(|_| draw.request(seed)).collect();
+            let answers = subject.ask(now, requests.clone());
+            for (place, (request, answer)) in requests.iter().zip(&answers).enumerate() {
+                let (passes, told) = expected(&mut reference, now, request);
                 let ScriptAnswer::Taken { taken, outcomes, .. } = answer else { panic!("{answer:?}") };
-                let at = format!("seed {seed}, call {call}, question {place} of {}: {question:#?}", questions.len());
+                let at = format!("seed {seed}, call {call}, request {place} of {}: {request:#?}", requests.len());
                 assert_eq!(outcomes.as_slice(), told, "{at}");
                 assert_eq!((taken.allowed, taken.now), (passes, now), "{at}");
             }
@@ -174,7 +174,7 @@ fn made(answer: &ScriptAnswer) -> u32 {
     if let ScriptAnswer::Taken { made, .. } = answer { *made } else { u32::MAX }
 }
 
-/// For every kind of bucket: none is made where there is no room, those that are there go on.
+/// For every kind of bucket: none is created while memory is full, existing ones continue.
 #[test]
 fn a_full_store_makes_no_bucket_and_keeps_those_it_has() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! The production scripts on a real server, called by hand.
+//! The production scripts on a real server, called directly.
 
 use bytes::BytesMut;
 use tollgate_core::{
@@ -13,7 +13,7 @@ pub const NEVER: Time = Time::from_nanos(u64::MAX);
 
 pub struct Rig {
     pub client: Client,
-    /// Gone with the rig.
+    /// Stops with the rig.
     _server: Server,
 }
 
@@ -27,14 +27,14 @@ impl Rig {
         Rig { client: server.client(), _server: server }
     }
 
-    /// Asks with the text that production loads, on the server's clock.
+    /// Calls the text that production loads, on the server's clock.
     pub fn take(&mut self, deadline: Time, charges: &[Charge]) -> Result<BatchReply, BadReply> {
         let batch = batch(deadline, charges);
         let reply = self.send(&command(&batch));
         batch.decode(&reply)
     }
 
-    /// Asks at a time of the test's choosing.
+    /// Calls at a time of the test's choice.
     pub fn take_at(&mut self, now: Time, charges: &[Charge]) -> BatchReply {
         let batch = batch(NEVER, charges);
         let mut out = Vec::new();
@@ -79,8 +79,8 @@ impl Rig {
 
 pub fn batch(deadline: Time, charges: &[Charge]) -> Batch {
     let mut batch = Batch::new(deadline, Time::from_secs(1_700_000_000));
-    let question = ScriptRequest { charges: charges.into(), ..ScriptRequest::default() };
-    batch.try_push(question).expect("an empty batch takes every question");
+    let request = ScriptRequest { charges: charges.into(), ..ScriptRequest::default() };
+    batch.try_push(request).expect("an empty batch takes every request");
     batch
 }
 

@@ -19,8 +19,8 @@ struct Scripts {
 
 impl Store for Scripts {
     async fn take(&self, charges: &[Charge], _: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
-        let question = ScriptRequest { charges: charges.into(), ..ScriptRequest::default() };
-        match self.subject.lock().expect("nobody panics").ask(self.clock.now(), vec![question]).pop() {
+        let request = ScriptRequest { charges: charges.into(), ..ScriptRequest::default() };
+        match self.subject.lock().expect("no test panicked").ask(self.clock.now(), vec![request]).pop() {
             Some(ScriptAnswer::Taken { taken, outcomes: told, .. }) => {
                 outcomes.clear();
                 outcomes.extend(told);
@@ -35,13 +35,13 @@ impl Store for Scripts {
             let Receipt { bucket, limit, owner, identity, units, stamp, slot, number } = *receipt;
             Receipt { bucket, limit, owner, identity, units, stamp, slot, number }
         });
-        Ok(self.subject.lock().expect("nobody panics").give_back(self.clock.now(), copies.collect()))
+        Ok(self.subject.lock().expect("no test panicked").give_back(self.clock.now(), copies.collect()))
     }
 
     async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
         for charge in buckets {
-            let key = BucketKey::of(&self.subject.lock().expect("nobody panics").own(charge)).to_string();
-            self.client.lock().expect("nobody panics").call(&["UNLINK", &key]);
+            let key = BucketKey::of(&self.subject.lock().expect("no test panicked").own(charge)).to_string();
+            self.client.lock().expect("no test panicked").call(&["UNLINK", &key]);
         }
         Ok(())
     }

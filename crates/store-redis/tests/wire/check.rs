@@ -1,4 +1,4 @@
-//! What is said about servers before they are trusted.
+//! Findings of the check.
 
 use tollgate_store_redis::check::{COMMANDS, FindingLevel, acl_user};
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, check};
@@ -69,11 +69,11 @@ async fn every_missing_right_is_found() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_and_passwords_are_not() {
+async fn problems_are_reported_and_passwords_are_not() {
     let server = Server::start();
     server.client().call(&["CONFIG", "SET", "requirepass", "hunter2"]);
     let findings = check(&config(server.port())).await;
-    assert!(told(&findings).contains("wants a password"), "{}", told(&findings));
+    assert!(told(&findings).contains("requires a password"), "{}", told(&findings));
 
     let mut wrong = config(server.port());
     wrong.url.login = Some(Login { user: None, password: Password::new("hunter3") });

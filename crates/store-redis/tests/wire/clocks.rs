@@ -1,6 +1,6 @@
 //! Clocks that are set. Names begin with the row of the fault matrix.
 //!
-//! What differs is the distance between the store's clock and ours, so ours is the one that is moved here.
+//! Only the offset between the store's clock and this node's matters, so the tests move this node's.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Two primaries of a cluster: slots that are elsewhere, and slots that are on their way.
+//! Two primaries of a cluster: slots on another server, and migrating slots.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tollgate_store_redis::{HostPort, Layout, Primary, Redirect, RedisConfig};
 use tollgate_testkit::patience;
 use tollgate_testkit::redis::{Client, Server};
 
-use crate::house::{PATIENT, config, consume, question, start, take};
+use crate::house::{PATIENT, config, consume, request, start, take};
 
 fn text(client: &mut Client, parts: &[&str]) -> String {
     let reply = client.call(parts);
@@ -59,7 +59,7 @@ async fn redirections_give_the_question_back() {
     let charge = consume(bucket(8192));
     let slot = BucketKey::of(&charge).slot();
 
-    let moved = elsewhere(primary.ask(question(charge), slot, PATIENT).await);
+    let moved = elsewhere(primary.ask(request(charge), slot, PATIENT).await);
     let to = HostPort::new("127.0.0.1", high.port());
     assert_eq!(moved.redirect, Redirect::Moved { slot, to: to.clone() });
     assert!(matches!(other.ask(moved.work, slot, PATIENT).await, Ok(ScriptAnswer::Taken { .. })));
@@ -70,7 +70,7 @@ async fn redirections_give_the_question_back() {
     let (from, into) = (text(&mut source, &["CLUSTER", "MYID"]), text(&mut target, &["CLUSTER", "MYID"]));
     text(&mut target, &["CLUSTER", "SETSLOT", &slot.to_string(), "IMPORTING", &from]);
     text(&mut source, &["CLUSTER", "SETSLOT", &slot.to_string(), "MIGRATING", &into]);
-    let ask = elsewhere(primary.ask(question(charge), slot, PATIENT).await);
+    let ask = elsewhere(primary.ask(request(charge), slot, PATIENT).await);
     assert_eq!(ask.redirect, Redirect::Ask { slot, to });
     let back = elsewhere(other.ask(ask.work, slot, PATIENT).await);
     assert!(matches!(back.redirect, Redirect::Moved { .. }), "without ASKING it is not its slot yet");
@@ -97,7 +97,7 @@ async fn questions_of_different_slots_travel_together_in_calls_of_their_own() {
         assert!(caller.await.unwrap().unwrap());
     }
     let stats = primary.stats();
-    assert_eq!(stats.questions - before.questions, 64);
+    assert_eq!(stats.requests - before.requests, 64);
     assert!(stats.script_calls - before.script_calls >= 32, "one slot, one call");
     assert!(stats.flushes - before.flushes < 40, "but not one flight each: {}", stats.flushes - before.flushes);
 }
@@ -107,6 +107,6 @@ async fn a_cluster_without_slots_is_down() {
     let server = Server::start_with(&["--cluster-enabled", "yes"]);
     let primary = start(clustered(server.port()));
     let charge = consume(1);
-    let asked = primary.ask(question(charge), BucketKey::of(&charge).slot(), PATIENT).await;
+    let asked = primary.ask(request(charge), BucketKey::of(&charge).slot(), PATIENT).await;
     assert_eq!(elsewhere(asked).redirect, Redirect::ClusterDown);
 }

@@ -38,17 +38,17 @@ impl InRedis {
         InRedis { client, hashes, salt: RandomState::new().hash_one(port), receipts: 0, asked: 0 }
     }
 
-    /// Decides several questions in as few calls as they fit into, all at the same moment.
-    pub fn ask(&mut self, now: Time, questions: Vec<ScriptRequest>) -> Vec<ScriptAnswer> {
-        let estimate = self.estimate(now, &questions);
+    /// Decides several requests in as few calls as they fit into, all at the same moment.
+    pub fn ask(&mut self, now: Time, requests: Vec<ScriptRequest>) -> Vec<ScriptAnswer> {
+        let estimate = self.estimate(now, &requests);
         let mut answers = Vec::new();
         let mut batch = Batch::new(NEVER, estimate);
-        for mut question in questions {
-            question.charges.iter_mut().for_each(|charge| *charge = self.own(charge));
-            if let Err(question) = batch.try_push(question) {
+        for mut request in requests {
+            request.charges.iter_mut().for_each(|charge| *charge = self.own(charge));
+            if let Err(request) = batch.try_push(request) {
                 answers.extend(self.send(now, &batch));
                 batch = Batch::new(NEVER, estimate);
-                batch.try_push(question).expect("an empty batch takes every question");
+                batch.try_push(request).expect("an empty batch takes every request");
             }
         }
         answers.extend(self.send(now, &batch));
@@ -56,9 +56,9 @@ impl InRedis {
     }
 
     /// Callers know the store's time only about, but for tests that draw lots at it.
-    fn estimate(&mut self, now: Time, questions: &[ScriptRequest]) -> Time {
+    fn estimate(&mut self, now: Time, requests: &[ScriptRequest]) -> Time {
         self.asked += 1;
-        let is_soft = questions.iter().flat_map(|question| &question.charges).any(|charge| charge.soft.is_some());
+        let is_soft = requests.iter().flat_map(|request| &request.charges).any(|charge| charge.soft.is_some());
         match self.asked % 7 {
             _ if is_soft => now,
             1 => now.after(Span::from_nanos(self.asked)),
@@ -123,8 +123,8 @@ impl InRedis {
 
 impl Subject for InRedis {
     fn take(&mut self, now: Time, charges: &[Charge]) -> Vec<Outcome> {
-        let question = ScriptRequest { charges: charges.into(), refused: false, full: false };
-        match self.ask(now, vec![question]).pop() {
+        let request = ScriptRequest { charges: charges.into(), refused: false, full: false };
+        match self.ask(now, vec![request]).pop() {
             Some(ScriptAnswer::Taken { outcomes, .. }) => outcomes,
             other => panic!("{other:?}"),
         }

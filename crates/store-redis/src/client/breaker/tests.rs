@@ -114,7 +114,7 @@ fn failures_in_recovery_open_again_and_more_proof_is_needed() {
     assert_eq!(needed, [1, 4, 16, 16, 16, 16]);
 }
 
-/// However often it was in trouble, a server that is well again is used again soon.
+/// A server that recovered is used again soon, however often it failed before.
 #[test]
 fn a_server_that_is_well_again_is_not_starved() {
     let mut breaker = open();
@@ -129,7 +129,7 @@ fn a_server_that_is_well_again_is_not_starved() {
     assert!(used.since(opened) < Span::from_millis(1_500), "{}", used.since(opened));
 }
 
-/// A few late replies among many are no reason to do without the store.
+/// A few late replies among many do not open the breaker.
 #[test]
 fn a_few_failures_among_many_calls_do_not_open_it_again() {
     let mut breaker = open();
@@ -166,7 +166,7 @@ fn calm_makes_it_forget() {
     assert_eq!(breaker.factor(), 1);
 }
 
-/// What F5 does: answers take 0 to 200 ms, those above 25 ms are failures; one caller asks as fast as it may.
+/// Fault F5: replies take 0 to 200 ms, those above 25 ms are failures; one caller sends as fast as the breaker allows.
 fn openings_in_a_minute(late_in_thousand: u64, seed: u64) -> u32 {
     let mut state = seed;
     let mut random = move || {
@@ -198,7 +198,7 @@ fn openings_in_a_minute(late_in_thousand: u64, seed: u64) -> u32 {
 proptest! {
     #[test]
     fn it_does_not_flap(late_in_thousand in 0u64..=1000, seed in any::<u64>()) {
-        // The first opening is none yet: to flap is to open again.
+        // The first opening does not count: flapping is opening again.
         prop_assert!(openings_in_a_minute(late_in_thousand, seed) <= 1 + 4);
     }
 

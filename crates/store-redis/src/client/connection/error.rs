@@ -1,4 +1,4 @@
-//! Why a connection cannot be made, or not be used any longer.
+//! Errors of connections.
 
 use std::fmt;
 use std::io;
@@ -7,23 +7,23 @@ use tollgate_store::StoreErrorKind;
 
 use crate::client::failure::Refusal;
 
-/// Why there is no connection.
+/// Why a connection could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectError {
-    /// Nobody accepts, or nobody in time.
+    /// The server is unreachable.
     Unreachable(String),
-    /// Not done in the time there is for it.
+    /// Not finished within the connect timeout.
     Late(String),
-    /// Whoever accepted is not trusted.
+    /// The certificate of the server is not trusted.
     Untrusted(String),
-    /// The server refused us, at this step.
+    /// The server refused this step.
     Refused(Refusal, &'static str),
-    /// What came is no reply of Redis, or none to what was asked.
+    /// The reply is malformed or unexpected.
     Strange(String),
 }
 
 impl ConnectError {
-    /// What it is to those who wait.
+    /// The kind of error that callers receive.
     pub(crate) fn kind(&self) -> StoreErrorKind {
         match self {
             ConnectError::Refused(Refusal::Other, _) => StoreErrorKind::Refused,
@@ -32,7 +32,7 @@ impl ConnectError {
         }
     }
 
-    /// The word of the server, if it said one.
+    /// The error code of the server, if it sent one.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         if let ConnectError::Refused(refusal, _) = self { Some(*refusal) } else { None }
     }
@@ -52,9 +52,9 @@ impl fmt::Display for ConnectError {
 /// Why a connection cannot be used any longer.
 #[derive(Debug)]
 pub(crate) enum ConnectionLost {
-    /// The other side is gone.
+    /// The server closed it.
     Closed(io::Error),
-    /// It said what it could not have been asked for.
+    /// The server sent something that was not requested.
     OutOfStep(&'static str),
 }
 

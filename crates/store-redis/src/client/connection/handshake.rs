@@ -1,4 +1,4 @@
-//! What is said first on a connection, in one go: who we are, which scripts we will call, and what time it is.
+//! Opening a connection: authentication, scripts and the server's time, in one pipeline.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,17 +16,17 @@ use crate::client::context::RedisContext;
 use crate::client::failure::{Refusal, meaning_of};
 use crate::client::url::Login;
 
-/// What a server told when we introduced ourselves.
+/// What the server reported.
 #[derive(Debug)]
 pub(crate) struct Handshake {
-    /// The hash of each script.
+    /// The hash of each script, in the order they were given.
     pub(crate) hashes: Vec<Bytes>,
-    /// When its time was asked, when that was answered, and what it was.
+    /// When `TIME` was sent, when its reply arrived, and the reply.
     pub(crate) clock: (Time, Time, Time),
 }
 
 impl RedisConnection {
-    /// Connects, logs in and loads the scripts, all within the time there is for it.
+    /// Connects, authenticates and loads the scripts, within the connect timeout.
     pub(crate) async fn open(
         context: &RedisContext,
         at: &HostPort,
@@ -41,7 +41,7 @@ impl RedisConnection {
         timeout(context.config.connect_timeout.into(), opening).await.unwrap_or_else(|_| Err(too_late(context)))
     }
 
-    /// Connects and logs in, and does nothing else: for Sentinels, and for looking around.
+    /// Connects and authenticates, and does nothing else: for Sentinels and lookups.
     pub(crate) async fn open_bare(
         context: &RedisContext,
         at: &HostPort,
@@ -57,7 +57,7 @@ impl RedisConnection {
     }
 }
 
-/// One thing to say, and what to do if it is refused.
+/// One step of the pipeline.
 enum Step {
     Login,
     Database,
@@ -66,7 +66,7 @@ enum Step {
     Time,
 }
 
-/// Says everything, then reads the replies.
+/// Sends all steps, then reads the replies.
 async fn greet(
     connection: &mut RedisConnection,
     context: &RedisContext,
@@ -100,20 +100,21 @@ async fn greet(
         match step {
             Step::Login => accepted(&reply, "AUTH")?,
             Step::Database => accepted(&reply, "SELECT")?,
-            // Only a courtesy to whoever looks at the list of clients. It is also what a server answers that has too many.
+            // The name is a courtesy for `CLIENT LIST`. A server with too many clients refuses its first request, which
+            // may be this one.
             Step::Name if Refusal::of(&reply) == Some(Refusal::MaxClients) => accepted(&reply, "connect")?,
             Step::Name => {}
             Step::Load(index) => {
                 accepted(&reply, "SCRIPT LOAD")?;
                 let (RespValue::Text(hash), Some(place)) = (reply, hashes.get_mut(index)) else {
-                    return Err(ConnectError::Strange("SCRIPT LOAD did not answer a hash".to_owned()));
+                    return Err(ConnectError::Strange("SCRIPT LOAD did not return a hash".to_owned()));
                 };
                 *place = hash;
             }
             Step::Time => {
                 accepted(&reply, "TIME")?;
                 let told =
-                    time(&reply).ok_or_else(|| ConnectError::Strange("TIME did not answer a time".to_owned()))?;
+                    time(&reply).ok_or_else(|| ConnectError::Strange("TIME did not return a time".to_owned()))?;
                 clock = (sent, context.clock.now(), told);
             }
         }
@@ -121,7 +122,7 @@ async fn greet(
     Ok(Handshake { hashes, clock })
 }
 
-/// Says who we are, if there is anything to say.
+/// Authenticates, if there are credentials.
 async fn log_in(connection: &mut RedisConnection, login: Option<&Login>) -> Result<(), ConnectError> {
     let Some(login) = login else { return Ok(()) };
     let mut out = Vec::new();
@@ -140,12 +141,14 @@ fn write_login(out: &mut Vec<u8>, Login { user, password }: &Login) {
 
 fn broken(broken: ConnectionLost) -> ConnectError {
     match broken {
-        ConnectionLost::Closed(error) => ConnectError::Unreachable(format!("it hung up: {error}")),
+        ConnectionLost::Closed(error) => {
+            ConnectError::Unreachable(format!("the server closed the connection: {error}"))
+        }
         ConnectionLost::OutOfStep(what) => ConnectError::Strange(what.to_owned()),
     }
 }
 
-/// An error of the server is told by its word and the step, never by its text: that may repeat what we sent.
+/// Errors are reported by their code and the step, never by their text: that may repeat the request.
 fn accepted(reply: &RespValue, step: &'static str) -> Result<(), ConnectError> {
     match Refusal::of(reply) {
         Some(Refusal::Other) if step == "AUTH" => Err(ConnectError::Refused(Refusal::WrongPass, step)),
@@ -164,7 +167,7 @@ pub(crate) fn time(reply: &RespValue) -> Option<Time> {
     Some(Time::from_nanos(nanos))
 }
 
-/// `tollgate-NODE`, as far as the server takes it: it wants neither blanks nor anything that does not print.
+/// `tollgate-NODE` without blanks and non-printing characters, which the server refuses.
 fn client_name(config: &RedisConfig) -> String {
     let node = config.node.chars().map(|letter| if letter.is_ascii_graphic() { letter } else { '-' });
     format!("tollgate-{}", node.take(64).collect::<String>())
@@ -180,7 +183,7 @@ pub(crate) async fn resolve(at: &HostPort) -> Result<Vec<SocketAddr>, ConnectErr
 }
 
 fn too_late(context: &RedisContext) -> ConnectError {
-    ConnectError::Late(format!("nobody answered within {}", context.config.connect_timeout))
+    ConnectError::Late(format!("no answer within {}", context.config.connect_timeout))
 }
 
 #[cfg(test)]
@@ -189,7 +192,7 @@ mod tests {
     use crate::client::url::StoreUrl;
 
     #[test]
-    fn names_hold_what_the_server_takes() {
+    fn client_names_hold_only_accepted_characters() {
         let mut config = RedisConfig::new("redis://h".parse::<StoreUrl>().unwrap());
         config.node = "a b\nc".to_owned();
         assert_eq!(client_name(&config), "tollgate-a-b-c");

@@ -1,4 +1,4 @@
-//! The bytes below a connection: plain or over TLS.
+//! The transport of a connection: plain TCP or TLS.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ pub(crate) enum ClientStream {
 }
 
 impl ClientStream {
-    /// Connects to the first of these places that accepts, and shakes hands if the store wants TLS.
+    /// Connects to the first address that accepts, and performs the TLS handshake if the URL requires it.
     pub(super) async fn open(
         context: &RedisContext,
         at: &HostPort,

@@ -1,4 +1,4 @@
-//! Requests out, as many replies in, and closed as soon as the two could be out of step.
+//! Requests out, as many replies in; closed as soon as the two could be out of step.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,12 +12,12 @@ use super::stream::ClientStream;
 use crate::client::address::HostPort;
 use crate::client::context::RedisContext;
 
-/// Read at a time; replies of a usual call fit.
+/// Bytes read at a time; typical replies fit.
 const READ_BYTES: usize = 16 << 10;
 
-/// What a reply may be longer than was asked for: no server makes a node take more memory than that.
+/// How much longer than expected a reply may be: bounds the memory that a server can make this node allocate.
 const UNASKED_BYTES_MAX: usize = 64 << 10;
-/// The map of a cluster whose every slot lives apart from its neighbours.
+/// Bytes of a slot map in which no two neighbouring slots share a server.
 pub(crate) const SLOT_MAP_BYTES: usize = 4 << 20;
 
 /// An open connection.
@@ -37,7 +37,7 @@ impl RedisConnection {
         Ok(RedisConnection { stream, input: BytesMut::with_capacity(READ_BYTES) })
     }
 
-    /// Writes; `written` tells how much of it is out, also if that fails or is given up.
+    /// Writes; `written` is how many bytes were sent, also after an error or a cancellation.
     pub(crate) async fn write(&mut self, bytes: &[u8], written: &mut usize) -> io::Result<()> {
         while let Some(rest @ [_, ..]) = bytes.get(*written..) {
             match self.stream.write(rest).await? {
@@ -48,29 +48,29 @@ impl RedisConnection {
         self.stream.flush().await
     }
 
-    /// The next reply, which is short.
+    /// The next reply, which is expected to be short.
     pub(crate) async fn reply(&mut self) -> Result<RespValue, ConnectionLost> {
         self.reply_of(0).await
     }
 
-    /// The next reply, of about so many bytes.
+    /// The next reply, of about `expected` bytes.
     pub(crate) async fn reply_of(&mut self, expected: usize) -> Result<RespValue, ConnectionLost> {
         let limits = ReplyLimits { bytes: expected.saturating_add(UNASKED_BYTES_MAX), version: ProtocolVersion::Resp2 };
         loop {
             match decode(&mut self.input, limits) {
                 Ok(Some(value)) => return Ok(value),
                 Ok(None) => self.read().await?,
-                Err(_) => return Err(ConnectionLost::OutOfStep("this is no reply of Redis")),
+                Err(_) => return Err(ConnectionLost::OutOfStep("malformed reply")),
             }
         }
     }
 
-    /// Sends one command and waits for its reply, which is short.
+    /// Sends one command and waits for its short reply.
     pub(crate) async fn call(&mut self, parts: &[&[u8]]) -> Result<RespValue, ConnectionLost> {
         self.call_for(parts, 0).await
     }
 
-    /// Sends one command and waits for its reply, of about so many bytes.
+    /// Sends one command and waits for its reply of about `expected` bytes.
     pub(crate) async fn call_for(&mut self, parts: &[&[u8]], expected: usize) -> Result<RespValue, ConnectionLost> {
         let mut out = Vec::new();
         write_request(&mut out, parts);
@@ -78,13 +78,13 @@ impl RedisConnection {
         self.reply_of(expected).await
     }
 
-    /// Waits, with nothing asked, until the connection is of no use any more.
+    /// Waits, while no reply is due, until the connection ends.
     pub(crate) async fn idle(&mut self) -> ConnectionLost {
         if !self.input.is_empty() {
-            return ConnectionLost::OutOfStep("there is more than was asked for");
+            return ConnectionLost::OutOfStep("unexpected reply");
         }
         match self.read().await {
-            Ok(()) => ConnectionLost::OutOfStep("it speaks without being asked"),
+            Ok(()) => ConnectionLost::OutOfStep("unexpected data"),
             Err(broken) => broken,
         }
     }

@@ -1,4 +1,4 @@
-//! The table, word by word.
+//! Every error code and what it allows.
 
 use bytes::Bytes;
 
@@ -83,7 +83,7 @@ fn redirections_are_read() {
 }
 
 #[test]
-fn an_error_nobody_knows_is_told_by_its_word_alone() {
+fn an_unknown_error_is_reported_by_its_code_alone() {
     let told = |text: &'static str| meaning_of(refusal(text), &RespValue::Error(Bytes::from_static(text.as_bytes())));
     assert_eq!(told("MISCONF Redis is configured to save RDB"), "the server answered with an error (MISCONF)");
     assert_eq!(told("hunter2"), "the server answered with an error");

@@ -1,10 +1,9 @@
-//! What has to be read of a certificate that the TLS library does not read: one of version 1, or one that is its own
-//! authority.
+//! Parses the parts of a certificate that the TLS library does not parse: version 1, or self-signed.
 //!
-//! Only certificates that somebody put into the file of trusted ones get here, so this decides when they are valid and
-//! which key they hold, and never whom to trust.
+//! Only certificates from the file of trusted ones are parsed here. The result decides when they are valid and which
+//! key they hold, never whether they are trusted.
 
-/// When a certificate is valid, and its key.
+/// The validity of a certificate, and its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Certificate<'a> {
     /// Seconds since 1970.
@@ -15,7 +14,7 @@ pub(super) struct Certificate<'a> {
     pub(super) key: &'a [u8],
 }
 
-/// The object identifier of the names that a certificate is for.
+/// The object identifier of subject alternative names.
 const SUBJECT_ALT_NAME: &[u8] = &[0x06, 0x03, 0x55, 0x1d, 0x11];
 
 const SEQUENCE: u8 = 0x30;
@@ -24,7 +23,7 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
 impl<'a> Certificate<'a> {
-    /// Reads it; `None` if it is none.
+    /// Parses a certificate; `None` if it is malformed.
     pub(super) fn read(der: &'a [u8]) -> Option<Certificate<'a>> {
         let (whole, _) = Element::read(der)?;
         let (signed, _) = Element::read(whole.inside(SEQUENCE)?)?;
@@ -51,7 +50,7 @@ impl<'a> Certificate<'a> {
     }
 }
 
-/// True if the certificate says in the way of our time which hosts it is for; older ones only have a common name.
+/// True if the certificate has subject alternative names; older ones only have a common name.
 pub(super) fn names_hosts(der: &[u8]) -> bool {
     der.windows(SUBJECT_ALT_NAME.len()).any(|window| window == SUBJECT_ALT_NAME)
 }
@@ -105,7 +104,7 @@ impl<'a> Element<'a> {
     }
 }
 
-/// Days since 1970 of a date of the Gregorian calendar; none before.
+/// Days since 1970 of a Gregorian date; `None` before.
 fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
+    fn malformed_certificates_are_refused() {
         for der in [&b""[..], b"\x30", b"\x30\x84\xff\xff\xff\xff", b"\x30\x03\x30\x01\x02", b"\x30\x80"] {
             assert_eq!(Certificate::read(der), None);
         }

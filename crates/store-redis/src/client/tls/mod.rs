@@ -1,5 +1,4 @@
-//! TLS to the store: verified, unless it was spelled out that it must not be, and with a certificate of our own where the
-//! store wants one.
+//! TLS to the store: verified unless the configuration disables it, with a client certificate if there is one.
 
 mod certificate;
 mod verify;
@@ -16,7 +15,7 @@ use tokio_rustls::TlsConnector;
 use self::verify::{Checks, Verifier};
 use crate::client::config::RedisConfig;
 
-/// Reads whom to trust. Reads files, so it does not belong on a thread that others wait for.
+/// Builds the TLS configuration. Reads files: call it on a blocking thread.
 pub(crate) fn connector(config: &RedisConfig) -> Result<TlsConnector, String> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -45,7 +44,7 @@ pub(crate) fn connector(config: &RedisConfig) -> Result<TlsConnector, String> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// The authorities in a file, and its certificates themselves; or the authorities of the system.
+/// The authorities in a file, and its certificates; or the authorities of the system.
 fn roots(ca: Option<&Path>) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), String> {
     let mut roots = RootCertStore::empty();
     let Some(path) = ca else {

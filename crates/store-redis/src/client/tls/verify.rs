@@ -1,10 +1,10 @@
-//! Whom to believe that it is the store.
+//! Verification of server certificates.
 //!
-//! A certificate is trusted if an authority in the file signed it, or if it is in the file itself: a self-signed one,
-//! which is its own authority, or one of version 1. The TLS library refuses both, and `redis-cli --cacert` takes them.
-//! Either way it must be valid now, prove that it holds its key, and name the host that was asked for, unless it was
-//! spelled out that the name does not matter. A certificate in the file that names no hosts in the way of our time is
-//! the name itself.
+//! A certificate is trusted if an authority in the file signed it, or if the file contains the certificate itself: a
+//! self-signed one, or one of version 1. The TLS library refuses both, but `redis-cli --cacert` accepts them. In either
+//! case it must be valid now, the server must prove that it holds the key, and the certificate must name the host,
+//! unless the configuration skips the host name. A certificate in the file without subject alternative names matches
+//! any host.
 
 use std::sync::Arc;
 
@@ -19,23 +19,23 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 
 use super::certificate::{Certificate, names_hosts};
 
-/// What is checked of a certificate beside its signature.
+/// What is verified besides the signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checks {
-    /// Who signed it, and the host's name.
+    /// The chain and the host name.
     All,
-    /// Who signed it.
+    /// The chain.
     Chain,
     /// Nothing.
     Nothing,
 }
 
-/// Checks the certificates of servers.
+/// Verifies server certificates.
 #[derive(Debug)]
 pub(super) struct Verifier {
     pub(super) provider: Arc<CryptoProvider>,
     pub(super) roots: RootCertStore,
-    /// Certificates that are trusted themselves.
+    /// Certificates that are trusted by themselves.
     pub(super) trusted: Vec<CertificateDer<'static>>,
     pub(super) checks: Checks,
 }
@@ -45,7 +45,7 @@ impl Verifier {
         self.trusted.iter().any(|trusted| trusted.as_ref() == certificate.as_ref())
     }
 
-    /// A certificate that is trusted itself must be valid now.
+    /// A certificate that is trusted by itself must be valid now.
     fn check_trusted(&self, certificate: &CertificateDer<'_>, now: UnixTime, otherwise: Error) -> Result<(), Error> {
         if !self.is_trusted(certificate) {
             return Err(otherwise);
@@ -73,7 +73,7 @@ impl ServerCertVerifier for Verifier {
         }
         let parsed = match ParsedCertificate::try_from(certificate) {
             Ok(parsed) => parsed,
-            // Of version 1, which has no names.
+            // Version 1, without host names.
             Err(unread) => {
                 self.check_trusted(certificate, now, unread)?;
                 return Ok(ServerCertVerified::assertion());
@@ -106,7 +106,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
         match (ParsedCertificate::try_from(certificate), Certificate::read(certificate)) {
-            // The library does not read it, but knows what to do with its key.
+            // The library cannot parse the certificate, but can verify with its key.
             (Err(_), Some(read)) if self.checks == Checks::Nothing || self.is_trusted(certificate) => {
                 verify_tls13_signature_with_raw_key(
                     message,

@@ -1,7 +1,7 @@
 //! The primaries of a cluster, and the slots of each.
 //!
-//! The map is read from any node that answers, again every few seconds, and at once when a server sends somebody
-//! elsewhere. A redirected question follows its redirect without waiting for the new map.
+//! The map is read from any node that answers, every few seconds, and at once after a redirection. A redirected call
+//! follows its redirection without waiting for the new map.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::client::address::HostPort;
 use crate::client::context::RedisContext;
 
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Redirects to more servers than this come from no cluster that works.
+/// A working cluster does not redirect to more unknown servers than this.
 const NEWCOMERS_MAX: usize = 16;
 
 pub(crate) struct ClusterTopology<P> {
@@ -34,9 +34,9 @@ struct Inner<P> {
 
 struct Known<P> {
     map: SlotMap,
-    /// Of each of the map's primaries, in its order.
+    /// The primaries of the map, in its order.
     primaries: Vec<Arc<P>>,
-    /// Servers that redirects named and the map does not know yet: they may be about to take their first slot.
+    /// Servers that redirections named and the map does not know yet: they may be about to take their first slot.
     newcomers: Vec<Arc<P>>,
 }
 
@@ -53,7 +53,7 @@ impl<P: ManagedServer> ClusterTopology<P> {
         known.primaries.get(known.map.place(slot)?).cloned()
     }
 
-    /// The primary at an address that a redirect named, whether the map knows it yet or not.
+    /// The primary at an address from a redirection, whether the map knows it or not.
     pub(super) fn at(&self, address: &HostPort) -> Option<Arc<P>> {
         let is_at = |primary: &&Arc<P>| primary.address() == address;
         let known = self.inner.known.upgradable_read();
@@ -87,14 +87,14 @@ async fn follow<P: ManagedServer>(inner: Arc<Inner<P>>) {
     loop {
         match inner.read().await {
             Some(map) => inner.adopt(map),
-            None => warn!("no node of the cluster tells who serves what"),
+            None => warn!("no node of the cluster returns a slot map"),
         }
         until_topology_changed(&inner.context, LOOK_EVERY).await;
     }
 }
 
 impl<P: ManagedServer> Inner<P> {
-    /// The map of the first node that has one: those in use first, then those of the URL.
+    /// The map of the first node that has one: nodes in use first, then those of the URL.
     async fn read(&self) -> Option<SlotMap> {
         let mut nodes: Vec<HostPort> = self.known.read().map.primaries().to_vec();
         nodes.extend(self.context.config.url.hosts.iter().cloned());
@@ -109,13 +109,13 @@ impl<P: ManagedServer> Inner<P> {
         None
     }
 
-    /// Goes over to a new map. Primaries that stay keep their connections.
+    /// Switches to a new map. Primaries that stay keep their connections.
     fn adopt(&self, map: SlotMap) {
         let mut known = self.known.write();
         if known.map == map {
             return;
         }
-        info!(primaries = map.primaries().len(), uncovered = map.uncovered(), "the cluster has a new map");
+        info!(primaries = map.primaries().len(), uncovered = map.uncovered(), "the cluster has a new slot map");
         let mut old: HashMap<HostPort, Arc<P>> =
             known.drain_all().map(|primary| (primary.address().clone(), primary)).collect();
         let start = |address: &HostPort| old.remove(address).unwrap_or_else(|| (self.start)(address.clone()));

@@ -1,4 +1,4 @@
-//! When the servers are asked for the topology, and how.
+//! Lookups: when the servers are asked for the topology, and how.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::client::connection::{RedisConnection, SLOT_MAP_BYTES};
 use crate::client::context::RedisContext;
 use crate::client::url::Login;
 
-/// Time between two looks, however many ask for one: a store that is away is not helped by more of them.
+/// Minimum pause between lookups: more of them do not help a store that is down.
 const LOOK_PAUSE: Duration = Duration::from_millis(250);
 
-/// Waits until somebody was sent elsewhere or found nobody, or until it is time to look again anyway.
+/// Waits until a call was redirected or found no server, or until the next regular lookup.
 pub(super) async fn until_topology_changed(context: &RedisContext, at_most: Duration) {
     let _ = time::timeout(at_most, context.topology_changed.notified()).await;
     time::sleep(LOOK_PAUSE).await;
 }
 
-/// Connects to a server, asks one thing and leaves.
+/// Connects to a server, sends one command and closes the connection.
 pub(super) async fn ask_once(
     context: &RedisContext,
     at: &HostPort,

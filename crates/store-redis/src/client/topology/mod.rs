@@ -1,4 +1,4 @@
-//! Where the primaries are: one server, the one that Sentinels name, or those of a cluster.
+//! The topology: one server, the primary that Sentinels name, or the primaries of a cluster.
 
 mod cluster;
 mod lookup;
@@ -23,7 +23,7 @@ pub(crate) enum Topology<P> {
 }
 
 impl<P: ManagedServer> Topology<P> {
-    /// Finds the servers that the URL names. Needs a runtime: what follows the servers around runs on it.
+    /// Starts with the servers of the URL. Needs a Tokio runtime for the task that follows the topology.
     pub(crate) fn start(context: &Arc<RedisContext>, start: StartServer<P>) -> Topology<P> {
         let url = &context.config.url;
         match (&url.layout, url.hosts.as_slice()) {
@@ -33,12 +33,12 @@ impl<P: ManagedServer> Topology<P> {
         }
     }
 
-    /// True if keys are spread over slots that no script can cross.
+    /// True if keys are spread over slots that one script cannot span.
     pub(crate) fn is_split(&self) -> bool {
         matches!(self, Topology::Cluster(_))
     }
 
-    /// Who serves `slot` at the moment.
+    /// The primary that serves `slot` now.
     pub(crate) fn primary(&self, slot: u16) -> Option<Arc<P>> {
         match self {
             Topology::Single(primary) => Some(primary.clone()),
@@ -47,7 +47,7 @@ impl<P: ManagedServer> Topology<P> {
         }
     }
 
-    /// The primary at an address that a redirect named.
+    /// The primary at an address from a redirection.
     pub(crate) fn at(&self, address: &HostPort) -> Option<Arc<P>> {
         match self {
             Topology::Cluster(cluster) => cluster.at(address),
@@ -64,7 +64,7 @@ impl<P: ManagedServer> Topology<P> {
         }
     }
 
-    /// Stops following the servers around.
+    /// Stops following the topology and retires all primaries.
     pub(crate) fn stop(&self) {
         match self {
             Topology::Single(_) => {}

@@ -1,8 +1,8 @@
-//! The primary that the Sentinels agree on.
+//! The primary that the Sentinels name.
 //!
 //! After a failover the old primary may go on answering for many seconds, and what it counts is lost. So the Sentinels
-//! are asked every second, and at once when a server says that it is a replica; what most of those that answer say is
-//! believed, because one that was cut off still names the old one.
+//! are asked every second, and at once when a server reports that it is a replica. The majority of those that answer
+//! decides: a Sentinel that was cut off still names the old primary.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ async fn follow<P: ManagedServer>(inner: Arc<Inner<P>>) {
 }
 
 impl<P: ManagedServer> Inner<P> {
-    /// What most Sentinels say.
+    /// The address that most Sentinels name.
     async fn ask_all(&self) -> Option<HostPort> {
         let url = &self.context.config.url;
         let Layout::Sentinel { master } = &url.layout else { return None };
@@ -74,7 +74,7 @@ impl<P: ManagedServer> Inner<P> {
                 *votes.entry(address).or_default() += 1;
             }
         }
-        // Of equals the one in use stays: one that was cut off must not make drain_all change sides.
+        // A tie keeps the primary in use: one isolated Sentinel must not make the node switch.
         let current = self.primary.read().as_ref().map(|primary| primary.address().clone());
         let weight = |(address, count): &(HostPort, usize)| (*count, current.as_ref() == Some(address));
         votes.into_iter().max_by_key(weight).map(|(address, _)| address)
@@ -94,7 +94,7 @@ impl<P: ManagedServer> Inner<P> {
     }
 }
 
-/// What one Sentinel says.
+/// The address that one Sentinel names.
 async fn ask(context: &RedisContext, sentinel: &HostPort, master: &str) -> Option<HostPort> {
     let command: [&[u8]; 3] = [b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", master.as_bytes()];
     let reply = ask_once(context, sentinel, context.config.url.sentinel_login.as_ref(), &command).await?;

@@ -1,16 +1,16 @@
-//! What the topology needs to know of a server.
+//! The primary as the topology sees it.
 
 use std::sync::Arc;
 
 use crate::client::address::HostPort;
 
-/// A primary that the topology starts, names and retires.
+/// A primary that the topology starts and retires.
 pub(crate) trait ManagedServer: Send + Sync + 'static {
-    /// Where it is.
+    /// Its address.
     fn address(&self) -> &HostPort;
-    /// In a cluster: which slots it serves.
+    /// Tells it which slots of a cluster it serves.
     fn assign_slots(&self, is_served: &dyn Fn(u16) -> bool);
-    /// It is not used any more.
+    /// Ends its use.
     fn retire(&self);
 }
 

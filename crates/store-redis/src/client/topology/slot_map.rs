@@ -1,27 +1,27 @@
-//! Which primary serves which slot, as a cluster tells it.
+//! The slot map of a cluster.
 
 use tollgate_resp::RespValue;
 
 use crate::client::address::HostPort;
 use crate::client::slot::SLOTS;
 
-/// Who serves the slots. An index per slot keeps the lookup on the path of a request to one load.
+/// The primaries and their slots. An index per slot keeps the lookup to one load per request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SlotMap {
     primaries: Vec<HostPort>,
-    /// Place in `primaries`; [`UNSERVED`] for a slot that nobody serves.
+    /// Index into `primaries`; [`UNSERVED`] for a slot without a primary.
     slots: Box<[u16]>,
 }
 
 const UNSERVED: u16 = u16::MAX;
 
 impl SlotMap {
-    /// A map without any server.
+    /// A map without servers.
     pub(super) fn empty() -> SlotMap {
         SlotMap { primaries: Vec::new(), slots: vec![UNSERVED; usize::from(SLOTS)].into() }
     }
 
-    /// Reads the answer to `CLUSTER SLOTS` of the server at `asked`. `None` if it is none.
+    /// Reads the reply of the server at `asked` to `CLUSTER SLOTS`; `None` if it is malformed.
     pub(super) fn read(reply: &RespValue, asked: &HostPort) -> Option<SlotMap> {
         let mut map = SlotMap::empty();
         for range in reply.array()? {
@@ -38,13 +38,13 @@ impl SlotMap {
         &self.primaries
     }
 
-    /// The place of the primary that serves `slot`.
+    /// The index of the primary that serves `slot`.
     pub(super) fn place(&self, slot: u16) -> Option<usize> {
         let place = *self.slots.get(usize::from(slot))?;
         (place != UNSERVED).then_some(usize::from(place))
     }
 
-    /// Slots that nobody serves.
+    /// Number of slots without a primary.
     pub(super) fn uncovered(&self) -> usize {
         self.slots.iter().filter(|place| **place == UNSERVED).count()
     }
@@ -58,7 +58,7 @@ impl SlotMap {
     }
 }
 
-/// A node of the answer. One without a host is where the answer came from.
+/// A node of the reply. One without a host is the server that replied.
 fn address(node: &RespValue, asked: &HostPort) -> Option<HostPort> {
     let [host, port, ..] = node.array()? else { return None };
     let host = match host.text() {
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_map_is_refused() {
+    fn malformed_maps_are_refused() {
         for reply in
             [RespValue::Nil, RespValue::Array(vec![]), RespValue::Array(vec![range(0, 20_000, vec![node("h", 1)])])]
         {

@@ -1,4 +1,4 @@
-//! Which store, written as a URL.
+//! The URL of a store.
 //!
 //! | scheme | means | with TLS |
 //! |---|---|---|

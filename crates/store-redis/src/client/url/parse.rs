@@ -1,6 +1,6 @@
-//! Reading a URL, and saying what is wrong with one.
+//! Parses URLs.
 //!
-//! No message quotes what may be a password: of a text that is no URL, nobody knows which part was meant as one.
+//! No error quotes the text: in a malformed URL, any part of it may be a password.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use super::store_url::{Layout, Login, StoreUrl};
 use crate::client::address::HostPort;
 use crate::client::password::Password;
 
-/// Why a text is no URL of a store.
+/// A malformed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UrlError {
-    /// The character at which it goes wrong, counted from one.
+    /// Position of the error in characters, counted from one.
     pub at: usize,
-    /// What is wrong there.
+    /// What is wrong.
     pub what: String,
-    /// What would be right.
+    /// How to correct it.
     pub help: &'static str,
 }
 
@@ -78,11 +78,11 @@ fn parse(text: &str) -> Result<StoreUrl, UrlError> {
     Ok(StoreUrl { layout, tls, login, sentinel_login: parameters.sentinel_login(), hosts, db })
 }
 
-/// A part of the text, which knows where it begins.
+/// A part of the URL and its position.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     text: &'a str,
-    /// In characters.
+    /// Position in characters.
     at: usize,
 }
 
@@ -126,7 +126,7 @@ fn layout(scheme: Piece<'_>) -> Result<(Layout, bool), UrlError> {
         Some("-sentinels") => Ok((sentinel(), true)),
         Some("-cluster") => Ok((Layout::Cluster, false)),
         Some("-clusters") => Ok((Layout::Cluster, true)),
-        _ => Err(scheme.error(format!("{:?} is no scheme of a store", scheme.text), SCHEMES)),
+        _ => Err(scheme.error(format!("{:?} is not a scheme of a store", scheme.text), SCHEMES)),
     }
 }
 
@@ -147,7 +147,7 @@ fn host(piece: Piece<'_>, default_port: u16) -> Result<HostPort, UrlError> {
             let end = inside.find(']').ok_or_else(|| piece.error("a [ without its ]", HOSTS))?;
             let (host, rest) = piece.skip(1).cut_at(end);
             if host.text.parse::<std::net::Ipv6Addr>().is_err() {
-                return Err(host.error("what stands in brackets is no IPv6 address", HOSTS));
+                return Err(host.error("the text in brackets is not an IPv6 address", HOSTS));
             }
             (host, rest.skip(1))
         }
@@ -167,12 +167,12 @@ fn host(piece: Piece<'_>, default_port: u16) -> Result<HostPort, UrlError> {
             .parse()
             .ok()
             .filter(|port| *port != 0)
-            .ok_or_else(|| port.skip(1).error("the port is no number from 1 to 65535", HOSTS))?,
+            .ok_or_else(|| port.skip(1).error("the port is not a number from 1 to 65535", HOSTS))?,
     };
     Ok(HostPort::new(host.text, port))
 }
 
-/// What stands behind the hosts: the master's name, or the database.
+/// The path: the name of the primary for Sentinels, else the database number.
 fn path(path: Piece<'_>, layout: &mut Layout) -> Result<u32, UrlError> {
     let inside = path.skip(1);
     match layout {
@@ -186,7 +186,7 @@ fn path(path: Piece<'_>, layout: &mut Layout) -> Result<u32, UrlError> {
         }
         _ if inside.text.is_empty() => Ok(0),
         Layout::Single => number(inside),
-        Layout::Cluster => Err(inside.error("a cluster has no path and no databases", "end the URL behind the hosts")),
+        Layout::Cluster => Err(inside.error("a cluster has no path and no databases", "end the URL after the hosts")),
     }
 }
 
@@ -221,7 +221,7 @@ fn parameters(query: Piece<'_>, layout: &Layout) -> Result<Parameters, UrlError>
 }
 
 fn number(piece: Piece<'_>) -> Result<u32, UrlError> {
-    piece.text.parse().map_err(|_| piece.error("the database is no number", DATABASE))
+    piece.text.parse().map_err(|_| piece.error("the database is not a number", DATABASE))
 }
 
 fn decoded(piece: Piece<'_>) -> Result<String, UrlError> {

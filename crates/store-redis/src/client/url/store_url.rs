@@ -1,52 +1,52 @@
-//! A URL that was read.
+//! A parsed URL.
 
 use std::fmt;
 
 use crate::client::address::HostPort;
 use crate::client::password::Password;
 
-/// Which servers keep the buckets, and how they belong together. Passwords do not show in what it prints.
+/// Which servers keep the buckets, and how they form a store. Passwords are not printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreUrl {
-    /// How the servers belong together.
+    /// How the servers form a store.
     pub layout: Layout,
-    /// Whether to speak TLS to all of them.
+    /// Whether all connections use TLS.
     pub tls: bool,
-    /// Who we are to the servers.
+    /// Credentials for the servers.
     pub login: Option<Login>,
-    /// Who we are to the Sentinels.
+    /// Credentials for the Sentinels.
     pub sentinel_login: Option<Login>,
     /// The server, the Sentinels, or some nodes of the cluster. Never empty.
     pub hosts: Vec<HostPort>,
-    /// The number of the database.
+    /// The database number.
     pub db: u32,
 }
 
-/// How the servers belong together.
+/// How the servers form a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// One server.
     Single,
-    /// A primary and its replicas, watched by Sentinels that know them under this name.
+    /// A primary and its replicas, which Sentinels watch under this name.
     Sentinel {
-        /// The name.
+        /// The name of the primary in the Sentinels' configuration.
         master: String,
     },
-    /// Slots spread over many primaries.
+    /// A cluster: hash slots spread over several primaries.
     Cluster,
 }
 
-/// Who we say we are.
+/// Credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
-    /// The user; none for the default one.
+    /// The user; `None` for the default user.
     pub user: Option<String>,
-    /// Their password.
+    /// The password.
     pub password: Password,
 }
 
 impl StoreUrl {
-    /// One server at this place.
+    /// One server at this address.
     pub fn single(at: HostPort) -> StoreUrl {
         StoreUrl { layout: Layout::Single, tls: false, login: None, sentinel_login: None, hosts: vec![at], db: 0 }
     }

@@ -1,4 +1,4 @@
-//! URLs that are right, and what is said about those that are not.
+//! Valid URLs, and the errors for others.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn users_and_passwords_are_decoded_and_never_shown() {
 }
 
 #[test]
-fn errors_say_where_what_and_what_would_be_right() {
+fn errors_name_position_cause_and_correction() {
     let told = [
         said("localhost:6379"),
         said("postgres://localhost"),
@@ -75,23 +75,23 @@ fn errors_say_where_what_and_what_would_be_right() {
         told,
         "\
 store URL, character 1: there is no scheme; use redis://, rediss:// (TLS), redis-sentinel(s):// or redis-cluster(s)://
-store URL, character 1: \"postgres\" is no scheme of a store; use redis://, rediss:// (TLS), redis-sentinel(s):// or redis-cluster(s)://
+store URL, character 1: \"postgres\" is not a scheme of a store; use redis://, rediss:// (TLS), redis-sentinel(s):// or redis-cluster(s)://
 store URL, character 9: there is no host; write host:port, such as 127.0.0.1:6379 or [::1]:6379
-store URL, character 14: the port is no number from 1 to 65535; write host:port, such as 127.0.0.1:6379 or [::1]:6379
-store URL, character 14: the port is no number from 1 to 65535; write host:port, such as 127.0.0.1:6379 or [::1]:6379
+store URL, character 14: the port is not a number from 1 to 65535; write host:port, such as 127.0.0.1:6379 or [::1]:6379
+store URL, character 14: the port is not a number from 1 to 65535; write host:port, such as 127.0.0.1:6379 or [::1]:6379
 store URL, character 11: this character is not part of a host; write host:port, such as 127.0.0.1:6379 or [::1]:6379
 store URL, character 9: a [ without its ]; write host:port, such as 127.0.0.1:6379 or [::1]:6379
-store URL, character 10: what stands in brackets is no IPv6 address; write host:port, such as 127.0.0.1:6379 or [::1]:6379
+store URL, character 10: the text in brackets is not an IPv6 address; write host:port, such as 127.0.0.1:6379 or [::1]:6379
 store URL, character 14: the port begins with a colon; write host:port, such as 127.0.0.1:6379 or [::1]:6379
 store URL, character 9: a second host, b:6379, in the URL of a single server; use redis-sentinel:// or redis-cluster:// for several
-store URL, character 11: the database is no number; write the number of a database, such as /0
+store URL, character 11: the database is not a number; write the number of a database, such as /0
 store URL, character 9: a user without a password; write user:password@ or :password@
 store URL, character 15: the password is empty; write user:password@ or :password@
 store URL, character 10: the percent-encoding is broken; write such characters as % and two hexadecimal digits, @ as %40 and / as %2F
 store URL, character 11: no parameter \"tls\" here; known parameters are db, sentinel_user and sentinel_password
 store URL, character 11: a parameter without a value; known parameters are db, sentinel_user and sentinel_password
 store URL, character 19: Sentinels need the name of the master; write it behind the Sentinels: redis-sentinel://host:26379/mymaster
-store URL, character 19: a cluster has no path and no databases; end the URL behind the hosts
+store URL, character 19: a cluster has no path and no databases; end the URL after the hosts
 store URL, character 19: a cluster has no databases; leave it out"
     );
 }

@@ -1,27 +1,27 @@
-//! What a check finds.
+//! Findings of a check.
 
 use std::fmt;
 
 use tollgate_core::Span;
 
-/// A check has time: a server that is slow should be called slow, not absent.
+/// Timeout of a check: long, so that a slow server is reported as slow, not as unreachable.
 pub(crate) const PATIENCE: Span = Span::from_secs(2);
 
-/// How a finding weighs.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingLevel {
     /// As it should be.
     Ok,
-    /// It works, and somebody should know this.
+    /// It works, with a restriction.
     Warning,
-    /// It does not work, or must not be relied on.
+    /// It does not work, or cannot be relied on.
     Problem,
 }
 
-/// One thing that was found.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How it weighs.
+    /// Its severity.
     pub level: FindingLevel,
     /// What was found.
     pub what: String,

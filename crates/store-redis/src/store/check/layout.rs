@@ -1,4 +1,4 @@
-//! Servers that belong together: whether they agree on it.
+//! Checks how several servers form a store.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::client::failure::Refusal;
 use crate::client::slot::SLOTS;
 use crate::store::key::BucketKey;
 
-/// Asks every Sentinel for the primary, then looks at the primary.
+/// Asks every Sentinel for the primary, then checks the primary.
 pub(super) async fn sentinels(
     context: &Arc<RedisContext>,
     hosts: &[HostPort],
@@ -69,10 +69,10 @@ pub(crate) async fn primary_by(context: &RedisContext, host: &HostPort, master: 
     })
 }
 
-/// Slots of one primary, first and last.
+/// First and last slot of a range.
 pub(crate) type Range = (u16, u16);
 
-/// Asks the first node that answers for the map, then looks at every primary.
+/// Asks the nodes for the slot map, then checks every primary.
 pub(super) async fn cluster(context: &Arc<RedisContext>, hosts: &[HostPort], findings: &mut Vec<Finding>) {
     let mut map = None;
     for host in hosts {
@@ -136,7 +136,7 @@ mod tests {
     use crate::client::slot::slot_of;
 
     #[test]
-    fn somebody_is_found_for_every_primary() {
+    fn an_identity_is_found_for_every_primary() {
         for first in (0..SLOTS).step_by(1000) {
             let identity = identity_within(&[(first, first + 20)]);
             let slot = slot_of(&BucketKey::new(identity, Default::default()).tag());

@@ -1,4 +1,4 @@
-//! Is this store fit for us? Looked at before it is trusted, and told in words for people.
+//! Checks whether a store is suitable, and reports it in words.
 
 pub(crate) mod finding;
 pub(crate) mod layout;
@@ -17,8 +17,8 @@ use crate::client::config::RedisConfig;
 use crate::client::context::RedisContext;
 use crate::client::url::Layout;
 
-/// Looks at the store: reachable, trusted, logged in, new enough, safe from eviction, rights, clock, speed, and how its
-/// servers belong together. Runs the real scripts on keys of its own, which expire at once.
+/// Checks the store: reachability, TLS, authentication, version, eviction, permissions, clock, round-trip time and
+/// topology. Runs the real scripts on keys of its own, which expire at once.
 pub async fn check(config: &RedisConfig) -> Vec<Finding> {
     let connect_timeout = config.connect_timeout.max(PATIENCE);
     let config = RedisConfig { connect_timeout, ..config.clone() };

@@ -1,4 +1,4 @@
-//! Exactly what we ask of a server, and whether its user may.
+//! The commands that nodes need, and whether the user may run them.
 
 use tollgate_core::{Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, Receipt, SlidingCounter};
 use tollgate_core::{SlidingLog, SlotId, Span, Time};
@@ -11,8 +11,8 @@ use crate::client::failure::Refusal;
 use crate::store::key::BucketKey;
 use crate::store::script::{Batch, BatchReply, Returns, Script, ScriptAnswer, ScriptCall, ScriptRequest};
 
-/// Every command that we send, or that our scripts run: an ACL user for us needs these and `~tg:*`, and nothing else.
-/// `SELECT` is for databases other than 0, `ASKING` and `CLUSTER SLOTS` for clusters.
+/// Every command that nodes send or scripts run: an ACL user needs these and `~tg:*`, and nothing else. `SELECT` is for
+/// databases other than 0, `ASKING` and `CLUSTER SLOTS` for clusters.
 pub const COMMANDS: &[&str] = &[
     "asking",
     "client|setname",
@@ -49,14 +49,15 @@ pub const COMMANDS: &[&str] = &[
     "zscore",
 ];
 
-/// The command that makes a user with exactly these rights, with the two that let nodes tell each other of changed
-/// rules, without which they notice a little later, and with the two that let them find buckets whose expiry was removed.
+/// The command that creates a user with exactly these permissions, and with two optional pairs: `publish` and
+/// `subscribe`, without which nodes notice changed rules a little later, and `pttl` and `scan`, which find buckets that
+/// lost their expiry.
 pub fn acl_user(name: &str, password: &str) -> String {
     let commands: Vec<String> = COMMANDS.iter().map(|command| format!("+{command}")).collect();
     format!("ACL SETUSER {name} on >{password} ~tg:* &tg:* {} +publish +subscribe +pttl +scan", commands.join(" "))
 }
 
-/// Runs everything we use, on keys of this identity.
+/// Runs every command and script on keys of this identity.
 pub(super) async fn look(
     connection: &mut RedisConnection,
     hashes: &[bytes::Bytes],
@@ -67,7 +68,7 @@ pub(super) async fn look(
     scripts(connection, hashes, now, identity).await
 }
 
-/// The plain commands, in an order that leaves nothing behind.
+/// Runs the plain commands.
 async fn plain(connection: &mut RedisConnection, identity: u32) -> Result<(), Finding> {
     let tag = BucketKey::new(identity, Digest::default()).tag();
     let key = format!("tg:{{{}}}check{:016x}", String::from_utf8_lossy(&tag), random::unpredictable());
@@ -80,7 +81,7 @@ async fn plain(connection: &mut RedisConnection, identity: u32) -> Result<(), Fi
     Ok(())
 }
 
-/// Every command of ours outside of calls and connections, in an order in which all of them work and nothing is left.
+/// Every command outside of scripts and connection set-up, in an order in which all of them work and leave no keys.
 fn trials(key: &[u8]) -> Vec<Vec<&[u8]>> {
     let lines = "INFO server|TIME|SET KEY 1 PX 1000 NX GET|GET KEY|MGET KEY|TYPE KEY|EXISTS KEY|PEXPIRE KEY 1000|DEL KEY\
         |RPUSH KEY a b c|PEXPIREAT KEY 99999999999999|LLEN KEY|LINDEX KEY 0|LRANGE KEY 0 1|LSET KEY 0 x|LREM KEY 1 x\
@@ -90,7 +91,7 @@ fn trials(key: &[u8]) -> Vec<Vec<&[u8]>> {
     lines.split('|').map(|line| line.split_whitespace().map(part).collect()).collect()
 }
 
-/// Every script with every kind of limit, by hash and by text.
+/// Runs every script with every kind of limit, by hash and by text.
 async fn scripts(
     connection: &mut RedisConnection,
     hashes: &[bytes::Bytes],
@@ -104,9 +105,9 @@ async fn scripts(
         let ask = if matches!(limit, Limit::Concurrency(_)) { Ask::Hold(SlotId(7)) } else { Ask::Consume(1) };
         let charge = Charge { ask, identity, ..Charge::new(bucket, limit, 1) };
         for _ in 0..2 {
-            let question = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
+            let request = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
             let mut batch = Batch::new(deadline, now);
-            let _ = batch.try_push(question);
+            let _ = batch.try_push(request);
             let hash = hashes.get(batch.script().index()).map_or(&[] as &[u8], |hash| hash);
             let reply = call(connection, |out| batch.encode(ScriptCall::Sha(hash), out)).await?;
             accepted(&reply, limit.kind().name())?;
@@ -134,7 +135,7 @@ async fn scripts(
     accepted(&reply, "EVAL")
 }
 
-/// One of each kind, all of them over within a second.
+/// One limit of each kind, all of them expired within a second.
 fn limits() -> impl Iterator<Item = Limit> {
     let gcra = Gcra::new(10, Span::SECOND, 10).map(Limit::Gcra);
     let queue = Queue::new(10, Span::SECOND, Span::SECOND).map(Limit::Queue);
@@ -198,7 +199,7 @@ mod tests {
         let elsewhere = ["asking", "client|setname", "cluster|slots", "eval", "evalsha", "script|load", "select"];
         let tried: Vec<String> =
             trials(b"k").iter().map(|parts| String::from_utf8_lossy(parts[0]).to_lowercase()).collect();
-        for name in COMMANDS.iter().filter(|name| !redirected.contains(name)) {
+        for name in COMMANDS.iter().filter(|name| !elsewhere.contains(name)) {
             assert!(tried.iter().any(|tried| tried == name), "{name}");
         }
     }
@@ -209,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_is_told_as_a_command() {
+    fn the_user_is_created_by_one_command() {
         let told = acl_user("tollgate", "secret");
         assert!(told.starts_with("ACL SETUSER tollgate on >secret ~tg:* &tg:* +asking "), "{told}");
     }

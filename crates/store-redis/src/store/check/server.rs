@@ -1,4 +1,4 @@
-//! One server, looked at from all sides.
+//! Checks one server.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::client::info::Info;
 use crate::client::url::Layout;
 use crate::store::script::Script;
 
-/// Round trips that the median is taken of.
+/// Round trips of which the median is taken.
 const TRIPS: usize = 21;
-/// A round trip above this leaves little of the 25 ms that a decision may take.
+/// A longer round trip leaves little of the 25 ms that a decision may take.
 const SLOW: Span = Span::from_millis(5);
-/// Clocks that differ by more than this confuse whoever compares logs; decisions do not mind.
+/// A larger difference between clocks makes logs hard to compare; decisions are not affected.
 const APART: Span = Span::from_secs(1);
 
-/// Looks at the server at this place; keys of `identity` belong to it.
+/// Checks the server at this address; it serves the keys of `identity`.
 pub(super) async fn look(context: &Arc<RedisContext>, at: &HostPort, identity: u32, findings: &mut Vec<Finding>) {
     let opened = match resolve(at).await {
         Ok(places) => RedisConnection::open(context, at, &places, &Script::TEXTS).await,
@@ -115,7 +115,7 @@ fn eviction(context: &RedisContext, info: &Info) -> Finding {
     }
 }
 
-/// Whether the server is what the URL says.
+/// Whether the server fits the scheme of the URL.
 fn membership(context: &RedisContext, info: &Info) -> Vec<Finding> {
     let mut findings = Vec::new();
     let clustered = info.number("cluster_enabled") == Some(1);
@@ -135,7 +135,7 @@ fn membership(context: &RedisContext, info: &Info) -> Vec<Finding> {
     findings
 }
 
-/// What is left after a restart or a failover.
+/// What survives a restart or a failover.
 fn durability(info: &Info) -> Finding {
     let replicas = info.number("connected_slaves").unwrap_or(0);
     let persistent = match (info.number("aof_enabled") == Some(1), info.number("rdb_last_save_time").unwrap_or(0)) {
@@ -152,7 +152,7 @@ fn durability(info: &Info) -> Finding {
     }
 }
 
-/// How far away the server is, and its clock.
+/// The round-trip time, and the server's clock.
 async fn times(context: &RedisContext, connection: &mut RedisConnection, greeting: &Handshake) -> Vec<Finding> {
     let (mut estimate, mut trips) = (ClockEstimate::new(), Vec::new());
     let (sent, received, told) = greeting.clock;
@@ -192,7 +192,7 @@ fn clocks(ours: Time, theirs: Time) -> Finding {
     }
 }
 
-/// To whole microseconds: what is finer says nothing.
+/// Rounded to microseconds: finer digits are noise.
 fn rounded(span: Span) -> Span {
     Span::from_nanos(span.nanos() / 1000 * 1000)
 }

@@ -1,4 +1,4 @@
-//! From the bytes of a bucket to what they say. The formats are those that the scripts write.
+//! Decodes the values of buckets, in the formats that the scripts write.
 
 use crate::store::script::{BucketValue, counts, number};
 use tollgate_core::{Ask, Limit, LogSight, Outcome, SlidingLog, SlotsSight, Span, Time};
@@ -11,14 +11,14 @@ pub enum BucketState {
     Arrival(Time),
     /// Fixed window.
     Window {
-        /// First moment after the window.
+        /// End of the window.
         end: Time,
         /// Units in it.
         count: u64,
     },
     /// Sliding window counter.
     Counter {
-        /// First moment after the newer window.
+        /// End of the newer window.
         end: Time,
         /// Units in the older window.
         previous: u64,
@@ -45,7 +45,7 @@ pub enum BucketState {
     },
 }
 
-/// What the replies say, and what that means at `now`; `None` if they are no bucket of this limit's algorithm.
+/// The decoded replies, and the view of the limit at `now`; `None` if they are not a bucket of this limit's algorithm.
 pub(super) fn decode(limit: &Limit, replies: &[RespValue], now: Time) -> Option<(BucketState, Outcome)> {
     let ask = Ask::Peek(0);
     match (limit, replies) {
@@ -78,14 +78,14 @@ pub(super) fn decode(limit: &Limit, replies: &[RespValue], now: Time) -> Option<
     }
 }
 
-/// The expiry in `[member, score]`, microseconds.
+/// The expiry in `[member, score]`, in microseconds.
 fn expiry(reply: &RespValue) -> Option<Time> {
     let [_, score] = reply.array()? else { return None };
     let micros = u64::try_from(score.integer()?).ok()?;
     Some(Time::from_nanos(micros.saturating_mul(1000)))
 }
 
-/// A head of 17 bytes (sum, and how far all times are shifted), then entries of 13 or 17 bytes, oldest first.
+/// A head of 17 bytes (sum, and the shift of all times), then entries of 13 or 17 bytes, oldest first.
 fn read_log(log: &SlidingLog, elements: &[RespValue], now: Time) -> Option<(BucketState, LogSight)> {
     let [head, entries @ ..] = elements else { return None };
     let (_, shift) = head.text().filter(|head| head.len() == 17)?.split_at_checked(8)?;
@@ -93,7 +93,7 @@ fn read_log(log: &SlidingLog, elements: &[RespValue], now: Time) -> Option<(Buck
     let entries: Vec<(Time, u64)> =
         entries.iter().map(|entry| read_entry(entry.text()?, shift)).collect::<Option<_>>()?;
     let (newest, _) = *entries.last()?;
-    // As the scripts do: a clock that stepped back by a window or more shifts the whole log to now.
+    // As in the scripts: a clock that stepped back by a window or more shifts the whole log to now.
     let ahead = newest.since(now);
     let back = if ahead >= log.window() { ahead } else { Span::ZERO };
     let at = now.max(newest.before(back));
@@ -115,7 +115,7 @@ fn read_entry(entry: &[u8], shift: Span) -> Option<(Time, u64)> {
     Some((Time::from_nanos(nanos(time)?).before(shift), cost))
 }
 
-/// Seconds in five bytes and nanoseconds in four.
+/// A time: seconds in five bytes, nanoseconds in four.
 fn nanos(bytes: &[u8]) -> Option<u64> {
     let (seconds, rest) = bytes.split_at_checked(5)?;
     Some(number(seconds).saturating_mul(Span::SECOND.nanos()).saturating_add(number(rest)))

@@ -1,4 +1,4 @@
-//! Reads buckets for people, without being a node: no heartbeat, no script is run, nothing is written.
+//! Reads buckets for operators, without registering as a node: no heartbeat, no script call, no write.
 
 mod decode;
 
@@ -27,12 +27,12 @@ use crate::store::script::Script;
 
 pub use decode::BucketState;
 
-/// Elements of a list that are read: the head of a log and all entries that it may have.
+/// List elements that are read: the head of a log and its maximum number of entries.
 const LOG_ELEMENTS_MAX: u64 = SlidingLog::LIMIT_MAX + 1;
-/// Bytes of such a list in a reply, at most: an entry is 17 bytes and its header.
+/// Maximum size of such a list in a reply: an entry is 17 bytes and its header.
 const LOG_BYTES_MAX: usize = LOG_ELEMENTS_MAX as usize * 32;
 
-/// A bucket as the store keeps it.
+/// A bucket as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredBucket {
     /// Its key.
@@ -41,23 +41,23 @@ pub struct StoredBucket {
     pub server: HostPort,
     /// The server's time when it was read.
     pub now: Time,
-    /// What is under the key; `None` if there is no such key, which is an unused bucket.
+    /// The value; `None` if the key does not exist, which is an unused bucket.
     pub content: Option<StoredContent>,
 }
 
-/// What is under the key of a bucket.
+/// The value of a bucket's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredContent {
-    /// Until the key expires; `None` if it never does.
+    /// Time until the key expires; `None` if it never does.
     pub ttl: Option<Span>,
-    /// The decoded value and what it means under the charge's limit; `None` if it is no bucket of this limit's algorithm.
+    /// The decoded value and its view under the charge's limit; `None` if it is not a bucket of this limit's algorithm.
     pub state: Option<(BucketState, Outcome)>,
 }
 
-/// Connections to the servers of a store, for reading only.
+/// Read-only connections to the servers of a store.
 pub struct BucketReader {
     context: Arc<RedisContext>,
-    /// The primaries and the slots that they serve; one entry with all slots unless the store is a cluster.
+    /// The primaries and their slots; one entry with all slots without a cluster.
     primaries: Vec<(HostPort, Range)>,
     connections: Vec<(HostPort, RedisConnection)>,
 }
@@ -92,7 +92,7 @@ impl BucketReader {
         self.context.is_clustered()
     }
 
-    /// The secret that the nodes keep in the store; `None` if there is none.
+    /// The secret in the store; `None` if there is none.
     pub async fn secret(&mut self) -> Result<Option<[u8; 16]>, Finding> {
         let (server, reply) = self.get(slot_of(b"AAA"), SECRET_KEY).await?;
         match reply {
@@ -138,7 +138,7 @@ impl BucketReader {
         }
     }
 
-    /// The primary of a slot, connected to at the first use.
+    /// The primary of a slot, connected at the first use.
     async fn connection(&mut self, slot: u16) -> Result<(&HostPort, &mut RedisConnection), Finding> {
         let serves = |(_, (first, last)): &&(HostPort, Range)| (*first..=*last).contains(&slot);
         let Some((server, _)) = self.primaries.iter().find(serves) else {
@@ -166,14 +166,14 @@ impl fmt::Debug for BucketReader {
     }
 }
 
-/// What the commands of a limit's algorithm found.
+/// The result of the commands of a limit's algorithm.
 enum Content {
     Absent,
     OtherType,
     Replies(Vec<RespValue>),
 }
 
-/// Reads a value with the commands of the limit's algorithm; nodes have the right to all of them.
+/// Reads a value with the commands of the limit's algorithm; nodes have permission for all of them.
 async fn read(
     server: &HostPort,
     connection: &mut RedisConnection,

@@ -1,4 +1,4 @@
-//! What the tasks of one primary share.
+//! The state that the callers and tasks of one primary share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use crate::store::key::BucketKey;
 use crate::store::script::{Script, ScriptRequest};
 use crate::store::stats::{Counters, increment};
 
-/// A node that is behind believes in a store that it has heard of within this time.
+/// A slow node trusts a store that replied within this time.
 const HEARD_OF: Span = Span::from_secs(2);
 
-/// One primary, as its callers and its tasks see it.
+/// The state of one primary.
 pub(crate) struct PrimaryCore {
     pub(super) address: HostPort,
     pub(crate) context: Arc<RedisContext>,
@@ -40,23 +40,23 @@ pub(crate) struct PrimaryCore {
     pub(super) breaker: AtomicBreaker,
     pub(super) estimate: Mutex<ClockEstimate>,
     pub(crate) counters: Counters,
-    /// Connections that are open.
+    /// Open connections.
     pub(super) connected: AtomicUsize,
-    /// When a reply came last, in nanoseconds; zero for never.
+    /// When the last reply arrived, in nanoseconds; zero for never.
     pub(super) last_contact: AtomicU64,
-    /// Whose keys belong to this primary, for keys of its own.
+    /// An identity whose keys this primary serves, for its own keys.
     identity: AtomicU32,
-    /// How often each script was sent as text: who was not the first to miss it need not send it again.
+    /// How often each script was sent as text: of several drivers that miss a script, only the first sends it.
     pub(super) reloads: [AtomicU64; Script::ALL.len()],
-    /// Where the host was last; still good when nobody knows names any more.
+    /// The last known addresses of the host, used while name resolution fails.
     places: Mutex<Vec<SocketAddr>>,
     /// True once the primary retires.
     over: watch::Sender<bool>,
-    /// True once it turned out to be a replica.
+    /// True if it is a replica.
     replica: AtomicBool,
-    /// What it evicts when its memory is full.
+    /// Its eviction policy.
     policy: Mutex<String>,
-    /// How much memory it has left.
+    /// How full its memory is.
     memory: MemoryGauge,
 }
 
@@ -98,7 +98,7 @@ impl PrimaryCore {
         self.connected.load(Ordering::Relaxed) > 0
     }
 
-    /// How long a look may take.
+    /// Timeout of the watch's commands.
     pub(crate) fn patience(&self) -> Span {
         self.context.config.within
     }
@@ -107,7 +107,7 @@ impl PrimaryCore {
         self.replica.load(Ordering::Relaxed)
     }
 
-    /// It turned out to be a replica: whoever knows the topology should look again.
+    /// The server is a replica: the topology must be looked up again.
     pub(crate) fn mark_replica(&self) {
         if !self.replica.swap(true, Ordering::Relaxed) {
             warn!(store = %self.address, "the server is a replica now: deciding without it");
@@ -118,13 +118,13 @@ impl PrimaryCore {
         self.context.topology_changed.notify_one();
     }
 
-    /// True if nothing may be decided there: what a replica counts, even one that takes writes, is nobody's limit, and
-    /// is lost. In a cluster it says itself who has the slot.
+    /// True if the server must not decide: the counts of a replica, even of a writable one, are lost. In a cluster, a
+    /// replica redirects by itself.
     pub(super) fn is_barred(&self) -> bool {
         self.replica() && !self.context.is_clustered()
     }
 
-    /// It is a primary, or again one.
+    /// The server is a primary, or has become one again.
     pub(crate) fn mark_primary(&self) {
         self.replica.store(false, Ordering::Relaxed);
     }
@@ -133,7 +133,7 @@ impl PrimaryCore {
         self.policy.lock().clone()
     }
 
-    /// True if that is new.
+    /// Returns whether the policy changed.
     pub(crate) fn set_policy(&self, policy: &str) -> bool {
         let mut known = self.policy.lock();
         let is_new = *known != policy;
@@ -145,12 +145,12 @@ impl PrimaryCore {
         self.memory.level()
     }
 
-    /// Takes note of how much memory is in use.
+    /// Records how much memory is in use.
     pub(crate) fn record_memory(&self, memory: MemoryUse) {
         self.log_memory_level(self.memory.record_sample(memory));
     }
 
-    /// Counts buckets that a decision made.
+    /// Counts buckets that a decision created.
     pub(super) fn record_new_buckets(&self, buckets: u32) {
         let nodes = self.context.config.nodes.or_else(|| self.context.nodes.known()).unwrap_or(1);
         self.log_memory_level(self.memory.record_new_buckets(buckets, nodes));
@@ -164,30 +164,30 @@ impl PrimaryCore {
             Some(MemoryLevel::Scarce) => {
                 warn!(%store, "the store's memory is nearly full: new keys above new_keys_per_second share overflow buckets");
             }
-            Some(MemoryLevel::QueueError) => {
+            Some(MemoryLevel::Full) => {
                 warn!(%store, "the store's memory is full: all new keys share overflow buckets; raise its maxmemory");
             }
             None => {}
         }
     }
 
-    /// Counts values under keys of ours that were no buckets. The log tells of them ever more rarely.
+    /// Counts values under our keys that are not buckets. The log reports them at increasing intervals.
     pub(super) fn count_foreign(&self, values: u64) {
         for _ in 0..values {
             let count = self.counters.count_refusal(Refusal::Foreign);
             if count.is_power_of_two() {
-                warn!(store = %self.address, count, "something else than a bucket was under a key of ours, and was replaced");
+                warn!(store = %self.address, count, "replaced a value that is not a bucket");
             }
         }
     }
 
-    /// The store's time, about.
+    /// The estimated store time.
     pub(crate) fn store_time(&self) -> Option<Time> {
         let now = self.now();
         self.estimate.lock().about(now)
     }
 
-    /// A key of this primary's own, such as `tg:{AAA}epoch`.
+    /// A key of this primary itself, such as `tg:{AAA}epoch`.
     pub(crate) fn own_key(&self, name: &str) -> String {
         let tag = BucketKey::new(self.identity.load(Ordering::Relaxed), Digest::default()).tag();
         format!("tg:{{{}}}{name}", String::from_utf8_lossy(&tag))
@@ -197,20 +197,20 @@ impl PrimaryCore {
         self.identity.store(identity, Ordering::Relaxed);
     }
 
-    /// A question that changes nothing, and its slot: what a probe asks.
-    pub(super) fn probe_question(&self) -> Option<(ScriptRequest, u16)> {
+    /// A read-only request and its slot, for probes.
+    pub(super) fn probe_request(&self) -> Option<(ScriptRequest, u16)> {
         let limit = Limit::per_second(1).ok()?;
         let identity = self.identity.load(Ordering::Relaxed);
         let charge = Charge { ask: Ask::Peek(1), identity, ..Charge::new(Digest::default(), limit, 1) };
-        let question = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
-        Some((question, BucketKey::of(&charge).slot()))
+        let request = ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false };
+        Some((request, BucketKey::of(&charge).slot()))
     }
 
-    /// Puts a job into the queue and waits for its answer, no longer than until the ticket's deadline.
+    /// Queues a call and waits for its result until its deadline.
     pub(super) async fn wait<W, A>(
         &self,
-        ticket: Arc<PendingCall<W, A>>,
-        job: QueuedCall,
+        call: Arc<PendingCall<W, A>>,
+        queued: QueuedCall,
         within: Span,
     ) -> CallResult<W, A> {
         let now = self.now();
@@ -218,10 +218,10 @@ impl PrimaryCore {
             increment(&self.counters.turned_away);
             return over(why);
         }
-        if let Err(full) = self.queue.push(job) {
+        if let Err(full) = self.queue.push(queued) {
             return over(self.rejected(full));
         }
-        let waiter = WithdrawOnDrop(ticket);
+        let waiter = WithdrawOnDrop(call);
         let left = waiter.0.deadline.since(now);
         let reply = match timeout(left.into(), waiter.0.answered()).await {
             Ok(reply) => return reply,
@@ -234,20 +234,20 @@ impl PrimaryCore {
         })
     }
 
-    /// Time is up, but perhaps only because this node did not get to read the reply: what was executed in time is still
-    /// good. So whatever has arrived is read first; and a node that is behind waits as long again for a reply, before
-    /// it decides what the store has probably decided already. The engine's own deadline ends that, too.
-    async fn wait_on<W, A>(&self, ticket: &PendingCall<W, A>, within: Span) -> Option<CallResult<W, A>> {
-        let more = if self.is_behind() && ticket.is_sent() { within } else { Span::ZERO };
+    /// The deadline passed, but perhaps only because this node did not read the reply: a result that the store computed
+    /// in time still counts. So replies that have arrived are read first, and a slow node waits as long again before it
+    /// decides what the store has probably decided already. The engine's own deadline bounds this wait.
+    async fn wait_on<W, A>(&self, call: &PendingCall<W, A>, within: Span) -> Option<CallResult<W, A>> {
+        let more = if self.is_behind() && call.is_sent() { within } else { Span::ZERO };
         yield_now().await;
-        timeout(more.into(), ticket.answered()).await.ok()
+        timeout(more.into(), call.answered()).await.ok()
     }
 
     fn rejected(&self, full: QueueError) -> StoreError {
         match full {
             QueueError::Saturated => {
                 increment(&self.counters.saturated);
-                error(StoreErrorKind::Saturated, format!("{} questions are waiting", self.context.config.max_waiting))
+                error(StoreErrorKind::Saturated, format!("{} requests are waiting", self.context.config.max_waiting))
             }
             QueueError::Retired => error(StoreErrorKind::Unavailable, "the server is no longer used"),
         }
@@ -263,30 +263,30 @@ impl PrimaryCore {
         why
     }
 
-    /// Whether who waits so long and gets nothing says something about the server: a caller without patience does not.
+    /// Whether a timeout of this length says something about the server: a very short one does not.
     pub(super) fn is_patient(&self, within: Span) -> bool {
         within.nanos() >= self.context.config.within.nanos() / 2
     }
 
-    /// Sends commands in one go; one value per command.
+    /// Sends commands in one pipeline; one value per command.
     pub(crate) async fn pipeline(&self, commands: &[&[&[u8]]], within: Span) -> Result<Vec<RespValue>, StoreError> {
         if commands.is_empty() {
-            // Without a command there is no reply, and waiting for one would take that of the next call.
+            // Without commands there is no reply: waiting for one would take that of the next call.
             return Ok(Vec::new());
         }
         let mut bytes = Vec::new();
         commands.iter().for_each(|parts| write_request(&mut bytes, parts));
         let work = Commands { bytes, replies: commands.len() };
-        let ticket: Arc<PendingCommands> = PendingCall::new(work, 0, SendMode::Joined, self.now().after(within));
-        match self.wait(ticket.clone(), QueuedCall::Command(ticket), within).await {
+        let call: Arc<PendingCommands> = PendingCall::new(work, 0, SendMode::Joined, self.now().after(within));
+        match self.wait(call.clone(), QueuedCall::Command(call), within).await {
             Ok(values) => Ok(values),
             Err(Retry::Failed(why)) => Err(why),
-            // Nobody gives plain commands back: their replies are the caller's to read.
-            Err(_) => Err(error(StoreErrorKind::Indeterminate, "a reply to something else")),
+            // Plain commands are not returned for a retry: their callers read the replies.
+            Err(_) => Err(error(StoreErrorKind::Indeterminate, "a reply to another call")),
         }
     }
 
-    /// Connects, by the address the host has, or had when it was last known.
+    /// Connects to the address of the host, or to the last known one.
     pub(super) async fn connect(&self) -> Result<(RedisConnection, Handshake), ConnectError> {
         increment(&self.counters.connects);
         let places = self.places().await?;
@@ -308,7 +308,7 @@ impl PrimaryCore {
         }
     }
 
-    /// Learns from a reply that tells the store's time.
+    /// Learns from a reply that contains the store's time.
     pub(crate) fn observe_time(&self, sent: Time, received: Time, store: Time) {
         if self.estimate.lock().observe(sent, received, store) {
             increment(&self.counters.clock_steps);
@@ -316,8 +316,8 @@ impl PrimaryCore {
         }
     }
 
-    /// True for one of those who miss a script: one text per script and loss, also among several connections. `before`
-    /// is how often each had been sent as text, `loading` what this caller sends already.
+    /// True for the first driver that misses a script: one text per script and loss, also among several connections.
+    /// `before` is how often each script had been sent as text, `loading` which scripts this driver is already sending.
     pub(super) fn is_first_to_reload(&self, place: usize, before: &[u64], loading: &mut [bool]) -> bool {
         let (Some(count), Some(before), Some(loading)) =
             (self.reloads.get(place), before.get(place), loading.get_mut(place))
@@ -328,14 +328,13 @@ impl PrimaryCore {
         first && count.compare_exchange(*before, before + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// True if this node's own timers are late, and the store was heard of a moment ago: what is late now may be late
-    /// because of this node.
+    /// True if this node's own timers are late and the store replied recently: late replies may be this node's fault.
     pub(super) fn is_behind(&self) -> bool {
         let (now, heard) = (self.now(), Time::from_nanos(self.last_contact.load(Ordering::Relaxed)));
         now.since(heard) <= HEARD_OF && self.context.timer_lag.is_behind(now, self.context.config.within)
     }
 
-    /// Something was too late. That says something about the server, unless this node itself is late.
+    /// Something was late. That counts against the server, unless this node itself is late.
     pub(super) fn late(&self, why: &StoreError) {
         match self.is_behind() {
             true => increment(&self.counters.own_delays),
@@ -343,14 +342,14 @@ impl PrimaryCore {
         }
     }
 
-    /// Something failed that says something about the server.
+    /// A failure that counts against the server.
     pub(super) fn failed(&self, why: &StoreError) {
         if self.breaker.failed(self.now(), why) {
             self.opened(why);
         }
     }
 
-    /// No connection could be made.
+    /// Opening a connection failed.
     pub(super) fn not_connected(&self, failure: &ConnectError) {
         let why = error(failure.kind(), failure.to_string());
         match failure {
@@ -359,7 +358,7 @@ impl PrimaryCore {
         }
     }
 
-    /// The server cannot be reached.
+    /// The server is unreachable.
     fn unreachable(&self, why: &StoreError) {
         if self.breaker.trip(self.now(), why) {
             self.opened(why);
@@ -374,18 +373,18 @@ impl PrimaryCore {
         warn!(store = %self.address, reason = %why.detail, "store not answering: deciding without it");
         let unsent = error(StoreErrorKind::Unavailable, why.detail.clone());
         self.queue.fail_all(&unsent);
-        self.queue.call();
+        self.queue.wake_all();
         self.context.topology_changed.notify_one();
     }
 
-    /// A probe came back.
+    /// A probe ended.
     pub(super) fn probed(&self, good: bool) {
         if self.breaker.probed(self.now(), good) {
             info!(store = %self.address, "store answers again: returning to it");
         }
     }
 
-    /// Ends the tasks, and fails what waits.
+    /// Ends the tasks and fails waiting calls.
     pub(super) fn retire(&self) {
         self.over.send_replace(true);
         self.queue.retire(&error(StoreErrorKind::Unavailable, "the server is no longer used"));
@@ -395,7 +394,7 @@ impl PrimaryCore {
         *self.over.borrow()
     }
 
-    /// Waits that long, or until the primary retires.
+    /// Waits for `span`, or until the primary retires.
     pub(crate) async fn pause(&self, span: Span) {
         if span.is_zero() {
             return;

@@ -1,8 +1,8 @@
-//! The task behind a connection: connects, takes everything that waits, writes it in one go, reads as many replies,
-//! answers, and takes what has come meanwhile. Nothing waits for company.
+//! The task that owns a connection: connects, takes all waiting calls, writes them at once, reads their replies,
+//! completes the calls and takes those that arrived meanwhile. It never delays a call to fill a batch.
 //!
-//! While a flight is under way, what comes waits for it to land: that is what joins questions. If that takes longer than
-//! [`OVERTAKE`], the way is long rather than the server busy, and the next one is sent behind it.
+//! While a batch is in flight, new calls wait for it: that is what batches them. If it takes longer than [`OVERTAKE`],
+//! the network rather than the server is slow, and the next batch is sent behind it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,18 +29,18 @@ use crate::client::pending::{GaveUp, PendingCall, Retry, SendMode};
 use crate::store::script::{self, Script};
 use crate::store::stats::{Counters, add, increment};
 
-/// Jobs of one flight: what is more waits for the next.
+/// Calls per batch; further ones wait for the next.
 const BATCH_CALLS_MAX: usize = 512;
-/// A flight that has not landed by then no longer keeps the next one back.
+/// A batch in flight for longer than this no longer holds back the next one.
 const OVERTAKE: Span = Span::from_millis(1);
-/// Flights under way at once.
+/// Batches in flight at once.
 const IN_FLIGHT_MAX: usize = 32;
-/// How often a driver looks whether what is late should still be waited for.
+/// How often a driver checks whether to wait any longer for late replies.
 const DRAIN_EVERY: Span = Span::from_millis(10);
-/// How often a driver that does not probe looks whether the breaker is still open.
+/// How often a driver that does not probe checks whether the breaker is still open.
 const LOOK_EVERY: Span = Span::from_millis(20);
 
-/// Keeps one connection, until the primary retires. The first driver probes while the breaker is open.
+/// Keeps one connection open until the primary retires. Driver 0 probes while the breaker is open.
 pub(super) async fn drive(core: Arc<PrimaryCore>, number: usize) {
     let mut backoff = Backoff::default();
     while !core.is_over() {
@@ -72,13 +72,13 @@ pub(super) async fn drive(core: Arc<PrimaryCore>, number: usize) {
     }
 }
 
-/// Why a connection is of no use any more.
+/// Why a connection cannot be used any longer.
 enum Lost {
-    ConnectionLost(String),
+    Broken(String),
     Silent(String),
 }
 
-/// One connection at work.
+/// A driver with an open connection.
 struct Driver {
     core: Arc<PrimaryCore>,
     number: usize,
@@ -90,15 +90,15 @@ struct Driver {
     out: Vec<u8>,
     /// Where each call ends in `out`.
     ends: Vec<usize>,
-    /// What is under way, oldest first.
+    /// Batches in flight, oldest first.
     in_flight: VecDeque<InFlight>,
-    /// Replies of the oldest call, until all are in.
+    /// Replies of the oldest call, until they are complete.
     replies: Vec<RespValue>,
-    /// True until something was done with the connection.
+    /// True until the connection was used.
     fresh: bool,
-    /// Jobs of the last flight.
+    /// Number of calls in the last batch.
     last_batch_len: usize,
-    /// When the last reply came.
+    /// When the last reply arrived.
     last_reply: Time,
 }
 
@@ -123,7 +123,7 @@ impl Driver {
         }
     }
 
-    /// Works until the connection is of no use any more, or the primary retires.
+    /// Serves calls until the connection fails or the primary retires.
     async fn serve(&mut self, backoff: &mut Backoff) {
         let core = self.core.clone();
         while !(core.is_over() && self.in_flight.is_empty()) {
@@ -147,26 +147,26 @@ impl Driver {
         }
     }
 
-    /// Nothing is under way: waits for work and sends it.
+    /// Nothing is in flight: waits for calls and sends them.
     async fn work(&mut self) -> Result<(), Lost> {
         let core = self.core.clone();
         select! {
             biased;
-            () = core.queue.work_or_call(self.number) => {}
-            broken = self.connection.idle() => return Err(Lost::ConnectionLost(broken.to_string())),
+            () = core.queue.wait_for_calls(self.number) => {}
+            broken = self.connection.idle() => return Err(Lost::Broken(broken.to_string())),
         }
         if self.last_batch_len > 1 {
-            // The first of those who were just answered is back, the others are about to be: let them run, or the
-            // flights would take turns with one question and with all the others.
+            // The first of the callers that just got their answers is back, and the others are about to be. Let them
+            // run first, or batches would alternate between one call and all the others.
             yield_now().await;
         }
         self.send_batch().await
     }
 
-    /// Something is under way: reads its replies, and sends more if that takes long.
+    /// A batch is in flight: reads its replies, and sends the next batch if that takes long.
     ///
-    /// A reply that does not come in time ends the connection, unless this node itself is late. Then what is under way is
-    /// waited for, and nothing is sent until all of it has come: if a reply was lost on the way, one will be missing.
+    /// A late reply ends the connection, unless this node itself is late. Then the driver waits for all replies in
+    /// flight and sends nothing meanwhile: if the network lost a reply, one will be missing.
     async fn advance(&mut self) -> Result<(), Lost> {
         let core = self.core.clone();
         let now = core.now();
@@ -177,7 +177,7 @@ impl Driver {
         if waiting && now >= overtake {
             return self.send_batch().await;
         }
-        // A short timer costs as much as the rest of a round trip on some machines: only who has work sets one.
+        // On some machines a short timer costs as much as the rest of a round trip: set one only if calls wait.
         let wake = match (waiting, until > now) {
             (true, _) => until.min(overtake),
             (false, true) => until,
@@ -186,24 +186,24 @@ impl Driver {
         let reply = select! {
             biased;
             reply = timeout(wake.since(now).into(), self.connection.reply_of(expected)) => reply,
-            () = core.queue.work_or_call(self.number), if room && !waiting => return Ok(()),
+            () = core.queue.wait_for_calls(self.number), if room && !waiting => return Ok(()),
         };
         let reply = match reply {
             Err(_) if core.now() >= until => {
-                // Whatever has arrived is read before anything is called late.
+                // Read what has arrived before calling it late.
                 yield_now().await;
                 timeout(Duration::ZERO, self.connection.reply_of(expected)).await
             }
             reply => reply,
         };
         match reply {
-            Ok(reply) => self.receive(reply.map_err(|broken| Lost::ConnectionLost(broken.to_string()))?).await,
+            Ok(reply) => self.receive(reply.map_err(|broken| Lost::Broken(broken.to_string()))?).await,
             Err(_) if core.now() >= until => self.overdue(),
             Err(_) => Ok(()),
         }
     }
 
-    /// The oldest flight is late: whether to wait for it.
+    /// The oldest batch is late: decides whether to wait for it.
     fn overdue(&mut self) -> Result<(), Lost> {
         let (core, now) = (&self.core, self.core.now());
         let Some(oldest) = self.in_flight.front_mut() else { return Ok(()) };
@@ -215,32 +215,32 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits, and watches the connection.
+    /// Waits, and notices when the connection ends.
     async fn idle(&mut self, span: Span) -> Result<(), Lost> {
         let core = self.core.clone();
         select! {
             () = core.pause(span) => Ok(()),
-            broken = self.connection.idle() => Err(Lost::ConnectionLost(broken.to_string())),
+            broken = self.connection.idle() => Err(Lost::Broken(broken.to_string())),
         }
     }
 
-    /// Asks the real script, when it is time to, whether the server is well again.
+    /// Runs the real script, when a probe is due, to learn whether the server recovered.
     async fn probe(&mut self, at: Time) -> Result<(), Lost> {
         let core = self.core.clone();
         let now = core.now();
-        // A connection that was made while callers lost their patience is good news: no need to wait any longer.
+        // A new connection is good news: probe at once.
         if at > now && !std::mem::replace(&mut self.fresh, false) {
             return self.idle(at.since(now)).await;
         }
-        let Some((question, slot)) = core.probe_question() else { return Ok(()) };
+        let Some((request, slot)) = core.probe_request() else { return Ok(()) };
         increment(&core.counters.probes);
-        let call = PendingCall::new(question, slot, SendMode::Joined, now.after(core.context.config.within));
+        let call = PendingCall::new(request, slot, SendMode::Joined, now.after(core.context.config.within));
         self.queued.push(QueuedCall::Ask(call.clone()));
         let mut result = self.send().await;
         while result.is_ok() && !self.in_flight.is_empty() {
             result = self.advance().await;
         }
-        // Who answers that somebody else has the key is well.
+        // A MOVED or ASK reply proves that the server is healthy.
         let good = matches!(
             call.give_up(),
             GaveUp::Answered(Ok(_) | Err(Retry::Redirected(Redirect::Moved { .. } | Redirect::Ask { .. }, _)))
@@ -249,14 +249,14 @@ impl Driver {
         result
     }
 
-    /// Sends what waits.
+    /// Sends the waiting calls.
     async fn send_batch(&mut self) -> Result<(), Lost> {
         self.core.queue.take(self.number, BATCH_CALLS_MAX, &mut self.queued);
         self.last_batch_len = self.queued.len();
         self.send().await
     }
 
-    /// Makes calls of the jobs and writes them.
+    /// Builds batches of the queued calls and writes them.
     async fn send(&mut self) -> Result<(), Lost> {
         let core = self.core.clone();
         let now = core.now();
@@ -280,8 +280,8 @@ impl Driver {
         self.write(InFlight::new(calls, now, &core, false)).await
     }
 
-    /// Sends calls again whose script the server did not know: the first of each with the text, behind which the others
-    /// find it loaded.
+    /// Sends calls again whose script the server did not know: the first call of each script with its text, which loads
+    /// it for the others.
     async fn send_again(&mut self, calls: VecDeque<PipelinedCall>, before: &[u64]) -> Result<(), Lost> {
         let core = self.core.clone();
         let mut loading = [false; Script::ALL.len()];
@@ -313,17 +313,17 @@ impl Driver {
         self.in_flight.push_back(batch);
         match wrote {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(Lost::ConnectionLost(format!("the connection is gone: {error}"))),
+            Ok(Err(error)) => Err(Lost::Broken(format!("the connection is gone: {error}"))),
             Err(_) => Err(Lost::Silent(format!("nothing could be sent within {left}"))),
         }
     }
 
-    /// A reply is in.
+    /// Handles one reply.
     async fn receive(&mut self, reply: RespValue) -> Result<(), Lost> {
         let core = self.core.clone();
         self.last_reply = core.now();
         let Some(batch) = self.in_flight.front_mut() else {
-            return Err(Lost::ConnectionLost("it speaks without being asked".into()));
+            return Err(Lost::Broken("unexpected data".into()));
         };
         self.replies.push(reply);
         if batch.expects().is_some_and(|expected| self.replies.len() < expected) {
@@ -331,7 +331,7 @@ impl Driver {
         }
         let completed = batch.complete(&mut self.replies, &core);
         self.replies.clear();
-        completed.map_err(|what| Lost::ConnectionLost(format!("the server is out of step: {what}")))?;
+        completed.map_err(|what| Lost::Broken(format!("the server is out of step: {what}")))?;
         if batch.expects().is_some() {
             return Ok(());
         }
@@ -341,18 +341,18 @@ impl Driver {
         if unknown_script.is_empty() { Ok(()) } else { self.send_again(unknown_script, &before).await }
     }
 
-    /// Fails everything without a reply.
+    /// Fails all calls in flight.
     fn give_up(&mut self, lost: Lost) {
         let core = &self.core;
         increment(&core.counters.broken);
-        let (Lost::ConnectionLost(why) | Lost::Silent(why)) = &lost;
+        let (Lost::Broken(why) | Lost::Silent(why)) = &lost;
         debug!(store = %core.address, reason = why, "connection given up");
         let under_way = !self.in_flight.is_empty();
         self.in_flight.drain(..).for_each(|batch| batch.abandon(why));
         let failure = error(StoreErrorKind::Unavailable, why.as_str());
         match lost {
             _ if !under_way => {}
-            Lost::ConnectionLost(_) => core.failed(&failure),
+            Lost::Broken(_) => core.failed(&failure),
             Lost::Silent(_) => core.late(&failure),
         }
     }
@@ -362,8 +362,8 @@ fn count(counters: &Counters, call: &PipelinedCall) {
     match call {
         PipelinedCall::Batch { .. } => {
             increment(&counters.script_calls);
-            add(&counters.questions, call.questions());
-            counters.record_batch(call.questions());
+            add(&counters.requests, call.requests());
+            counters.record_batch(call.requests());
         }
         PipelinedCall::Returns { .. } => {
             increment(&counters.script_calls);

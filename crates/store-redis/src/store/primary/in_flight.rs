@@ -1,4 +1,4 @@
-//! Calls that were written in one go, and what is known of them until the last reply is in.
+//! Calls that were written at once, until their last reply arrives.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -13,37 +13,37 @@ use crate::client::failure::{Refusal, error};
 use crate::store::script::Script;
 use crate::store::stats::{add, increment};
 
-/// Calls under way.
+/// A batch of calls in flight.
 pub(super) struct InFlight {
-    /// Those without a reply.
+    /// Calls without a reply.
     calls: VecDeque<PipelinedCall>,
-    /// How many of all its calls are wholly written.
+    /// How many of its calls were written completely.
     written: usize,
-    /// How many have their reply.
+    /// How many calls are complete.
     completed: usize,
-    /// When it was written.
+    /// When the batch was written.
     pub(super) sent: Time,
-    /// When the last of those who wait leaves: what comes later is late.
+    /// When the last caller stops waiting: later replies are late.
     pub(super) until: Time,
     /// How often each script had been sent as text by then.
     pub(super) reloads: [u64; Script::ALL.len()],
-    /// True if it is the second attempt, with texts.
+    /// True for the second attempt, with script texts.
     again: bool,
     /// Calls whose script the server did not know.
     unknown_script: Vec<PipelinedCall>,
     answered: bool,
     failed: Option<StoreError>,
-    /// It was late; that was counted.
+    /// The batch was late, and that was counted.
     late: bool,
 }
 
 impl InFlight {
     pub(super) fn new(calls: VecDeque<PipelinedCall>, now: Time, core: &PrimaryCore, again: bool) -> InFlight {
         let asked = calls.iter().any(|call| call.script().is_some());
-        // Who waits for an answer to a question is the one to hurry for.
+        // Callers of scripts set the deadline, if there are any.
         let counts = |call: &&PipelinedCall| !asked || call.script().is_some();
         let last = calls.iter().filter(counts).map(PipelinedCall::until).max().unwrap_or(now);
-        // A caller without patience leaves by itself, and says nothing about the connection.
+        // A caller with a short timeout says nothing about the connection.
         let until = last.max(now.after(core.context.config.within));
         let reloads = core.reloads.each_ref().map(|count| count.load(Ordering::Relaxed));
         InFlight {
@@ -61,31 +61,31 @@ impl InFlight {
         }
     }
 
-    /// It is late, and this node is: its replies are no success any more, and no failure.
+    /// The batch is late because this node is: its replies are neither a success nor a failure.
     pub(super) fn note_late(&mut self, core: &PrimaryCore) {
         if !std::mem::replace(&mut self.late, true) {
             increment(&core.counters.own_delays);
         }
     }
 
-    /// So many calls are wholly written.
+    /// Records how many calls were written completely.
     pub(super) fn wrote(&mut self, calls: usize) {
         self.written = calls;
     }
 
-    /// How many replies the next call has; `None` if all are in.
+    /// Number of replies of the next call; `None` if all calls are complete.
     pub(super) fn expects(&self) -> Option<usize> {
         self.calls.front().map(PipelinedCall::replies)
     }
 
-    /// How long the next reply may be, about.
+    /// Approximate size of the next reply.
     pub(super) fn reply_bytes(&self) -> usize {
         self.calls.front().map_or(0, PipelinedCall::reply_bytes)
     }
 
-    /// All replies of the next call are in. Fails if they are not replies to it.
+    /// Completes the next call with its replies. An error if they do not belong to it.
     pub(super) fn complete(&mut self, replies: &mut Vec<RespValue>, core: &PrimaryCore) -> Result<(), &'static str> {
-        let Some(call) = self.calls.pop_front() else { return Err("there is more than was asked for") };
+        let Some(call) = self.calls.pop_front() else { return Err("unexpected reply") };
         let received = core.now();
         if call.script().is_some() {
             core.counters.record_latency(received.since(self.sent));
@@ -99,7 +99,7 @@ impl InFlight {
                 add(&core.counters.disagreed, disagreed as usize);
                 core.count_foreign(foreign);
                 self.answered |= time.is_some();
-                // The first reply of a flight has waited for nobody: its round trip is the fastest.
+                // The first reply of a batch did not wait for others: its round trip is the fastest.
                 if let (true, Some(time)) = (first, time) {
                     core.observe_time(self.sent, received, time);
                 }
@@ -108,7 +108,7 @@ impl InFlight {
                 increment(&core.counters.expired);
                 core.observe_time(self.sent, received, time);
                 if patient && !std::mem::replace(&mut self.late, true) {
-                    core.late(&error(StoreErrorKind::Unavailable, "calls come to the store too late"));
+                    core.late(&error(StoreErrorKind::Unavailable, "calls reach the store after their deadline"));
                 }
             }
             CallOutcome::Refused(refusal) => self.refused(refusal, core),
@@ -134,7 +134,7 @@ impl InFlight {
         }
     }
 
-    /// All replies are in: tells the breaker, and hands out what must be sent again with its text.
+    /// All calls are complete: informs the breaker, and returns the calls that must be sent again with their script.
     pub(super) fn end(mut self, core: &PrimaryCore) -> VecDeque<PipelinedCall> {
         let mut unknown_script = std::mem::take(&mut self.unknown_script);
         if self.again {
@@ -152,7 +152,7 @@ impl InFlight {
         unknown_script.into()
     }
 
-    /// The connection is of no use any more: what is not wholly written was never executed, of the rest nobody knows.
+    /// The connection failed: calls that were not written completely were not executed, the others may have been.
     pub(super) fn abandon(self, why: &str) {
         for (place, call) in self.calls.into_iter().enumerate() {
             let sent = self.completed + place < self.written;

@@ -1,38 +1,39 @@
-//! How much memory a server has left, and whether new buckets may take it.
+//! How full a server's memory is, and whether buckets may be created.
 //!
-//! A full server refuses every write, so new buckets are limited before it is full. What counts is memory in use, not
-//! arrivals: a client whose bucket expired and that returns makes a key again, and that key replaces one that is gone.
-//! MemoryUse is sampled four times a second; between samples the buckets made here are added, as many times as there are
-//! nodes.
+//! A full server refuses every write, so the creation of buckets is limited before it is full. Memory in use counts,
+//! not arrivals: a client that returns after its bucket expired creates a key again, which replaces the expired one.
+//! Memory is sampled four times a second; between samples the buckets created here are added, multiplied by the number
+//! of nodes.
 
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::client::info::Info;
 
-/// Of 1000 parts of the limit: from here on new buckets are limited by rate, and from here on none is made.
+/// In thousandths of the limit: from here on the creation of buckets is limited by rate, and from here on no bucket is
+/// created.
 const SCARCE_AT: u64 = 900;
 const FULL_AT: u64 = 970;
-/// A level ends so many parts below its beginning: a store at the border does not change sides with every sample.
+/// A level ends this far below its start: a store at the border does not alternate with every sample.
 const HYSTERESIS: u64 = 30;
-/// What one bucket takes, with its key and its expiry, rounded up (133 and 149 bytes were measured).
+/// Size of a bucket with its key and expiry, rounded up (133 and 149 bytes were measured).
 const BUCKET_BYTES: u64 = 160;
 
-/// How much room there is.
+/// How full the memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MemoryLevel {
-    /// Any number of buckets may be made.
+    /// Any number of buckets may be created.
     Roomy,
-    /// Each namespace may make buckets at a limited rate.
+    /// Each namespace may create buckets at a limited rate.
     Scarce,
-    /// No bucket may be made.
+    /// No bucket may be created.
     Full,
 }
 
 impl MemoryLevel {
     const ALL: [MemoryLevel; 3] = [MemoryLevel::Roomy, MemoryLevel::Scarce, MemoryLevel::Full];
 
-    /// The part of the limit from which on it holds.
+    /// Where it starts, in thousandths of the limit.
     const fn begins_at(self) -> u64 {
         match self {
             MemoryLevel::Roomy => 0,
@@ -42,14 +43,14 @@ impl MemoryLevel {
     }
 }
 
-/// What is known of one server's memory.
+/// The memory of one server.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryGauge {
     level: AtomicU8,
     memory: Mutex<MemoryUse>,
 }
 
-/// Bytes in use, and how many there may be; zero if that has no bound that matters.
+/// Bytes in use, and their limit; a limit of zero is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemoryUse {
     used: u64,
@@ -57,14 +58,14 @@ pub(crate) struct MemoryUse {
 }
 
 impl MemoryUse {
-    /// Reads `INFO memory`. `None` if it does not tell.
+    /// Reads `INFO memory`; `None` if the fields are missing.
     pub(crate) fn of(info: &Info) -> Option<MemoryUse> {
         let used = info.number("used_memory")?.saturating_sub(info.number("mem_not_counted_for_evict").unwrap_or(0));
         let maximum = info.number("maxmemory").unwrap_or(0);
         let limit = match info.field("maxmemory_policy") {
             _ if maximum == 0 => info.number("total_system_memory").unwrap_or(0),
             Some("noeviction") | None => maximum,
-            // A server that evicts is never full; a cache beside the buckets keeps it at its limit for good.
+            // A server that evicts is never full: a cache besides the buckets keeps it at its limit.
             Some(_) => 0,
         };
         Some(MemoryUse { used, limit })
@@ -74,7 +75,7 @@ impl MemoryUse {
         self.limit > 0 && u128::from(self.used) * 1000 >= u128::from(self.limit) * u128::from(parts)
     }
 
-    /// The level, coming from another one: upwards at once, downwards with hysteresis.
+    /// The level after `from`: rises at once, falls with hysteresis.
     fn level(&self, from: MemoryLevel) -> MemoryLevel {
         let holds = |level: &MemoryLevel| {
             let begins = level.begins_at();
@@ -85,20 +86,19 @@ impl MemoryUse {
 }
 
 impl MemoryGauge {
-    /// The present level: one load.
+    /// The current level: one load.
     pub(crate) fn level(&self) -> MemoryLevel {
         MemoryLevel::ALL.get(usize::from(self.level.load(Ordering::Relaxed))).copied().unwrap_or(MemoryLevel::Full)
     }
 
-    /// Takes note of a sample. The new level, if it is another one.
+    /// Records a sample. Returns the new level if it changed.
     pub(crate) fn record_sample(&self, sample: MemoryUse) -> Option<MemoryLevel> {
         let mut memory = self.memory.lock();
         *memory = sample;
         self.enter(sample.level(self.level()))
     }
 
-    /// Counts buckets that were made since the last sample, by each of so many nodes. The new level, if it is another
-    /// one.
+    /// Counts buckets that each of `nodes` created since the last sample. Returns the new level if it changed.
     pub(crate) fn record_new_buckets(&self, buckets: u32, nodes: u64) -> Option<MemoryLevel> {
         let mut memory = self.memory.lock();
         memory.used = memory.used.saturating_add(u64::from(buckets).saturating_mul(nodes.max(1)) * BUCKET_BYTES);

@@ -1,9 +1,9 @@
-//! One primary server: everything that is asked of it goes through here, is sent at most once, and is answered or given
-//! up by its deadline.
+//! One primary server: every call to it passes through here, is sent at most once, and completes or fails by its
+//! deadline.
 //!
 //! ```text
-//! ask ─▶ gate (breaker) ─▶ queue ─▶ driver ─▶ one flush of calls ─▶ connection ─▶ replies ─▶ tickets ─▶ ask
-//!                          bounded   takes all     joined where they may be        in order
+//! ask ─▶ breaker ─▶ queue ─▶ driver ─▶ one batch of calls ─▶ connection ─▶ replies ─▶ pending calls ─▶ ask
+//!                  bounded  takes all   requests share calls               in order
 //! ```
 
 mod core;
@@ -35,28 +35,28 @@ use crate::store::key::BucketKey;
 use crate::store::script::{ScriptAnswer, ScriptRequest};
 use crate::store::stats::{PrimaryStats, increment};
 
-/// How long "shortly" is, for a slot that is just moving.
+/// Pause before trying again while a slot migrates.
 const SHORTLY: Span = Span::from_millis(2);
 
-/// One primary, and the tasks that keep its connections. Dropping it ends them.
+/// One primary, and the tasks that own its connections. Dropping it ends them.
 pub struct Primary {
     core: Arc<PrimaryCore>,
 }
 
-/// How a primary is.
+/// The health of a primary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// Which one.
+    /// Its address.
     pub address: HostPort,
-    /// What its breaker lets pass.
+    /// The phase of its breaker.
     pub phase: Phase,
     /// Whether a connection to it is open.
     pub connected: bool,
-    /// True if it turned out to be a replica.
+    /// True if it is a replica.
     pub replica: bool,
-    /// What it evicts when its memory is full, such as `noeviction`; empty if not known.
+    /// Its eviction policy, such as `noeviction`; empty if unknown.
     pub policy: String,
-    /// How much of its memory is in use.
+    /// How full its memory is.
     pub memory: MemoryLevel,
     /// When it last replied, by this node's clock.
     pub last_contact: Option<Time>,
@@ -65,7 +65,7 @@ pub struct Health {
 }
 
 impl Primary {
-    /// Starts the tasks of this primary on the present runtime.
+    /// Starts the tasks of a primary on the current runtime.
     pub fn start(address: HostPort, context: Arc<RedisContext>) -> Arc<Primary> {
         let connections = context.config.connections.max(1);
         context.measure_timer_lag();
@@ -77,62 +77,62 @@ impl Primary {
         Arc::new(Primary { core })
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> &HostPort {
         &self.core.address
     }
 
-    /// Asks a question whose keys are in this slot, and waits for the answer no longer than `within`.
+    /// Sends a request whose keys are in this slot, and waits for the answer at most `within`.
     pub async fn ask(
         &self,
-        question: ScriptRequest,
+        request: ScriptRequest,
         slot: u16,
         within: Span,
     ) -> Result<ScriptAnswer, Failure<ScriptRequest>> {
-        let job = |ticket: &Arc<PendingAsk>| QueuedCall::Ask(ticket.clone());
-        self.perform(question, slot, SendMode::Joined, within, job).await
+        let queued = |call: &Arc<PendingAsk>| QueuedCall::Ask(call.clone());
+        self.perform(request, slot, SendMode::Joined, within, queued).await
     }
 
-    /// Asks a question that another primary said to ask here, for this once.
+    /// Sends a request that another primary redirected here with ASK.
     pub async fn ask_asking(
         &self,
-        question: ScriptRequest,
+        request: ScriptRequest,
         slot: u16,
         within: Span,
     ) -> Result<ScriptAnswer, Failure<ScriptRequest>> {
-        let job = |ticket: &Arc<PendingAsk>| QueuedCall::Ask(ticket.clone());
-        self.perform(question, slot, SendMode::Asking, within, job).await
+        let queued = |call: &Arc<PendingAsk>| QueuedCall::Ask(call.clone());
+        self.perform(request, slot, SendMode::Asking, within, queued).await
     }
 
-    /// Asks a question that changes nothing, with the script that decides.
+    /// Sends a read-only request to the script that decides.
     pub async fn probe(&self, within: Span) -> Result<(), StoreError> {
-        let Some((question, slot)) = self.core.probe_question() else { return Ok(()) };
-        self.ask(question, slot, within).await.map(|_| ()).map_err(Failure::into_error)
+        let Some((request, slot)) = self.core.probe_request() else { return Ok(()) };
+        self.ask(request, slot, within).await.map(|_| ()).map_err(Failure::into_error)
     }
 
-    /// Gives receipts of one slot back; answers how many of them gave something back.
+    /// Gives receipts of one slot back, and returns how many of them gave something back.
     pub async fn give_back(
         &self,
         receipts: Vec<Receipt>,
         slot: u16,
         within: Span,
     ) -> Result<usize, Failure<Vec<Receipt>>> {
-        let job = |ticket: &Arc<PendingReturn>| QueuedCall::GiveBack(ticket.clone());
-        self.perform(receipts, slot, SendMode::Joined, within, job).await
+        let queued = |call: &Arc<PendingReturn>| QueuedCall::GiveBack(call.clone());
+        self.perform(receipts, slot, SendMode::Joined, within, queued).await
     }
 
-    /// [`give_back`](Primary::give_back) where another primary said to, for this once.
+    /// [`give_back`](Primary::give_back) of receipts that another primary redirected here with ASK.
     pub async fn give_back_asking(
         &self,
         receipts: Vec<Receipt>,
         slot: u16,
         within: Span,
     ) -> Result<usize, Failure<Vec<Receipt>>> {
-        let job = |ticket: &Arc<PendingReturn>| QueuedCall::GiveBack(ticket.clone());
-        self.perform(receipts, slot, SendMode::Asking, within, job).await
+        let queued = |call: &Arc<PendingReturn>| QueuedCall::GiveBack(call.clone());
+        self.perform(receipts, slot, SendMode::Asking, within, queued).await
     }
 
-    /// Sends a plain command. Errors of the server are failures.
+    /// Sends a plain command. An error reply is a failure.
     pub async fn command(&self, parts: &[&[u8]], within: Span) -> Result<RespValue, Failure> {
         let replies = self.core.pipeline(&[parts], within).await.map_err(Failure::Store)?;
         let Some(reply) = replies.into_iter().next() else {
@@ -147,22 +147,22 @@ impl Primary {
         Err(Failure::Store(error(kind, meaning_of(refusal, &reply))))
     }
 
-    /// Sends plain commands in one go; one value per command, errors of the server among them.
+    /// Sends plain commands in one pipeline; one value per command, which may be an error.
     pub async fn pipeline(&self, commands: &[&[&[u8]]], within: Span) -> Result<Vec<RespValue>, StoreError> {
         self.core.pipeline(commands, within).await
     }
 
-    /// How much memory it has left.
+    /// How full its memory is.
     pub(crate) fn memory_level(&self) -> MemoryLevel {
         self.core.memory_level()
     }
 
-    /// Counts buckets that a decision made.
+    /// Counts buckets that a decision created.
     pub(crate) fn record_new_buckets(&self, buckets: u32) {
         self.core.record_new_buckets(buckets);
     }
 
-    /// How it is.
+    /// Its health.
     pub fn health(&self) -> Health {
         let last = self.core.last_contact.load(Ordering::Relaxed);
         Health {
@@ -177,39 +177,39 @@ impl Primary {
         }
     }
 
-    /// The store's time, about; `None` before the first contact.
+    /// The estimated store time; `None` before the first contact.
     pub fn store_time(&self) -> Option<Time> {
         self.core.store_time()
     }
 
-    /// How many nodes share the store, this one included, as last heard; `None` before that.
+    /// Number of nodes that share the store, this one included; `None` before the first report.
     pub fn nodes(&self) -> Option<u64> {
         self.core.context.nodes.known()
     }
 
-    /// Tells the other nodes that this one leaves.
+    /// Unregisters this node.
     pub async fn leave(&self) {
         watch::leave(&self.core).await;
     }
 
-    /// The figures of now.
+    /// A snapshot of its counters.
     pub fn stats(&self) -> PrimaryStats {
         self.core.counters.snapshot(self.core.queue.len(), self.core.breaker.phase())
     }
 
-    /// Ends the tasks, and fails what waits. What is under way is still answered.
+    /// Ends the tasks and fails waiting calls. Calls in flight still complete.
     pub fn retire(&self) {
         self.core.retire();
     }
 
-    /// Puts work into the queue until it is done, is over, or was sent twice.
+    /// Queues a call until it completes, fails or was sent twice.
     async fn perform<W, A>(
         &self,
         mut work: W,
         slot: u16,
         mut mode: SendMode,
         within: Span,
-        job: impl Fn(&Arc<PendingCall<W, A>>) -> QueuedCall,
+        queued: impl Fn(&Arc<PendingCall<W, A>>) -> QueuedCall,
     ) -> Result<A, Failure<W>> {
         let core = &self.core;
         let deadline = core.now().after(within);
@@ -218,9 +218,9 @@ impl Primary {
             if core.is_barred() {
                 return Err(Failure::Redirected(Box::new(Redirected { redirect: Redirect::ReadOnly, work })));
             }
-            let ticket = PendingCall::new(work, slot, mode, deadline);
-            let queued = job(&ticket);
-            let retry = match core.wait(ticket, queued, within).await {
+            let call = PendingCall::new(work, slot, mode, deadline);
+            let queued = queued(&call);
+            let retry = match core.wait(call, queued, within).await {
                 Ok(answer) => return Ok(answer),
                 Err(retry) => retry,
             };
@@ -230,7 +230,9 @@ impl Primary {
                 Retry::Redirected(redirect, work) => {
                     return Err(Failure::Redirected(Box::new(Redirected { redirect, work })));
                 }
-                Retry::Expired(_) if resent || late => return Err(self.too_late("it came to the store too late")),
+                Retry::Expired(_) if resent || late => {
+                    return Err(self.too_late("the call reached the store after its deadline"));
+                }
                 Retry::Suspect(_) if late => return Err(self.too_late(Refusal::Foreign.meaning())),
                 Retry::TryAgain(_) if resent || late => return Err(self.too_late(Refusal::TryAgain.meaning())),
                 Retry::Expired(work) => work,
@@ -265,7 +267,7 @@ impl ManagedServer for Primary {
         Primary::address(self)
     }
 
-    /// Its own keys are put into one of its slots.
+    /// Its own keys are placed in one of its slots.
     fn assign_slots(&self, is_served: &dyn Fn(u16) -> bool) {
         if let Some(identity) = BucketKey::identity_in(is_served) {
             self.core.set_identity(identity);

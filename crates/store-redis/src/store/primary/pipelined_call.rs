@@ -1,4 +1,4 @@
-//! One call of a flush: what it says, who waits for it, and what its reply means to them.
+//! One call of a batch: its encoding, its callers, and what its reply means for them.
 
 use std::sync::Arc;
 
@@ -13,38 +13,38 @@ use crate::client::failure::{Redirect, Refusal, Treatment, error, meaning_of};
 use crate::client::pending::{PendingCall, Retry, SendMode};
 use crate::store::script::{self, Batch, BatchReply, ReturnReply, Returns, Script, ScriptRequest};
 
-/// Questions that one call decides: the server does nothing else meanwhile.
-const QUESTIONS_MAX: usize = 64;
-/// Questions whose callers leave so much later do not join a call: it may charge nothing after the first has left, and
-/// must not come too late for all because of one.
+/// Requests per script call: the server does nothing else meanwhile.
+const REQUESTS_MAX: usize = 64;
+/// Requests with a deadline this much later do not join a call: the call charges nothing after its earliest deadline,
+/// and one short deadline must not expire the requests of all others.
 const SPREAD_MAX: Span = Span::from_millis(5);
 
 /// One call.
 pub(super) enum PipelinedCall {
-    /// Questions decided together.
-    Batch { batch: Batch, tickets: SmallVec<[Arc<PendingAsk>; 4]>, deadline: Time },
+    /// Requests decided together.
+    Batch { batch: Batch, callers: SmallVec<[Arc<PendingAsk>; 4]>, deadline: Time },
     /// Receipts given back.
-    Returns { returns: Returns, ticket: Arc<PendingReturn> },
+    Returns { returns: Returns, caller: Arc<PendingReturn> },
     /// Plain commands.
-    Commands { commands: Commands, ticket: Arc<PendingCommands> },
+    Commands { commands: Commands, caller: Arc<PendingCommands> },
 }
 
-/// What became of a call after its reply.
+/// The outcome of a call.
 pub(super) enum CallOutcome {
-    /// It was done, at this time of the store if it told. So many verdicts were others than ours would have been, and so
-    /// many values were no buckets.
+    /// Executed, at this store time if it was reported; with the number of verdicts that differ from the replay, and of
+    /// values that were not buckets.
     Done { time: Option<Time>, disagreed: u64, foreign: u64 },
-    /// It came too late and did nothing.
+    /// It arrived after its deadline and did nothing.
     Expired(Time),
-    /// The server said no.
+    /// The server replied with an error.
     Refused(Refusal),
     /// The server does not know the script: the call must be sent with its text.
     Unknown(PipelinedCall),
-    /// The reply is none to this call, so nothing on this connection can be trusted.
+    /// The reply does not belong to this call, so nothing on this connection can be trusted.
     OutOfStep(&'static str),
 }
 
-/// Makes calls of jobs: what may be decided together is.
+/// Builds calls from queued calls, batching requests where possible.
 pub(super) struct BatchBuilder<'a> {
     pub(super) clustered: bool,
     pub(super) now: Time,
@@ -52,59 +52,59 @@ pub(super) struct BatchBuilder<'a> {
 }
 
 impl BatchBuilder<'_> {
-    /// Claims a job, unless its caller has gone, and adds it to the calls.
-    pub(super) fn add(&self, job: QueuedCall, calls: &mut Vec<PipelinedCall>) {
-        match job {
-            QueuedCall::Ask(ticket) => {
-                if let Some(question) = self.claim(&ticket) {
-                    self.place(ticket, question, calls);
+    /// Claims a queued call, unless its caller has gone, and adds it.
+    pub(super) fn add(&self, queued: QueuedCall, calls: &mut Vec<PipelinedCall>) {
+        match queued {
+            QueuedCall::Ask(caller) => {
+                if let Some(request) = self.claim(&caller) {
+                    self.place(caller, request, calls);
                 }
             }
-            QueuedCall::GiveBack(ticket) => {
-                if let Some(receipts) = self.claim(&ticket) {
-                    let returns = Returns::new(self.by_the_store(ticket.deadline), receipts);
-                    calls.push(PipelinedCall::Returns { returns, ticket });
+            QueuedCall::GiveBack(caller) => {
+                if let Some(receipts) = self.claim(&caller) {
+                    let returns = Returns::new(self.by_the_store(caller.deadline), receipts);
+                    calls.push(PipelinedCall::Returns { returns, caller });
                 }
             }
-            QueuedCall::Command(ticket) => {
-                if let Some(commands) = self.claim(&ticket) {
-                    calls.push(PipelinedCall::Commands { commands, ticket });
+            QueuedCall::Command(caller) => {
+                if let Some(commands) = self.claim(&caller) {
+                    calls.push(PipelinedCall::Commands { commands, caller });
                 }
             }
         }
     }
 
-    /// What is too late would only be refused over there: its caller is just about to withdraw it.
-    fn claim<W, A>(&self, ticket: &PendingCall<W, A>) -> Option<W> {
-        if ticket.deadline <= self.now { None } else { ticket.claim() }
+    /// A call past its deadline would only expire at the store: its caller is about to withdraw it.
+    fn claim<W, A>(&self, caller: &PendingCall<W, A>) -> Option<W> {
+        if caller.deadline <= self.now { None } else { caller.claim() }
     }
 
-    fn place(&self, ticket: Arc<PendingAsk>, mut question: ScriptRequest, calls: &mut Vec<PipelinedCall>) {
+    fn place(&self, caller: Arc<PendingAsk>, mut request: ScriptRequest, calls: &mut Vec<PipelinedCall>) {
         for call in calls.iter_mut().rev() {
-            let PipelinedCall::Batch { batch, tickets, deadline } = call else { continue };
-            if tickets.len() >= QUESTIONS_MAX || !self.may_join(&ticket, tickets, *deadline) {
+            let PipelinedCall::Batch { batch, callers, deadline } = call else { continue };
+            if callers.len() >= REQUESTS_MAX || !self.may_join(&caller, callers, *deadline) {
                 continue;
             }
-            match batch.try_push(question) {
-                Ok(()) => return tickets.push(ticket),
-                Err(returned) => question = returned,
+            match batch.try_push(request) {
+                Ok(()) => return callers.push(caller),
+                Err(returned) => request = returned,
             }
         }
         let about = self.estimate.about(self.now).unwrap_or(self.now);
-        let mut batch = Batch::new(self.by_the_store(ticket.deadline), about);
-        match batch.try_push(question) {
-            Ok(()) => calls.push(PipelinedCall::Batch { batch, deadline: ticket.deadline, tickets: smallvec![ticket] }),
+        let mut batch = Batch::new(self.by_the_store(caller.deadline), about);
+        match batch.try_push(request) {
+            Ok(()) => calls.push(PipelinedCall::Batch { batch, deadline: caller.deadline, callers: smallvec![caller] }),
             Err(_) => {
-                ticket.answer(Err(Retry::Failed(error(StoreErrorKind::Refused, "no script takes this question"))))
+                caller.answer(Err(Retry::Failed(error(StoreErrorKind::Refused, "no script accepts this request"))))
             }
         }
     }
 
-    fn may_join(&self, ticket: &PendingAsk, tickets: &[Arc<PendingAsk>], deadline: Time) -> bool {
-        let same_slot = |first: &Arc<PendingAsk>| !self.clustered || first.slot == ticket.slot;
-        let joined = |ticket: &PendingAsk| ticket.mode == SendMode::Joined;
-        let close = ticket.deadline >= deadline && ticket.deadline.since(deadline) <= SPREAD_MAX;
-        close && joined(ticket) && tickets.first().is_some_and(|first| joined(first) && same_slot(first))
+    fn may_join(&self, caller: &PendingAsk, callers: &[Arc<PendingAsk>], deadline: Time) -> bool {
+        let same_slot = |first: &Arc<PendingAsk>| !self.clustered || first.slot == caller.slot;
+        let joined = |caller: &PendingAsk| caller.mode == SendMode::Joined;
+        let close = caller.deadline >= deadline && caller.deadline.since(deadline) <= SPREAD_MAX;
+        close && joined(caller) && callers.first().is_some_and(|first| joined(first) && same_slot(first))
     }
 
     fn by_the_store(&self, deadline: Time) -> Time {
@@ -113,7 +113,7 @@ impl BatchBuilder<'_> {
 }
 
 impl PipelinedCall {
-    /// The script it calls.
+    /// The script that it calls.
     pub(super) fn script(&self) -> Option<Script> {
         match self {
             PipelinedCall::Batch { batch, .. } => Some(batch.script()),
@@ -122,28 +122,28 @@ impl PipelinedCall {
         }
     }
 
-    /// Questions in it.
-    pub(super) fn questions(&self) -> usize {
-        if let PipelinedCall::Batch { tickets, .. } = self { tickets.len() } else { 0 }
+    /// Number of requests in it.
+    pub(super) fn requests(&self) -> usize {
+        if let PipelinedCall::Batch { callers, .. } = self { callers.len() } else { 0 }
     }
 
-    /// When the last of those who wait leaves.
+    /// When its last caller stops waiting.
     pub(super) fn until(&self) -> Time {
         match self {
-            PipelinedCall::Batch { tickets, .. } => {
-                tickets.iter().map(|ticket| ticket.deadline).max().unwrap_or(Time::ZERO)
+            PipelinedCall::Batch { callers, .. } => {
+                callers.iter().map(|caller| caller.deadline).max().unwrap_or(Time::ZERO)
             }
-            PipelinedCall::Returns { ticket, .. } => ticket.deadline,
-            PipelinedCall::Commands { ticket, .. } => ticket.deadline,
+            PipelinedCall::Returns { caller, .. } => caller.deadline,
+            PipelinedCall::Commands { caller, .. } => caller.deadline,
         }
     }
 
-    /// How long its reply may be, about.
+    /// Approximate size of its reply.
     pub(super) fn reply_bytes(&self) -> usize {
         if let PipelinedCall::Batch { batch, .. } = self { batch.reply_bytes() } else { 0 }
     }
 
-    /// Replies it gets.
+    /// Number of its replies.
     pub(super) fn replies(&self) -> usize {
         match self {
             PipelinedCall::Batch { .. } | PipelinedCall::Returns { .. } => 1 + usize::from(self.is_asking()),
@@ -153,13 +153,13 @@ impl PipelinedCall {
 
     fn is_asking(&self) -> bool {
         match self {
-            PipelinedCall::Batch { tickets, .. } => tickets.first().is_some_and(|first| first.mode == SendMode::Asking),
-            PipelinedCall::Returns { ticket, .. } => ticket.mode == SendMode::Asking,
+            PipelinedCall::Batch { callers, .. } => callers.first().is_some_and(|first| first.mode == SendMode::Asking),
+            PipelinedCall::Returns { caller, .. } => caller.mode == SendMode::Asking,
             PipelinedCall::Commands { .. } => false,
         }
     }
 
-    /// Appends it.
+    /// Appends the encoded call.
     pub(super) fn encode(&self, how: script::ScriptCall<'_>, out: &mut Vec<u8>) {
         if self.is_asking() {
             write_request(out, &[b"ASKING"]);
@@ -171,13 +171,13 @@ impl PipelinedCall {
         }
     }
 
-    /// Tells drain_all who waits what the replies mean; `answered` is the host they came from.
+    /// Completes the call: passes the replies to its callers. `answered` is the host that replied.
     pub(super) fn settle(self, replies: &mut Vec<RespValue>, answered: &str) -> CallOutcome {
-        if let PipelinedCall::Commands { ticket, .. } = self {
-            ticket.answer(Ok(std::mem::take(replies)));
+        if let PipelinedCall::Commands { caller, .. } = self {
+            caller.answer(Ok(std::mem::take(replies)));
             return CallOutcome::Done { time: None, disagreed: 0, foreign: 0 };
         }
-        let Some(reply) = replies.pop() else { return self.out_of_step("no reply at all") };
+        let Some(reply) = replies.pop() else { return self.out_of_step("no reply") };
         match Refusal::of(&reply) {
             None => self.decide(&reply),
             Some(refusal) => match refusal.treatment() {
@@ -192,29 +192,29 @@ impl PipelinedCall {
 
     fn decide(self, reply: &RespValue) -> CallOutcome {
         match self {
-            PipelinedCall::Batch { batch, tickets, deadline } => match batch.decode(reply) {
-                Ok(BatchReply::Answers { now, answers, disagreed, foreign }) if answers.len() == tickets.len() => {
-                    tickets.iter().zip(answers).for_each(|(ticket, answer)| ticket.answer(Ok(answer)));
+            PipelinedCall::Batch { batch, callers, deadline } => match batch.decode(reply) {
+                Ok(BatchReply::Answers { now, answers, disagreed, foreign }) if answers.len() == callers.len() => {
+                    callers.iter().zip(answers).for_each(|(caller, answer)| caller.answer(Ok(answer)));
                     CallOutcome::Done { time: Some(now), disagreed, foreign }
                 }
-                Ok(BatchReply::Answers { .. }) => PipelinedCall::Batch { batch, tickets, deadline }
-                    .out_of_step("another number of answers than of questions"),
+                Ok(BatchReply::Answers { .. }) => PipelinedCall::Batch { batch, callers, deadline }
+                    .out_of_step("number of answers differs from number of requests"),
                 Ok(BatchReply::Expired { now }) => {
-                    give_back(tickets, batch.into_questions(), Retry::Expired);
+                    give_back(callers, batch.into_requests(), Retry::Expired);
                     CallOutcome::Expired(now)
                 }
-                Err(bad) => PipelinedCall::Batch { batch, tickets, deadline }.misread(bad),
+                Err(bad) => PipelinedCall::Batch { batch, callers, deadline }.misread(bad),
             },
-            PipelinedCall::Returns { returns, ticket } => match returns.decode(reply) {
+            PipelinedCall::Returns { returns, caller } => match returns.decode(reply) {
                 Ok(ReturnReply::Done { now, given, foreign }) => {
-                    ticket.answer(Ok(given));
+                    caller.answer(Ok(given));
                     CallOutcome::Done { time: Some(now), disagreed: 0, foreign }
                 }
                 Ok(ReturnReply::Expired { now }) => {
-                    ticket.answer(Err(Retry::Expired(returns.into_receipts())));
+                    caller.answer(Err(Retry::Expired(returns.into_receipts())));
                     CallOutcome::Expired(now)
                 }
-                Err(bad) => PipelinedCall::Returns { returns, ticket }.misread(bad),
+                Err(bad) => PipelinedCall::Returns { returns, caller }.misread(bad),
             },
             commands @ PipelinedCall::Commands { .. } => commands.out_of_step("no script was called"),
         }
@@ -223,11 +223,11 @@ impl PipelinedCall {
     fn refuse(self, refusal: Refusal, reply: &RespValue, answered: &str) {
         match refusal.treatment() {
             Treatment::Again => match self {
-                PipelinedCall::Batch { batch, tickets, .. } => {
-                    give_back(tickets, batch.into_questions(), Retry::TryAgain)
+                PipelinedCall::Batch { batch, callers, .. } => {
+                    give_back(callers, batch.into_requests(), Retry::TryAgain)
                 }
-                PipelinedCall::Returns { returns, ticket } => {
-                    ticket.answer(Err(Retry::TryAgain(returns.into_receipts())))
+                PipelinedCall::Returns { returns, caller } => {
+                    caller.answer(Err(Retry::TryAgain(returns.into_receipts())))
                 }
                 PipelinedCall::Commands { .. } => {}
             },
@@ -243,11 +243,11 @@ impl PipelinedCall {
 
     fn redirect(self, to: &Redirect) {
         match self {
-            PipelinedCall::Batch { batch, tickets, .. } => {
-                give_back(tickets, batch.into_questions(), |question| Retry::Redirected(to.clone(), question));
+            PipelinedCall::Batch { batch, callers, .. } => {
+                give_back(callers, batch.into_requests(), |request| Retry::Redirected(to.clone(), request));
             }
-            PipelinedCall::Returns { returns, ticket } => {
-                ticket.answer(Err(Retry::Redirected(to.clone(), returns.into_receipts())));
+            PipelinedCall::Returns { returns, caller } => {
+                caller.answer(Err(Retry::Redirected(to.clone(), returns.into_receipts())));
             }
             PipelinedCall::Commands { .. } => {}
         }
@@ -258,9 +258,10 @@ impl PipelinedCall {
             return self.out_of_step(bad.detail);
         }
         match self {
-            // One of them is about a bucket that is none. The others must not suffer for it.
-            PipelinedCall::Batch { batch, tickets, .. } if tickets.len() > 1 => {
-                give_back(tickets, batch.into_questions(), Retry::Suspect);
+            // One of the requests touches a value that is not a bucket. Each is sent again alone, so that the others do
+            // not fail with it.
+            PipelinedCall::Batch { batch, callers, .. } if callers.len() > 1 => {
+                give_back(callers, batch.into_requests(), Retry::Suspect);
             }
             call => call.fail(&error(StoreErrorKind::Refused, bad.detail)),
         }
@@ -272,22 +273,22 @@ impl PipelinedCall {
         CallOutcome::OutOfStep(what)
     }
 
-    /// Tells drain_all who waits that it is over.
+    /// Fails the call for all its callers.
     pub(super) fn fail(self, error: &StoreError) {
         match self {
-            PipelinedCall::Batch { tickets, .. } => {
-                tickets.iter().for_each(|ticket| ticket.answer(Err(Retry::Failed(error.clone()))));
+            PipelinedCall::Batch { callers, .. } => {
+                callers.iter().for_each(|caller| caller.answer(Err(Retry::Failed(error.clone()))));
             }
-            PipelinedCall::Returns { ticket, .. } => ticket.answer(Err(Retry::Failed(error.clone()))),
-            PipelinedCall::Commands { ticket, .. } => ticket.answer(Err(Retry::Failed(error.clone()))),
+            PipelinedCall::Returns { caller, .. } => caller.answer(Err(Retry::Failed(error.clone()))),
+            PipelinedCall::Commands { caller, .. } => caller.answer(Err(Retry::Failed(error.clone()))),
         }
     }
 }
 
 fn give_back(
-    tickets: SmallVec<[Arc<PendingAsk>; 4]>,
-    questions: Vec<ScriptRequest>,
+    callers: SmallVec<[Arc<PendingAsk>; 4]>,
+    requests: Vec<ScriptRequest>,
     why: impl Fn(ScriptRequest) -> Retry<ScriptRequest>,
 ) {
-    tickets.iter().zip(questions).for_each(|(ticket, question)| ticket.answer(Err(why(question))));
+    callers.iter().zip(requests).for_each(|(caller, request)| caller.answer(Err(why(request))));
 }

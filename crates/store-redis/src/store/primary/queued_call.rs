@@ -1,4 +1,4 @@
-//! What is asked of a primary, as it waits in the queue.
+//! Calls to a primary, as they wait in the queue.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::client::pending::{PendingCall, Retry};
 use crate::client::queue::Queued;
 use crate::store::script::{ScriptAnswer, ScriptRequest};
 
-/// A question and its answer.
+/// A request and its answer.
 pub(super) type PendingAsk = PendingCall<ScriptRequest, ScriptAnswer>;
-/// Receipts, and how many of them gave something back.
+/// Receipts, and how many of them were given back.
 pub(super) type PendingReturn = PendingCall<Vec<Receipt>, usize>;
 /// Plain commands and their replies.
 pub(super) type PendingCommands = PendingCall<Commands, Vec<RespValue>>;
 
-/// Commands as bytes, and how many replies they have.
+/// Encoded commands, and the number of their replies.
 #[derive(Debug)]
 pub(super) struct Commands {
     pub(super) bytes: Vec<u8>,
     pub(super) replies: usize,
 }
 
-/// One piece of work.
+/// A call in the queue.
 #[derive(Debug)]
 pub(super) enum QueuedCall {
     Ask(Arc<PendingAsk>),
@@ -35,17 +35,17 @@ pub(super) enum QueuedCall {
 impl Queued for QueuedCall {
     fn is_over(&self) -> bool {
         match self {
-            QueuedCall::Ask(ticket) => ticket.is_over(),
-            QueuedCall::GiveBack(ticket) => ticket.is_over(),
-            QueuedCall::Command(ticket) => ticket.is_over(),
+            QueuedCall::Ask(call) => call.is_over(),
+            QueuedCall::GiveBack(call) => call.is_over(),
+            QueuedCall::Command(call) => call.is_over(),
         }
     }
 
     fn fail(self, error: &StoreError) {
         match self {
-            QueuedCall::Ask(ticket) => ticket.answer(Err(Retry::Failed(error.clone()))),
-            QueuedCall::GiveBack(ticket) => ticket.answer(Err(Retry::Failed(error.clone()))),
-            QueuedCall::Command(ticket) => ticket.answer(Err(Retry::Failed(error.clone()))),
+            QueuedCall::Ask(call) => call.answer(Err(Retry::Failed(error.clone()))),
+            QueuedCall::GiveBack(call) => call.answer(Err(Retry::Failed(error.clone()))),
+            QueuedCall::Command(call) => call.answer(Err(Retry::Failed(error.clone()))),
         }
     }
 }

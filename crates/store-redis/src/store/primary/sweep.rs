@@ -1,9 +1,9 @@
-//! Finds buckets without an expiry, slowly: somebody removed it (`PERSIST`, a restored dump), and nobody has touched them
-//! since, or they would have got it back.
+//! Finds buckets that lost their expiry (`PERSIST`, a restored dump). A touched bucket gets its expiry back by itself;
+//! the sweep finds those that are not touched any more.
 //!
-//! One node at a time walks over the keys of a primary, a few hundred a second: ten million take half a day. A bucket
-//! that tells when it equals an unused one goes then; of the others nobody knows how long their window is, and they go
-//! after the longest period that is in use.
+//! One node at a time scans the keys of a primary, a few hundred per second: ten million take half a day. An arrival
+//! time shows when its bucket equals an unused one, and the bucket expires then. For other buckets the window is
+//! unknown, and they expire after the longest period in use.
 
 use tollgate_resp::RespValue;
 use tracing::{info, warn};
@@ -13,14 +13,14 @@ use crate::client::failure::Refusal;
 use crate::store::key::BucketKey;
 use crate::store::stats::add;
 
-/// Keys that are looked at in one step, about.
+/// Keys per step, about.
 const STEP: &[u8] = b"200";
-/// How long a node walks without saying that it still does.
+/// How long a node owns the sweep without renewing its claim.
 const LEASE_MS: &[u8] = b"5000";
-/// How long a bucket is kept that does not tell when it is over: a month, and some days.
+/// Expiry of a bucket whose end is unknown: a month and some days.
 const KEPT_MS: &[u8] = b"3024000000";
 
-/// Where the walk is.
+/// The position of the scan.
 #[derive(Debug)]
 pub(crate) struct Sweep {
     cursor: Vec<u8>,
@@ -34,7 +34,7 @@ impl Default for Sweep {
 }
 
 impl Sweep {
-    /// Goes one step, unless another node does.
+    /// Scans one step, unless another node owns the sweep.
     pub(crate) async fn step(&mut self, core: &PrimaryCore) {
         if self.is_refused || !is_ours(core).await {
             return;
@@ -43,7 +43,7 @@ impl Sweep {
         let Ok(replies) = core.pipeline(&scan, core.patience()).await else { return };
         let Some(reply) = replies.first() else { return };
         if Refusal::of(reply) == Some(Refusal::NoPerm) {
-            info!(store = %core.address(), "the store's user may not SCAN: buckets whose expiry somebody removed are not looked for");
+            info!(store = %core.address(), "no permission for SCAN: buckets that lost their expiry are not searched");
             self.is_refused = true;
         }
         let Some([RespValue::Text(next), RespValue::Array(keys)]) = reply.array() else { return };
@@ -61,7 +61,7 @@ impl Sweep {
     }
 }
 
-/// Whether this node is the one that walks.
+/// Claims the sweep for this node; false if another node owns it.
 async fn is_ours(core: &PrimaryCore) -> bool {
     let (key, me) = (core.own_key("sweep"), core.context.id.to_string());
     let (key, me) = (key.as_bytes(), me.as_bytes());
@@ -75,7 +75,7 @@ async fn is_ours(core: &PrimaryCore) -> bool {
     }
 }
 
-/// Gives buckets an expiry again, unless they have got one meanwhile.
+/// Sets the expiry of buckets that still have none.
 async fn restore_expiry(core: &PrimaryCore, keys: &[&[u8]]) {
     let reads: Vec<[&[u8]; 2]> = keys.iter().map(|key| [b"GET", *key]).collect();
     let reads: Vec<&[&[u8]]> = reads.iter().map(<[&[u8]; 2]>::as_slice).collect();
@@ -92,11 +92,11 @@ async fn restore_expiry(core: &PrimaryCore, keys: &[&[u8]]) {
     let writes: Vec<&[&[u8]]> = writes.iter().map(<[&[u8]; 4]>::as_slice).collect();
     if core.pipeline(&writes, core.patience()).await.is_ok() {
         add(&core.counters.mended, keys.len());
-        warn!(store = %core.address(), buckets = keys.len(), "buckets without an expiry were found, and got one");
+        warn!(store = %core.address(), buckets = keys.len(), "buckets without an expiry were found and got one");
     }
 }
 
-/// The millisecond after which a token bucket or a queue equals an unused one; `None` for anything else.
+/// The millisecond after which a token bucket or a queue equals an unused one; `None` for other buckets.
 fn end_of(value: &[u8]) -> Option<String> {
     let nanos: u64 =
         std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()?;

@@ -1,9 +1,8 @@
-//! Watches one primary while it is well: is it still the same server with the same data, who else uses it, and does its
-//! clock run?
+//! Watches one healthy primary: whether it still has the same data, which nodes use it, its clock and its memory.
 //!
-//! A decision does not notice that the buckets are gone: an absent bucket is a fresh one. So every primary holds one key
-//! of ours that nobody removes; its value, the server's run and its replication history are looked at four times a
-//! second. If one of them changes, data were lost, or may have been, and somebody should know.
+//! A decision does not notice lost buckets: an absent bucket is an unused one. So every primary holds an epoch key that
+//! is never removed. Its value, the server's run id and its replication id are compared four times a second; if one of
+//! them changes, data were lost or may have been, and the log reports it.
 
 use std::sync::Arc;
 
@@ -21,27 +20,27 @@ use crate::client::info::Info;
 use crate::client::lineage::Lineage;
 use crate::store::stats::increment;
 
-/// Between looks.
+/// Interval between rounds.
 const EVERY: Span = Span::from_millis(250);
-/// The first look, as soon as there is a connection: a node must know whom it shares with before it serves.
+/// The first round, as soon as there is a connection: a node must know how many nodes share the store before it serves.
 const FIRST: Span = Span::from_millis(20);
-/// Looks between heartbeats: one second.
+/// Rounds between heartbeats: one second.
 const HEARTBEAT_LOOKS: u64 = 4;
-/// Looks between looks at what rarely changes: one minute.
+/// Rounds between checks of the eviction policy: one minute.
 const RARE_LOOKS: u64 = 240;
-/// A node that has not been heard of for so long is gone.
+/// A node without a heartbeat for this long is gone.
 const GONE_AFTER_SECS: u64 = 10;
-/// How long the key of the epoch lives without us: longer than any pause between two nodes of one fleet.
+/// Expiry of the epoch key without nodes: longer than any pause between two nodes of a fleet.
 const EPOCH_TTL_MS: &[u8] = b"604800000";
-/// How long the list of nodes lives without any.
+/// Expiry of the list of nodes without nodes.
 const NODES_TTL_MS: &[u8] = b"60000";
 
-/// Looks until the primary retires.
+/// Runs until the primary retires.
 pub(super) async fn run(core: Arc<PrimaryCore>) {
     let (mut rounds, mut sweep) = (0, Sweep::default());
     while !core.is_over() {
         core.pause(if rounds == 0 { FIRST } else { EVERY }).await;
-        // While the breaker is open, the driver probes: two would be one too many.
+        // While the breaker is open, the driver probes.
         if core.is_over() || core.is_open() || !core.is_connected() {
             continue;
         }
@@ -57,7 +56,7 @@ pub(super) async fn run(core: Arc<PrimaryCore>) {
     }
 }
 
-/// Is it the same server with the same data, and what time is it there?
+/// Compares the server's data with what was last seen, and reads its clock and memory.
 async fn check_lineage(core: &PrimaryCore) {
     let key = core.own_key("epoch");
     let fresh = format!("{:016x}", random::unpredictable());
@@ -84,14 +83,14 @@ async fn check_lineage(core: &PrimaryCore) {
     let epoch = match epoch {
         RespValue::Nil => fresh,
         RespValue::Text(old) => String::from_utf8_lossy(old).into_owned(),
-        // The key is not this server's, or it takes no writes: nothing can be said.
+        // The server does not serve the key or refuses writes: nothing is known.
         _ => return,
     };
     let field = |name: &str| about.field(name).unwrap_or_default().to_owned();
     compare(core, &key, Lineage { epoch, run: field("run_id"), history: field("master_replid") });
 }
 
-/// Compares with what was seen last under this key, on whatever server.
+/// Compares with the lineage last seen under this key, on any server.
 fn compare(core: &PrimaryCore, key: &str, new: Lineage) {
     let mut seen = core.context.lineages.lock();
     let change = seen.get(key).and_then(|old| old.change_to(&new));
@@ -105,7 +104,7 @@ fn compare(core: &PrimaryCore, key: &str, new: Lineage) {
     }
 }
 
-/// Says that this node lives, and counts those that do.
+/// Registers this node and counts the registered ones.
 async fn send_heartbeat(core: &PrimaryCore) {
     let Some(now) = core.store_time().filter(|_| !core.context.nodes.is_leaving()) else { return };
     let key = core.own_key("nodes");
@@ -124,16 +123,16 @@ async fn send_heartbeat(core: &PrimaryCore) {
     }
 }
 
-/// Says that this node leaves.
+/// Unregisters this node.
 pub(crate) async fn leave(core: &PrimaryCore) {
     let (key, me) = (core.own_key("nodes"), core.context.id.to_string());
     let command: [&[&[u8]]; 1] = [&[b"ZREM", key.as_bytes(), me.as_bytes()]];
     if let Err(why) = core.pipeline(&command, core.patience()).await {
-        debug!(store = %core.address(), reason = %why, "the other nodes notice in ten seconds that this one has left");
+        debug!(store = %core.address(), reason = %why, "unregistering failed: other nodes notice in ten seconds");
     }
 }
 
-/// What rarely changes: whether it may evict buckets; and the key of the epoch must not run out.
+/// Checks the eviction policy, and renews the epoch key's expiry.
 async fn check_eviction(core: &PrimaryCore) {
     let key = core.own_key("epoch");
     let commands: [&[&[u8]]; 2] = [&[b"INFO", b"memory"], &[b"PEXPIRE", key.as_bytes(), EPOCH_TTL_MS]];

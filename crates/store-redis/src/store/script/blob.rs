@@ -1,13 +1,12 @@
-//! The numbers of a call in one argument: unsigned integers, little-endian, so that none of them can be negative, a
-//! fraction or not a number.
+//! The numbers of a call in one argument: unsigned little-endian integers, which cannot be negative, fractional or NaN.
 //!
-//! Lua's numbers are doubles. Nanoseconds therefore travel as seconds (five bytes) and nanoseconds (four), counts as two
-//! halves of 32 bits.
+//! Lua's numbers are doubles. So times are sent as seconds (five bytes) and nanoseconds (four), counts as two halves of
+//! 32 bits.
 
 /// Nanoseconds per second.
 pub(super) const SECOND: u64 = 1_000_000_000;
 
-/// Bytes in the making.
+/// An argument being encoded.
 #[derive(Debug, Default)]
 pub(super) struct Blob(Vec<u8>);
 
@@ -33,7 +32,7 @@ impl Blob {
         self.wide_nanos(u128::from(nanos));
     }
 
-    /// The same where a sum of two spans may pass 64 bits; it must stay below 2^40 seconds.
+    /// A sum of two spans, which may exceed 64 bits; it must stay below 2^40 seconds.
     pub(super) fn wide_nanos(&mut self, nanos: u128) {
         let (seconds, rest) = (nanos / u128::from(SECOND), nanos % u128::from(SECOND));
         let [a, b, c, d, e, ..] = (seconds as u64).to_le_bytes();
@@ -47,7 +46,7 @@ impl Blob {
         self.0.extend_from_slice(&(count as u32).to_le_bytes());
     }
 
-    /// Bytes as they are.
+    /// Raw bytes.
     pub(super) fn raw(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }

@@ -5,12 +5,12 @@ use tollgate_resp::{write_array_header, write_bulk};
 
 use super::blob::Blob;
 
-/// A script, by what it is for.
+/// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Script {
-    /// Decides over token buckets and queues alone: the shortest path.
+    /// Decides token buckets and queues only: the shortest path.
     Gcra,
-    /// Decides over limits of every kind.
+    /// Decides limits of every kind.
     Mixed,
     /// Takes receipts back.
     GiveBack,
@@ -23,7 +23,7 @@ macro_rules! fragment {
     };
 }
 
-/// Finds the window that holds now, if the caller took another for it: two exact divisions.
+/// Finds the current window if the caller's estimate missed it: two exact divisions.
 macro_rules! window_of_now {
     () => {
         concat!(
@@ -36,7 +36,7 @@ macro_rules! window_of_now {
     };
 }
 
-/// The texts of all scripts on one clock or another; the fragments are the same bytes.
+/// The texts of all scripts on a given clock; the other fragments are identical.
 macro_rules! texts {
     ($clock:literal) => {
         [
@@ -165,10 +165,10 @@ const TEXTS: [&str; 3] = texts!("clock");
 const TEXTS_WITH_TEST_CLOCK: [&str; 3] = texts!("test_clock");
 
 impl Script {
-    /// Every script there is.
+    /// All scripts.
     pub const ALL: [Script; 3] = [Script::Gcra, Script::Mixed, Script::GiveBack];
 
-    /// Its place in [`Script::ALL`].
+    /// Its index in [`Script::ALL`].
     pub const fn index(self) -> usize {
         match self {
             Script::Gcra => 0,
@@ -180,7 +180,7 @@ impl Script {
     /// The texts of all scripts, in the order of [`Script::ALL`].
     pub const TEXTS: [&'static str; 3] = TEXTS;
 
-    /// What `SCRIPT LOAD` and `EVAL` are given.
+    /// The text for `SCRIPT LOAD` and `EVAL`.
     pub const fn text(self) -> &'static str {
         let [gcra, mixed, give_back] = TEXTS;
         match self {
@@ -190,7 +190,7 @@ impl Script {
         }
     }
 
-    /// The same script on a clock that the caller holds: for tests. It never runs in production.
+    /// The script on a clock that the caller controls: for tests only.
     #[doc(hidden)]
     pub const fn text_with_test_clock(self) -> &'static str {
         let [gcra, mixed, give_back] = TEXTS_WITH_TEST_CLOCK;
@@ -205,11 +205,11 @@ impl Script {
 /// How a script is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScriptCall<'a> {
-    /// By its hash, as `SCRIPT LOAD` answered it.
+    /// By its hash, as returned by `SCRIPT LOAD`.
     Sha(&'a [u8]),
     /// By its text, which also loads it.
     Text,
-    /// At a time that the caller chooses; the hash, if any, is that of the text with a test clock.
+    /// At a time of the caller's choice; the hash, if any, is that of the text with a test clock.
     #[doc(hidden)]
     At(Time, Option<&'a [u8]>),
 }

@@ -1,4 +1,4 @@
-//! One charge as a script reads it: every product computed here, in 128 bits, so that the script only adds and compares.
+//! The encoding of a charge. Products are computed here in 128 bits, so that scripts only add and compare.
 
 use tollgate_core::{Ask, Charge, Concurrency, Gcra, Limit, LimitKind, Queue, Span, Time};
 
@@ -6,24 +6,24 @@ use super::blob::Blob;
 
 /// The charge may change its bucket.
 const WRITES: u8 = 1;
-/// Recorded whatever anybody says.
+/// Recorded even if the request is denied.
 const FORCE: u8 = 2;
-/// Recorded also when refused.
+/// Recorded also if the request is denied.
 const COUNT_DENIED: u8 = 4;
-/// A refusal by it refuses nothing.
+/// A denial by it does not deny the request.
 const SHADOW: u8 = 8;
-/// Arrival times: kept however far ahead they are found.
+/// Arrival times: not clamped, however far ahead they are.
 const UNCLAMPED: u8 = 16;
-/// Arrival times: what must fit differs from what is recorded, and both follow, with the interval of an `UpTo`.
+/// Arrival times: what must fit differs from what is recorded; both follow, with the interval of an `UpTo`.
 const EXTENDED: u8 = 32;
-/// Arrival times: of a queue, which the last to fit may overrun.
+/// Arrival times: a queue, which the last request to fit may overrun.
 const QUEUE: u8 = 64;
 /// Counts: as many units as fit.
 const UP_TO: u8 = 16;
-/// No bucket may be made for it.
+/// No bucket may be created for it.
 const NO_ROOM: u8 = 128;
 
-/// Which fragment of the scripts reads the charge.
+/// The script fragment that reads the charge.
 pub(super) const ARRIVAL: u8 = 0;
 const WINDOW: u8 = 1;
 const COUNTER: u8 = 2;
@@ -40,12 +40,12 @@ pub(super) fn kind(limit: &Limit) -> u8 {
     }
 }
 
-/// True if a bucket of this limit is one string, which a script can hand out as it found it.
+/// True if a bucket of this limit is a single string, which scripts return as found.
 pub(super) fn is_string(limit: &Limit) -> bool {
     kind(limit) < LOG
 }
 
-/// True if the charge would make a bucket where there is none.
+/// True if the charge would create a bucket where there is none.
 pub(super) fn needs_bucket(charge: &Charge) -> bool {
     let makes = match charge.limit {
         Limit::Concurrency(_) => matches!(charge.ask, Ask::Hold(_)),
@@ -54,20 +54,21 @@ pub(super) fn needs_bucket(charge: &Charge) -> bool {
     makes && !charge.owner.is_overflowing()
 }
 
-/// Where a charge stands in its call.
+/// The position of a charge in its call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChargePosition {
-    /// Of the first charge of a question: how many it has, and whether it is refused already. Zero for the others.
+    /// For the first charge of a request: the number of its charges, and whether it is already denied. Zero for the
+    /// others.
     pub(super) opens: u16,
-    /// Number of its key, from one.
+    /// Number of its key, counted from one.
     pub(super) key: u16,
-    /// No bucket may be made.
+    /// No bucket may be created.
     pub(super) full: bool,
     /// About now, by the store's clock.
     pub(super) estimate: Time,
 }
 
-/// Appends a charge. `deciding` is its limit, raised by the lot if it is soft.
+/// Appends a charge. `deciding` is its limit, randomly raised if it is soft.
 pub(super) fn encode(charge: &Charge, deciding: &Limit, place: ChargePosition, blob: &mut Blob) {
     let ask = &charge.ask;
     let mut flags = 0;
@@ -109,20 +110,21 @@ pub(super) fn encode(charge: &Charge, deciding: &Limit, place: ChargePosition, b
     }
 }
 
-/// A renewal costs nothing and yet settles: it goes the longer way, so that on the shortest every cost is a cost.
+/// A renewal costs nothing but is recorded: it takes the longer path, so that on the shortest path every cost is
+/// positive.
 fn is_extended(ask: &Ask) -> bool {
     matches!(ask, Ask::UpTo(_) | Ask::Renew(_))
 }
 
-/// `count · interval`, where nothing beyond `most` makes a difference.
+/// `count · interval`, capped at `most`.
 fn product(interval: Span, count: u64, most: u64) -> u64 {
     u128::from(interval.nanos()).saturating_mul(u128::from(count)).min(u128::from(most)) as u64
 }
 
 fn encode_gcra(gcra: &Gcra, ask: &Ask, blob: &mut Blob) {
-    // A bucket that blocks is never ahead.
+    // A bucket without capacity is never ahead.
     let (tolerance, bound) = if gcra.burst() == 0 { (0, 0) } else { (gcra.tolerance().nanos(), gcra.bound().nanos()) };
-    // One nanosecond beyond the bound neither fits nor is recorded, as little as any larger cost.
+    // One nanosecond beyond the bound neither fits nor is recorded; larger costs make no difference.
     let cost = |count| product(gcra.interval(), count, bound + 1);
     blob.nanos(cost(ask.cost()));
     blob.nanos(tolerance);
@@ -133,7 +135,7 @@ fn encode_gcra(gcra: &Gcra, ask: &Ask, blob: &mut Blob) {
     }
 }
 
-/// A queue asks whether anybody may still join, not whether all of the cost fits.
+/// A queue checks whether another request may join, not whether its whole cost fits.
 fn encode_queue(queue: &Queue, ask: &Ask, blob: &mut Blob) {
     let (most, bound) = (queue.max_delay().nanos(), queue.bound().nanos());
     blob.nanos(product(queue.interval(), ask.cost(), bound + 1));
@@ -148,7 +150,7 @@ fn encode_interval(interval: Span, ask: &Ask, blob: &mut Blob) {
     blob.nanos(if matches!(ask, Ask::UpTo(_)) { interval.nanos() } else { 0 });
 }
 
-/// The length of the windows, and the end of the one that is probably ours: the script then need not divide.
+/// The window length, and the end of the window that is probably current: the script then need not divide.
 pub(super) fn encode_windows(window: Span, offset: Span, estimate: Time, blob: &mut Blob) {
     let length = window.nanos().max(1);
     let elapsed = (estimate.nanos() % length + length - offset.nanos() % length) % length;
@@ -156,7 +158,7 @@ pub(super) fn encode_windows(window: Span, offset: Span, estimate: Time, blob: &
     blob.wide_nanos(u128::from(estimate.nanos()) + u128::from(length - elapsed));
 }
 
-/// What a charge asks of slots.
+/// What a charge requests of slots.
 const READ: u8 = 0;
 const READ_FOR_NOTHING: u8 = 1;
 const HOLD: u8 = 2;
@@ -175,8 +177,8 @@ fn encode_slots(limit: &Concurrency, ask: &Ask, blob: &mut Blob) {
     blob.raw(&id.to_be_bytes());
 }
 
-/// A slot's time to live in whole microseconds, rounded up: that is how finely the store's clock ticks, and how finely
-/// the score of a sorted set can tell a time of our century.
+/// A slot's time to live in whole microseconds, rounded up: the resolution of the store's clock, and of a sorted set's
+/// score for present-day times.
 pub(super) fn encode_ttl(limit: &Concurrency, blob: &mut Blob) {
     blob.nanos(limit.ttl().nanos().div_ceil(1000).saturating_mul(1000));
 }

@@ -1,11 +1,11 @@
-//! What runs inside the store, and how it is asked.
+//! The Lua scripts: encoding of their calls and decoding of their replies.
 //!
-//! A script decides: it reads the buckets of a call, the time once, and writes what was decided, each bucket at most
-//! once, at the end. It answers little: the time, a verdict per question, and the buckets as it found them. From these
-//! the caller's side replays the very steps of `tollgate-core`, and so learns what was granted and what to tell. Scripts
-//! therefore hold no hint, no rounding for people and no product: only sums and comparisons of exact nanoseconds.
+//! A script decides: it reads the buckets of a call and the time once, and writes the result, each bucket at most once,
+//! at the end. Its reply is short: the time, a verdict per request, and the buckets as it found them. From these the
+//! caller replays the steps of `tollgate-core`, which yields what was granted and what to report. So scripts contain no
+//! hints, no rounding for display and no products: only sums and comparisons of exact nanoseconds.
 //!
-//! Nothing here does any I/O: [`Batch`] and [`Returns`] write commands into a buffer and read replies.
+//! Nothing here does I/O: [`Batch`] and [`Returns`] write commands into a buffer and read replies.
 
 mod batch;
 mod blob;

@@ -1,4 +1,4 @@
-//! What comes back.
+//! Replies of scripts.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use tollgate_store::Taken;
 
 use super::blob::SECOND;
 
-/// The answer to a [`Batch`](super::Batch).
+/// The reply to a [`Batch`](super::Batch).
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchReply {
-    /// It came too late: nothing was charged.
+    /// It arrived after its deadline: nothing was charged.
     Expired {
         /// The store's time.
         now: Time,
@@ -21,17 +21,17 @@ pub enum BatchReply {
     Answers {
         /// The store's time of the decision.
         now: Time,
-        /// One per question, in order.
+        /// One per request, in order.
         answers: Vec<ScriptAnswer>,
-        /// Questions that the script decided otherwise than the replay of its inputs. The script's word stands, because
-        /// that is what was charged; more than none is a bug.
+        /// Number of requests that the script decided differently than the replay. The script's verdict counts, because
+        /// it was charged; any disagreement is a bug.
         disagreed: u64,
-        /// Values under keys of ours that were no buckets, and were replaced.
+        /// Values under our keys that were not buckets, and were replaced.
         foreign: u64,
     },
 }
 
-/// The answer to one question. Small, as the question is.
+/// The answer to one request. Small, as the request is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScriptAnswer {
     /// It was decided.
@@ -40,38 +40,38 @@ pub enum ScriptAnswer {
         taken: Taken,
         /// One per charge, in order.
         outcomes: Vec<Outcome>,
-        /// Buckets that it made.
+        /// Number of buckets it created.
         made: u32,
     },
-    /// Nothing was charged, because the charges at these places have no bucket and none may be made.
+    /// Nothing was charged: the charges at these indexes have no bucket, and none may be created.
     NoRoom(SmallVec<[usize; 4]>),
 }
 
-/// The answer to [`Returns`](super::Returns).
+/// The reply to [`Returns`](super::Returns).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnReply {
-    /// It came too late: nothing was given back.
+    /// It arrived after its deadline: nothing was given back.
     Expired {
         /// The store's time.
         now: Time,
     },
-    /// All receipts were looked at.
+    /// All receipts were processed.
     Done {
         /// The store's time.
         now: Time,
         /// How many gave something back.
         given: usize,
-        /// Values under keys of ours that were no buckets, and were deleted.
+        /// Values under our keys that were not buckets, and were deleted.
         foreign: u64,
     },
 }
 
-/// Not an answer to what was asked.
+/// A reply that does not fit its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadReply {
-    /// The script itself said no, before it wrote anything. Otherwise nobody knows what was charged.
+    /// The script refused its arguments before it wrote anything. Otherwise it is unknown what was charged.
     pub charged_nothing: bool,
-    /// What is wrong with it, for people.
+    /// What is wrong with it.
     pub detail: &'static str,
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for BadReply {
 
 impl std::error::Error for BadReply {}
 
-/// A reply of any script: the time, then either a word or what that script tells.
+/// A reply of any script: the time, then a word or the data of that script.
 pub(super) enum OpenedReply<'a> {
     Expired(Time),
     Told(Time, &'a [RespValue]),
@@ -97,42 +97,42 @@ pub(super) enum OpenedReply<'a> {
 
 pub(super) fn open(reply: &RespValue) -> Result<OpenedReply<'_>, BadReply> {
     let Some([seconds, nanos, rest @ ..]) = reply.array() else {
-        return Err(BadReply::strange("a reply without the time"));
+        return Err(BadReply::strange("reply without the time"));
     };
     let now = time(seconds, nanos)?;
     match rest.first().and_then(RespValue::text) {
         None => Ok(OpenedReply::Told(now, rest)),
         Some(b"EXPIRED") => Ok(OpenedReply::Expired(now)),
         Some(b"ARGS") => Err(BadReply { charged_nothing: true, detail: "the script refused its arguments" }),
-        Some(_) => Err(BadReply::strange("a word that no script of ours says")),
+        Some(_) => Err(BadReply::strange("unknown word in the reply of a script")),
     }
 }
 
-/// How many foreign values were found, which is told only if there were any.
+/// Number of foreign values, which is reported only if there are any.
 pub(super) fn foreign(told: Option<&RespValue>) -> Result<u64, BadReply> {
     let count = |value: &RespValue| value.integer().and_then(|count| u64::try_from(count).ok());
-    told.map_or(Ok(0), |value| count(value).ok_or(BadReply::strange("not a number of foreign values")))
+    told.map_or(Ok(0), |value| count(value).ok_or(BadReply::strange("malformed number of foreign values")))
 }
 
-/// A time that a script told as seconds and nanoseconds.
+/// A time as seconds and nanoseconds.
 pub(super) fn time(seconds: &RespValue, nanos: &RespValue) -> Result<Time, BadReply> {
     let part = |value: &RespValue| value.integer().and_then(|number| u64::try_from(number).ok());
     let (Some(seconds), Some(nanos)) = (part(seconds), part(nanos)) else {
-        return Err(BadReply::strange("a time that is none"));
+        return Err(BadReply::strange("malformed time"));
     };
     Ok(Time::from_nanos(seconds.saturating_mul(SECOND).saturating_add(nanos)))
 }
 
-/// The same where there may be none.
+/// An optional time.
 pub(super) fn maybe_time(seconds: &RespValue, nanos: &RespValue) -> Result<Option<Time>, BadReply> {
     if *seconds == RespValue::Nil { Ok(None) } else { time(seconds, nanos).map(Some) }
 }
 
-/// A count that a script told as two halves.
+/// A count in two halves.
 pub(super) fn count(high: &RespValue, low: &RespValue) -> Result<u64, BadReply> {
     let part = |value: &RespValue| value.integer().and_then(|number| u32::try_from(number).ok()).map(u64::from);
     match (part(high), part(low)) {
         (Some(high), Some(low)) => Ok(high << 32 | low),
-        _ => Err(BadReply::strange("a count that is none")),
+        _ => Err(BadReply::strange("malformed count")),
     }
 }

@@ -1,4 +1,4 @@
-//! Receipts that are given back by one call.
+//! Receipts given back by one call.
 
 use tollgate_core::{Limit, Receipt, Time};
 use tollgate_resp::RespValue;
@@ -17,7 +17,7 @@ pub struct Returns {
 }
 
 impl Returns {
-    /// All these receipts, unless it is after `deadline` by the store's clock.
+    /// Gives these receipts back, unless it is after `deadline` by the store's clock.
     pub fn new(deadline: Time, receipts: Vec<Receipt>) -> Returns {
         Returns { deadline, receipts }
     }
@@ -27,12 +27,12 @@ impl Returns {
         &self.receipts
     }
 
-    /// The receipts, given back: to be sent in another way.
+    /// Returns the receipts, to send them in another way.
     pub fn into_receipts(self) -> Vec<Receipt> {
         self.receipts
     }
 
-    /// The script that takes them.
+    /// The script that processes them.
     pub fn script(&self) -> Script {
         Script::GiveBack
     }
@@ -61,19 +61,19 @@ impl Returns {
             OpenedReply::Told(now, told) => {
                 let given = told.first().and_then(RespValue::integer).and_then(|given| usize::try_from(given).ok());
                 let given = given.filter(|given| *given <= self.receipts.len());
-                let given = given.ok_or(BadReply::strange("not a number of receipts"))?;
+                let given = given.ok_or(BadReply::strange("malformed number of receipts"))?;
                 Ok(ReturnReply::Done { now, given, foreign: reply::foreign(told.get(1))? })
             }
         }
     }
 }
 
-/// A slot is released once by its nature: it is there or it is not.
+/// A slot can be released only once: it exists or it does not.
 fn is_slot(receipt: &Receipt) -> bool {
     matches!(receipt.limit, Limit::Concurrency(_))
 }
 
-/// A slot is released by its id; units of slots do not exist.
+/// A slot is released by its id; there are no units of slots.
 fn gives_anything(receipt: &Receipt) -> bool {
     !is_slot(receipt) || receipt.slot.is_some()
 }
@@ -102,7 +102,7 @@ fn encode(receipt: &Receipt, estimate: Time, blob: &mut Blob) {
     }
 }
 
-/// A queue has a bound, and only its last may leave; a token bucket gives back what is still owed.
+/// A queue has a bound, and only its last entry may leave; a token bucket gives back what is still owed.
 fn encode_arrival(interval: u64, units: u64, stamp: Time, bound: Option<u64>, blob: &mut Blob) {
     let back = u128::from(interval) * u128::from(units);
     blob.byte(u8::from(bound.is_some()));
@@ -112,7 +112,7 @@ fn encode_arrival(interval: u64, units: u64, stamp: Time, bound: Option<u64>, bl
     blob.nanos(bound.unwrap_or(0));
 }
 
-/// The key by which the store remembers that a receipt was spent: the tag of its bucket, and the receipt's number.
+/// The key that marks a receipt as spent: the tag of its bucket, and the receipt's number.
 fn marker(bucket: &BucketKey, number: u64) -> Vec<u8> {
     let [a, b, c] = bucket.tag();
     let mut key = vec![b't', b'g', b':', b'{', a, b, c, b'}', b'!'];
@@ -120,12 +120,12 @@ fn marker(bucket: &BucketKey, number: u64) -> Vec<u8> {
     key
 }
 
-/// The keys of the call, each once.
+/// The distinct keys of the call.
 #[derive(Default)]
 struct Keys(Vec<Vec<u8>>);
 
 impl Keys {
-    /// Its number, from one.
+    /// The number of a key, counted from one.
     fn place(&mut self, key: &[u8]) -> u16 {
         let place = self.0.iter().position(|other| other == key).unwrap_or_else(|| {
             self.0.push(key.to_vec());

@@ -1,4 +1,4 @@
-//! A bucket as a script found it, and the steps of the core on it once more.
+//! A bucket as a script found it, and the replay of the core's steps on it.
 
 use tollgate_core::{
     Algorithm, Ask, Charge, Counter, Effect, Limit, LogSight, NextFree, Outcome, SlotsSight, Source, Tat, Time, Window,
@@ -8,21 +8,21 @@ use tollgate_resp::RespValue;
 use super::blob::SECOND;
 use super::reply::{BadReply, count, maybe_time, time};
 
-/// What a script told of one bucket.
+/// The value of one bucket in the reply of a script.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum BucketValue {
     Gcra(Tat),
     Queue(NextFree),
     Window(Window),
     Counter(Counter),
-    /// The script decided and recorded; this is what it saw afterwards.
+    /// The script decided and recorded; this is the state afterwards.
     Log(ScriptView<LogSight>),
     Slots(ScriptView<SlotsSight>),
-    /// The script had no reason to say anything.
+    /// Not reported.
     Untold,
 }
 
-/// What a script tells of a bucket that it does not hand out.
+/// What a script reports of a bucket whose value it does not return.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ScriptView<S> {
     admits: bool,
@@ -31,7 +31,7 @@ pub(crate) struct ScriptView<S> {
     sight: S,
 }
 
-/// Calls a method of the algorithm on its own state; a bucket that was only told of has none, and answers `$told`.
+/// Calls a method of the algorithm on its state; `$told` for a bucket whose value was not returned.
 macro_rules! dispatch {
     ($limit:expr, $held:expr, |$algorithm:ident, $state:ident| $call:expr, $told:expr) => {
         match ($limit, $held) {
@@ -45,7 +45,7 @@ macro_rules! dispatch {
 }
 
 impl BucketValue {
-    /// The bucket behind the value of a key; unused if there is none.
+    /// The bucket in the value of a key; unused if the key is absent.
     pub(crate) fn read(limit: &Limit, value: &RespValue) -> Result<BucketValue, BadReply> {
         let bytes = value.text();
         Ok(match limit {
@@ -88,7 +88,7 @@ impl BucketValue {
         dispatch!(limit, self, |algorithm, state| Some(algorithm.view(state, now, ask, allowed, granted)), told)
     }
 
-    /// Would the ask pass after all that was recorded?
+    /// Whether the ask would pass after all that was recorded.
     fn would_admit(&self, limit: &Limit, now: Time, ask: &Ask) -> bool {
         match (limit, self) {
             (Limit::SlidingLog(log), BucketValue::Log(told)) => {
@@ -98,7 +98,7 @@ impl BucketValue {
         }
     }
 
-    /// True if the script says that it made the bucket.
+    /// True if the script created the bucket.
     pub(super) fn is_made(&self) -> bool {
         match self {
             BucketValue::Log(told) => told.made,
@@ -107,7 +107,7 @@ impl BucketValue {
         }
     }
 
-    /// Records what was decided, and tells what the bucket now says: what `tollgate-store` does in memory.
+    /// Records the decision and returns the resulting view: what `tollgate-store` does in memory.
     pub(super) fn settle(
         &mut self,
         charge: &Charge,
@@ -123,7 +123,7 @@ impl BucketValue {
             _ => charge.effect(passes, admits).map_or(0, |effect| self.record(deciding, now, ask, effect)),
         };
         let mut outcome = self.view(&charge.limit, now, ask, admits, granted)?;
-        // Counted although another charge refused: the next attempt finds this bucket as the count left it.
+        // Counted although another charge denied: the next attempt finds the bucket with this count.
         let counted = charge.count_denied && admits && !passes && granted > 0;
         if counted && !self.would_admit(&charge.limit, now, ask) {
             outcome.wait = self.view(&charge.limit, now, ask, false, granted)?.wait;
@@ -142,7 +142,7 @@ impl<S> ScriptView<S> {
         see: impl FnOnce(&[RespValue]) -> Result<S, BadReply>,
     ) -> Result<ScriptView<S>, BadReply> {
         let Some([admits, made, high, low, rest @ ..]) = value.array() else {
-            return Err(BadReply::strange("a bucket that was not told of"));
+            return Err(BadReply::strange("a bucket is missing in the reply"));
         };
         let is_set = |value: &RespValue| value.integer() == Some(1);
         Ok(ScriptView { admits: is_set(admits), made: is_set(made), granted: count(high, low)?, sight: see(rest)? })
@@ -153,7 +153,7 @@ impl ScriptView<LogSight> {
     fn read_log(value: &RespValue) -> Result<ScriptView<LogSight>, BadReply> {
         ScriptView::read(value, |seen| {
             let [high, low, at, at_nanos, frees, frees_nanos, next, next_nanos, newest, newest_nanos] = seen else {
-                return Err(BadReply::strange("a log that was not told of"));
+                return Err(BadReply::strange("malformed log"));
             };
             Ok(LogSight {
                 used: count(high, low)?,
@@ -170,11 +170,11 @@ impl ScriptView<SlotsSight> {
     fn read_slots(value: &RespValue) -> Result<ScriptView<SlotsSight>, BadReply> {
         ScriptView::read(value, |seen| {
             let [in_use, frees, newest] = seen else {
-                return Err(BadReply::strange("slots that were not told of"));
+                return Err(BadReply::strange("malformed slots"));
             };
             let number = |value: &RespValue| value.integer().and_then(|number| u64::try_from(number).ok());
             let micros = |value: &RespValue| number(value).map(|micros| Time::from_nanos(micros.saturating_mul(1000)));
-            let in_use = number(in_use).ok_or(BadReply::strange("a number of slots that is none"))?;
+            let in_use = number(in_use).ok_or(BadReply::strange("malformed number of slots"))?;
             Ok(SlotsSight { in_use, frees: micros(frees), newest: micros(newest) })
         })
     }
@@ -184,13 +184,13 @@ impl ScriptView<SlotsSight> {
 fn arrival(bytes: Option<&[u8]>) -> Result<Time, BadReply> {
     let Some(bytes) = bytes else { return Ok(Time::ZERO) };
     let nanos = std::str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
-    nanos.map(Time::from_nanos).ok_or(BadReply::strange("an arrival time that is none"))
+    nanos.map(Time::from_nanos).ok_or(BadReply::strange("malformed arrival time"))
 }
 
-/// The end of a window in nine bytes, and one count or two, in four bytes each or in eight; a single small one in three.
+/// The end of a window in nine bytes, then one or two counts of four or eight bytes; a single small count takes three.
 pub(crate) fn counts(bytes: Option<&[u8]>, many: usize) -> Result<(Time, [u64; 2]), BadReply> {
     let Some(bytes) = bytes else { return Ok((Time::ZERO, [0; 2])) };
-    let strange = BadReply::strange("a window that is none");
+    let strange = BadReply::strange("malformed window");
     let (end, rest) = bytes.split_at_checked(9).ok_or(strange)?;
     let (seconds, nanos) = end.split_at_checked(5).ok_or(strange)?;
     let end = number(seconds).saturating_mul(SECOND).saturating_add(number(nanos));
