@@ -21,5 +21,5 @@ pub use reply::{RespValue, decode};
 pub use reply_writer::{ProtocolVersion, ReplyWriter, excerpt};
 pub use request::{Arguments, ProtocolError, RequestLimits, RequestParser};
 pub use request_writer::{write_array_header, write_bulk, write_bulk_header, write_request};
-pub use scanner::{MalformedReply, ReplyLimits, ReplyScanner, ReplyToken};
+pub use scanner::{ReplyError, ReplyLimits, ReplyScanner, ReplyToken};
 pub use unfit::{unknown_command, wrong_number_of_arguments};

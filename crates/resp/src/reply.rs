@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::scanner::{MalformedReply, ReplyLimits, ReplyScanner, ReplyToken};
+use crate::scanner::{ReplyError, ReplyLimits, ReplyScanner, ReplyToken};
 
 /// One reply. Strings are slices of the buffer they arrived in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl RespValue {
 
 /// Takes one whole reply off the front of `buffer`. `None`: it has not arrived completely. A reply that exceeds its
 /// limits, or announces that it will, is refused without reading further.
-pub fn decode(buffer: &mut BytesMut, limits: ReplyLimits) -> Result<Option<RespValue>, MalformedReply> {
+pub fn decode(buffer: &mut BytesMut, limits: ReplyLimits) -> Result<Option<RespValue>, ReplyError> {
     let Some(length) = ReplyScanner::new(buffer, limits).reply_length()? else { return Ok(None) };
     let whole = buffer.split_to(length).freeze();
     Ok(Some(value(&mut ReplyScanner::new(&whole, limits), &whole)))
@@ -86,11 +86,11 @@ mod tests {
         RespValue::Text(Bytes::from_static(text.as_bytes()))
     }
 
-    fn decode(buffer: &mut BytesMut) -> Result<Option<RespValue>, MalformedReply> {
+    fn decode(buffer: &mut BytesMut) -> Result<Option<RespValue>, ReplyError> {
         decode_at_most(buffer, 16 << 20)
     }
 
-    fn decode_at_most(buffer: &mut BytesMut, bytes: usize) -> Result<Option<RespValue>, MalformedReply> {
+    fn decode_at_most(buffer: &mut BytesMut, bytes: usize) -> Result<Option<RespValue>, ReplyError> {
         super::decode(buffer, ReplyLimits { bytes, version: ProtocolVersion::Resp2 })
     }
 

@@ -31,10 +31,10 @@ impl Default for ReplyLimits {
 
 /// Bytes that are not a reply. Bytes that follow them cannot be trusted either: the connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MalformedReply(pub(crate) &'static str);
+pub struct ReplyError(pub(crate) &'static str);
 
-impl MalformedReply {
-    pub(crate) const TOO_LONG: MalformedReply = MalformedReply("reply exceeds its size limit");
+impl ReplyError {
+    pub(crate) const TOO_LONG: ReplyError = ReplyError("reply exceeds its size limit");
 
     /// What is wrong, in a few words.
     pub const fn reason(self) -> &'static str {
@@ -42,13 +42,13 @@ impl MalformedReply {
     }
 }
 
-impl fmt::Display for MalformedReply {
+impl fmt::Display for ReplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "malformed Redis reply: {}", self.0)
     }
 }
 
-impl std::error::Error for MalformedReply {}
+impl std::error::Error for ReplyError {}
 
 /// A scalar, or the header of an aggregate whose elements follow as tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl<'a> ReplyScanner<'a> {
 
     /// The next token. `None`: it has not arrived completely.
     #[inline]
-    pub fn next_token(&mut self) -> Result<Option<ReplyToken<'a>>, MalformedReply> {
+    pub fn next_token(&mut self) -> Result<Option<ReplyToken<'a>>, ReplyError> {
         let Some((token, after)) = self.token()? else { return Ok(None) };
         self.at = after;
         if let Some(missing) = self.missing.get_mut(self.depth) {
@@ -124,7 +124,7 @@ impl<'a> ReplyScanner<'a> {
         }
         if let elements @ 1.. = token.elements() {
             self.depth += 1;
-            *self.missing.get_mut(self.depth).ok_or(MalformedReply("nested too deeply"))? = elements;
+            *self.missing.get_mut(self.depth).ok_or(ReplyError("nested too deeply"))? = elements;
         } else {
             while self.depth > 0 && self.missing.get(self.depth) == Some(&0) {
                 self.depth -= 1;
@@ -134,18 +134,18 @@ impl<'a> ReplyScanner<'a> {
     }
 
     /// Scans to the end of the reply and returns its length. `None`: it has not arrived completely.
-    pub fn reply_length(mut self) -> Result<Option<usize>, MalformedReply> {
+    pub fn reply_length(mut self) -> Result<Option<usize>, ReplyError> {
         while !self.is_complete() {
             if self.next_token()?.is_none() {
-                return if self.bytes.len() > self.limits.bytes { Err(MalformedReply::TOO_LONG) } else { Ok(None) };
+                return if self.bytes.len() > self.limits.bytes { Err(ReplyError::TOO_LONG) } else { Ok(None) };
             }
         }
-        if self.at > self.limits.bytes { Err(MalformedReply::TOO_LONG) } else { Ok(Some(self.at)) }
+        if self.at > self.limits.bytes { Err(ReplyError::TOO_LONG) } else { Ok(Some(self.at)) }
     }
 
     /// The token at the current position, and the position after it.
     #[inline]
-    fn token(&self) -> Result<Option<(ReplyToken<'a>, usize)>, MalformedReply> {
+    fn token(&self) -> Result<Option<(ReplyToken<'a>, usize)>, ReplyError> {
         let Some(mark) = self.bytes.get(self.at) else { return Ok(None) };
         match mark {
             b':' => Ok(self.number()?.map(|(number, after)| (ReplyToken::Integer(number), after))),
@@ -167,49 +167,43 @@ impl<'a> ReplyScanner<'a> {
     }
 
     #[inline]
-    fn number(&self) -> Result<Option<(i64, usize)>, MalformedReply> {
-        length::read(self.bytes, self.at + 1).map_err(|length::NotANumber| MalformedReply("expected a number"))
+    fn number(&self) -> Result<Option<(i64, usize)>, ReplyError> {
+        length::read(self.bytes, self.at + 1).map_err(|length::NotANumber| ReplyError("expected a number"))
     }
 
     /// A length or count; the inner `None` is a null.
     #[inline]
-    fn length(&self) -> Result<Option<(Option<usize>, usize)>, MalformedReply> {
+    fn length(&self) -> Result<Option<(Option<usize>, usize)>, ReplyError> {
         match self.number()? {
             None => Ok(None),
             Some((-1, after)) => Ok(Some((None, after))),
             Some((length, after)) => match usize::try_from(length) {
                 Ok(length) => Ok(Some((Some(length), after))),
-                Err(_) => Err(MalformedReply("negative length")),
+                Err(_) => Err(ReplyError("negative length")),
             },
         }
     }
 
-    fn line(
-        &self,
-        token: impl Fn(&'a [u8]) -> ReplyToken<'a>,
-    ) -> Result<Option<(ReplyToken<'a>, usize)>, MalformedReply> {
+    fn line(&self, token: impl Fn(&'a [u8]) -> ReplyToken<'a>) -> Result<Option<(ReplyToken<'a>, usize)>, ReplyError> {
         let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
         match rest.windows(2).take(LINE_BYTES_MAX).position(|pair| pair == b"\r\n") {
             Some(end) => Ok(rest.get(..end).map(|line| (token(line), self.at + end + 3))),
-            None if rest.len() >= LINE_BYTES_MAX => Err(MalformedReply("line without an end")),
+            None if rest.len() >= LINE_BYTES_MAX => Err(ReplyError("line without an end")),
             None => Ok(None),
         }
     }
 
     #[inline]
-    fn bulk(
-        &self,
-        token: impl Fn(&'a [u8]) -> ReplyToken<'a>,
-    ) -> Result<Option<(ReplyToken<'a>, usize)>, MalformedReply> {
+    fn bulk(&self, token: impl Fn(&'a [u8]) -> ReplyToken<'a>) -> Result<Option<(ReplyToken<'a>, usize)>, ReplyError> {
         let Some((length, head)) = self.length()? else { return Ok(None) };
         let Some(length) = length else { return Ok(Some((ReplyToken::Null, head))) };
         if length > self.limits.bytes {
-            return Err(MalformedReply::TOO_LONG);
+            return Err(ReplyError::TOO_LONG);
         }
         let end = head + length;
         match (self.bytes.get(head..end), self.bytes.get(end..end + 2)) {
             (Some(text), Some(b"\r\n")) => Ok(Some((token(text), end + 2))),
-            (Some(_), Some(_)) => Err(MalformedReply("string does not end at its length")),
+            (Some(_), Some(_)) => Err(ReplyError("string does not end at its length")),
             _ => Ok(None),
         }
     }
@@ -218,7 +212,7 @@ impl<'a> ReplyScanner<'a> {
     fn aggregate(
         &self,
         token: impl Fn(usize) -> ReplyToken<'a>,
-    ) -> Result<Option<(ReplyToken<'a>, usize)>, MalformedReply> {
+    ) -> Result<Option<(ReplyToken<'a>, usize)>, ReplyError> {
         let Some((count, head)) = self.length()? else { return Ok(None) };
         let Some(count) = count else { return Ok(Some((ReplyToken::Null, head))) };
         let smallest = match self.limits.version {
@@ -226,19 +220,19 @@ impl<'a> ReplyScanner<'a> {
             ProtocolVersion::Resp3 => 3, // "_\r\n"
         };
         match count > self.limits.bytes / smallest {
-            true => Err(MalformedReply::TOO_LONG),
+            true => Err(ReplyError::TOO_LONG),
             false => Ok(Some((token(count), head))),
         }
     }
 }
 
-const UNKNOWN_TYPE: MalformedReply = MalformedReply("unknown reply type");
+const UNKNOWN_TYPE: ReplyError = ReplyError("unknown reply type");
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tokens(text: &str) -> Result<Vec<ReplyToken<'_>>, MalformedReply> {
+    fn tokens(text: &str) -> Result<Vec<ReplyToken<'_>>, ReplyError> {
         let mut scanner = ReplyScanner::new(text.as_bytes(), ReplyLimits::default());
         let mut tokens = Vec::new();
         while !scanner.is_complete() {
@@ -281,6 +275,6 @@ mod tests {
     fn nesting_is_bounded() {
         let nested = |levels: usize| format!("{}:1\r\n", "*1\r\n".repeat(levels));
         assert!(tokens(&nested(DEPTH_MAX)).is_ok());
-        assert_eq!(tokens(&nested(DEPTH_MAX + 1)), Err(MalformedReply("nested too deeply")));
+        assert_eq!(tokens(&nested(DEPTH_MAX + 1)), Err(ReplyError("nested too deeply")));
     }
 }

@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tollgate-engine",
         ],
     ),
-    ("tollgate-load", &[]),
+    ("tollgate-load", &["tollgate-resp"]),
     (
         "tollgate",
         &[
