@@ -14,8 +14,8 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use tollgate_core::Clock as _;
 use tollgate_load::{Pace, Wait};
+use tollgate_resp::{ReplyLimits, RespValue, decode, write_array_header, write_bulk};
 use tollgate_store::MonotonicClock;
-use tollgate_store_redis::resp::{self, Value};
 
 use super::keys::Draw;
 use super::pacing::Schedule;
@@ -53,12 +53,12 @@ impl Floor {
         let sha = redis.client().call(&["SCRIPT", "LOAD", SCRIPT]);
         let sha = sha.text().with_context(|| format!("the script is refused: {sha:?}"))?.to_vec();
         let (mut head, mut tail) = (Vec::new(), Vec::new());
-        resp::header(&mut head, 7);
-        [&b"EVALSHA"[..], &sha, b"1"].iter().for_each(|part| resp::part(&mut head, part));
+        write_array_header(&mut head, 7);
+        [&b"EVALSHA"[..], &sha, b"1"].iter().for_each(|part| write_bulk(&mut head, part));
         head.extend_from_slice(b"$16\r\nkey:");
         tail.extend_from_slice(b"\r\n");
         let (cost, room) = (PERIOD.as_nanos(), PERIOD.as_nanos() * u128::from(BURST));
-        [cost, room, room].iter().for_each(|number| resp::part(&mut tail, number.to_string().as_bytes()));
+        [cost, room, room].iter().for_each(|number| write_bulk(&mut tail, number.to_string().as_bytes()));
         Ok(Floor { address: SocketAddr::from(([127, 0, 0, 1], redis.port())), head, tail, keys })
     }
 
@@ -174,7 +174,7 @@ impl Sender<'_> {
             }
         }
         let now = now(&self.clock);
-        while let Some(reply) = resp::decode(&mut connection.buffer)? {
+        while let Some(reply) = decode(&mut connection.buffer, ReplyLimits::default())? {
             let begun = connection.begun.pop_front().context("a reply to nothing")?;
             self.tally.enter(answer(&reply), now.saturating_sub(begun));
         }
@@ -186,7 +186,7 @@ impl Sender<'_> {
     }
 }
 
-fn answer(reply: &Value) -> Answer {
+fn answer(reply: &RespValue) -> Answer {
     match reply.array().and_then(|parts| parts.first()?.integer()) {
         Some(1) => Answer::Allowed,
         Some(_) => Answer::Denied,

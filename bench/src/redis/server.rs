@@ -1,8 +1,7 @@
 //! A real server, and what it tells about itself.
 
 use std::collections::HashMap;
-
-use tollgate_store_redis::resp::Value;
+use tollgate_resp::RespValue;
 use tollgate_testkit::redis::{Client, Server};
 
 use crate::cores::Cores;
@@ -98,7 +97,7 @@ struct Info(HashMap<String, String>);
 impl Info {
     fn read(client: &mut Client) -> Info {
         match client.call(&["INFO", "everything"]) {
-            Value::Text(text) => Info::parse(&String::from_utf8_lossy(&text)),
+            RespValue::Text(text) => Info::parse(&String::from_utf8_lossy(&text)),
             _ => Info(HashMap::new()),
         }
     }

@@ -1,4 +1,6 @@
-//! RESP: a command framed, the end of a reply found.
+//! RESP: encodes a command, and finds the end and the verdict of a reply.
+
+use tollgate_resp::{ProtocolVersion, ReplyLimits, ReplyScanner, ReplyToken, write_array_header, write_bulk_header};
 
 use crate::error::Error;
 use crate::protocol::{Malformed, REPLY_MAX, Reply, Verdict};
@@ -6,10 +8,8 @@ use crate::replies::Find;
 use crate::request::Request;
 use crate::template::Text;
 
-/// Longest line that is no text of its own: an error, a number, a length.
-const LINE_MAX: usize = 64 << 10;
-/// How deep arrays may lie in each other.
-const DEPTH_MAX: usize = 8;
+/// Servers may reply in either version.
+const LIMITS: ReplyLimits = ReplyLimits { bytes: REPLY_MAX, version: ProtocolVersion::Resp3 };
 
 /// The command as an array of its words, and how its replies are read.
 pub fn frame(request: &Request) -> Result<(Text, Find), Error> {
@@ -19,122 +19,48 @@ pub fn frame(request: &Request) -> Result<(Text, Find), Error> {
     if !request.headers.is_empty() {
         return Err(Error::order("RESP has no headers"));
     }
-    let mut source = format!("*{}\r\n", words.len()).into_bytes();
+    let mut source = Vec::new();
+    write_array_header(&mut source, words.len());
     for word in &words {
-        source.extend_from_slice(format!("${}\r\n", Text::len_of(word)).as_bytes());
+        write_bulk_header(&mut source, Text::len_of(word)); // with the keys filled in
         source.extend_from_slice(word);
         source.extend_from_slice(b"\r\n");
     }
-    // Of two commands that answer with five numbers, one says 0 and the other 1 when the request may pass.
+    // Two commands reply with five numbers: the first number of an allowed request is 1 for THROTTLE, 0 for CL.THROTTLE.
     let find = if name.eq_ignore_ascii_case(b"THROTTLE") { find::<1> } else { find::<0> };
     Ok((Text::new(source), find))
 }
 
-/// The first whole reply. Of an array of numbers, the first is `PASSES` if the request may pass; an array of pairs says so
-/// by itself, if it begins with `allowed`; anything else that is no error lets it pass.
+/// The first whole reply. A list of numbers allows the request if it begins with `PASSES`; a list of pairs, if it begins
+/// with a true `allowed`. Any other reply but an error allows it.
 pub fn find<const PASSES: i64>(bytes: &[u8]) -> Result<Option<Reply>, Malformed> {
-    let Some((length, value)) = value(bytes, 0)? else { return Ok(None) };
-    let allowed = |passes: bool| if passes { Verdict::Allowed } else { Verdict::Denied };
-    let verdict = match value {
-        Value::Error => Verdict::Failed(0),
-        Value::List(First::Number(number)) => allowed(number == PASSES),
-        Value::List(First::Allowed(passes)) => allowed(passes),
-        _ => Verdict::Allowed,
-    };
-    Ok(Some(Reply { length, verdict, is_last: false }))
-}
-
-/// A value, as far as a verdict can be in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
-    Number(i64),
-    Error,
-    /// The text `allowed`.
-    Mark,
-    List(First),
-    Other,
-}
-
-/// What a list begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum First {
-    Number(i64),
-    Allowed(bool),
-    Other,
-}
-
-/// The value at the front with its length; `None` if its end has not come yet.
-fn value(bytes: &[u8], depth: usize) -> Result<Option<(usize, Value)>, Malformed> {
-    let Some((kind, rest)) = bytes.split_first() else { return Ok(None) };
-    if !b"+-:$*%~_#,=!(>".contains(kind) {
-        return Err(Malformed("no reply begins like this"));
-    }
-    let Some(end) = rest.iter().take(LINE_MAX).position(|byte| *byte == b'\n') else {
-        return if rest.len() >= LINE_MAX { Err(Malformed("a line that does not end")) } else { Ok(None) };
-    };
-    let line = rest.get(..end).and_then(|line| line.strip_suffix(b"\r")).ok_or(Malformed("a line without \\r"))?;
-    let head = end + 2;
-    match kind {
-        b'*' | b'~' | b'>' => list(bytes, head, number(line)?, depth),
-        b'%' => list(bytes, head, number(line)?.saturating_mul(2), depth),
-        b'$' | b'=' | b'!' => text(bytes, head, *kind, number(line)?),
-        b':' => Ok(Some((head, Value::Number(number(line)?)))),
-        b'#' => Ok(Some((head, Value::Number(i64::from(line == b"t"))))),
-        b'-' => Ok(Some((head, Value::Error))),
-        _ => Ok(Some((head, Value::Other))),
-    }
-}
-
-fn text(bytes: &[u8], head: usize, kind: u8, length: i64) -> Result<Option<(usize, Value)>, Malformed> {
-    let Ok(length) = usize::try_from(length) else { return Ok(Some((head, Value::Other))) }; // -1 is a null
-    if length > REPLY_MAX {
-        return Err(Malformed("the reply is too long"));
-    }
-    let end = head + length;
-    let (Some(text), Some(tail)) = (bytes.get(head..end), bytes.get(end..end + 2)) else { return Ok(None) };
-    let value = match (kind, text) {
-        (b'!', _) => Value::Error,
-        (_, b"allowed") => Value::Mark,
-        _ => Value::Other,
-    };
-    match tail {
-        b"\r\n" => Ok(Some((end + 2, value))),
-        _ => Err(Malformed("a text longer than its length")),
-    }
-}
-
-fn list(bytes: &[u8], head: usize, count: i64, depth: usize) -> Result<Option<(usize, Value)>, Malformed> {
-    if depth == DEPTH_MAX {
-        return Err(Malformed("too many arrays in each other"));
-    }
-    let (mut at, mut first) = (head, First::Other);
-    let mut marked = false;
-    for place in 0..count {
-        let Some((length, found)) = value(bytes.get(at..).unwrap_or_default(), depth + 1)? else { return Ok(None) };
-        at += length;
-        match (place, found) {
-            (0, Value::Number(number)) => first = First::Number(number),
-            (0, Value::Mark) => marked = true,
-            (1, Value::Number(number)) if marked => first = First::Allowed(number == 1),
-            _ => {}
+    let mut scanner = ReplyScanner::new(bytes, LIMITS);
+    // The reply itself, and its first two elements if it is a list. A verdict is nowhere else.
+    let mut first = [None; 3];
+    let mut tokens = 0;
+    while !scanner.is_complete() {
+        let Some(token) = scanner.next_token().map_err(|error| Malformed(error.reason()))? else { return Ok(None) };
+        if let Some(place) = first.get_mut(tokens) {
+            *place = Some(token);
         }
+        tokens += 1;
     }
-    Ok(Some((at, Value::List(first))))
+    Ok(Some(Reply { length: scanner.position(), verdict: verdict(first, PASSES), is_last: false }))
 }
 
-fn number(line: &[u8]) -> Result<i64, Malformed> {
-    let (is_negative, digits) = match line.strip_prefix(b"-") {
-        Some(digits) => (true, digits),
-        None => (false, line),
-    };
-    let mut number: i64 = 0;
-    for digit in digits {
-        let digit = Some(digit.wrapping_sub(b'0')).filter(|digit| *digit < 10).ok_or(Malformed("no number"))?;
-        number = number.saturating_mul(10).saturating_add(i64::from(digit));
-    }
-    match digits {
-        [] => Err(Malformed("no number")),
-        _ => Ok(if is_negative { -number } else { number }),
+fn verdict(first: [Option<ReplyToken<'_>>; 3], passes: i64) -> Verdict {
+    use ReplyToken::{Array, Boolean, Error, Integer, Map, Push, Text};
+    let allowed = |allowed: bool| if allowed { Verdict::Allowed } else { Verdict::Denied };
+    match first {
+        [Some(Error(_)), ..] => Verdict::Failed(0),
+        [Some(Array(_) | Map(_) | Push(_)), element, next] => match (element, next) {
+            (Some(Integer(number)), _) => allowed(number == passes),
+            (Some(Boolean(boolean)), _) => allowed(i64::from(boolean) == passes),
+            (Some(Text(b"allowed")), Some(Integer(number))) => allowed(number == 1),
+            (Some(Text(b"allowed")), Some(Boolean(boolean))) => allowed(boolean),
+            _ => Verdict::Allowed,
+        },
+        _ => Verdict::Allowed,
     }
 }
 

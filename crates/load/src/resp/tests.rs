@@ -1,4 +1,4 @@
-//! Replies whole, in pieces, and such as nobody should send.
+//! Replies whole, in pieces, and malformed.
 
 use proptest::prelude::*;
 
@@ -93,8 +93,8 @@ fn hostile_replies_are_refused() {
         "$99999999999999999999999\r\n".to_owned(),
         "$17000000\r\n".to_owned(),
         ":1\n".to_owned(),
-        "*1\r\n".repeat(DEPTH_MAX + 1),
-        format!("+{}", "a".repeat(LINE_MAX)),
+        "*1\r\n".repeat(9),
+        format!("+{}", "a".repeat(64 << 10)),
     ];
     for case in cases {
         assert!(find::<0>(case.as_bytes()).is_err(), "{case:?}");

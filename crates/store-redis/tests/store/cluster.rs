@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate_core::Limit;
-use tollgate_store_redis::key::Key;
+use tollgate_store_redis::key::BucketKey;
 use tollgate_testkit::redis::{Cluster, Plan};
 
 use super::*;
@@ -12,13 +12,13 @@ use super::*;
 /// An identity whose keys are in a slot of this node.
 fn identity_at(cluster: &Cluster, node: usize) -> u32 {
     (0..)
-        .find(|identity| cluster.primary_of(Key::new(*identity, Digest::default()).slot()) == node)
+        .find(|identity| cluster.primary_of(BucketKey::new(*identity, Digest::default()).slot()) == node)
         .expect("one of them")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_decides_divides_moves_and_loses_a_primary() {
-    // As we recommend: otherwise all slots stand still while one of them has no server.
+    // As recommended: otherwise no slot is served while one of them has no server.
     let cluster = Cluster::start_as(&Plan::default().with(&["--cluster-require-full-coverage", "no"]));
     let store = node(config(&cluster.url())).await;
     identities_spread(&cluster, &store).await;
@@ -33,14 +33,14 @@ async fn identities_spread(cluster: &Cluster, store: &RedisStore) {
     for identity in 0..600 {
         let charges = [charge(identity, 1, window(5)), charge(identity, 2, window(5))];
         assert!(take(store, &charges).await.expect("the store answers").0.allowed);
-        assert_eq!(Key::of(&charges[0]).slot(), Key::of(&charges[1]).slot());
+        assert_eq!(BucketKey::of(&charges[0]).slot(), BucketKey::of(&charges[1]).slot());
     }
     let keys: Vec<i64> =
         cluster.nodes[..3].iter().map(|node| node.client().call(&["DBSIZE"]).integer().expect("a number")).collect();
     assert!(keys.iter().all(|keys| (300..500).contains(keys)), "{keys:?} of 1200 buckets");
 }
 
-/// The wide bucket refuses after the narrow one has charged: the charge is given back.
+/// The wide bucket denies after the narrow one has charged: the charge is given back.
 async fn a_refused_request_is_charged_nowhere(cluster: &Cluster, store: &RedisStore) {
     let (user, all) = (identity_at(cluster, 0), identity_at(cluster, 1));
     let (narrow, wide) = (charge(user, 7, window(10)), charge(all, 7, window(20)));
@@ -88,10 +88,10 @@ async fn never_more_than_the_narrowest_and_the_widest_allow(cluster: &Cluster) {
     assert_eq!((sum, used(&store, &all).await), (300, 300));
 }
 
-/// MOVED, ASK and TRYAGAIN under load: nobody notices, and the count stays exact.
+/// MOVED, ASK and TRYAGAIN under load: no caller fails, and the count stays exact.
 async fn a_moving_slot_is_followed(cluster: &Cluster, store: &Arc<RedisStore>) {
     let identity = identity_at(cluster, 0);
-    let slot = Key::new(identity, Digest::default()).slot();
+    let slot = BucketKey::new(identity, Digest::default()).slot();
     let charges = [charge(identity, 21, window(100_000)), charge(identity, 22, window(100_000))];
     let (stop, sent) = (Arc::new(AtomicBool::new(false)), store.clone());
     let stopped = stop.clone();
@@ -112,7 +112,7 @@ async fn a_moving_slot_is_followed(cluster: &Cluster, store: &Arc<RedisStore>) {
         }
     });
     stop.store(true, Ordering::Relaxed);
-    let passed = load.await.expect("nobody failed");
+    let passed = load.await.expect("no caller failed");
     assert!(passed > 0);
     for charge in &charges {
         assert_eq!(used(store, charge).await, passed);
@@ -124,7 +124,7 @@ async fn f17_only_the_dead_shard_falls_back(mut cluster: Cluster, store: &RedisS
     let charges: HashMap<usize, Charge> = (0..3)
         .map(|node| (node, charge(identity_at(&cluster, node), 31, Limit::per_second(1_000_000).expect("a limit"))))
         .collect();
-    let slot = Key::of(&charges[&0]).slot();
+    let slot = BucketKey::of(&charges[&0]).slot();
     cluster.nodes[0].kill();
     let short = Span::from_millis(50);
     let mut failed = 0;

@@ -50,7 +50,7 @@ async fn used(store: &RedisStore, charge: &Charge) -> u64 {
     outcomes[0].used
 }
 
-/// Waits for something that happens by itself.
+/// Waits for a condition.
 fn until(what: &str, holds: impl Fn() -> bool) {
     tokio::task::block_in_place(|| patience::until(what, Duration::from_secs(30), holds));
 }

@@ -2,8 +2,8 @@
 
 use tollgate_core::{Gcra, Receipt, Source};
 use tollgate_store_redis::breaker::Phase;
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::{Bell, MemoryLevel, NodeRules, Refusal};
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::{ChangeListener, MemoryLevel, NodeRules, Refusal};
 use tollgate_testkit::redis::{Flavour, Server};
 
 use super::*;
@@ -61,7 +61,7 @@ async fn all_nodes_find_the_same_secret() {
     assert_ne!(secret, [0; 16]);
 }
 
-/// A bucket's key expires when it equals an unused one, so clients that return make keys again: that is no flood.
+/// A bucket's key expires when it equals an unused one, so returning clients create keys again: that is not a flood.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_return_get_buckets_of_their_own_however_many_there_are() {
     let server = Server::start();
@@ -87,7 +87,7 @@ fn fill(server: &Server, store: &RedisStore, percent: u64, level: MemoryLevel) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_memory_is_scarce_a_flood_of_identities_shares_the_overflow_bucket_and_resets_nobody() {
+async fn while_memory_is_scarce_a_flood_of_identities_shares_the_overflow_bucket_and_resets_no_bucket() {
     let server = Server::start();
     let store = node(RedisConfig { new_keys_per_second: 5, ..config(&server.url()) }).await;
     let victim = charge(1, 1, window(1));
@@ -104,7 +104,7 @@ async fn while_memory_is_scarce_a_flood_of_identities_shares_the_overflow_bucket
     }
     assert!((45..150).contains(&own), "{own} buckets of their own: fifty at once, then five a second");
     assert!(shared > 0 && refused > 0, "{shared} in the overflow bucket, which has an end: {refused}");
-    assert!(!take(&store, &[victim]).await.expect("the store answers").0.allowed, "whoever has a bucket keeps it");
+    assert!(!take(&store, &[victim]).await.expect("the store answers").0.allowed, "an identity with a bucket keeps it");
     assert_eq!(store.stats().slots.overflowed, shared);
 }
 
@@ -124,13 +124,13 @@ async fn no_bucket_is_made_in_a_full_store_until_there_is_room_again_unless_the_
     assert_ne!(source(&store, 1).await, Source::Overflow);
 }
 
-/// F31: what somebody else put under a key of ours is replaced by a bucket, at the first touch.
+/// F31: a foreign value under a bucket's key is replaced by a bucket at the first touch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_foreign_value_under_a_key_is_replaced_and_counted() {
     let server = Server::start();
     let store = node(config(&server.url())).await;
     let spoilt = charge(1, 1, window(1_000));
-    server.client().succeed(&["RPUSH", &Key::of(&spoilt).to_string(), "foreign"]);
+    server.client().succeed(&["RPUSH", &BucketKey::of(&spoilt).to_string(), "foreign"]);
     let mut callers = Vec::new();
     for number in 0..16 {
         let store = store.clone();
@@ -143,7 +143,7 @@ async fn a_foreign_value_under_a_key_is_replaced_and_counted() {
         }));
     }
     for caller in callers {
-        caller.await.expect("nobody suffers");
+        caller.await.expect("no caller fails");
     }
     assert_eq!(used(&store, &spoilt).await, 16 * 50);
     let (health, stats) = store.stats().primaries.remove(0);
@@ -164,25 +164,28 @@ async fn forgotten_buckets_are_unused() {
 async fn a_bell_that_one_node_rings_is_heard_by_the_others_also_after_the_line_was_cut() {
     let server = Server::of(Flavour::ALL[0]);
     let (one, other) = (node(config(&server.url())).await, node(config(&server.url())).await);
-    let mut bell = other.bell();
-    let heard = async |bell: &mut Bell<'_>| tokio::time::timeout(Duration::from_secs(10), bell.heard()).await.is_ok();
-    assert!(heard(&mut bell).await, "whoever begins to listen may have missed something");
-    one.ring().await;
+    let mut bell = other.change_listener();
+    let heard = async |bell: &mut ChangeListener<'_>| {
+        tokio::time::timeout(Duration::from_secs(10), bell.changed()).await.is_ok()
+    };
+    assert!(heard(&mut bell).await, "a new listener may have missed a change");
+    one.notify_changed().await;
     assert!(heard(&mut bell).await);
     server.client().succeed(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    assert!(heard(&mut bell).await, "whoever lost the line may have missed something");
-    one.ring().await;
+    assert!(heard(&mut bell).await, "a listener that lost its connection may have missed a change");
+    one.notify_changed().await;
     assert!(heard(&mut bell).await);
 }
 
-/// F61: nodes with different rules find each other, and a node that changed its rules tells only the new ones.
+/// F61: nodes with different rules see each other's fingerprints, and a node that changed its rules publishes only the
+/// new one.
 #[tokio::test]
 async fn nodes_tell_each_other_the_fingerprints_of_their_rules() {
     let server = Server::start();
     let named = |name: &str| RedisConfig { node: name.to_owned(), ..config(&server.url()) };
     let (one, other) = (node(named("one")).await, node(named("other")).await);
     let told = async |node: &RedisStore, own: &str, before| {
-        let all = node.tell_rules(own, before).await.expect("the store answers").into_iter();
+        let all = node.publish_rules(own, before).await.expect("the store answers").into_iter();
         let mut all: Vec<(String, String)> = all.map(|NodeRules { node, fingerprint }| (node, fingerprint)).collect();
         all.sort();
         all

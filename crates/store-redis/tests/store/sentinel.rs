@@ -1,11 +1,11 @@
-//! A primary that the Sentinels name, and another one after it.
+//! A primary that the Sentinels name, and its successor.
 
 use tollgate_store_redis::Health;
 use tollgate_testkit::redis::Sentinels;
 
 use super::*;
 
-/// F14: nobody is asked while there is no primary; the new one is found by itself.
+/// F14: no call is sent while there is no primary; the new one is found without a restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f14_the_new_primary_is_found_after_a_failover() {
     let sentinels = Sentinels::start();

@@ -1,12 +1,12 @@
-//! Several questions in one call, over few buckets, so that they meet: decided in order, each all or nothing, each bucket
-//! read once and written at most once.
+//! Several requests in one call, over few buckets, so that they share buckets: decided in order, each all or nothing,
+//! each bucket read once and written at most once.
 
 use smallvec::SmallVec;
 use tollgate_core::{
     Ask, Charge, Concurrency, Digest, Enforcement, FixedWindow, Gcra, Limit, Outcome, Queue, SlidingCounter,
     SlidingLog, SlotId, Soft, Span, Time,
 };
-use tollgate_store_redis::script::{Answer, Batch, Question, Script};
+use tollgate_store_redis::script::{Batch, Script, ScriptAnswer, ScriptRequest};
 use tollgate_testkit::redis::Server;
 use tollgate_testkit::subject::InRedis;
 use tollgate_testkit::{Reference, Subject};
@@ -57,7 +57,7 @@ impl Draw {
     }
 
     /// Of few buckets, most of them strings.
-    fn question(&mut self, seed: u64) -> Question {
+    fn request(&mut self, seed: u64) -> ScriptRequest {
         let kinds = if self.below(6) == 0 { 6 } else { 4 };
         let first = self.below(3);
         let charges = (0..1 + self.below(3)).map(|place| {
@@ -68,22 +68,22 @@ impl Draw {
             let (ask, count_denied) = (self.ask(&limit), self.below(6) == 0);
             Charge { ask, enforcement, count_denied, soft, ..Charge::new(Digest([seed, number]), limit, 0) }
         });
-        Question { charges: charges.collect(), refused: self.below(8) == 0, full: false }
+        ScriptRequest { charges: charges.collect(), refused: self.below(8) == 0, full: false }
     }
 }
 
-/// Refuses always: what a question is asked together with if another slot has refused it.
+/// Always denies: stands for another slot that has denied the request.
 fn refusing() -> Charge {
     let limit = Limit::FixedWindow(FixedWindow::new(0, Span::SECOND).expect("a valid limit"));
     Charge::new(Digest([0, 0]), limit, 1)
 }
 
-fn expected(reference: &mut Reference, now: Time, question: &Question) -> (bool, Vec<Outcome>) {
-    let mut charges = question.charges.clone();
-    charges.extend(question.refused.then(refusing));
+fn expected(reference: &mut Reference, now: Time, request: &ScriptRequest) -> (bool, Vec<Outcome>) {
+    let mut charges = request.charges.clone();
+    charges.extend(request.refused.then(refusing));
     let mut outcomes = reference.take(now, &charges);
     let passes = charges.iter().zip(&outcomes).all(|(charge, outcome)| outcome.allowed || !charge.is_enforced());
-    outcomes.truncate(question.charges.len());
+    outcomes.truncate(request.charges.len());
     (passes, outcomes)
 }
 
@@ -100,12 +100,12 @@ fn questions_of_one_call_are_decided_one_after_the_other() {
                 1 => now.before(Span::from_nanos(1_000 * draw.below(5_000))),
                 _ => now.after(Span::from_nanos(1_000 * draw.below(120))),
             };
-            let questions: Vec<Question> = (0..1 + draw.below(40)).map(|_| draw.question(seed)).collect();
-            let answers = subject.ask(now, questions.clone());
-            for (place, (question, answer)) in questions.iter().zip(&answers).enumerate() {
-                let (passes, told) = expected(&mut reference, now, question);
-                let Answer::Taken { taken, outcomes, .. } = answer else { panic!("{answer:?}") };
-                let at = format!("seed {seed}, call {call}, question {place} of {}: {question:#?}", questions.len());
+            let requests: Vec<ScriptRequest> = (0..1 + draw.below(40)).map(|_| draw.request(seed)).collect();
+            let answers = subject.ask(now, requests.clone());
+            for (place, (request, answer)) in requests.iter().zip(&answers).enumerate() {
+                let (passes, told) = expected(&mut reference, now, request);
+                let ScriptAnswer::Taken { taken, outcomes, .. } = answer else { panic!("{answer:?}") };
+                let at = format!("seed {seed}, call {call}, request {place} of {}: {request:#?}", requests.len());
                 assert_eq!(outcomes.as_slice(), told, "{at}");
                 assert_eq!((taken.allowed, taken.now), (passes, now), "{at}");
             }
@@ -127,8 +127,8 @@ fn window(number: u64) -> Charge {
     Charge::new(Digest([number, 3]), Limit::FixedWindow(limit), 1)
 }
 
-fn asks(charges: &[Charge]) -> Question {
-    Question { charges: charges.into(), ..Question::default() }
+fn asks(charges: &[Charge]) -> ScriptRequest {
+    ScriptRequest { charges: charges.into(), ..ScriptRequest::default() }
 }
 
 #[test]
@@ -159,22 +159,22 @@ fn a_batch_ends_before_it_takes_too_long_but_takes_any_first_question() {
 #[test]
 fn no_charges_are_allowed() {
     let server = Server::start();
-    let refused = Question { refused: true, ..Question::default() };
+    let refused = ScriptRequest { refused: true, ..ScriptRequest::default() };
     let answers = InRedis::connect(server.port()).ask(START, vec![asks(&[]), refused, asks(&[gcra(1)])]);
     let allowed: Vec<bool> =
-        answers.iter().map(|answer| matches!(answer, Answer::Taken { taken, .. } if taken.allowed)).collect();
+        answers.iter().map(|answer| matches!(answer, ScriptAnswer::Taken { taken, .. } if taken.allowed)).collect();
     assert_eq!(allowed, [true, false, true]);
 }
 
-fn is_no_room(answer: &Answer, places: &[usize]) -> bool {
-    *answer == Answer::NoRoom(SmallVec::from_slice(places))
+fn is_no_room(answer: &ScriptAnswer, places: &[usize]) -> bool {
+    *answer == ScriptAnswer::NoRoom(SmallVec::from_slice(places))
 }
 
-fn made(answer: &Answer) -> u32 {
-    if let Answer::Taken { made, .. } = answer { *made } else { u32::MAX }
+fn made(answer: &ScriptAnswer) -> u32 {
+    if let ScriptAnswer::Taken { made, .. } = answer { *made } else { u32::MAX }
 }
 
-/// For every kind of bucket: none is made where there is no room, those that are there go on.
+/// For every kind of bucket: none is created while memory is full, existing ones continue.
 #[test]
 fn a_full_store_makes_no_bucket_and_keeps_those_it_has() {
     let server = Server::start();
@@ -182,13 +182,13 @@ fn a_full_store_makes_no_bucket_and_keeps_those_it_has() {
     let slots = Limit::Concurrency(Concurrency::new(5, Span::SECOND).expect("a valid limit"));
     let holds = |id| Charge { ask: Ask::Hold(SlotId(id)), ..Charge::new(Digest([9, 9]), slots, 0) };
     for (old, new) in [(gcra(1), gcra(2)), (window(1), window(2)), (log(1), log(2)), (gcra(3), holds(1))] {
-        let full = |charges: &[Charge]| Question { full: true, ..asks(charges) };
+        let full = |charges: &[Charge]| ScriptRequest { full: true, ..asks(charges) };
         assert_eq!(made(&subject.ask(START, vec![asks(&[old])])[0]), 1);
         assert!(is_no_room(&subject.ask(START, vec![full(&[old, new])])[0], &[1]), "{new:?}");
         let peek = Charge { ask: Ask::Peek(1), ..new };
         let overflow = Charge { owner: new.owner.overflowing(), ..new };
         let answers = subject.ask(START, vec![full(&[old, peek])]);
-        let Answer::Taken { taken, outcomes, made } = &answers[0] else { panic!("{answers:?}") };
+        let ScriptAnswer::Taken { taken, outcomes, made } = &answers[0] else { panic!("{answers:?}") };
         assert!(taken.allowed && outcomes[1].used == 0 && *made == 0, "{answers:?}");
         assert_eq!(outcomes[0].used, 2, "the one without room was charged nothing");
         assert_eq!(self::made(&subject.ask(START, vec![full(&[overflow])])[0]), 1, "overflow buckets always have room");
@@ -198,7 +198,7 @@ fn a_full_store_makes_no_bucket_and_keeps_those_it_has() {
 #[test]
 fn a_bucket_made_by_the_question_before_is_there() {
     let server = Server::start();
-    let full = Question { full: true, ..asks(&[gcra(1)]) };
+    let full = ScriptRequest { full: true, ..asks(&[gcra(1)]) };
     let answers = InRedis::connect(server.port()).ask(START, vec![full.clone(), asks(&[gcra(1)]), full]);
     assert!(is_no_room(&answers[0], &[0]));
     assert_eq!((made(&answers[1]), made(&answers[2])), (1, 0));

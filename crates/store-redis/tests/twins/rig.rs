@@ -1,19 +1,19 @@
-//! The production scripts on a real server, called by hand.
+//! The production scripts on a real server, called directly.
 
 use bytes::BytesMut;
 use tollgate_core::{
     Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, SlidingCounter, SlidingLog, SlotId, Span, Time,
 };
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::resp::{self, Value};
-use tollgate_store_redis::script::{BadReply, Batch, Call, Question, Reply};
+use tollgate_resp::{ReplyLimits, RespValue, decode, write_request};
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::script::{BadReply, Batch, BatchReply, ScriptCall, ScriptRequest};
 use tollgate_testkit::redis::{Client, Server};
 
 pub const NEVER: Time = Time::from_nanos(u64::MAX);
 
 pub struct Rig {
     pub client: Client,
-    /// Gone with the rig.
+    /// Stops with the rig.
     _server: Server,
 }
 
@@ -27,23 +27,23 @@ impl Rig {
         Rig { client: server.client(), _server: server }
     }
 
-    /// Asks with the text that production loads, on the server's clock.
-    pub fn take(&mut self, deadline: Time, charges: &[Charge]) -> Result<Reply, BadReply> {
+    /// Calls the text that production loads, on the server's clock.
+    pub fn take(&mut self, deadline: Time, charges: &[Charge]) -> Result<BatchReply, BadReply> {
         let batch = batch(deadline, charges);
         let reply = self.send(&command(&batch));
         batch.decode(&reply)
     }
 
-    /// Asks at a time of the test's choosing.
-    pub fn take_at(&mut self, now: Time, charges: &[Charge]) -> Reply {
+    /// Calls at a time of the test's choice.
+    pub fn take_at(&mut self, now: Time, charges: &[Charge]) -> BatchReply {
         let batch = batch(NEVER, charges);
         let mut out = Vec::new();
-        batch.encode(Call::At(now, None), &mut out);
+        batch.encode(ScriptCall::At(now, None), &mut out);
         let reply = self.send(&out);
         batch.decode(&reply).unwrap_or_else(|bad| panic!("{bad}: {reply:?}"))
     }
 
-    pub fn send(&mut self, command: &[u8]) -> Value {
+    pub fn send(&mut self, command: &[u8]) -> RespValue {
         self.client.exchange(command).expect("the server answers")
     }
 
@@ -71,7 +71,7 @@ impl Rig {
     /// The server's clock.
     pub fn now(&mut self) -> Time {
         match self.take(NEVER, &[]) {
-            Ok(Reply::Answers { now, .. }) => now,
+            Ok(BatchReply::Answers { now, .. }) => now,
             other => panic!("{other:?}"),
         }
     }
@@ -79,20 +79,22 @@ impl Rig {
 
 pub fn batch(deadline: Time, charges: &[Charge]) -> Batch {
     let mut batch = Batch::new(deadline, Time::from_secs(1_700_000_000));
-    let question = Question { charges: charges.into(), ..Question::default() };
-    batch.try_push(question).expect("an empty batch takes every question");
+    let request = ScriptRequest { charges: charges.into(), ..ScriptRequest::default() };
+    batch.try_push(request).expect("an empty batch takes every request");
     batch
 }
 
 pub fn command(batch: &Batch) -> Vec<u8> {
     let mut out = Vec::new();
-    batch.encode(Call::Text, &mut out);
+    batch.encode(ScriptCall::Text, &mut out);
     out
 }
 
 /// The parts of a command.
 pub fn parts(command: &[u8]) -> Vec<Vec<u8>> {
-    let value = resp::decode(&mut BytesMut::from(command)).expect("a command reads like a reply").expect("whole");
+    let value = decode(&mut BytesMut::from(command), ReplyLimits::default())
+        .expect("a command reads like a reply")
+        .expect("whole");
     let parts = value.array().expect("a command is a list").iter();
     parts.map(|part| part.text().expect("of strings").to_vec()).collect()
 }
@@ -103,7 +105,7 @@ pub fn with_numbers(command: &[u8], numbers: &[u8]) -> Vec<u8> {
     *parts.last_mut().expect("a command has arguments") = numbers.to_vec();
     let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
     let mut out = Vec::new();
-    resp::command(&mut out, &parts);
+    write_request(&mut out, &parts);
     out
 }
 
@@ -135,5 +137,5 @@ pub fn every_kind(window: Span) -> [Charge; 6] {
 }
 
 pub fn key(charge: &Charge) -> String {
-    Key::of(charge).to_string()
+    BucketKey::of(charge).to_string()
 }

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use tollgate_core::Clock as _;
 use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::script::{Answer, Question};
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
 use tollgate_testkit::redis::{Client, Flavour, Server};
 use tollgate_testkit::subject::InRedis;
 use tollgate_testkit::suite::{self, Fixture};
@@ -19,9 +19,9 @@ struct Scripts {
 
 impl Store for Scripts {
     async fn take(&self, charges: &[Charge], _: Span, outcomes: &mut Outcomes) -> Result<Taken, StoreError> {
-        let question = Question { charges: charges.into(), ..Question::default() };
-        match self.subject.lock().expect("nobody panics").ask(self.clock.now(), vec![question]).pop() {
-            Some(Answer::Taken { taken, outcomes: told, .. }) => {
+        let request = ScriptRequest { charges: charges.into(), ..ScriptRequest::default() };
+        match self.subject.lock().expect("no test panicked").ask(self.clock.now(), vec![request]).pop() {
+            Some(ScriptAnswer::Taken { taken, outcomes: told, .. }) => {
                 outcomes.clear();
                 outcomes.extend(told);
                 Ok(taken)
@@ -35,13 +35,13 @@ impl Store for Scripts {
             let Receipt { bucket, limit, owner, identity, units, stamp, slot, number } = *receipt;
             Receipt { bucket, limit, owner, identity, units, stamp, slot, number }
         });
-        Ok(self.subject.lock().expect("nobody panics").give_back(self.clock.now(), copies.collect()))
+        Ok(self.subject.lock().expect("no test panicked").give_back(self.clock.now(), copies.collect()))
     }
 
     async fn forget(&self, buckets: &[Charge]) -> Result<(), StoreError> {
         for charge in buckets {
-            let key = Key::of(&self.subject.lock().expect("nobody panics").own(charge)).to_string();
-            self.client.lock().expect("nobody panics").call(&["UNLINK", &key]);
+            let key = BucketKey::of(&self.subject.lock().expect("no test panicked").own(charge)).to_string();
+            self.client.lock().expect("no test panicked").call(&["UNLINK", &key]);
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Random sequences of requests over all algorithms, with clocks that step back, changed limits, forced usage, refunds and
-//! releases: every answer must be the reference's.
+//! Random sequences of requests over all algorithms, with clocks that step back, changed limits, forced usage, refunds
+//! and releases: every answer equals the reference's.
 
 use proptest::collection::vec;
 use proptest::prelude::any;

@@ -1,16 +1,16 @@
-//! What once went wrong in scripts of this kind (RELIABILITY section 0), each row by its number.
+//! Known defects of scripts of this kind (RELIABILITY section 0), each by its number.
 
 use tollgate_core::{Ask, Charge, Digest, Gcra, Limit, Outcome, Receipt, SlotId, Span, Time, Wait};
-use tollgate_store_redis::resp::Value;
-use tollgate_store_redis::script::{Answer, Batch, Call, Reply, ReturnReply, Returns, Script};
+use tollgate_resp::RespValue;
+use tollgate_store_redis::script::{Batch, BatchReply, ReturnReply, Returns, Script, ScriptAnswer, ScriptCall};
 
 use crate::rig::{NEVER, Rig, batch, command, every_kind, key, numbers, parts, with_numbers};
 
 const MINUTE: Span = Span::from_secs(60);
 
-fn outcomes(reply: &Reply) -> Vec<Outcome> {
-    let Reply::Answers { answers, disagreed: 0, .. } = reply else { panic!("{reply:?}") };
-    let [Answer::Taken { outcomes, .. }] = answers.as_slice() else { panic!("{answers:?}") };
+fn outcomes(reply: &BatchReply) -> Vec<Outcome> {
+    let BatchReply::Answers { answers, disagreed: 0, .. } = reply else { panic!("{reply:?}") };
+    let [ScriptAnswer::Taken { outcomes, .. }] = answers.as_slice() else { panic!("{answers:?}") };
     outcomes.to_vec()
 }
 
@@ -21,13 +21,13 @@ fn receipt(charge: &Charge, outcome: &Outcome, number: u64) -> Receipt {
 fn give_back(rig: &mut Rig, deadline: Time, receipts: Vec<Receipt>) -> ReturnReply {
     let returns = Returns::new(deadline, receipts);
     let mut out = Vec::new();
-    returns.encode(Call::Text, &mut out);
+    returns.encode(ScriptCall::Text, &mut out);
     let reply = rig.send(&out);
     returns.decode(&reply).unwrap_or_else(|bad| panic!("{bad}: {reply:?}"))
 }
 
-/// A write and its expiry are one, or the expiry cannot fail: whatever the spans, no key stays for ever, and none longer
-/// than until it equals an unused one.
+/// A write and its expiry are atomic, or the expiry cannot fail: whatever the spans, no key stays for ever, and none
+/// longer than until it equals an unused one.
 #[test]
 fn e4_no_key_is_without_an_expiry_and_none_lives_longer_than_its_state() {
     let mut rig = Rig::start();
@@ -91,7 +91,7 @@ fn e5_a_window_of_nothing_is_refused() {
 fn assert_refused(rig: &mut Rig, command: &[u8], word: &[u8]) {
     let before = rig.size();
     let reply = rig.send(command);
-    let told = reply.array().and_then(|reply| reply.get(2)).and_then(Value::text);
+    let told = reply.array().and_then(|reply| reply.get(2)).and_then(RespValue::text);
     assert_eq!(told, Some(word), "{reply:?}");
     assert_eq!(rig.size(), before, "nothing is written");
 }
@@ -116,7 +116,7 @@ fn e6_arguments_that_are_no_numbers_are_refused_before_anything_is_written() {
     });
     for receipt in receipts {
         let mut back = Vec::new();
-        Returns::new(NEVER, vec![receipt]).encode(Call::Text, &mut back);
+        Returns::new(NEVER, vec![receipt]).encode(ScriptCall::Text, &mut back);
         commands.push(back);
     }
     for command in &commands {
@@ -166,14 +166,14 @@ fn e7_a_nanosecond_is_a_nanosecond() {
     }
 }
 
-/// What comes back is the exact time and the exact state.
+/// The reply holds the exact time and the exact state.
 #[test]
 fn e8_the_time_comes_back_whole() {
     let mut rig = Rig::start();
     let now = Time::from_nanos(1_794_724_490_999_999_999);
     for charge in every_kind(MINUTE) {
         let reply = rig.take_at(now, &[charge]);
-        assert!(matches!(reply, Reply::Answers { now: told, .. } if told == now), "{reply:?}");
+        assert!(matches!(reply, BatchReply::Answers { now: told, .. } if told == now), "{reply:?}");
     }
 }
 
@@ -195,18 +195,18 @@ fn one_text_per_script_whatever_is_asked() {
     assert_eq!(texts[0], texts[1]);
 }
 
-/// A command that waited too long in front of the script charges nothing, and says by whose clock.
+/// A command that waited too long before the script charges nothing, and reports the store's time.
 #[test]
-fn e10_e25_what_comes_after_its_deadline_charges_nothing() {
+fn e10_e25_a_call_after_its_deadline_charges_nothing() {
     let mut rig = Rig::start_with(&["--enable-debug-command", "yes"]);
     for charge in every_kind(MINUTE) {
         let deadline = rig.now().after(Span::from_millis(20));
         let mut pipeline = Vec::new();
-        tollgate_store_redis::resp::command(&mut pipeline, &[b"DEBUG", b"SLEEP", b"0.05"]);
+        tollgate_resp::write_request(&mut pipeline, &[b"DEBUG", b"SLEEP", b"0.05"]);
         pipeline.extend(command(&batch(deadline, &[charge])));
-        assert_eq!(rig.send(&pipeline), Value::Text("OK".into()));
+        assert_eq!(rig.send(&pipeline), RespValue::Text("OK".into()));
         let reply = batch(deadline, &[charge]).decode(&rig.send(b""));
-        assert!(matches!(reply, Ok(Reply::Expired { now }) if now > deadline), "{reply:?}");
+        assert!(matches!(reply, Ok(BatchReply::Expired { now }) if now > deadline), "{reply:?}");
         assert_eq!(rig.size(), 0);
     }
 }
@@ -227,10 +227,10 @@ fn e10_e25_a_receipt_after_its_deadline_gives_nothing_back() {
     }
 }
 
-/// The clock an hour back: whoever is refused waits no longer than a few windows, the wait told is true, and the bucket
-/// says so from then on.
+/// The clock an hour back: a denied client waits no longer than a few windows, the reported wait is true, and the
+/// bucket keeps to it.
 #[test]
-fn e12_e14_a_clock_that_steps_back_locks_nobody_for_long() {
+fn e12_e14_a_clock_that_steps_back_blocks_no_client_for_long() {
     let mut rig = Rig::start();
     let start = Time::from_secs(1_700_000_000);
     for charge in every_kind(MINUTE) {
@@ -279,7 +279,7 @@ fn e20_out_of_memory_writes_nothing() {
     assert_eq!(rig.size(), 0);
 }
 
-/// What is under a key of ours and no bucket, and how it is put there.
+/// Foreign values, and the commands that create them.
 const FOREIGN: [&[&str]; 13] = [
     &["SADD", "x"],
     &["HSET", "x", "y"],
@@ -304,7 +304,7 @@ fn a_foreign_value_under_a_key_is_replaced_in_the_same_call() {
     for foreign in FOREIGN {
         for charge in &charges {
             let [word, rest @ ..] = foreign else { unreachable!("all have a command") };
-            // A list is a log, and a sorted set holds slots, as far as anybody can tell.
+            // A list is a log, and a sorted set holds slots: foreign values of these types cannot be recognised.
             let fits = matches!((*word, charge.limit), ("ZADD", Limit::Concurrency(_)))
                 || (rest.len() > 1 && *word == "RPUSH" && matches!(charge.limit, Limit::SlidingLog(_)));
             if fits {
@@ -315,7 +315,7 @@ fn a_foreign_value_under_a_key_is_replaced_in_the_same_call() {
                 rig.client.succeed(&["FLUSHALL"]);
                 rig.client.succeed(&[&[*word, &key(charge)], rest].concat());
                 let reply = rig.take(NEVER, &charges).unwrap_or_else(|bad| panic!("{bad}: {foreign:?} {charge:?}"));
-                let Reply::Answers { foreign: found, .. } = &reply else { panic!("{reply:?}") };
+                let BatchReply::Answers { foreign: found, .. } = &reply else { panic!("{reply:?}") };
                 assert_eq!(*found, 1, "{foreign:?} {charge:?}");
                 for outcome in outcomes(&reply) {
                     assert!(outcome.allowed && outcome.used == 1, "{foreign:?} {charge:?}: {outcome:?}");
@@ -329,7 +329,7 @@ fn a_foreign_value_under_a_key_is_replaced_in_the_same_call() {
     }
 }
 
-/// Receipts for what is no bucket give nothing back.
+/// Receipts for values that are not buckets give nothing back.
 #[test]
 fn a_foreign_value_takes_no_receipt() {
     let mut rig = Rig::start();
@@ -343,7 +343,7 @@ fn a_foreign_value_takes_no_receipt() {
     }
 }
 
-/// F32: whoever touches a bucket whose expiry was removed sets it again, also if the touch is refused.
+/// F32: every touch of a bucket that lost its expiry sets it again, also if the request is denied.
 #[test]
 fn f32_a_refused_touch_sets_an_expiry_that_was_removed() {
     let mut rig = Rig::start();
@@ -382,8 +382,8 @@ fn a_receipt_is_spent_once() {
     }
     let slot = Charge { ask: Ask::Hold(SlotId(0)), ..charges[5] };
     let first = outcomes(&rig.take(NEVER, &[slot]).expect("an answer"));
-    let nobody = Receipt { slot: None, ..receipt(&slot, &first[0], 77) };
-    assert!(matches!(give_back(&mut rig, NEVER, vec![nobody]), ReturnReply::Done { given: 0, .. }));
+    let without_slot = Receipt { slot: None, ..receipt(&slot, &first[0], 77) };
+    assert!(matches!(give_back(&mut rig, NEVER, vec![without_slot]), ReturnReply::Done { given: 0, .. }));
     assert_eq!(rig.integer(&["ZCARD", &key(&slot)]), 1);
 }
 
@@ -398,7 +398,7 @@ fn buckets_are_small() {
     }
 }
 
-/// What is counted past 2^32 is kept in more bytes, and exactly.
+/// Counts beyond 2^32 are stored exactly, in more bytes.
 #[test]
 fn large_counts_are_exact() {
     let mut rig = Rig::start();
@@ -412,12 +412,12 @@ fn large_counts_are_exact() {
     }
 }
 
-/// An empty batch asks nothing but the time: what a probe needs.
+/// An empty batch returns only the time.
 #[test]
 fn an_empty_batch_tells_the_time() {
     let mut rig = Rig::start();
     let batch = Batch::new(NEVER, Time::ZERO);
     assert!(batch.is_empty());
     let reply = batch.decode(&rig.send(&command(&batch)));
-    assert!(matches!(reply, Ok(Reply::Answers { ref answers, .. }) if answers.is_empty()), "{reply:?}");
+    assert!(matches!(reply, Ok(BatchReply::Answers { ref answers, .. }) if answers.is_empty()), "{reply:?}");
 }

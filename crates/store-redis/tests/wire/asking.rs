@@ -1,18 +1,18 @@
-//! A server that is well: questions, receipts, commands, and how they travel together.
+//! A healthy server: requests, receipts, commands, and how they share calls.
 
 use std::sync::Arc;
 
 use tollgate_core::{Receipt, Span};
+use tollgate_resp::RespValue;
 use tollgate_store::StoreErrorKind;
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::resp::Value;
-use tollgate_store_redis::script::Answer;
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::script::ScriptAnswer;
 use tollgate_store_redis::{Primary, RedisConfig};
 use tollgate_testkit::redis::Server;
 
-use crate::house::{PATIENT, config, consume, now, question, start, take, until, used, warm};
+use crate::house::{PATIENT, config, consume, now, request, start, take, until, used, warm};
 
-/// How many of 32 callers with 40 questions each pass.
+/// How many requests of 32 callers with 40 each pass.
 async fn admitted_to_many(primary: &Arc<Primary>) -> u32 {
     let callers: Vec<_> = (0..32)
         .map(|_| {
@@ -39,8 +39,8 @@ async fn a_limit_is_exact_for_many_callers() {
     let primary = warm(config(server.port())).await;
     assert_eq!(admitted_to_many(&primary).await, 100);
     let stats = primary.stats();
-    assert_eq!(stats.questions, 32 * 40 + 1);
-    assert!(stats.script_calls < stats.questions, "what came together was asked together: {stats:?}");
+    assert_eq!(stats.requests, 32 * 40 + 1);
+    assert!(stats.script_calls < stats.requests, "what came together was asked together: {stats:?}");
     assert_eq!((stats.indeterminate, stats.expired, stats.broken, stats.reloads), (0, 0, 0, 0));
 }
 
@@ -59,9 +59,9 @@ async fn receipts_give_back_what_was_charged() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     let charge = consume(1);
-    let slot = Key::of(&charge).slot();
+    let slot = BucketKey::of(&charge).slot();
     assert!(take(&primary, charge, PATIENT).await.unwrap());
-    let Ok(Answer::Taken { outcomes, .. }) = primary.ask(question(charge), slot, PATIENT).await else { panic!() };
+    let Ok(ScriptAnswer::Taken { outcomes, .. }) = primary.ask(request(charge), slot, PATIENT).await else { panic!() };
     assert_eq!(used(&primary, 1).await, 2);
     let receipt = || vec![Receipt { number: Some(7), ..Receipt::of(&charge, &outcomes[0]) }];
     assert_eq!(primary.give_back(receipt(), slot, PATIENT).await.unwrap(), 1);
@@ -70,7 +70,7 @@ async fn receipts_give_back_what_was_charged() {
 }
 
 #[tokio::test]
-async fn who_retires_takes_nothing_any_more_and_leaves_no_task() {
+async fn a_retired_primary_accepts_no_calls_and_leaves_no_task() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     primary.retire();
@@ -90,13 +90,13 @@ async fn plain_commands_go_the_same_way() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     let reply = primary.command(&[b"SET", b"tg:x", b"1"], PATIENT).await.unwrap();
-    assert_eq!(reply, Value::Text("OK".into()));
-    // Nothing at all has no reply, and leaves those of others alone.
+    assert_eq!(reply, RespValue::Text("OK".into()));
+    // An empty pipeline has no reply, and leaves those of others alone.
     assert_eq!(primary.pipeline(&[], PATIENT).await.unwrap(), []);
     let replies = primary.pipeline(&[&[b"GET", b"tg:x"], &[b"NONSENSE"], &[b"DEL", b"tg:x"]], PATIENT).await.unwrap();
-    assert_eq!(replies[0], Value::Text("1".into()));
-    assert!(matches!(replies[1], Value::Error(_)));
-    assert_eq!(replies[2], Value::Integer(1));
+    assert_eq!(replies[0], RespValue::Text("1".into()));
+    assert!(matches!(replies[1], RespValue::Error(_)));
+    assert_eq!(replies[2], RespValue::Integer(1));
     let failure = primary.command(&[b"NONSENSE"], PATIENT).await.unwrap_err();
     assert_eq!(failure.into_error().kind, StoreErrorKind::Indeterminate);
 }

@@ -1,12 +1,12 @@
-//! What is said about servers before they are trusted.
+//! Findings of the check.
 
-use tollgate_store_redis::check::{COMMANDS, Level, acl_user};
+use tollgate_store_redis::check::{COMMANDS, FindingLevel, acl_user};
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, check};
 use tollgate_testkit::redis::{Cluster, Sentinels, Server};
 
 use crate::house::{PATIENT, config, consume, take, until, warm};
 
-fn worst(findings: &[Finding]) -> Level {
+fn worst(findings: &[Finding]) -> FindingLevel {
     findings.iter().map(|finding| finding.level).max().expect("something is found")
 }
 
@@ -31,7 +31,7 @@ fn house(server: &Server, without: Option<&str>) -> RedisConfig {
 async fn a_good_server_has_no_problem() {
     let server = Server::start();
     let findings = check(&config(server.port())).await;
-    assert!(worst(&findings) <= Level::Warning, "{}", told(&findings));
+    assert!(worst(&findings) <= FindingLevel::Warning, "{}", told(&findings));
     let told = told(&findings);
     for part in
         ["reached without TLS", "Redis 7", "noeviction", "round trip", "clock is", "all scripts ran", "no replica"]
@@ -47,7 +47,7 @@ async fn the_documented_user_may_do_everything() {
     let server = Server::start();
     let config = house(&server, None);
     let findings = check(&config).await;
-    assert!(worst(&findings) <= Level::Warning, "{}", told(&findings));
+    assert!(worst(&findings) <= FindingLevel::Warning, "{}", told(&findings));
     let primary = warm(config).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
     until("heartbeat and policy", || primary.nodes() == Some(1) && primary.health().policy == "noeviction").await;
@@ -63,17 +63,17 @@ async fn every_missing_right_is_found() {
     let needed = COMMANDS.iter().filter(|name| !["asking", "client|setname", "cluster|slots", "select"].contains(name));
     for name in needed {
         let findings = check(&house(&server, Some(&format!("+{name}")))).await;
-        assert_eq!(worst(&findings), Level::Problem, "without {name}: {}", told(&findings));
+        assert_eq!(worst(&findings), FindingLevel::Problem, "without {name}: {}", told(&findings));
         assert!(told(&findings).contains("ACL SETUSER"), "without {name}: {}", told(&findings));
     }
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_and_passwords_are_not() {
+async fn problems_are_reported_and_passwords_are_not() {
     let server = Server::start();
     server.client().call(&["CONFIG", "SET", "requirepass", "hunter2"]);
     let findings = check(&config(server.port())).await;
-    assert!(told(&findings).contains("wants a password"), "{}", told(&findings));
+    assert!(told(&findings).contains("requires a password"), "{}", told(&findings));
 
     let mut wrong = config(server.port());
     wrong.url.login = Some(Login { user: None, password: Password::new("hunter3") });
@@ -90,10 +90,10 @@ async fn what_is_wrong_is_told_and_passwords_are_not() {
 async fn eviction_weighs_as_much_as_configured() {
     let server = Server::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
     let findings = check(&config(server.port())).await;
-    assert_eq!(worst(&findings), Level::Warning, "{}", told(&findings));
+    assert_eq!(worst(&findings), FindingLevel::Warning, "{}", told(&findings));
     let strict = RedisConfig { require_noeviction: true, ..config(server.port()) };
     let findings = check(&strict).await;
-    assert_eq!(worst(&findings), Level::Problem, "{}", told(&findings));
+    assert_eq!(worst(&findings), FindingLevel::Problem, "{}", told(&findings));
     assert!(told(&findings).contains("allkeys-lru"));
 }
 
@@ -102,7 +102,7 @@ async fn sentinels_and_their_primary_are_looked_at() {
     let house = Sentinels::start();
     let findings = check(&RedisConfig::new(house.url().parse().unwrap())).await;
     let told = told(&findings);
-    assert!(worst(&findings) <= Level::Warning, "{told}");
+    assert!(worst(&findings) <= FindingLevel::Warning, "{told}");
     assert_eq!(told.matches("as primary of mymaster").count(), 3, "{told}");
     assert!(told.contains("1 replica") && told.contains("all scripts ran"), "{told}");
     let unknown = house.url().replace("mymaster", "nobody").parse().unwrap();
@@ -115,7 +115,7 @@ async fn every_primary_of_a_cluster_is_looked_at() {
     let cluster = Cluster::start();
     let findings = check(&RedisConfig::new(cluster.url().parse().unwrap())).await;
     let told = told(&findings);
-    assert!(worst(&findings) <= Level::Warning, "{told}");
+    assert!(worst(&findings) <= FindingLevel::Warning, "{told}");
     assert!(told.contains("a cluster of 3 primaries that have 16384 of 16384 slots"), "{told}");
     assert_eq!(told.matches("all scripts ran").count(), 3, "{told}");
     let one = format!("redis://127.0.0.1:{}", cluster.nodes[0].port()).parse().unwrap();
@@ -129,7 +129,7 @@ async fn a_layout_that_is_another_is_found() {
     let mut config = config(server.port());
     config.url = format!("redis-cluster://127.0.0.1:{}", server.port()).parse().unwrap();
     let findings = check(&config).await;
-    assert_eq!(worst(&findings), Level::Problem, "{}", told(&findings));
+    assert_eq!(worst(&findings), FindingLevel::Problem, "{}", told(&findings));
     config.url = format!("redis-sentinel://127.0.0.1:{}/main", server.port()).parse().unwrap();
     let findings = check(&config).await;
     assert!(told(&findings).contains("is that a Sentinel"), "{}", told(&findings));

@@ -1,12 +1,12 @@
 //! Clocks that are set. Names begin with the row of the fault matrix.
 //!
-//! What differs is the distance between the store's clock and ours, so ours is the one that is moved here.
+//! Only the offset between the store's clock and this node's matters, so the tests move this node's.
 
 use std::sync::Arc;
 
 use tollgate_core::Span;
 use tollgate_store_redis::breaker::Phase;
-use tollgate_store_redis::{Primary, Shared};
+use tollgate_store_redis::{Primary, RedisContext};
 use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, Shifted, config, consume, take, used};
@@ -14,7 +14,7 @@ use crate::house::{PATIENT, Shifted, config, consume, take, used};
 async fn house() -> (Server, Arc<Shifted>, Arc<Primary>) {
     let (server, clock) = (Server::start(), Shifted::new());
     let config = config(server.port());
-    let primary = Primary::start(config.url.hosts[0].clone(), Shared::new(config, clock.clone()));
+    let primary = Primary::start(config.url.hosts[0].clone(), RedisContext::new(config, clock.clone()));
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
     (server, clock, primary)
 }

@@ -1,16 +1,16 @@
-//! Two primaries of a cluster: slots that are elsewhere, and slots that are on their way.
+//! Two primaries of a cluster: slots on another server, and migrating slots.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tollgate_store_redis::failure::{Elsewhere, Failure};
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::script::{Answer, Question};
+use tollgate_store_redis::failure::{Failure, Redirected};
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
 use tollgate_store_redis::{HostPort, Layout, Primary, Redirect, RedisConfig};
 use tollgate_testkit::patience;
 use tollgate_testkit::redis::{Client, Server};
 
-use crate::house::{PATIENT, config, consume, question, start, take};
+use crate::house::{PATIENT, config, consume, request, start, take};
 
 fn text(client: &mut Client, parts: &[&str]) -> String {
     let reply = client.call(parts);
@@ -42,12 +42,12 @@ fn clustered(port: u16) -> RedisConfig {
 
 /// A bucket whose slot is at least so high.
 fn bucket(from: u16) -> u64 {
-    (1..).find(|bucket| (from..from + 4096).contains(&Key::of(&consume(*bucket)).slot())).unwrap()
+    (1..).find(|bucket| (from..from + 4096).contains(&BucketKey::of(&consume(*bucket)).slot())).unwrap()
 }
 
-fn elsewhere(asked: Result<Answer, Failure<Question>>) -> Elsewhere<Question> {
+fn elsewhere(asked: Result<ScriptAnswer, Failure<ScriptRequest>>) -> Redirected<ScriptRequest> {
     match asked {
-        Err(Failure::Elsewhere(elsewhere)) => *elsewhere,
+        Err(Failure::Redirected(elsewhere)) => *elsewhere,
         other => panic!("{other:?}"),
     }
 }
@@ -57,24 +57,24 @@ async fn redirections_give_the_question_back() {
     let (low, high) = pair();
     let (primary, other) = (start(clustered(low.port())), start(clustered(high.port())));
     let charge = consume(bucket(8192));
-    let slot = Key::of(&charge).slot();
+    let slot = BucketKey::of(&charge).slot();
 
-    let moved = elsewhere(primary.ask(question(charge), slot, PATIENT).await);
+    let moved = elsewhere(primary.ask(request(charge), slot, PATIENT).await);
     let to = HostPort::new("127.0.0.1", high.port());
     assert_eq!(moved.redirect, Redirect::Moved { slot, to: to.clone() });
-    assert!(matches!(other.ask(moved.work, slot, PATIENT).await, Ok(Answer::Taken { .. })));
+    assert!(matches!(other.ask(moved.work, slot, PATIENT).await, Ok(ScriptAnswer::Taken { .. })));
 
     let charge = consume(bucket(0));
-    let slot = Key::of(&charge).slot();
+    let slot = BucketKey::of(&charge).slot();
     let (mut source, mut target) = (low.client(), high.client());
     let (from, into) = (text(&mut source, &["CLUSTER", "MYID"]), text(&mut target, &["CLUSTER", "MYID"]));
     text(&mut target, &["CLUSTER", "SETSLOT", &slot.to_string(), "IMPORTING", &from]);
     text(&mut source, &["CLUSTER", "SETSLOT", &slot.to_string(), "MIGRATING", &into]);
-    let ask = elsewhere(primary.ask(question(charge), slot, PATIENT).await);
+    let ask = elsewhere(primary.ask(request(charge), slot, PATIENT).await);
     assert_eq!(ask.redirect, Redirect::Ask { slot, to });
     let back = elsewhere(other.ask(ask.work, slot, PATIENT).await);
     assert!(matches!(back.redirect, Redirect::Moved { .. }), "without ASKING it is not its slot yet");
-    assert!(matches!(other.ask_asking(back.work, slot, PATIENT).await, Ok(Answer::Taken { .. })));
+    assert!(matches!(other.ask_asking(back.work, slot, PATIENT).await, Ok(ScriptAnswer::Taken { .. })));
     assert_eq!((primary.stats().openings, other.stats().openings), (0, 0), "redirections are healthy answers");
 }
 
@@ -82,7 +82,7 @@ async fn redirections_give_the_question_back() {
 async fn questions_of_different_slots_travel_together_in_calls_of_their_own() {
     let (low, _high) = pair();
     let primary: Arc<Primary> = start(clustered(low.port()));
-    let buckets: Vec<u64> = (1..).filter(|bucket| Key::of(&consume(*bucket)).slot() < 8192).take(32).collect();
+    let buckets: Vec<u64> = (1..).filter(|bucket| BucketKey::of(&consume(*bucket)).slot() < 8192).take(32).collect();
     take(&primary, consume(buckets[0]), PATIENT).await.unwrap();
     let before = primary.stats();
     let callers: Vec<_> = buckets
@@ -97,9 +97,9 @@ async fn questions_of_different_slots_travel_together_in_calls_of_their_own() {
         assert!(caller.await.unwrap().unwrap());
     }
     let stats = primary.stats();
-    assert_eq!(stats.questions - before.questions, 64);
+    assert_eq!(stats.requests - before.requests, 64);
     assert!(stats.script_calls - before.script_calls >= 32, "one slot, one call");
-    assert!(stats.flights - before.flights < 40, "but not one flight each: {}", stats.flights - before.flights);
+    assert!(stats.flushes - before.flushes < 40, "but not one flight each: {}", stats.flushes - before.flushes);
 }
 
 #[tokio::test]
@@ -107,6 +107,6 @@ async fn a_cluster_without_slots_is_down() {
     let server = Server::start_with(&["--cluster-enabled", "yes"]);
     let primary = start(clustered(server.port()));
     let charge = consume(1);
-    let asked = primary.ask(question(charge), Key::of(&charge).slot(), PATIENT).await;
+    let asked = primary.ask(request(charge), BucketKey::of(&charge).slot(), PATIENT).await;
     assert_eq!(elsewhere(asked).redirect, Redirect::ClusterDown);
 }

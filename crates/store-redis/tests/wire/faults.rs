@@ -1,4 +1,4 @@
-//! What networks and dying servers do. Names begin with the row of the fault matrix.
+//! Faults of networks and servers. Names begin with the row of the fault matrix.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::proxy::{Mode, Proxy};
 
 const WITHIN: Span = Span::from_millis(25);
 
-/// Asks, whatever the breaker says, until the server is used again.
+/// Sends requests until the breaker lets one pass and the server answers.
 async fn recovered(primary: &Primary) {
     for _ in 0..4000 {
         if primary.health().phase == Phase::Closed {
@@ -27,7 +27,7 @@ async fn recovered(primary: &Primary) {
     panic!("still not recovered: {:?} {:?}", primary.health(), primary.stats());
 }
 
-/// Every bucket is asked at once; each has been used as often as its number says.
+/// Asks every bucket at once; each has been used as often as its number says.
 async fn replies_match_their_requests(primary: &Primary) {
     for bucket in 101..120 {
         for _ in 100..bucket {
@@ -71,7 +71,7 @@ async fn f08_a_connection_that_ends_within_a_reply_poisons_nothing() {
     let mut passed = 0;
     for round in 1..=5 {
         proxy.set(Mode::CutReply);
-        // A look of the probe may be what is cut, and the question behind it may then be executed or not.
+        // The cut may hit a command of the watch task, and the request behind it may then be executed or not.
         match take(&primary, consume(1), PATIENT).await {
             Ok(_) => passed += 1,
             Err(error) => assert_eq!(error.kind, Indeterminate),
@@ -84,7 +84,7 @@ async fn f08_a_connection_that_ends_within_a_reply_poisons_nothing() {
 }
 
 #[tokio::test]
-async fn f08_what_is_out_of_step_is_not_read_any_further() {
+async fn f08_an_out_of_step_connection_is_not_read_any_further() {
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
@@ -144,7 +144,7 @@ async fn f04_a_call_that_comes_after_its_deadline_charges_nothing() {
 
 #[tokio::test]
 async fn f04_a_slow_server_that_is_fast_enough_is_still_asked() {
-    // A fifth of the time is left over, as with 20 of 25 ms; but this machine may be busy with other tests.
+    // A fifth of the time is left, as with 20 of 25 ms; but this machine may be busy with other tests.
     let within = Span::from_millis(240);
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
@@ -161,14 +161,14 @@ async fn f04_a_slow_server_that_is_fast_enough_is_still_asked() {
         })
         .collect();
     for caller in callers {
-        assert!(caller.await.unwrap().unwrap(), "nobody waits for the flight before");
+        assert!(caller.await.unwrap().unwrap(), "no caller waits for the batch before");
     }
     assert_eq!(primary.health().phase, Phase::Closed);
     assert_eq!(used(&primary, 1).await, 10);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f05_jitter_makes_nobody_wait_and_nothing_flap() {
+async fn f05_jitter_delays_no_caller_and_does_not_flap() {
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
@@ -187,7 +187,7 @@ async fn f05_jitter_makes_nobody_wait_and_nothing_flap() {
     proxy.set(Mode::Pass);
 }
 
-/// F59: replies that this node did not get to read are no failures of the store.
+/// F59: replies that this node did not read in time are not failures of the store.
 #[tokio::test]
 async fn f59_a_node_that_is_late_itself_goes_on_asking_the_store() {
     let server = Server::start();
@@ -196,8 +196,8 @@ async fn f59_a_node_that_is_late_itself_goes_on_asking_the_store() {
     for _ in 0..20 {
         let asking = primary.clone();
         let caller = tokio::spawn(async move { take(&asking, consume(1), WITHIN).await });
-        let sent = primary.stats().flights;
-        while primary.stats().flights == sent {
+        let sent = primary.stats().flushes;
+        while primary.stats().flushes == sent {
             tokio::task::yield_now().await;
         }
         patience::pause(Duration::from_millis(40)); // the only thread: nothing of this node runs meanwhile
@@ -209,7 +209,7 @@ async fn f59_a_node_that_is_late_itself_goes_on_asking_the_store() {
 }
 
 #[tokio::test]
-async fn a_caller_without_patience_costs_nobody_the_connection() {
+async fn a_caller_with_a_short_timeout_does_not_end_the_connection() {
     let server = Server::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(RedisConfig { within: Span::from_millis(500), ..config(proxy.port) }).await;
@@ -224,7 +224,7 @@ async fn a_caller_without_patience_costs_nobody_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f01_a_killed_server_costs_nobody_time() {
+async fn f01_a_killed_server_delays_no_caller() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), WITHIN).await.unwrap());
@@ -329,7 +329,7 @@ async fn waiting_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_caller_who_goes_away_before_the_question_is_sent_is_charged_nothing() {
+async fn a_caller_that_leaves_before_its_request_is_sent_is_charged_nothing() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     let asking = { take(&primary, consume(1), PATIENT) };

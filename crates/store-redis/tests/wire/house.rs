@@ -1,4 +1,4 @@
-//! What the tests share: a primary on a server, and simple questions.
+//! Shared by the tests: a primary on a server, and simple requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -7,11 +7,11 @@ use std::time::Duration;
 use tollgate_core::{Ask, Charge, Clock, Digest, Limit, Span, Time};
 use tollgate_store::{MonotonicClock, StoreError, StoreErrorKind};
 use tollgate_store_redis::failure::Failure;
-use tollgate_store_redis::key::Key;
-use tollgate_store_redis::script::{Answer, Question};
-use tollgate_store_redis::{HostPort, Primary, RedisConfig, Shared, StoreUrl};
+use tollgate_store_redis::key::BucketKey;
+use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
+use tollgate_store_redis::{HostPort, Primary, RedisConfig, RedisContext, StoreUrl};
 
-/// Long enough for any server that is well.
+/// Long enough for any healthy server.
 pub const PATIENT: Span = Span::from_secs(5);
 
 pub fn config(port: u16) -> RedisConfig {
@@ -20,10 +20,10 @@ pub fn config(port: u16) -> RedisConfig {
 
 pub fn start(config: RedisConfig) -> Arc<Primary> {
     let address = config.url.hosts[0].clone();
-    Primary::start(address, Shared::new(config, Arc::new(MonotonicClock::new())))
+    Primary::start(address, RedisContext::new(config, Arc::new(MonotonicClock::new())))
 }
 
-/// A clock that can be set: what it shows is off by a span.
+/// A clock that can be set, by a shift.
 pub struct Shifted {
     real: MonotonicClock,
     shift: AtomicI64,
@@ -46,14 +46,14 @@ impl Clock for Shifted {
     }
 }
 
-/// A primary that has already been asked something.
+/// A primary that has answered a request.
 pub async fn warm(config: RedisConfig) -> Arc<Primary> {
     let primary = start(config);
     take(&primary, peek(0), PATIENT).await.expect("the server is well");
     primary
 }
 
-/// A hundred at once, and practically none after.
+/// A burst of a hundred, and practically none after.
 pub fn limit() -> Limit {
     Limit::token_bucket(1, Span::from_secs(3600)).unwrap().burst(100).unwrap()
 }
@@ -70,30 +70,30 @@ pub fn peek(bucket: u64) -> Charge {
     charge(bucket, Ask::Peek(1))
 }
 
-pub fn question(charge: Charge) -> Question {
-    Question { charges: [charge].into_iter().collect(), refused: false, full: false }
+pub fn request(charge: Charge) -> ScriptRequest {
+    ScriptRequest { charges: [charge].into_iter().collect(), refused: false, full: false }
 }
 
-/// Asks for one charge: whether it passed.
+/// Sends one charge and returns whether it passed.
 pub async fn take(primary: &Primary, charge: Charge, within: Span) -> Result<bool, StoreError> {
-    match primary.ask(question(charge), Key::of(&charge).slot(), within).await {
-        Ok(Answer::Taken { taken, outcomes, .. }) => {
+    match primary.ask(request(charge), BucketKey::of(&charge).slot(), within).await {
+        Ok(ScriptAnswer::Taken { taken, outcomes, .. }) => {
             assert_eq!(outcomes.len(), 1);
             Ok(taken.allowed)
         }
-        Ok(Answer::NoRoom(_)) => panic!("nobody said that there is no room"),
+        Ok(ScriptAnswer::NoRoom(_)) => panic!("the request is not full"),
         Err(Failure::Store(error)) => Err(error),
         Err(elsewhere) => panic!("{elsewhere:?}"),
     }
 }
 
-/// How many units of a bucket are used, asked of the server itself.
+/// Units used in a bucket, by the server's state.
 pub async fn used(primary: &Primary, bucket: u64) -> u64 {
     let charge = peek(bucket);
     for _ in 0..20 {
-        match primary.ask(question(charge), Key::of(&charge).slot(), PATIENT).await {
-            Ok(Answer::Taken { outcomes, .. }) => return outcomes[0].used,
-            // A probe with less patience ended the connection; a look may be repeated.
+        match primary.ask(request(charge), BucketKey::of(&charge).slot(), PATIENT).await {
+            Ok(ScriptAnswer::Taken { outcomes, .. }) => return outcomes[0].used,
+            // A probe with a shorter timeout ended the connection; a read may be repeated.
             Err(Failure::Store(error)) if error.kind != StoreErrorKind::Refused => {
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
@@ -103,8 +103,7 @@ pub async fn used(primary: &Primary, bucket: u64) -> u64 {
     panic!("no answer after twenty tries");
 }
 
-/// Waits until something holds that tasks of this runtime bring about and tell nobody of: it is looked at now and then, and
-/// they run meanwhile.
+/// Waits for a condition that tasks of this runtime bring about, by polling it while they run.
 pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..2000 {
         if holds() {

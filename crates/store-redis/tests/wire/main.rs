@@ -1,4 +1,4 @@
-//! One primary against real servers, well and unwell.
+//! One primary against real servers, healthy and failing.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 

@@ -1,4 +1,4 @@
-//! A proxy that does to a connection what networks do.
+//! A proxy that injects network faults.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// What happens to bytes.
+/// The fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Pass,
@@ -23,13 +23,13 @@ pub enum Mode {
     CutReply,
     /// Replies come one byte at a time, with long pauses.
     Trickle,
-    /// Requests come so late.
+    /// Requests are delayed by this much.
     DelayRequests(Duration),
-    /// Requests come late by any time up to this, though none before another.
+    /// Requests are delayed by a random time up to this, in order.
     JitterRequests(Duration),
-    /// Something else than a reply comes first.
+    /// Malformed data comes first.
     Garbage,
-    /// A reply that nobody asked for comes first.
+    /// An unexpected reply comes first.
     Extra,
     /// Connections are closed as soon as they are made.
     HangUp,
@@ -92,7 +92,7 @@ impl Proxy {
 }
 
 async fn carry_requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mode: Arc<Mutex<Mode>>) -> Option<()> {
-    // A long way delays everything on it, and nothing behind it twice.
+    // A delay applies to everything on the connection once.
     let (way_in, mut way_out) = mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
     let walk = async move {
         while let Some((due, bytes)) = way_out.recv().await {

@@ -1,4 +1,4 @@
-//! Servers that answer no. Names begin with the row of the fault matrix.
+//! Servers that reply with errors. Names begin with the row of the fault matrix.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use tollgate_core::Span;
 use tollgate_store::StoreErrorKind::{Indeterminate, Refused, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::failure::Failure;
-use tollgate_store_redis::key::Key;
+use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::{Login, Password, Primary, Redirect, RedisConfig, Refusal};
 use tollgate_testkit::redis::Server;
 
-use crate::house::{PATIENT, config, consume, question, take, until, used, warm};
+use crate::house::{PATIENT, config, consume, request, take, until, used, warm};
 
 const WITHIN: Span = Span::from_millis(25);
 
@@ -36,7 +36,7 @@ async fn f22_forgotten_scripts_are_sent_once_per_loss() {
             tokio::spawn(async move {
                 for turn in 0..400 {
                     let bucket = 1000 + caller * 1000 + turn;
-                    assert!(take(&primary, consume(bucket), PATIENT).await.unwrap(), "no error reaches anybody");
+                    assert!(take(&primary, consume(bucket), PATIENT).await.unwrap(), "no error reaches a caller");
                 }
             })
         })
@@ -54,11 +54,11 @@ async fn f22_forgotten_scripts_are_sent_once_per_loss() {
     let stats = primary.stats();
     assert!(stats.reloads >= 1 && stats.reloads <= flushes, "{} texts after {flushes} flushes", stats.reloads);
     assert_eq!((stats.indeterminate, stats.broken, stats.openings), (0, 0, 0));
-    assert_eq!(stats.questions, 16 * 400 + 1, "a question counts once, however often it is sent");
+    assert_eq!(stats.requests, 16 * 400 + 1, "a request counts once, however often it is sent");
 }
 
 #[tokio::test]
-async fn f23_a_full_memory_is_told_as_such_and_nothing_is_written() {
+async fn f23_full_memory_is_reported_and_nothing_is_written() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
@@ -95,7 +95,7 @@ async fn f27_a_server_busy_with_a_script_of_others_is_left_alone() {
     until("open", || primary.health().phase == Phase::Open).await;
     assert!(primary.stats().refused(Refusal::Busy) > 0);
     sleep(Duration::from_millis(300)).await;
-    assert!(!busy.is_finished(), "nobody killed the script");
+    assert!(!busy.is_finished(), "the script still runs");
     server.client().call(&["SCRIPT", "KILL"]);
     busy.await.unwrap();
     recovered(&primary).await;
@@ -103,7 +103,7 @@ async fn f27_a_server_busy_with_a_script_of_others_is_left_alone() {
 }
 
 #[tokio::test]
-async fn f29_another_password_is_told_as_such_and_never_shown() {
+async fn f29_a_wrong_password_is_reported_and_never_shown() {
     let server = Server::start();
     let mut client = server.client();
     client.call(&["ACL", "SETUSER", "gate", "on", ">hunter2", "~tg:*", "+@all"]);
@@ -124,7 +124,7 @@ async fn f29_another_password_is_told_as_such_and_never_shown() {
 }
 
 #[tokio::test]
-async fn f29_missing_rights_are_told_as_such() {
+async fn f29_missing_permissions_are_reported() {
     let server = Server::start();
     let mut client = server.client();
     client.call(&["ACL", "SETUSER", "gate", "on", ">hunter2", "~tg:*", "+@all"]);
@@ -137,7 +137,7 @@ async fn f29_missing_rights_are_told_as_such() {
 }
 
 #[tokio::test]
-async fn f26_too_few_replicas_is_told_as_such() {
+async fn f26_too_few_replicas_are_reported() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     server.client().call(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
@@ -160,15 +160,15 @@ async fn f30_too_many_clients_is_saturation_and_no_storm() {
 }
 
 #[tokio::test]
-async fn f15_a_replica_gives_the_question_back_and_says_so() {
+async fn f15_a_replica_returns_the_request_as_redirected() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     server.client().call(&["REPLICAOF", "127.0.0.1", "1"]);
     let charge = consume(1);
-    let asked = primary.ask(question(charge), Key::of(&charge).slot(), PATIENT).await;
-    let Err(Failure::Elsewhere(elsewhere)) = asked else { panic!("{asked:?}") };
+    let asked = primary.ask(request(charge), BucketKey::of(&charge).slot(), PATIENT).await;
+    let Err(Failure::Redirected(elsewhere)) = asked else { panic!("{asked:?}") };
     assert_eq!(elsewhere.redirect, Redirect::ReadOnly);
-    assert_eq!(elsewhere.work, question(charge));
+    assert_eq!(elsewhere.work, request(charge));
     assert!(primary.health().replica);
     server.client().call(&["REPLICAOF", "NO", "ONE"]);
     until("primary again", || !primary.health().replica).await;

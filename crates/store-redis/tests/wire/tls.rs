@@ -24,7 +24,7 @@ impl House {
         House::with(&cert.pem(), &signing_key.serialize_pem(), "no")
     }
 
-    /// A server with this certificate, that wants one of its clients or not.
+    /// A server with this certificate, which may require a client certificate.
     fn with(certificate: &str, key: &str, clients: &str) -> House {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("cert.pem"), certificate).unwrap();
@@ -95,7 +95,7 @@ async fn f63_an_authority_that_is_put_right_is_read_again() {
 }
 
 #[tokio::test]
-async fn f63_what_stands_for_another_host_or_is_no_certificate_is_not_trusted() {
+async fn f63_a_certificate_of_another_host_or_a_malformed_one_is_not_trusted() {
     let house = House::start();
     let mut by_address = house.config("cert.pem");
     by_address.url.hosts[0].host = "127.0.0.1".to_owned();
@@ -169,7 +169,7 @@ async fn a_trusted_certificate_must_be_valid() {
 }
 
 #[tokio::test]
-async fn the_name_of_a_host_may_be_skipped_and_who_signed_may_not() {
+async fn the_host_name_may_be_skipped_and_the_chain_may_not() {
     let house = House::start();
     let elsewhere = |ca| {
         let mut config = house.config(ca);

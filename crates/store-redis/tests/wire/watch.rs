@@ -1,10 +1,10 @@
-//! What the probe sees. Names begin with the row of the fault matrix.
+//! What the watch task notices. Names begin with the row of the fault matrix.
 
 use tollgate_store_redis::breaker::Phase;
-use tollgate_store_redis::key::Key;
+use tollgate_store_redis::key::BucketKey;
 use tollgate_testkit::redis::Server;
 
-use crate::house::{PATIENT, config, consume, question, take, until, warm};
+use crate::house::{PATIENT, config, consume, request, take, until, warm};
 
 #[tokio::test]
 async fn f21_an_emptied_store_is_noticed_within_a_second() {
@@ -76,7 +76,7 @@ fn calls(server: &Server) -> String {
         .unwrap_or_default()
 }
 
-/// Also one that takes writes: what it counts is lost with the next synchronisation.
+/// Also a writable replica: its counts are lost with the next synchronisation.
 #[tokio::test]
 async fn f25_nothing_is_decided_by_a_server_that_is_known_to_be_a_replica() {
     let (server, other) = (Server::start_with(&["--replica-read-only", "no"]), Server::start());
@@ -86,7 +86,7 @@ async fn f25_nothing_is_decided_by_a_server_that_is_known_to_be_a_replica() {
     until("a replica", || primary.health().replica).await;
     let before = calls(&server);
     for bucket in 0..50 {
-        assert!(primary.ask(question(consume(bucket)), 0, PATIENT).await.is_err());
+        assert!(primary.ask(request(consume(bucket)), 0, PATIENT).await.is_err());
     }
     assert_eq!(calls(&server), before, "nothing is asked there");
     server.client().succeed(&["REPLICAOF", "NO", "ONE"]);
@@ -94,13 +94,13 @@ async fn f25_nothing_is_decided_by_a_server_that_is_known_to_be_a_replica() {
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
 }
 
-/// F32: also those that nobody touches any more.
+/// F32: also buckets that are not touched any more.
 #[tokio::test]
 async fn f32_idle_buckets_without_an_expiry_are_found() {
     let server = Server::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
-    let bucket = Key::of(&consume(1)).to_string();
+    let bucket = BucketKey::of(&consume(1)).to_string();
     let mut client = server.client();
     client.succeed(&["SET", &bucket, "1700000000000000000"]);
     let (window, secret) = ("tg:{HAA}AAAAAAAAAAAAAAAAAAAAAB", "tg:{AAA}secret");

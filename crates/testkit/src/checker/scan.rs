@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate_store_redis::resp::Value;
+use tollgate_resp::RespValue;
 
 use crate::redis::Client;
 
@@ -19,7 +19,7 @@ pub fn scan(client: &mut Client, most: Duration) -> (u64, BTreeMap<String, i64>)
         let page = client.succeed(&["SCAN", &cursor, "MATCH", BUCKETS, "COUNT", "1000"]);
         let parts = page.array().expect("a page of keys");
         cursor = String::from_utf8_lossy(parts[0].text().expect("a cursor")).into_owned();
-        for key in parts[1].array().expect("keys").iter().filter_map(Value::text) {
+        for key in parts[1].array().expect("keys").iter().filter_map(RespValue::text) {
             buckets += 1;
             let key = String::from_utf8_lossy(key).into_owned();
             let left = client.number(&["PTTL", &key]);

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use tollgate_store_redis::resp::{self, Value};
+use tollgate_resp::{ReplyLimits, RespValue, decode, write_request};
 
 /// One connection. Panics when the server does not answer: a test without its server has nothing to say.
 pub struct Client {
@@ -30,23 +30,23 @@ impl Client {
     }
 
     /// Sends a command and waits for its reply.
-    pub fn call(&mut self, parts: &[&str]) -> Value {
+    pub fn call(&mut self, parts: &[&str]) -> RespValue {
         self.try_call(parts).unwrap_or_else(|error| panic!("no reply to {parts:?}: {error}"))
     }
 
     /// Sends a command and waits for its reply, which must be no error.
-    pub fn succeed(&mut self, parts: &[&str]) -> Value {
+    pub fn succeed(&mut self, parts: &[&str]) -> RespValue {
         match self.call(parts) {
-            Value::Error(error) => panic!("{parts:?}: {}", String::from_utf8_lossy(&error)),
+            RespValue::Error(error) => panic!("{parts:?}: {}", String::from_utf8_lossy(&error)),
             value => value,
         }
     }
 
     /// Sends a command and waits for its reply, if there is one.
-    pub fn try_call(&mut self, parts: &[&str]) -> std::io::Result<Value> {
+    pub fn try_call(&mut self, parts: &[&str]) -> std::io::Result<RespValue> {
         let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
         let mut out = Vec::new();
-        resp::command(&mut out, &parts);
+        write_request(&mut out, &parts);
         self.exchange(&out)
     }
 
@@ -54,15 +54,15 @@ impl Client {
     pub fn send(&mut self, parts: &[&str]) {
         let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
         let mut out = Vec::new();
-        resp::command(&mut out, &parts);
+        write_request(&mut out, &parts);
         self.stream.write_all(&out).expect("the server listens");
     }
 
     /// Sends bytes that are one command, and waits for its reply.
-    pub fn exchange(&mut self, command: &[u8]) -> std::io::Result<Value> {
+    pub fn exchange(&mut self, command: &[u8]) -> std::io::Result<RespValue> {
         self.stream.write_all(command)?;
         loop {
-            if let Some(value) = resp::decode(&mut self.buffer).map_err(std::io::Error::other)? {
+            if let Some(value) = decode(&mut self.buffer, ReplyLimits::default()).map_err(std::io::Error::other)? {
                 return Ok(value);
             }
             let mut chunk = [0; 16 << 10];
@@ -77,7 +77,7 @@ impl Client {
     /// A command whose reply is text.
     pub fn text(&mut self, parts: &[&str]) -> String {
         match self.succeed(parts) {
-            Value::Text(text) => String::from_utf8_lossy(&text).into_owned(),
+            RespValue::Text(text) => String::from_utf8_lossy(&text).into_owned(),
             other => panic!("{parts:?} answers {other:?}"),
         }
     }
@@ -85,7 +85,7 @@ impl Client {
     /// A command whose reply is a number.
     pub fn number(&mut self, parts: &[&str]) -> i64 {
         match self.succeed(parts) {
-            Value::Integer(number) => number,
+            RespValue::Integer(number) => number,
             other => panic!("{parts:?} answers {other:?}"),
         }
     }

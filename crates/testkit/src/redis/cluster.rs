@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_store_redis::resp::Value;
+use tollgate_resp::RespValue;
 
 use super::{Client, Plan, Server};
 use crate::patience;
@@ -111,9 +111,9 @@ impl Cluster {
             client.try_call(&["CLUSTER", "SLOTS"]).ok()
         });
         views.into_iter().find_map(|view| {
-            let mut ranges = view.array()?.iter().filter_map(Value::array);
+            let mut ranges = view.array()?.iter().filter_map(RespValue::array);
             let range = ranges.find(|range| {
-                let bound = |at: usize| range.get(at).and_then(Value::integer).unwrap_or(-1);
+                let bound = |at: usize| range.get(at).and_then(RespValue::integer).unwrap_or(-1);
                 (bound(0)..=bound(1)).contains(&i64::from(slot))
             })?;
             let port = range.get(2)?.array()?.get(1)?.integer()?;
@@ -149,7 +149,8 @@ impl Cluster {
     pub fn move_keys(&self, slot: u16, from: usize, to: usize, most: usize) -> usize {
         let mut client = self.nodes[from].client();
         let keys = client.succeed(&["CLUSTER", "GETKEYSINSLOT", &slot.to_string(), &most.to_string()]);
-        let keys: Vec<String> = keys.array().unwrap_or_default().iter().filter_map(Value::text).map(as_text).collect();
+        let keys: Vec<String> =
+            keys.array().unwrap_or_default().iter().filter_map(RespValue::text).map(as_text).collect();
         let port = self.nodes[to].port().to_string();
         for key in &keys {
             client.succeed(&["MIGRATE", "127.0.0.1", &port, key, "0", "5000"]);
@@ -176,7 +177,7 @@ fn as_text(bytes: &[u8]) -> String {
 fn state(node: &Server) -> Option<bool> {
     let mut client = Client::connect(node.port()).ok()?.patience(Duration::from_millis(300));
     match client.try_call(&["CLUSTER", "INFO"]).ok()? {
-        Value::Text(text) => Some(as_text(&text).contains("cluster_state:ok")),
+        RespValue::Text(text) => Some(as_text(&text).contains("cluster_state:ok")),
         _ => None,
     }
 }

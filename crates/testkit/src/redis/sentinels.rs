@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_store_redis::resp::Value;
+use tollgate_resp::RespValue;
 
 use super::{Client, Plan, Server};
 use crate::patience;
@@ -92,7 +92,7 @@ fn knows_all(sentinel: &Server) -> bool {
     let mut client = sentinel.client();
     let known = client.text(&["INFO", "sentinel"]);
     let quorum = client.call(&["SENTINEL", "CKQUORUM", MASTER]);
-    known.contains("status=ok") && known.contains("slaves=1,sentinels=3") && !matches!(quorum, Value::Error(_))
+    known.contains("status=ok") && known.contains("slaves=1,sentinels=3") && !matches!(quorum, RespValue::Error(_))
 }
 
 fn configuration(port: u16) -> String {

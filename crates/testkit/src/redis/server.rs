@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tempfile::TempDir;
 use tollgate_core::Clock;
+use tollgate_resp::RespValue;
 use tollgate_store::MonotonicClock;
-use tollgate_store_redis::resp::Value;
 
 use super::{Client, Flavour};
 use crate::process::{self, Process};
@@ -102,7 +102,7 @@ impl Server {
 
     fn answers(&self) -> bool {
         let Ok(mut client) = Client::connect(self.port) else { return false };
-        let Ok(Value::Text(info)) = client.try_call(&["INFO", "server"]) else { return false };
+        let Ok(RespValue::Text(info)) = client.try_call(&["INFO", "server"]) else { return false };
         let ours = format!("process_id:{}\r", self.pid());
         String::from_utf8_lossy(&info).contains(&ours)
     }

@@ -3,7 +3,9 @@
 use std::hash::{BuildHasher, RandomState};
 
 use tollgate_core::{Ask, Charge, Digest, Outcome, Receipt, SlotId, Span, Time};
-use tollgate_store_redis::script::{Answer, Batch, Call, Question, Reply, ReturnReply, Returns, Script};
+use tollgate_store_redis::script::{
+    Batch, BatchReply, ReturnReply, Returns, Script, ScriptAnswer, ScriptCall, ScriptRequest,
+};
 
 use super::Subject;
 use crate::redis::Client;
@@ -29,24 +31,24 @@ impl InRedis {
     pub fn connect(port: u16) -> InRedis {
         let mut client = Client::connect(port).expect("a server listens there");
         let mut load = |script: Script| {
-            let hash = client.call(&["SCRIPT", "LOAD", script.text_with_a_test_clock()]);
+            let hash = client.call(&["SCRIPT", "LOAD", script.text_with_test_clock()]);
             hash.text().unwrap_or_else(|| panic!("{script:?} does not load: {hash:?}")).to_vec()
         };
         let hashes = Script::ALL.into_iter().map(&mut load).collect();
         InRedis { client, hashes, salt: RandomState::new().hash_one(port), receipts: 0, asked: 0 }
     }
 
-    /// Decides several questions in as few calls as they fit into, all at the same moment.
-    pub fn ask(&mut self, now: Time, questions: Vec<Question>) -> Vec<Answer> {
-        let estimate = self.estimate(now, &questions);
+    /// Decides several requests in as few calls as they fit into, all at the same moment.
+    pub fn ask(&mut self, now: Time, requests: Vec<ScriptRequest>) -> Vec<ScriptAnswer> {
+        let estimate = self.estimate(now, &requests);
         let mut answers = Vec::new();
         let mut batch = Batch::new(NEVER, estimate);
-        for mut question in questions {
-            question.charges.iter_mut().for_each(|charge| *charge = self.own(charge));
-            if let Err(question) = batch.try_push(question) {
+        for mut request in requests {
+            request.charges.iter_mut().for_each(|charge| *charge = self.own(charge));
+            if let Err(request) = batch.try_push(request) {
                 answers.extend(self.send(now, &batch));
                 batch = Batch::new(NEVER, estimate);
-                batch.try_push(question).expect("an empty batch takes every question");
+                batch.try_push(request).expect("an empty batch takes every request");
             }
         }
         answers.extend(self.send(now, &batch));
@@ -54,9 +56,9 @@ impl InRedis {
     }
 
     /// Callers know the store's time only about, but for tests that draw lots at it.
-    fn estimate(&mut self, now: Time, questions: &[Question]) -> Time {
+    fn estimate(&mut self, now: Time, requests: &[ScriptRequest]) -> Time {
         self.asked += 1;
-        let is_soft = questions.iter().flat_map(|question| &question.charges).any(|charge| charge.soft.is_some());
+        let is_soft = requests.iter().flat_map(|request| &request.charges).any(|charge| charge.soft.is_some());
         match self.asked % 7 {
             _ if is_soft => now,
             1 => now.after(Span::from_nanos(self.asked)),
@@ -67,12 +69,12 @@ impl InRedis {
         }
     }
 
-    fn send(&mut self, now: Time, batch: &Batch) -> Vec<Answer> {
+    fn send(&mut self, now: Time, batch: &Batch) -> Vec<ScriptAnswer> {
         let mut command = Vec::new();
-        batch.encode(Call::At(now, Some(&self.hashes[batch.script().index()])), &mut command);
+        batch.encode(ScriptCall::At(now, Some(&self.hashes[batch.script().index()])), &mut command);
         let reply = self.client.exchange(&command).expect("the server answers");
         match batch.decode(&reply) {
-            Ok(Reply::Answers { now: told, answers, disagreed, foreign }) => {
+            Ok(BatchReply::Answers { now: told, answers, disagreed, foreign }) => {
                 assert_eq!(
                     (told, disagreed, foreign),
                     (now, 0, 0),
@@ -92,7 +94,7 @@ impl InRedis {
         }
         let returns = Returns::new(NEVER, receipts);
         let mut command = Vec::new();
-        returns.encode(Call::At(now, Some(&self.hashes[returns.script().index()])), &mut command);
+        returns.encode(ScriptCall::At(now, Some(&self.hashes[returns.script().index()])), &mut command);
         let reply = self.client.exchange(&command).expect("the server answers");
         match returns.decode(&reply) {
             Ok(ReturnReply::Done { now: told, given, foreign }) => {
@@ -121,9 +123,9 @@ impl InRedis {
 
 impl Subject for InRedis {
     fn take(&mut self, now: Time, charges: &[Charge]) -> Vec<Outcome> {
-        let question = Question { charges: charges.into(), refused: false, full: false };
-        match self.ask(now, vec![question]).pop() {
-            Some(Answer::Taken { outcomes, .. }) => outcomes,
+        let request = ScriptRequest { charges: charges.into(), refused: false, full: false };
+        match self.ask(now, vec![request]).pop() {
+            Some(ScriptAnswer::Taken { outcomes, .. }) => outcomes,
             other => panic!("{other:?}"),
         }
     }

@@ -10,9 +10,10 @@ use crate::metadata::{list, members, text};
 const ARROWS: &[(&str, &[&str])] = &[
     ("tollgate-core", &[]),
     ("tollgate-proto", &[]),
+    ("tollgate-resp", &[]),
     ("tollgate-rules", &["tollgate-core"]),
     ("tollgate-store", &["tollgate-core"]),
-    ("tollgate-store-redis", &["tollgate-core", "tollgate-store"]),
+    ("tollgate-store-redis", &["tollgate-core", "tollgate-resp", "tollgate-store"]),
     ("tollgate-control", &["tollgate-core", "tollgate-rules"]),
     ("tollgate-engine", &["tollgate-core", "tollgate-rules", "tollgate-store"]),
     (
@@ -27,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "tollgate-engine",
         ],
     ),
-    ("tollgate-load", &[]),
+    ("tollgate-load", &["tollgate-resp"]),
     (
         "tollgate",
         &[
@@ -43,7 +44,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "tollgate-testkit",
-        &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-store-redis", "tollgate-engine"],
+        &[
+            "tollgate-core",
+            "tollgate-resp",
+            "tollgate-rules",
+            "tollgate-store",
+            "tollgate-store-redis",
+            "tollgate-engine",
+        ],
     ),
 ];
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tollgate_config::{StorePlace, StoreSettings};
 use tollgate_server::redis_config;
 use tollgate_store_redis::Finding;
-use tollgate_store_redis::check::Level;
+use tollgate_store_redis::check::FindingLevel;
 
 use super::access::AccessArgs;
 use crate::exit::Exit;
@@ -59,7 +59,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
     let findings = runtime.block_on(tollgate_store_redis::check(&config));
-    let fine = findings.iter().all(|finding| finding.level != Level::Problem);
+    let fine = findings.iter().all(|finding| finding.level != FindingLevel::Problem);
     match args.json {
         true => out.json(&findings.iter().map(as_json).collect())?,
         false => {
@@ -76,9 +76,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<Exit> {
 fn text(finding: &Finding, palette: Palette) -> String {
     let Finding { level, what, help } = finding;
     let word = match level {
-        Level::Ok => palette.good("ok      "),
-        Level::Warning => palette.warn("warning "),
-        Level::Problem => palette.bad("problem "),
+        FindingLevel::Ok => palette.good("ok      "),
+        FindingLevel::Warning => palette.warn("warning "),
+        FindingLevel::Problem => palette.bad("problem "),
     };
     let mut text = format!("  {word}{}\n", visible(what));
     if !help.is_empty() {
@@ -90,9 +90,9 @@ fn text(finding: &Finding, palette: Palette) -> String {
 fn as_json(finding: &Finding) -> Value {
     let Finding { level, what, help } = finding;
     let level = match level {
-        Level::Ok => "ok",
-        Level::Warning => "warning",
-        Level::Problem => "problem",
+        FindingLevel::Ok => "ok",
+        FindingLevel::Warning => "warning",
+        FindingLevel::Problem => "problem",
     };
     json!({ "level": level, "what": what, "help": help })
 }

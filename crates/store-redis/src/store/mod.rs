@@ -1,0 +1,16 @@
+//! Buckets in Redis: keys, scripts, the store that nodes use, and what operators ask about it.
+
+pub(crate) mod budget;
+pub(crate) mod change_listener;
+pub mod check;
+pub(crate) mod fingerprint;
+pub(crate) mod group;
+pub mod inspect;
+pub mod key;
+pub(crate) mod lifecycle;
+pub(crate) mod node_rules;
+pub mod primary;
+pub(crate) mod redis_store;
+pub mod script;
+pub(crate) mod slot_stats;
+pub mod stats;

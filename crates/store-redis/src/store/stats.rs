@@ -1,0 +1,256 @@
+//! Counters of one primary.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tollgate_core::Span;
+
+use crate::client::breaker::Phase;
+use crate::client::failure::Refusal;
+
+/// Upper bounds of the buckets of [`Histogram`] for times, in microseconds; one more bucket counts longer times.
+pub const LATENCY_BOUNDS: [u64; 15] =
+    [50, 100, 200, 300, 500, 750, 1_000, 2_000, 3_000, 5_000, 10_000, 15_000, 20_000, 25_000, 50_000];
+/// Upper bounds of the buckets for requests per script call; one more bucket counts larger calls.
+pub const BATCH_BOUNDS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
+
+/// A histogram.
+#[derive(Debug)]
+pub struct Histogram<const N: usize> {
+    bounds: [u64; N],
+    counts: [AtomicU64; N],
+    above: AtomicU64,
+    sum: AtomicU64,
+}
+
+/// A snapshot of a [`Histogram`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Distribution {
+    /// Upper bound of each bucket and its count (not cumulative).
+    pub buckets: Vec<(u64, u64)>,
+    /// Count above the last bound.
+    pub above: u64,
+    /// Sum of all values.
+    pub sum: u64,
+    /// Number of values.
+    pub count: u64,
+}
+
+impl<const N: usize> Histogram<N> {
+    fn new(bounds: [u64; N]) -> Histogram<N> {
+        Histogram { bounds, counts: [const { AtomicU64::new(0) }; N], above: AtomicU64::new(0), sum: AtomicU64::new(0) }
+    }
+
+    fn count(&self, value: u64) {
+        let place = self.bounds.iter().position(|bound| value <= *bound);
+        let counter = place.and_then(|place| self.counts.get(place)).unwrap_or(&self.above);
+        counter.fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(value, Ordering::Relaxed);
+    }
+
+    fn distribution(&self) -> Distribution {
+        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
+        let buckets: Vec<(u64, u64)> = self.bounds.iter().copied().zip(counts).collect();
+        let above = self.above.load(Ordering::Relaxed);
+        let count = above + buckets.iter().map(|(_, count)| count).sum::<u64>();
+        Distribution { buckets, above, sum: self.sum.load(Ordering::Relaxed), count }
+    }
+}
+
+/// Declares the counters and their snapshot once.
+macro_rules! counters {
+    ($($(#[$doc:meta])+ $name:ident,)+) => {
+        /// The counters of one primary.
+        #[derive(Debug)]
+        pub(crate) struct Counters {
+            $(pub(crate) $name: AtomicU64,)+
+            refusals: [AtomicU64; Refusal::ALL.len()],
+            latency: Histogram<{ LATENCY_BOUNDS.len() }>,
+            batches: Histogram<{ BATCH_BOUNDS.len() }>,
+        }
+
+        /// A snapshot of the counters of one primary.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct PrimaryStats {
+            $($(#[$doc])+ pub $name: u64,)+
+            /// Errors of the server by code, in the order of [`Refusal::ALL`].
+            pub refusals: Vec<(&'static str, u64)>,
+            /// Time from writing a call to reading its reply, in microseconds.
+            pub latency: Distribution,
+            /// Requests per script call.
+            pub batches: Distribution,
+            /// Calls that wait in the queue.
+            pub waiting: u64,
+            /// The phase of the breaker.
+            pub phase: Option<Phase>,
+        }
+
+        impl Counters {
+            pub(crate) fn new() -> Counters {
+                Counters {
+                    $($name: AtomicU64::new(0),)+
+                    refusals: [const { AtomicU64::new(0) }; Refusal::ALL.len()],
+                    latency: Histogram::new(LATENCY_BOUNDS),
+                    batches: Histogram::new(BATCH_BOUNDS),
+                }
+            }
+
+            /// A snapshot.
+            pub(crate) fn snapshot(&self, waiting: usize, phase: Phase) -> PrimaryStats {
+                let refusals = Refusal::ALL.iter().zip(&self.refusals);
+                PrimaryStats {
+                    $($name: self.$name.load(Ordering::Relaxed),)+
+                    refusals: refusals.map(|(word, count)| (word.name(), count.load(Ordering::Relaxed))).collect(),
+                    latency: self.latency.distribution(),
+                    batches: self.batches.distribution(),
+                    waiting: waiting as u64,
+                    phase: Some(phase),
+                }
+            }
+        }
+
+        impl PrimaryStats {
+            /// The sum, for several primaries; the worse phase of the two.
+            pub fn and(mut self, other: &PrimaryStats) -> PrimaryStats {
+                $(self.$name += other.$name;)+
+                add_counts(&mut self.refusals, &other.refusals);
+                self.latency.add(&other.latency);
+                self.batches.add(&other.batches);
+                self.waiting += other.waiting;
+                self.phase = self.phase.max(other.phase);
+                self
+            }
+        }
+    };
+}
+
+counters! {
+    /// Script calls.
+    script_calls,
+    /// Requests in them.
+    requests,
+    /// Calls that gave receipts back.
+    returns,
+    /// Plain commands; a pipeline counts once.
+    commands,
+    /// Writes to a connection, each with all waiting calls.
+    flushes,
+    /// Scripts sent as text because the server did not know them.
+    reloads,
+    /// Requests sent again after a reply that proved that nothing was executed.
+    resent,
+    /// Calls that reached the store after their deadline and charged nothing.
+    expired,
+    /// Requests refused because the queue was full.
+    saturated,
+    /// Requests that may or may not have been charged.
+    indeterminate,
+    /// Requests withdrawn before they were sent.
+    withdrawn,
+    /// Late replies and connections attributed to this node, whose own timers were late.
+    own_delays,
+    /// Requests that the open breaker turned away.
+    turned_away,
+    /// How often the breaker opened.
+    openings,
+    /// Probes of an open breaker.
+    probes,
+    /// Attempts to connect.
+    connects,
+    /// Attempts that failed.
+    connect_failures,
+    /// Connections closed after a malformed, unexpected or missing reply.
+    broken,
+    /// Data losses: the store was emptied, replaced or restarted.
+    epoch_changes,
+    /// How often the store's clock was set.
+    clock_steps,
+    /// Buckets that had lost their expiry and got one again.
+    mended,
+    /// Verdicts of a script that differ from this node's replay: a bug in one of the two.
+    disagreed,
+}
+
+/// Adds one to a counter.
+pub(crate) fn increment(counter: &AtomicU64) {
+    add(counter, 1);
+}
+
+/// Adds to a counter.
+pub(crate) fn add(counter: &AtomicU64, by: usize) {
+    counter.fetch_add(by as u64, Ordering::Relaxed);
+}
+
+impl Counters {
+    /// Counts a refusal and returns how many of its kind there were.
+    pub(crate) fn count_refusal(&self, refusal: Refusal) -> u64 {
+        self.refusals.get(refusal.index()).map_or(0, |counter| counter.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    pub(crate) fn record_latency(&self, span: Span) {
+        self.latency.count(span.nanos().div_ceil(1000));
+    }
+
+    pub(crate) fn record_batch(&self, requests: usize) {
+        self.batches.count(requests as u64);
+    }
+}
+
+impl PrimaryStats {
+    /// Number of errors of this kind.
+    pub fn refused(&self, refusal: Refusal) -> u64 {
+        self.refusals.get(refusal.index()).map_or(0, |(_, count)| *count)
+    }
+}
+
+impl Distribution {
+    fn add(&mut self, other: &Distribution) {
+        add_counts(&mut self.buckets, &other.buckets);
+        self.above += other.above;
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+}
+
+/// Adds counts with the same keys.
+fn add_counts<K: Copy>(to: &mut Vec<(K, u64)>, from: &[(K, u64)]) {
+    if to.is_empty() {
+        to.extend_from_slice(from);
+        return;
+    }
+    for ((_, sum), (_, more)) in to.iter_mut().zip(from) {
+        *sum += more;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_where_they_belong() {
+        let counters = Counters::new();
+        for micros in [1, 50, 51, 60_000] {
+            counters.record_latency(Span::from_nanos(micros * 1000));
+        }
+        counters.record_batch(3);
+        counters.count_refusal(Refusal::Busy);
+        increment(&counters.expired);
+        let stats = counters.snapshot(5, Phase::Open);
+        assert_eq!(stats.latency.buckets[..2], [(50, 2), (100, 1)]);
+        assert_eq!((stats.latency.above, stats.latency.count, stats.latency.sum), (1, 4, 60_102));
+        assert_eq!(stats.batches.buckets[2], (4, 1));
+        assert_eq!((stats.refused(Refusal::Busy), stats.refused(Refusal::Loading)), (1, 0));
+        assert_eq!((stats.expired, stats.waiting, stats.phase), (1, 5, Some(Phase::Open)));
+    }
+
+    #[test]
+    fn the_figures_of_several_primaries_add_up() {
+        let counters = Counters::new();
+        counters.record_latency(Span::from_millis(1));
+        increment(&counters.requests);
+        let (one, none) = (counters.snapshot(1, Phase::Closed), PrimaryStats::default());
+        let both = none.clone().and(&one).and(&counters.snapshot(2, Phase::Open)).and(&none);
+        assert_eq!((both.requests, both.waiting, both.latency.count), (2, 3, 2));
+        assert_eq!(both.phase, Some(Phase::Open));
+    }
+}
