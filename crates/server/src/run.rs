@@ -114,6 +114,8 @@ impl Server {
             .map(|(ended, writer)| tokio::spawn(async move { writer.run(ended.begun()).await }));
         let (drain_timeout, engine) = (config.net.drain_timeout, parts.service.engine.clone());
         let decisions = parts.decision_log.clone();
+        let refilled = engine.clone();
+        let refills = tokio::spawn(async move { refilled.store().run_refills().await });
         let upkeep = tokio::spawn(Upkeep { config, parts, control_plane, tls: certificates.all(), reload }.run());
 
         drains.callers.begun().await;
@@ -129,6 +131,7 @@ impl Server {
         if timeout(CLOSE_TIMEOUT, engine.store().close()).await.is_err() {
             warn!("the store did not hear of the end in time: what this node leased comes back by itself");
         }
+        refills.abort(); // after the store is closed: a refill under way would be lost
         if left > 0 {
             warn!(connections = left, "connections were cut off");
         }

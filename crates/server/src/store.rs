@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use tokio::time::timeout;
 use tollgate_core::{Clock, Span};
 use tollgate_store::{Fleet, FleetConfig};
-use tollgate_store_redis::check::Level;
+use tollgate_store_redis::check::FindingLevel;
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, RedisStore, StoreUrl, check};
 use tracing::{debug, error, info, warn};
 
@@ -148,13 +148,13 @@ fn is_reached(store: &RedisStore) -> bool {
 fn tell(finding: &Finding) {
     let Finding { level, what, help } = finding;
     match level {
-        Level::Ok => debug!("store: {what}"),
-        Level::Warning | Level::Problem => warn!("store: {what}; {help}"),
+        FindingLevel::Ok => debug!("store: {what}"),
+        FindingLevel::Warning | FindingLevel::Problem => warn!("store: {what}; {help}"),
     }
 }
 
 fn problems(findings: &[Finding]) -> String {
-    let problems = findings.iter().filter(|finding| finding.level == Level::Problem);
+    let problems = findings.iter().filter(|finding| finding.level == FindingLevel::Problem);
     problems.map(|Finding { what, help, .. }| format!("{what} ({help})")).collect::<Vec<_>>().join("; ")
 }
 

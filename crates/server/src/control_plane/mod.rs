@@ -170,7 +170,7 @@ impl ControlPlane {
         let changed = move || {
             feed.iter().for_each(|feed| feed.trigger());
             let engine = engine.clone();
-            tokio::spawn(async move { engine.store().ring().await });
+            tokio::spawn(async move { engine.store().notify_changed().await });
         };
         let (feed, engine, name) = (self.feed.clone(), self.parts.engine.clone(), self.name.clone());
         let hidden_by = self.parts.publisher.clone();
@@ -221,9 +221,9 @@ impl ControlPlane {
 
     /// Hears other nodes ring.
     async fn listen(&self) {
-        let Some(mut bell) = self.parts.engine.store().bell() else { return };
+        let Some(mut listener) = self.parts.engine.store().change_listener() else { return };
         loop {
-            bell.heard().await;
+            listener.changed().await;
             self.trigger();
         }
     }

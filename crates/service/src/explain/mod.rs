@@ -12,7 +12,7 @@ use tollgate_control::Instant;
 use tollgate_core::{Sharing, Time, Wait};
 use tollgate_engine::{Decision, Ruling};
 use tollgate_rules::ruleset::{Explanation, HeldOverride, KeyPart, RuleId, Standing};
-use tollgate_store_redis::key::Key;
+use tollgate_store_redis::key::BucketKey;
 
 use crate::render;
 use crate::render::{RenderConfig, ResponseOptions};
@@ -58,7 +58,7 @@ impl ExplainedRequest {
         if let Standing::Applies { charge, overridden } = &explanation.standing {
             fields.insert("bucket".to_owned(), charge.bucket.to_string().into());
             if self.shared && charge.sharing != Sharing::Local {
-                let key = Key::of(charge);
+                let key = BucketKey::of(charge);
                 fields.insert("store_key".to_owned(), key.to_string().into());
                 fields.insert("slot".to_owned(), key.slot().into());
             }

@@ -3,14 +3,14 @@
 use tollgate_store::{Fleet, FleetStats, Store};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::stats::Distribution as Counted;
-use tollgate_store_redis::{Health, PrimaryStats, RedisStats, RedisStore, SlotFigures};
+use tollgate_store_redis::{Health, PrimaryStats, RedisStats, RedisStore, SlotStats};
 
 use super::{DifferingNodes, SecretAgreement};
 use tollgate_telemetry::{HistogramFigures, NodeFigures, ShardFigures, ShardState, StoreFigures};
 
 pub(super) fn of(fleet: &Fleet<RedisStore>, agreement: SecretAgreement, differing: DifferingNodes) -> StoreFigures {
     let RedisStats { slots, primaries, .. } = fleet.inner().stats();
-    let SlotFigures { overflowed, split, undone, overcharged } = slots;
+    let SlotStats { overflowed, split, undone, overcharged } = slots;
     let shards = primaries.into_iter().map(shard).collect();
     let (nodes, own) = (fleet.nodes(), own(&fleet.stats()));
     let secret_mismatch = agreement != SecretAgreement::Together;
@@ -44,7 +44,7 @@ fn shard((health, stats): (Health, PrimaryStats)) -> ShardFigures {
         connect_failures: stats.connect_failures,
         broken: stats.broken,
         calls: stats.script_calls,
-        checks: stats.questions,
+        checks: stats.requests,
         resent: stats.resent,
         reloads: stats.reloads,
         errors: others.into_iter().chain(refusals).collect(),

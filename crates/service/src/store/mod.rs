@@ -9,13 +9,14 @@ mod probe;
 mod rules_check;
 mod secret_check;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
 use tollgate_core::{Charge, Clock, Receipt, Span};
 use tollgate_rules::ruleset::RuleSet;
 use tollgate_store::{Fleet, Memory, MemoryConfig, MemoryStats, Outcomes, Store, StoreError, Taken};
-use tollgate_store_redis::{Bell, RedisStore};
+use tollgate_store_redis::{ChangeListener, RedisStore};
 
 pub use inspect::{Inspection, inspect};
 pub use probe::{ProbedShard, StoreProbe};
@@ -67,6 +68,14 @@ impl ConfiguredStore {
         }
     }
 
+    /// Refills leases in the background; never returns.
+    pub async fn run_refills(&self) -> Infallible {
+        match self {
+            ConfiguredStore::Shared(node) => node.fleet.run_refills().await,
+            ConfiguredStore::Memory(_) => std::future::pending().await,
+        }
+    }
+
     /// Sees to it that nodes that start later find the secret of this one, although the store may have lost it, and
     /// that all of them use the same. If they do not, they and we do not count together.
     pub async fn agree(&self) -> SecretAgreement {
@@ -88,17 +97,17 @@ impl ConfiguredStore {
     }
 
     /// Tells the other nodes that share the store that rules have changed.
-    pub async fn ring(&self) {
+    pub async fn notify_changed(&self) {
         if let ConfiguredStore::Shared(node) = self {
-            node.fleet.inner().ring().await;
+            node.fleet.inner().notify_changed().await;
         }
     }
 
-    /// Somebody who hears the other nodes do so; `None` if there are none.
-    pub fn bell(&self) -> Option<Bell<'_>> {
+    /// Hears when another node notifies of changed rules; `None` if the store is in memory.
+    pub fn change_listener(&self) -> Option<ChangeListener<'_>> {
         match self {
             ConfiguredStore::Memory(_) => None,
-            ConfiguredStore::Shared(node) => Some(node.fleet.inner().bell()),
+            ConfiguredStore::Shared(node) => Some(node.fleet.inner().change_listener()),
         }
     }
 

@@ -61,7 +61,7 @@ impl RulesCheck {
             Some((same, known)) if same == generation => known,
             _ => fingerprint(),
         };
-        if let Ok(all) = store.tell_rules(&own, before.as_deref()).await {
+        if let Ok(all) = store.publish_rules(&own, before.as_deref()).await {
             let mut compared = self.0.lock();
             compared.enter(&own, &all);
             compared.told = Some((generation, own));

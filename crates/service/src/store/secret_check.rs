@@ -45,13 +45,13 @@ impl SecretCheck {
     /// nothing new.
     pub async fn check(&self, store: &RedisStore, clock: &dyn Clock) -> SecretAgreement {
         if let Some(own) = self.kept
-            && let Ok(found) = store.agree_on(own).await
+            && let Ok(found) = store.agree_on_secret(own).await
         {
             self.replaced.store(found != own, Ordering::Relaxed);
         }
         let now = clock.now();
         if now >= Time::from_nanos(self.next.load(Ordering::Relaxed))
-            && let Ok(same) = store.has_fingerprint(&self.fingerprint).await
+            && let Ok(same) = store.matches_fingerprint(&self.fingerprint).await
         {
             self.apart.store(!same, Ordering::Relaxed);
             // Who disagrees looks again soon: it may be over.
