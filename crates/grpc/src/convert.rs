@@ -1,7 +1,7 @@
 //! Messages become requests, decisions become messages.
 
 use tollgate_core::{Span, Wait};
-use tollgate_engine::{Decision, DecidedBy, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Verdict};
 use tollgate_proto::v1;
 use tollgate_proto::v1::checked::Result as Checked;
 use tollgate_rules::ruleset::RequestError;

@@ -88,7 +88,8 @@ impl Rest {
                 (Box::pin(read_and_answer(services.clone(), call, message, line)), respond)
             }
         };
-        let answering = within(call.deadline, catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, answering))));
+        let answering =
+            within(call.deadline, catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, answering))));
         let answer = match until_gone(&mut respond, answering).await {
             None => return services.count(Some(call.method), Code::Cancelled),
             Some(None) => Err(too_late()),

@@ -48,7 +48,8 @@ impl Carry {
         let patience = services.limits().write_timeout;
         // In boxes, because everything that is wrapped around them would hold them twice.
         let answering = Box::pin(answer(&services, &call, token, body, line, leave));
-        let answering = within(call.deadline, catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, answering))));
+        let answering =
+            within(call.deadline, catch_panic(Box::pin(tollgate_engine::with_deadline(call.deadline, answering))));
         let answered = until_gone(&mut respond, answering).await;
         let code = match answered {
             None => Code::Cancelled,

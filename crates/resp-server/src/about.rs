@@ -3,18 +3,16 @@
 use std::fmt::Write as _;
 
 use tollgate_core::Time;
+use tollgate_resp::{Arguments, ReplyWriter, excerpt, wrong_number_of_arguments};
 
 use super::command::{Facts, RespCommand};
-use super::frame::Arguments;
 use super::session::Session;
-use super::unfit::wrong_number;
-use super::writer::{Writer, shown};
 
 /// The Redis whose dialect is spoken: clients choose what they may ask by it.
 const DIALECT: &str = "7.2.0";
 
 /// The answer to `HELLO`.
-pub(super) fn hello(id: u64, out: &mut Writer<'_>) {
+pub(super) fn hello(id: u64, out: &mut ReplyWriter<'_>) {
     let version = out.version().number();
     out.map(7);
     out.bulk(b"server");
@@ -34,7 +32,7 @@ pub(super) fn hello(id: u64, out: &mut Writer<'_>) {
 }
 
 /// `CLIENT …`. What clients merely try, such as notifications of maintenance, is unknown here, and they take it so.
-pub(super) fn client(session: &mut Session<'_>, arguments: Arguments<'_>, out: &mut Writer<'_>) {
+pub(super) fn client(session: &mut Session<'_>, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
     let sent = arguments.get(1).unwrap_or_default();
     let is = |name: &str, elements: usize| sent.eq_ignore_ascii_case(name.as_bytes()) && arguments.len() == elements;
     match () {
@@ -47,7 +45,7 @@ pub(super) fn client(session: &mut Session<'_>, arguments: Arguments<'_>, out: &
             Some(name) if name.eq_ignore_ascii_case(b"lib-name") || name.eq_ignore_ascii_case(b"lib-ver") => {
                 out.simple("OK");
             }
-            other => out.error(&[b"ERR Unrecognized option '", shown(other.unwrap_or_default()), b"'"]),
+            other => out.error(&[b"ERR Unrecognized option '", excerpt(other.unwrap_or_default()), b"'"]),
         },
         () if is("no-evict", 3) || is("no-touch", 3) => out.simple("OK"),
         () => no_such(b"CLIENT", sent, &SUBCOMMANDS, out),
@@ -68,7 +66,7 @@ fn line(session: &Session<'_>) -> Vec<u8> {
 }
 
 /// `COMMAND …`.
-pub(super) fn command(arguments: Arguments<'_>, out: &mut Writer<'_>) {
+pub(super) fn command(arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
     let Some(sent) = arguments.get(1) else {
         out.array(RespCommand::ALL.len());
         return RespCommand::ALL.iter().for_each(|facts| entry(facts, out));
@@ -89,7 +87,7 @@ pub(super) fn command(arguments: Arguments<'_>, out: &mut Writer<'_>) {
             for name in arguments.from(2) {
                 match RespCommand::find(name) {
                     Some(facts) => entry(facts, out),
-                    None => out.no_array(),
+                    None => out.null_array(),
                 }
             }
         }
@@ -98,7 +96,7 @@ pub(super) fn command(arguments: Arguments<'_>, out: &mut Writer<'_>) {
 }
 
 /// One command as Redis tells of it: name, arity, flags, keys; and nothing about categories, hints and the like.
-fn entry(facts: &Facts, out: &mut Writer<'_>) {
+fn entry(facts: &Facts, out: &mut ReplyWriter<'_>) {
     out.array(10);
     out.bulk(facts.name.as_bytes());
     out.integer(i64::from(facts.arity));
@@ -113,7 +111,7 @@ fn entry(facts: &Facts, out: &mut Writer<'_>) {
 }
 
 /// `INFO`, whole whichever section is asked for.
-pub(super) fn info(session: &Session<'_>, out: &mut Writer<'_>) {
+pub(super) fn info(session: &Session<'_>, out: &mut ReplyWriter<'_>) {
     let service = &session.resp.service;
     let uptime = service.clock.now().since(session.resp.started).nanos() / 1_000_000_000;
     let mut text = String::new();
@@ -130,7 +128,7 @@ pub(super) fn info(session: &Session<'_>, out: &mut Writer<'_>) {
 }
 
 /// `CONFIG GET`: there is nothing to tell. What is configured is configured elsewhere.
-pub(super) fn config(arguments: Arguments<'_>, out: &mut Writer<'_>) {
+pub(super) fn config(arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
     let sent = arguments.get(1).unwrap_or_default();
     match sent.eq_ignore_ascii_case(b"get") && arguments.len() > 2 {
         true => out.map(0),
@@ -139,7 +137,7 @@ pub(super) fn config(arguments: Arguments<'_>, out: &mut Writer<'_>) {
 }
 
 /// `TIME`: seconds and microseconds.
-pub(super) fn time(now: Time, out: &mut Writer<'_>) {
+pub(super) fn time(now: Time, out: &mut ReplyWriter<'_>) {
     let micros = now.nanos() / 1000;
     out.array(2);
     out.bulk(itoa::Buffer::new().format(micros / 1_000_000).as_bytes());
@@ -147,9 +145,11 @@ pub(super) fn time(now: Time, out: &mut Writer<'_>) {
 }
 
 /// A subcommand that is none, or has too few or too many arguments.
-fn no_such(command: &[u8], sent: &[u8], known: &[&str], out: &mut Writer<'_>) {
+fn no_such(command: &[u8], sent: &[u8], known: &[&str], out: &mut ReplyWriter<'_>) {
     match known.iter().find(|name| sent.eq_ignore_ascii_case(name.as_bytes())) {
-        Some(name) => wrong_number(&[command.to_ascii_lowercase().as_slice(), b"|", name.as_bytes()].concat(), out),
-        None => out.error(&[b"ERR unknown subcommand '", shown(sent), b"'. Try ", command, b" HELP."]),
+        Some(name) => {
+            wrong_number_of_arguments(&[command.to_ascii_lowercase().as_slice(), b"|", name.as_bytes()].concat(), out)
+        }
+        None => out.error(&[b"ERR unknown subcommand '", excerpt(sent), b"'. Try ", command, b" HELP."]),
     }
 }

@@ -6,12 +6,11 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tollgate_resp::{ProtocolError, ProtocolVersion, ReplyWriter, RequestParser};
 
 use super::Resp;
-use super::frame::{Fault, Frames};
 use super::session::{Later, Next, Session, Waiting};
 use super::wire::{Stop, Wait, Wire};
-use super::writer::{Version, Writer};
 use crate::metrics::RespFault;
 use tollgate_net::{BudgetPermit, ListenerContext, Peer, Stream};
 use tollgate_service::join;
@@ -41,7 +40,7 @@ const SMALL_BATCHES_MAX: u32 = 16;
 pub(super) struct Connection<'a> {
     wire: Wire<'a>,
     session: Session<'a>,
-    frames: Frames,
+    frames: RequestParser,
     /// Throttles that wait for the store, to be asked together.
     waiting: Vec<Waiting>,
     input: Vec<u8>,
@@ -87,7 +86,7 @@ impl<'a> Connection<'a> {
         Connection {
             wire: Wire::new(stream, context),
             session: Session::new(resp, peer),
-            frames: Frames::default(),
+            frames: RequestParser::default(),
             waiting: Vec::new(),
             input: Vec::new(),
             start: 0,
@@ -209,31 +208,22 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Says what is wrong with bytes that are no command.
-    fn refuse(&mut self, fault: Fault) -> Stop {
-        let (kind, text): (RespFault, &[u8]) = match fault {
-            Fault::Foreign => return Stop::Cut(RespFault::Foreign),
-            Fault::Multibulk => (RespFault::Malformed, b"invalid multibulk length"),
-            Fault::Bulk => (RespFault::Malformed, b"invalid bulk length"),
-            Fault::NoBulk(byte) => {
-                return self.end(RespFault::Malformed, &[b"expected '$', got '", &[byte], b"'"]);
-            }
-            Fault::NoCommand(byte) => {
-                return self.end(RespFault::Malformed, &[b"expected '*', got '", &[byte], b"'"]);
-            }
-            Fault::NoEnd => (RespFault::Malformed, b"expected CRLF after bulk"),
-            Fault::Command => (RespFault::TooLarge, b"too big request"),
-            Fault::Inline => (RespFault::TooLarge, b"too big inline request"),
-            Fault::Words => (RespFault::TooLarge, b"too many arguments"),
-            Fault::Quotes => (RespFault::Malformed, b"unbalanced quotes in request"),
+    /// Answers bytes that are no command, and ends the connection.
+    fn refuse(&mut self, error: ProtocolError) -> Stop {
+        let kind = match error {
+            ProtocolError::OtherProtocol => return Stop::Cut(RespFault::Foreign),
+            error if error.is_oversized() => RespFault::TooLarge,
+            _ => RespFault::Malformed,
         };
-        self.end(kind, &[text])
+        error.write(&mut ReplyWriter::new(&mut self.output, ProtocolVersion::Resp2));
+        self.session.resp.metrics.ended(kind);
+        Stop::Close
     }
 
     /// Writes the last error of a connection.
     fn end(&mut self, kind: RespFault, parts: &[&[u8]]) -> Stop {
         let parts: Vec<&[u8]> = std::iter::once(&b"ERR Protocol error: "[..]).chain(parts.iter().copied()).collect();
-        Writer::new(&mut self.output, Version::Resp2).error(&parts);
+        ReplyWriter::new(&mut self.output, ProtocolVersion::Resp2).error(&parts);
         self.session.resp.metrics.ended(kind);
         Stop::Close
     }

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 use tollgate_core::{Attribute, Wait};
-use tollgate_engine::{Decision, DecidedBy, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Verdict};
+use tollgate_resp::{Arguments, ReplyWriter, excerpt};
 
-use super::frame::Arguments;
-use super::writer::{Writer, shown};
 use tollgate_service::CheckRequest;
 use tollgate_service::render::Policy;
 
@@ -70,11 +69,11 @@ fn digits(sent: &[u8]) -> Option<u64> {
 
 impl Wrong<'_> {
     /// Writes the error.
-    pub fn write(&self, out: &mut Writer<'_>) {
+    pub fn write(&self, out: &mut ReplyWriter<'_>) {
         let Wrong(argument, what) = self;
         match argument.is_empty() {
             true => out.error(&[b"ERR ", what.as_bytes()]),
-            false => out.error(&[b"ERR '", shown(argument), b"': ", what.as_bytes()]),
+            false => out.error(&[b"ERR '", excerpt(argument), b"': ", what.as_bytes()]),
         }
     }
 }
@@ -83,54 +82,54 @@ impl Wrong<'_> {
 const REPLY_BYTES: usize = 320;
 
 /// Writes a decision, pair by pair.
-pub fn write_decision(decision: &Decision, out: &mut Writer<'_>) {
+pub fn write_decision(decision: &Decision, out: &mut ReplyWriter<'_>) {
     if let Verdict::Invalid(error) = &decision.verdict {
         return out.error(&[b"ERR ", error.to_string().as_bytes()]);
     }
     let rule = decision.deciding().and_then(|ruling| Some((decision.rule(ruling)?, ruling)));
     let policy = rule.and_then(|(rule, ruling)| Policy::of(rule, ruling));
-    let number = |out: &mut Writer<'_>, number: Option<u64>| match number {
+    let number = |out: &mut ReplyWriter<'_>, number: Option<u64>| match number {
         Some(number) => out.unsigned(number),
         None => out.null(),
     };
     let is_closed = !decision.is_allowed() && decision.decided_by == DecidedBy::Closed;
     out.reserve(REPLY_BYTES);
     out.map(10 + usize::from(is_closed));
-    out.framed(b"$7\r\nallowed\r\n");
+    out.encoded(b"$7\r\nallowed\r\n");
     out.boolean(decision.is_allowed());
-    out.framed(b"$5\r\nlimit\r\n");
+    out.encoded(b"$5\r\nlimit\r\n");
     number(out, policy.as_ref().map(|policy| policy.limit));
-    out.framed(b"$9\r\nremaining\r\n");
+    out.encoded(b"$9\r\nremaining\r\n");
     match &policy {
         None if decision.decided_by == DecidedBy::Open => out.integer(-1), // nobody counts
         policy => number(out, policy.as_ref().map(|policy| policy.remaining)),
     }
-    out.framed(b"$14\r\nretry_after_ms\r\n");
+    out.encoded(b"$14\r\nretry_after_ms\r\n");
     match decision.retry_after() {
         Wait::None => out.integer(0),
         Wait::For(wait) => out.unsigned(wait.millis_ceil()),
         Wait::Never => out.integer(-1),
     }
-    out.framed(b"$14\r\nreset_after_ms\r\n");
+    out.encoded(b"$14\r\nreset_after_ms\r\n");
     number(out, policy.as_ref().map(|policy| policy.reset.millis_ceil()));
-    out.framed(b"$8\r\ndelay_ms\r\n");
+    out.encoded(b"$8\r\ndelay_ms\r\n");
     out.unsigned(decision.delay().millis_ceil());
-    out.framed(b"$4\r\nrule\r\n");
+    out.encoded(b"$4\r\nrule\r\n");
     match &policy {
         Some(policy) => out.bulk(policy.name.as_bytes()),
         None => out.null(),
     }
-    out.framed(b"$4\r\nmode\r\n");
+    out.encoded(b"$4\r\nmode\r\n");
     out.bulk(decision.decided_by.name().as_bytes());
-    out.framed(b"$10\r\ngeneration\r\n");
+    out.encoded(b"$10\r\ngeneration\r\n");
     out.unsigned(decision.generation());
-    out.framed(b"$6\r\nreason\r\n");
+    out.encoded(b"$6\r\nreason\r\n");
     match decision.reason() {
         Some(reason) => out.bulk(reason.text().as_bytes()),
         None => out.null(),
     }
     if is_closed {
-        out.framed(b"$10\r\nerror_code\r\n");
+        out.encoded(b"$10\r\nerror_code\r\n");
         out.bulk(b"store_unavailable");
     }
 }

@@ -2,20 +2,19 @@
 //! is an answer.
 
 use tollgate_core::Secret;
+use tollgate_resp::{Arguments, ProtocolError, ProtocolVersion, ReplyWriter, RequestLimits, RequestParser};
 
-use crate::frame::{Arguments, Fault, FrameLimits, Frames};
+use crate::convert;
 use crate::throttle::{Buckets, Style, Throttle};
-use crate::writer::{Version, Writer};
-use crate::{convert, frame};
 
 /// Inputs up to this length are cut at every place, longer ones at a few.
 const CUT_EVERYWHERE: usize = 256;
 
-type Read = (Vec<Vec<Vec<u8>>>, Option<Fault>);
+type Read = (Vec<Vec<Vec<u8>>>, Option<ProtocolError>);
 
 /// Any bytes as what comes over a connection.
 pub fn resp_request(data: &[u8]) {
-    for limits in [FrameLimits::KNOWN, FrameLimits::STRANGER] {
+    for limits in [RequestLimits::AUTHENTICATED, RequestLimits::UNAUTHENTICATED] {
         let whole = read(&[data], &limits);
         let step = (data.len() / CUT_EVERYWHERE).max(1);
         for cut in (0..=data.len()).step_by(step) {
@@ -28,8 +27,8 @@ pub fn resp_request(data: &[u8]) {
 }
 
 /// Reads pieces as a connection does: every command, then the fault if there is one.
-fn read(pieces: &[&[u8]], limits: &FrameLimits) -> Read {
-    let (mut frames, mut input, mut start) = (Frames::default(), Vec::new(), 0);
+fn read(pieces: &[&[u8]], limits: &RequestLimits) -> Read {
+    let (mut frames, mut input, mut start) = (RequestParser::default(), Vec::new(), 0);
     let mut commands: Vec<Vec<Vec<u8>>> = Vec::new();
     for piece in pieces {
         input.extend_from_slice(piece);
@@ -54,7 +53,7 @@ fn read(pieces: &[&[u8]], limits: &FrameLimits) -> Read {
     (commands, None)
 }
 
-fn keeps_its_promises(arguments: Arguments<'_>, limits: &frame::FrameLimits) {
+fn keeps_its_promises(arguments: Arguments<'_>, limits: &RequestLimits) {
     assert!(arguments.len() <= limits.elements);
     assert_eq!(arguments.from(0).count(), arguments.len(), "every argument is where it should be");
     assert!(arguments.from(0).all(|argument| argument.len() <= limits.bulk.max(limits.inline)));
@@ -63,11 +62,11 @@ fn keeps_its_promises(arguments: Arguments<'_>, limits: &frame::FrameLimits) {
     for style in [Style::Cell, Style::Crab] {
         match Throttle::read(style, arguments, &buckets) {
             Ok(throttle) => assert!(throttle.charge.limit.capacity() > 0),
-            Err(refused) => refused.write(style, &mut Writer::new(&mut out, Version::Resp2)),
+            Err(refused) => refused.write(style, &mut ReplyWriter::new(&mut out, ProtocolVersion::Resp2)),
         }
     }
     if let Err(wrong) = convert::asked(arguments, false) {
-        wrong.write(&mut Writer::new(&mut out, Version::Resp3));
+        wrong.write(&mut ReplyWriter::new(&mut out, ProtocolVersion::Resp3));
     }
     let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     assert!(lines.clone().all(|line| line.starts_with(b"-ERR ") && line.ends_with(b"\r")), "{}", out.escape_ascii());

@@ -3,7 +3,6 @@
 //!
 //! | file | decides |
 //! |---|---|
-//! | [`frame`], `inline` | where a command begins and ends, and what its arguments are |
 //! | [`command`] | which commands there are |
 //! | `session` | who may ask what, and what is answered |
 //! | `transaction` | what is queued between `MULTI` and `EXEC` |
@@ -12,24 +11,20 @@
 //! | [`convert`] | `TG.CHECK`, to a request and back |
 //! | `about` | what is told of the connection, the commands and the server |
 //! | `connection`, `wire` | when bytes are read and written, and for how long anybody is waited for |
-//! | [`writer`] | how a reply looks in either version of the protocol |
 
 mod about;
 mod access;
 pub mod command;
 mod connection;
 pub mod convert;
-pub mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
-mod inline;
 mod metrics;
 mod session;
 pub mod throttle;
 mod transaction;
 mod unfit;
 mod wire;
-pub mod writer;
 
 use std::fmt;
 use std::sync::Arc;

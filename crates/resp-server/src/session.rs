@@ -6,6 +6,7 @@ use tokio::time::timeout;
 use tollgate_core::Time;
 use tollgate_engine::{Decision, SingleDecision, Verdict};
 use tollgate_net::Peer;
+use tollgate_resp::{Arguments, ProtocolVersion, ReplyWriter, RequestLimits, excerpt, wrong_number_of_arguments};
 use tollgate_service::PendingCheck;
 
 use super::Resp;
@@ -13,11 +14,8 @@ use super::about;
 use super::access::{AuthFailure, USER};
 use super::command::{Facts, RespCommand};
 use super::convert::{asked, write_decision};
-use super::frame::{Arguments, FrameLimits};
 use super::throttle::{Style, Throttle};
 use super::transaction::Transaction;
-use super::unfit::wrong_number;
-use super::writer::{Version, Writer, shown};
 
 /// How long the store may take to give back: longer than it takes to decide, because nobody waits behind it.
 const STORE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -31,7 +29,7 @@ pub struct Session<'a> {
     pub(super) resp: &'a Resp,
     pub(super) peer: &'a Peer,
     pub(super) id: u64,
-    pub(super) version: Version,
+    pub(super) version: ProtocolVersion,
     /// The password was given, or none is needed.
     known: bool,
     /// The name that it gave itself.
@@ -82,12 +80,21 @@ impl<'a> Session<'a> {
     pub fn new(resp: &'a Resp, peer: &'a Peer) -> Session<'a> {
         let access = &resp.access;
         let (id, known) = (access.next_connection(), !access.is_guarded());
-        Session { resp, peer, id, version: Version::Resp2, known, name: Vec::new(), transaction: None, lap: Time::ZERO }
+        Session {
+            resp,
+            peer,
+            id,
+            version: ProtocolVersion::Resp2,
+            known,
+            name: Vec::new(),
+            transaction: None,
+            lap: Time::ZERO,
+        }
     }
 
     /// What a command may take.
-    pub fn limits(&self) -> &'static FrameLimits {
-        if self.known { &FrameLimits::KNOWN } else { &FrameLimits::STRANGER }
+    pub fn limits(&self) -> &'static RequestLimits {
+        if self.known { &RequestLimits::AUTHENTICATED } else { &RequestLimits::UNAUTHENTICATED }
     }
 
     /// The password was given, or none is needed.
@@ -121,7 +128,7 @@ impl<'a> Session<'a> {
         if !waiting.is_empty() {
             return Next::Settle;
         }
-        self.answer_other(found, arguments, &mut Writer::new(out, self.version))
+        self.answer_other(found, arguments, &mut ReplyWriter::new(out, self.version))
     }
 
     /// A limit of the caller's own.
@@ -138,14 +145,14 @@ impl<'a> Session<'a> {
             Ok(throttle) => match service.try_throttle(&throttle.charge) {
                 Some(lone) if waiting.is_empty() => {
                     self.count(style, &lone, service.throttled_at(&lone));
-                    throttle.write(&lone, settings.rounding, &mut Writer::new(out, self.version));
+                    throttle.write(&lone, settings.rounding, &mut ReplyWriter::new(out, self.version));
                 }
                 lone => waiting.push(Waiting { throttle, lone }),
             },
             Err(_) if !waiting.is_empty() => return Next::Settle,
             Err(refused) => {
                 metrics.failed();
-                refused.write(style, &mut Writer::new(out, self.version));
+                refused.write(style, &mut ReplyWriter::new(out, self.version));
             }
         }
         Next::Done
@@ -169,12 +176,17 @@ impl<'a> Session<'a> {
         for (Waiting { throttle, .. }, lone) in waiting.iter().zip(lones) {
             self.lap = start;
             self.count(throttle.style(), lone, now);
-            throttle.write(lone, self.resp.settings.rounding, &mut Writer::new(out, self.version));
+            throttle.write(lone, self.resp.settings.rounding, &mut ReplyWriter::new(out, self.version));
         }
         waiting.clear();
     }
 
-    fn answer_other(&mut self, found: Option<&'static Facts>, arguments: Arguments<'_>, out: &mut Writer<'_>) -> Next {
+    fn answer_other(
+        &mut self,
+        found: Option<&'static Facts>,
+        arguments: Arguments<'_>,
+        out: &mut ReplyWriter<'_>,
+    ) -> Next {
         let counts = &self.resp.metrics;
         let is_open = found.is_some_and(|facts| facts.command.is_open());
         if !self.known && !is_open {
@@ -192,7 +204,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn run(&mut self, command: RespCommand, arguments: Arguments<'_>, out: &mut Writer<'_>) -> Next {
+    fn run(&mut self, command: RespCommand, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) -> Next {
         match command {
             RespCommand::ClThrottle | RespCommand::Throttle => {} // answered before
             RespCommand::TgCheck | RespCommand::TgPeek | RespCommand::TgRefund => {
@@ -202,7 +214,7 @@ impl<'a> Session<'a> {
             RespCommand::Ping => match (arguments.len(), arguments.get(1)) {
                 (1, _) => out.simple("PONG"),
                 (2, Some(message)) => out.bulk(message),
-                _ => wrong_number(b"ping", out),
+                _ => wrong_number_of_arguments(b"ping", out),
             },
             RespCommand::Echo => out.bulk(arguments.get(1).unwrap_or_default()),
             RespCommand::Hello => self.hello(arguments, out),
@@ -219,7 +231,7 @@ impl<'a> Session<'a> {
             }
             RespCommand::Reset => {
                 self.known = !self.resp.access.is_guarded();
-                self.version = Version::Resp2;
+                self.version = ProtocolVersion::Resp2;
                 (self.name, self.transaction) = (Vec::new(), None);
                 out.simple("RESET");
             }
@@ -245,7 +257,7 @@ impl<'a> Session<'a> {
     }
 
     /// A request against the rules.
-    fn check(&mut self, command: RespCommand, arguments: Arguments<'_>, out: &mut Writer<'_>) -> Next {
+    fn check(&mut self, command: RespCommand, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) -> Next {
         let Resp { service, metrics, .. } = self.resp;
         match asked(arguments, command == RespCommand::TgPeek) {
             Err(wrong) => {
@@ -273,7 +285,7 @@ impl<'a> Session<'a> {
             (_, Ok(asked)) => asked,
             (_, Err(_)) => return, // it was read before
         };
-        let (custom, mut out) = (asked.custom(), Writer::new(out, self.version));
+        let (custom, mut out) = (asked.custom(), ReplyWriter::new(out, self.version));
         let requests = [asked.request(&custom)];
         let decision = match later {
             Later::Decide(pending) => Ok(service.decide_pending(&requests, pending).await),
@@ -287,7 +299,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn write_decision(&self, decision: &Decision, out: &mut Writer<'_>) {
+    fn write_decision(&self, decision: &Decision, out: &mut ReplyWriter<'_>) {
         if let Verdict::Invalid(_) = decision.verdict {
             self.resp.metrics.failed();
         }
@@ -296,7 +308,7 @@ impl<'a> Session<'a> {
 
     async fn forget(&mut self, arguments: Arguments<'_>, out: &mut Vec<u8>) {
         let Resp { service, access, .. } = self.resp;
-        let mut out = Writer::new(out, self.version);
+        let mut out = ReplyWriter::new(out, self.version);
         for charge in arguments.from(1).filter_map(|key| access.buckets.of(key)) {
             if service.forget(&charge).await.is_err() {
                 return out.error(&[b"ERR the store did not answer; the keys may be as they were"]);
@@ -306,11 +318,11 @@ impl<'a> Session<'a> {
     }
 
     /// `HELLO [2|3 [AUTH user password] [SETNAME name]]`: all of it or nothing.
-    fn hello(&mut self, arguments: Arguments<'_>, out: &mut Writer<'_>) {
+    fn hello(&mut self, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
         let version = match arguments.get(1) {
             None => self.version,
-            Some(b"2") => Version::Resp2,
-            Some(b"3") => Version::Resp3,
+            Some(b"2") => ProtocolVersion::Resp2,
+            Some(b"3") => ProtocolVersion::Resp3,
             Some(other) if other.iter().all(u8::is_ascii_digit) && (1..=18).contains(&other.len()) => {
                 return out.error(&[b"NOPROTO unsupported protocol version"]);
             }
@@ -334,7 +346,7 @@ impl<'a> Session<'a> {
                 }
                 name = Some(given);
             } else {
-                return out.error(&[b"ERR Syntax error in HELLO option '", shown(option), b"'"]);
+                return out.error(&[b"ERR Syntax error in HELLO option '", excerpt(option), b"'"]);
             }
         }
         if !known {
@@ -348,12 +360,12 @@ impl<'a> Session<'a> {
         if let Some(name) = name {
             self.name = name.to_vec();
         }
-        out.serve(version);
+        out.set_version(version);
         about::hello(self.id, out);
     }
 
     /// `AUTH [user] password`.
-    fn auth(&mut self, arguments: Arguments<'_>, out: &mut Writer<'_>) {
+    fn auth(&mut self, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
         let access = &self.resp.access;
         let (user, password) = match (arguments.len(), arguments.get(1), arguments.get(2)) {
             (2, Some(password), _) if access.is_guarded() => (USER, password),
@@ -375,7 +387,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn refuse(&self, refusal: AuthFailure, out: &mut Writer<'_>) {
+    fn refuse(&self, refusal: AuthFailure, out: &mut ReplyWriter<'_>) {
         self.resp.metrics.wrong_password();
         match refusal {
             AuthFailure::Wrong => out.error(&[b"WRONGPASS invalid username-password pair or user is disabled."]),
@@ -387,7 +399,7 @@ impl<'a> Session<'a> {
     }
 
     /// There is one database, whatever it is called.
-    fn select(&self, arguments: Arguments<'_>, out: &mut Writer<'_>) {
+    fn select(&self, arguments: Arguments<'_>, out: &mut ReplyWriter<'_>) {
         let number = arguments.get(1).and_then(|sent| str::from_utf8(sent).ok()).and_then(|sent| sent.parse().ok());
         match number {
             Some(0_u32) => out.simple("OK"),
@@ -398,7 +410,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes a name, if it is one.
-    pub(super) fn call_itself(&mut self, name: &[u8], out: &mut Writer<'_>) {
+    pub(super) fn call_itself(&mut self, name: &[u8], out: &mut ReplyWriter<'_>) {
         match is_name(name) {
             true => {
                 self.name = name.to_vec();

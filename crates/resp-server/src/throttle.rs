@@ -12,9 +12,8 @@
 
 use tollgate_core::{Charge, Enforcement, Gcra, KeyHasher, Limit, LimitError, Owner, Secret, Span, Wait};
 use tollgate_engine::SingleDecision;
+use tollgate_resp::{Arguments, ReplyWriter, excerpt};
 
-use super::frame::Arguments;
-use super::writer::{Writer, shown};
 use tollgate_config::RespRounding;
 
 /// Longest key.
@@ -140,7 +139,7 @@ impl Throttle {
 
     /// Writes the five integers.
     #[inline]
-    pub fn write(&self, lone: &SingleDecision, rounding: RespRounding, out: &mut Writer<'_>) {
+    pub fn write(&self, lone: &SingleDecision, rounding: RespRounding, out: &mut ReplyWriter<'_>) {
         let seconds = |span: Span| i64::try_from(round(span, rounding)).unwrap_or(i64::MAX);
         let reset = seconds(lone.outcome.reset_after);
         let retry = match (lone.allowed, lone.outcome.wait) {
@@ -166,28 +165,28 @@ impl Throttle {
 
 impl Refused<'_> {
     /// Writes the error, as those who know the original expect it.
-    pub fn write(self, style: Style, out: &mut Writer<'_>) {
+    pub fn write(self, style: Style, out: &mut ReplyWriter<'_>) {
         match style {
             Style::Cell => self.write_cell(out),
             Style::Crab => self.write_crab(out),
         }
     }
 
-    fn write_cell(self, out: &mut Writer<'_>) {
+    fn write_cell(self, out: &mut ReplyWriter<'_>) {
         const PREFIX: &[u8] = b"ERR Cell error: Store error: ";
         match self {
             Refused::Arity => {
                 out.error(&[PREFIX, b"Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"])
             }
             Refused::Key => out.error(&[PREFIX, b"The key is longer than 16384 bytes"]),
-            Refused::NoNumber(_, sent) => out.error(&[PREFIX, b"Couldn't parse as integer: ", shown(sent)]),
+            Refused::NoNumber(_, sent) => out.error(&[PREFIX, b"Couldn't parse as integer: ", excerpt(sent)]),
             Refused::Negative(_) => out.error(&[PREFIX, b"Negative values are not supported"]),
             Refused::Zero(_) | Refused::TooFast => out.error(&[PREFIX, b"Zero rates are not supported"]),
             Refused::TooLong => out.error(&[PREFIX, b"A full bucket would last longer than 292 years"]),
         }
     }
 
-    fn write_crab(self, out: &mut Writer<'_>) {
+    fn write_crab(self, out: &mut ReplyWriter<'_>) {
         const NAMES: [&str; 4] = ["max_burst", "count_per_period", "period", "quantity"];
         match self {
             Refused::Arity => out.error(&[b"ERR wrong number of arguments for 'throttle' command"]),

@@ -5,9 +5,8 @@
 //! decided by one command, so there is nothing that isolation would make right.
 
 use super::command::Facts;
-use super::frame::Arguments;
 use super::session::{Next, Session};
-use super::writer::Writer;
+use tollgate_resp::{Arguments, ReplyWriter};
 
 /// Most that is queued: as much as one command may take.
 const QUEUED_BYTES_MAX: usize = 1 << 20;
@@ -66,7 +65,7 @@ impl Session<'_> {
         arguments: Arguments<'_>,
         out: &mut Vec<u8>,
     ) -> Option<Next> {
-        if self.refuse_unfit(found, arguments, &mut Writer::new(out, self.version)) {
+        if self.refuse_unfit(found, arguments, &mut ReplyWriter::new(out, self.version)) {
             self.transaction.iter_mut().for_each(Transaction::abort);
             return Some(Next::Done);
         }
@@ -79,7 +78,7 @@ impl Session<'_> {
     /// Queues a command, as it was sent.
     pub fn keep(&mut self, command: &[u8], out: &mut Vec<u8>) {
         let Some(transaction) = &mut self.transaction else { return };
-        let mut out = Writer::new(out, self.version);
+        let mut out = ReplyWriter::new(out, self.version);
         match transaction.queue(command) {
             Ok(()) => out.simple("QUEUED"),
             Err(TooMuch) => {

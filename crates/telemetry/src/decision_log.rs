@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use tollgate_core::{Attribute, Digest, KeyHasher, Purpose, Request, Secret};
-use tollgate_engine::{Decision, DecidedBy};
+use tollgate_engine::{DecidedBy, Decision};
 
 use super::escape::json_string;
 use super::lines::Lines;

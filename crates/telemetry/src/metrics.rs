@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use tollgate_core::{Purpose, Request, Span};
-use tollgate_engine::{Decision, Generation, DecidedBy, Ruling, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Generation, Ruling, Verdict};
 use tollgate_rules::ruleset::RuleSet;
 
 use crate::counter::Counter;
@@ -51,7 +51,12 @@ impl Policy {
             DecidedBy::Open => Some(Policy::Allow),
             DecidedBy::Closed => Some(Policy::Deny),
             DecidedBy::Fallback => Some(Policy::Local),
-            DecidedBy::Store | DecidedBy::Lease | DecidedBy::Async | DecidedBy::Local | DecidedBy::Overflow | DecidedBy::Off => None,
+            DecidedBy::Store
+            | DecidedBy::Lease
+            | DecidedBy::Async
+            | DecidedBy::Local
+            | DecidedBy::Overflow
+            | DecidedBy::Off => None,
         }
     }
 }

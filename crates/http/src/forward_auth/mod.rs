@@ -148,8 +148,11 @@ impl ForwardAuth {
     }
 
     fn write(&self, check: &AuthCheck, decision: &Decision, reply: &mut Reply) {
-        let options =
-            ResponseOptions { media: check.media, random: tollgate_engine::random::fast(), ..ResponseOptions::default() };
+        let options = ResponseOptions {
+            media: check.media,
+            random: tollgate_engine::random::fast(),
+            ..ResponseOptions::default()
+        };
         let (refused, closed, unreadable) = (self.deny_status, self.closed_status, bad_request(self.deny_status));
         let options = ProxyOptions { options, refused, closed, unreadable };
         render::write_proxied(decision, &options, &self.service.render, reply);

@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded, Terms};
 use tollgate_control::{Author, Control};
-use tollgate_core::{Clock, Secret};
-use tollgate_engine::{Engine};
 use tollgate_core::Enforcement;
+use tollgate_core::{Clock, Secret};
+use tollgate_engine::Engine;
 use tollgate_rules::RuleSpec;
 use tracing::{debug, error};
 

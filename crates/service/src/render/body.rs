@@ -1,7 +1,7 @@
 //! The answer object.
 
 use tollgate_core::{LimitKind, Span, Wait};
-use tollgate_engine::{Decision, DecidedBy, Reason, Ruling, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Reason, Ruling, Verdict};
 use tollgate_rules::ruleset::Rule;
 
 use super::case::RenderInput;

@@ -1,6 +1,6 @@
 //! A decision with what both header fields and body say about it, worked out once.
 
-use tollgate_engine::{Decision, DecidedBy, Ruling, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Ruling, Verdict};
 use tollgate_rules::ruleset::Rule;
 
 use super::retry::Retry;

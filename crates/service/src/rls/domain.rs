@@ -1,7 +1,7 @@
 //! RlsConfig whose rules are files of envoyproxy/ratelimit: answered as that service answers, and counted as it counts.
 
-use tollgate_engine::{Decision, Ruling};
 use tollgate_core::Enforcement;
+use tollgate_engine::{Decision, Ruling};
 use tollgate_proto::HeaderValue;
 use tollgate_proto::rls::RateLimitResponse;
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};

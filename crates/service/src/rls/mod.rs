@@ -18,7 +18,7 @@ pub use read::{DESCRIPTORS_MAX, ENTRIES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use std::fmt;
 
 use tollgate_core::Purpose;
-use tollgate_engine::{Decision, DecidedBy, Undecided, Verdict};
+use tollgate_engine::{DecidedBy, Decision, Undecided, Verdict};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
 
 use self::read::ParsedRls;

@@ -122,8 +122,11 @@ fn whole_seconds(span: Span) -> Duration {
 pub(crate) fn add_headers(config: &RenderConfig, answer: RlsDecisions<'_>, response: &mut RateLimitResponse) {
     let refusing = answer.turns.iter().find(|decision| !decision.is_allowed());
     let Some(decision) = refusing.or(answer.turns.last()) else { return };
-    let options =
-        ResponseOptions { refuse_by_status: Some(true), random: tollgate_engine::random::fast(), ..ResponseOptions::default() };
+    let options = ResponseOptions {
+        refuse_by_status: Some(true),
+        random: tollgate_engine::random::fast(),
+        ..ResponseOptions::default()
+    };
     let mut reply = Reply::default();
     match decision.is_allowed() {
         true => render::write_headers(decision, &options, config, &mut reply.fields),

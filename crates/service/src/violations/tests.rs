@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tollgate_control::{By, Control, Instant, Page, Place, Violation, ViolationFilter};
-use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time};
-use tollgate_engine::{Engine};
 use tollgate_core::Enforcement;
+use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time};
+use tollgate_engine::Engine;
 use tollgate_store::{Memory, Outcomes, Store, StoreError, StoreErrorKind, Taken};
 
 use super::{ViolationMetrics, ViolationWriter, ViolationWriterConfig, Violations};

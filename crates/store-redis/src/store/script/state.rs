@@ -1,7 +1,8 @@
 //! A bucket as a script found it, and the replay of the core's steps on it.
 
 use tollgate_core::{
-    Algorithm, Ask, Charge, Counter, Effect, Limit, LogSummary, NextFree, Outcome, SlotsSummary, Source, Tat, Time, Window,
+    Algorithm, Ask, Charge, Counter, Effect, Limit, LogSummary, NextFree, Outcome, SlotsSummary, Source, Tat, Time,
+    Window,
 };
 use tollgate_resp::RespValue;
 
@@ -79,7 +80,9 @@ impl BucketValue {
 
     pub(crate) fn view(&self, limit: &Limit, now: Time, ask: &Ask, allowed: bool, granted: u64) -> Option<Outcome> {
         let told = match (limit, self) {
-            (Limit::SlidingLog(log), BucketValue::Log(told)) => Some(log.outcome_from(&told.sight, now, ask, allowed, granted)),
+            (Limit::SlidingLog(log), BucketValue::Log(told)) => {
+                Some(log.outcome_from(&told.sight, now, ask, allowed, granted))
+            }
             (Limit::Concurrency(slots), BucketValue::Slots(told)) => {
                 Some(slots.outcome_from(&told.sight, now, ask, allowed, granted))
             }
