@@ -25,10 +25,11 @@
 //!
 //! A decision never fails. What goes wrong below becomes a decision by the policy of each rule: see [`Mode`].
 
-/// The README's Rust compiles and runs.
+/// The Rust of the README and of the guide compiles and runs.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/guide/library.md")]
+struct Pages;
 
 mod counted;
 mod decision;
