@@ -25,10 +25,11 @@
 //!
 //! A decision never fails: if the store does, the failure policy of each rule decides. See [`DecidedBy`].
 
-/// Compiles and runs the Rust examples of the README.
+/// Compiles and runs the Rust examples of the README and of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/guide/library.md")]
+struct Pages;
 
 mod caller_deadline;
 mod decision;

@@ -1,6 +1,7 @@
 //! What the pages show is what happens: every `$ curl` and every `$ tollgate …` of a console block that asks a server is
-//! run against one with the example rules, in order, and must print what the page says, but for numbers, dates, receipts,
-//! tokens and digests. To write the pages anew: `UPDATE_PAGES=1 cargo test -p tollgate --test readme`.
+//! run against one with the example rules, and those that work on files in the repository, in order. They must print what
+//! the page says, but for numbers, dates, receipts, tokens and digests. To write the pages anew:
+//! `UPDATE_PAGES=1 cargo test -p tollgate --test readme`.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 
@@ -26,11 +27,12 @@ const ADMIN: [&str; 2] = ["127.0.0.1:8090", "127.0.0.1:8091"];
 
 #[test]
 fn readme() {
-    let dir = Dir::new("page-readme");
-    let args = ["--rules", "examples/rules.yaml", "--http", "127.0.0.1:0", "--state-dir", "state"];
-    let node = Server::start(dir.tollgate(), &args);
-    let token = fs::read_to_string(dir.path("state/admin-token")).unwrap().trim().to_owned();
-    play("README.md", Session { token: Some(token), ..Session::new(dir, vec![node]) });
+    administer("README.md", "examples/rules.yaml");
+}
+
+#[test]
+fn guide_to_rules() {
+    administer("docs/guide/rules.md", "examples/rules.yaml");
 }
 
 #[test]
@@ -56,14 +58,18 @@ fn guide_to_a_fleet() {
     assert!(text.contains(&acl_user("tollgate", "PASSWORD")), "the line of rights is not the one in use");
 }
 
-/// One node with a database of its own, and somebody with the token of its first start.
 #[test]
 fn guide_to_the_admin_api() {
-    let dir = Dir::new("page-admin");
-    let args = ["--rules", "examples/fleet.yaml", "--http", "127.0.0.1:0", "--state-dir", "state"];
+    administer("docs/guide/admin.md", "examples/fleet.yaml");
+}
+
+/// Plays a page against one node with a database of its own, as an operator with the token of its first start.
+fn administer(page: &str, rules: &str) {
+    let dir = Dir::new(&format!("page-{}", page.replace('/', "-")));
+    let args = ["--rules", rules, "--http", "127.0.0.1:0", "--state-dir", "state"];
     let node = Server::start(dir.tollgate(), &args);
     let token = fs::read_to_string(dir.path("state/admin-token")).unwrap().trim().to_owned();
-    play("docs/guide/admin.md", Session { token: Some(token), ..Session::new(dir, vec![node]) });
+    play(page, Session { token: Some(token), ..Session::new(dir, vec![node]) });
 }
 
 /// Waits until a node has heard of the other: until then it would take all of a limit for its share.
@@ -123,7 +129,7 @@ impl Session {
         Session { dir, nodes, redis: None, receipt: String::new(), token: None, exported: None, ids: Vec::new() }
     }
 
-    /// The block, with what its commands print now. Commands that need no server stay as they are.
+    /// The block, with what its commands print now. Commands that are not known here stay as they are.
     fn block(&mut self, block: &str, commands: &mut usize) -> String {
         let mut text = String::new();
         let mut lines = block.lines().peekable();
@@ -153,9 +159,10 @@ impl Session {
             self.exported = Some(String::from_utf8(output.stdout).unwrap().trim().to_owned());
             return Some(String::new()); // and at once to the next command: the token must be known
         }
-        let (command, wanted) = match command.split_once(" | grep ") {
-            Some((command, wanted)) => (command, wanted),
-            None => (command, ""),
+        let (command, wanted) = command.split_once(" | grep ").unwrap_or((command, ""));
+        let (command, last) = match command.split_once(" | tail -") {
+            Some((command, lines)) => (command, lines.parse().unwrap()),
+            None => (command, usize::MAX),
         };
         let output = match command.split_once(' ')? {
             ("redis-cli", "shutdown nosave") => {
@@ -164,6 +171,7 @@ impl Session {
             }
             ("curl", rest) => self.curl(&support::words(rest)),
             ("tollgate", rest) if rest.contains("--url") => self.tollgate(&support::words(rest)),
+            ("tollgate", rest) if works_on_files(rest) => self.in_repository(&support::words(rest)),
             ("tollgate", rest) if self.token.is_some() && asks_a_server(rest) => self.operator(&support::words(rest)),
             _ => return None,
         };
@@ -174,7 +182,20 @@ impl Session {
             Some(start) => line.starts_with(start),
             None => line.contains(wanted),
         };
-        Some(output.lines().filter(is_wanted).map(|line| format!("{line}\n")).collect())
+        let lines: Vec<&str> = output.lines().filter(is_wanted).collect();
+        Some(lines.iter().skip(lines.len().saturating_sub(last)).map(|line| format!("{line}\n")).collect())
+    }
+
+    /// A command on files that the page names from the root of the repository.
+    fn in_repository(&self, words: &[String]) -> String {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let words = words.iter().flat_map(|word| match word.split_once('*') {
+            Some((folder, ending)) => files(&root, folder, ending),
+            None => vec![word.clone()],
+        });
+        let output = self.dir.tollgate().current_dir(&root).args(words).output().unwrap();
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
     }
 
     fn tollgate(&self, words: &[String]) -> String {
@@ -265,6 +286,22 @@ impl Session {
         body[start..start + length].clone_into(&mut self.receipt);
         format!("{}…{}", &body[..start + 12], &body[start + length..])
     }
+}
+
+/// The files of `folder/*ending`, as a shell expands it.
+fn files(root: &Path, folder: &str, ending: &str) -> Vec<String> {
+    let entries = fs::read_dir(root.join(folder)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(ending)).collect();
+    names.sort();
+    names.into_iter().map(|name| format!("{folder}{name}")).collect()
+}
+
+/// Whether a command of the page reads files and asks no server.
+fn works_on_files(command: &str) -> bool {
+    command.starts_with("rules lint ")
+        || command.starts_with("rules test ")
+        || (command.starts_with("check ") && command.contains("--rules"))
 }
 
 /// Whether a command of the page is about a server, and not about files.
