@@ -11,8 +11,9 @@ mod name;
 use std::ops::RangeInclusive;
 
 pub use crate::lookup::CROWD_MAX;
+use crate::position::Place;
 use crate::problem::{Problem, quote};
-use crate::spec::{Algorithm, ClientSpec, Consistency, LimitSpec, Mode, OverrideSpec, Place, RuleFile, RuleSpec};
+use crate::spec::{Algorithm, ClientSpec, Consistency, LimitSpec, Mode, OverrideSpec, RuleFile, RuleSpec};
 
 pub use across::{CROWDED, across, crowded, wildcards};
 pub use misfits::{BETWEEN_RULES, misfits};

@@ -22,6 +22,7 @@ pub mod nearest;
 mod normalize;
 pub mod path;
 pub mod pattern;
+pub mod position;
 pub mod problem;
 mod quick;
 pub mod read;
@@ -37,7 +38,7 @@ pub mod yaml;
 mod samples;
 
 pub use address::{Cidr, IpKey, canonical_ip};
-pub use directory::{Directory, DirectoryBuilder, Known, canonical_client_key};
+pub use directory::{Directory, DirectoryBuilder, HeldOverride, Known, canonical_client_key};
 pub use endpoint::{EndpointMatcher, EndpointPattern};
 pub use fmt::format;
 pub use glob::Glob;
@@ -47,6 +48,7 @@ pub use nearest::nearest;
 pub use normalize::Normalize;
 pub use path::{Case, Endpoint, EscapedSlash, PathError, canonical_path};
 pub use pattern::{Matcher, Pattern};
+pub use position::Place;
 pub use problem::{Problem, Severity};
 pub use read::{read, read_bytes, read_with_tree};
 pub use report::Report;
@@ -54,5 +56,5 @@ pub use route::{PathGlob, PathPattern, Segment, Tail};
 pub use shrink::shrinkage;
 pub use spec::{
     Algorithm, Align, ClientSpec, Consistency, Cost, CostCase, Lease, LimitSpec, MatchSpec, Missing, Mode, OnFail,
-    OverrideSpec, Place, RuleFile, RuleSpec, Soft,
+    OverrideSpec, RuleFile, RuleSpec, Soft,
 };

@@ -13,8 +13,9 @@ use crate::endpoint::EndpointMatcher;
 use crate::key::KNOWN_ATTRIBUTES;
 use crate::nearest::nearest;
 use crate::pattern::{Matcher, Pattern};
+use crate::position::Place;
 use crate::problem::{Problem, Problems};
-use crate::spec::{LimitSpec, MatchSpec, Mode, Place, RuleFile, RuleSpec};
+use crate::spec::{LimitSpec, MatchSpec, Mode, RuleFile, RuleSpec};
 use crate::yaml::{self, Kind, Node};
 use rivals::{COMPARISONS_MAX, Rivals};
 

@@ -24,6 +24,15 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
+/// Help for a word that is not one of `names`.
+pub(crate) fn suggest(word: &str, names: &[&str]) -> String {
+    let allowed = names.join(", ");
+    match nearest(word, names.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}"),
+        None => format!("allowed: {allowed}"),
+    }
+}
+
 /// Words beyond this are no typos of ours, and the table would grow with their square.
 const LONGEST: usize = 128;
 

@@ -9,9 +9,6 @@ use std::borrow::Cow;
 use tollgate_core::{Attribute, Request};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfkc_quick};
 
-use crate::pattern::Pattern;
-use crate::spec::{Cost, MatchSpec, RuleSpec};
-
 /// Longest value that is rewritten: longer ones are refused wherever they are read.
 const VALUE_BYTES_MAX: usize = 4096;
 
@@ -54,7 +51,7 @@ impl Normalize {
     }
 
     /// A text in this form, if it is not in it already.
-    fn rewritten(self, text: &str) -> Option<String> {
+    pub(crate) fn rewritten(self, text: &str) -> Option<String> {
         if self == Self::None || text.is_ascii() || text.len() > VALUE_BYTES_MAX {
             return None;
         }
@@ -64,31 +61,6 @@ impl Normalize {
         }
         let new: String = if self == Self::Nfkc { text.nfkc().collect() } else { text.nfc().collect() };
         (new != text).then_some(new)
-    }
-
-    /// A rule whose conditions are texts in this form. Wildcards between texts are compared as they are written.
-    /// None if it is so already.
-    pub(crate) fn rule(self, spec: &RuleSpec) -> Option<RuleSpec> {
-        if self == Self::None {
-            return None;
-        }
-        let mut new = spec.clone();
-        self.conditions(&mut new.matches);
-        if let Cost::ByMatch(cases) = &mut new.cost {
-            cases.iter_mut().for_each(|case| self.conditions(&mut case.matches));
-        }
-        (new != *spec).then_some(new)
-    }
-
-    fn conditions(self, matches: &mut MatchSpec) {
-        let conditions = matches.attributes.iter_mut().filter(|(name, _)| !has_a_form_of_its_own(name));
-        for pattern in conditions.flat_map(|(_, matcher)| matcher.any.iter_mut().chain(&mut matcher.none)) {
-            if let Pattern::Exact(text) | Pattern::Prefix(text) = pattern
-                && let Some(new) = self.rewritten(text)
-            {
-                *text = new;
-            }
-        }
     }
 
     /// The values of a request in this form, if some are not in it.
@@ -105,7 +77,7 @@ impl Normalize {
 }
 
 /// Addresses, methods and paths have one spelling already.
-fn has_a_form_of_its_own(name: &str) -> bool {
+pub(crate) fn has_a_form_of_its_own(name: &str) -> bool {
     matches!(name, "ip" | "endpoint" | "method" | "path")
 }
 

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::spec::Place;
+use crate::position::Place;
 
 /// How much a problem matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

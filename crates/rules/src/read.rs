@@ -15,7 +15,7 @@ mod variables;
 pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
 pub(crate) use client::{read_client, read_override};
 pub(crate) use field::{Path, Value};
-pub(crate) use fields::{Fields, suggest};
+pub(crate) use fields::Fields;
 pub use limit::LIMIT_FIELDS;
 pub(crate) use matching::Spelling;
 pub use rule::RULE_FIELDS;
@@ -24,9 +24,10 @@ pub(crate) use rule::{COST_FIELDS, read_rule};
 use crate::check;
 use crate::normalize::Normalize;
 use crate::path::EscapedSlash;
+use crate::position::Place;
 use crate::problem::{Problem, Problems};
 use crate::report::Report;
-use crate::spec::{Place, RuleFile};
+use crate::spec::RuleFile;
 use crate::yaml::{self, Kind, Node};
 
 /// Most rules accepted in one file.

@@ -165,7 +165,7 @@ fn push_visible(shown: &mut String, letter: char) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Place;
+    use crate::position::Place;
 
     fn report(text: &str, places: &[(u32, u32)]) -> Report {
         let mut problems = Problems::default();

@@ -4,6 +4,7 @@
 //! the fields is said once, in [`crate::check`].
 
 mod limit;
+mod normalized;
 mod policy;
 
 use std::collections::BTreeMap;
@@ -14,17 +15,9 @@ use crate::key::KeyBy;
 use crate::normalize::Normalize;
 use crate::path::{Case, EscapedSlash};
 use crate::pattern::Matcher;
+use crate::position::Place;
 pub use limit::{Algorithm, Align, LimitSpec};
 pub use policy::{Consistency, Lease, Missing, Mode, OnFail, Soft};
-
-/// A position in a rules file, both counted from 1; 0 means "not from a file".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// Line.
-    pub line: u32,
-    /// Column, in characters.
-    pub column: u32,
-}
 
 /// One file of rules, or one namespace of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]

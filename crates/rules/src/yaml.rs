@@ -8,8 +8,8 @@
 mod build;
 mod refuse;
 
+use crate::position::Place;
 use crate::problem::Problem;
-use crate::spec::Place;
 
 /// Longest text accepted.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use super::{Found, LABEL_HELP, is_label, limit};
 use crate::lookup::{self, CROWD_MAX, Crowd};
 use crate::nearest::nearest;
+use crate::position::Place;
 use crate::problem::{Problem, quote};
-use crate::spec::{OverrideSpec, Place, RuleFile, RuleSpec};
+use crate::spec::{OverrideSpec, RuleFile, RuleSpec};
 
 /// What is wrong between rules, clients and overrides: every problem's field begins with the place of the one that is
 /// refused for it, such as `rules[2]`, so that whoever can do without it may leave it out.

@@ -24,6 +24,7 @@ use tollgate_core::{Digest, Secret};
 
 pub use self::builder::DirectoryBuilder;
 pub use self::identity::canonical_client_key;
+pub use self::overriding::HeldOverride;
 
 use self::base::Base;
 use self::delta::Delta;

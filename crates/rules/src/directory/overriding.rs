@@ -3,7 +3,6 @@
 use tollgate_core::{Limit, Time};
 
 use crate::check;
-use crate::ruleset::HeldOverride;
 use crate::spec::OverrideSpec;
 
 /// An override as a directory keeps it. A directory may hold a million, so nothing in it is optional: what is not
@@ -18,6 +17,23 @@ pub(crate) struct Override {
     burst: u32,
     /// The number of the rule's name in its directory.
     pub(crate) rule: u32,
+}
+
+/// An override that holds for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldOverride {
+    /// The client that it is for.
+    pub client_key: String,
+    /// Units per window instead of the rule's.
+    pub requests: Option<u64>,
+    /// Capacity instead of the rule's.
+    pub burst: Option<u64>,
+    /// It exempts the client.
+    pub unlimited: bool,
+    /// First instant it holds, if it has a beginning.
+    pub from: Option<Time>,
+    /// First instant it holds no more, if it has an end.
+    pub until: Option<Time>,
 }
 
 const GIVEN_NONE: u64 = u64::MAX;

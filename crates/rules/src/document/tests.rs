@@ -1,8 +1,8 @@
 //! Trees that never were a text, and texts that become trees.
 
 use super::*;
+use crate::position::Place;
 use crate::samples::{DESIGN, FIRST, FULL};
-use crate::spec::Place;
 use crate::yaml;
 
 fn read(text: &str) -> (RuleFile, Node) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Metadata, Unit};
-use crate::spec::Place;
+use crate::position::Place;
 
 /// One domain: what one file says, or several of them together.
 #[derive(Clone, Debug, PartialEq)]

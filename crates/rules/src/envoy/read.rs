@@ -6,11 +6,12 @@
 use std::collections::HashMap;
 
 use super::{Allowance, Descriptor, Domain, Metadata, RateLimit, Unit};
+use crate::nearest::suggest;
 use crate::pattern::Pattern;
+use crate::position::Place;
 use crate::problem::{Problem, Problems, quote};
-use crate::read::{Fields, Path, Value, suggest};
+use crate::read::{Fields, Path, Value};
 use crate::report::Report;
-use crate::spec::Place;
 use crate::yaml::{self, Kind, is_blank};
 
 /// Deepest nesting of lists and maps: 30 levels of descriptors.

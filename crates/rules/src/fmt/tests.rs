@@ -1,8 +1,9 @@
 //! What `format` makes of files: one layout, the same meaning, every comment kept.
 
 use super::*;
+use crate::position::Place;
 use crate::samples::{DESIGN, FIRST, FULL};
-use crate::spec::{Place, RuleFile};
+use crate::spec::RuleFile;
 
 fn formatted(text: &str) -> String {
     format("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"))

@@ -1,7 +1,7 @@
 //! Values that are text here and something else to other readers of YAML.
 
+use crate::position::Place;
 use crate::problem::Problem;
-use crate::spec::Place;
 use crate::yaml::{Kind, Node};
 
 /// Looks through what rules match and what is known of clients; elsewhere a field says what it takes.

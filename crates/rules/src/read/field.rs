@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use super::fields::{Fields, suggest, unknown_field};
 use crate::duration;
+use crate::nearest::suggest;
+use crate::position::Place;
 use crate::problem::{Fault, Problem, Problems, quote, short};
-use crate::spec::Place;
 use crate::yaml::{Kind, Node, is_blank};
 
 /// Way from the root to a value, written only when something is wrong there.
@@ -70,21 +70,6 @@ impl<'a> Value<'a> {
             _ => self.node.describe().to_owned(),
         };
         self.problem("wrong-type", format!("{} should be {wanted}, found {found}", self.path.title())).help(help)
-    }
-
-    /// The entries of a map; an empty one after a problem.
-    pub(crate) fn fields(self, allowed: &'static [&'static str], example: &str, problems: &mut Problems) -> Fields<'a> {
-        let Kind::Map(entries) = &self.node.kind else {
-            problems.push(self.mismatch("a map", format!("write for example `{example}`")));
-            return Fields { value: self, known: false, allowed };
-        };
-        for (key, _) in entries.iter().filter(|(key, _)| !allowed.contains(&key.text.as_str())) {
-            match problems.is_full() {
-                true => problems.skip(1),
-                false => problems.push(unknown_field(&self, &key.text, key.place(), allowed)),
-            }
-        }
-        Fields { value: self, known: true, allowed }
     }
 
     /// The items of a list; none after a problem.

@@ -1,16 +1,33 @@
 //! The fields of one map: which are there, which are missing, which are typos.
 
 use super::field::{Path, Value};
-use crate::nearest::nearest;
+use crate::nearest::{nearest, suggest};
+use crate::position::Place;
 use crate::problem::{Problem, Problems, quote};
-use crate::spec::Place;
 use crate::yaml::Kind;
 
 /// The fields of a map, read one by one.
 pub(crate) struct Fields<'a> {
     pub(crate) value: Value<'a>,
-    pub(super) known: bool,
-    pub(super) allowed: &'static [&'static str],
+    known: bool,
+    allowed: &'static [&'static str],
+}
+
+impl<'a> Value<'a> {
+    /// The entries of a map; an empty one after a problem.
+    pub(crate) fn fields(self, allowed: &'static [&'static str], example: &str, problems: &mut Problems) -> Fields<'a> {
+        let Kind::Map(entries) = &self.node.kind else {
+            problems.push(self.mismatch("a map", format!("write for example `{example}`")));
+            return Fields { value: self, known: false, allowed };
+        };
+        for (key, _) in entries.iter().filter(|(key, _)| !allowed.contains(&key.text.as_str())) {
+            match problems.is_full() {
+                true => problems.skip(1),
+                false => problems.push(unknown_field(&self, &key.text, key.place(), allowed)),
+            }
+        }
+        Fields { value: self, known: true, allowed }
+    }
 }
 
 impl Fields<'_> {
@@ -41,16 +58,7 @@ impl Fields<'_> {
     }
 }
 
-/// Help for a word that is not one of `names`.
-pub(crate) fn suggest(word: &str, names: &[&str]) -> String {
-    let allowed = names.join(", ");
-    match nearest(word, names.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}"),
-        None => format!("allowed: {allowed}"),
-    }
-}
-
-pub(super) fn unknown_field(owner: &Value<'_>, name: &str, at: Place, allowed: &[&str]) -> Problem {
+fn unknown_field(owner: &Value<'_>, name: &str, at: Place, allowed: &[&str]) -> Problem {
     let message = format!("unknown field {} in {}", quote(name), owner.path.title());
     Problem::error("unknown-field", at, Path::Field(&owner.path, name), message).help(suggest(name, allowed))
 }

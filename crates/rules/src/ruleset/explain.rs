@@ -2,10 +2,13 @@
 
 use tollgate_core::{Charge, Request, Time};
 
+use super::bucket_key::part_of;
 use super::charges::{Answer, Exemptions, Terms, charge_of};
 use super::facts::Facts;
-use super::rule::{Rule, attribute_holds, endpoint_holds, part_of};
+use super::matching::{attribute_holds, endpoint_holds};
+use super::rule::Rule;
 use super::{Namespace, RuleSet};
+use crate::directory::HeldOverride;
 use crate::spec::Mode;
 
 /// What one rule makes of one request.
@@ -21,23 +24,6 @@ pub struct Explanation<'a> {
     pub overrides: usize,
     /// The override that holds for this request.
     pub held: Option<HeldOverride>,
-}
-
-/// An override that holds for a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldOverride {
-    /// The client that it is for.
-    pub client_key: String,
-    /// Units per window instead of the rule's.
-    pub requests: Option<u64>,
-    /// Capacity instead of the rule's.
-    pub burst: Option<u64>,
-    /// It exempts the client.
-    pub unlimited: bool,
-    /// First instant it holds, if it has a beginning.
-    pub from: Option<Time>,
-    /// First instant it holds no more, if it has an end.
-    pub until: Option<Time>,
 }
 
 /// Whether a rule applies.

@@ -6,7 +6,8 @@ use tollgate_core::{Digest, KeyHasher, Secret};
 
 use super::rule::RuleBody;
 use super::{Namespace, RuleSet};
-use crate::spec::{Place, RuleSpec};
+use crate::position::Place;
+use crate::spec::RuleSpec;
 
 impl RuleBody {
     /// A digest of everything in the rule that decides; neither its place in a file nor its words. Nodes compare it, so

@@ -7,15 +7,20 @@
 
 mod attributes;
 mod body;
+mod bucket_key;
 mod buckets;
 mod charges;
 mod compile;
+mod defaults;
 mod domain;
 mod explain;
 mod facts;
 mod fingerprint;
 mod index;
+mod input;
 mod layers;
+mod limit;
+mod matching;
 mod naming;
 mod reuse;
 mod rule;
@@ -28,9 +33,9 @@ use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
 
 pub use self::buckets::ClientBuckets;
 pub use self::charges::{Applied, Charges};
-pub use self::compile::{CompileOptions, DomainPart, Part};
-pub use self::explain::{Explanation, HeldOverride, KeyPart, Standing};
+pub use self::explain::{Explanation, KeyPart, Standing};
 pub use self::facts::RequestError;
+pub use self::input::{CompileOptions, DomainPart, Part};
 pub use self::naming::{generated_names, stable_names};
 pub use self::rule::{Rule, RuleBody, RuleId};
 

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use tollgate_core::{KeyHasher, Secret};
 
-use super::body::Defaults;
+use super::defaults::Defaults;
 use crate::check::RULE_NAME_MAX;
 use crate::duration;
 use crate::endpoint::EndpointMatcher;

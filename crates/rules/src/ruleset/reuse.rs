@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::attributes::Attributes;
-use super::compile::CompileOptions;
+use super::input::CompileOptions;
 use super::layers::LayeredIndex;
 use super::rule::{Rule, RuleBody};
 use super::{Namespace, RuleSet};

@@ -9,13 +9,11 @@ use tollgate_core::{
 };
 
 use super::attributes::AttrId;
-use super::body::limit_of;
-use super::facts::Facts;
+use super::limit::limit_of;
 use crate::envoy::EnvoyRule;
-use crate::lookup::{Folded, IndexedEndpoint, IndexedMatcher};
-use crate::path::Case;
+use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 use crate::pattern::Pattern;
-use crate::spec::{LimitSpec, Missing, Mode, OnFail, RuleSpec};
+use crate::spec::{LimitSpec, Mode, OnFail, RuleSpec};
 
 /// A rule's place in its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,32 +83,6 @@ pub(super) struct Conditions {
     pub(super) endpoint: Option<IndexedEndpoint>,
 }
 
-impl Conditions {
-    #[inline]
-    pub(super) fn hold(&self, facts: &Facts<'_>) -> bool {
-        self.attributes.iter().all(|(id, matcher)| attribute_holds(*id, matcher, facts))
-            && self.endpoint.as_ref().is_none_or(|endpoint| endpoint_holds(endpoint, facts))
-    }
-}
-
-/// An absent attribute meets no condition, not even `*` or a negation.
-pub(super) fn attribute_holds(id: AttrId, matcher: &IndexedMatcher, facts: &Facts<'_>) -> bool {
-    match id {
-        AttrId::IP => facts.ip().is_some_and(|bits| matcher.matches_address(bits)),
-        _ => facts.value(id).is_some_and(|value| matcher.matches(value)),
-    }
-}
-
-pub(super) fn endpoint_holds(matcher: &IndexedEndpoint, facts: &Facts<'_>) -> bool {
-    facts.endpoint().is_some_and(|(method, path)| matcher.matches(method, path))
-}
-
-/// Stands before a value that another attribute lent: `client_key` where `api_key` is absent. No length is as large.
-const BORROWED: u64 = u64::MAX - 1;
-
-/// Stands before a client key that is an address, in its one spelling.
-const ADDRESS: u64 = u64::MAX - 2;
-
 /// Stands before a window that is not the rule's own.
 const ASKED: u64 = u64::MAX - 3;
 
@@ -146,12 +118,6 @@ impl Rule {
         )
     }
 
-    /// What one request costs here: its own cost times the rule's.
-    pub(super) fn cost(&self, request: &Request<'_>, facts: &Facts<'_>) -> u64 {
-        let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
-        request.cost.saturating_mul(case.map_or(1, |(_, cost)| *cost))
-    }
-
     /// The rule's limit with the requests and the window that the caller brings along. Another window is another bucket,
     /// as it would be in another generation.
     #[cold]
@@ -177,103 +143,11 @@ impl Rule {
         }
     }
 
-    /// The bucket's digest before sharding; `None` if a key part is missing and the rule then does not apply.
-    #[inline]
-    pub(super) fn key(&self, facts: &Facts<'_>) -> Option<KeyHasher> {
-        let mut hasher = self.hasher;
-        for part in &self.key {
-            match part_of(part, facts) {
-                Some((id, borrowed)) => {
-                    if borrowed {
-                        hasher.word(BORROWED);
-                    }
-                    if part.len() > 1 {
-                        hasher.word(id.place() as u64);
-                    }
-                    self.absorb(&mut hasher, id, facts);
-                }
-                None if self.spec.missing == Missing::Share => hasher.missing(),
-                None => return None,
-            }
-        }
-        Some(hasher)
-    }
-
-    /// Whom the bucket is about: namespace and first part of the key, so that all buckets of one caller live together.
-    /// Rules for everybody have the namespace alone. A hot bucket that was split goes by its shard too: its parts are
-    /// to live apart.
-    pub(super) fn identity(&self, facts: &Facts<'_>, shard: Option<u64>) -> u32 {
-        let mut hasher = self.identity;
-        if let Some((id, _)) = self.key.first().and_then(|part| part_of(part, facts)) {
-            hasher.word(id.place() as u64);
-            self.absorb(&mut hasher, id, facts);
-        }
-        if let Some(shard) = shard {
-            hasher.word(shard);
-        }
-        let [bits, _] = hasher.finish().0;
-        bits as u32
-    }
-
-    fn absorb(&self, hasher: &mut KeyHasher, id: AttrId, facts: &Facts<'_>) {
-        match id {
-            AttrId::IP => {
-                let key = facts.ip_key().map_or(0, |key| key.bits());
-                hasher.part(&key.to_be_bytes());
-            }
-            AttrId::ENDPOINT => self.absorb_endpoint(hasher, facts),
-            AttrId::CLIENT_KEY if let Some(key) = facts.client_ip() => {
-                hasher.word(ADDRESS);
-                hasher.part(&key.bits().to_be_bytes());
-            }
-            _ => hasher.part(facts.value(id).unwrap_or_default().as_bytes()),
-        }
-    }
-
-    /// The path, with `{id}` segments as the template has them. The method counts only where the pattern names some:
-    /// otherwise every invented method would be a bucket of its own.
-    fn absorb_endpoint(&self, hasher: &mut KeyHasher, facts: &Facts<'_>) {
-        let Some((method, path)) = facts.endpoint() else { return hasher.missing() };
-        let pattern = self.conditions.endpoint.as_ref().and_then(|matcher| matcher.pattern_of(method, path));
-        match pattern {
-            Some(pattern) => {
-                match method {
-                    Some(method) if !pattern.methods.is_empty() => hasher.part(method.as_bytes()),
-                    _ => hasher.missing(),
-                }
-                let path = pattern.path.template_of(path);
-                match pattern.path.case {
-                    Case::Sensitive => hasher.part(path.as_bytes()),
-                    Case::Insensitive => hasher.part(Folded::of(&path).as_str().as_bytes()),
-                }
-            }
-            None => {
-                hasher.missing();
-                hasher.part(path.as_bytes());
-            }
-        }
-    }
-
     /// What a soft rule admits above `limit`, which may be a client's own or a share.
     pub(super) fn soft_at(&self, limit: &Limit) -> Option<Soft> {
         let percent = u128::from(self.spec.soft?.percent);
         let excess = (u128::from(limit.capacity()) * percent).div_ceil(100);
         Some(Soft { excess: u64::try_from(excess).unwrap_or(u64::MAX), seed: self.seed })
-    }
-
-    /// A key part as people read it.
-    pub(super) fn key_text(&self, id: AttrId, facts: &Facts<'_>) -> String {
-        match id {
-            AttrId::IP => facts.ip_key().map(|key| key.to_string()).unwrap_or_default(),
-            AttrId::ENDPOINT => {
-                let (method, path) = facts.endpoint().unwrap_or((None, ""));
-                match self.conditions.endpoint.as_ref().and_then(|matcher| matcher.pattern_of(method, path)) {
-                    Some(pattern) => pattern.path.template_of(path).into_owned(),
-                    None => path.to_owned(),
-                }
-            }
-            _ => facts.value(id).unwrap_or_default().to_owned(),
-        }
     }
 
     /// Into how many buckets each key is split. A rule whose nodes count by themselves is not: shards spread load over
@@ -301,25 +175,5 @@ impl Rule {
             Limit::SlidingCounter(c) => Limit::SlidingCounter(c.with_offset(offset(c.window()))),
             other => other,
         }
-    }
-}
-
-/// Which attribute fills a key part: the first one present; failing that, the client key for those that fall back to
-/// it (then `true`).
-pub(super) fn part_of(part: &[AttrId], facts: &Facts<'_>) -> Option<(AttrId, bool)> {
-    // Among alternatives an empty value counts as absent: an empty header must not hide the address behind it.
-    let filled = |id: &&AttrId| present(**id, facts) && (part.len() == 1 || facts.value(**id) != Some(""));
-    if let Some(id) = part.iter().find(filled) {
-        return Some((*id, false));
-    }
-    let borrows = part.iter().any(|id| id.falls_back()) && facts.has(AttrId::CLIENT_KEY);
-    borrows.then_some((AttrId::CLIENT_KEY, true))
-}
-
-fn present(id: AttrId, facts: &Facts<'_>) -> bool {
-    match id {
-        AttrId::IP => facts.ip().is_some(),
-        AttrId::ENDPOINT => facts.endpoint().is_some(),
-        _ => facts.has(id),
     }
 }

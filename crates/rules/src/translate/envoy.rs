@@ -3,7 +3,7 @@
 use super::{Draft, fixed_window, is_attribute, key_by, peculiar, reserved};
 use crate::check::{is_rule_name, nearest_rule_name};
 use crate::envoy::{Allowance, Descriptor, Domain, RateLimit, Unit, rule_name};
-use crate::spec::Place;
+use crate::position::Place;
 use crate::yaml::Node;
 
 /// A node, and the level that it is on.

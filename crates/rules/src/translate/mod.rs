@@ -11,8 +11,8 @@ use std::fmt;
 
 use crate::check::RULE_NAME_MAX;
 use crate::document::{self, Settings};
+use crate::position::Place;
 use crate::report::Report;
-use crate::spec::Place;
 use crate::yaml::Node;
 
 /// Whose file it is.

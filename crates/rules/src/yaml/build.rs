@@ -6,8 +6,8 @@ use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 
 use super::refuse::{self, number, place};
 use super::{Comment, Document, Key, Kind, NODES_MAX, Node, SCALAR_BYTES_MAX, Span, TEXT_BYTES_MAX};
+use crate::position::Place;
 use crate::problem::{Problem, Problems, quote, short};
-use crate::spec::Place;
 
 pub(super) fn document(text: &str, comments: bool, depth: usize) -> Result<Document, Vec<Problem>> {
     if text.len() > TEXT_BYTES_MAX {

@@ -2,8 +2,8 @@
 
 use granit_parser::{ErrorKind, Marker, ScanError};
 
+use crate::position::Place;
 use crate::problem::Problem;
-use crate::spec::Place;
 
 pub(super) fn syntax(error: &ScanError, depth: usize) -> Problem {
     let at = place(error.marker());

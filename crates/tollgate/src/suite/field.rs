@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use tollgate_core::{Span, Time};
 use tollgate_rules::problem::{Fault, Problems};
-use tollgate_rules::spec::Place;
+use tollgate_rules::position::Place;
 use tollgate_rules::yaml::{Key, Kind, Node, is_blank};
 use tollgate_rules::{Problem, datetime, duration, nearest};
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use tollgate_core::{ManualClock, SlotId, Time};
 use tollgate_engine::{Decision, Engine, Reservation, Verdict as Answer};
 use tollgate_rules::duration;
-use tollgate_rules::spec::Place;
+use tollgate_rules::position::Place;
 use tollgate_store::Memory;
 
 use super::Table;

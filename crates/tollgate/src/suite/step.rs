@@ -3,7 +3,7 @@
 use tollgate_core::{Span, Time};
 use tollgate_rules::problem::Problems;
 use tollgate_rules::ruleset::RuleSet;
-use tollgate_rules::spec::Place;
+use tollgate_rules::position::Place;
 use tollgate_rules::yaml::{Kind, Node};
 
 use super::expect::{EXPECT_FIELDS, Expect};

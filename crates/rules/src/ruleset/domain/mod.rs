@@ -10,11 +10,12 @@ use smallvec::SmallVec;
 use tollgate_core::{Ask, AskedLimit, Charge, FixedWindow, KeyHasher, Limit, Purpose, Request, Secret, Time};
 
 use self::tree::{Found, Tree};
-use super::body::{Defaults, compile_body};
+use super::body::compile_body;
 use super::charges::{Place, Terms};
-use super::compile::{CompileOptions, DomainPart};
+use super::defaults::Defaults;
 use super::explain::{Explanation, KeyPart, Standing};
 use super::facts::{CUSTOM_MAX, RequestError, VALUE_BYTES_MAX};
+use super::input::{CompileOptions, DomainPart};
 use super::rule::{Rule, RuleBody, RuleId};
 use super::sources::Sources;
 use super::{Namespace, RuleSet};

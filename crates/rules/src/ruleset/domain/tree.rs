@@ -4,7 +4,7 @@
 //! pattern of the file that matches, else the key alone. Nothing is tried twice: a node that leads nowhere ends the
 //! search, as in the service whose files these are.
 
-use super::wild::{Wild, Wilds};
+use super::wild::{NodeId, Wild, Wilds};
 use crate::envoy::Descriptor;
 use crate::pattern::Pattern;
 use crate::quick::QuickMap;
@@ -16,10 +16,6 @@ pub(super) struct Tree {
     nodes: Vec<Node>,
     root: Branch,
 }
-
-/// The number of a node.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NodeId(pub(super) u32);
 
 #[derive(Debug)]
 struct Node {

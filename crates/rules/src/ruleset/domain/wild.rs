@@ -3,13 +3,16 @@
 //! A few are compared one by one. Many are stored under the rarest literal part of their key or value (see
 //! [`crate::lookup`]), so that an entry is compared with those that share it.
 
-use super::tree::NodeId;
 use crate::lookup::{Census, Choice, TextIndex};
 use crate::pattern::{Matcher, Pattern};
 use crate::spec::MatchSpec;
 
 /// So many are compared sooner than looked up.
 const SCANNED_MAX: usize = 8;
+
+/// The number of a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeId(pub(super) u32);
 
 /// A node with a pattern.
 #[derive(Debug)]

@@ -1,0 +1,130 @@
+//! The bucket that a rule charges for a request.
+
+use tollgate_core::KeyHasher;
+
+use super::attributes::AttrId;
+use super::facts::Facts;
+use super::rule::Rule;
+use crate::lookup::Folded;
+use crate::path::Case;
+use crate::spec::Missing;
+
+/// Stands before a value that another attribute lent: `client_key` where `api_key` is absent. No length is as large.
+const BORROWED: u64 = u64::MAX - 1;
+
+/// Stands before a client key that is an address, in its one spelling.
+const ADDRESS: u64 = u64::MAX - 2;
+
+impl Rule {
+    /// The bucket's digest before sharding; `None` if a key part is missing and the rule then does not apply.
+    #[inline]
+    pub(super) fn key(&self, facts: &Facts<'_>) -> Option<KeyHasher> {
+        let mut hasher = self.hasher;
+        for part in &self.key {
+            match part_of(part, facts) {
+                Some((id, borrowed)) => {
+                    if borrowed {
+                        hasher.word(BORROWED);
+                    }
+                    if part.len() > 1 {
+                        hasher.word(id.place() as u64);
+                    }
+                    self.absorb(&mut hasher, id, facts);
+                }
+                None if self.spec.missing == Missing::Share => hasher.missing(),
+                None => return None,
+            }
+        }
+        Some(hasher)
+    }
+
+    /// Whom the bucket is about: namespace and first part of the key, so that all buckets of one caller live together.
+    /// Rules for everybody have the namespace alone. A hot bucket that was split goes by its shard too: its parts are
+    /// to live apart.
+    pub(super) fn identity(&self, facts: &Facts<'_>, shard: Option<u64>) -> u32 {
+        let mut hasher = self.identity;
+        if let Some((id, _)) = self.key.first().and_then(|part| part_of(part, facts)) {
+            hasher.word(id.place() as u64);
+            self.absorb(&mut hasher, id, facts);
+        }
+        if let Some(shard) = shard {
+            hasher.word(shard);
+        }
+        let [bits, _] = hasher.finish().0;
+        bits as u32
+    }
+
+    fn absorb(&self, hasher: &mut KeyHasher, id: AttrId, facts: &Facts<'_>) {
+        match id {
+            AttrId::IP => {
+                let key = facts.ip_key().map_or(0, |key| key.bits());
+                hasher.part(&key.to_be_bytes());
+            }
+            AttrId::ENDPOINT => self.absorb_endpoint(hasher, facts),
+            AttrId::CLIENT_KEY if let Some(key) = facts.client_ip() => {
+                hasher.word(ADDRESS);
+                hasher.part(&key.bits().to_be_bytes());
+            }
+            _ => hasher.part(facts.value(id).unwrap_or_default().as_bytes()),
+        }
+    }
+
+    /// The path, with `{id}` segments as the template has them. The method counts only where the pattern names some:
+    /// otherwise every invented method would be a bucket of its own.
+    fn absorb_endpoint(&self, hasher: &mut KeyHasher, facts: &Facts<'_>) {
+        let Some((method, path)) = facts.endpoint() else { return hasher.missing() };
+        let pattern = self.conditions.endpoint.as_ref().and_then(|matcher| matcher.pattern_of(method, path));
+        match pattern {
+            Some(pattern) => {
+                match method {
+                    Some(method) if !pattern.methods.is_empty() => hasher.part(method.as_bytes()),
+                    _ => hasher.missing(),
+                }
+                let path = pattern.path.template_of(path);
+                match pattern.path.case {
+                    Case::Sensitive => hasher.part(path.as_bytes()),
+                    Case::Insensitive => hasher.part(Folded::of(&path).as_str().as_bytes()),
+                }
+            }
+            None => {
+                hasher.missing();
+                hasher.part(path.as_bytes());
+            }
+        }
+    }
+
+    /// A key part as people read it.
+    pub(super) fn key_text(&self, id: AttrId, facts: &Facts<'_>) -> String {
+        match id {
+            AttrId::IP => facts.ip_key().map(|key| key.to_string()).unwrap_or_default(),
+            AttrId::ENDPOINT => {
+                let (method, path) = facts.endpoint().unwrap_or((None, ""));
+                match self.conditions.endpoint.as_ref().and_then(|matcher| matcher.pattern_of(method, path)) {
+                    Some(pattern) => pattern.path.template_of(path).into_owned(),
+                    None => path.to_owned(),
+                }
+            }
+            _ => facts.value(id).unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// Which attribute fills a key part: the first one present; failing that, the client key for those that fall back to
+/// it (then `true`).
+pub(super) fn part_of(part: &[AttrId], facts: &Facts<'_>) -> Option<(AttrId, bool)> {
+    // Among alternatives an empty value counts as absent: an empty header must not hide the address behind it.
+    let filled = |id: &&AttrId| present(**id, facts) && (part.len() == 1 || facts.value(**id) != Some(""));
+    if let Some(id) = part.iter().find(filled) {
+        return Some((*id, false));
+    }
+    let borrows = part.iter().any(|id| id.falls_back()) && facts.has(AttrId::CLIENT_KEY);
+    borrows.then_some((AttrId::CLIENT_KEY, true))
+}
+
+fn present(id: AttrId, facts: &Facts<'_>) -> bool {
+    match id {
+        AttrId::IP => facts.ip().is_some(),
+        AttrId::ENDPOINT => facts.endpoint().is_some(),
+        _ => facts.has(id),
+    }
+}
