@@ -285,7 +285,7 @@ impl<S: Store> Engine<S> {
         let mut buckets: Vec<Charge> = Vec::new();
         for lot in 0..shards {
             let mut charges = Charges::default();
-            charges.lot = lot;
+            charges.random = lot;
             charges.identities = self.store.is_shared();
             if pinned.rules.charges(request, self.clock.wall(), &mut charges).is_err() {
                 return Ok(());
@@ -324,7 +324,7 @@ impl<S: Store> Engine<S> {
             return Err(Unasked::Off);
         }
         let wall = if pinned.rules.is_dated() { self.clock.wall() } else { Time::ZERO };
-        charges.lot = lot;
+        charges.random = lot;
         charges.identities = self.store.is_shared();
         charges.shadowed = switch == Switch::Shadow;
         Ok(pinned.rules.charges_of_all(requests, wall, charges)?)

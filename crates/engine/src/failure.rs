@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Request, Soft, Span};
 use tollgate_rules::OnFail;
-use tollgate_rules::ruleset::{Applied, Charges};
+use tollgate_rules::ruleset::{AppliedRule, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::decision::{Decision, Mode, Ruling, Verdict, deciding};
@@ -29,7 +29,7 @@ impl<S: Store> Engine<S> {
         }
         let mut whole = Charges::default();
         whole.whole = true;
-        let divided = self.charges_by_lot(pinned, requests, charges.lot, &mut whole).is_ok();
+        let divided = self.charges_by_lot(pinned, requests, charges.random, &mut whole).is_ok();
         if divided {
             *charges = whole;
         }
@@ -115,7 +115,7 @@ impl Policies {
         })
     }
 
-    fn mode(&self, applied: &Applied) -> Mode {
+    fn mode(&self, applied: &AppliedRule) -> Mode {
         let policy = applied.charge.and_then(|place| self.0.get(usize::from(place)));
         match policy {
             Some((OnFail::Deny, _)) => Mode::Closed,

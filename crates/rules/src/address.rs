@@ -6,7 +6,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::problem::{Fault, quote};
+use crate::problem::{ParseError, quote};
 
 /// Who a client is by its address: an IPv4 address or an IPv6 network. Displays canonically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,13 +76,13 @@ pub struct Cidr {
 
 impl Cidr {
     /// Reads an address or a network. Host bits must be zero: `10.0.0.1/8` may mean either end of the slash.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         let (address, length) = match text.split_once('/') {
             Some((address, length)) => (address, Some(length)),
             None => (text, None),
         };
         let bad = || {
-            Fault::new(
+            ParseError::new(
                 format!("{} is not an address or a network", quote(text)),
                 "write 192.0.2.1, 10.0.0.0/8, 2001:db8::1 or 2001:db8::/32, without leading zeros, port or zone",
             )
@@ -95,7 +95,7 @@ impl Cidr {
         let digits = length.bytes().all(|byte| byte.is_ascii_digit()) && !(length.len() > 1 && length.starts_with('0'));
         let length: u8 = length.parse().ok().filter(|_| digits).ok_or_else(bad)?;
         if length > width {
-            return Err(Fault::new(
+            return Err(ParseError::new(
                 format!("{} has a prefix length of {length}", quote(text)),
                 format!("the prefix length of this address goes from 0 to {width}"),
             ));
@@ -103,7 +103,7 @@ impl Cidr {
         let cidr = Self { addr, prefix_len: length + (128 - width) };
         let network = Self { addr: addr & mask(cidr.prefix_len), ..cidr };
         if network != cidr {
-            return Err(Fault::new(
+            return Err(ParseError::new(
                 format!("{} has host bits set", quote(text)),
                 format!("write {network} for the network, or {address} for the one address"),
             ));

@@ -5,20 +5,20 @@
 
 mod across;
 mod limit;
-mod misfits;
 mod name;
+mod unusable;
 
 use std::ops::RangeInclusive;
 
 pub use crate::lookup::CROWD_MAX;
-use crate::position::Place;
+use crate::position::SourcePosition;
 use crate::problem::{Problem, quote};
-use crate::spec::{Algorithm, ClientSpec, Consistency, LimitSpec, Mode, OverrideSpec, RuleFile, RuleSpec};
+use crate::spec::{ClientSpec, Consistency, Enforcement, LimitAlgorithm, LimitSpec, OverrideSpec, RuleFile, RuleSpec};
 
 pub use across::{CROWDED, across, crowded, wildcards};
-pub use misfits::{BETWEEN_RULES, misfits};
-pub(crate) use name::twins;
+pub(crate) use name::case_duplicates;
 pub use name::{RULE_NAME_MAX, is_rule_name, nearest_rule_name, rule_name_help};
+pub use unusable::{CROSS_RULE_CODES, unusable_rules};
 
 /// Most units per window.
 pub const REQUESTS_MAX: u64 = 1 << 53;
@@ -50,13 +50,13 @@ pub fn check(file: &RuleFile) -> Vec<Problem> {
         problems.extend(change(spec, format!("overrides[{index}]")));
     }
     problems.extend(across(file));
-    problems.extend(twins(file));
+    problems.extend(case_duplicates(file));
     problems
 }
 
 /// What is wrong with one rule by itself; `root` is where it stands.
 pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<Problem> {
-    let mut found = Found { root, at: rule.at, problems: Vec::new() };
+    let mut found = ProblemCollector { root, at: rule.at, problems: Vec::new() };
     if let Some(name) = rule.name.as_ref().filter(|name| !is_rule_name(name)) {
         found.add("bad-name", "name", format!("{} cannot be a name", quote(name)), &rule_name_help(name));
     }
@@ -83,7 +83,7 @@ pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<
         Some(spec) => {
             limit::check(spec, &mut found);
             policy(rule, spec, &mut found);
-            if spec.blocks() && rule.mode == Mode::Enforce && rule.matches.is_wide_open() && !allow_block_all {
+            if spec.blocks() && rule.mode == Enforcement::Enforce && rule.matches.is_wide_open() && !allow_block_all {
                 let help =
                     "narrow its `match`, use `mode: shadow`, or write `allow_block_all: true` at the top of the file";
                 found.add("block-all", "limit", "the rule refuses every request".to_owned(), help);
@@ -95,15 +95,15 @@ pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<
 }
 
 /// Options of a rule that not every limit can have.
-fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
+fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
     let ahead = matches!(rule.consistency, Consistency::Leased | Consistency::Async);
-    if ahead && !(spec.is_gcra() || spec.algorithm == Algorithm::FixedWindow) {
+    if ahead && !(spec.is_gcra() || spec.algorithm == LimitAlgorithm::FixedWindow) {
         let form = if spec.is_queue() { " as a queue" } else { "" };
         let message = format!("{}{form} cannot be {}", spec.algorithm.name(), rule.consistency.name());
         let help = "use `exact` or `local`; leased and async are for token_bucket, gcra, leaky_bucket without max_delay, and fixed_window";
         found.add("bad-consistency", "consistency", message, help);
     }
-    if rule.accept_limits && (ahead || rule.shards > 1 || spec.algorithm == Algorithm::Concurrency) {
+    if rule.accept_limits && (ahead || rule.shards > 1 || spec.algorithm == LimitAlgorithm::Concurrency) {
         let message = "a limit that requests bring along does not go with slots, shards, or tokens taken in advance";
         let help = "remove `accept_limits`, or use `consistency: exact` without shards and another algorithm";
         found.add("misplaced-field", "accept_limits", message.to_owned(), help);
@@ -112,7 +112,7 @@ fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
         let message = format!("`lease` is for `consistency: leased`, and this rule is {}", rule.consistency.name());
         found.add("misplaced-field", "lease", message, "remove it, or write `consistency: leased`");
     }
-    if rule.soft.is_some() && (spec.is_queue() || spec.algorithm == Algorithm::Concurrency) {
+    if rule.soft.is_some() && (spec.is_queue() || spec.algorithm == LimitAlgorithm::Concurrency) {
         let form = if spec.is_queue() { " as a queue" } else { "" };
         let message = format!("{}{form} cannot be soft", spec.algorithm.name());
         found.add("misplaced-field", "soft", message, "remove `soft`; it needs a limit that counts requests over time");
@@ -127,10 +127,10 @@ fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
     }
 }
 
-fn shares(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
+fn shares(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
     let shards = u64::from(rule.shards);
     let smallest = match spec.algorithm {
-        Algorithm::Concurrency => spec.slots,
+        LimitAlgorithm::Concurrency => spec.slots,
         _ => spec.requests.min(spec.capacity()),
     };
     if smallest / shards == 0 {
@@ -145,14 +145,14 @@ fn shares(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
 
 /// What is wrong with one client by itself.
 pub(crate) fn client(client: &ClientSpec, root: String) -> Vec<Problem> {
-    let mut found = Found { root, at: client.at, problems: Vec::new() };
+    let mut found = ProblemCollector { root, at: client.at, problems: Vec::new() };
     found.client_key(&client.client_key);
     found.problems
 }
 
 /// What is wrong with one override by itself.
 pub(crate) fn change(change: &OverrideSpec, root: String) -> Vec<Problem> {
-    let mut found = Found { root, at: change.at, problems: Vec::new() };
+    let mut found = ProblemCollector { root, at: change.at, problems: Vec::new() };
     found.client_key(&change.client_key);
     let numbers = change.requests.is_some() || change.burst.is_some();
     if numbers == change.unlimited {
@@ -202,13 +202,13 @@ fn is_code(code: &str) -> bool {
 }
 
 /// Problems of one rule, client or override, which stands at `root`; alone, it stands nowhere.
-struct Found {
+struct ProblemCollector {
     root: String,
-    at: Place,
+    at: SourcePosition,
     problems: Vec<Problem>,
 }
 
-impl Found {
+impl ProblemCollector {
     fn add(&mut self, code: &'static str, field: &str, message: String, help: &str) {
         let dot = if self.root.is_empty() || field.is_empty() { "" } else { "." };
         let path = format!("{}{dot}{field}", self.root);

@@ -1,11 +1,11 @@
 //! Instants as RFC 3339 text, such as `2026-12-01T00:00:00Z` or `2026-12-01T01:00:00.5+01:00`.
 
-use crate::problem::{Fault, quote};
+use crate::problem::{ParseError, quote};
 
 /// Nanoseconds since 1970-01-01T00:00:00Z.
-pub fn parse(text: &str) -> Result<u64, Fault> {
+pub fn parse(text: &str) -> Result<u64, ParseError> {
     read(text).ok_or_else(|| {
-        Fault::new(
+        ParseError::new(
             format!("{} is not a point in time", quote(text)),
             "write it like 2026-12-01T00:00:00Z, or with an offset such as 2026-12-01T01:00:00+01:00; from 1970 to 2553",
         )

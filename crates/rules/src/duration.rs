@@ -4,7 +4,7 @@
 //! systems. So are `1M` and `PT1M`, which look like the same thing and are not.
 
 use crate::nearest::nearest;
-use crate::problem::{Fault, quote, short};
+use crate::problem::{ParseError, quote, short};
 
 /// Units from large to small, the order in which a sum must name them.
 const UNITS: [(&str, u64); 7] = [
@@ -40,10 +40,10 @@ const WORDS: [(&str, &str); 16] = [
 const ALLOWED: &str = "a duration is a whole number with a unit (ms, s, m, h, d), such as 250ms, 30s, 5m or 1h30m";
 
 /// Nanoseconds of a duration.
-pub fn parse(text: &str) -> Result<u64, Fault> {
-    let refuse = |why: &str, help: String| Err(Fault::new(format!("{} {why}", quote(text)), help));
+pub fn parse(text: &str) -> Result<u64, ParseError> {
+    let refuse = |why: &str, help: String| Err(ParseError::new(format!("{} {why}", quote(text)), help));
     if text.trim().is_empty() {
-        return Err(Fault::new("the duration is blank", ALLOWED));
+        return Err(ParseError::new("the duration is blank", ALLOWED));
     }
     if text.starts_with(['-', '+']) {
         return refuse("has a sign", ALLOWED.to_owned());

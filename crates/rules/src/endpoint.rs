@@ -1,7 +1,7 @@
 //! Conditions on method and path: `POST /api/*`, `/users/{id}`, `GET,HEAD *`, `*`.
 
-use crate::path::{Case, EscapedSlash, is_method};
-use crate::problem::{Fault, quote, short};
+use crate::path::{EscapedSlash, PathCase, is_method};
+use crate::problem::{ParseError, quote, short};
 use crate::route::PathPattern;
 
 /// One method-and-path pattern.
@@ -15,14 +15,14 @@ pub struct EndpointPattern {
 
 impl EndpointPattern {
     /// Reads a pattern, without `!`.
-    pub fn parse(text: &str, escaped_slash: EscapedSlash, case: Case) -> Result<Self, Fault> {
+    pub fn parse(text: &str, escaped_slash: EscapedSlash, case: PathCase) -> Result<Self, ParseError> {
         let trimmed = text.trim();
         let (methods, path) = match trimmed.split_once(' ') {
             Some((methods, path)) if !trimmed.starts_with('/') => (methods, path.trim_start()),
             _ => ("*", trimmed),
         };
         if methods == "*" && path.split(',').all(|word| is_method(&word.to_uppercase())) {
-            return Err(Fault::new(
+            return Err(ParseError::new(
                 format!("{} has no path", quote(text)),
                 format!("write `{} *` for every path, or `{0} /path`", short(&path.to_uppercase())),
             ));
@@ -71,14 +71,14 @@ pub struct EndpointMatcher {
 
 impl EndpointMatcher {
     /// Adds a pattern; `!` in front makes it an unwanted one.
-    pub fn push(&mut self, text: &str, escaped_slash: EscapedSlash, case: Case) -> Result<(), Fault> {
+    pub fn push(&mut self, text: &str, escaped_slash: EscapedSlash, case: PathCase) -> Result<(), ParseError> {
         let Some(unwanted) = text.strip_prefix('!') else {
             self.any.push(EndpointPattern::parse(text, escaped_slash, case)?);
             return Ok(());
         };
         let pattern = EndpointPattern::parse(unwanted, escaped_slash, case)?;
         if pattern.is_any() {
-            return Err(Fault::new("`!*` can never match", "leave it out, or name what is not wanted"));
+            return Err(ParseError::new("`!*` can never match", "leave it out, or name what is not wanted"));
         }
         self.none.push(pattern);
         Ok(())
@@ -102,7 +102,7 @@ impl EndpointMatcher {
     }
 }
 
-fn parse_methods(text: &str) -> Result<Vec<String>, Fault> {
+fn parse_methods(text: &str) -> Result<Vec<String>, ParseError> {
     if text == "*" {
         return Ok(Vec::new());
     }
@@ -112,7 +112,7 @@ fn parse_methods(text: &str) -> Result<Vec<String>, Fault> {
             let upper = word.to_uppercase();
             let meant = if is_method(&upper) { format!("did you mean `{upper}`? ") } else { String::new() };
             let help = format!("{meant}methods are capital letters, several joined by commas: `GET,HEAD /path`");
-            return Err(Fault::new(format!("{} is not a method", quote(word)), help));
+            return Err(ParseError::new(format!("{} is not a method", quote(word)), help));
         }
         methods.push(word.to_owned());
     }
@@ -125,14 +125,14 @@ fn parse_methods(text: &str) -> Result<Vec<String>, Fault> {
 mod tests {
     use super::*;
 
-    fn pattern(text: &str) -> Result<EndpointPattern, Fault> {
-        EndpointPattern::parse(text, EscapedSlash::Reject, Case::Sensitive)
+    fn pattern(text: &str) -> Result<EndpointPattern, ParseError> {
+        EndpointPattern::parse(text, EscapedSlash::Reject, PathCase::Sensitive)
     }
 
     fn matcher(patterns: &[&str]) -> EndpointMatcher {
         let mut matcher = EndpointMatcher::default();
         for text in patterns {
-            matcher.push(text, EscapedSlash::Reject, Case::Sensitive).unwrap();
+            matcher.push(text, EscapedSlash::Reject, PathCase::Sensitive).unwrap();
         }
         matcher
     }
@@ -199,7 +199,7 @@ mod tests {
             let fault = pattern(text).expect_err(text).to_string();
             assert!(fault.contains(expected), "{text}: {fault}");
         }
-        let refused = EndpointMatcher::default().push("!*", EscapedSlash::Reject, Case::Sensitive);
+        let refused = EndpointMatcher::default().push("!*", EscapedSlash::Reject, PathCase::Sensitive);
         assert!(refused.is_err());
     }
 

@@ -13,8 +13,8 @@ use std::collections::HashMap;
 
 use crate::problem::Problems;
 use crate::report::Report;
-use crate::yaml::{self, Key, Kind, Node};
-use order::Order;
+use crate::yaml::{self, YamlKey, YamlKind, YamlNode};
+use order::FieldOrder;
 
 pub(crate) use tree::lay_out;
 
@@ -26,26 +26,27 @@ pub fn format(file_name: &str, text: &str) -> Result<String, Report> {
         Report::new(file_name, text, problems)
     })?;
     let entries = attach::attach(&document, text);
-    let laid_out = print::print(&entries, Order::File);
+    let laid_out = print::print(&entries, FieldOrder::File);
     let safe = yaml::parse_with_comments(&laid_out)
         .is_ok_and(|again| same(&document.root, &again.root) && document.comments.len() == again.comments.len());
     Ok(if safe { laid_out } else { text.to_owned() })
 }
 
 /// Whether two trees say the same, whatever their layout and the order of their keys.
-fn same(a: &Node, b: &Node) -> bool {
+fn same(a: &YamlNode, b: &YamlNode) -> bool {
     match (&a.kind, &b.kind) {
-        (Kind::Scalar { text: a, quoted: false }, Kind::Scalar { text: b, quoted: false }) => {
+        (YamlKind::Scalar { text: a, quoted: false }, YamlKind::Scalar { text: b, quoted: false }) => {
             a == b || (yaml::is_blank(a) && yaml::is_blank(b))
         }
-        (Kind::List(a), Kind::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Kind::Map(a), Kind::Map(b)) => {
-            let other: HashMap<&str, &Node> = b.iter().map(|(key, value)| (key.text.as_str(), value)).collect();
-            let found =
-                |(key, value): &(Key, Node)| other.get(key.text.as_str()).is_some_and(|other| same(value, other));
+        (YamlKind::List(a), YamlKind::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (YamlKind::Map(a), YamlKind::Map(b)) => {
+            let other: HashMap<&str, &YamlNode> = b.iter().map(|(key, value)| (key.text.as_str(), value)).collect();
+            let found = |(key, value): &(YamlKey, YamlNode)| {
+                other.get(key.text.as_str()).is_some_and(|other| same(value, other))
+            };
             a.len() == b.len() && a.iter().all(found)
         }
-        (Kind::Scalar { text: a, .. }, Kind::Scalar { text: b, .. }) => a == b,
+        (YamlKind::Scalar { text: a, .. }, YamlKind::Scalar { text: b, .. }) => a == b,
         _ => false,
     }
 }

@@ -13,6 +13,7 @@ pub mod document;
 pub mod duration;
 pub mod endpoint;
 pub mod envoy;
+mod fast_hash;
 pub mod fmt;
 pub mod glob;
 pub mod key;
@@ -24,7 +25,6 @@ pub mod path;
 pub mod pattern;
 pub mod position;
 pub mod problem;
-mod quick;
 pub mod read;
 pub mod report;
 pub mod route;
@@ -38,7 +38,7 @@ pub mod yaml;
 mod samples;
 
 pub use address::{Cidr, IpKey, canonical_ip};
-pub use directory::{Directory, DirectoryBuilder, HeldOverride, Known, canonical_client_key};
+pub use directory::{ActiveOverride, Directory, DirectoryBuilder, DirectoryRecord, canonical_client_key};
 pub use endpoint::{EndpointMatcher, EndpointPattern};
 pub use fmt::format;
 pub use glob::Glob;
@@ -46,15 +46,15 @@ pub use key::KeyBy;
 pub use lint::{lint, lint_text};
 pub use nearest::nearest;
 pub use normalize::Normalize;
-pub use path::{Case, Endpoint, EscapedSlash, PathError, canonical_path};
+pub use path::{Endpoint, EscapedSlash, PathCase, PathError, canonical_path};
 pub use pattern::{Matcher, Pattern};
-pub use position::Place;
+pub use position::SourcePosition;
 pub use problem::{Problem, Severity};
 pub use read::{read, read_bytes, read_with_tree};
 pub use report::Report;
 pub use route::{PathGlob, PathPattern, Segment, Tail};
 pub use shrink::shrinkage;
 pub use spec::{
-    Algorithm, Align, ClientSpec, Consistency, Cost, CostCase, Lease, LimitSpec, MatchSpec, Missing, Mode, OnFail,
-    OverrideSpec, RuleFile, RuleSpec, Soft,
+    Align, ClientSpec, Consistency, Cost, CostCase, Enforcement, LeaseSpec, LimitAlgorithm, LimitSpec, MatchSpec,
+    Missing, OnFail, OverrideSpec, RuleFile, RuleSpec, SoftSpec,
 };

@@ -3,8 +3,8 @@
 //! A lint must be right nearly always, or people learn to look away. So each of these names a rule that cannot do what
 //! its author wrote it for.
 
+mod competing;
 mod paths;
-mod rivals;
 mod scalars;
 
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::endpoint::EndpointMatcher;
 use crate::key::KNOWN_ATTRIBUTES;
 use crate::nearest::nearest;
 use crate::pattern::{Matcher, Pattern};
-use crate::position::Place;
+use crate::position::SourcePosition;
 use crate::problem::{Problem, Problems};
-use crate::spec::{LimitSpec, MatchSpec, Mode, RuleFile, RuleSpec};
-use crate::yaml::{self, Kind, Node};
-use rivals::{COMPARISONS_MAX, Rivals};
+use crate::spec::{Enforcement, LimitSpec, MatchSpec, RuleFile, RuleSpec};
+use crate::yaml::{self, YamlKind, YamlNode};
+use competing::{COMPARISONS_MAX, CompetingRules};
 
 /// A burst worth more than this much of its rate is more than a few seconds.
 const BURST_SECONDS: u128 = 5;
@@ -37,18 +37,18 @@ const SHORT: [(&str, &str); 5] = [
 pub fn lint(file: &RuleFile) -> Problems {
     let mut problems = Problems::default();
     problems.extend(misspelt_key(file));
-    let rivals = Rivals::of(file);
+    let competing = CompetingRules::of(file);
     let mut compared_all = true;
-    for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Mode::Off) {
+    for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Enforcement::Off) {
         let field = format!("rules[{number}]");
         problems.extend(large_burst(rule, &field));
         problems.extend(never_matches(rule, &field));
         problems.extend(cost_never_fits(rule, &field));
-        problems.extend(always_exempted(&rivals, rule, &field));
-        problems.extend(shadowed(&rivals, number, rule, &field));
+        problems.extend(always_exempted(&competing, rule, &field));
+        problems.extend(shadowed(&competing, number, rule, &field));
         problems.extend(misspelt_attributes(rule, &field));
         problems.extend(paths::warnings(rule, &field));
-        if compared_all && rivals.is_exhausted() {
+        if compared_all && competing.is_exhausted() {
             compared_all = false;
             problems.extend([not_compared(rule, &field)]);
         }
@@ -65,7 +65,7 @@ pub fn lint_text(file: &RuleFile, text: &str) -> Problems {
             found.retain(|problem| problem.code != paths::CASE);
         }
         for problem in &mut found {
-            let place = place_of(&root, &problem.field);
+            let place = position_of(&root, &problem.field);
             (problem.line, problem.column) = (place.line, place.column);
         }
         found.extend(scalars::warnings(&root));
@@ -76,13 +76,13 @@ pub fn lint_text(file: &RuleFile, text: &str) -> Problems {
 }
 
 /// Where a field such as `rules[2].limit.burst` stands, or the nearest thing around it that does.
-fn place_of(root: &Node, field: &str) -> Place {
-    let (mut node, mut place) = (root, root.place());
+fn position_of(root: &YamlNode, field: &str) -> SourcePosition {
+    let (mut node, mut place) = (root, root.position());
     for step in field.split(['.', '[']) {
         let found = match (&node.kind, step.trim_end_matches(']').parse::<usize>()) {
-            (Kind::List(items), Ok(number)) => items.get(number).map(|item| (item, item.place())),
-            (Kind::Map(entries), _) => {
-                entries.iter().find(|(key, _)| key.text == step).map(|(key, value)| (value, key.place()))
+            (YamlKind::List(items), Ok(number)) => items.get(number).map(|item| (item, item.position())),
+            (YamlKind::Map(entries), _) => {
+                entries.iter().find(|(key, _)| key.text == step).map(|(key, value)| (value, key.position()))
             }
             _ => None,
         };
@@ -156,20 +156,20 @@ fn cost_never_fits(rule: &RuleSpec, field: &str) -> Option<Problem> {
     })
 }
 
-fn always_exempted(rivals: &Rivals<'_>, rule: &RuleSpec, field: &str) -> Option<Problem> {
+fn always_exempted(competing: &CompetingRules<'_>, rule: &RuleSpec, field: &str) -> Option<Problem> {
     let exempts = |by: &RuleSpec| {
         let named = rule.name.as_ref().is_some_and(|name| by.replaces.contains(name));
         let all = by.unlimited && by.replaces.is_empty() && !rule.unlimited;
         !std::ptr::eq(by, rule) && (named || all) && includes(&by.matches, &rule.matches)
     };
-    let by = rivals.exempting(exempts)?;
+    let by = competing.exempting(exempts)?;
     let message = format!("this rule never applies: {} exempts everything it matches", title(by));
     Some(Problem::warning("always-exempted", rule.at, field, message).help("narrow the other rule, or remove this one"))
 }
 
 /// A rule is shadowed if another one applies wherever it does, counts by the same key, and is never looser: then it
 /// can never be the one that decides.
-fn shadowed<'a>(rivals: &Rivals<'a>, number: usize, rule: &'a RuleSpec, field: &str) -> Option<Problem> {
+fn shadowed<'a>(competing: &CompetingRules<'a>, number: usize, rule: &'a RuleSpec, field: &str) -> Option<Problem> {
     let limit = rule.limit.as_ref()?;
     let shadows = |place: usize, by: &RuleSpec| {
         place != number
@@ -178,7 +178,7 @@ fn shadowed<'a>(rivals: &Rivals<'a>, number: usize, rule: &'a RuleSpec, field: &
             && includes(&by.matches, &rule.matches)
             && by.limit.as_ref().is_some_and(|stricter| never_looser(stricter, limit, place < number))
     };
-    let by = rivals.find(rule, shadows)?;
+    let by = competing.find(rule, shadows)?;
     let message = format!("this rule can never decide: {} is stricter wherever it applies", title(by));
     Some(
         Problem::warning("shadowed-rule", rule.at, field, message)
@@ -226,10 +226,10 @@ fn misspelt_attributes(rule: &RuleSpec, field: &str) -> Vec<Problem> {
 /// The key that the file names for all its rules.
 fn misspelt_key(file: &RuleFile) -> Vec<Problem> {
     let keyed = file.key_by.iter().flat_map(|key| key.parts.iter().flatten());
-    keyed.filter_map(|name| misspelt(name, Place::default(), "key_by".to_owned())).collect()
+    keyed.filter_map(|name| misspelt(name, SourcePosition::default(), "key_by".to_owned())).collect()
 }
 
-fn misspelt(name: &str, at: Place, field: String) -> Option<Problem> {
+fn misspelt(name: &str, at: SourcePosition, field: String) -> Option<Problem> {
     if KNOWN_ATTRIBUTES.contains(&name) {
         return None;
     }

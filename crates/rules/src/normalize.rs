@@ -55,8 +55,8 @@ impl Normalize {
         if self == Self::None || text.is_ascii() || text.len() > VALUE_BYTES_MAX {
             return None;
         }
-        let quick = if self == Self::Nfkc { is_nfkc_quick(text.chars()) } else { is_nfc_quick(text.chars()) };
-        if quick == IsNormalized::Yes {
+        let fast_hash = if self == Self::Nfkc { is_nfkc_quick(text.chars()) } else { is_nfc_quick(text.chars()) };
+        if fast_hash == IsNormalized::Yes {
             return None;
         }
         let new: String = if self == Self::Nfkc { text.nfkc().collect() } else { text.nfc().collect() };
@@ -65,29 +65,29 @@ impl Normalize {
 
     /// The values of a request in this form, if some are not in it.
     #[cold]
-    pub(crate) fn values(self, request: &Request<'_>) -> Option<Rewritten> {
-        let known = Attribute::ALL.into_iter().filter(|attribute| !has_a_form_of_its_own(attribute.name()));
+    pub(crate) fn values(self, request: &Request<'_>) -> Option<NormalizedValues> {
+        let known = Attribute::ALL.into_iter().filter(|attribute| !has_canonical_spelling(attribute.name()));
         let known = known.filter_map(|attribute| Some((attribute, self.rewritten(request.get(attribute)?)?)));
         let known: Vec<(Attribute, String)> = known.collect();
-        let custom = request.custom.iter().enumerate().filter(|(_, (name, _))| !has_a_form_of_its_own(name));
+        let custom = request.custom.iter().enumerate().filter(|(_, (name, _))| !has_canonical_spelling(name));
         let custom = custom.filter_map(|(index, (_, value))| Some((index, self.rewritten(value)?)));
         let custom: Vec<(usize, String)> = custom.collect();
-        (!known.is_empty() || !custom.is_empty()).then_some(Rewritten { known, custom })
+        (!known.is_empty() || !custom.is_empty()).then_some(NormalizedValues { known, custom })
     }
 }
 
 /// Addresses, methods and paths have one spelling already.
-pub(crate) fn has_a_form_of_its_own(name: &str) -> bool {
+pub(crate) fn has_canonical_spelling(name: &str) -> bool {
     matches!(name, "ip" | "endpoint" | "method" | "path")
 }
 
 /// Values that were not sent in the form of their namespace.
-pub(crate) struct Rewritten {
+pub(crate) struct NormalizedValues {
     known: Vec<(Attribute, String)>,
     custom: Vec<(usize, String)>,
 }
 
-impl Rewritten {
+impl NormalizedValues {
     /// Hands the request with these values to `read`.
     pub(crate) fn with<T>(&self, request: &Request<'_>, read: impl FnOnce(&Request<'_>) -> T) -> T {
         let mut custom: Vec<(&str, &str)> = request.custom.to_vec();

@@ -19,7 +19,7 @@ pub enum EscapedSlash {
 
 /// Whether paths differ by case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Case {
+pub enum PathCase {
     /// `/Login` is not `/login`.
     #[default]
     Sensitive,

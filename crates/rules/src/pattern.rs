@@ -4,7 +4,7 @@
 
 use crate::address::{Cidr, parse_ip};
 use crate::glob::Glob;
-use crate::problem::Fault;
+use crate::problem::ParseError;
 
 /// What a value may look like.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,15 +26,15 @@ impl Pattern {
     pub const BYTES_MAX: usize = 1024;
 
     /// Reads a pattern of text, without `!`.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         if text.is_empty() {
-            return Err(Fault::new(
+            return Err(ParseError::new(
                 "the pattern is empty",
                 "write a value, a glob such as `free*`, or `*` for any value",
             ));
         }
         if text.len() > Self::BYTES_MAX {
-            return Err(Fault::new("the pattern is too long", format!("use at most {} bytes", Self::BYTES_MAX)));
+            return Err(ParseError::new("the pattern is too long", format!("use at most {} bytes", Self::BYTES_MAX)));
         }
         Ok(match Glob::parse(text) {
             None => Self::Exact(text.to_owned()),
@@ -45,7 +45,7 @@ impl Pattern {
     }
 
     /// Reads a pattern for the attribute `ip`, without `!`.
-    pub fn parse_ip(text: &str) -> Result<Self, Fault> {
+    pub fn parse_ip(text: &str) -> Result<Self, ParseError> {
         match text {
             "*" => Ok(Self::Any),
             _ => Cidr::parse(text).map(Self::Cidr),
@@ -87,21 +87,26 @@ pub struct Matcher {
 
 impl Matcher {
     /// Adds a pattern of text; `!` in front makes it an unwanted one.
-    pub fn push(&mut self, text: &str) -> Result<(), Fault> {
+    pub fn push(&mut self, text: &str) -> Result<(), ParseError> {
         self.push_with(text, Pattern::parse)
     }
 
     /// Adds a pattern for the attribute `ip`.
-    pub fn push_ip(&mut self, text: &str) -> Result<(), Fault> {
+    pub fn push_ip(&mut self, text: &str) -> Result<(), ParseError> {
         self.push_with(text, Pattern::parse_ip)
     }
 
     /// Adds a pattern read by `parse`, after taking a `!` off.
-    pub fn push_with(&mut self, text: &str, parse: impl Fn(&str) -> Result<Pattern, Fault>) -> Result<(), Fault> {
+    pub fn push_with(
+        &mut self,
+        text: &str,
+        parse: impl Fn(&str) -> Result<Pattern, ParseError>,
+    ) -> Result<(), ParseError> {
         match text.strip_prefix('!') {
-            Some("*") => {
-                Err(Fault::new("`!*` can never match", "leave it out; attributes that are absent cannot be matched"))
-            }
+            Some("*") => Err(ParseError::new(
+                "`!*` can never match",
+                "leave it out; attributes that are absent cannot be matched",
+            )),
             Some(rest) => parse(rest).map(|pattern| self.none.push(pattern)),
             None => parse(text).map(|pattern| self.any.push(pattern)),
         }

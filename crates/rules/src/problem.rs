@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::position::Place;
+use crate::position::SourcePosition;
 
 /// How much a problem matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,7 +47,7 @@ pub struct Problem {
 
 impl Problem {
     /// An error at a place.
-    pub fn error(code: &'static str, at: Place, field: impl ToString, message: impl Into<String>) -> Self {
+    pub fn error(code: &'static str, at: SourcePosition, field: impl ToString, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
             code,
@@ -60,7 +60,7 @@ impl Problem {
     }
 
     /// A warning at a place.
-    pub fn warning(code: &'static str, at: Place, field: impl ToString, message: impl Into<String>) -> Self {
+    pub fn warning(code: &'static str, at: SourcePosition, field: impl ToString, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(code, at, field, message) }
     }
 
@@ -127,27 +127,27 @@ impl Problems {
 
 /// Why a piece of text is not what it should be, before anybody knows where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ParseError {
     /// What was found.
     pub message: String,
     /// What would be right.
     pub help: String,
 }
 
-impl Fault {
+impl ParseError {
     /// A fault with its remedy.
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { message: message.into(), help: help.into() }
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for ParseError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}; {}", self.message, self.help)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ParseError {}
 
 /// User text fit for a message: short, in backquotes.
 pub fn quote(text: &str) -> String {

@@ -23,7 +23,7 @@ impl Report {
     /// Sorts and caps the problems, and keeps the lines of `text` that they point at.
     pub fn new(file: &str, text: &str, problems: Problems) -> Self {
         let (mut problems, dropped) = problems.into_parts();
-        problems.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.field.cmp(&b.field)));
+        problems.sort_by(|a, b| position(a).cmp(&position(b)).then_with(|| a.field.cmp(&b.field)));
         let more = dropped + problems.len().saturating_sub(Self::SHOWN);
         problems.truncate(Self::SHOWN);
         let lines = quoted_lines(text, &problems);
@@ -72,7 +72,7 @@ impl fmt::Display for Report {
 
 impl std::error::Error for Report {}
 
-fn place(problem: &Problem) -> (u32, u32) {
+fn position(problem: &Problem) -> (u32, u32) {
     (problem.line, problem.column)
 }
 
@@ -165,12 +165,12 @@ fn push_visible(shown: &mut String, letter: char) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::position::Place;
+    use crate::position::SourcePosition;
 
     fn report(text: &str, places: &[(u32, u32)]) -> Report {
         let mut problems = Problems::default();
         for &(line, column) in places {
-            problems.push(Problem::error("some-code", Place { line, column }, "a.b", "wrong"));
+            problems.push(Problem::error("some-code", SourcePosition { line, column }, "a.b", "wrong"));
         }
         Report::new("rules.yaml", text, problems)
     }

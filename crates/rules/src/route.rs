@@ -8,8 +8,8 @@ mod glob;
 
 use std::borrow::Cow;
 
-use crate::path::{Case, EscapedSlash, PathError, canonical_path};
-use crate::problem::{Fault, quote};
+use crate::path::{EscapedSlash, PathCase, PathError, canonical_path};
+use crate::problem::{ParseError, quote};
 pub use glob::PathGlob;
 
 /// A pattern of paths.
@@ -20,7 +20,7 @@ pub struct PathPattern {
     /// What follows them.
     pub tail: Tail,
     /// Whether letters compare by case.
-    pub case: Case,
+    pub case: PathCase,
     text: String,
     /// The segments in one piece, where they are literal and case counts: one comparison instead of many.
     prefix: Option<String>,
@@ -51,7 +51,7 @@ impl PathPattern {
     pub const BYTES_MAX: usize = 1024;
 
     /// Reads a pattern: `*`, or a path with `{name}` segments and stars.
-    pub fn parse(text: &str, escaped_slash: EscapedSlash, case: Case) -> Result<Self, Fault> {
+    pub fn parse(text: &str, escaped_slash: EscapedSlash, case: PathCase) -> Result<Self, ParseError> {
         check(text)?;
         let canonical = match text.starts_with('*') {
             // A star in front covers the leading slash too; it is put back below.
@@ -71,7 +71,7 @@ impl PathPattern {
         };
         let text = shown(&segments, &tail);
         let literal = segments.iter().all(|segment| matches!(segment, Segment::Literal(_)));
-        let prefix = (literal && case == Case::Sensitive).then(|| joined(&segments));
+        let prefix = (literal && case == PathCase::Sensitive).then(|| joined(&segments));
         Ok(Self { segments, tail, case, text, prefix })
     }
 
@@ -148,10 +148,10 @@ pub(crate) fn first_segment(words: &str) -> (&str, &str) {
     words.split_at(words.bytes().position(|byte| byte == b'/').unwrap_or(words.len()))
 }
 
-fn check(text: &str) -> Result<(), Fault> {
-    let bad = |why: &str, help: &str| Err(Fault::new(format!("the path pattern {} {why}", quote(text)), help));
+fn check(text: &str) -> Result<(), ParseError> {
+    let bad = |why: &str, help: &str| Err(ParseError::new(format!("the path pattern {} {why}", quote(text)), help));
     if text.is_empty() {
-        return Err(Fault::new(
+        return Err(ParseError::new(
             "the endpoint pattern is empty",
             "write `/path`, `METHOD /path`, or `*` for everything",
         ));
@@ -171,21 +171,21 @@ fn check(text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn canonical(path: &str, written: &str, escaped_slash: EscapedSlash) -> Result<String, Fault> {
+fn canonical(path: &str, written: &str, escaped_slash: EscapedSlash) -> Result<String, ParseError> {
     canonical_path(path, escaped_slash).map(Cow::into_owned).map_err(|error| {
         let help = match error {
             PathError::EscapedSlash => "no request can have it, unless `escaped_slash: keep` is set",
             _ => "write the path as requests have it; `*` stands for anything, `{name}` for one segment",
         };
-        Fault::new(format!("the path pattern {} is not a path: {error}", quote(written)), help)
+        ParseError::new(format!("the path pattern {} is not a path: {error}", quote(written)), help)
     })
 }
 
-fn segment(word: &str, written: &str) -> Result<Segment, Fault> {
+fn segment(word: &str, written: &str) -> Result<Segment, ParseError> {
     match word.strip_prefix('{').and_then(|word| word.strip_suffix('}')) {
         Some(name) if is_name(name) => Ok(Segment::Param(name.to_owned())),
         None if !word.contains(['{', '}']) => Ok(Segment::Literal(word.to_owned())),
-        _ => Err(Fault::new(
+        _ => Err(ParseError::new(
             format!("{} has braces that are no parameter", quote(written)),
             "a parameter is a whole segment with a name of letters, digits and `_`, such as `/users/{id}`",
         )),
@@ -196,7 +196,7 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn tail_glob(words: &[&str], written: &str) -> Result<PathGlob, Fault> {
+fn tail_glob(words: &[&str], written: &str) -> Result<PathGlob, ParseError> {
     for word in words {
         segment(word, written)?;
     }

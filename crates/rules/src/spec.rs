@@ -13,11 +13,11 @@ use std::sync::Arc;
 use crate::endpoint::EndpointMatcher;
 use crate::key::KeyBy;
 use crate::normalize::Normalize;
-use crate::path::{Case, EscapedSlash};
+use crate::path::{EscapedSlash, PathCase};
 use crate::pattern::Matcher;
-use crate::position::Place;
-pub use limit::{Algorithm, Align, LimitSpec};
-pub use policy::{Consistency, Lease, Missing, Mode, OnFail, Soft};
+use crate::position::SourcePosition;
+pub use limit::{Align, LimitAlgorithm, LimitSpec};
+pub use policy::{Consistency, Enforcement, LeaseSpec, Missing, OnFail, SoftSpec};
 
 /// One file of rules, or one namespace of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,13 +42,13 @@ pub struct RuleFile {
     /// What happens to `%2F` in request paths.
     pub escaped_slash: EscapedSlash,
     /// Whether paths differ by case, unless a rule says otherwise.
-    pub case: Case,
+    pub case: PathCase,
     /// The Unicode form in which values are compared and counted.
     pub normalize: Normalize,
     /// The rules, in the order of the file.
     pub rules: Vec<RuleSpec>,
     /// Modes that hold instead of those that the rules name, by the name of the rule: an operator's switch.
-    pub modes: BTreeMap<String, Mode>,
+    pub modes: BTreeMap<String, Enforcement>,
     /// What is known about clients.
     pub clients: Vec<ClientSpec>,
     /// Exceptions for single clients.
@@ -67,7 +67,7 @@ impl Default for RuleFile {
             allow_shrink: false,
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
-            case: Case::default(),
+            case: PathCase::default(),
             normalize: Normalize::default(),
             rules: Vec::new(),
             modes: BTreeMap::new(),
@@ -83,7 +83,7 @@ pub struct RuleSpec {
     /// Its name; without one it is identified by a digest of its content.
     pub name: Option<String>,
     /// Where it stands.
-    pub at: Place,
+    pub at: SourcePosition,
     /// For people.
     pub description: Option<String>,
     /// What callers are told instead of the name.
@@ -101,7 +101,7 @@ pub struct RuleSpec {
     /// What a request costs.
     pub cost: Cost,
     /// Whether it is enforced.
-    pub mode: Mode,
+    pub mode: Enforcement,
     /// How its buckets are shared by nodes.
     pub consistency: Consistency,
     /// What happens when the store does not answer.
@@ -113,7 +113,7 @@ pub struct RuleSpec {
     /// How far forced usage may go beyond the limit.
     pub max_debt: Option<u64>,
     /// Admits above the limit with falling probability.
-    pub soft: Option<Soft>,
+    pub soft: Option<SoftSpec>,
     /// What happens to requests that lack a key part.
     pub missing: Missing,
     /// Over how many buckets one hot key is spread.
@@ -121,9 +121,9 @@ pub struct RuleSpec {
     /// Share of the store's memory its buckets may take, in percent.
     pub max_memory: Option<u8>,
     /// Size of one lease, with `consistency: leased`.
-    pub lease: Option<Lease>,
+    pub lease: Option<LeaseSpec>,
     /// Whether its paths differ by case; already applied to `matches`.
-    pub case: Option<Case>,
+    pub case: Option<PathCase>,
     /// A page about this limit, for refused callers.
     pub doc_url: Option<String>,
     /// A stable code for refused callers, instead of `rate_limited`.
@@ -134,7 +134,7 @@ impl Default for RuleSpec {
     fn default() -> Self {
         Self {
             name: None,
-            at: Place::default(),
+            at: SourcePosition::default(),
             description: None,
             resource: None,
             matches: MatchSpec::default(),
@@ -143,7 +143,7 @@ impl Default for RuleSpec {
             unlimited: false,
             replaces: Vec::new(),
             cost: Cost::default(),
-            mode: Mode::default(),
+            mode: Enforcement::default(),
             consistency: Consistency::default(),
             on_fail: None,
             count_denied: false,
@@ -218,7 +218,7 @@ pub struct ClientSpec {
     /// Whom it is about: `key:abc`, `user:42`, ...
     pub client_key: String,
     /// Where it stands.
-    pub at: Place,
+    pub at: SourcePosition,
     /// Its tier.
     pub tier: Option<String>,
     /// Its organisation.
@@ -233,7 +233,7 @@ pub struct OverrideSpec {
     /// Whom it is for.
     pub client_key: String,
     /// Where it stands.
-    pub at: Place,
+    pub at: SourcePosition,
     /// Name of the rule.
     pub rule: String,
     /// Units per window instead of the rule's; slots for a concurrency rule.

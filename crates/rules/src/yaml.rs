@@ -8,7 +8,7 @@
 mod build;
 mod refuse;
 
-use crate::position::Place;
+use crate::position::SourcePosition;
 use crate::problem::Problem;
 
 /// Longest text accepted.
@@ -22,57 +22,58 @@ pub const NODES_MAX: usize = 2_000_000;
 
 /// A value and where it stands; what was made by hand stands nowhere, at line 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct YamlNode {
     /// Its position.
-    pub span: Span,
+    pub span: SourceSpan,
     /// What it is.
-    pub kind: Kind,
+    pub kind: YamlKind,
 }
 
-impl Node {
+impl YamlNode {
     /// Text, as if in quotes: it is never a number, whatever it looks like.
-    pub fn text(text: impl Into<String>) -> Node {
-        Node { span: Span::default(), kind: Kind::Scalar { text: text.into(), quoted: true } }
+    pub fn text(text: impl Into<String>) -> YamlNode {
+        YamlNode { span: SourceSpan::default(), kind: YamlKind::Scalar { text: text.into(), quoted: true } }
     }
 
     /// A number, `true`, `false`, or a word that needs no quotes.
-    pub fn plain(value: impl ToString) -> Node {
-        Node { span: Span::default(), kind: Kind::Scalar { text: value.to_string(), quoted: false } }
+    pub fn plain(value: impl ToString) -> YamlNode {
+        YamlNode { span: SourceSpan::default(), kind: YamlKind::Scalar { text: value.to_string(), quoted: false } }
     }
 
     /// No value: what other formats call null.
-    pub fn blank() -> Node {
-        Node::plain("")
+    pub fn blank() -> YamlNode {
+        YamlNode::plain("")
     }
 
     /// A list.
-    pub fn list(items: impl IntoIterator<Item = Node>) -> Node {
-        Node { span: Span::default(), kind: Kind::List(items.into_iter().collect()) }
+    pub fn list(items: impl IntoIterator<Item = YamlNode>) -> YamlNode {
+        YamlNode { span: SourceSpan::default(), kind: YamlKind::List(items.into_iter().collect()) }
     }
 
     /// A map. Keys are to be unique, as they are in every map that was parsed.
-    pub fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, Node)>) -> Node {
-        let entries = entries.into_iter().map(|(key, node)| (Key { text: key.into(), span: Span::default() }, node));
-        Node { span: Span::default(), kind: Kind::Map(entries.collect()) }
+    pub fn map<K: Into<String>>(entries: impl IntoIterator<Item = (K, YamlNode)>) -> YamlNode {
+        let entries =
+            entries.into_iter().map(|(key, node)| (YamlKey { text: key.into(), span: SourceSpan::default() }, node));
+        YamlNode { span: SourceSpan::default(), kind: YamlKind::Map(entries.collect()) }
     }
 
     /// Where it starts.
-    pub fn place(&self) -> Place {
-        Place { line: self.span.line, column: self.span.column }
+    pub fn position(&self) -> SourcePosition {
+        SourcePosition { line: self.span.line, column: self.span.column }
     }
 
     /// The value under a key of a map.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub fn get(&self, name: &str) -> Option<&YamlNode> {
         match &self.kind {
-            Kind::Map(entries) => entries.iter().find(|(key, _)| key.text == name).map(|(_, value)| value),
+            YamlKind::Map(entries) => entries.iter().find(|(key, _)| key.text == name).map(|(_, value)| value),
             _ => None,
         }
     }
 
     /// The items of a list; of anything else, none.
-    pub fn items(&self) -> &[Node] {
+    pub fn items(&self) -> &[YamlNode] {
         match &self.kind {
-            Kind::List(items) => items,
+            YamlKind::List(items) => items,
             _ => &[],
         }
     }
@@ -80,18 +81,18 @@ impl Node {
     /// What it is, in words.
     pub fn describe(&self) -> &'static str {
         match &self.kind {
-            Kind::Scalar { text, quoted: false } if is_blank(text) => "nothing",
-            Kind::Scalar { quoted: true, .. } => "quoted text",
-            Kind::Scalar { .. } => "a plain value",
-            Kind::List(_) => "a list",
-            Kind::Map(_) => "a map",
+            YamlKind::Scalar { text, quoted: false } if is_blank(text) => "nothing",
+            YamlKind::Scalar { quoted: true, .. } => "quoted text",
+            YamlKind::Scalar { .. } => "a plain value",
+            YamlKind::List(_) => "a list",
+            YamlKind::Map(_) => "a map",
         }
     }
 }
 
 /// Position of a node: where it starts, and the line on which it ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
+pub struct SourceSpan {
     /// First line, from 1.
     pub line: u32,
     /// First column in characters, from 1.
@@ -104,7 +105,7 @@ pub struct Span {
 
 /// What a node is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum YamlKind {
     /// Text, with escapes resolved; `quoted` also for block scalars.
     Scalar {
         /// The text.
@@ -113,24 +114,24 @@ pub enum Kind {
         quoted: bool,
     },
     /// A list.
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A map, in the order of the file; keys are unique.
-    Map(Vec<(Key, Node)>),
+    Map(Vec<(YamlKey, YamlNode)>),
 }
 
 /// Key of a map entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct YamlKey {
     /// Its text.
     pub text: String,
     /// Its position.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
-impl Key {
+impl YamlKey {
     /// Where it starts.
-    pub fn place(&self) -> Place {
-        Place { line: self.span.line, column: self.span.column }
+    pub fn position(&self) -> SourcePosition {
+        SourcePosition { line: self.span.line, column: self.span.column }
     }
 }
 
@@ -138,7 +139,7 @@ impl Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comment {
     /// Where its `#` stands.
-    pub at: Place,
+    pub at: SourcePosition,
     /// The text after `#`.
     pub text: String,
     /// Whether it has the line for itself.
@@ -149,18 +150,18 @@ pub struct Comment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
     /// The tree; an empty map for an empty text.
-    pub root: Node,
+    pub root: YamlNode,
     /// The comments.
     pub comments: Vec<Comment>,
 }
 
 /// Parses a text.
-pub fn parse(text: &str) -> Result<Node, Vec<Problem>> {
+pub fn parse(text: &str) -> Result<YamlNode, Vec<Problem>> {
     build::document(text, false, DEPTH_MAX).map(|document| document.root)
 }
 
 /// Parses a text that may be nested up to `depth` levels: of others, whose files are trees.
-pub(crate) fn parse_to_depth(text: &str, depth: usize) -> Result<Node, Vec<Problem>> {
+pub(crate) fn parse_to_depth(text: &str, depth: usize) -> Result<YamlNode, Vec<Problem>> {
     build::document(text, false, depth).map(|document| document.root)
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Found, LABEL_HELP, is_label, limit};
-use crate::lookup::{self, CROWD_MAX, Crowd};
+use super::{LABEL_HELP, ProblemCollector, is_label, limit};
+use crate::lookup::{self, CROWD_MAX, CrowdedPattern};
 use crate::nearest::nearest;
-use crate::position::Place;
+use crate::position::SourcePosition;
 use crate::problem::{Problem, quote};
 use crate::spec::{OverrideSpec, RuleFile, RuleSpec};
 
@@ -15,7 +15,7 @@ pub fn across(file: &RuleFile) -> Vec<Problem> {
     let mut problems = Vec::new();
     if !is_label(&file.namespace) {
         let message = format!("{} cannot be a namespace", quote(&file.namespace));
-        problems.push(Problem::error("bad-name", Place::default(), "namespace", message).help(LABEL_HELP));
+        problems.push(Problem::error("bad-name", SourcePosition::default(), "namespace", message).help(LABEL_HELP));
     }
     let mut names = names(file, &mut problems);
     replaced(file, &mut names, &mut problems);
@@ -27,12 +27,12 @@ pub fn across(file: &RuleFile) -> Vec<Problem> {
 }
 
 /// The names of a file, and how many more suggestions are made out of them: each looks at every name.
-struct Names<'a> {
+struct RuleNames<'a> {
     index: HashMap<&'a str, usize>,
     suggestions: usize,
 }
 
-impl Names<'_> {
+impl RuleNames<'_> {
     fn suggest(&mut self, name: &str) -> String {
         if self.suggestions == 0 {
             return "name a rule of this file".to_owned();
@@ -48,7 +48,7 @@ impl Names<'_> {
     }
 }
 
-fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
+fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> RuleNames<'a> {
     let mut names = HashMap::new();
     for (index, rule) in file.rules.iter().enumerate() {
         let Some(name) = rule.name.as_deref() else { continue };
@@ -61,7 +61,7 @@ fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
             problems.push(problem.help("give one of them another name"));
         }
     }
-    Names { index: names, suggestions: crate::Report::SHOWN }
+    RuleNames { index: names, suggestions: crate::Report::SHOWN }
 }
 
 /// The code of patterns that have no text of their own.
@@ -93,13 +93,13 @@ pub fn wildcards(rule: &RuleSpec) -> usize {
     lookup::wildcards(rule).count()
 }
 
-pub(super) fn crowd_message(crowd: &Crowd) -> String {
+pub(super) fn crowd_message(crowd: &CrowdedPattern) -> String {
     let (field, shared) = (&crowd.field, quote(&crowd.literal));
     format!("more than {CROWD_MAX} patterns of `{field}` have no text that tells them apart: they share {shared}")
 }
 
 /// Rules that replace each other in a circle would leave nothing that limits.
-fn cycles(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
+fn cycles(file: &RuleFile, names: &RuleNames<'_>, problems: &mut Vec<Problem>) {
     // Peels off rules that replace nobody who is left; what remains stands in a circle, or before one.
     let replaced = |index: usize| {
         let rule = file.rules.get(index);
@@ -136,7 +136,7 @@ fn cycles(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
     }
 }
 
-fn replaced(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>) {
+fn replaced(file: &RuleFile, names: &mut RuleNames<'_>, problems: &mut Vec<Problem>) {
     for (index, rule) in file.rules.iter().enumerate() {
         for (at, other) in rule.replaces.iter().enumerate() {
             let mut add = |message, help: String| {
@@ -167,10 +167,10 @@ fn clients(file: &RuleFile, problems: &mut Vec<Problem>) {
     }
 }
 
-fn overrides(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>) {
+fn overrides(file: &RuleFile, names: &mut RuleNames<'_>, problems: &mut Vec<Problem>) {
     let mut seen: HashMap<(&str, &str), Periods> = HashMap::new();
     for (index, change) in file.overrides.iter().enumerate().filter(|(_, change)| !change.rule.is_empty()) {
-        let mut found = Found { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
+        let mut found = ProblemCollector { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
         match names.index.get(change.rule.as_str()).and_then(|rule| file.rules.get(*rule)) {
             Some(rule) => limit::check_change(change, rule, &mut found),
             None => {

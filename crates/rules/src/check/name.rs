@@ -39,7 +39,7 @@ pub fn nearest_rule_name(text: &str) -> String {
 }
 
 /// Rules of a file whose names differ only in case. Names that are equal are found by [`across`](super::across).
-pub(crate) fn twins(file: &RuleFile) -> Vec<Problem> {
+pub(crate) fn case_duplicates(file: &RuleFile) -> Vec<Problem> {
     let mut seen: HashMap<String, &str> = HashMap::new();
     let mut problems = Vec::new();
     for (index, rule) in file.rules.iter().enumerate() {

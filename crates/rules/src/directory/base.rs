@@ -6,10 +6,10 @@
 
 use tollgate_core::{Digest, Secret};
 
-use super::Entry;
-use super::names::Names;
-use super::overriding::Override;
-use super::texts::{Pool, Profiles, Texts};
+use super::DirectoryEntry;
+use super::names::NameTable;
+use super::overriding::PackedOverride;
+use super::texts::{Profiles, Texts, ValuePool};
 use crate::normalize::Normalize;
 
 /// How many digests share a place of the index.
@@ -21,8 +21,8 @@ pub(super) struct Base {
     pub(super) secret: Secret,
     pub(super) ipv6_prefix: u8,
     pub(super) form: Normalize,
-    pub(super) attributes: Names,
-    pub(super) rules: Names,
+    pub(super) attributes: NameTable,
+    pub(super) rules: NameTable,
     /// Kinds of identities that have any entry.
     pub(super) kinds: u8,
     /// Some override begins or ends.
@@ -36,35 +36,35 @@ pub(super) struct Base {
     profiles: Profiles,
     starts: Vec<u32>,
     keys: Vec<Digest>,
-    slots: Vec<Slot>,
-    overrides: Vec<Override>,
+    slots: Vec<IdentitySlot>,
+    overrides: Vec<PackedOverride>,
 }
 
 /// What belongs to a digest. Its overrides end where those of the next one begin.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct IdentitySlot {
     profile: u32,
     overrides: u32,
 }
 
 /// Everything that is needed for a base, in any order.
-pub(super) struct Parts {
+pub(super) struct BaseParts {
     pub(super) secret: Secret,
     pub(super) ipv6_prefix: u8,
     pub(super) form: Normalize,
-    pub(super) attributes: Names,
-    pub(super) rules: Names,
+    pub(super) attributes: NameTable,
+    pub(super) rules: NameTable,
     pub(super) kinds: u8,
-    pub(super) pool: Pool,
+    pub(super) pool: ValuePool,
     /// Whose profile is which.
     pub(super) clients: Vec<(Digest, u32)>,
-    pub(super) overrides: Vec<(Digest, Override)>,
+    pub(super) overrides: Vec<(Digest, PackedOverride)>,
 }
 
 impl Base {
-    pub(super) fn build(parts: Parts) -> Base {
-        let Parts { secret, ipv6_prefix, form, attributes, rules, kinds, pool, mut clients, mut overrides } = parts;
-        let Pool { mut texts, mut profiles, .. } = pool;
+    pub(super) fn build(parts: BaseParts) -> Base {
+        let BaseParts { secret, ipv6_prefix, form, attributes, rules, kinds, pool, mut clients, mut overrides } = parts;
+        let ValuePool { mut texts, mut profiles, .. } = pool;
         texts.shrink();
         profiles.shrink();
         clients.sort_by_key(|(digest, _)| *digest); // both are stable: among equals the order of entering decides
@@ -99,12 +99,12 @@ impl Base {
     }
 
     /// Walks both sorted lists together.
-    fn merge(&mut self, clients: &[(Digest, u32)], overrides: &[(Digest, Override)]) {
+    fn merge(&mut self, clients: &[(Digest, u32)], overrides: &[(Digest, PackedOverride)]) {
         let (mut clients, mut overrides) = (clients.iter().peekable(), overrides.iter().peekable());
         loop {
             let next = [clients.peek().map(|(digest, _)| *digest), overrides.peek().map(|(digest, _)| *digest)];
             let Some(digest) = next.into_iter().flatten().min() else { break };
-            let mut slot = Slot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 };
+            let mut slot = IdentitySlot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 };
             while let Some((_, profile)) = clients.next_if(|(other, _)| *other == digest) {
                 slot.profile = *profile;
             }
@@ -115,7 +115,7 @@ impl Base {
             self.keys.push(digest);
             self.slots.push(slot);
         }
-        self.slots.push(Slot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 });
+        self.slots.push(IdentitySlot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 });
         self.keys.shrink_to_fit();
         self.slots.shrink_to_fit();
     }
@@ -143,10 +143,10 @@ impl Base {
 
     /// What is known of the identity at a place.
     #[inline]
-    pub(super) fn entry(&self, place: usize) -> Entry<'_> {
-        let slot = self.slots.get(place).copied().unwrap_or(Slot { profile: Profiles::EMPTY, overrides: 0 });
+    pub(super) fn entry(&self, place: usize) -> DirectoryEntry<'_> {
+        let slot = self.slots.get(place).copied().unwrap_or(IdentitySlot { profile: Profiles::EMPTY, overrides: 0 });
         let end = self.slots.get(place + 1).map_or(slot.overrides, |next| next.overrides);
-        Entry {
+        DirectoryEntry {
             pairs: self.profiles.get(slot.profile),
             texts: &self.texts,
             loose: &[],
@@ -155,13 +155,13 @@ impl Base {
     }
 
     /// Every identity and what is known of it.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (Digest, Entry<'_>)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Digest, DirectoryEntry<'_>)> {
         self.keys.iter().enumerate().map(|(place, digest)| (*digest, self.entry(place)))
     }
 
     /// An entry of nothing.
-    pub(super) fn nothing(&self) -> Entry<'_> {
-        Entry { pairs: &[], texts: &self.texts, loose: &[], overrides: &[] }
+    pub(super) fn nothing(&self) -> DirectoryEntry<'_> {
+        DirectoryEntry { pairs: &[], texts: &self.texts, loose: &[], overrides: &[] }
     }
 
     pub(super) fn tiers(&self) -> impl Iterator<Item = &str> {
@@ -175,8 +175,8 @@ impl Base {
     pub(super) fn bytes(&self) -> usize {
         let lists = self.starts.capacity() * size_of::<u32>()
             + self.keys.capacity() * size_of::<Digest>()
-            + self.slots.capacity() * size_of::<Slot>()
-            + self.overrides.capacity() * size_of::<Override>();
+            + self.slots.capacity() * size_of::<IdentitySlot>()
+            + self.overrides.capacity() * size_of::<PackedOverride>();
         lists + self.texts.bytes() + self.profiles.bytes() + self.attributes.bytes() + self.rules.bytes()
     }
 }

@@ -24,14 +24,14 @@ use tollgate_core::{Digest, Secret};
 
 pub use self::builder::DirectoryBuilder;
 pub use self::identity::canonical_client_key;
-pub use self::overriding::HeldOverride;
+pub use self::overriding::ActiveOverride;
 
 use self::base::Base;
 use self::delta::Delta;
 pub(crate) use self::identity::Identity;
-use self::names::Names;
-pub(crate) use self::overriding::Override;
-use self::texts::{Pair, Texts};
+use self::names::NameTable;
+pub(crate) use self::overriding::PackedOverride;
+use self::texts::{AttributePair, Texts};
 use crate::normalize::Normalize;
 use crate::spec::{ClientSpec, OverrideSpec};
 
@@ -47,7 +47,7 @@ pub struct Directory {
 /// Addresses of one IPv6 network are one identity, however many client keys name it: they are to be told together, or
 /// kept under their [one spelling](canonical_client_key) from the beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct DirectoryRecord {
     /// Who. What the client and the overrides themselves say about that is not looked at.
     pub client_key: String,
     /// What is known of it.
@@ -65,7 +65,7 @@ impl Directory {
 
     /// The same directory, but for those whom `known` is about. The work follows the delta, not the base.
     #[must_use]
-    pub fn with(&self, known: &[Known]) -> Directory {
+    pub fn with(&self, known: &[DirectoryRecord]) -> Directory {
         let mut delta = Delta::clone(&self.delta);
         known.iter().for_each(|known| delta.replace(&self.base, known));
         Directory { base: self.base.clone(), delta: Arc::new(delta) }
@@ -114,7 +114,7 @@ impl Directory {
 
     /// What is known of an identity.
     #[inline]
-    pub(crate) fn find(&self, digest: Digest) -> Option<Entry<'_>> {
+    pub(crate) fn find(&self, digest: Digest) -> Option<DirectoryEntry<'_>> {
         if !self.delta.is_empty()
             && let changed @ Some(_) = self.delta.find(&self.base, digest)
         {
@@ -177,17 +177,17 @@ impl fmt::Debug for Directory {
 
 /// What is known of one identity.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct DirectoryEntry<'a> {
     /// Attributes, where they are packed.
-    pairs: &'a [Pair],
+    pairs: &'a [AttributePair],
     texts: &'a Texts,
     /// Attributes, where they are not.
     loose: &'a [(u16, Box<str>)],
     /// Overrides, those that begin last first.
-    pub(crate) overrides: &'a [Override],
+    pub(crate) overrides: &'a [PackedOverride],
 }
 
-impl<'a> Entry<'a> {
+impl<'a> DirectoryEntry<'a> {
     /// The numbers of attributes, and their values.
     #[inline]
     pub(crate) fn attributes(&self) -> impl Iterator<Item = (u16, &'a str)> + use<'a> {
@@ -201,8 +201,8 @@ impl<'a> Entry<'a> {
 const TIER: u16 = 0;
 
 /// The names that every directory begins with.
-fn first_names() -> Names {
-    let mut names = Names::default();
+fn first_names() -> NameTable {
+    let mut names = NameTable::default();
     names.intern("tier");
     names
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 /// Names and their numbers, both ways.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameTable {
     names: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
 }
 
-impl Names {
+impl NameTable {
     /// The number of `name`, made on first sight.
     pub(super) fn intern(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {

@@ -8,7 +8,7 @@ use crate::spec::OverrideSpec;
 /// An override as a directory keeps it. A directory may hold a million, so nothing in it is optional: what is not
 /// given has a number that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Override {
+pub(crate) struct PackedOverride {
     pub(super) from: Time,
     until: Time,
     /// [`GIVEN_NONE`], [`UNLIMITED`], or units per window.
@@ -21,7 +21,7 @@ pub(crate) struct Override {
 
 /// An override that holds for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldOverride {
+pub struct ActiveOverride {
     /// The client that it is for.
     pub client_key: String,
     /// Units per window instead of the rule's.
@@ -39,15 +39,15 @@ pub struct HeldOverride {
 const GIVEN_NONE: u64 = u64::MAX;
 const UNLIMITED: u64 = u64::MAX - 1;
 
-impl Override {
+impl PackedOverride {
     /// Packs an override of the rule with that number. `None` if its numbers are beyond those that a limit can have:
     /// such an override must not lift the limit, so there is none.
-    pub(super) fn of(spec: &OverrideSpec, rule: u32) -> Option<Override> {
+    pub(super) fn of(spec: &OverrideSpec, rule: u32) -> Option<PackedOverride> {
         let burst = spec.burst.unwrap_or(0);
         if spec.requests.is_some_and(|requests| requests > check::REQUESTS_MAX) || burst > check::BURST_MAX {
             return None;
         }
-        Some(Override {
+        Some(PackedOverride {
             from: Time::from_nanos(spec.valid_from_ns.unwrap_or(0)),
             until: Time::from_nanos(spec.valid_until_ns.unwrap_or(u64::MAX)),
             requests: if spec.unlimited { UNLIMITED } else { spec.requests.unwrap_or(GIVEN_NONE) },
@@ -57,8 +57,8 @@ impl Override {
     }
 
     /// The same in another directory, where the rule has another number.
-    pub(super) fn under(self, rule: u32) -> Override {
-        Override { rule, ..self }
+    pub(super) fn under(self, rule: u32) -> PackedOverride {
+        PackedOverride { rule, ..self }
     }
 
     pub(super) fn is_dated(&self) -> bool {
@@ -66,8 +66,8 @@ impl Override {
     }
 
     /// For people, as the override of this client.
-    pub(crate) fn shown(&self, client_key: String) -> HeldOverride {
-        HeldOverride {
+    pub(crate) fn shown(&self, client_key: String) -> ActiveOverride {
+        ActiveOverride {
             client_key,
             requests: Some(self.requests).filter(|requests| *requests < UNLIMITED),
             burst: Some(u64::from(self.burst)).filter(|burst| *burst > 0),

@@ -3,24 +3,24 @@
 use std::sync::Arc;
 
 use super::{Metadata, Unit};
-use crate::position::Place;
+use crate::position::SourcePosition;
 
 /// One domain: what one file says, or several of them together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Domain {
+pub struct EnvoyDomain {
     /// Its name, which requests carry.
     pub name: String,
     /// Where it is named.
-    pub at: Place,
+    pub at: SourcePosition,
     /// The first level of the tree, in the order of the file.
-    pub descriptors: Vec<Descriptor>,
+    pub descriptors: Vec<EnvoyDescriptor>,
 }
 
 /// A node of the tree: which entry it is for, and what holds there.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Descriptor {
+pub struct EnvoyDescriptor {
     /// Where it stands.
-    pub at: Place,
+    pub at: SourcePosition,
     /// Name of the file that it stands in, if several files were read.
     pub file_name: Option<Arc<str>>,
     /// The entry's key; never empty. May contain `*`.
@@ -42,7 +42,7 @@ pub struct Descriptor {
     /// Goes along with the answer when the request passes.
     pub metadata: Option<Metadata>,
     /// The next level.
-    pub descriptors: Vec<Descriptor>,
+    pub descriptors: Vec<EnvoyDescriptor>,
 }
 
 /// The limit of a node.
@@ -70,7 +70,7 @@ pub enum Allowance {
     },
 }
 
-impl Descriptor {
+impl EnvoyDescriptor {
     /// Whether its key or value is a pattern.
     pub fn is_pattern(&self) -> bool {
         self.key.contains('*') || self.value.as_ref().is_some_and(|value| value.contains('*'))

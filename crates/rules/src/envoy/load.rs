@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::read::{duplicate, line};
-use super::{Descriptor, Domain, read};
+use super::{EnvoyDescriptor, EnvoyDomain, read};
 use crate::problem::{Problem, Problems, quote};
 use crate::read::RULES_MAX;
 use crate::report::Report;
 
 /// A file's name and content.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
+pub struct EnvoyFile<'a> {
     /// Its name, for messages.
     pub file: &'a str,
     /// Its content.
@@ -29,8 +29,8 @@ pub enum Duplicates {
 }
 
 /// Reads all files; the domains are in the order of their names. What is wrong is told for every file.
-pub fn load(files: &[Text<'_>], duplicates: Duplicates) -> Result<Vec<Domain>, Vec<Report>> {
-    let mut domains: BTreeMap<String, Loaded<'_>> = BTreeMap::new();
+pub fn load(files: &[EnvoyFile<'_>], duplicates: Duplicates) -> Result<Vec<EnvoyDomain>, Vec<Report>> {
+    let mut domains: BTreeMap<String, LoadedDomain<'_>> = BTreeMap::new();
     let mut reports = Vec::new();
     let mut rules = 0;
     for file in files {
@@ -53,7 +53,7 @@ pub fn load(files: &[Text<'_>], duplicates: Duplicates) -> Result<Vec<Domain>, V
         match domains.get_mut(&domain.name) {
             None => {
                 let name = domain.name.clone();
-                domains.insert(name, Loaded::new(file.file, domain));
+                domains.insert(name, LoadedDomain::new(file.file, domain));
             }
             Some(first) if duplicates == Duplicates::Merge => first.add(file.file, domain, &mut problems),
             Some(first) => problems.push(first.refuse(&domain)),
@@ -66,25 +66,25 @@ pub fn load(files: &[Text<'_>], duplicates: Duplicates) -> Result<Vec<Domain>, V
 }
 
 /// A domain, and which file each of its first level came from.
-struct Loaded<'a> {
-    domain: Domain,
+struct LoadedDomain<'a> {
+    domain: EnvoyDomain,
     origins: BTreeMap<(String, Option<String>), (&'a str, String)>,
     file: &'a str,
 }
 
-impl<'a> Loaded<'a> {
-    fn new(file: &'a str, domain: Domain) -> Loaded<'a> {
+impl<'a> LoadedDomain<'a> {
+    fn new(file: &'a str, domain: EnvoyDomain) -> LoadedDomain<'a> {
         let origins = domain.descriptors.iter().map(|descriptor| (pair(descriptor), (file, line(descriptor.at))));
-        Loaded { origins: origins.collect(), domain, file }
+        LoadedDomain { origins: origins.collect(), domain, file }
     }
 
-    fn refuse(&self, second: &Domain) -> Problem {
+    fn refuse(&self, second: &EnvoyDomain) -> Problem {
         let message = format!("the domain {} is also in {}", quote(&second.name), self.file);
         let help = "put both into one file, rename one, or let them be merged with --envoy-merge-domains";
         Problem::error("duplicate-domain", second.at, "domain", message).help(help)
     }
 
-    fn add(&mut self, file: &'a str, domain: Domain, problems: &mut Problems) {
+    fn add(&mut self, file: &'a str, domain: EnvoyDomain, problems: &mut Problems) {
         for (number, descriptor) in domain.descriptors.into_iter().enumerate() {
             if let Some((other, line)) = self.origins.insert(pair(&descriptor), (file, line(descriptor.at))) {
                 let (field, other) = (format!("descriptors[{number}]"), format!("on {line} of {other}"));
@@ -95,12 +95,12 @@ impl<'a> Loaded<'a> {
     }
 }
 
-fn pair(descriptor: &Descriptor) -> (String, Option<String>) {
+fn pair(descriptor: &EnvoyDescriptor) -> (String, Option<String>) {
     (descriptor.key.clone(), descriptor.value.clone())
 }
 
 /// Notes in every descriptor which file it stands in.
-fn name_file(level: &mut [Descriptor], file_name: &Arc<str>) {
+fn name_file(level: &mut [EnvoyDescriptor], file_name: &Arc<str>) {
     for descriptor in level {
         descriptor.file_name = Some(file_name.clone());
         name_file(&mut descriptor.descriptors, file_name);
@@ -108,6 +108,6 @@ fn name_file(level: &mut [Descriptor], file_name: &Arc<str>) {
 }
 
 /// Limits of a level and of those below.
-fn count(level: &[Descriptor]) -> usize {
+fn count(level: &[EnvoyDescriptor]) -> usize {
     level.iter().map(|descriptor| usize::from(descriptor.rate_limit.is_some()) + count(&descriptor.descriptors)).sum()
 }

@@ -1,6 +1,6 @@
 //! What somebody wrote under `metadata`: anything, handed on and not looked at.
 
-use crate::yaml::{Kind, Node, is_blank};
+use crate::yaml::{YamlKind, YamlNode, is_blank};
 
 /// A value as JSON knows them.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,12 +21,12 @@ pub enum Metadata {
 
 impl Metadata {
     /// The value of a node. A scalar is what it looks like, unless it is quoted.
-    pub(super) fn of(node: &Node) -> Metadata {
+    pub(super) fn of(node: &YamlNode) -> Metadata {
         match &node.kind {
-            Kind::Scalar { text, quoted: true } => Metadata::Text(text.clone()),
-            Kind::Scalar { text, .. } => plain(text),
-            Kind::List(items) => Metadata::List(items.iter().map(Metadata::of).collect()),
-            Kind::Map(entries) => {
+            YamlKind::Scalar { text, quoted: true } => Metadata::Text(text.clone()),
+            YamlKind::Scalar { text, .. } => plain(text),
+            YamlKind::List(items) => Metadata::List(items.iter().map(Metadata::of).collect()),
+            YamlKind::Map(entries) => {
                 Metadata::Map(entries.iter().map(|(key, value)| (key.text.clone(), Metadata::of(value))).collect())
             }
         }

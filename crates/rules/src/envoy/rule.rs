@@ -31,14 +31,14 @@ pub struct EnvoyRule {
     pub metadata: Option<Metadata>,
     pub(crate) domain: String,
     /// The way from the first level to its own; empty for an override.
-    pub(crate) levels: Vec<Level>,
+    pub(crate) levels: Vec<DescriptorLevel>,
     /// All levels by the request's values.
     pub(crate) detailed: bool,
 }
 
 /// One level on the way to a rule.
 #[derive(Clone, Debug)]
-pub(crate) struct Level {
+pub(crate) struct DescriptorLevel {
     pub(crate) key: String,
     pub(crate) value: Option<String>,
     /// One counter for all values: the pattern stands for them.
@@ -85,7 +85,7 @@ impl EnvoyRule {
     /// The name of the rule as that service prints it: its [`stat_key`](EnvoyRule::stat_key) with the values of the file.
     pub fn full_key(&self) -> String {
         let mut name = self.domain.clone();
-        for Level { key, value, .. } in &self.levels {
+        for DescriptorLevel { key, value, .. } in &self.levels {
             name.push('.');
             name.push_str(key);
             if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     fn rule(detailed: bool) -> EnvoyRule {
-        let level = |key: &str, value: Option<&str>, shared, by_value| Level {
+        let level = |key: &str, value: Option<&str>, shared, by_value| DescriptorLevel {
             key: key.to_owned(),
             value: value.map(str::to_owned),
             shared,

@@ -4,7 +4,7 @@ use crate::read::{CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, LIMIT_FIELDS, OVERRID
 
 /// Where a node stands; a list has the order of its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum FieldOrder {
     File,
     Rule,
     Limit,
@@ -15,7 +15,7 @@ pub(super) enum Order {
     Source,
 }
 
-impl Order {
+impl FieldOrder {
     /// The order below a key.
     pub(super) fn below(self, key: &str) -> Self {
         match (self, key) {

@@ -1,7 +1,7 @@
 //! What `format` makes of files: one layout, the same meaning, every comment kept.
 
 use super::*;
-use crate::position::Place;
+use crate::position::SourcePosition;
 use crate::samples::{DESIGN, FIRST, FULL};
 use crate::spec::RuleFile;
 
@@ -12,9 +12,9 @@ fn formatted(text: &str) -> String {
 /// What a file says, without where it says it.
 fn meaning(text: &str) -> RuleFile {
     let mut file = crate::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
-    file.rules.iter_mut().for_each(|rule| rule.at = Place::default());
-    file.clients.iter_mut().for_each(|client| client.at = Place::default());
-    file.overrides.iter_mut().for_each(|change| change.at = Place::default());
+    file.rules.iter_mut().for_each(|rule| rule.at = SourcePosition::default());
+    file.clients.iter_mut().for_each(|client| client.at = SourcePosition::default());
+    file.overrides.iter_mut().for_each(|change| change.at = SourcePosition::default());
     file
 }
 

@@ -4,33 +4,35 @@
 //! overrides. Quotes are put where some reader of YAML would otherwise see something else than text.
 
 use super::attach::bare;
-use super::order::Order;
+use super::order::FieldOrder;
 use super::print;
 use crate::duration;
-use crate::yaml::{Key, Kind, Node, Span, is_blank};
+use crate::yaml::{SourceSpan, YamlKey, YamlKind, YamlNode, is_blank};
 
 /// The text of a whole file.
-pub(crate) fn lay_out(root: &Node) -> String {
-    let root = laid_out(root, Order::File);
-    print::print(&bare(&root), Order::File)
+pub(crate) fn lay_out(root: &YamlNode) -> String {
+    let root = laid_out(root, FieldOrder::File);
+    print::print(&bare(&root), FieldOrder::File)
 }
 
 /// The same tree with quotes and braces where they are to be written.
-fn laid_out(node: &Node, order: Order) -> Node {
+fn laid_out(node: &YamlNode, order: FieldOrder) -> YamlNode {
     let kind = match &node.kind {
-        Kind::Scalar { text, quoted } => Kind::Scalar { text: text.clone(), quoted: needs_quotes(text, *quoted) },
-        Kind::List(items) => Kind::List(items.iter().map(|item| laid_out(item, order)).collect()),
-        Kind::Map(entries) => {
-            let entry = |(key, value): &(Key, Node)| (key.clone(), laid_out(value, order.below(&key.text)));
-            Kind::Map(entries.iter().map(entry).collect())
+        YamlKind::Scalar { text, quoted } => {
+            YamlKind::Scalar { text: text.clone(), quoted: needs_quotes(text, *quoted) }
+        }
+        YamlKind::List(items) => YamlKind::List(items.iter().map(|item| laid_out(item, order)).collect()),
+        YamlKind::Map(entries) => {
+            let entry = |(key, value): &(YamlKey, YamlNode)| (key.clone(), laid_out(value, order.below(&key.text)));
+            YamlKind::Map(entries.iter().map(entry).collect())
         }
     };
     let is_block = match (&kind, order) {
-        (Kind::Map(entries), Order::File | Order::Rule) => !entries.is_empty(),
-        (Kind::List(items), Order::Rule | Order::Client | Order::Override) => !items.is_empty(),
+        (YamlKind::Map(entries), FieldOrder::File | FieldOrder::Rule) => !entries.is_empty(),
+        (YamlKind::List(items), FieldOrder::Rule | FieldOrder::Client | FieldOrder::Override) => !items.is_empty(),
         _ => false,
     };
-    Node { span: Span { flow: !is_block, ..Span::default() }, kind }
+    YamlNode { span: SourceSpan { flow: !is_block, ..SourceSpan::default() }, kind }
 }
 
 /// Whether a scalar is to be written in quotes. Text goes without them where every reader sees text, and a plain value

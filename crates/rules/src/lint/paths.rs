@@ -1,7 +1,7 @@
 //! Paths that other routers read differently.
 
 use crate::endpoint::EndpointPattern;
-use crate::path::Case;
+use crate::path::PathCase;
 use crate::problem::Problem;
 use crate::spec::RuleSpec;
 
@@ -44,5 +44,5 @@ fn depends_on_case(pattern: &EndpointPattern) -> bool {
         let escaped = |at: usize| word.get(at.saturating_sub(2)..at).is_some_and(|before| before.contains('%'));
         !word.starts_with('{') && word.bytes().enumerate().any(|(at, byte)| byte.is_ascii_uppercase() && !escaped(at))
     };
-    pattern.path.case == Case::Sensitive && pattern.path.as_str().split('/').any(capital)
+    pattern.path.case == PathCase::Sensitive && pattern.path.as_str().split('/').any(capital)
 }

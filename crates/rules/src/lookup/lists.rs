@@ -1,6 +1,6 @@
 //! The patterns of one condition: a short list is compared one by one, a long one is looked up.
 
-use super::census::Census;
+use super::counts::LiteralCounts;
 use super::networks::NetworkIndex;
 use super::routes::RouteIndex;
 use super::texts::TextIndex;
@@ -57,8 +57,8 @@ impl ListIndex {
             };
             return Some(ListIndex::Networks(Box::new(NetworkIndex::new(numbered.map(network)))));
         }
-        let census = Census::of_list(patterns);
-        let texts = numbered.map(|(pattern, id)| (census.list_literal(pattern), id));
+        let counts = LiteralCounts::of_list(patterns);
+        let texts = numbered.map(|(pattern, id)| (counts.list_literal(pattern), id));
         Some(ListIndex::Texts(Box::new(TextIndex::new(texts))))
     }
 }
@@ -98,7 +98,7 @@ impl IndexedEndpoint {
         let index = |patterns: &[EndpointPattern]| {
             (patterns.len() > SHORT).then(|| {
                 let paths = || patterns.iter().map(|pattern| &pattern.path);
-                Box::new(RouteIndex::new(paths().map(Some).zip(0..), &Census::of_paths(paths())))
+                Box::new(RouteIndex::new(paths().map(Some).zip(0..), &LiteralCounts::of_paths(paths())))
             })
         };
         let (any, none) = (index(&matcher.any), index(&matcher.none));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use crate::path::Case;
+use crate::path::PathCase;
 use crate::pattern::Pattern;
 use crate::route::{PathPattern, Segment, Tail};
 
@@ -100,7 +100,7 @@ pub(super) fn of_path(pattern: &PathPattern) -> Literals<'_> {
     }
     let unplaced = parts.start.filter(|_| !open).into_iter().chain(parts.inner);
     unplaced.for_each(|piece| push_piece(&mut literals, Cow::Borrowed(piece.as_bytes())));
-    if pattern.case == Case::Insensitive {
+    if pattern.case == PathCase::Insensitive {
         literals.iter_mut().for_each(fold);
     }
     literals

@@ -7,24 +7,24 @@
 //! is found, not on how many patterns there are. Rejected: one automaton for whole globs, whose size is exponential in
 //! the number of patterns.
 
-mod affixes;
-mod census;
-mod crowd;
+mod affix;
+mod counts;
+mod crowded;
 mod lists;
 mod literal;
 mod networks;
-mod pieces;
 mod routes;
+mod substrings;
 mod texts;
 
 use smallvec::SmallVec;
 
-pub(crate) use self::census::{Census, Choice};
-pub use self::crowd::CROWD_MAX;
-pub(crate) use self::crowd::{Crowd, crowded, wildcards};
+pub(crate) use self::counts::{IndexChoice, LiteralCounts};
+pub use self::crowded::CROWD_MAX;
+pub(crate) use self::crowded::{CrowdedPattern, crowded, wildcards};
 pub(crate) use self::lists::{IndexedEndpoint, IndexedMatcher};
 pub(crate) use self::networks::NetworkIndex;
-pub(crate) use self::routes::{Folded, RouteIndex};
+pub(crate) use self::routes::{LowercasePath, RouteIndex};
 pub(crate) use self::texts::TextIndex;
 
 /// Patterns stored in one place; most places have one.

@@ -4,20 +4,20 @@ use std::fmt;
 
 use crate::duration;
 use crate::nearest::suggest;
-use crate::position::Place;
-use crate::problem::{Fault, Problem, Problems, quote, short};
-use crate::yaml::{Kind, Node, is_blank};
+use crate::position::SourcePosition;
+use crate::problem::{ParseError, Problem, Problems, quote, short};
+use crate::yaml::{YamlKind, YamlNode, is_blank};
 
 /// Way from the root to a value, written only when something is wrong there.
 #[derive(Clone, Copy)]
-pub(crate) enum Path<'a> {
+pub(crate) enum FieldPath<'a> {
     /// The whole, in a word: `file`, `rule`, ...
     Root(&'static str),
-    Field(&'a Path<'a>, &'a str),
-    Item(&'a Path<'a>, usize),
+    Field(&'a FieldPath<'a>, &'a str),
+    Item(&'a FieldPath<'a>, usize),
 }
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root(_) => Ok(()),
@@ -28,7 +28,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-impl Path<'_> {
+impl FieldPath<'_> {
     /// The path as the subject of a sentence.
     pub(super) fn title(&self) -> String {
         match self {
@@ -40,58 +40,58 @@ impl Path<'_> {
 
 /// A value and the way to it.
 #[derive(Clone, Copy)]
-pub(crate) struct Value<'a> {
-    pub(crate) node: &'a Node,
-    pub(crate) path: Path<'a>,
+pub(crate) struct FieldValue<'a> {
+    pub(crate) node: &'a YamlNode,
+    pub(crate) path: FieldPath<'a>,
 }
 
-impl<'a> Value<'a> {
-    pub(crate) fn place(&self) -> Place {
-        self.node.place()
+impl<'a> FieldValue<'a> {
+    pub(crate) fn position(&self) -> SourcePosition {
+        self.node.position()
     }
 
     /// A problem with this value.
     pub(crate) fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
-        Problem::error(code, self.place(), self.path, message)
+        Problem::error(code, self.position(), self.path, message)
     }
 
-    pub(crate) fn fault(&self, code: &'static str, fault: Fault) -> Problem {
+    pub(crate) fn fault(&self, code: &'static str, fault: ParseError) -> Problem {
         self.problem(code, format!("{}: {}", self.path, fault.message)).help(fault.help)
     }
 
     pub(super) fn mismatch(&self, wanted: &str, help: impl Into<String>) -> Problem {
         let found = match &self.node.kind {
-            Kind::Scalar { text, quoted: false } if is_blank(text) => {
+            YamlKind::Scalar { text, quoted: false } if is_blank(text) => {
                 let message = format!("{} is blank, and should be {wanted}", self.path.title());
                 return self.problem("blank", message).help(help);
             }
-            Kind::Scalar { text, quoted: true } => format!("the quoted text {}", quote(text)),
-            Kind::Scalar { text, .. } => quote(text),
+            YamlKind::Scalar { text, quoted: true } => format!("the quoted text {}", quote(text)),
+            YamlKind::Scalar { text, .. } => quote(text),
             _ => self.node.describe().to_owned(),
         };
         self.problem("wrong-type", format!("{} should be {wanted}, found {found}", self.path.title())).help(help)
     }
 
     /// The items of a list; none after a problem.
-    pub(crate) fn items(&self, wanted: &str, problems: &mut Problems) -> impl Iterator<Item = Value<'_>> {
-        let items: &[Node] = match &self.node.kind {
-            Kind::List(items) => items,
+    pub(crate) fn items(&self, wanted: &str, problems: &mut Problems) -> impl Iterator<Item = FieldValue<'_>> {
+        let items: &[YamlNode] = match &self.node.kind {
+            YamlKind::List(items) => items,
             _ => {
                 problems
                     .push(self.mismatch(&format!("a list of {wanted}"), "write `[a, b]`, or one `- item` per line"));
                 &[]
             }
         };
-        items.iter().enumerate().map(|(index, node)| Value { node, path: Path::Item(&self.path, index) })
+        items.iter().enumerate().map(|(index, node)| FieldValue { node, path: FieldPath::Item(&self.path, index) })
     }
 
     /// The items of a list, or the value itself.
-    pub(crate) fn one_or_more(&self) -> Vec<Value<'_>> {
+    pub(crate) fn one_or_more(&self) -> Vec<FieldValue<'_>> {
         match &self.node.kind {
-            Kind::List(items) => items
+            YamlKind::List(items) => items
                 .iter()
                 .enumerate()
-                .map(|(index, node)| Value { node, path: Path::Item(&self.path, index) })
+                .map(|(index, node)| FieldValue { node, path: FieldPath::Item(&self.path, index) })
                 .collect(),
             _ => vec![*self],
         }
@@ -100,8 +100,8 @@ impl<'a> Value<'a> {
     /// Text that is not blank.
     pub(crate) fn text(&self, problems: &mut Problems) -> Option<&'a str> {
         match &self.node.kind {
-            Kind::Scalar { text, quoted } if (*quoted && !text.is_empty()) || !is_blank(text) => Some(text),
-            Kind::Scalar { text, quoted } if *quoted && text.is_empty() => {
+            YamlKind::Scalar { text, quoted } if (*quoted && !text.is_empty()) || !is_blank(text) => Some(text),
+            YamlKind::Scalar { text, quoted } if *quoted && text.is_empty() => {
                 let help = "write a value, or remove the field";
                 problems.push(self.problem("blank", format!("{} is empty text", self.path)).help(help));
                 None
@@ -119,7 +119,7 @@ impl<'a> Value<'a> {
         let help = format!(
             "a whole number from {low} to {high}: digits only, no quotes, sign, `_`, leading zero, dot or exponent"
         );
-        let Kind::Scalar { text, quoted: false } = &self.node.kind else {
+        let YamlKind::Scalar { text, quoted: false } = &self.node.kind else {
             problems.push(self.mismatch("a number", help));
             return None;
         };
@@ -145,8 +145,8 @@ impl<'a> Value<'a> {
     /// `true` or `false`.
     pub(crate) fn boolean(&self, problems: &mut Problems) -> Option<bool> {
         match &self.node.kind {
-            Kind::Scalar { text, quoted: false } if text == "true" => Some(true),
-            Kind::Scalar { text, quoted: false } if text == "false" => Some(false),
+            YamlKind::Scalar { text, quoted: false } if text == "true" => Some(true),
+            YamlKind::Scalar { text, quoted: false } if text == "false" => Some(false),
             _ => {
                 problems.push(self.mismatch("true or false", "write `true` or `false`, without quotes"));
                 None
@@ -169,7 +169,7 @@ impl<'a> Value<'a> {
     /// A duration within a range of nanoseconds.
     pub(crate) fn duration(&self, range: std::ops::RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
         let text = match &self.node.kind {
-            Kind::Scalar { text, quoted } if *quoted || !is_blank(text) => text,
+            YamlKind::Scalar { text, quoted } if *quoted || !is_blank(text) => text,
             _ => {
                 problems.push(self.mismatch(
                     "a duration",

@@ -1,47 +1,52 @@
 //! The fields of one map: which are there, which are missing, which are typos.
 
-use super::field::{Path, Value};
+use super::field::{FieldPath, FieldValue};
 use crate::nearest::{nearest, suggest};
-use crate::position::Place;
+use crate::position::SourcePosition;
 use crate::problem::{Problem, Problems, quote};
-use crate::yaml::Kind;
+use crate::yaml::YamlKind;
 
 /// The fields of a map, read one by one.
-pub(crate) struct Fields<'a> {
-    pub(crate) value: Value<'a>,
+pub(crate) struct MapFields<'a> {
+    pub(crate) value: FieldValue<'a>,
     known: bool,
     allowed: &'static [&'static str],
 }
 
-impl<'a> Value<'a> {
+impl<'a> FieldValue<'a> {
     /// The entries of a map; an empty one after a problem.
-    pub(crate) fn fields(self, allowed: &'static [&'static str], example: &str, problems: &mut Problems) -> Fields<'a> {
-        let Kind::Map(entries) = &self.node.kind else {
+    pub(crate) fn fields(
+        self,
+        allowed: &'static [&'static str],
+        example: &str,
+        problems: &mut Problems,
+    ) -> MapFields<'a> {
+        let YamlKind::Map(entries) = &self.node.kind else {
             problems.push(self.mismatch("a map", format!("write for example `{example}`")));
-            return Fields { value: self, known: false, allowed };
+            return MapFields { value: self, known: false, allowed };
         };
         for (key, _) in entries.iter().filter(|(key, _)| !allowed.contains(&key.text.as_str())) {
             match problems.is_full() {
                 true => problems.skip(1),
-                false => problems.push(unknown_field(&self, &key.text, key.place(), allowed)),
+                false => problems.push(unknown_field(&self, &key.text, key.position(), allowed)),
             }
         }
-        Fields { value: self, known: true, allowed }
+        MapFields { value: self, known: true, allowed }
     }
 }
 
-impl Fields<'_> {
+impl MapFields<'_> {
     /// Whether it really was a map, so that a missing field is worth a problem.
     pub(crate) fn known(&self) -> bool {
         self.known
     }
 
-    pub(crate) fn get(&self, name: &'static str) -> Option<Value<'_>> {
-        self.value.node.get(name).map(|node| Value { node, path: Path::Field(&self.value.path, name) })
+    pub(crate) fn get(&self, name: &'static str) -> Option<FieldValue<'_>> {
+        self.value.node.get(name).map(|node| FieldValue { node, path: FieldPath::Field(&self.value.path, name) })
     }
 
     /// The field, or a problem that it is missing.
-    pub(crate) fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<Value<'_>> {
+    pub(crate) fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<FieldValue<'_>> {
         let found = self.get(name);
         if found.is_none() && self.known && !self.is_misspelt(name) {
             let message = format!("{} has no `{name}`", self.value.path.title());
@@ -52,13 +57,13 @@ impl Fields<'_> {
 
     /// Whether an unknown field has already been reported as a typo of this one.
     fn is_misspelt(&self, name: &str) -> bool {
-        let Kind::Map(entries) = &self.value.node.kind else { return false };
+        let YamlKind::Map(entries) = &self.value.node.kind else { return false };
         let unknown = entries.iter().map(|(key, _)| key.text.as_str()).filter(|key| !self.allowed.contains(key));
         unknown.take(16).any(|key| nearest(key, self.allowed.iter().copied()) == Some(name))
     }
 }
 
-fn unknown_field(owner: &Value<'_>, name: &str, at: Place, allowed: &[&str]) -> Problem {
+fn unknown_field(owner: &FieldValue<'_>, name: &str, at: SourcePosition, allowed: &[&str]) -> Problem {
     let message = format!("unknown field {} in {}", quote(name), owner.path.title());
-    Problem::error("unknown-field", at, Path::Field(&owner.path, name), message).help(suggest(name, allowed))
+    Problem::error("unknown-field", at, FieldPath::Field(&owner.path, name), message).help(suggest(name, allowed))
 }

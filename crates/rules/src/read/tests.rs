@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::samples::{DESIGN, FIRST, FULL};
-use crate::spec::{Algorithm, Align, Consistency, Cost, Lease, LimitSpec, Missing, Mode, OnFail, RuleSpec, Soft};
-use crate::{Case, KeyBy, Matcher};
+use crate::spec::{
+    Align, Consistency, Cost, Enforcement, LeaseSpec, LimitAlgorithm, LimitSpec, Missing, OnFail, RuleSpec, SoftSpec,
+};
+use crate::{KeyBy, Matcher, PathCase};
 
 mod reports;
 mod rows;
@@ -30,7 +32,7 @@ fn the_first_file_loads_as_written() {
         [
             LimitSpec { requests: 10, window_ns: SECOND, burst: Some(20), ..LimitSpec::default() },
             LimitSpec {
-                algorithm: Algorithm::SlidingWindowCounter,
+                algorithm: LimitAlgorithm::SlidingWindowCounter,
                 requests: 1000,
                 window_ns: 3600 * SECOND,
                 ..LimitSpec::default()
@@ -66,12 +68,12 @@ fn the_design_file_loads_as_written() {
 fn every_field_is_read() {
     let file = good(FULL);
     assert_eq!((file.namespace.as_str(), file.ipv6_prefix, file.allow_block_all), ("shop", 56, true));
-    assert_eq!((file.escaped_slash, file.case), (EscapedSlash::Keep, Case::Insensitive));
+    assert_eq!((file.escaped_slash, file.case), (EscapedSlash::Keep, PathCase::Insensitive));
     let rule = &file.rules[0];
     assert_eq!(rule.description.as_deref(), Some("Two lines\nof text.\n"));
     assert_eq!(rule.resource.as_deref(), Some("orders"));
-    assert_eq!((rule.mode, rule.consistency, rule.missing), (Mode::Shadow, Consistency::Leased, Missing::Share));
-    assert_eq!((rule.lease, rule.soft), (Some(Lease::Tokens(5)), Some(Soft { percent: 20 })));
+    assert_eq!((rule.mode, rule.consistency, rule.missing), (Enforcement::Shadow, Consistency::Leased, Missing::Share));
+    assert_eq!((rule.lease, rule.soft), (Some(LeaseSpec::Tokens(5)), Some(SoftSpec { percent: 20 })));
     assert_eq!((rule.shards, rule.max_memory, rule.max_debt), (2, Some(25), Some(100)));
     assert_eq!((rule.on_fail, rule.count_denied), (Some(OnFail::Allow), true));
     assert_eq!(rule.doc_url.as_deref(), Some("https://example.com/limits"));

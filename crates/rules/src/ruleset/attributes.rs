@@ -27,7 +27,7 @@ impl AttrId {
         AttrId(attribute as u16)
     }
 
-    pub(super) fn place(self) -> usize {
+    pub(super) fn index(self) -> usize {
         usize::from(self.0)
     }
 
@@ -70,7 +70,7 @@ impl Attributes {
     }
 
     pub(super) fn name(&self, id: AttrId) -> &str {
-        self.names.get(id.place()).map_or("?", String::as_str)
+        self.names.get(id.index()).map_or("?", String::as_str)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -8,15 +8,15 @@ use super::attributes::Attributes;
 use super::defaults::Defaults;
 use super::input::CompileOptions;
 use super::limit::limit_of;
-use super::naming::Generated;
+use super::naming::GeneratedName;
 use super::rule::{Conditions, RuleBody};
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
-use crate::spec::{Consistency, Cost, Lease, MatchSpec, RuleSpec};
+use crate::spec::{Consistency, Cost, LeaseSpec, MatchSpec, RuleSpec};
 
 /// Compiles a rule whose key is [filled in](Defaults::fill) and that has a name, its own or a generated one.
 pub(super) fn compile_body(
     defaults: Defaults<'_>,
-    generated: Option<&Generated>,
+    generated: Option<&GeneratedName>,
     spec: Arc<RuleSpec>,
     options: &CompileOptions,
     attributes: &mut Attributes,
@@ -67,8 +67,8 @@ pub(super) fn compile_body(
 fn sharing_of(spec: &RuleSpec) -> Sharing {
     let size = match spec.lease {
         None => LeaseSize::Auto,
-        Some(Lease::Tokens(tokens)) => LeaseSize::Units(u32::try_from(tokens).unwrap_or(u32::MAX)),
-        Some(Lease::Seconds(seconds)) => {
+        Some(LeaseSpec::Tokens(tokens)) => LeaseSize::Units(u32::try_from(tokens).unwrap_or(u32::MAX)),
+        Some(LeaseSpec::Seconds(seconds)) => {
             LeaseSize::Millis(u32::try_from(seconds.saturating_mul(1000)).unwrap_or(u32::MAX))
         }
     };

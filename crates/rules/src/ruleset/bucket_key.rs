@@ -3,10 +3,10 @@
 use tollgate_core::KeyHasher;
 
 use super::attributes::AttrId;
-use super::facts::Facts;
+use super::facts::RequestFacts;
 use super::rule::Rule;
-use crate::lookup::Folded;
-use crate::path::Case;
+use crate::lookup::LowercasePath;
+use crate::path::PathCase;
 use crate::spec::Missing;
 
 /// Stands before a value that another attribute lent: `client_key` where `api_key` is absent. No length is as large.
@@ -18,7 +18,7 @@ const ADDRESS: u64 = u64::MAX - 2;
 impl Rule {
     /// The bucket's digest before sharding; `None` if a key part is missing and the rule then does not apply.
     #[inline]
-    pub(super) fn key(&self, facts: &Facts<'_>) -> Option<KeyHasher> {
+    pub(super) fn key(&self, facts: &RequestFacts<'_>) -> Option<KeyHasher> {
         let mut hasher = self.hasher;
         for part in &self.key {
             match part_of(part, facts) {
@@ -27,7 +27,7 @@ impl Rule {
                         hasher.word(BORROWED);
                     }
                     if part.len() > 1 {
-                        hasher.word(id.place() as u64);
+                        hasher.word(id.index() as u64);
                     }
                     self.absorb(&mut hasher, id, facts);
                 }
@@ -41,10 +41,10 @@ impl Rule {
     /// Whom the bucket is about: namespace and first part of the key, so that all buckets of one caller live together.
     /// Rules for everybody have the namespace alone. A hot bucket that was split goes by its shard too: its parts are
     /// to live apart.
-    pub(super) fn identity(&self, facts: &Facts<'_>, shard: Option<u64>) -> u32 {
+    pub(super) fn identity(&self, facts: &RequestFacts<'_>, shard: Option<u64>) -> u32 {
         let mut hasher = self.identity;
         if let Some((id, _)) = self.key.first().and_then(|part| part_of(part, facts)) {
-            hasher.word(id.place() as u64);
+            hasher.word(id.index() as u64);
             self.absorb(&mut hasher, id, facts);
         }
         if let Some(shard) = shard {
@@ -54,7 +54,7 @@ impl Rule {
         bits as u32
     }
 
-    fn absorb(&self, hasher: &mut KeyHasher, id: AttrId, facts: &Facts<'_>) {
+    fn absorb(&self, hasher: &mut KeyHasher, id: AttrId, facts: &RequestFacts<'_>) {
         match id {
             AttrId::IP => {
                 let key = facts.ip_key().map_or(0, |key| key.bits());
@@ -71,7 +71,7 @@ impl Rule {
 
     /// The path, with `{id}` segments as the template has them. The method counts only where the pattern names some:
     /// otherwise every invented method would be a bucket of its own.
-    fn absorb_endpoint(&self, hasher: &mut KeyHasher, facts: &Facts<'_>) {
+    fn absorb_endpoint(&self, hasher: &mut KeyHasher, facts: &RequestFacts<'_>) {
         let Some((method, path)) = facts.endpoint() else { return hasher.missing() };
         let pattern = self.conditions.endpoint.as_ref().and_then(|matcher| matcher.pattern_of(method, path));
         match pattern {
@@ -82,8 +82,8 @@ impl Rule {
                 }
                 let path = pattern.path.template_of(path);
                 match pattern.path.case {
-                    Case::Sensitive => hasher.part(path.as_bytes()),
-                    Case::Insensitive => hasher.part(Folded::of(&path).as_str().as_bytes()),
+                    PathCase::Sensitive => hasher.part(path.as_bytes()),
+                    PathCase::Insensitive => hasher.part(LowercasePath::of(&path).as_str().as_bytes()),
                 }
             }
             None => {
@@ -94,7 +94,7 @@ impl Rule {
     }
 
     /// A key part as people read it.
-    pub(super) fn key_text(&self, id: AttrId, facts: &Facts<'_>) -> String {
+    pub(super) fn key_text(&self, id: AttrId, facts: &RequestFacts<'_>) -> String {
         match id {
             AttrId::IP => facts.ip_key().map(|key| key.to_string()).unwrap_or_default(),
             AttrId::ENDPOINT => {
@@ -111,7 +111,7 @@ impl Rule {
 
 /// Which attribute fills a key part: the first one present; failing that, the client key for those that fall back to
 /// it (then `true`).
-pub(super) fn part_of(part: &[AttrId], facts: &Facts<'_>) -> Option<(AttrId, bool)> {
+pub(super) fn part_of(part: &[AttrId], facts: &RequestFacts<'_>) -> Option<(AttrId, bool)> {
     // Among alternatives an empty value counts as absent: an empty header must not hide the address behind it.
     let filled = |id: &&AttrId| present(**id, facts) && (part.len() == 1 || facts.value(**id) != Some(""));
     if let Some(id) = part.iter().find(filled) {
@@ -121,7 +121,7 @@ pub(super) fn part_of(part: &[AttrId], facts: &Facts<'_>) -> Option<(AttrId, boo
     borrows.then_some((AttrId::CLIENT_KEY, true))
 }
 
-fn present(id: AttrId, facts: &Facts<'_>) -> bool {
+fn present(id: AttrId, facts: &RequestFacts<'_>) -> bool {
     match id {
         AttrId::IP => facts.ip().is_some(),
         AttrId::ENDPOINT => facts.endpoint().is_some(),

@@ -3,10 +3,10 @@
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Enforcement, LimitError, Request, Time};
 
-use super::facts::{Facts, RequestError};
+use super::facts::{RequestError, RequestFacts};
 use super::index::Candidates;
 use super::rule::{Rule, RuleId};
-use super::{Namespace, RuleSet};
+use super::{CompiledNamespace, RuleSet};
 use crate::spec::Align;
 
 /// The charges of one decision: one entry per bucket, and for every rule that applied which bucket it charges.
@@ -18,9 +18,9 @@ pub struct Charges {
     /// What the store is asked, each bucket once.
     pub charges: SmallVec<[Charge; 4]>,
     /// Which rule made which charge, in the order of the rules.
-    pub applied: SmallVec<[Applied; 4]>,
+    pub applied: SmallVec<[AppliedRule; 4]>,
     /// Chooses among the sub-buckets of a rule with shards; any evenly spread number.
-    pub lot: u64,
+    pub random: u64,
     /// Ask rules with shards as if they had none: one bucket with the whole limit.
     pub whole: bool,
     /// Tell each charge's identity: for stores that keep the buckets of one identity together.
@@ -32,7 +32,7 @@ pub struct Charges {
 
 /// One rule that applies to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedRule {
     /// The rule.
     pub rule: RuleId,
     /// Which of the requests decided together, from 0.
@@ -60,8 +60,8 @@ impl Charges {
         rule.is_enforced() && !self.shadowed
     }
 
-    fn terms(&self) -> Terms {
-        Terms { lot: self.lot, whole: self.whole, identities: self.identities, shadowed: self.shadowed }
+    fn terms(&self) -> ChargeTerms {
+        ChargeTerms { random: self.random, whole: self.whole, identities: self.identities, shadowed: self.shadowed }
     }
 
     pub(super) fn next_request(&mut self) -> u16 {
@@ -70,24 +70,24 @@ impl Charges {
         number
     }
 
-    pub(super) fn place(&mut self, request: u16) -> Place<'_> {
-        Place { charges: self, request }
+    pub(super) fn sink(&mut self, request: u16) -> ChargeSink<'_> {
+        ChargeSink { charges: self, request }
     }
 }
 
 /// Where the charges of one request go.
-pub(super) struct Place<'a> {
+pub(super) struct ChargeSink<'a> {
     charges: &'a mut Charges,
     request: u16,
 }
 
-impl Place<'_> {
-    pub(super) fn terms(&self) -> Terms {
+impl ChargeSink<'_> {
+    pub(super) fn terms(&self) -> ChargeTerms {
         self.charges.terms()
     }
 
     pub(super) fn add_unlimited(&mut self, rule: RuleId) {
-        self.charges.applied.push(Applied { rule, request: self.request, charge: None });
+        self.charges.applied.push(AppliedRule { rule, request: self.request, charge: None });
     }
 
     /// Adds a charge, or the cost of one to the charge that the same bucket already has: a store sees a bucket once.
@@ -107,7 +107,7 @@ impl Place<'_> {
                 }
             }
         };
-        let applied = Applied { rule, request: self.request, charge: u16::try_from(place).ok() };
+        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(place).ok() };
         self.charges.applied.push(applied);
         true
     }
@@ -117,11 +117,11 @@ impl Place<'_> {
 #[inline]
 pub(super) fn collect(
     set: &RuleSet,
-    namespace: &Namespace,
+    namespace: &CompiledNamespace,
     request: &Request<'_>,
-    facts: &Facts<'_>,
+    facts: &RequestFacts<'_>,
     wall: Time,
-    mut place: Place<'_>,
+    mut sink: ChargeSink<'_>,
 ) -> Result<(), RequestError> {
     let mut matched: SmallVec<[&Rule; 16]> = SmallVec::new();
     let mut candidates = Candidates::new();
@@ -131,15 +131,15 @@ pub(super) fn collect(
             matched.push(rule);
         }
     }
-    let terms = place.terms();
+    let terms = sink.terms();
     let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
         match charge_of(rule, request, facts, wall, terms) {
-            Answer::Charge(charge) if place.add(rule.id, charge) => {}
-            Answer::Charge(_) => return Err(RequestError::mixed(&rule.name)),
-            Answer::Unlimited => place.add_unlimited(rule.id),
-            Answer::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
-            Answer::Missing | Answer::NoSlot => {}
+            RuleEvaluation::Charge(charge) if sink.add(rule.id, charge) => {}
+            RuleEvaluation::Charge(_) => return Err(RequestError::mixed(&rule.name)),
+            RuleEvaluation::Unlimited => sink.add_unlimited(rule.id),
+            RuleEvaluation::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
+            RuleEvaluation::Missing | RuleEvaluation::NoSlot => {}
         }
     }
     Ok(())
@@ -147,21 +147,21 @@ pub(super) fn collect(
 
 /// What does not depend on rule and request.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Terms {
-    pub(super) lot: u64,
+pub(super) struct ChargeTerms {
+    pub(super) random: u64,
     pub(super) whole: bool,
     pub(super) identities: bool,
     pub(super) shadowed: bool,
 }
 
-impl Terms {
+impl ChargeTerms {
     pub(super) fn enforcement(self, rule: &Rule) -> Enforcement {
         if self.shadowed { Enforcement::Shadow } else { rule.enforcement() }
     }
 }
 
 /// What a matching rule makes of a request.
-pub(super) enum Answer {
+pub(super) enum RuleEvaluation {
     Charge(Charge),
     /// The rule, or the client's override of it, sets no limit.
     Unlimited,
@@ -173,21 +173,27 @@ pub(super) enum Answer {
     BadLimit(LimitError),
 }
 
-impl Answer {
+impl RuleEvaluation {
     /// Whether the rule has a say in this request.
     pub(super) fn applies(&self) -> bool {
-        matches!(self, Answer::Charge(_) | Answer::Unlimited)
+        matches!(self, RuleEvaluation::Charge(_) | RuleEvaluation::Unlimited)
     }
 }
 
 /// Not inlined: it is long, and both who exempts and what is charged ask it.
 #[inline(never)]
-pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, wall: Time, terms: Terms) -> Answer {
-    let Some(mut limit) = rule.limit else { return Answer::Unlimited };
-    let Some(mut hasher) = rule.key(facts) else { return Answer::Missing };
-    let other = facts.exceptions.of(rule, wall);
+pub(super) fn charge_of(
+    rule: &Rule,
+    request: &Request<'_>,
+    facts: &RequestFacts<'_>,
+    wall: Time,
+    terms: ChargeTerms,
+) -> RuleEvaluation {
+    let Some(mut limit) = rule.limit else { return RuleEvaluation::Unlimited };
+    let Some(mut hasher) = rule.key(facts) else { return RuleEvaluation::Missing };
+    let other = facts.overrides.of(rule, wall);
     if other.is_some_and(|other| other.is_unlimited()) {
-        return Answer::Unlimited;
+        return RuleEvaluation::Unlimited;
     }
     if let Some(other) = other {
         limit = other.apply(limit, rule.spec.limit.as_ref().is_some_and(|spec| spec.burst.is_some()));
@@ -195,19 +201,19 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
     if let Some(asked) = request.limit.filter(|_| rule.spec.accept_limits) {
         match rule.accept(asked, &mut hasher) {
             Ok(asked) => limit = asked.unwrap_or(limit),
-            Err(error) => return Answer::BadLimit(error),
+            Err(error) => return RuleEvaluation::BadLimit(error),
         }
     }
     let mut part = None;
     if rule.parts() > 1 && !terms.whole {
         // A slot must be found again, to be renewed and released: its id chooses instead of the lot.
-        let lot = request.slot.map_or(terms.lot, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
-        let shard = lot % rule.parts();
+        let random = request.slot.map_or(terms.random, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
+        let shard = random % rule.parts();
         part = Some(shard);
         hasher.word(shard);
         limit = rule.shard(limit, shard);
     }
-    let Some(ask) = rule.ask(&limit, request, rule.cost(request, facts)) else { return Answer::NoSlot };
+    let Some(ask) = rule.ask(&limit, request, rule.cost(request, facts)) else { return RuleEvaluation::NoSlot };
     let bucket = hasher.finish();
     if rule.spec.limit.as_ref().is_some_and(|spec| spec.align == Align::Key) {
         limit = rule.aligned(limit, bucket);
@@ -216,7 +222,7 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
     if let Some(soft) = soft {
         limit = limit.with_debt(soft.excess);
     }
-    Answer::Charge(Charge {
+    RuleEvaluation::Charge(Charge {
         bucket,
         limit,
         ask,

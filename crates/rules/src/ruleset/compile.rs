@@ -8,21 +8,21 @@ use tollgate_core::Secret;
 
 use super::body::compile_body;
 use super::defaults::Defaults;
+use super::directories::BoundDirectories;
 use super::domain;
-use super::input::{CompileOptions, DomainPart, Part};
+use super::input::{CompileOptions, DomainRules, NamespaceRules};
 use super::layers::LayeredIndex;
 use super::naming;
-use super::reuse::Before;
+use super::previous::PreviousNamespace;
 use super::rule::{Rule, RuleBody, RuleId};
-use super::sources::Sources;
-use super::{Namespace, RuleSet};
+use super::{CompiledNamespace, RuleSet};
 use crate::directory::Directory;
 use crate::problem::{Problem, Problems};
 use crate::spec::RuleFile;
 
 pub(super) fn assemble(
-    parts: &[Part<'_>],
-    domains: &[DomainPart<'_>],
+    parts: &[NamespaceRules<'_>],
+    domains: &[DomainRules<'_>],
     options: &CompileOptions,
     previous: Option<&RuleSet>,
 ) -> Result<RuleSet, Problems> {
@@ -53,14 +53,14 @@ pub(super) fn assemble(
 }
 
 fn compile_part(
-    part: &Part<'_>,
+    part: &NamespaceRules<'_>,
     options: &CompileOptions,
     previous: Option<&RuleSet>,
     set: &mut RuleSet,
     problems: &mut Problems,
-) -> Namespace {
+) -> CompiledNamespace {
     let file = part.file;
-    let mut before = Before::of(previous, &file.namespace, options, file.rules.len() + part.rules.len());
+    let mut before = PreviousNamespace::of(previous, &file.namespace, options, file.rules.len() + part.rules.len());
     let mut attributes = before.attributes();
     let generated = naming::generate(file);
     let first = set.rules.len();
@@ -71,7 +71,7 @@ fn compile_part(
     for (number, (spec, defaults)) in own.chain(more).enumerate() {
         let id = RuleId(set.rules.len() as u32);
         let filled = if spec.key_by.is_some() { spec } else { Cow::Owned(defaults.fill(&spec)) };
-        let filled = file.normalize.rule(&filled).map_or(filled, |respelled| Cow::Owned(Arc::new(respelled)));
+        let filled = filled.normalized(file.normalize).map_or(filled, |respelled| Cow::Owned(Arc::new(respelled)));
         let generated = generated.get(&number);
         let known = match number < file.rules.len() {
             true => before.at(number, &filled, defaults.on_fail(&filled)),
@@ -103,19 +103,30 @@ fn compile_part(
     let rules = set.rules.get_mut(first..).unwrap_or_default();
     relate(file, rules, problems);
     let own = own_directory(file, options.secret);
-    let sources = Sources::new(std::iter::once(own).chain(part.directories.iter().cloned()), &attributes);
-    if !sources.suit(options.secret, file.ipv6_prefix, file.normalize) {
+    let directories = BoundDirectories::new(std::iter::once(own).chain(part.directories.iter().cloned()), &attributes);
+    if !directories.suit(options.secret, file.ipv6_prefix, file.normalize) {
         let message = format!("a directory of the namespace `{}` finds nobody here", file.namespace);
         let problem = Problem::error("bad-directory", Default::default(), "ipv6_prefix", message);
         problems.push(problem.help("build it with the secret, the `ipv6_prefix` and the `normalize` of these rules"));
     }
-    sources.number(rules);
-    set.dated |= sources.are_dated();
+    directories.number(rules);
+    set.dated |= directories.are_dated();
     let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
-    let tiers = sources.tiers().next().is_some();
+    let tiers = directories.tiers().next().is_some();
     let RuleFile { ipv6_prefix, escaped_slash, normalize, .. } = *file;
     let (rules, own) = (first..set.rules.len(), file.rules.len());
-    Namespace { index, rules, own, attributes, sources, tiers, ipv6_prefix, escaped_slash, normalize, domain: None }
+    CompiledNamespace {
+        index,
+        rules,
+        own,
+        attributes,
+        directories,
+        tiers,
+        ipv6_prefix,
+        escaped_slash,
+        normalize,
+        domain: None,
+    }
 }
 
 /// What rules have to do with each other and with the overrides of the file, if anything: names are looked up only then.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::key::KeyBy;
-use crate::spec::{Mode, OnFail, RuleFile, RuleSpec};
+use crate::spec::{Enforcement, OnFail, RuleFile, RuleSpec};
 
 /// What rules of one source leave unsaid.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub(super) struct Defaults<'a> {
     pub(super) on_fail: Option<OnFail>,
     pub(super) file_name: Option<&'a Arc<str>>,
     /// Modes that hold instead of those of the rules, by name.
-    pub(super) modes: Option<&'a BTreeMap<String, Mode>>,
+    pub(super) modes: Option<&'a BTreeMap<String, Enforcement>>,
 }
 
 impl<'a> Defaults<'a> {

@@ -5,12 +5,12 @@ use std::fmt;
 use smallvec::SmallVec;
 use tollgate_core::{Attribute, LimitError, Request, Secret, Time};
 
-use super::Namespace;
+use super::CompiledNamespace;
 use super::attributes::AttrId;
+use super::directories::RequestOverrides;
 use super::rule::Rule;
-use super::sources::Exceptions;
 use crate::address::{IpKey, parse_ip};
-use crate::directory::{Identity, Override};
+use crate::directory::{Identity, PackedOverride};
 use crate::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
 
 /// Longest value of an attribute.
@@ -21,25 +21,25 @@ pub(super) const CUSTOM_MAX: usize = 64;
 const MIXED: &str = "mixed_purposes";
 
 /// Everything a rule may match on or count by.
-pub(super) struct Facts<'a> {
+pub(super) struct RequestFacts<'a> {
     values: SmallVec<[Option<&'a str>; 16]>,
     endpoint: Option<Endpoint<'a>>,
     /// The address in IPv6 space, whole: networks in rules are matched against it.
     ip: Option<u128>,
     ipv6_prefix: u8,
-    pub(super) exceptions: Exceptions<'a>,
+    pub(super) overrides: RequestOverrides<'a>,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> RequestFacts<'a> {
     /// What is known before a request is read: nothing.
     #[inline]
-    pub(super) fn new(namespace: &Namespace) -> Facts<'a> {
-        Facts {
+    pub(super) fn new(namespace: &CompiledNamespace) -> RequestFacts<'a> {
+        RequestFacts {
             values: SmallVec::from_elem(None, namespace.attributes.len()),
             endpoint: None,
             ip: None,
             ipv6_prefix: namespace.ipv6_prefix,
-            exceptions: Exceptions::default(),
+            overrides: RequestOverrides::default(),
         }
     }
 
@@ -48,7 +48,7 @@ impl<'a> Facts<'a> {
     #[inline]
     pub(super) fn gather(
         &mut self,
-        namespace: &'a Namespace,
+        namespace: &'a CompiledNamespace,
         request: &Request<'a>,
         secret: Secret,
     ) -> Result<(), RequestError> {
@@ -61,7 +61,7 @@ impl<'a> Facts<'a> {
     #[inline]
     pub(super) fn identify(
         &mut self,
-        namespace: &'a Namespace,
+        namespace: &'a CompiledNamespace,
         request: &Request<'a>,
         secret: Secret,
     ) -> Result<(), RequestError> {
@@ -80,14 +80,14 @@ impl<'a> Facts<'a> {
             }
         }
         self.name_the_client()?;
-        if namespace.sources.kinds != 0 {
+        if namespace.directories.kinds != 0 {
             self.know(namespace, secret)?;
         }
         Ok(())
     }
 
     /// Looks the client up. The organisation may come from that very look-up, and has entries of its own.
-    fn know(&mut self, namespace: &'a Namespace, secret: Secret) -> Result<(), RequestError> {
+    fn know(&mut self, namespace: &'a CompiledNamespace, secret: Secret) -> Result<(), RequestError> {
         let had_org = self.has(AttrId::ORG);
         for identity in self.identities() {
             self.look_up(namespace, identity, secret)?;
@@ -99,32 +99,32 @@ impl<'a> Facts<'a> {
     #[inline]
     fn look_up(
         &mut self,
-        namespace: &'a Namespace,
+        namespace: &'a CompiledNamespace,
         identity: Identity<'a>,
         secret: Secret,
     ) -> Result<(), RequestError> {
-        if identity.bit() & namespace.sources.kinds == 0 {
+        if identity.bit() & namespace.directories.kinds == 0 {
             return Ok(());
         }
         let digest = identity.digest(secret, namespace.ipv6_prefix);
-        for (number, source) in namespace.sources.all.iter().enumerate() {
-            let Some(entry) = source.directory.find(digest) else { continue };
+        for (number, bound) in namespace.directories.all.iter().enumerate() {
+            let Some(entry) = bound.directory.find(digest) else { continue };
             for (attribute, value) in entry.attributes() {
-                if let Some(Some(id)) = source.attributes.get(usize::from(attribute)) {
+                if let Some(Some(id)) = bound.attributes.get(usize::from(attribute)) {
                     self.offer(*id, "", value)?;
                 }
             }
-            self.exceptions.add(number, entry.overrides);
+            self.overrides.add(number, entry.overrides);
         }
         Ok(())
     }
 
     /// What directories know of the client; of two that know an attribute, the first counts. For people.
-    pub(super) fn known(&self, namespace: &Namespace, secret: Secret) -> Vec<(String, String)> {
+    pub(super) fn known(&self, namespace: &CompiledNamespace, secret: Secret) -> Vec<(String, String)> {
         let mut known: Vec<(String, String)> = Vec::new();
         for identity in self.identities() {
             let digest = identity.digest(secret, namespace.ipv6_prefix);
-            for directory in namespace.sources.all.iter().map(|source| &source.directory) {
+            for directory in namespace.directories.all.iter().map(|bound| &bound.directory) {
                 for (number, value) in directory.find(digest).into_iter().flat_map(|entry| entry.attributes()) {
                     let name = directory.attribute(number).unwrap_or_default();
                     if known.iter().all(|(other, _)| other != name) {
@@ -136,19 +136,19 @@ impl<'a> Facts<'a> {
         known
     }
 
-    /// The override of a rule that holds, and for whom: as [`Exceptions::of`] finds it, with the identity kept.
+    /// The override of a rule that holds, and for whom: as [`RequestOverrides::of`] finds it, with the identity kept.
     pub(super) fn held<'n>(
         &self,
-        namespace: &'n Namespace,
+        namespace: &'n CompiledNamespace,
         rule: &Rule,
         wall: Time,
         secret: Secret,
-    ) -> Option<(Identity<'a>, &'n Override)> {
+    ) -> Option<(Identity<'a>, &'n PackedOverride)> {
         self.identities().find_map(|identity| {
             let digest = identity.digest(secret, namespace.ipv6_prefix);
-            let mut sources = namespace.sources.all.iter().zip(&rule.numbers);
-            sources.find_map(|(source, number)| {
-                let overrides = source.directory.find(digest)?.overrides;
+            let mut directories = namespace.directories.all.iter().zip(&rule.numbers);
+            directories.find_map(|(bound, number)| {
+                let overrides = bound.directory.find(digest)?.overrides;
                 Some((identity, overrides.iter().find(|other| other.rule == *number && other.holds(wall))?))
             })
         })
@@ -160,13 +160,13 @@ impl<'a> Facts<'a> {
         match id {
             AttrId::PATH if let Some(endpoint) = &self.endpoint => Some(&endpoint.path),
             AttrId::METHOD if let Some(endpoint) = &self.endpoint => endpoint.method,
-            _ => self.values.get(id.place()).copied().flatten(),
+            _ => self.values.get(id.index()).copied().flatten(),
         }
     }
 
     /// The value of an attribute that is not computed, for as long as the request and the rules live.
     pub(super) fn sent_or_known(&self, id: AttrId) -> Option<&'a str> {
-        self.values.get(id.place()).copied().flatten()
+        self.values.get(id.index()).copied().flatten()
     }
 
     pub(super) fn has(&self, id: AttrId) -> bool {
@@ -189,7 +189,7 @@ impl<'a> Facts<'a> {
 
     /// The address, if the client key is one (`ip:…`): however it is spelled, it is one client.
     pub(super) fn client_ip(&self) -> Option<IpKey> {
-        match Identity::of(self.values.get(AttrId::CLIENT_KEY.place()).copied().flatten()?) {
+        match Identity::of(self.values.get(AttrId::CLIENT_KEY.index()).copied().flatten()?) {
             Identity::Ip(text) => parse_ip(text).map(|bits| IpKey::new(bits, self.ipv6_prefix)),
             _ => None,
         }
@@ -201,7 +201,7 @@ impl<'a> Facts<'a> {
         if value.len() > most {
             return Err(RequestError::too_long(name, most));
         }
-        if let Some(place @ None) = self.values.get_mut(id.place()) {
+        if let Some(place @ None) = self.values.get_mut(id.index()) {
             *place = Some(value);
         }
         Ok(())
@@ -209,7 +209,7 @@ impl<'a> Facts<'a> {
 
     /// `client_key: "user:42"` fills `user_id`, and so on.
     fn name_the_client(&mut self) -> Result<(), RequestError> {
-        let Some(Some(client_key)) = self.values.get(AttrId::CLIENT_KEY.place()).copied() else { return Ok(()) };
+        let Some(Some(client_key)) = self.values.get(AttrId::CLIENT_KEY.index()).copied() else { return Ok(()) };
         match Identity::of(client_key) {
             Identity::Raw(_) => Ok(()),
             Identity::Key(value) => self.offer(AttrId::API_KEY, "client_key", value),
@@ -221,7 +221,7 @@ impl<'a> Facts<'a> {
 
     /// Who the request is about, the most particular first.
     fn identities(&self) -> impl Iterator<Item = Identity<'a>> + use<'a> {
-        let value = |id: AttrId| self.values.get(id.place()).copied().flatten();
+        let value = |id: AttrId| self.values.get(id.index()).copied().flatten();
         let raw = value(AttrId::CLIENT_KEY).map(Identity::of).filter(|identity| matches!(identity, Identity::Raw(_)));
         let all = [
             raw,
@@ -234,8 +234,8 @@ impl<'a> Facts<'a> {
     }
 
     #[inline]
-    fn read_endpoint(&mut self, namespace: &Namespace) -> Result<(), RequestError> {
-        let Some(Some(text)) = self.values.get(AttrId::ENDPOINT.place()).copied() else {
+    fn read_endpoint(&mut self, namespace: &CompiledNamespace) -> Result<(), RequestError> {
+        let Some(Some(text)) = self.values.get(AttrId::ENDPOINT.index()).copied() else {
             self.endpoint = self.endpoint_of_parts(namespace);
             return Ok(());
         };
@@ -247,14 +247,14 @@ impl<'a> Facts<'a> {
 
     /// The endpoint of those who send method and path as attributes of their own, as proxies do. What is no path, or
     /// could be read in two ways, is matched as it was sent: a request is not refused for an attribute of its own.
-    fn endpoint_of_parts(&self, namespace: &Namespace) -> Option<Endpoint<'a>> {
+    fn endpoint_of_parts(&self, namespace: &CompiledNamespace) -> Option<Endpoint<'a>> {
         let path = self.sent_or_known(AttrId::PATH).filter(|path| path.starts_with('/'))?;
         let path = canonical_path(path, namespace.escaped_slash).ok()?;
         Some(Endpoint { method: self.sent_or_known(AttrId::METHOD), path })
     }
 
     fn read_ip(&mut self) -> Result<(), RequestError> {
-        let Some(Some(text)) = self.values.get(AttrId::IP.place()).copied() else { return Ok(()) };
+        let Some(Some(text)) = self.values.get(AttrId::IP.index()).copied() else { return Ok(()) };
         let bits = parse_ip(text).ok_or_else(|| {
             RequestError::new("bad_address", "ip", "not an address; write 192.0.2.1 or 2001:db8::1".to_owned())
         })?;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use tollgate_core::{Digest, KeyHasher, Secret};
 
 use super::rule::RuleBody;
-use super::{Namespace, RuleSet};
-use crate::position::Place;
+use super::{CompiledNamespace, RuleSet};
+use crate::position::SourcePosition;
 use crate::spec::RuleSpec;
 
 impl RuleBody {
@@ -14,8 +14,12 @@ impl RuleBody {
     /// it has a key that all of them know. Made once: a rule is shared by all generations in which it says the same.
     pub fn fingerprint(&self) -> Digest {
         *self.fingerprint.get_or_init(|| {
-            let spec =
-                RuleSpec { at: Place::default(), description: None, doc_url: None, ..RuleSpec::clone(&self.spec) };
+            let spec = RuleSpec {
+                at: SourcePosition::default(),
+                description: None,
+                doc_url: None,
+                ..RuleSpec::clone(&self.spec)
+            };
             let mut text = String::new();
             let _ = write!(text, "{} {} {:?} {:?} {spec:?}", self.namespace, self.name, self.limit, self.on_fail);
             let mut hasher = KeyHasher::new(Secret::new(*b"rules of a node."));
@@ -29,9 +33,9 @@ impl RuleSet {
     /// A digest of everything that decides: rules in any order, wherever they stand in whichever file, and how their
     /// namespaces read requests where that is not the default.
     pub fn fingerprint(&self) -> Digest {
-        let defaults = Namespace::without_rules();
-        let reads = |namespace: &Namespace| {
-            let Namespace { ipv6_prefix, escaped_slash, normalize, .. } = *namespace;
+        let defaults = CompiledNamespace::without_rules();
+        let reads = |namespace: &CompiledNamespace| {
+            let CompiledNamespace { ipv6_prefix, escaped_slash, normalize, .. } = *namespace;
             format!("{ipv6_prefix} {escaped_slash:?} {normalize:?}")
         };
         let settings = self.namespaces.iter().map(|(name, namespace)| (name, reads(namespace)));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tollgate_core::Secret;
 
 use crate::directory::Directory;
-use crate::envoy::Domain;
-use crate::spec::{Mode, RuleFile, RuleSpec};
+use crate::envoy::EnvoyDomain;
+use crate::spec::{Enforcement, RuleFile, RuleSpec};
 
 /// What compiling needs besides the files.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ impl CompileOptions {
 
 /// The rules of one namespace, and who is looked up where.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct NamespaceRules<'a> {
     /// Its rules, and clients and overrides of its own, which come first.
     pub file: &'a RuleFile,
     /// Further rules, sorted by name; the defaults of the file are not meant for them. Those that are shared with the
@@ -39,11 +39,11 @@ pub struct Part<'a> {
 
 /// A domain of Envoy's files, and who is looked up where.
 #[derive(Clone, Copy, Debug)]
-pub struct DomainPart<'a> {
+pub struct DomainRules<'a> {
     /// The domain.
-    pub domain: &'a Domain,
+    pub domain: &'a EnvoyDomain,
     /// Overrides of its rules, in the order in which they are asked about one identity.
     pub directories: &'a [Directory],
     /// Modes that hold instead of those of the file, by the name of the rule.
-    pub modes: &'a BTreeMap<String, Mode>,
+    pub modes: &'a BTreeMap<String, Enforcement>,
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use super::attributes::Attributes;
-use super::facts::Facts;
+use super::facts::RequestFacts;
 use super::index::{Candidates, Index};
 use super::rule::{Rule, RuleId};
-use crate::spec::Mode;
+use crate::spec::Enforcement;
 
 /// Not in the lower layer, or no longer in the set.
 const NONE: u32 = u32::MAX;
@@ -36,9 +36,10 @@ impl LayeredIndex {
         places: Vec<u32>,
         attributes: &Attributes,
     ) -> LayeredIndex {
-        let numbered = rules.iter().zip(0..).filter(|(rule, _)| rule.spec.mode != Mode::Off);
+        let numbered = rules.iter().zip(0..).filter(|(rule, _)| rule.spec.mode != Enforcement::Off);
         let Some(before) = before else {
-            let places = rules.iter().zip(0..).map(|(rule, at)| if rule.spec.mode == Mode::Off { NONE } else { at });
+            let places =
+                rules.iter().zip(0..).map(|(rule, at)| if rule.spec.mode == Enforcement::Off { NONE } else { at });
             let (base, places) = (Arc::new(Index::build(numbered, attributes)), places.collect());
             return LayeredIndex { base, places, numbers: rules.len(), ..LayeredIndex::default() };
         };
@@ -66,7 +67,7 @@ impl LayeredIndex {
 
     /// Adds candidates in the order of the rules, each once; `first` is the number of the namespace's first rule.
     #[inline]
-    pub(super) fn find(&self, facts: &Facts<'_>, first: usize, found: &mut Candidates) {
+    pub(super) fn find(&self, facts: &RequestFacts<'_>, first: usize, found: &mut Candidates) {
         self.base.find(facts, found);
         if let Some(moved) = &self.moved {
             found.retain(|id| {

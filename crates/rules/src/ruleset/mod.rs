@@ -3,7 +3,7 @@
 //! A [`RuleSet`] is made once from whole [`RuleFile`]s and then only read. Per request it answers one question: which
 //! buckets are charged, under which limits? Finding the rules that match costs what matches, not what exists: every
 //! rule is filed under the rarest thing it asks for (`index`), and clients and overrides are looked up by identity in
-//! directories (`sources`). Nothing here keeps state, reads a clock or decides.
+//! directories (`directories`). Nothing here keeps state, reads a clock or decides.
 
 mod attributes;
 mod body;
@@ -12,6 +12,7 @@ mod buckets;
 mod charges;
 mod compile;
 mod defaults;
+mod directories;
 mod domain;
 mod explain;
 mod facts;
@@ -22,9 +23,8 @@ mod layers;
 mod limit;
 mod matching;
 mod naming;
-mod reuse;
+mod previous;
 mod rule;
-mod sources;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -32,31 +32,31 @@ use std::ops::Range;
 use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
 
 pub use self::buckets::ClientBuckets;
-pub use self::charges::{Applied, Charges};
-pub use self::explain::{Explanation, KeyPart, Standing};
+pub use self::charges::{AppliedRule, Charges};
+pub use self::explain::{Applicability, Explanation, KeyPart};
 pub use self::facts::RequestError;
-pub use self::input::{CompileOptions, DomainPart, Part};
+pub use self::input::{CompileOptions, DomainRules, NamespaceRules};
 pub use self::naming::{generated_names, stable_names};
 pub use self::rule::{Rule, RuleBody, RuleId};
 
 use self::attributes::{AttrId, Attributes};
-use self::charges::Place;
-use self::domain::{Descriptor, Domain, Replaced};
-use self::facts::Facts;
+use self::charges::ChargeSink;
+use self::directories::BoundDirectories;
+use self::domain::{DescriptorRequest, DomainIndex, ReplacedRules};
+use self::facts::RequestFacts;
 use self::layers::LayeredIndex;
-use self::sources::Sources;
-use crate::envoy;
-use crate::normalize::{Normalize, Rewritten};
+use crate::envoy::EnvoyDomain;
+use crate::fast_hash::FastMap;
+use crate::normalize::{Normalize, NormalizedValues};
 use crate::path::EscapedSlash;
 use crate::problem::Problems;
-use crate::quick::QuickMap;
 use crate::spec::RuleFile;
 
 /// One immutable version of all rules of all namespaces.
 #[derive(Debug)]
 pub struct RuleSet {
     rules: Vec<Rule>,
-    namespaces: QuickMap<String, Namespace>,
+    namespaces: FastMap<String, CompiledNamespace>,
     secret: Secret,
     seed: u64,
     dated: bool,
@@ -64,14 +64,14 @@ pub struct RuleSet {
 
 /// The rules of one tenant, and what its requests are read with.
 #[derive(Debug)]
-struct Namespace {
+struct CompiledNamespace {
     index: LayeredIndex,
     /// Its rules among those of the set.
     rules: Range<usize>,
     /// How many of them are the file's own; the others are sorted by name.
     own: usize,
     attributes: Attributes,
-    sources: Sources,
+    directories: BoundDirectories,
     /// Some client has a tier: without any, nobody's need be looked up.
     tiers: bool,
     ipv6_prefix: u8,
@@ -79,17 +79,17 @@ struct Namespace {
     /// The form in which values are compared and counted.
     normalize: Normalize,
     /// The rules are found by a tree instead of by their conditions.
-    domain: Option<Box<Domain>>,
+    domain: Option<Box<DomainIndex>>,
 }
 
-impl Namespace {
-    fn without_rules() -> Namespace {
-        Namespace {
+impl CompiledNamespace {
+    fn without_rules() -> CompiledNamespace {
+        CompiledNamespace {
             index: LayeredIndex::default(),
             rules: 0..0,
             own: 0,
             attributes: Attributes::new(),
-            sources: Sources::default(),
+            directories: BoundDirectories::default(),
             tiers: false,
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
@@ -99,10 +99,10 @@ impl Namespace {
     }
 }
 
-impl Namespace {
+impl CompiledNamespace {
     /// The values of a request that are not in the namespace's Unicode form; nearly always none.
     #[inline]
-    fn rewritten(&self, request: &Request<'_>) -> Option<Rewritten> {
+    fn rewritten(&self, request: &Request<'_>) -> Option<NormalizedValues> {
         match self.normalize {
             Normalize::None => None,
             form => form.values(request),
@@ -113,32 +113,33 @@ impl Namespace {
 impl RuleSet {
     /// Compiles files, one per namespace. Answers all problems at once; a set with problems is no set.
     pub fn compile(files: &[RuleFile], options: &CompileOptions) -> Result<RuleSet, Problems> {
-        let parts: Vec<Part<'_>> = files.iter().map(|file| Part { file, rules: &[], directories: &[] }).collect();
+        let parts: Vec<NamespaceRules<'_>> =
+            files.iter().map(|file| NamespaceRules { file, rules: &[], directories: &[] }).collect();
         RuleSet::assemble(&parts, options)
     }
 
     /// Compiles files, one per namespace, each with directories that may be large: they are shared, not copied, and not
     /// looked through. What they say of rules that do not exist is ignored.
-    pub fn assemble(parts: &[Part<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
+    pub fn assemble(parts: &[NamespaceRules<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
         RuleSet::assemble_with(parts, &[], options)
     }
 
     /// The same with the domains of Envoy's files, each a namespace of its own.
     pub fn assemble_with(
-        parts: &[Part<'_>],
-        domains: &[envoy::Domain],
+        parts: &[NamespaceRules<'_>],
+        domains: &[EnvoyDomain],
         options: &CompileOptions,
     ) -> Result<RuleSet, Problems> {
         let modes = BTreeMap::new();
-        let domains: Vec<DomainPart<'_>> =
-            domains.iter().map(|domain| DomainPart { domain, directories: &[], modes: &modes }).collect();
+        let domains: Vec<DomainRules<'_>> =
+            domains.iter().map(|domain| DomainRules { domain, directories: &[], modes: &modes }).collect();
         RuleSet::assemble_all(parts, &domains, options)
     }
 
     /// The same with overrides of the rules of domains, and an operator's switches.
     pub fn assemble_all(
-        parts: &[Part<'_>],
-        domains: &[DomainPart<'_>],
+        parts: &[NamespaceRules<'_>],
+        domains: &[DomainRules<'_>],
         options: &CompileOptions,
     ) -> Result<RuleSet, Problems> {
         compile::assemble(parts, domains, options, None)
@@ -146,10 +147,10 @@ impl RuleSet {
 
     /// The same after this one: rules that say the same are shared with it, and its index is kept for as long as little
     /// changed. What that costs follows from what changed.
-    pub fn succeed(
+    pub fn compile_successor(
         &self,
-        parts: &[Part<'_>],
-        domains: &[DomainPart<'_>],
+        parts: &[NamespaceRules<'_>],
+        domains: &[DomainRules<'_>],
         options: &CompileOptions,
     ) -> Result<RuleSet, Problems> {
         compile::assemble(parts, domains, options, Some(self))
@@ -159,7 +160,7 @@ impl RuleSet {
     pub fn empty() -> RuleSet {
         RuleSet {
             rules: Vec::new(),
-            namespaces: QuickMap::default(),
+            namespaces: FastMap::default(),
             secret: Secret::new([0; 16]),
             seed: 0,
             dated: false,
@@ -195,7 +196,7 @@ impl RuleSet {
 
     /// Every tier that a rule or a client of any namespace names, sorted: the tiers that may become a label.
     pub fn tiers(&self) -> Vec<&str> {
-        let of_clients = self.namespaces.values().flat_map(|namespace| namespace.sources.tiers());
+        let of_clients = self.namespaces.values().flat_map(|namespace| namespace.directories.tiers());
         let mut tiers: Vec<&str> = self.rules.iter().flat_map(Rule::tiers).chain(of_clients).collect();
         tiers.sort_unstable();
         tiers.dedup();
@@ -213,9 +214,9 @@ impl RuleSet {
         }
         if let Some(values) = namespace.rewritten(request) {
             let tier = values.with(request, |request| self.tier_of(request).map(str::to_owned))?;
-            return namespace.sources.tiers().find(|known| **known == tier);
+            return namespace.directories.tiers().find(|known| **known == tier);
         }
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         facts.identify(namespace, request, self.secret).ok()?;
         facts.sent_or_known(AttrId::TIER)
     }
@@ -228,29 +229,29 @@ impl RuleSet {
         let number = charges.next_request();
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
         if let Some(domain) = &namespace.domain {
-            let place = charges.place(number);
-            return domain.collect(self, &Descriptor { namespace, request, wall }, &[], place);
+            let sink = charges.sink(number);
+            return domain.collect(self, &DescriptorRequest { namespace, request, wall }, &[], sink);
         }
         if let Some(values) = namespace.rewritten(request) {
-            return values.with(request, |request| self.charge_rules(namespace, request, wall, charges.place(number)));
+            return values.with(request, |request| self.charge_rules(namespace, request, wall, charges.sink(number)));
         }
-        self.charge_rules(namespace, request, wall, charges.place(number))
+        self.charge_rules(namespace, request, wall, charges.sink(number))
     }
 
     #[inline]
     fn charge_rules(
         &self,
-        namespace: &Namespace,
+        namespace: &CompiledNamespace,
         request: &Request<'_>,
         wall: Time,
-        place: Place<'_>,
+        sink: ChargeSink<'_>,
     ) -> Result<(), RequestError> {
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         if request.purpose == Purpose::Mention {
             return Ok(());
         }
-        charges::collect(self, namespace, request, &facts, wall, place)
+        charges::collect(self, namespace, request, &facts, wall, sink)
     }
 
     /// The same for requests that are decided together. In a domain of Envoy's files, a rule that one of them leads to
@@ -264,7 +265,7 @@ impl RuleSet {
         let [first, _, ..] = requests else {
             return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
         };
-        let mut replaced = Replaced::new();
+        let mut replaced = ReplacedRules::new();
         let namespace = |request: &Request<'_>| self.namespaces.get(request.namespace);
         let domain = |request: &Request<'_>| namespace(request)?.domain.as_deref();
         // Those who mix domains and other namespaces in one decision have no need of this.
@@ -279,23 +280,23 @@ impl RuleSet {
         requests.iter().try_for_each(|request| match namespace(request).zip(domain(request)) {
             Some((namespace, domain)) => {
                 let number = charges.next_request();
-                let descriptor = Descriptor { namespace, request, wall };
-                domain.collect(self, &descriptor, &replaced, charges.place(number))
+                let descriptor = DescriptorRequest { namespace, request, wall };
+                domain.collect(self, &descriptor, &replaced, charges.sink(number))
             }
             None => self.charges(request, wall, charges),
         })
     }
 
     /// What the directories know of the client of a request, by attribute: its tier, its organisation, and others.
-    pub fn known_of(&self, request: &Request<'_>) -> Vec<(String, String)> {
+    pub fn client_attributes(&self, request: &Request<'_>) -> Vec<(String, String)> {
         let Some(namespace) = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none())
         else {
             return Vec::new();
         };
         if let Some(values) = namespace.rewritten(request) {
-            return values.with(request, |request| self.known_of(request));
+            return values.with(request, |request| self.client_attributes(request));
         }
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         let read = facts.identify(namespace, request, self.secret);
         if read.is_ok() { facts.known(namespace, self.secret) } else { Vec::new() }
     }
@@ -310,19 +311,19 @@ impl RuleSet {
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.readable(request));
         }
-        Facts::new(namespace).gather(namespace, request, self.secret)
+        RequestFacts::new(namespace).gather(namespace, request, self.secret)
     }
 
     /// Every rule of the request's namespace and what it makes of the request: slow, complete, for people.
     pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
         if let Some(domain) = &namespace.domain {
-            return domain.explain(self, &Descriptor { namespace, request, wall });
+            return domain.explain(self, &DescriptorRequest { namespace, request, wall });
         }
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.explain(request, wall));
         }
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         Ok(explain::explain(self, namespace, request, &facts, wall))
     }
@@ -335,7 +336,7 @@ impl RuleSet {
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.buckets(request, wall));
         }
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         Ok(buckets::buckets(self, namespace, request, &facts, wall))
     }

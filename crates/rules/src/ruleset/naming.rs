@@ -1,6 +1,6 @@
 //! Names for rules that have none: `free-post-api-1s`, from tier, method, path and window.
 //!
-//! Such a name is for people. Buckets are found by the digest of what the rule says, [`Generated::identity`], so a rule
+//! Such a name is for people. Buckets are found by the digest of what the rule says, [`GeneratedName::identity`], so a rule
 //! whose name changes because another one came to look alike keeps its usage. Of several that would have the same name each
 //! carries a part of its digest: no name passes to another rule when the order of the file changes.
 
@@ -14,13 +14,13 @@ use crate::duration;
 use crate::endpoint::EndpointMatcher;
 use crate::key::KeyBy;
 use crate::pattern::Matcher;
-use crate::spec::{Algorithm, RuleFile, RuleSpec};
+use crate::spec::{LimitAlgorithm, RuleFile, RuleSpec};
 
 /// Longest name before a digest is added to it.
 const BASE_MAX: usize = RULE_NAME_MAX - 17;
 
 /// What a rule without a name is called.
-pub(super) struct Generated {
+pub(super) struct GeneratedName {
     /// For people.
     pub(super) name: String,
     /// For buckets.
@@ -28,7 +28,7 @@ pub(super) struct Generated {
 }
 
 /// Names of the rules of a file that have none, by their places in it.
-pub(super) fn generate(file: &RuleFile) -> HashMap<usize, Generated> {
+pub(super) fn generate(file: &RuleFile) -> HashMap<usize, GeneratedName> {
     let nameless = file.rules.iter().enumerate().filter(|(_, spec)| spec.name.is_none());
     let bases: Vec<(usize, String, u64)> = nameless
         .map(|(index, spec)| {
@@ -51,7 +51,7 @@ pub(super) fn generate(file: &RuleFile) -> HashMap<usize, Generated> {
     let names = bases.into_iter().map(|(index, base, digest)| {
         let identity = format!("rule-{digest:016x}");
         let name = spellings(&base, digest).into_iter().find(is_free).unwrap_or_else(|| identity.clone());
-        (index, Generated { name, identity })
+        (index, GeneratedName { name, identity })
     });
     names.collect()
 }
@@ -124,7 +124,7 @@ fn base(spec: &RuleSpec, key_by: &KeyBy) -> String {
     }
     let window = match &spec.limit {
         _ if spec.unlimited => "unlimited".to_owned(),
-        Some(limit) if limit.algorithm == Algorithm::Concurrency => "slots".to_owned(),
+        Some(limit) if limit.algorithm == LimitAlgorithm::Concurrency => "slots".to_owned(),
         limit => limit.as_ref().map_or_else(String::new, |limit| duration::display(limit.window_ns)),
     };
     words.truncate(BASE_MAX.saturating_sub(window.len() + 1));

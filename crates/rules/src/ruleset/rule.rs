@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use tollgate_core::{
-    Ask, AskedLimit, Digest, Enforcement, KeyHasher, Limit, LimitError, Owner, Purpose, Request, Sharing, Soft, Span,
+    Ask, AskedLimit, Digest, KeyHasher, Limit, LimitError, Owner, Purpose, Request, Sharing, Soft, Span,
 };
 
 use super::attributes::AttrId;
@@ -13,7 +13,7 @@ use super::limit::limit_of;
 use crate::envoy::EnvoyRule;
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 use crate::pattern::Pattern;
-use crate::spec::{LimitSpec, Mode, OnFail, RuleSpec};
+use crate::spec::{Enforcement, LimitSpec, OnFail, RuleSpec};
 
 /// A rule's place in its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -52,7 +52,7 @@ pub struct RuleBody {
     /// What it says, with defaults filled in.
     pub spec: Arc<RuleSpec>,
     /// The mode that the rule itself names, where an operator's switch holds instead of it.
-    pub replaced_mode: Option<Mode>,
+    pub replaced_mode: Option<Enforcement>,
     /// Name of the file that it was read from; the line is in `spec`.
     pub file_name: Option<Arc<str>>,
     /// What happens when the store does not answer.
@@ -98,12 +98,15 @@ impl Rule {
 
     /// True if the rule is enforced; a shadow rule is only reported.
     pub fn is_enforced(&self) -> bool {
-        self.spec.mode == Mode::Enforce
+        self.spec.mode == Enforcement::Enforce
     }
 
     /// Whether a refusal counts.
-    pub fn enforcement(&self) -> Enforcement {
-        if self.is_enforced() { Enforcement::Enforce } else { Enforcement::Shadow }
+    pub fn enforcement(&self) -> tollgate_core::Enforcement {
+        match self.is_enforced() {
+            true => tollgate_core::Enforcement::Enforce,
+            false => tollgate_core::Enforcement::Shadow,
+        }
     }
 
     /// The tiers that its conditions or those of its costs name in full.

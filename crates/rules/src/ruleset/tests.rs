@@ -376,8 +376,8 @@ fn a_generated_name_is_no_part_of_a_bucket() {
 #[test]
 fn shards_add_up_to_the_whole() {
     let set = set("rules: [{ key_by: global, shards: 3, limit: { requests: 10, window: 1s } }]");
-    let share = |lot| {
-        let mut charges = Charges { lot, ..Charges::default() };
+    let share = |random| {
+        let mut charges = Charges { random, ..Charges::default() };
         set.charges(&Request::new(), Time::ZERO, &mut charges).unwrap();
         charges.charges[0]
     };
@@ -465,12 +465,12 @@ fn explain_says_why_a_rule_does_not_apply() {
         .explain(&request, Time::ZERO)
         .unwrap()
         .iter()
-        .map(|explanation| match &explanation.standing {
-            Standing::Applies { .. } => format!("{}={:?}", explanation.key[0].attribute, explanation.key[0].value),
-            Standing::NoMatch { attribute, wanted, found } => format!("{attribute}: {wanted} not {found:?}"),
-            Standing::MissingKey { part } => format!("no {part}"),
-            Standing::Off => "off".to_owned(),
-            Standing::NoSlot => "no slot".to_owned(),
+        .map(|explanation| match &explanation.applicability {
+            Applicability::Applies { .. } => format!("{}={:?}", explanation.key[0].attribute, explanation.key[0].value),
+            Applicability::NoMatch { attribute, wanted, found } => format!("{attribute}: {wanted} not {found:?}"),
+            Applicability::MissingKey { part } => format!("no {part}"),
+            Applicability::Off => "off".to_owned(),
+            Applicability::NoSlot => "no slot".to_owned(),
             other => format!("{other:?}"),
         })
         .collect();
@@ -502,15 +502,15 @@ fn the_buckets_of_a_client_are_those_that_its_requests_charge() {
         .iter()
         .map(|buckets| match &buckets.charges {
             Ok(charges) => format!("{} if {:?}", charges.len(), buckets.assumed),
-            Err(Standing::NoMatch { attribute, .. }) => format!("other {attribute}"),
-            Err(Standing::MissingKey { part }) => format!("no {part}"),
+            Err(Applicability::NoMatch { attribute, .. }) => format!("other {attribute}"),
+            Err(Applicability::MissingKey { part }) => format!("no {part}"),
             Err(other) => format!("{other:?}"),
         })
         .collect();
     assert_eq!(told, [r#"1 if ["endpoint"]"#, "no endpoint", "other tier", "1 if []", "3 if []"]);
     let request = client.with(Attribute::Endpoint, "POST /a");
     let charged = set.explain(&request, Time::ZERO).unwrap();
-    let Standing::Applies { charge, .. } = &charged[0].standing else { panic!("{:?}", charged[0]) };
+    let Applicability::Applies { charge, .. } = &charged[0].applicability else { panic!("{:?}", charged[0]) };
     let derived = &buckets[0].charges.as_ref().unwrap()[0];
     assert_eq!((derived.bucket, derived.identity), (charge.bucket, charge.identity));
     let shards: std::collections::HashSet<_> =
@@ -597,22 +597,22 @@ fn networks_are_for_clients_behind_nat64_and_6to4_too() {
 #[test]
 fn rules_that_nodes_count_by_themselves_are_not_split() {
     let set = set("rules: [{ key_by: global, consistency: local, shards: 8, limit: { requests: 40, window: 1s } }]");
-    let charge = |lot, whole| {
-        let mut charges = Charges { lot, whole, ..Charges::default() };
+    let charge = |random, whole| {
+        let mut charges = Charges { random, whole, ..Charges::default() };
         set.charges(&Request::new(), Time::ZERO, &mut charges).unwrap();
         (charges.charges[0].bucket, charges.charges[0].limit.requests())
     };
     let (bucket, _) = charge(0, false);
-    for (lot, whole) in [(1, false), (7, false), (3, true)] {
-        assert_eq!(charge(lot, whole), (bucket, 40), "a share of the whole, not the sum of rounded shares of parts");
+    for (random, whole) in [(1, false), (7, false), (3, true)] {
+        assert_eq!(charge(random, whole), (bucket, 40), "a share of the whole, not the sum of rounded shares of parts");
     }
 }
 
 #[test]
 fn the_shards_of_a_hot_key_live_apart() {
     let set = set("rules: [{ key_by: global, shards: 3, limit: { requests: 10, window: 1s } }]");
-    let identity = |lot| {
-        let mut charges = Charges { identities: true, lot, ..Charges::default() };
+    let identity = |random| {
+        let mut charges = Charges { identities: true, random, ..Charges::default() };
         set.charges(&Request::new(), Time::ZERO, &mut charges).expect("the request can be read");
         charges.charges[0].identity
     };

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitSpec {
     /// How it is measured.
-    pub algorithm: Algorithm,
+    pub algorithm: LimitAlgorithm,
     /// Units per window; 0 refuses everything.
     pub requests: u64,
     /// Length of the window.
@@ -24,7 +24,7 @@ pub struct LimitSpec {
 impl Default for LimitSpec {
     fn default() -> Self {
         Self {
-            algorithm: Algorithm::default(),
+            algorithm: LimitAlgorithm::default(),
             requests: 0,
             window_ns: 0,
             burst: None,
@@ -42,18 +42,19 @@ impl LimitSpec {
 
     /// Whether it is the queue form of the leaky bucket.
     pub fn is_queue(&self) -> bool {
-        self.algorithm == Algorithm::LeakyBucket && self.max_delay_ns.is_some()
+        self.algorithm == LimitAlgorithm::LeakyBucket && self.max_delay_ns.is_some()
     }
 
     /// Whether it is GCRA under one of its names: token bucket, GCRA, leaky bucket as meter.
     pub fn is_gcra(&self) -> bool {
-        matches!(self.algorithm, Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket) && !self.is_queue()
+        matches!(self.algorithm, LimitAlgorithm::TokenBucket | LimitAlgorithm::Gcra | LimitAlgorithm::LeakyBucket)
+            && !self.is_queue()
     }
 
     /// Whether it refuses every request.
     pub fn blocks(&self) -> bool {
         match self.algorithm {
-            Algorithm::Concurrency => self.slots == 0,
+            LimitAlgorithm::Concurrency => self.slots == 0,
             _ => self.requests == 0,
         }
     }
@@ -61,7 +62,7 @@ impl LimitSpec {
     /// The largest cost that can ever pass, and what callers are told as the limit.
     pub fn capacity(&self) -> u64 {
         match self.algorithm {
-            Algorithm::Concurrency => self.slots,
+            LimitAlgorithm::Concurrency => self.slots,
             _ if self.requests == 0 => 0,
             _ if self.is_queue() => self.queue_capacity(),
             _ if self.is_gcra() => self.burst.unwrap_or(self.requests),
@@ -79,7 +80,7 @@ impl LimitSpec {
 
 /// How a limit is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Algorithm {
+pub enum LimitAlgorithm {
     /// Refills steadily up to `burst`.
     #[default]
     TokenBucket,
@@ -97,7 +98,7 @@ pub enum Algorithm {
     Concurrency,
 }
 
-impl Algorithm {
+impl LimitAlgorithm {
     /// Every algorithm.
     pub const ALL: [Self; 7] = [
         Self::TokenBucket,

@@ -1,32 +1,32 @@
 //! Rules in a Unicode form.
 
 use super::{Cost, MatchSpec, RuleSpec};
-use crate::normalize::{Normalize, has_a_form_of_its_own};
+use crate::normalize::{Normalize, has_canonical_spelling};
 use crate::pattern::Pattern;
 
-impl Normalize {
-    /// A rule whose conditions are texts in this form. Wildcards between texts are compared as they are written.
-    /// None if it is so already.
-    pub(crate) fn rule(self, spec: &RuleSpec) -> Option<RuleSpec> {
-        if self == Self::None {
+impl RuleSpec {
+    /// The rule with the values in its conditions in `form`; `None` if they are already. Globs with inner stars are
+    /// compared as written.
+    pub(crate) fn normalized(&self, form: Normalize) -> Option<RuleSpec> {
+        if form == Normalize::None {
             return None;
         }
-        let mut new = spec.clone();
-        self.conditions(&mut new.matches);
+        let mut new = self.clone();
+        normalize(&mut new.matches, form);
         if let Cost::ByMatch(cases) = &mut new.cost {
-            cases.iter_mut().for_each(|case| self.conditions(&mut case.matches));
+            cases.iter_mut().for_each(|case| normalize(&mut case.matches, form));
         }
-        (new != *spec).then_some(new)
+        (new != *self).then_some(new)
     }
+}
 
-    fn conditions(self, matches: &mut MatchSpec) {
-        let conditions = matches.attributes.iter_mut().filter(|(name, _)| !has_a_form_of_its_own(name));
-        for pattern in conditions.flat_map(|(_, matcher)| matcher.any.iter_mut().chain(&mut matcher.none)) {
-            if let Pattern::Exact(text) | Pattern::Prefix(text) = pattern
-                && let Some(new) = self.rewritten(text)
-            {
-                *text = new;
-            }
+fn normalize(matches: &mut MatchSpec, form: Normalize) {
+    let conditions = matches.attributes.iter_mut().filter(|(name, _)| !has_canonical_spelling(name));
+    for pattern in conditions.flat_map(|(_, matcher)| matcher.any.iter_mut().chain(&mut matcher.none)) {
+        if let Pattern::Exact(text) | Pattern::Prefix(text) = pattern
+            && let Some(new) = form.rewritten(text)
+        {
+            *text = new;
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What a rule does about its limit: the small choices.
 
+use std::fmt;
+
 /// Whether a rule is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum Enforcement {
     /// It denies.
     #[default]
     Enforce,
@@ -71,15 +73,23 @@ pub enum Missing {
 }
 
 /// Admission above the limit with falling probability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Soft {
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SoftSpec {
     /// The excess at which nothing passes any more, in percent of the limit (1 to 1000).
     pub percent: u32,
 }
 
+/// `Soft`, its name in earlier versions: fingerprints of rules are digests of this text, and nodes of several versions
+/// compare them.
+impl fmt::Debug for SoftSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Soft").field("percent", &self.percent).finish()
+    }
+}
+
 /// Size of one lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lease {
+pub enum LeaseSpec {
     /// That many tokens.
     Tokens(u64),
     /// What that many seconds are expected to need.

@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use crate::check::RULE_NAME_MAX;
-use crate::document::{self, Settings};
-use crate::position::Place;
+use crate::document::{self, NamespaceSettings};
+use crate::position::SourcePosition;
 use crate::report::Report;
-use crate::yaml::Node;
+use crate::yaml::YamlNode;
 
 /// Whose file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum SourceFormat {
     /// The file of one domain of envoyproxy/ratelimit.
     EnvoyRatelimit,
     /// A limits file of limitador.
@@ -28,14 +28,14 @@ pub enum Origin {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Translation {
     /// Rules files, one for each namespace, in the order of their names.
-    pub files: Vec<Translated>,
+    pub files: Vec<TranslatedFile>,
     /// What could not be said, in the order of the lines.
-    pub notes: Vec<Note>,
+    pub notes: Vec<TranslationNote>,
 }
 
 /// One rules file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Translated {
+pub struct TranslatedFile {
     /// Its namespace.
     pub namespace: String,
     /// How many rules it has.
@@ -46,7 +46,7 @@ pub struct Translated {
 
 /// Something that rules cannot say, or say in another way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct TranslationNote {
     /// The line that says it.
     pub line: u32,
     /// What becomes of it.
@@ -63,32 +63,32 @@ impl Translation {
 }
 
 /// Translates a file; fails only if it is not what it should be.
-pub fn translate(origin: Origin, file_name: &str, text: &str) -> Result<Translation, Report> {
-    let mut draft = Draft::default();
+pub fn translate(origin: SourceFormat, file_name: &str, text: &str) -> Result<Translation, Report> {
+    let mut draft = TranslationDraft::default();
     match origin {
-        Origin::EnvoyRatelimit => envoy::translate(&crate::envoy::read(file_name, text)?, &mut draft),
-        Origin::Limitador => limitador::translate(file_name, text, &mut draft)?,
+        SourceFormat::EnvoyRatelimit => envoy::translate(&crate::envoy::read(file_name, text)?, &mut draft),
+        SourceFormat::Limitador => limitador::translate(file_name, text, &mut draft)?,
     }
     Ok(draft.finish())
 }
 
 /// Rules so far, by namespace.
 #[derive(Default)]
-struct Draft {
-    namespaces: BTreeMap<String, Rules>,
-    notes: Vec<Note>,
+struct TranslationDraft {
+    namespaces: BTreeMap<String, RulesDraft>,
+    notes: Vec<TranslationNote>,
 }
 
 /// The rules of a namespace, and how often each name was wanted.
 #[derive(Default)]
-struct Rules {
-    nodes: Vec<Node>,
+struct RulesDraft {
+    nodes: Vec<YamlNode>,
     names: HashMap<String, usize>,
     /// Some rule lets nothing pass, which a file must say that it means.
     blocks: bool,
 }
 
-impl Rules {
+impl RulesDraft {
     /// The name, or if it is taken in any case of letters, the name with a number.
     fn unique(&mut self, name: &str) -> String {
         loop {
@@ -107,21 +107,21 @@ impl Rules {
     }
 }
 
-impl Draft {
-    fn note(&mut self, at: Place, message: impl Into<String>) {
-        self.notes.push(Note { line: at.line, message: message.into(), lacks: None });
+impl TranslationDraft {
+    fn note(&mut self, at: SourcePosition, message: impl Into<String>) {
+        self.notes.push(TranslationNote { line: at.line, message: message.into(), lacks: None });
     }
 
-    fn leave_out(&mut self, namespace: &str, at: Place, why: impl fmt::Display) {
+    fn leave_out(&mut self, namespace: &str, at: SourcePosition, why: impl fmt::Display) {
         let lacks = Some(namespace.to_owned());
-        self.notes.push(Note { line: at.line, message: format!("left out: {why}"), lacks });
+        self.notes.push(TranslationNote { line: at.line, message: format!("left out: {why}"), lacks });
     }
 
     /// Adds a rule, or a note if rules like this cannot be. False if there is none.
-    fn add(&mut self, namespace: &str, at: Place, name: &str, fields: Vec<(&str, Node)>) -> bool {
+    fn add(&mut self, namespace: &str, at: SourcePosition, name: &str, fields: Vec<(&str, YamlNode)>) -> bool {
         let rules = self.namespaces.entry(namespace.to_owned()).or_default();
-        let rule = Node::map([("name", Node::text(rules.unique(name)))].into_iter().chain(fields));
-        match document::rule(&rule, &Settings { allow_block_all: true, ..Settings::default() }) {
+        let rule = YamlNode::map([("name", YamlNode::text(rules.unique(name)))].into_iter().chain(fields));
+        match document::rule(&rule, &NamespaceSettings { allow_block_all: true, ..NamespaceSettings::default() }) {
             Ok(spec) => {
                 rules.blocks |= spec.limit.is_some_and(|limit| limit.blocks());
                 rules.nodes.push(rule);
@@ -136,12 +136,12 @@ impl Draft {
 
     fn finish(mut self) -> Translation {
         self.notes.sort_by_key(|note| note.line);
-        let file = |(namespace, Rules { nodes, blocks, .. }): (String, Rules)| {
+        let file = |(namespace, RulesDraft { nodes, blocks, .. }): (String, RulesDraft)| {
             let count = nodes.len();
-            let head = [("namespace", Node::text(namespace.clone()))];
-            let zero = blocks.then(|| ("allow_block_all", Node::plain(true)));
-            let root = Node::map(head.into_iter().chain(zero).chain([("rules", Node::list(nodes))]));
-            Translated { namespace, rules: count, text: document::print(&root) }
+            let head = [("namespace", YamlNode::text(namespace.clone()))];
+            let zero = blocks.then(|| ("allow_block_all", YamlNode::plain(true)));
+            let root = YamlNode::map(head.into_iter().chain(zero).chain([("rules", YamlNode::list(nodes))]));
+            TranslatedFile { namespace, rules: count, text: document::print(&root) }
         };
         let files = self.namespaces.into_iter().filter(|(_, rules)| !rules.nodes.is_empty()).map(file).collect();
         Translation { files, notes: self.notes }
@@ -174,20 +174,20 @@ fn is_attribute(name: &str) -> bool {
 }
 
 /// A limit of `requests` per window, counted as both of them count.
-fn fixed_window(requests: u64, window: &str) -> Node {
-    Node::map([
-        ("requests", Node::plain(requests)),
-        ("window", Node::text(window)),
-        ("algorithm", Node::text("fixed_window")),
+fn fixed_window(requests: u64, window: &str) -> YamlNode {
+    YamlNode::map([
+        ("requests", YamlNode::plain(requests)),
+        ("window", YamlNode::text(window)),
+        ("algorithm", YamlNode::text("fixed_window")),
     ])
 }
 
 /// What makes two requests share a bucket.
-fn key_by(names: &[&str]) -> Node {
+fn key_by(names: &[&str]) -> YamlNode {
     match names {
-        [] => Node::text("global"),
-        [one] => Node::text(*one),
-        many => Node::list(many.iter().map(|name| Node::text(*name))),
+        [] => YamlNode::text("global"),
+        [one] => YamlNode::text(*one),
+        many => YamlNode::list(many.iter().map(|name| YamlNode::text(*name))),
     }
 }
 

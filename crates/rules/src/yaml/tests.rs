@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn scalar(text: &str) -> Kind {
+fn scalar(text: &str) -> YamlKind {
     parse(text).unwrap().get("a").unwrap().kind.clone()
 }
 
@@ -15,15 +15,15 @@ fn code(text: &str) -> (&'static str, u32, u32) {
 fn the_tree_has_positions() {
     let root = parse("a: 1\nlist:\n  - x: {é: \"q\", b: 2}\n").unwrap();
     let item = match &root.get("list").unwrap().kind {
-        Kind::List(items) => &items[0],
+        YamlKind::List(items) => &items[0],
         other => panic!("{other:?}"),
     };
     assert_eq!((item.span.line, item.span.column, item.span.flow), (3, 5, false));
     let flow = item.get("x").unwrap();
     assert_eq!((flow.span.line, flow.span.column, flow.span.flow), (3, 8, true));
     let b = flow.get("b").unwrap();
-    assert_eq!(b.place(), Place { line: 3, column: 20 }, "columns count characters");
-    assert_eq!(flow.get("é").unwrap().kind, Kind::Scalar { text: "q".into(), quoted: true });
+    assert_eq!(b.position(), SourcePosition { line: 3, column: 20 }, "columns count characters");
+    assert_eq!(flow.get("é").unwrap().kind, YamlKind::Scalar { text: "q".into(), quoted: true });
 }
 
 #[test]
@@ -38,14 +38,14 @@ fn scalars_stay_text() {
         ("a: |\n  x\n  y\n", "x\ny\n", true),
         ("a: x\n  y", "x y", false),
     ] {
-        assert_eq!(scalar(written), Kind::Scalar { text: text.into(), quoted }, "{written}");
+        assert_eq!(scalar(written), YamlKind::Scalar { text: text.into(), quoted }, "{written}");
     }
 }
 
 #[test]
 fn an_empty_text_is_an_empty_map() {
     for text in ["", "\n\n", "# only a comment\n", "---\n", "---\n...\n"] {
-        assert_eq!(parse(text).unwrap().kind, Kind::Map(Vec::new()), "{text:?}");
+        assert_eq!(parse(text).unwrap().kind, YamlKind::Map(Vec::new()), "{text:?}");
     }
 }
 

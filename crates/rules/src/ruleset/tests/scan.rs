@@ -1,7 +1,7 @@
 //! The index against the plain question to every rule, on rules and requests drawn at random.
 
 use super::*;
-use crate::{Case, Endpoint, EndpointMatcher, EscapedSlash, KeyBy, LimitSpec, Matcher, Pattern, RuleSpec};
+use crate::{Endpoint, EndpointMatcher, EscapedSlash, KeyBy, LimitSpec, Matcher, PathCase, Pattern, RuleSpec};
 
 /// Draws the same numbers in every run.
 struct Draw(u64);
@@ -73,7 +73,7 @@ fn list(draw: &mut Draw, mut pattern: impl FnMut(&mut Draw) -> String) -> Vec<St
     (0..count).map(|_| negate(draw).to_owned() + &pattern(draw)).collect()
 }
 
-fn rule(draw: &mut Draw, case: Case) -> RuleSpec {
+fn rule(draw: &mut Draw, case: PathCase) -> RuleSpec {
     let mut spec = RuleSpec {
         limit: Some(LimitSpec { requests: 1, window_ns: 1_000_000_000, ..LimitSpec::default() }),
         ..RuleSpec::default()
@@ -147,7 +147,7 @@ fn the_index_finds_exactly_what_a_scan_finds() {
     let mut draw = Draw(0x2545_f491_4f6c_dd1d);
     let (mut matched, mut kinds) = (0, [0_usize; 5]);
     for round in 0..150 {
-        let case = if round % 2 == 0 { Case::Sensitive } else { Case::Insensitive };
+        let case = if round % 2 == 0 { PathCase::Sensitive } else { PathCase::Insensitive };
         let rules: Vec<RuleSpec> =
             (0..40).map(|number| RuleSpec { name: Some(format!("r{number}")), ..rule(&mut draw, case) }).collect();
         for pattern in rules.iter().flat_map(|rule| &rule.matches.attributes).flat_map(|(_, matcher)| &matcher.any) {
@@ -179,7 +179,7 @@ fn the_index_finds_exactly_what_a_scan_finds() {
             let scanned: Vec<&str> = scanned.filter_map(|spec| spec.name.as_deref()).collect();
             assert_eq!(names(&set, &request), scanned, "round {round}: {request:?}");
             let explained = set.explain(&request, Time::ZERO).unwrap();
-            let explained = explained.iter().filter(|one| matches!(one.standing, Standing::Applies { .. }));
+            let explained = explained.iter().filter(|one| matches!(one.applicability, Applicability::Applies { .. }));
             assert_eq!(explained.map(|one| one.rule.name.as_str()).collect::<Vec<_>>(), scanned, "round {round}");
             matched += scanned.len();
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::{Mode, RuleSpec, directory::Directory};
+use crate::{Enforcement, RuleSpec, directory::Directory};
 
 fn spec(name: &str, number: usize) -> Arc<RuleSpec> {
     let condition = match number % 6 {
@@ -43,7 +43,7 @@ fn requests() -> Vec<Request<'static>> {
 /// Names, buckets and limits: all that a decision depends on.
 fn meaning(set: &RuleSet, request: &Request<'_>) -> Vec<(String, Digest, Limit)> {
     let all = charges(set, request);
-    let of = |applied: &Applied| {
+    let of = |applied: &AppliedRule| {
         let charge = all.charges[usize::from(applied.charge.unwrap())];
         (set.rule(applied.rule).unwrap().name.clone(), charge.bucket, charge.limit)
     };
@@ -76,7 +76,7 @@ fn a_set_after_many_changes_is_the_set_compiled_afresh() {
             _ => {}
         }
         // An operator's switches come, change and go, of rules of both sources, and of some that do not exist.
-        let mode = [Mode::Off, Mode::Shadow, Mode::Enforce][step / 5 % 3];
+        let mode = [Enforcement::Off, Enforcement::Shadow, Enforcement::Enforce][step / 5 % 3];
         match step % 5 {
             0 => drop(file.modes.insert(name(step * 37 % 400), mode)),
             1 => drop(file.modes.insert("own".to_owned(), mode)),
@@ -86,10 +86,10 @@ fn a_set_after_many_changes_is_the_set_compiled_afresh() {
         }
         let none: &[Directory] = &[];
         let parts = [
-            Part { file: &other, rules: &[], directories: none },
-            Part { file: &file, rules: &rules, directories: none },
+            NamespaceRules { file: &other, rules: &[], directories: none },
+            NamespaceRules { file: &file, rules: &rules, directories: none },
         ];
-        let next = set.succeed(&parts, &[], &options).unwrap();
+        let next = set.compile_successor(&parts, &[], &options).unwrap();
         let before: Vec<_> = set.rules().iter().map(|rule| Arc::as_ptr(&rule.body)).collect();
         shared += next.rules().iter().filter(|rule| before.contains(&Arc::as_ptr(&rule.body))).count();
         let fresh = RuleSet::assemble(&parts, &options).unwrap();

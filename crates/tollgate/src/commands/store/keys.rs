@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use tollgate_core::{Charge, Sharing};
-use tollgate_rules::ruleset::{ClientBuckets, Standing};
+use tollgate_rules::ruleset::{Applicability, ClientBuckets};
 use tollgate_server::backend::{Inspection, inspect, redis_config};
 use tollgate_server::config::StorePlace;
 use tollgate_server::explain::{effective_json, key_json, limit_json, why_not};
@@ -131,8 +131,8 @@ fn without_key(buckets: &ClientBuckets<'_>) -> Option<String> {
     match &buckets.charges {
         Ok(charges) if charges.iter().any(|charge| charge.sharing != Sharing::Local) => None,
         Ok(_) => Some("its consistency is local: every node keeps it in memory".to_owned()),
-        Err(Standing::Unlimited) => Some("it sets no limit for this client".to_owned()),
-        Err(Standing::MissingKey { part }) => Some(format!("its key needs {part}, which was not given")),
+        Err(Applicability::Unlimited) => Some("it sets no limit for this client".to_owned()),
+        Err(Applicability::MissingKey { part }) => Some(format!("its key needs {part}, which was not given")),
         Err(standing) => why_not(standing),
     }
 }

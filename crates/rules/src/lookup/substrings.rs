@@ -9,7 +9,7 @@ use aho_corasick::{Anchored, MatchKind};
 use super::Ids;
 
 /// Pieces of text.
-pub(super) struct Pieces {
+pub(super) struct SubstringIndex {
     automaton: NFA,
     start: StateID,
     /// By the number of the piece.
@@ -19,16 +19,16 @@ pub(super) struct Pieces {
 /// Pieces remembered as found during one pass.
 const REMEMBERED: usize = 64;
 
-impl Pieces {
+impl SubstringIndex {
     /// `None` without pieces, and for more of them than an automaton can have.
-    pub(super) fn new(pieces: impl Iterator<Item = (Vec<u8>, Ids)>) -> Option<Pieces> {
+    pub(super) fn new(pieces: impl Iterator<Item = (Vec<u8>, Ids)>) -> Option<SubstringIndex> {
         let (texts, ids): (Vec<Vec<u8>>, Vec<Ids>) = pieces.unzip();
         if texts.is_empty() {
             return None;
         }
         let automaton = NFA::builder().match_kind(MatchKind::Standard).prefilter(false).build(&texts).ok()?;
         let start = automaton.start_state(Anchored::No).ok()?;
-        Some(Pieces { automaton, start, ids })
+        Some(SubstringIndex { automaton, start, ids })
     }
 
     /// Calls `hit` for everything stored under a piece that `value` has. A piece that comes again is skipped if it was
@@ -54,8 +54,8 @@ impl Pieces {
     }
 }
 
-impl fmt::Debug for Pieces {
+impl fmt::Debug for SubstringIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pieces").field("pieces", &self.ids.len()).finish_non_exhaustive()
+        f.debug_struct("SubstringIndex").field("pieces", &self.ids.len()).finish_non_exhaustive()
     }
 }

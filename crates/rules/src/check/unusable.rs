@@ -15,18 +15,18 @@ use crate::spec::{RuleFile, RuleSpec};
 const COUNTS_MAX: usize = 16;
 
 /// The codes of what is wrong between rules that are each right.
-pub const BETWEEN_RULES: [&str; 4] = [UNKNOWN, "duplicate-name", "replaces-cycle", across::CROWDED];
+pub const CROSS_RULE_CODES: [&str; 4] = [UNKNOWN, "duplicate-name", "replaces-cycle", across::CROWDED];
 
 /// Places of rules to leave out, each with the reason. The other rules have no problem between them.
-pub fn misfits(file: &RuleFile) -> BTreeMap<usize, Problem> {
-    let mut search = Search::new(&file.rules);
+pub fn unusable_rules(file: &RuleFile) -> BTreeMap<usize, Problem> {
+    let mut search = UnusableSearch::new(&file.rules);
     search.names();
     search.cycles();
     search.crowds();
     search.found
 }
 
-struct Search<'a> {
+struct UnusableSearch<'a> {
     rules: &'a [RuleSpec],
     found: BTreeMap<usize, Problem>,
     /// The first rule of each name.
@@ -37,20 +37,20 @@ struct Search<'a> {
     looks: usize,
 }
 
-impl<'a> Search<'a> {
-    fn new(rules: &'a [RuleSpec]) -> Search<'a> {
+impl<'a> UnusableSearch<'a> {
+    fn new(rules: &'a [RuleSpec]) -> UnusableSearch<'a> {
         let (found, names, replacers) = (BTreeMap::new(), HashMap::new(), HashMap::new());
-        Search { rules, found, names, replacers, looks: 0 }
+        UnusableSearch { rules, found, names, replacers, looks: 0 }
     }
 
     /// Names that two rules have, and names in `replaces` that no rule has.
     fn names(&mut self) {
-        let mut twins = Vec::new();
+        let mut duplicates = Vec::new();
         for (place, rule) in self.rules.iter().enumerate() {
             self.looks += 1;
             let Some(name) = rule.name.as_deref() else { continue };
             match self.names.get(name) {
-                Some(_) => twins.push((place, name)),
+                Some(_) => duplicates.push((place, name)),
                 None => drop(self.names.insert(name, place)),
             }
         }
@@ -65,7 +65,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        for (place, name) in twins {
+        for (place, name) in duplicates {
             self.leave_out(place, "duplicate-name", format!("two rules have the name {}", quote(name)));
         }
         for (place, message) in unknown {
@@ -170,7 +170,7 @@ mod tests {
     /// The places left out, and the looks that took.
     fn search(rules: Vec<RuleSpec>) -> (Vec<(usize, &'static str)>, usize) {
         let mut file = RuleFile { rules, ..RuleFile::default() };
-        let mut search = Search::new(&file.rules);
+        let mut search = UnusableSearch::new(&file.rules);
         search.names();
         search.cycles();
         search.crowds();

@@ -10,7 +10,7 @@ use super::{Ids, NONE};
 
 /// Texts that values start with or, stored backwards, end with.
 #[derive(Debug, Default)]
-pub(super) struct Affixes {
+pub(super) struct AffixIndex {
     /// The first eight bytes of each text as a number: most comparisons end here, in one cache line.
     keys: Vec<u64>,
     entries: Vec<Affix>,
@@ -33,8 +33,8 @@ pub(super) enum Side {
     End,
 }
 
-impl Affixes {
-    pub(super) fn new(side: Side, texts: impl Iterator<Item = (Vec<u8>, Ids)>) -> Affixes {
+impl AffixIndex {
+    pub(super) fn new(side: Side, texts: impl Iterator<Item = (Vec<u8>, Ids)>) -> AffixIndex {
         let stored = |(mut text, ids): (Vec<u8>, Ids)| {
             if side == Side::End {
                 text.reverse();
@@ -58,7 +58,7 @@ impl Affixes {
             open.push(place as u32);
         }
         let keys = entries.iter().map(|entry| key(Side::Start, &entry.text)).collect();
-        Affixes { keys, entries, side }
+        AffixIndex { keys, entries, side }
     }
 
     pub(super) fn is_empty(&self) -> bool {

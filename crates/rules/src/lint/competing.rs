@@ -6,14 +6,14 @@ use std::collections::HashMap;
 
 use crate::key::KeyBy;
 use crate::pattern::Pattern;
-use crate::spec::{MatchSpec, Mode, RuleFile, RuleSpec};
+use crate::spec::{Enforcement, MatchSpec, RuleFile, RuleSpec};
 
 /// Most comparisons of two rules in one file. Rules whose conditions are all open, such as globs, are not filed under
 /// anything and are compared with each other: of 10,000 of them that would take minutes, and servers lint at the start.
 pub(super) const COMPARISONS_MAX: u64 = 2_000_000;
 
 /// The rules that can keep others from deciding.
-pub(super) struct Rivals<'a> {
+pub(super) struct CompetingRules<'a> {
     default_key: Option<&'a KeyBy>,
     /// Rules that exempt from others.
     exempting: Vec<&'a RuleSpec>,
@@ -29,25 +29,25 @@ type Numbered<'a> = (usize, &'a RuleSpec);
 /// One of the values that a condition names: no rule without it is included. `None` if all are open.
 type Anchor<'a> = Option<(&'a str, &'a str)>;
 
-impl<'a> Rivals<'a> {
+impl<'a> CompetingRules<'a> {
     pub(super) fn of(file: &'a RuleFile) -> Self {
-        let mut rivals = Self {
+        let mut competing = Self {
             default_key: file.key_by.as_ref(),
             exempting: Vec::new(),
             counting: HashMap::new(),
             compared: Cell::new(0),
         };
-        for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode == Mode::Enforce) {
+        for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode == Enforcement::Enforce) {
             if rule.unlimited || !rule.replaces.is_empty() {
-                rivals.exempting.push(rule);
+                competing.exempting.push(rule);
             }
             if !rule.unlimited && rule.soft.is_none() {
                 for anchor in anchors(&rule.matches) {
-                    rivals.counting.entry((rivals.key_of(rule), anchor)).or_default().push((number, rule));
+                    competing.counting.entry((competing.key_of(rule), anchor)).or_default().push((number, rule));
                 }
             }
         }
-        rivals
+        competing
     }
 
     fn key_of(&self, rule: &'a RuleSpec) -> Option<&'a KeyBy> {
@@ -160,9 +160,9 @@ mod tests {
             let file = read(count);
             let (found, _) = super::super::lint(&file).into_parts();
             assert_eq!(found.iter().filter(|problem| problem.code == "not-compared").count(), told, "{count} rules");
-            let (rivals, compared) = (Rivals::of(&file), Cell::new(0_u64));
+            let (competing, compared) = (CompetingRules::of(&file), Cell::new(0_u64));
             for rule in &file.rules {
-                let _ = rivals.find(rule, |_, _| {
+                let _ = competing.find(rule, |_, _| {
                     compared.set(compared.get() + 1);
                     false
                 });

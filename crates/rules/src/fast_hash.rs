@@ -6,13 +6,13 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with keys that the operator wrote.
-pub(crate) type QuickMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Quick>>;
+pub(crate) type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
 /// Multiplies and folds, a word at a time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Quick(u64);
+pub(crate) struct FastHasher(u64);
 
-impl Quick {
+impl FastHasher {
     #[inline]
     fn mix(&mut self, word: u64) {
         let product = u128::from(self.0 ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
@@ -20,7 +20,7 @@ impl Quick {
     }
 }
 
-impl Hasher for Quick {
+impl Hasher for FastHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();

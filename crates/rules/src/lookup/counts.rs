@@ -11,7 +11,7 @@ use crate::spec::MatchSpec;
 
 /// How many conditions have the same literal part: what makes it worth storing a rule under.
 #[derive(Debug, Default)]
-pub(crate) struct Census<'a> {
+pub(crate) struct LiteralCounts<'a> {
     literals: HashMap<(&'a str, Literal<'a>), usize>,
     networks: HashMap<(&'a str, Cidr), usize>,
     routes: HashMap<&'a str, usize>,
@@ -20,7 +20,7 @@ pub(crate) struct Census<'a> {
 
 /// The condition that a rule is stored under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice<'a> {
+pub(crate) enum IndexChoice<'a> {
     /// It asks for nothing.
     Always,
     /// One of its attributes.
@@ -32,33 +32,33 @@ pub(crate) enum Choice<'a> {
 /// Where paths are counted; no attribute has an empty name.
 pub(super) const PATHS: &str = "";
 
-impl<'a> Census<'a> {
+impl<'a> LiteralCounts<'a> {
     /// Counts all conditions.
-    pub(crate) fn of(all: impl IntoIterator<Item = &'a MatchSpec>) -> Census<'a> {
-        let mut census = Census::default();
+    pub(crate) fn of(all: impl IntoIterator<Item = &'a MatchSpec>) -> LiteralCounts<'a> {
+        let mut counts = LiteralCounts::default();
         for matches in all {
-            census.rules += 1;
+            counts.rules += 1;
             for (name, matcher) in &matches.attributes {
-                census.add_patterns(name, &matcher.any);
+                counts.add_patterns(name, &matcher.any);
             }
             let endpoints = matches.endpoint.iter().flat_map(|endpoint| &endpoint.any);
-            census.add_paths(endpoints.map(|pattern| &pattern.path));
+            counts.add_paths(endpoints.map(|pattern| &pattern.path));
         }
-        census
+        counts
     }
 
     /// Counts the patterns of one list.
-    pub(crate) fn of_list(patterns: &'a [Pattern]) -> Census<'a> {
-        let mut census = Census { rules: patterns.len(), ..Census::default() };
-        census.add_patterns(PATHS, patterns);
-        census
+    pub(crate) fn of_list(patterns: &'a [Pattern]) -> LiteralCounts<'a> {
+        let mut counts = LiteralCounts { rules: patterns.len(), ..LiteralCounts::default() };
+        counts.add_patterns(PATHS, patterns);
+        counts
     }
 
     /// Counts the paths of one list.
-    pub(crate) fn of_paths(paths: impl Iterator<Item = &'a PathPattern>) -> Census<'a> {
-        let mut census = Census::default();
-        census.add_paths(paths);
-        census
+    pub(crate) fn of_paths(paths: impl Iterator<Item = &'a PathPattern>) -> LiteralCounts<'a> {
+        let mut counts = LiteralCounts::default();
+        counts.add_paths(paths);
+        counts
     }
 
     fn add_patterns(&mut self, name: &'a str, patterns: &'a [Pattern]) {
@@ -82,19 +82,19 @@ impl<'a> Census<'a> {
     }
 
     /// The condition of a rule that the fewest others share.
-    pub(crate) fn choose(&self, matches: &'a MatchSpec) -> Choice<'a> {
+    pub(crate) fn choose(&self, matches: &'a MatchSpec) -> IndexChoice<'a> {
         let by_attribute = matches
             .attributes
             .iter()
-            .map(|(name, matcher)| (self.sharers(name, matcher), Choice::Attribute(name, matcher)))
+            .map(|(name, matcher)| (self.sharers(name, matcher), IndexChoice::Attribute(name, matcher)))
             .min_by_key(|(sharers, _)| *sharers);
         let by_endpoint =
-            matches.endpoint.as_ref().map(|endpoint| (self.path_sharers(endpoint), Choice::Endpoint(endpoint)));
+            matches.endpoint.as_ref().map(|endpoint| (self.path_sharers(endpoint), IndexChoice::Endpoint(endpoint)));
         match (by_attribute, by_endpoint) {
             (Some((shared, attribute)), Some((sharing, _))) if shared <= sharing => attribute,
             (_, Some((_, endpoint))) => endpoint,
             (Some((_, attribute)), None) => attribute,
-            (None, None) => Choice::Always,
+            (None, None) => IndexChoice::Always,
         }
     }
 
