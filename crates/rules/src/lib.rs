@@ -43,7 +43,7 @@ pub use endpoint::{EndpointMatcher, EndpointPattern};
 pub use fmt::format;
 pub use glob::Glob;
 pub use key::KeyBy;
-pub use lint::{lint, lint_text};
+pub use lint::{lint, lint_rule, lint_text};
 pub use nearest::nearest;
 pub use normalize::Normalize;
 pub use path::{Endpoint, EscapedSlash, PathCase, PathError, canonical_path};

@@ -1,5 +1,6 @@
 //! Paths that other routers read differently.
 
+use super::within;
 use crate::endpoint::EndpointPattern;
 use crate::path::PathCase;
 use crate::problem::Problem;
@@ -10,7 +11,7 @@ pub(super) const CASE: &str = "case-of-path";
 
 /// `:id` is a parameter elsewhere, and text here; and a router that ignores case serves paths that a rule does not see.
 pub(super) fn warnings(rule: &RuleSpec, field: &str) -> Vec<Problem> {
-    let field = format!("{field}.match.endpoint");
+    let field = within(field, "match.endpoint");
     let Some(endpoint) = &rule.matches.endpoint else { return Vec::new() };
     let all = || endpoint.any.iter().chain(&endpoint.none);
     let colon =
