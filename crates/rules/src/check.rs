@@ -1,7 +1,8 @@
-//! What must hold between the fields of rules, wherever they came from.
+//! Checks rules, clients and overrides from any source.
 //!
-//! A problem found here has a field and no line; whoever has the text adds it. The bounds are those of RELIABILITY
-//! J11 to J14 and of the arithmetic: below 1 µs per unit or above 2^63 ns per bucket, integer time has no room.
+//! A problem found here has a field and no line; a caller that has the text adds the line. The bounds come from
+//! RELIABILITY J11 to J14 and from integer time, which cannot represent less than 1 µs per unit or more than 2^63 ns
+//! per bucket.
 
 mod across;
 mod limit;
@@ -20,24 +21,24 @@ pub(crate) use name::case_duplicates;
 pub use name::{RULE_NAME_MAX, is_rule_name, nearest_rule_name, rule_name_help};
 pub use unusable::{CROSS_RULE_CODES, unusable_rules};
 
-/// Most units per window.
+/// Largest number of units per window.
 pub const REQUESTS_MAX: u64 = 1 << 53;
 /// Largest burst.
 pub const BURST_MAX: u64 = 1_000_000_000;
-/// Most requests in flight.
+/// Largest number of requests in flight.
 pub const SLOTS_MAX: u64 = 1_000_000;
 /// Highest cost of a request.
 pub const COST_MAX: u64 = (1 << 53) - 1;
-/// Most requests a sliding log remembers.
+/// Largest number of requests in a sliding log.
 pub const LOG_MAX: u64 = 10_000;
-/// Most shards of a key.
+/// Largest number of shards of a key.
 pub const SHARDS_MAX: u32 = 1024;
 /// Windows, delays and slot lifetimes: 1 ms to 366 d.
 pub const WINDOW_NS: RangeInclusive<u64> = 1_000_000..=366 * 86_400_000_000_000;
 /// Bits of an IPv6 address that may identify a client.
 pub const IPV6_PREFIX: RangeInclusive<u64> = 32..=128;
 
-/// Everything wrong with a file that is already typed.
+/// All problems of a file that was read.
 pub fn check(file: &RuleFile) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, spec) in file.rules.iter().enumerate() {
@@ -54,7 +55,7 @@ pub fn check(file: &RuleFile) -> Vec<Problem> {
     problems
 }
 
-/// What is wrong with one rule by itself; `root` is where it stands.
+/// Problems of one rule by itself; `root` is its path.
 pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<Problem> {
     let mut found = ProblemCollector { root, at: rule.at, problems: Vec::new() };
     if let Some(name) = rule.name.as_ref().filter(|name| !is_rule_name(name)) {
@@ -94,7 +95,7 @@ pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<
     found.problems
 }
 
-/// Options of a rule that not every limit can have.
+/// Checks the options that not every limit supports.
 fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
     let ahead = matches!(rule.consistency, Consistency::Leased | Consistency::Async);
     if ahead && !(spec.is_gcra() || spec.algorithm == LimitAlgorithm::FixedWindow) {
@@ -143,14 +144,14 @@ fn shares(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
     }
 }
 
-/// What is wrong with one client by itself.
+/// Problems of one client by itself.
 pub(crate) fn client(client: &ClientSpec, root: String) -> Vec<Problem> {
     let mut found = ProblemCollector { root, at: client.at, problems: Vec::new() };
     found.client_key(&client.client_key);
     found.problems
 }
 
-/// What is wrong with one override by itself.
+/// Problems of one override by itself.
 pub(crate) fn change(change: &OverrideSpec, root: String) -> Vec<Problem> {
     let mut found = ProblemCollector { root, at: change.at, problems: Vec::new() };
     found.client_key(&change.client_key);
@@ -172,12 +173,12 @@ pub(crate) fn change(change: &OverrideSpec, root: String) -> Vec<Problem> {
     found.problems
 }
 
-/// What [`is_label`] takes, in words.
+/// What [`is_label`] accepts, in words.
 pub const LABEL_HELP: &str = "use 1 to 128 printable ASCII characters without `\"` and `\\`";
 const CLIENT_HELP: &str = "use 1 to 1024 bytes without control characters, such as `key:abc` or `user:42`";
 
-/// Whether a text can be a label, such as a namespace or a resource. Labels end up in headers and metrics; names of rules
-/// are narrower, [`is_rule_name`].
+/// Whether a text can be a label, such as a namespace or a resource. Labels appear in headers and metrics. Names of
+/// rules are narrower: [`is_rule_name`].
 pub fn is_label(name: &str) -> bool {
     (1..=128).contains(&name.len())
         && name.trim() == name
@@ -195,13 +196,13 @@ fn is_url(url: &str) -> bool {
         && url.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\'))
 }
 
-/// Callers compare codes: one spelling each.
+/// Callers compare codes, so a code has one spelling.
 fn is_code(code: &str) -> bool {
     (1..=64).contains(&code.len())
         && code.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
 }
 
-/// Problems of one rule, client or override, which stands at `root`; alone, it stands nowhere.
+/// Collects the problems of one rule, client or override at `root`, which is empty for an entry alone.
 struct ProblemCollector {
     root: String,
     at: SourcePosition,

@@ -71,8 +71,8 @@ impl<'a> Digits<'a> {
     }
 }
 
-/// The Gregorian year, month and day of a day since 1970. Years are taken to begin in March, so that a leap day ends one; 400 of them
-/// always have 146,097 days.
+/// The Gregorian year, month and day of a day since 1970. The computation lets years start in March, so that a leap day
+/// is the last day of a year; 400 years always have 146,097 days.
 pub fn date(day: u64) -> (u64, u64, u64) {
     let since = day + 719_468; // 0000-03-01
     let (era, of_era) = (since / 146_097, since % 146_097);

@@ -1,8 +1,7 @@
-//! Single rules, clients and overrides, as trees: a row of a database, the JSON of an API, one entry of a file.
+//! Single rules, clients and overrides as trees: from a row of a database, the JSON of an API, or one entry of a file.
 //!
-//! They are read by the same strict reader as files and must keep the same promises ([`crate::check`]); only the paths
-//! of problems are their own: `limit.window`, not `rules[0].limit.window`. What must hold between several of them is
-//! [`check::across`].
+//! The strict reader of files reads them, and [`crate::check`] applies. Paths of problems start at the entry:
+//! `limit.window`, not `rules[0].limit.window`. [`check::across`] checks several entries against each other.
 //!
 //! ```
 //! use tollgate_rules::document::{self, NamespaceSettings};
@@ -12,7 +11,8 @@
 //! let rule = document::rule(&YamlNode::map([("limit", limit)]), &NamespaceSettings::default()).unwrap();
 //! assert_eq!(rule.limit.unwrap().capacity(), 10);
 //!
-//! let problems = document::rule(&YamlNode::map([("limt", YamlNode::plain(10))]), &NamespaceSettings::default()).unwrap_err();
+//! let misspelt = YamlNode::map([("limt", YamlNode::plain(10))]);
+//! let problems = document::rule(&misspelt, &NamespaceSettings::default()).unwrap_err();
 //! assert_eq!((problems[0].code, problems[0].field.as_str()), ("unknown-field", "limt"));
 //! ```
 
@@ -24,14 +24,14 @@ use crate::read::{FieldPath, FieldValue, Spelling, read_client, read_override, r
 use crate::spec::{ClientSpec, OnFail, OverrideSpec, RuleFile, RuleSpec};
 use crate::yaml::{SourceSpan, YamlKey, YamlKind, YamlNode};
 
-/// What a rule has to know of the file or namespace it belongs to.
+/// Settings of a file or namespace that reading one of its rules depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceSettings {
-    /// What happens to `%2F` in paths.
+    /// Treatment of `%2F` in paths.
     pub escaped_slash: EscapedSlash,
-    /// Whether paths differ by case, unless the rule says otherwise.
+    /// Whether paths are case-sensitive, unless the rule sets it.
     pub case: PathCase,
-    /// Permits rules that refuse everything.
+    /// Permits rules that deny every request.
     pub allow_block_all: bool,
 }
 
@@ -41,7 +41,7 @@ impl From<&RuleFile> for NamespaceSettings {
     }
 }
 
-/// Reads a rule, or says everything that is wrong with it.
+/// Reads a rule, or returns all its problems.
 pub fn rule(node: &YamlNode, settings: &NamespaceSettings) -> Result<RuleSpec, Vec<Problem>> {
     let NamespaceSettings { escaped_slash, case, allow_block_all } = *settings;
     let read =
@@ -49,17 +49,17 @@ pub fn rule(node: &YamlNode, settings: &NamespaceSettings) -> Result<RuleSpec, V
     one(node, "rule", read, |spec| check::rule(spec, String::new(), allow_block_all))
 }
 
-/// Reads what is known of a client.
+/// Reads a client.
 pub fn client(node: &YamlNode) -> Result<ClientSpec, Vec<Problem>> {
     one(node, "client", read_client, |spec| check::client(spec, String::new()))
 }
 
-/// Reads an override. Whether its numbers suit its rule is for [`check::across`] to say.
+/// Reads an override. [`check::across`] checks its numbers against its rule.
 pub fn override_of(node: &YamlNode) -> Result<OverrideSpec, Vec<Problem>> {
     one(node, "override", read_override, |spec| check::change(spec, String::new()))
 }
 
-/// Reads a whole file that is a tree already.
+/// Reads a whole file from its tree.
 pub fn file(root: &YamlNode) -> Result<RuleFile, Vec<Problem>> {
     let mut problems = Problems::default();
     let file = read_root(root, &mut problems);
@@ -75,7 +75,7 @@ fn one<T>(
     let mut problems = Problems::default();
     let spec = read(FieldValue { node, path: FieldPath::Root(whole) }, &mut problems);
     if problems.is_empty() {
-        problems.extend(check(&spec)); // of what could not be read, nothing more is said
+        problems.extend(check(&spec)); // only if it was read: one mistake is reported once
     }
     if problems.is_empty() { Ok(spec) } else { Err(problems.into_parts().0) }
 }
@@ -95,7 +95,8 @@ pub fn overrides_of(root: &YamlNode) -> &[YamlNode] {
     root.get("overrides").map(YamlNode::items).unwrap_or_default()
 }
 
-/// A rule that says itself what its file says for all: `key_by`, `on_fail` and `case`. Stored alone it means the same.
+/// The rule with its file's `key_by`, `on_fail` and `case` written into it, so that it means the same when stored
+/// alone.
 pub fn explicit(rule: &YamlNode, file: &RuleFile) -> YamlNode {
     let mut rule = rule.clone();
     let YamlKind::Map(entries) = &mut rule.kind else { return rule };

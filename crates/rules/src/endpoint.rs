@@ -7,7 +7,7 @@ use crate::route::PathPattern;
 /// One method-and-path pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EndpointPattern {
-    /// The methods, sorted; empty means any, so that `HEAD` is no way around a rule (RELIABILITY N13).
+    /// The methods, sorted; empty means any, so that `HEAD` does not bypass a rule (RELIABILITY N13).
     pub methods: Vec<String>,
     /// The path.
     pub path: PathPattern,
@@ -30,12 +30,12 @@ impl EndpointPattern {
         Ok(Self { methods: parse_methods(methods)?, path: PathPattern::parse(path, escaped_slash, case)? })
     }
 
-    /// Whether a request has this form; one without a method matches whatever the methods are.
+    /// Whether a request matches; a request without a method matches any methods.
     pub fn matches(&self, method: Option<&str>, path: &str) -> bool {
         method.is_none_or(|method| self.has_method(method)) && self.path.matches(path)
     }
 
-    /// Whether it excludes a request where it is written with `!`: one without a method only if it names none.
+    /// Whether it excludes a request when written with `!`; a request without a method only if the pattern has none.
     pub(crate) fn is_unwanted(&self, method: Option<&str>, path: &str) -> bool {
         (method.is_some() || self.methods.is_empty()) && self.matches(method, path)
     }
@@ -63,14 +63,14 @@ impl std::fmt::Display for EndpointPattern {
 /// A list of endpoint patterns, with the meaning of [`crate::Matcher`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EndpointMatcher {
-    /// Wanted: one is enough.
+    /// At least one of these must match.
     pub any: Vec<EndpointPattern>,
-    /// Unwanted: written with `!`.
+    /// None of these may match; written with `!`.
     pub none: Vec<EndpointPattern>,
 }
 
 impl EndpointMatcher {
-    /// Adds a pattern; `!` in front makes it an unwanted one.
+    /// Adds a pattern; a leading `!` negates it.
     pub fn push(&mut self, text: &str, escaped_slash: EscapedSlash, case: PathCase) -> Result<(), ParseError> {
         let Some(unwanted) = text.strip_prefix('!') else {
             self.any.push(EndpointPattern::parse(text, escaped_slash, case)?);
@@ -84,19 +84,19 @@ impl EndpointMatcher {
         Ok(())
     }
 
-    /// Whether a request passes. One without a method meets every wanted pattern, and only those unwanted ones that
-    /// name no method: leaving the method out is no way around a rule.
+    /// Whether a request matches. Without a method it matches every pattern of `any` by path, and only those of `none`
+    /// that have no method: omitting the method does not bypass a rule.
     pub fn matches(&self, method: Option<&str>, path: &str) -> bool {
         (self.any.is_empty() || self.any.iter().any(|pattern| pattern.matches(method, path)))
             && !self.none.iter().any(|pattern| pattern.is_unwanted(method, path))
     }
 
-    /// Whether every endpoint passes.
+    /// Whether every endpoint matches.
     pub fn is_any(&self) -> bool {
         self.none.is_empty() && (self.any.is_empty() || self.any.iter().any(EndpointPattern::is_any))
     }
 
-    /// The wanted pattern a request matches, whose template names its bucket.
+    /// The pattern of `any` that a request matches; its template identifies the bucket.
     pub fn pattern_of(&self, method: Option<&str>, path: &str) -> Option<&EndpointPattern> {
         self.any.iter().find(|pattern| pattern.matches(method, path))
     }

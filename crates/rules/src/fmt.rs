@@ -1,7 +1,7 @@
 //! One layout for rules files: two spaces, known fields in a fixed order, flow maps on one line while they fit.
 //!
-//! Comments stay with the entry they stand at, blank lines between entries stay (at most one), and the meaning stays:
-//! the result is parsed again and compared, and a text that this module cannot lay out safely is returned as it is.
+//! Comments stay with their entry, and blank lines between entries stay (at most one). The result is parsed again and
+//! compared: a text whose meaning would change is returned unchanged.
 
 mod attach;
 mod order;
@@ -18,7 +18,7 @@ use order::FieldOrder;
 
 pub(crate) use tree::lay_out;
 
-/// The text in canonical layout. Fails only on what is not YAML; rules in it need not be valid.
+/// The text in canonical layout. Fails only if it is not YAML; the rules need not be valid.
 pub fn format(file_name: &str, text: &str) -> Result<String, Report> {
     let document = yaml::parse_with_comments(text).map_err(|found| {
         let mut problems = Problems::default();
@@ -32,7 +32,7 @@ pub fn format(file_name: &str, text: &str) -> Result<String, Report> {
     Ok(if safe { laid_out } else { text.to_owned() })
 }
 
-/// Whether two trees say the same, whatever their layout and the order of their keys.
+/// Whether two trees are equal apart from layout and order of keys.
 fn same(a: &YamlNode, b: &YamlNode) -> bool {
     match (&a.kind, &b.kind) {
         (YamlKind::Scalar { text: a, quoted: false }, YamlKind::Scalar { text: b, quoted: false }) => {

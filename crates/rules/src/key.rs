@@ -1,12 +1,13 @@
-//! What makes two requests share a bucket: `api_key`, `[api_key, endpoint]`, `"user_id:endpoint"`, `"api_key|ip"`.
+//! Bucket keys: `api_key`, `[api_key, endpoint]`, `"user_id:endpoint"`, `"api_key|ip"`.
 
 use crate::problem::{ParseError, quote};
 
-/// The attributes every part of Tollgate knows; any other name is a custom attribute.
+/// Built-in attributes; any other name is a custom attribute.
 pub const KNOWN_ATTRIBUTES: [&str; 10] =
     ["client_key", "api_key", "user_id", "ip", "org", "tier", "endpoint", "method", "path", "namespace"];
 
-/// Parts of a key. Each part is a list of attributes, of which the first one present counts; no part means `global`.
+/// Parts of a bucket key. Each part is a list of attributes, of which the first one present is used; no part means
+/// `global`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KeyBy {
     /// The parts; all of them together are the key.
@@ -14,20 +15,20 @@ pub struct KeyBy {
 }
 
 impl KeyBy {
-    /// Most parts, and most alternatives of a part.
+    /// Largest number of parts, and of alternatives in a part.
     pub const PARTS_MAX: usize = 8;
 
-    /// One bucket for all.
+    /// One bucket for all requests.
     pub fn global() -> Self {
         Self::default()
     }
 
-    /// One bucket for each client: what rules that name no key count by.
+    /// One bucket for each client: the default.
     pub fn client() -> Self {
         Self { parts: vec![vec!["client_key".to_owned()]] }
     }
 
-    /// Whether there is one bucket for all.
+    /// Whether all requests share one bucket.
     pub fn is_global(&self) -> bool {
         self.parts.is_empty()
     }
@@ -79,14 +80,14 @@ impl std::fmt::Display for KeyBy {
     }
 }
 
-/// Whether a name can be an attribute: `[a-z][a-z0-9_.-]{0,63}`.
+/// Whether a name is valid for an attribute: `[a-z][a-z0-9_.-]{0,63}`.
 pub fn is_attribute(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_lowercase())
         && name.len() <= 64
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
 }
 
-/// The fault of a name that [`is_attribute`] refuses.
+/// The error for a name that [`is_attribute`] rejects.
 pub(crate) fn attribute_fault(name: &str) -> ParseError {
     let lower = name.trim().to_lowercase().replace(' ', "_");
     let help = "an attribute is a lower-case letter, then up to 63 of a-z, 0-9, `_`, `.`, `-`";

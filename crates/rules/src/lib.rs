@@ -1,9 +1,9 @@
-//! Rules as people write them: YAML text in, typed and validated specs out.
+//! The rules language: YAML text in, typed and validated specs out, compiled into charges per request.
 //!
-//! Nothing here does I/O, reads a clock or keeps state. [`read`](fn@read) turns a file into a [`RuleFile`] or into a
-//! [`Report`] that names every mistake with its line, column and field; [`format`](fn@format) writes the same file in
-//! canonical form. What never was a file is read by [`document`]. The canonicalisers ([`canonical_path`], [`canonical_ip`]) serve requests as well as rules, so
-//! that both sides of a match are spelled alike.
+//! The crate does no I/O, reads no clock and keeps no state. [`read`](fn@read) turns a file into a [`RuleFile`] or into
+//! a [`Report`] that names every mistake with its line, column and field; [`format`](fn@format) writes the same file in
+//! canonical form. [`document`] reads single rules that come from a database or an API. Requests and rules share the
+//! canonicalisers ([`canonical_path`], [`canonical_ip`]), so both sides of a match have one spelling.
 
 pub mod address;
 pub mod check;

@@ -1,7 +1,6 @@
-//! What is allowed and probably not meant: warnings, each with what to do about it.
+//! Warnings about valid rules that probably do not do what their author meant, each with advice.
 //!
-//! A lint must be right nearly always, or people learn to look away. So each of these names a rule that cannot do what
-//! its author wrote it for.
+//! A lint with false alarms is ignored, so each of these reports a rule that cannot do what it was written for.
 
 mod competing;
 mod paths;
@@ -19,12 +18,12 @@ use crate::spec::{Enforcement, LimitSpec, MatchSpec, RuleFile, RuleSpec};
 use crate::yaml::{self, YamlKind, YamlNode};
 use competing::{COMPARISONS_MAX, CompetingRules};
 
-/// A burst worth more than this much of its rate is more than a few seconds.
+/// Longest time in which the rate refills a burst without a warning.
 const BURST_SECONDS: u128 = 5;
 
 const ADDRESSES: [&str; 4] = ["address", "ip_address", "client_ip", "remote_address"];
 
-/// What people write for attributes that every caller sends.
+/// Common names for built-in attributes.
 const SHORT: [(&str, &str); 5] = [
     ("user", "user_id"),
     ("client", "client_key"),
@@ -83,11 +82,11 @@ fn within(rule: &str, field: &str) -> String {
     if rule.is_empty() { field.to_owned() } else { format!("{rule}.{field}") }
 }
 
-/// The same warnings, each at the field it is about instead of at its rule. Needs the text the file was read from.
+/// Warnings about a file, each at the position of its field in `text`, which the file was read from.
 pub fn lint_text(file: &RuleFile, text: &str) -> Problems {
     let (mut found, _) = lint(file).into_parts();
     if let Ok(root) = yaml::parse(text) {
-        // That paths differ by case was said for the whole file.
+        // The file sets `case` for all rules.
         if root.get("case").is_some() {
             found.retain(|problem| problem.code != paths::CASE);
         }
@@ -102,7 +101,7 @@ pub fn lint_text(file: &RuleFile, text: &str) -> Problems {
     problems
 }
 
-/// Where a field such as `rules[2].limit.burst` stands, or the nearest thing around it that does.
+/// Position of a field such as `rules[2].limit.burst`, or of the closest node that contains it.
 fn position_of(root: &YamlNode, field: &str) -> SourcePosition {
     let (mut node, mut place) = (root, root.position());
     for step in field.split(['.', '[']) {
@@ -119,7 +118,7 @@ fn position_of(root: &YamlNode, field: &str) -> SourcePosition {
     place
 }
 
-/// Said once, at the first rule that was not compared with all others.
+/// Reported once, at the first rule that was not compared with all others.
 fn not_compared(rule: &RuleSpec, field: &str) -> Problem {
     let message = format!(
         "from here on rules were not compared with all others: {COMPARISONS_MAX} comparisons are made in one file, and \
@@ -159,7 +158,7 @@ fn never_matches(rule: &RuleSpec, field: &str) -> Option<Problem> {
     Some(problem.help("remove the `!` pattern, or the rule"))
 }
 
-/// Whether every value of `inner` is one of `outer`, as far as that is plain to see.
+/// Whether every value of `inner` matches `outer`; `false` if that is not obvious.
 fn covers(outer: &Pattern, inner: &Pattern) -> bool {
     match (outer, inner) {
         (Pattern::Any, _) => true,
@@ -194,8 +193,8 @@ fn always_exempted(competing: &CompetingRules<'_>, rule: &RuleSpec, field: &str)
     Some(Problem::warning("always-exempted", rule.at, field, message).help("narrow the other rule, or remove this one"))
 }
 
-/// A rule is shadowed if another one applies wherever it does, counts by the same key, and is never looser: then it
-/// can never be the one that decides.
+/// A rule is shadowed if another one applies to all its requests, counts by the same key, and is never looser: it then
+/// never denies a request that the other allows.
 fn shadowed<'a>(competing: &CompetingRules<'a>, number: usize, rule: &'a RuleSpec, field: &str) -> Option<Problem> {
     let limit = rule.limit.as_ref()?;
     let shadows = |place: usize, by: &RuleSpec| {
@@ -213,7 +212,7 @@ fn shadowed<'a>(competing: &CompetingRules<'a>, number: usize, rule: &'a RuleSpe
     )
 }
 
-/// Whether `a` admits nothing that `b` refuses. Of two equal limits only the later one is shadowed.
+/// Whether `a` denies everything that `b` denies. Of two equal limits only the later one is shadowed.
 fn never_looser(a: &LimitSpec, b: &LimitSpec, a_first: bool) -> bool {
     let same_kind = (a.is_gcra() && b.is_gcra())
         || (a.algorithm == b.algorithm && a.is_queue() == b.is_queue() && a.align == b.align && !a.is_queue());
@@ -224,8 +223,8 @@ fn never_looser(a: &LimitSpec, b: &LimitSpec, a_first: bool) -> bool {
     same_kind && comparable && slower && smaller && (a_first || !equal)
 }
 
-/// Whether every request that meets `inner` meets `outer`, as far as that is plain to see: each condition of `outer`
-/// also stands in `inner`.
+/// Whether every request that matches `inner` matches `outer`: `inner` has each condition of `outer`, or a narrower
+/// one.
 fn includes(outer: &MatchSpec, inner: &MatchSpec) -> bool {
     let same = |(name, matcher): &(String, Matcher)| {
         let own = inner.attributes.iter().find(|(own, _)| own == name).map(|(_, own)| own);
@@ -250,7 +249,7 @@ fn misspelt_attributes(rule: &RuleSpec, field: &str) -> Vec<Problem> {
     matched.chain(keyed).filter_map(|(name, part)| misspelt(name, rule.at, within(field, part))).collect()
 }
 
-/// The key that the file names for all its rules.
+/// Checks the `key_by` of the file.
 fn misspelt_key(file: &RuleFile) -> Vec<Problem> {
     let keyed = file.key_by.iter().flat_map(|key| key.parts.iter().flatten());
     keyed.filter_map(|name| misspelt(name, SourcePosition::default(), "key_by".to_owned())).collect()
@@ -260,7 +259,7 @@ fn misspelt(name: &str, at: SourcePosition, field: String) -> Option<Problem> {
     if KNOWN_ATTRIBUTES.contains(&name) {
         return None;
     }
-    // What others call the address of a caller; spelled right, it may well be somebody's own.
+    // Common names for the address of a caller; spelled correctly, they may be custom attributes.
     let address = || nearest(name, ADDRESSES).filter(|_| !ADDRESSES.contains(&name)).map(|_| "ip");
     let short = || SHORT.iter().find(|(short, _)| *short == name).map(|(_, meant)| *meant);
     let meant = nearest(name, KNOWN_ATTRIBUTES).or_else(address).or_else(short)?;

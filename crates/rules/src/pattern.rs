@@ -1,23 +1,23 @@
 //! Conditions on the value of one attribute.
 //!
-//! The shapes are public: an index wants to know which patterns are exact and which are prefixes.
+//! The variants are public: an index treats exact patterns and prefixes differently.
 
 use crate::address::{Cidr, parse_ip};
 use crate::glob::Glob;
 use crate::problem::ParseError;
 
-/// What a value may look like.
+/// A pattern for a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// Exactly this text.
     Exact(String),
     /// Starts with this text: `abc*`.
     Prefix(String),
-    /// Has stars elsewhere.
+    /// Stars before or between other text.
     Glob(Glob),
     /// Any value: `*`.
     Any,
-    /// An address in this network; only for the attribute `ip`.
+    /// An address in this network; for the attribute `ip` only.
     Cidr(Cidr),
 }
 
@@ -52,7 +52,7 @@ impl Pattern {
         }
     }
 
-    /// Whether a value has this form. Never allocates.
+    /// Whether a value matches. Never allocates.
     pub fn matches(&self, value: &str) -> bool {
         match self {
             Self::Exact(text) => value == text,
@@ -76,17 +76,17 @@ impl std::fmt::Display for Pattern {
     }
 }
 
-/// A list of patterns: a value passes if any of `any` matches (or there is none) and none of `none` does.
+/// A list of patterns: a value matches if one of `any` does (or `any` is empty) and none of `none` does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Matcher {
-    /// Wanted: one is enough.
+    /// At least one of these must match.
     pub any: Vec<Pattern>,
-    /// Unwanted: written with `!`.
+    /// None of these may match; written with `!`.
     pub none: Vec<Pattern>,
 }
 
 impl Matcher {
-    /// Adds a pattern of text; `!` in front makes it an unwanted one.
+    /// Adds a text pattern; a leading `!` negates it.
     pub fn push(&mut self, text: &str) -> Result<(), ParseError> {
         self.push_with(text, Pattern::parse)
     }
@@ -96,7 +96,7 @@ impl Matcher {
         self.push_with(text, Pattern::parse_ip)
     }
 
-    /// Adds a pattern read by `parse`, after taking a `!` off.
+    /// Adds a pattern that `parse` reads, without its leading `!`.
     pub fn push_with(
         &mut self,
         text: &str,
@@ -112,13 +112,13 @@ impl Matcher {
         }
     }
 
-    /// Whether a value passes. Never allocates.
+    /// Whether a value matches. Never allocates.
     pub fn matches(&self, value: &str) -> bool {
         (self.any.is_empty() || self.any.iter().any(|pattern| pattern.matches(value)))
             && !self.none.iter().any(|pattern| pattern.matches(value))
     }
 
-    /// Whether every value passes.
+    /// Whether every value matches.
     pub fn is_any(&self) -> bool {
         self.none.is_empty() && (self.any.is_empty() || self.any.contains(&Pattern::Any))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A position in a rules file, both counted from 1; 0 means "not from a file".
+/// A position in a text. Line and column count from 1; 0 means that the value is not from a file.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourcePosition {
     /// Line.

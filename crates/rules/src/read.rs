@@ -1,8 +1,7 @@
-//! A rules file from text to [`RuleFile`], with every mistake reported at once.
+//! Reads a rules file from text into a [`RuleFile`], and reports every mistake at once.
 //!
-//! Three steps: [`crate::yaml`] makes the tree, the files below read fields strictly into specs, [`crate::check`] looks
-//! at what must hold between them. A rule that could not be read is left out of the third step, so that one mistake is
-//! reported once.
+//! Three steps: [`crate::yaml`] builds the tree, the modules below read its fields strictly into specs, and
+//! [`crate::check`] checks the specs. A rule with a mistake skips the third step, so that the mistake is reported once.
 
 mod client;
 mod field;
@@ -30,7 +29,7 @@ use crate::report::Report;
 use crate::spec::RuleFile;
 use crate::yaml::{self, YamlKind, YamlNode};
 
-/// Most rules accepted in one file.
+/// Largest number of rules in one file.
 pub const RULES_MAX: usize = 100_000;
 
 /// Fields of a file, in the order in which the formatter writes them.
@@ -63,7 +62,7 @@ pub fn read(file_name: &str, text: &str) -> Result<RuleFile, Report> {
     read_with_tree(file_name, text).map(|(file, _)| file)
 }
 
-/// Reads a rules file and keeps its tree, of which [`document`](crate::document) shows single rules.
+/// Reads a rules file and keeps its tree; [`document`](crate::document) extracts single rules from it.
 pub fn read_with_tree(file_name: &str, text: &str) -> Result<(RuleFile, YamlNode), Report> {
     let mut problems = Problems::default();
     match yaml::parse(text) {
@@ -78,12 +77,12 @@ pub fn read_with_tree(file_name: &str, text: &str) -> Result<(RuleFile, YamlNode
     Err(Report::new(file_name, text, problems))
 }
 
-/// Reads a rules file that may not even be text.
+/// Reads a rules file from bytes that may not be text.
 pub fn read_bytes(file_name: &str, bytes: &[u8]) -> Result<RuleFile, Report> {
     read(file_name, decode(file_name, bytes)?)
 }
 
-/// The text of a file, or a report why it has none.
+/// The text of a file, or a report why the bytes are not text.
 pub fn decode<'a>(file_name: &str, bytes: &'a [u8]) -> Result<&'a str, Report> {
     let refuse = |text: &str, code, at, message: &str, help: &str| {
         let mut problems = Problems::default();
@@ -162,10 +161,10 @@ fn read_settings(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Pro
     }
 }
 
-/// Reads all rules; what [`check`] finds in those that could be read is returned, still without a place.
+/// Reads all rules. Returns what [`check`] finds in those that could be read, without positions.
 fn read_rules(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
     let mut faults = Vec::new();
-    // A file may be about clients alone, whose rules are in a database.
+    // A file may have clients only, with rules in a database.
     let may_be_empty = fields.get("clients").is_some_and(|clients| !clients.node.items().is_empty());
     if may_be_empty && fields.get("rules").is_none() {
         return faults;
@@ -223,7 +222,7 @@ fn read_clients(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Prob
     faults
 }
 
-/// Gives a problem the place of the deepest node on its path.
+/// Sets the position of a problem to that of the deepest node on its path.
 fn located(root: &YamlNode, mut problem: Problem) -> Problem {
     let mut node = root;
     for step in problem.field.split(['.', '[']) {

@@ -1,13 +1,13 @@
-//! The numbers of a limit.
+//! Checks the numbers of a limit.
 
 use super::{BURST_MAX, LOG_MAX, ProblemCollector, REQUESTS_MAX, SLOTS_MAX, WINDOW_NS};
 use crate::duration;
 use crate::problem::quote;
 use crate::spec::{LimitAlgorithm, LimitSpec, OverrideSpec, RuleSpec};
 
-/// Time per unit below which integer time loses precision.
+/// Shortest time per unit that integer time can represent.
 const INTERVAL_NS_MIN: u128 = 1_000;
-/// The longest duration there is (SPEC 0.1).
+/// The longest duration (SPEC 0.1).
 const TIME_NS_MAX: u128 = i64::MAX as u128;
 
 pub(super) fn check(limit: &LimitSpec, found: &mut ProblemCollector) {
@@ -26,7 +26,7 @@ pub(super) fn check(limit: &LimitSpec, found: &mut ProblemCollector) {
     }
 }
 
-/// What an override makes of the numbers of its rule.
+/// Checks the limit of a rule with the numbers of an override.
 pub(super) fn check_change(change: &OverrideSpec, rule: &RuleSpec, found: &mut ProblemCollector) {
     let Some(limit) = &rule.limit else {
         if rule.unlimited {
@@ -48,7 +48,7 @@ pub(super) fn check_change(change: &OverrideSpec, rule: &RuleSpec, found: &mut P
     numbers(&changed, LimitFieldNames { requests: "requests", burst: "burst" }, found);
 }
 
-/// Where the numbers stand.
+/// Paths of the numbers.
 struct LimitFieldNames {
     requests: &'static str,
     burst: &'static str,

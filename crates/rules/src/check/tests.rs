@@ -1,4 +1,4 @@
-//! Specs that never were YAML.
+//! Specs that were not read from YAML.
 
 use super::*;
 use crate::spec::{ClientSpec, Cost, LeaseSpec, LimitSpec, SoftSpec};
@@ -171,10 +171,10 @@ fn overrides_of_one_client_do_not_overlap() {
     assert_eq!(fields(&many), [], "and a hundred thousand cost no square");
 }
 
-/// What it costs to find the rules of a request is bounded when they are loaded: patterns over two letters, told apart by
-/// their order alone, would all have to be compared.
+/// Loading bounds the cost of finding the rules of a request: patterns over two letters, which differ only in order,
+/// would all have to be compared.
 #[test]
-fn patterns_without_a_text_of_their_own_are_bounded() {
+fn crowded_patterns_are_bounded() {
     let pattern =
         |number: usize| (0..11).map(|bit| if number >> bit & 1 == 0 { "*a" } else { "*b" }).collect::<String>();
     let with = |field: &str, text: String| {

@@ -1,4 +1,4 @@
-//! The small part of a directory: what changed since its base was built.
+//! The small part of a directory: changes since its base was built.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use super::{DirectoryEntry, DirectoryRecord, TIER, attributes_of};
 use crate::fast_hash::FastMap;
 use crate::spec::OverrideSpec;
 
-/// Identities that the base is wrong about, and what is right. Copied whole for every change: it is to stay small.
+/// Entries that replace those of the base. Copied for every change, so it must stay small.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delta {
     entries: FastMap<Digest, Arc<Replaced>>,
-    /// Names that the base has no number for; theirs follow on those of the base.
+    /// Names that the base does not have; their numbers continue those of the base.
     pub(super) attributes: NameTable,
     pub(super) rules: NameTable,
-    /// Kinds of identities that were ever entered.
+    /// Kinds of all identities that were ever added.
     pub(super) kinds: u8,
-    /// Some override that was ever entered begins or ends.
+    /// Some override that was ever added has a start or an end.
     pub(super) dated: bool,
-    /// How many overrides each rule has, beyond those it has in the base.
+    /// Number of overrides by rule, as a difference to the base.
     counts: FastMap<u32, i64>,
-    /// How many clients and overrides there are, beyond those of the base.
+    /// Number of clients and overrides, as a difference to the base.
     pub(super) clients: i64,
     pub(super) overrides: i64,
 }
 
-/// Everything that is now known of an identity; nothing, if it was forgotten.
+/// The new entry of an identity; empty if it was removed.
 #[derive(Debug)]
 struct Replaced {
     attributes: Vec<(u16, Box<str>)>,
@@ -60,7 +60,7 @@ impl Delta {
         self.entries.iter().map(|(digest, replaced)| (*digest, replaced.entry(base)))
     }
 
-    /// Overrides of a rule beyond those in the base.
+    /// Number of overrides of a rule, as a difference to the base.
     pub(super) fn count(&self, rule: u32) -> i64 {
         self.counts.get(&rule).copied().unwrap_or(0)
     }
@@ -70,7 +70,7 @@ impl Delta {
         attributes.filter(|(name, _)| *name == TIER).map(|(_, value)| &**value)
     }
 
-    /// Puts what is known now in the place of whatever was.
+    /// Replaces the entry of an identity.
     pub(super) fn replace(&mut self, base: &Base, known: &DirectoryRecord) {
         let client_key = base.form.apply(&known.client_key);
         let identity = Identity::of(&client_key);
@@ -130,7 +130,7 @@ impl Replaced {
     }
 }
 
-/// The number of a name: the base's, or one that follows on them.
+/// The number of a name: that of the base, or one that continues those of the base.
 fn number(base: &NameTable, own: &mut NameTable, name: &str) -> u32 {
     base.find(name).unwrap_or_else(|| base.len() as u32 + own.intern(name))
 }

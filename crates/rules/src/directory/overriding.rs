@@ -1,28 +1,27 @@
-//! One rule's other numbers for one client, in 32 bytes.
+//! Overrides, packed into 32 bytes each.
 
 use tollgate_core::{Limit, Time};
 
 use crate::check;
 use crate::spec::OverrideSpec;
 
-/// An override as a directory keeps it. A directory may hold a million, so nothing in it is optional: what is not
-/// given has a number that cannot be.
+/// An override in a directory. A directory may hold a million, so absent numbers are sentinel values, not options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PackedOverride {
     pub(super) from: Time,
     until: Time,
     /// [`GIVEN_NONE`], [`UNLIMITED`], or units per window.
     requests: u64,
-    /// 0 if none is given.
+    /// 0 if not set.
     burst: u32,
     /// The number of the rule's name in its directory.
     pub(crate) rule: u32,
 }
 
-/// An override that holds for a request.
+/// An override that is in force for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveOverride {
-    /// The client that it is for.
+    /// Its client.
     pub client_key: String,
     /// Units per window instead of the rule's.
     pub requests: Option<u64>,
@@ -30,9 +29,9 @@ pub struct ActiveOverride {
     pub burst: Option<u64>,
     /// It exempts the client.
     pub unlimited: bool,
-    /// First instant it holds, if it has a beginning.
+    /// First instant at which it is in force, if it has a start.
     pub from: Option<Time>,
-    /// First instant it holds no more, if it has an end.
+    /// First instant at which it is no longer in force, if it has an end.
     pub until: Option<Time>,
 }
 
@@ -40,8 +39,8 @@ const GIVEN_NONE: u64 = u64::MAX;
 const UNLIMITED: u64 = u64::MAX - 1;
 
 impl PackedOverride {
-    /// Packs an override of the rule with that number. `None` if its numbers are beyond those that a limit can have:
-    /// such an override must not lift the limit, so there is none.
+    /// Packs an override of the rule with that number. `None` if no limit can have its numbers: such an override must
+    /// not lift the limit.
     pub(super) fn of(spec: &OverrideSpec, rule: u32) -> Option<PackedOverride> {
         let burst = spec.burst.unwrap_or(0);
         if spec.requests.is_some_and(|requests| requests > check::REQUESTS_MAX) || burst > check::BURST_MAX {
@@ -56,7 +55,7 @@ impl PackedOverride {
         })
     }
 
-    /// The same in another directory, where the rule has another number.
+    /// The override in another directory, in which the rule has another number.
     pub(super) fn under(self, rule: u32) -> PackedOverride {
         PackedOverride { rule, ..self }
     }
@@ -65,7 +64,7 @@ impl PackedOverride {
         self.from > Time::ZERO || self.until < Time::from_nanos(u64::MAX)
     }
 
-    /// For people, as the override of this client.
+    /// The override for display, with its client.
     pub(crate) fn shown(&self, client_key: String) -> ActiveOverride {
         ActiveOverride {
             client_key,
@@ -88,8 +87,8 @@ impl PackedOverride {
         self.requests == UNLIMITED
     }
 
-    /// The rule's limit with this override's numbers. A new rate brings its own capacity along, unless the override or
-    /// the rule names a burst. Numbers that make no limit leave the rule's.
+    /// The rule's limit with the numbers of this override. A new rate also sets the capacity, unless the override or
+    /// the rule sets a burst. Invalid numbers leave the rule's limit unchanged.
     pub(crate) fn apply(&self, limit: Limit, rule_names_burst: bool) -> Limit {
         let given = Some(self.requests).filter(|requests| *requests < UNLIMITED);
         let requests = given.unwrap_or_else(|| limit.requests());

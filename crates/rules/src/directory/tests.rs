@@ -1,4 +1,4 @@
-//! What directories say, asked through the rules that use them.
+//! Directories, tested through rules that use them.
 
 use tollgate_core::{Attribute, Request, Secret, Time};
 
@@ -58,7 +58,7 @@ fn units(set: &RuleSet, id: &str, wall: u64) -> Option<u64> {
     place.map(|place| charges.charges[usize::from(place)].limit.requests())
 }
 
-/// A small generator, so that failures come back.
+/// A deterministic generator, so that failures are reproducible.
 struct Draw(u64);
 
 impl Draw {
@@ -131,7 +131,7 @@ fn at_once(all: &[DirectoryRecord], draw: &mut Draw) -> Directory {
     builder.finish()
 }
 
-/// Everything that rules make of what two directories say.
+/// Asserts that rules decide the same with two directories.
 fn agree(one: &Directory, other: &Directory) {
     assert_eq!((one.clients(), one.overrides()), (other.clients(), other.overrides()));
     let sets = [one, other].map(|directory| assemble(std::slice::from_ref(directory)));
@@ -159,7 +159,7 @@ fn agree(one: &Directory, other: &Directory) {
 }
 
 #[test]
-fn a_directory_changed_step_by_step_says_what_one_built_at_once_says() {
+fn incremental_changes_equal_a_full_build() {
     for seed in 1..=60 {
         let mut draw = Draw(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
         let mut all: Vec<DirectoryRecord> = KEYS.map(|key| random_known(&mut draw, key)).to_vec();
@@ -187,7 +187,7 @@ fn a_directory_changed_step_by_step_says_what_one_built_at_once_says() {
 }
 
 #[test]
-fn a_change_leaves_the_directory_it_was_made_from() {
+fn a_change_does_not_modify_the_original_directory() {
     let mut builder = builder();
     builder.override_of(&change("user:1", "user", 50));
     let before = builder.finish();
@@ -200,7 +200,7 @@ fn a_change_leaves_the_directory_it_was_made_from() {
 }
 
 #[test]
-fn whoever_comes_and_goes_leaves_nothing_in_the_delta() {
+fn an_identity_added_and_removed_leaves_the_delta_empty() {
     let base = builder().finish();
     let known = DirectoryRecord {
         client_key: "user:1".into(),
@@ -236,7 +236,7 @@ fn an_override_begins_and_ends_at_its_instant() {
 }
 
 #[test]
-fn of_several_overrides_the_one_that_began_last_counts_then_the_one_entered_first() {
+fn the_override_that_started_last_wins_then_the_one_added_first() {
     let from = |at: u64, requests| OverrideSpec { valid_from_ns: Some(at), ..change("user:1", "user", requests) };
     let overrides = vec![change("user:1", "user", 11), from(3, 13), from(5, 15), from(5, 16), from(2, 12)];
     let mut builder = builder();
@@ -255,7 +255,7 @@ fn of_several_overrides_the_one_that_began_last_counts_then_the_one_entered_firs
 }
 
 #[test]
-fn numbers_that_make_no_limit_leave_the_rules() {
+fn invalid_numbers_leave_the_limit_of_the_rule() {
     let huge = OverrideSpec { burst: Some(u64::MAX), ..change("user:1", "user", 5) };
     for change in [change("user:1", "user", u64::MAX), huge, change("user:1", "user", (1 << 53) + 1)] {
         let mut builder = builder();
@@ -271,7 +271,7 @@ fn numbers_that_make_no_limit_leave_the_rules() {
 }
 
 #[test]
-fn overrides_of_rules_that_do_not_exist_wait_for_them() {
+fn overrides_of_unknown_rules_apply_once_the_rule_exists() {
     let mut builder = builder();
     builder.override_of(&change("user:1", "later", 50));
     let directory = builder.finish();
@@ -286,7 +286,7 @@ fn overrides_of_rules_that_do_not_exist_wait_for_them() {
 }
 
 #[test]
-fn the_file_comes_first_and_the_more_particular_identity_before_it() {
+fn specific_identities_win_then_the_file_then_directories_in_order() {
     let mut file = file();
     file.overrides = vec![change("user:1", "user", 31), change("org:acme", "user", 32)];
     file.clients = vec![client("user:2", Some("gold"))];
@@ -312,7 +312,7 @@ fn the_file_comes_first_and_the_more_particular_identity_before_it() {
 }
 
 #[test]
-fn what_is_known_of_an_organisation_holds_for_its_members() {
+fn attributes_of_an_organisation_apply_to_its_members() {
     let mut builder = builder();
     builder.client(&ClientSpec { org: Some("acme".into()), ..client("user:1", None) });
     builder.client(&ClientSpec { org: Some("acme".into()), ..client("user:2", Some("tin")) });
@@ -335,7 +335,7 @@ fn a_directory_of_other_rules_is_refused() {
 }
 
 #[test]
-fn many_identities_are_found_and_strangers_are_not() {
+fn known_identities_are_found_and_others_are_not() {
     let mut builder = builder();
     for number in 0..20_000 {
         builder.override_of(&change(&format!("user:{number}"), "user", number % 1000 + 100));

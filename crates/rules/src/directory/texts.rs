@@ -1,10 +1,10 @@
-//! Values of attributes, in one piece of memory each kind, every one once.
+//! Deduplicated values of attributes, in contiguous memory.
 
 use std::hash::Hasher;
 
 use crate::fast_hash::{FastHasher, FastMap};
 
-/// Texts one after the other, by number.
+/// Concatenated texts, by number.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     text: String,
@@ -41,7 +41,7 @@ pub(super) struct AttributePair {
     pub(super) value: u32,
 }
 
-/// What clients have in common, by number: a tier, an organisation and whatever else. The first one is empty.
+/// Attribute sets that clients share, by number: a tier, an organisation, and others. The first one is empty.
 #[derive(Debug)]
 pub(super) struct Profiles {
     pairs: Vec<AttributePair>,
@@ -84,8 +84,8 @@ impl Default for Profiles {
     }
 }
 
-/// Texts and profiles in the making: what is there already is found again by its hash. Should two hashes ever collide,
-/// the second one is kept twice, which costs a few bytes and nothing else.
+/// Interns texts and profiles by hash. If two hashes collide, later copies of one of them are stored again, which costs
+/// a few bytes and nothing else.
 #[derive(Debug, Default)]
 pub(super) struct ValuePool {
     pub(super) texts: Texts,

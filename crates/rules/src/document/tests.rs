@@ -1,4 +1,4 @@
-//! Trees that never were a text, and texts that become trees.
+//! Trees without a text, and trees of texts.
 
 use super::*;
 use crate::position::SourcePosition;
@@ -9,7 +9,7 @@ fn read(text: &str) -> (RuleFile, YamlNode) {
     crate::read_with_tree("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"))
 }
 
-/// What a file says, without where it says it.
+/// The file without positions.
 fn meaning(mut file: RuleFile) -> RuleFile {
     file.rules.iter_mut().for_each(|rule| rule.at = SourcePosition::default());
     file.clients.iter_mut().for_each(|client| client.at = SourcePosition::default());
@@ -17,7 +17,7 @@ fn meaning(mut file: RuleFile) -> RuleFile {
     file
 }
 
-/// The tree as JSON would bring it: nothing but digits, `true` and `false` is plain, and nothing has a place.
+/// The tree as converted from JSON: only digits, `true` and `false` are plain, and there are no positions.
 fn from_json(node: &YamlNode) -> YamlNode {
     match &node.kind {
         YamlKind::Scalar { text, quoted: false }
@@ -39,7 +39,7 @@ fn codes(problems: Vec<Problem>) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn entries_of_a_file_read_alone_as_they_read_in_it() {
+fn entries_of_a_file_mean_the_same_alone() {
     for text in [FIRST, DESIGN, FULL] {
         let (file, root) = read(text);
         let settings = NamespaceSettings::from(&file);
@@ -79,7 +79,7 @@ rules:
     assert_eq!(print(&from_json(&read(FIRST).1)), expected);
 }
 
-/// Whatever text there is, in every place where text can stand, and as a key.
+/// Any text, as a value and as a key.
 #[test]
 fn odd_texts_survive_printing() {
     let mut seed = 7_u64;
@@ -147,7 +147,7 @@ fn problems_have_paths_of_their_own_and_come_all_at_once() {
 }
 
 #[test]
-fn what_is_checked_in_files_is_checked_alone() {
+fn single_entries_are_checked_like_files() {
     let zero =
         YamlNode::map([("limit", YamlNode::map([("requests", YamlNode::plain(0)), ("window", YamlNode::text("1s"))]))]);
     let problem = rule(&zero, &NamespaceSettings::default()).unwrap_err().remove(0);
@@ -168,7 +168,7 @@ fn what_is_checked_in_files_is_checked_alone() {
 }
 
 #[test]
-fn an_explicit_rule_means_alone_what_it_meant_in_its_file() {
+fn an_explicit_rule_means_the_same_alone() {
     for text in [FIRST, DESIGN, FULL] {
         let (file, root) = read(text);
         let alone = NamespaceSettings { case: PathCase::default(), ..NamespaceSettings::from(&file) };

@@ -1,4 +1,4 @@
-//! All files of a configuration together: one domain each, or several that add to one.
+//! Loads all files of a configuration: one domain each, or several files merged into one domain.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ pub struct EnvoyFile<'a> {
     pub text: &'a str,
 }
 
-/// What to do with a second file about a domain.
+/// Treatment of a second file for a domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
     /// It is an error.
     #[default]
     Refuse,
-    /// Its descriptors are added to those of the first.
+    /// Its descriptors are added to the domain.
     Merge,
 }
 
-/// Reads all files; the domains are in the order of their names. What is wrong is told for every file.
+/// Reads all files. Returns the domains sorted by name, or one report for each file with problems.
 pub fn load(files: &[EnvoyFile<'_>], duplicates: Duplicates) -> Result<Vec<EnvoyDomain>, Vec<Report>> {
     let mut domains: BTreeMap<String, LoadedDomain<'_>> = BTreeMap::new();
     let mut reports = Vec::new();
@@ -65,7 +65,7 @@ pub fn load(files: &[EnvoyFile<'_>], duplicates: Duplicates) -> Result<Vec<Envoy
     if reports.is_empty() { Ok(domains.into_values().map(|loaded| loaded.domain).collect()) } else { Err(reports) }
 }
 
-/// A domain, and which file each of its first level came from.
+/// A domain, and the file of each of its first-level descriptors.
 struct LoadedDomain<'a> {
     domain: EnvoyDomain,
     origins: BTreeMap<(String, Option<String>), (&'a str, String)>,
@@ -99,7 +99,7 @@ fn pair(descriptor: &EnvoyDescriptor) -> (String, Option<String>) {
     (descriptor.key.clone(), descriptor.value.clone())
 }
 
-/// Notes in every descriptor which file it stands in.
+/// Sets the file name of every descriptor.
 fn name_file(level: &mut [EnvoyDescriptor], file_name: &Arc<str>) {
     for descriptor in level {
         descriptor.file_name = Some(file_name.clone());
@@ -107,7 +107,7 @@ fn name_file(level: &mut [EnvoyDescriptor], file_name: &Arc<str>) {
     }
 }
 
-/// Limits of a level and of those below.
+/// Number of limits of a level and the levels below.
 fn count(level: &[EnvoyDescriptor]) -> usize {
     level.iter().map(|descriptor| usize::from(descriptor.rate_limit.is_some()) + count(&descriptor.descriptors)).sum()
 }

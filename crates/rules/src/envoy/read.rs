@@ -1,7 +1,7 @@
-//! One file from text to a [`EnvoyDomain`], with every mistake reported at once and at its place.
+//! Reads a file into an [`EnvoyDomain`], and reports every mistake at once, with its position.
 //!
-//! As strict as the service whose files these are, and with its liberties: text without quotes, numbers where text is
-//! meant, `yes` for `true`, blank fields as if they were not there.
+//! As strict as envoyproxy/ratelimit, and as lenient: text without quotes, numbers for text, `yes` for `true`, and
+//! blank fields count as absent.
 
 use std::collections::HashMap;
 
@@ -76,7 +76,7 @@ fn read_level(parent: &MapFields<'_>, problems: &mut Problems) -> Vec<EnvoyDescr
     for item in items {
         let descriptor = read_descriptor(item, problems);
         if descriptor.key.is_empty() {
-            continue; // told already
+            continue; // reported already
         }
         let pair = (descriptor.key.clone(), descriptor.value.clone());
         if let Some(first) = seen.insert(pair, descriptor.at) {
@@ -87,7 +87,7 @@ fn read_level(parent: &MapFields<'_>, problems: &mut Problems) -> Vec<EnvoyDescr
     level
 }
 
-/// Two siblings with the same key and value; `other` says where the first one is.
+/// The problem of two siblings with the same key and value; `other` is the position of the first.
 pub(super) fn duplicate(second: &EnvoyDescriptor, field: impl ToString, other: &str) -> Problem {
     let value = second.value.as_ref().map(|value| format!(" with the value {}", quote(value)));
     let message = format!("the key {}{} is there twice", quote(&second.key), value.unwrap_or_default());
@@ -183,14 +183,14 @@ fn read_replaces(fields: &MapFields<'_>, own: Option<&str>, problems: &mut Probl
     names
 }
 
-/// A field that says something: blank ones count as absent.
+/// A field that is not blank.
 fn filled<'a>(fields: &'a MapFields<'_>, name: &'static str) -> Option<FieldValue<'a>> {
     fields
         .get(name)
         .filter(|value| !matches!(&value.node.kind, YamlKind::Scalar { text, quoted: false } if is_blank(text)))
 }
 
-/// A scalar's text, whatever it looks like.
+/// The text of a scalar of any type.
 fn text<'a>(value: &FieldValue<'a>, wanted: &str, problems: &mut Problems) -> Option<&'a str> {
     match &value.node.kind {
         YamlKind::Scalar { text, quoted } if *quoted || !is_blank(text) => Some(text),
@@ -218,7 +218,7 @@ fn optional_text(fields: &MapFields<'_>, name: &'static str, problems: &mut Prob
     found.filter(|found| !found.is_empty())
 }
 
-/// As YAML 1.1 has it, which that service reads.
+/// A boolean of YAML 1.1, which envoyproxy/ratelimit reads.
 fn flag(fields: &MapFields<'_>, name: &'static str, problems: &mut Problems) -> bool {
     let Some(value) = filled(fields, name) else { return false };
     let word = match &value.node.kind {
@@ -232,7 +232,7 @@ fn flag(fields: &MapFields<'_>, name: &'static str, problems: &mut Problems) -> 
     }
 }
 
-/// Where a descriptor stands, for those who know no line.
+/// A position in words.
 pub(super) fn line(at: SourcePosition) -> String {
     format!("line {}", at.line)
 }

@@ -1,13 +1,14 @@
-//! Tells a file that was cut off from one that was shortened on purpose, as [`crate::shrinkage`] does for rules files.
+//! Detects truncated files, as [`crate::shrinkage`] does for rules files.
 //!
-//! The first lines of such a file are a valid one, down to the domain alone. A file that is gone was removed by intent:
-//! its limits go with it.
+//! The first lines of a file are often a valid file, even the domain alone. A file that no longer exists was removed on
+//! purpose, with its limits.
 
 use std::collections::BTreeMap;
 
 use super::{EnvoyDescriptor, EnvoyDomain};
 
-/// Why `after` looks like a part of `before`; `None` if it does not. Files that `is_there` denies were removed.
+/// Why `after` looks like a truncated `before`; `None` if it does not. Files for which `is_there` is false were
+/// removed.
 pub fn shrinkage(before: &[EnvoyDomain], after: &[EnvoyDomain], is_there: impl Fn(&str) -> bool) -> Option<String> {
     let left = limits(after);
     let cut = limits(before).into_iter().filter(|((_, file), _)| is_there(file)).find_map(|(place, had)| {
@@ -21,7 +22,7 @@ pub fn shrinkage(before: &[EnvoyDomain], after: &[EnvoyDomain], is_there: impl F
     ))
 }
 
-/// How many limits each file has for each domain.
+/// Number of limits by domain and file.
 fn limits(domains: &[EnvoyDomain]) -> BTreeMap<(&str, &str), usize> {
     let mut counts = BTreeMap::new();
     for domain in domains {
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_off_is_told_from_one_that_was_removed() {
+    fn truncated_files_are_detected_and_removed_ones_are_not() {
         let (nine, others) = (limits_of("shop", 9), limits_of("other", 4).replace("key: k", "key: o"));
         let before = [("a.yaml", nine.as_str()), ("b.yaml", others.as_str())];
         let cut_in_name = nine.replace("domain: shop", "domain: sh");

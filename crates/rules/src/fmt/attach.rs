@@ -1,8 +1,8 @@
-//! Which comment belongs to which entry.
+//! Attaches comments to entries.
 //!
-//! Entries and comments are walked together in the order of the text: comments before an entry stand above it, one at
-//! the end of its line stands to its right, and those below the last entry of a block, indented like it, are its foot.
-//! After that, entries can be reordered and take their comments along.
+//! Entries and comments are visited together in text order. Comments before an entry go above it, one at the end of its
+//! line goes to its right, and comments below the last entry of a block, indented like it, are the foot of the block.
+//! Entries can then be reordered together with their comments.
 
 use crate::report;
 use crate::yaml::{Comment, Document, YamlKind, YamlNode};
@@ -10,7 +10,7 @@ use crate::yaml::{Comment, Document, YamlKind, YamlNode};
 /// A block: entries of a map or items of a list.
 #[derive(Debug, Default)]
 pub(super) struct Block<'a> {
-    /// The first paragraph of comments of a file, which stays on top.
+    /// The first paragraph of comments of a file, which stays at the top.
     pub(super) lead: Vec<CommentLine>,
     pub(super) entries: Vec<LayoutEntry<'a>>,
     pub(super) foot: Vec<CommentLine>,
@@ -20,7 +20,7 @@ pub(super) struct Block<'a> {
 #[derive(Debug)]
 pub(super) struct LayoutEntry<'a> {
     pub(super) above: Vec<CommentLine>,
-    /// Whether an empty line precedes it (below its comments).
+    /// Whether an empty line precedes it, below its comments.
     pub(super) gap: bool,
     pub(super) key: Option<&'a str>,
     pub(super) value: LayoutValue<'a>,
@@ -34,7 +34,7 @@ pub(super) enum LayoutValue<'a> {
     Block(Block<'a>),
 }
 
-/// A comment with a line for itself.
+/// A comment on its own line.
 #[derive(Clone, Debug)]
 pub(super) struct CommentLine {
     pub(super) gap: bool,
@@ -75,7 +75,7 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    /// `until` is where the next entry outside of the node starts, `parent` the column of the entry that holds it.
+    /// `until` is the start of the next entry outside the node, `parent` the column of the entry that contains it.
     fn block<'a>(&mut self, node: &'a YamlNode, until: Position, parent: u32) -> Block<'a> {
         let heads: Vec<(Option<&'a str>, Position, &'a YamlNode)> = match &node.kind {
             YamlKind::Map(entries) => entries
@@ -115,7 +115,8 @@ impl<'w> Walk<'w> {
         let inside =
             |comment: &&Comment| comment.at.line < node.span.end_line && (comment.at.line, comment.at.column) > start;
         if key.is_some() || !is_block {
-            // Between a key and its value: one goes to the right of the key, others above, or to the first entry below.
+            // Between a key and its value: the first goes to the right of the key, others above, or to the first entry
+            // below.
             let before =
                 |comment: &Comment| (comment.at.line, comment.at.column) < start && !(is_block && comment.own_line);
             let mut between = self.take(before).into_iter();

@@ -1,8 +1,8 @@
-//! In which order the fields of a map are written, depending on where the map stands.
+//! Order of the fields of a map, by the kind of map.
 
 use crate::read::{CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, RULE_FIELDS};
 
-/// Where a node stands; a list has the order of its items.
+/// Kind of a map; a list has the kind of its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FieldOrder {
     File,
@@ -16,7 +16,7 @@ pub(super) enum FieldOrder {
 }
 
 impl FieldOrder {
-    /// The order below a key.
+    /// The order of the map below a key.
     pub(super) fn below(self, key: &str) -> Self {
         match (self, key) {
             (Self::File, "rules") => Self::Rule,
@@ -28,7 +28,7 @@ impl FieldOrder {
         }
     }
 
-    /// Where a key goes; unknown ones come last.
+    /// Rank of a key; unknown keys come last.
     pub(super) fn rank(self, key: &str) -> usize {
         let fields = match self {
             Self::File => FILE_FIELDS,

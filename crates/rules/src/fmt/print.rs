@@ -1,4 +1,4 @@
-//! Entries with their comments to text.
+//! Prints entries with their comments.
 
 use super::attach::{Block, CommentLine, LayoutEntry, LayoutValue, bare};
 use super::order::FieldOrder;
@@ -19,7 +19,7 @@ pub(super) fn print(root: &Block<'_>, order: FieldOrder) -> String {
     out
 }
 
-/// Whether the first line of a block carries the dash of the list item that the block is.
+/// Whether the first line of a block starts with the dash of its list item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BlockStart {
     Plain,
@@ -72,7 +72,8 @@ fn sorted<'b, 'a>(block: &'b Block<'a>, order: FieldOrder) -> Vec<&'b LayoutEntr
     entries
 }
 
-/// Comments above an entry. A list item starts on the line of its first entry, whose comments therefore come along.
+/// Comments above an entry. A list item starts on the line of its first entry, so the comments of that entry go above
+/// the item.
 fn hoisted(entry: &LayoutEntry<'_>, order: FieldOrder) -> Vec<CommentLine> {
     let mut above = entry.above.clone();
     if let (None, LayoutValue::Block(inner)) = (entry.key, &entry.value)
@@ -128,7 +129,7 @@ fn leaf(out: &mut String, head: &str, node: &YamlNode, at: LeafContext<'_>) {
     block(out, &inner, order, indent + 2, BlockStart::Plain);
 }
 
-/// A dash whose value goes on below has no right side that reads back as such; its comment moves above it.
+/// A comment to the right of a dash would not be parsed as such if the value continues below, so it moves above.
 fn raised<'a>(out: &mut String, head: &str, indent: usize, right: Option<&'a str>) -> Option<&'a str> {
     let above = right.filter(|_| head == "-");
     if let Some(comment) = above {

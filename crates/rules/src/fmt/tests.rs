@@ -1,4 +1,4 @@
-//! What `format` makes of files: one layout, the same meaning, every comment kept.
+//! Formatting: one layout, the same meaning, all comments kept.
 
 use super::*;
 use crate::position::SourcePosition;
@@ -9,7 +9,7 @@ fn formatted(text: &str) -> String {
     format("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"))
 }
 
-/// What a file says, without where it says it.
+/// The file without positions.
 fn meaning(text: &str) -> RuleFile {
     let mut file = crate::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
     file.rules.iter_mut().for_each(|rule| rule.at = SourcePosition::default());

@@ -1,7 +1,7 @@
-//! The canonical layout of a tree that never was a text.
+//! The canonical layout of a tree that was not parsed from text.
 //!
-//! Rules are blocks, what stands below their fields is written on one line while it fits, and so are clients and
-//! overrides. Quotes are put where some reader of YAML would otherwise see something else than text.
+//! Rules are blocks; the values of their fields, clients and overrides are on one line while they fit. Text is quoted
+//! if some reader of YAML would not read it as text.
 
 use super::attach::bare;
 use super::order::FieldOrder;
@@ -15,7 +15,7 @@ pub(crate) fn lay_out(root: &YamlNode) -> String {
     print::print(&bare(&root), FieldOrder::File)
 }
 
-/// The same tree with quotes and braces where they are to be written.
+/// The tree with the quotes and braces that are written.
 fn laid_out(node: &YamlNode, order: FieldOrder) -> YamlNode {
     let kind = match &node.kind {
         YamlKind::Scalar { text, quoted } => {
@@ -35,8 +35,8 @@ fn laid_out(node: &YamlNode, order: FieldOrder) -> YamlNode {
     YamlNode { span: SourceSpan { flow: !is_block, ..SourceSpan::default() }, kind }
 }
 
-/// Whether a scalar is to be written in quotes. Text goes without them where every reader sees text, and a plain value
-/// only where it reads as plain wherever it stands.
+/// Whether a scalar is written in quotes. Text has none if every reader reads it as text, and a plain value only if it
+/// stays plain in every context.
 fn needs_quotes(text: &str, quoted: bool) -> bool {
     match quoted {
         true => !(is_word(text) || is_amount(text)),
@@ -44,7 +44,7 @@ fn needs_quotes(text: &str, quoted: bool) -> bool {
     }
 }
 
-/// A name that no reader takes for a number, a boolean or nothing.
+/// A name that no reader takes for a number, a boolean or null.
 fn is_word(text: &str) -> bool {
     const RESERVED: [&str; 10] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan"];
     text.starts_with(|letter: char| letter.is_ascii_alphabetic())
@@ -57,7 +57,7 @@ fn is_amount(text: &str) -> bool {
     is_simple(text) && (duration::parse(text).is_ok() || text.ends_with('%'))
 }
 
-/// Letters, digits and a few signs that mean nothing in YAML; a colon only inside.
+/// Letters, digits and characters without meaning in YAML; a colon only inside.
 fn is_simple(text: &str) -> bool {
     let bare = text.strip_prefix('-').unwrap_or(text);
     bare.starts_with(|letter: char| letter.is_ascii_alphanumeric())

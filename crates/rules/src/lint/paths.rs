@@ -1,4 +1,4 @@
-//! Paths that other routers read differently.
+//! Warnings about paths that routers read differently.
 
 use super::within;
 use crate::endpoint::EndpointPattern;
@@ -6,10 +6,11 @@ use crate::path::PathCase;
 use crate::problem::Problem;
 use crate::spec::RuleSpec;
 
-/// The warning that a path is matched by case.
+/// Code of the warning about a case-sensitive path.
 pub(super) const CASE: &str = "case-of-path";
 
-/// `:id` is a parameter elsewhere, and text here; and a router that ignores case serves paths that a rule does not see.
+/// `:id` is a parameter in other routers and text here; a router that ignores case serves paths that a rule does not
+/// match.
 pub(super) fn warnings(rule: &RuleSpec, field: &str) -> Vec<Problem> {
     let field = within(field, "match.endpoint");
     let Some(endpoint) = &rule.matches.endpoint else { return Vec::new() };

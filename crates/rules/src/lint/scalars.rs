@@ -1,10 +1,10 @@
-//! Values that are text here and something else to other readers of YAML.
+//! Warnings about values that are text here and something else to other readers of YAML.
 
 use crate::position::SourcePosition;
 use crate::problem::Problem;
 use crate::yaml::{YamlKind, YamlNode};
 
-/// Looks through what rules match and what is known of clients; elsewhere a field says what it takes.
+/// Checks conditions of rules and attributes of clients; other fields have a fixed type.
 pub(super) fn warnings(root: &YamlNode) -> Vec<Problem> {
     let mut found = Vec::new();
     for (list, fields) in [("rules", ["match", "name", "cost"]), ("clients", ["attributes", "tier", "org"])] {
@@ -19,7 +19,7 @@ pub(super) fn warnings(root: &YamlNode) -> Vec<Problem> {
     found
 }
 
-/// As deep as the text may be nested, no deeper.
+/// Recursion is bounded by the nesting of the text.
 fn walk(node: &YamlNode, field: &str, found: &mut Vec<Problem>) {
     match &node.kind {
         YamlKind::Scalar { text, quoted: false } => found.extend(warning(text, node.position(), field)),
@@ -56,7 +56,7 @@ fn is_date(text: &str) -> bool {
     shape == "0000-00-00"
 }
 
-/// `12:30:45` is a number to the base of 60 in YAML 1.1.
+/// `12:30:45` is a base-60 number in YAML 1.1.
 fn sexagesimal(text: &str) -> Option<u64> {
     let mut parts = text.split(':');
     let first: u64 = parts.next().filter(|part| is_digits(part) && !part.starts_with('0'))?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Which literal part of a pattern, and which condition of a rule, the fewest others share.
+//! Counts literals, to store each rule under the condition that the fewest others share.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::pattern::{Matcher, Pattern};
 use crate::route::{PathPattern, Tail};
 use crate::spec::MatchSpec;
 
-/// How many conditions have the same literal part: what makes it worth storing a rule under.
+/// Number of conditions that contain each literal.
 #[derive(Debug, Default)]
 pub(crate) struct LiteralCounts<'a> {
     literals: HashMap<(&'a str, Literal<'a>), usize>,
@@ -18,10 +18,10 @@ pub(crate) struct LiteralCounts<'a> {
     rules: usize,
 }
 
-/// The condition that a rule is stored under.
+/// The condition under which a rule is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexChoice<'a> {
-    /// It asks for nothing.
+    /// None: the rule has no condition.
     Always,
     /// One of its attributes.
     Attribute(&'a str, &'a Matcher),
@@ -29,7 +29,7 @@ pub(crate) enum IndexChoice<'a> {
     Endpoint(&'a EndpointMatcher),
 }
 
-/// Where paths are counted; no attribute has an empty name.
+/// Name under which paths are counted; no attribute has an empty name.
 pub(super) const PATHS: &str = "";
 
 impl<'a> LiteralCounts<'a> {
@@ -98,17 +98,17 @@ impl<'a> LiteralCounts<'a> {
         }
     }
 
-    /// The literal part of a pattern to store it under; `None` if any text may match.
+    /// The literal to store a pattern under; `None` if any text may match.
     pub(crate) fn literal(&self, name: &'a str, pattern: &'a Pattern) -> Option<Literal<'a>> {
         self.rarest(name, literal::of_pattern(pattern)).map(|(_, literal)| literal)
     }
 
-    /// The same in a list.
+    /// The literal of a pattern counted by [`of_list`](Self::of_list).
     pub(crate) fn list_literal(&self, pattern: &'a Pattern) -> Option<Literal<'a>> {
         self.literal(PATHS, pattern)
     }
 
-    /// The same of a path.
+    /// The literal of a path pattern.
     pub(crate) fn path_literal(&self, path: &'a PathPattern) -> Option<Literal<'a>> {
         self.rarest(PATHS, literal::of_path(path)).map(|(_, literal)| literal)
     }
@@ -121,7 +121,8 @@ impl<'a> LiteralCounts<'a> {
         counted.min_by(|(one, first), (other, second)| (one, first.rank()).cmp(&(other, second.rank())))
     }
 
-    /// Rules found along with one stored under this condition; what cannot be looked up is found by every request.
+    /// Number of rules that are found together with one stored under this condition; a condition that cannot be looked
+    /// up is found by every request.
     fn sharers(&self, name: &'a str, matcher: &'a Matcher) -> usize {
         let shared = |pattern: &'a Pattern| match pattern {
             Pattern::Cidr(cidr) => self.networks.get(&(name, *cidr)).copied().unwrap_or(1),

@@ -1,4 +1,4 @@
-//! The patterns of one condition: a short list is compared one by one, a long one is looked up.
+//! The patterns of one condition: a short list is scanned, a long one is indexed.
 
 use super::counts::LiteralCounts;
 use super::networks::NetworkIndex;
@@ -7,7 +7,7 @@ use super::texts::TextIndex;
 use crate::endpoint::{EndpointMatcher, EndpointPattern};
 use crate::pattern::{Matcher, Pattern};
 
-/// The longest list that is compared one by one.
+/// Longest list that is scanned.
 const SHORT: usize = 8;
 
 /// [`Matcher`] with its long lists indexed.
@@ -37,7 +37,7 @@ impl IndexedMatcher {
         (any.is_empty() || one_matches(any, self.any.as_ref(), value)) && !one_matches(none, self.none.as_ref(), value)
     }
 
-    /// The same for an address.
+    /// Whether an address matches.
     pub(crate) fn matches_address(&self, bits: u128) -> bool {
         let Matcher { any, none } = &self.matcher;
         (any.is_empty() || one_holds(any, self.any.as_ref(), bits)) && !one_holds(none, self.none.as_ref(), bits)

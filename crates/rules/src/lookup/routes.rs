@@ -1,5 +1,4 @@
-//! Patterns of paths: a trie over segments, where literal segments are looked up and `{id}` segments walked. Patterns
-//! with a star before other text are stored under their literal parts.
+//! An index of path patterns: a trie over segments. Patterns with a star before other text are stored under literals.
 
 use std::collections::HashMap;
 
@@ -19,7 +18,7 @@ pub(crate) struct RouteIndex {
     exact: Routes,
     /// Patterns that ignore case, in lower case.
     folded: Routes,
-    /// Stored without a pattern: any path will do.
+    /// Entries that any path matches.
     any: Vec<u32>,
 }
 
@@ -35,12 +34,12 @@ struct RouteNode {
     param: Option<Box<RouteNode>>,
     /// Patterns that end here.
     end: Ids,
-    /// Patterns that go on with a star from here.
+    /// Patterns with a star from here on.
     rest: Ids,
 }
 
 impl RouteIndex {
-    /// Each pattern with what is stored under it; `None` is any path.
+    /// Each pattern with its entry; `None` is any path.
     pub(crate) fn new<'a>(
         patterns: impl IntoIterator<Item = (Option<&'a PathPattern>, u32)>,
         counts: &LiteralCounts<'a>,
@@ -112,7 +111,7 @@ impl RouteNode {
         self.literal.is_empty() && self.param.is_none() && self.end.is_empty() && self.rest.is_empty()
     }
 
-    /// Walks on with what is left of the path: empty, or from a slash on. As deep as the longest pattern, no deeper.
+    /// Descends with the rest of the path: empty, or from a slash on. The longest pattern bounds the recursion.
     fn find(&self, rest: &str, hit: &mut impl FnMut(u32)) {
         self.rest.iter().for_each(|id| hit(*id));
         let Some(word) = rest.strip_prefix('/') else { return self.end.iter().for_each(|id| hit(*id)) };
@@ -129,7 +128,7 @@ impl RouteNode {
     }
 }
 
-/// A path in lower case, without allocating for those of usual length.
+/// A path in lower case; up to 256 bytes do not allocate.
 pub(crate) struct LowercasePath(SmallVec<[u8; 256]>);
 
 impl LowercasePath {
@@ -140,6 +139,6 @@ impl LowercasePath {
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default() // letters of ASCII only were replaced by others
+        std::str::from_utf8(&self.0).unwrap_or_default() // only ASCII letters were replaced
     }
 }

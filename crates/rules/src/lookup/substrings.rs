@@ -1,4 +1,4 @@
-//! Which of many pieces of text does a value have somewhere? One pass of an Aho-Corasick automaton.
+//! Finds the pieces that a value contains, in one pass of an Aho-Corasick automaton.
 
 use std::fmt;
 
@@ -8,19 +8,19 @@ use aho_corasick::{Anchored, MatchKind};
 
 use super::Ids;
 
-/// Pieces of text.
+/// An automaton of pieces.
 pub(super) struct SubstringIndex {
     automaton: NFA,
     start: StateID,
-    /// By the number of the piece.
+    /// Patterns by piece.
     ids: Vec<Ids>,
 }
 
-/// Pieces remembered as found during one pass.
+/// Number of recent pieces that one pass remembers.
 const REMEMBERED: usize = 64;
 
 impl SubstringIndex {
-    /// `None` without pieces, and for more of them than an automaton can have.
+    /// `None` without pieces, and for more pieces than an automaton can have.
     pub(super) fn new(pieces: impl Iterator<Item = (Vec<u8>, Ids)>) -> Option<SubstringIndex> {
         let (texts, ids): (Vec<Vec<u8>>, Vec<Ids>) = pieces.unzip();
         if texts.is_empty() {
@@ -31,8 +31,8 @@ impl SubstringIndex {
         Some(SubstringIndex { automaton, start, ids })
     }
 
-    /// Calls `hit` for everything stored under a piece that `value` has. A piece that comes again is skipped if it was
-    /// among the last ones; callers must not mind being told twice.
+    /// Calls `hit` for each pattern under a piece that `value` contains. A repeated piece is skipped if it was among
+    /// the last ones, so a pattern may be hit more than once.
     #[inline]
     pub(super) fn find(&self, value: &[u8], hit: &mut impl FnMut(u32)) {
         let mut last = [u32::MAX; REMEMBERED];

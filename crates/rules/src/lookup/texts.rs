@@ -1,4 +1,4 @@
-//! Patterns of text, stored under their literal parts.
+//! An index of text patterns, stored under their literals.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct TextIndex {
 }
 
 impl TextIndex {
-    /// Each pattern under one of its literal parts, or under none.
+    /// Each pattern under one of its literals, or under none.
     pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = (Option<Literal<'a>>, u32)>) -> TextIndex {
         let mut index = TextIndex::default();
         let [mut starts, mut ends, mut pieces]: [HashMap<Vec<u8>, Ids>; 3] = Default::default();
@@ -39,7 +39,7 @@ impl TextIndex {
         let some = !pieces.is_empty();
         index.pieces = SubstringIndex::new(pieces.into_iter());
         if some && index.pieces.is_none() {
-            index.any.extend(unfit); // slower, and as right
+            index.any.extend(unfit); // too many for the automaton: slower, still correct
         }
         index
     }

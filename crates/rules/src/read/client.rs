@@ -1,4 +1,4 @@
-//! `clients` and `overrides`: what is known and what is different for single clients.
+//! Reads `clients` and `overrides`.
 
 use super::field::{FieldPath, FieldValue};
 use super::rule::flag;

@@ -1,4 +1,4 @@
-//! Strict access to the tree: every value knows its path, every mistake becomes a problem, and reading goes on.
+//! Strict access to the tree: every value has its path, every mistake becomes a problem, and reading continues.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use crate::position::SourcePosition;
 use crate::problem::{ParseError, Problem, Problems, quote, short};
 use crate::yaml::{YamlKind, YamlNode, is_blank};
 
-/// Way from the root to a value, written only when something is wrong there.
+/// Path from the root to a value; formatted only for a problem.
 #[derive(Clone, Copy)]
 pub(crate) enum FieldPath<'a> {
-    /// The whole, in a word: `file`, `rule`, ...
+    /// The root, by its name: `file`, `rule`, ...
     Root(&'static str),
     Field(&'a FieldPath<'a>, &'a str),
     Item(&'a FieldPath<'a>, usize),
@@ -38,7 +38,7 @@ impl FieldPath<'_> {
     }
 }
 
-/// A value and the way to it.
+/// A value and its path.
 #[derive(Clone, Copy)]
 pub(crate) struct FieldValue<'a> {
     pub(crate) node: &'a YamlNode,
@@ -72,7 +72,7 @@ impl<'a> FieldValue<'a> {
         self.problem("wrong-type", format!("{} should be {wanted}, found {found}", self.path.title())).help(help)
     }
 
-    /// The items of a list; none after a problem.
+    /// The items of a list; empty after a problem.
     pub(crate) fn items(&self, wanted: &str, problems: &mut Problems) -> impl Iterator<Item = FieldValue<'_>> {
         let items: &[YamlNode] = match &self.node.kind {
             YamlKind::List(items) => items,
@@ -154,7 +154,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// One of a few words.
+    /// One of the given words.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&'static str, T)], problems: &mut Problems) -> Option<T> {
         let text = self.text(problems)?;
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {

@@ -1,4 +1,4 @@
-//! The fields of one map: which are there, which are missing, which are typos.
+//! The fields of a map: present, missing and unknown ones.
 
 use super::field::{FieldPath, FieldValue};
 use crate::nearest::{nearest, suggest};
@@ -14,7 +14,7 @@ pub(crate) struct MapFields<'a> {
 }
 
 impl<'a> FieldValue<'a> {
-    /// The entries of a map; an empty one after a problem.
+    /// The fields of a map; none after a problem.
     pub(crate) fn fields(
         self,
         allowed: &'static [&'static str],
@@ -36,7 +36,7 @@ impl<'a> FieldValue<'a> {
 }
 
 impl MapFields<'_> {
-    /// Whether it really was a map, so that a missing field is worth a problem.
+    /// Whether the value is a map; otherwise missing fields are not reported.
     pub(crate) fn known(&self) -> bool {
         self.known
     }
@@ -45,7 +45,7 @@ impl MapFields<'_> {
         self.value.node.get(name).map(|node| FieldValue { node, path: FieldPath::Field(&self.value.path, name) })
     }
 
-    /// The field, or a problem that it is missing.
+    /// The field; a problem if it is missing.
     pub(crate) fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<FieldValue<'_>> {
         let found = self.get(name);
         if found.is_none() && self.known && !self.is_misspelt(name) {
@@ -55,7 +55,7 @@ impl MapFields<'_> {
         found
     }
 
-    /// Whether an unknown field has already been reported as a typo of this one.
+    /// Whether an unknown field was already reported as a typo of this one.
     fn is_misspelt(&self, name: &str) -> bool {
         let YamlKind::Map(entries) = &self.value.node.kind else { return false };
         let unknown = entries.iter().map(|(key, _)| key.text.as_str()).filter(|key| !self.allowed.contains(key));

@@ -1,4 +1,4 @@
-//! `limit`: which fields an algorithm has, and their numbers.
+//! Reads `limit`: the fields of each algorithm.
 
 use super::field::FieldValue;
 use super::fields::MapFields;
@@ -21,7 +21,7 @@ const ALGORITHMS: [(&str, LimitAlgorithm); 8] = [
     ("concurrency", LimitAlgorithm::Concurrency),
 ];
 
-/// Reads the map under `limit`; `None` if something in it is wrong.
+/// Reads the map under `limit`; `None` after a problem.
 pub(super) fn read_limit(value: FieldValue<'_>, problems: &mut Problems) -> Option<LimitSpec> {
     let before = problems.len();
     let fields = value.fields(LIMIT_FIELDS, "limit: { requests: 10, window: 1s }", problems);
@@ -31,13 +31,13 @@ pub(super) fn read_limit(value: FieldValue<'_>, problems: &mut Problems) -> Opti
     };
     let queue = algorithm == Some(LimitAlgorithm::LeakyBucket) && fields.get("max_delay").is_some();
     if let Some(algorithm) = algorithm {
-        refuse_strangers(&fields, algorithm, queue, problems);
+        reject_foreign_fields(&fields, algorithm, queue, problems);
     }
     let limit = read_numbers(&fields, algorithm.unwrap_or_default(), problems);
     (problems.len() == before && fields.known()).then_some(limit)
 }
 
-/// The fields an algorithm understands, the required ones first.
+/// The fields of an algorithm, the required ones first.
 fn own_fields(algorithm: LimitAlgorithm, queue: bool) -> &'static [&'static str] {
     match algorithm {
         LimitAlgorithm::LeakyBucket if queue => &["requests", "window", "max_delay"],
@@ -49,16 +49,16 @@ fn own_fields(algorithm: LimitAlgorithm, queue: bool) -> &'static [&'static str]
     }
 }
 
-fn refuse_strangers(fields: &MapFields<'_>, algorithm: LimitAlgorithm, queue: bool, problems: &mut Problems) {
+fn reject_foreign_fields(fields: &MapFields<'_>, algorithm: LimitAlgorithm, queue: bool, problems: &mut Problems) {
     let own = own_fields(algorithm, queue);
     for name in LIMIT_FIELDS.iter().filter(|name| **name != "algorithm" && !own.contains(name)) {
         if let Some(value) = fields.get(name) {
-            problems.push(stranger(&value, name, algorithm, queue));
+            problems.push(misplaced_field(&value, name, algorithm, queue));
         }
     }
 }
 
-fn stranger(value: &FieldValue<'_>, name: &str, algorithm: LimitAlgorithm, queue: bool) -> Problem {
+fn misplaced_field(value: &FieldValue<'_>, name: &str, algorithm: LimitAlgorithm, queue: bool) -> Problem {
     let form = if queue { " with `max_delay` (a queue)" } else { "" };
     let message = format!("{} does not belong to {}{form}", value.path, algorithm.name());
     let owners: Vec<&str> = LimitAlgorithm::ALL

@@ -1,4 +1,4 @@
-//! `match`, `key_by`: the parts of a rule that name attributes.
+//! Reads `match` and `key_by`.
 
 use super::field::{FieldPath, FieldValue};
 use crate::endpoint::EndpointMatcher;
@@ -12,7 +12,7 @@ use crate::yaml::YamlKind;
 /// Longest list of patterns for one attribute.
 const PATTERNS_MAX: usize = 10_000;
 
-/// How paths are spelled where this rule stands.
+/// How paths of a rule are read.
 #[derive(Clone, Copy)]
 pub(crate) struct Spelling {
     pub(crate) escaped_slash: EscapedSlash,
@@ -61,7 +61,7 @@ fn read_matcher(value: &FieldValue<'_>, attribute: &str, spelling: Spelling, pro
     matcher
 }
 
-/// A plain pattern over canonical paths, spelled canonically itself.
+/// A text pattern for canonical paths, made canonical itself.
 fn path_pattern(text: &str, spelling: Spelling) -> Result<Pattern, ParseError> {
     if !text.starts_with('/') {
         return Pattern::parse(text);

@@ -1,4 +1,4 @@
-//! One rule of the list.
+//! Reads one rule.
 
 use super::field::FieldValue;
 use super::fields::MapFields;
@@ -82,7 +82,8 @@ pub(crate) fn read_rule(value: FieldValue<'_>, file: Spelling, problems: &mut Pr
         rule.cost = read_cost(&value, spelling, problems);
     }
     read_policy(&fields, &mut rule, problems);
-    // A copy has no spare room. Lists grow by pushing, and a list of one has room for four; there may be 50,000 rules.
+    // A clone has no spare capacity: a list of one that grew by `push` has room for four, and there may be 50,000
+    // rules.
     rule.clone()
 }
 

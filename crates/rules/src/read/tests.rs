@@ -1,4 +1,4 @@
-//! What a file may say, and what is said about mistakes.
+//! Valid files, and reports of mistakes.
 
 use super::*;
 use crate::samples::{DESIGN, FIRST, FULL};
@@ -151,7 +151,7 @@ fn damaged_files_never_panic() {
     }
 }
 
-/// RELIABILITY Y11: a secret that was to be filled in must not become a limit for everybody who knows its name.
+/// RELIABILITY Y11: a placeholder for a secret must not become a value that callers can send.
 #[test]
 fn y11_variables_are_refused_with_where_secrets_go() {
     let text = "rules:\n  - match: { api_key: '${SECRET}' }\n    limit: { requests: 1, window: 1s }\n";
@@ -161,7 +161,7 @@ fn y11_variables_are_refused_with_where_secrets_go() {
     assert!(read("rules.yaml", &text.replace("${SECRET}", "$HOME {x}")).is_ok());
 }
 
-/// An empty list is taken for a mistake, unless the file says that it is meant.
+/// An empty list is a mistake, unless the file sets `allow_shrink`.
 #[test]
 fn an_empty_list_of_rules_can_be_meant() {
     assert!(read("rules.yaml", "rules: []").unwrap_err().to_string().contains("write `allow_shrink: true` beside it"));

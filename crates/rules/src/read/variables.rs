@@ -1,16 +1,16 @@
-//! `${NAME}` in a rules file: nothing replaces it, so it cannot be what is meant.
+//! Reports `${NAME}` in a rules file: variables are not replaced, so the value cannot be meant.
 
 use crate::problem::Problem;
 use crate::yaml::{YamlKind, YamlNode};
 
-/// One problem for each value that names a variable (RELIABILITY Y11).
+/// Adds a problem for each value with a variable (RELIABILITY Y11).
 pub(super) fn problems(node: &YamlNode, found: &mut Vec<Problem>) {
     match &node.kind {
         YamlKind::Scalar { text, .. } => {
             if let Some(name) = variable(text) {
                 let message = format!("`${{{name}}}` is not replaced by anything: a rules file is read as it is");
-                let help = "write the value itself. No secret belongs into rules: tokens and the key of digests are settings of the \
-                            server, given by environment or file, and keys of clients are matched by what `api_key` holds";
+                let help = "write the value itself. Rules contain no secrets: tokens and the key of digests are settings of the \
+                            server, given by environment or file, and keys of clients are matched by the value of `api_key`";
                 found.push(Problem::error("unreplaced-variable", node.position(), "", message).help(help));
             }
         }

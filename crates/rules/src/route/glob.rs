@@ -1,7 +1,7 @@
 //! The part of a path pattern from its first star on, matched without backtracking.
 //!
-//! Between two stars stand chunks of text and parameters. A parameter is a whole segment, so from a given start a chunk
-//! ends in one place only, and an earlier start never ends later: taking each chunk as early as possible is right.
+//! Chunks between stars consist of text and parameters. A parameter is a whole segment, so a chunk with a given start
+//! has one end, and an earlier start never ends later: the first occurrence of each chunk is always right.
 
 use crate::path::PathCase;
 
@@ -10,7 +10,7 @@ use crate::path::PathCase;
 pub struct PathGlob {
     text: String,
     chunks: Vec<Chunk>,
-    /// For a glob that ends in `/*`: the same without it, because `/a/` is spelled `/a`.
+    /// For a glob that ends in `/*`: the chunks without it, because `/a/` is canonically `/a`.
     bare: Option<Vec<Chunk>>,
 }
 
@@ -22,13 +22,13 @@ enum GlobPiece {
     Param,
 }
 
-/// The literal parts of a glob.
+/// Literals of a glob.
 pub(crate) struct GlobParts<'a> {
-    /// What it starts with, if that is text.
+    /// Its start, if that is text.
     pub(crate) start: Option<&'a str>,
-    /// What it ends with.
+    /// Its end, if that is text.
     pub(crate) end: Option<&'a str>,
-    /// What stands somewhere.
+    /// Text between.
     pub(crate) inner: Vec<&'a str>,
 }
 
@@ -48,12 +48,12 @@ impl PathGlob {
         Self { text: text.to_owned(), chunks: chunks(text), bare: bare.map(chunks) }
     }
 
-    /// The text it was made of.
+    /// The glob as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The text that every match has. Of a glob that ends in `/*`, what both of its forms have.
+    /// The text that every match contains; for a glob that ends in `/*`, what both forms contain.
     pub(crate) fn parts(&self) -> GlobParts<'_> {
         let chunks = self.bare.as_ref().unwrap_or(&self.chunks);
         let text = |piece: &'_ GlobPiece| matches!(piece, GlobPiece::Text(_));
@@ -71,13 +71,13 @@ impl PathGlob {
         }
     }
 
-    /// Whether the whole of `rest` has this form.
+    /// Whether the whole of `rest` matches.
     pub fn matches(&self, rest: &str, case: PathCase) -> bool {
         fits(&self.chunks, rest, case) || self.bare.as_ref().is_some_and(|chunks| fits(chunks, rest, case))
     }
 }
 
-/// Whether `text` equals `other`, by the case rule.
+/// Whether `text` equals `other`.
 pub(super) fn same(text: &str, other: &str, case: PathCase) -> bool {
     match case {
         PathCase::Sensitive => text == other,
@@ -111,7 +111,7 @@ fn fits(chunks: &[Chunk], rest: &str, case: PathCase) -> bool {
     middle.iter().try_fold(rest, |rest, chunk| find(chunk, rest, case)).is_some()
 }
 
-/// What follows a chunk at the start of `rest`.
+/// The text after a chunk at the start of `rest`.
 fn take<'a>(chunk: &[GlobPiece], rest: &'a str, case: PathCase) -> Option<&'a str> {
     chunk.iter().try_fold(rest, |rest, piece| match piece {
         GlobPiece::Text(text) => {
@@ -125,7 +125,7 @@ fn take<'a>(chunk: &[GlobPiece], rest: &'a str, case: PathCase) -> Option<&'a st
     })
 }
 
-/// What precedes a chunk at the end of `rest`.
+/// The text before a chunk at the end of `rest`.
 fn take_back<'a>(chunk: &[GlobPiece], rest: &'a str, case: PathCase) -> Option<&'a str> {
     chunk.iter().rev().try_fold(rest, |rest, piece| match piece {
         GlobPiece::Text(text) => {
@@ -139,7 +139,7 @@ fn take_back<'a>(chunk: &[GlobPiece], rest: &'a str, case: PathCase) -> Option<&
     })
 }
 
-/// What follows the earliest occurrence of a chunk.
+/// The text after the first occurrence of a chunk.
 fn find<'a>(chunk: &[GlobPiece], rest: &'a str, case: PathCase) -> Option<&'a str> {
     match (chunk, case) {
         ([], _) => Some(rest),

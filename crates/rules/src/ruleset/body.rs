@@ -1,4 +1,4 @@
-//! One rule, from what it says to what deciding needs.
+//! Compiles one rule.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ use super::rule::{Conditions, RuleBody};
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 use crate::spec::{Consistency, Cost, LeaseSpec, MatchSpec, RuleSpec};
 
-/// Compiles a rule whose key is [filled in](Defaults::fill) and that has a name, its own or a generated one.
+/// Compiles a rule with a [key](Defaults::fill) and a name, its own or a generated one.
 pub(super) fn compile_body(
     defaults: Defaults<'_>,
     generated: Option<&GeneratedName>,

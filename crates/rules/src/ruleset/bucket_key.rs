@@ -1,4 +1,4 @@
-//! The bucket that a rule charges for a request.
+//! Digests of the buckets that rules charge.
 
 use tollgate_core::KeyHasher;
 
@@ -9,14 +9,14 @@ use crate::lookup::LowercasePath;
 use crate::path::PathCase;
 use crate::spec::Missing;
 
-/// Stands before a value that another attribute lent: `client_key` where `api_key` is absent. No length is as large.
+/// Precedes the value of a fallback attribute: `client_key` if `api_key` is absent. No length is as large.
 const BORROWED: u64 = u64::MAX - 1;
 
-/// Stands before a client key that is an address, in its one spelling.
+/// Precedes a client key that is an address, in canonical form.
 const ADDRESS: u64 = u64::MAX - 2;
 
 impl Rule {
-    /// The bucket's digest before sharding; `None` if a key part is missing and the rule then does not apply.
+    /// The bucket's digest before sharding; `None` if a key part is missing and the rule skips such requests.
     #[inline]
     pub(super) fn key(&self, facts: &RequestFacts<'_>) -> Option<KeyHasher> {
         let mut hasher = self.hasher;
@@ -38,9 +38,9 @@ impl Rule {
         Some(hasher)
     }
 
-    /// Whom the bucket is about: namespace and first part of the key, so that all buckets of one caller live together.
-    /// Rules for everybody have the namespace alone. A hot bucket that was split goes by its shard too: its parts are
-    /// to live apart.
+    /// The identity of the bucket's owner: namespace and first part of the key, so that a store can keep all buckets of
+    /// one client together. Global rules have the namespace only. Shards of a hot bucket have different identities, so
+    /// that they are stored apart.
     pub(super) fn identity(&self, facts: &RequestFacts<'_>, shard: Option<u64>) -> u32 {
         let mut hasher = self.identity;
         if let Some((id, _)) = self.key.first().and_then(|part| part_of(part, facts)) {
@@ -69,8 +69,8 @@ impl Rule {
         }
     }
 
-    /// The path, with `{id}` segments as the template has them. The method counts only where the pattern names some:
-    /// otherwise every invented method would be a bucket of its own.
+    /// Absorbs the path, with `{id}` for parameters. The method is absorbed only if the pattern has methods: otherwise
+    /// every invented method would have its own bucket.
     fn absorb_endpoint(&self, hasher: &mut KeyHasher, facts: &RequestFacts<'_>) {
         let Some((method, path)) = facts.endpoint() else { return hasher.missing() };
         let pattern = self.conditions.endpoint.as_ref().and_then(|matcher| matcher.pattern_of(method, path));
@@ -93,7 +93,7 @@ impl Rule {
         }
     }
 
-    /// A key part as people read it.
+    /// A key part for display.
     pub(super) fn key_text(&self, id: AttrId, facts: &RequestFacts<'_>) -> String {
         match id {
             AttrId::IP => facts.ip_key().map(|key| key.to_string()).unwrap_or_default(),
@@ -109,10 +109,10 @@ impl Rule {
     }
 }
 
-/// Which attribute fills a key part: the first one present; failing that, the client key for those that fall back to
-/// it (then `true`).
+/// The attribute that fills a key part: the first one present, else the client key (then `true`) if one of them falls
+/// back to it.
 pub(super) fn part_of(part: &[AttrId], facts: &RequestFacts<'_>) -> Option<(AttrId, bool)> {
-    // Among alternatives an empty value counts as absent: an empty header must not hide the address behind it.
+    // Among alternatives an empty value counts as absent: an empty header must not hide the next alternative.
     let filled = |id: &&AttrId| present(**id, facts) && (part.len() == 1 || facts.value(**id) != Some(""));
     if let Some(id) = part.iter().find(filled) {
         return Some((*id, false));

@@ -1,7 +1,7 @@
-//! The buckets that rules may keep for a client, as far as the given attributes determine their keys.
+//! The buckets that rules may have for a client, as far as the given attributes determine their keys.
 //!
-//! Unlike a decision, this asks about all requests of a client at once: a condition on an attribute that is not given
-//! may hold for some of them, so it is assumed to hold, and named.
+//! Unlike a decision, this covers all requests of a client: a condition on an attribute that is not given may hold for
+//! some of them, so it is assumed to hold, and listed.
 
 use tollgate_core::{Charge, Request, SlotId, Time};
 
@@ -19,9 +19,9 @@ pub struct ClientBuckets<'a> {
     pub rule: &'a Rule,
     /// The parts of its key, as far as they are given.
     pub key: Vec<KeyPart>,
-    /// Attributes that its conditions ask for and that were not given.
+    /// Attributes of its conditions that were not given.
     pub assumed: Vec<String>,
-    /// One charge per bucket, several for a rule with shards; or why there is none (never [`Applicability::Applies`]).
+    /// One charge per bucket, several for a rule with shards; or why there is none, never [`Applicability::Applies`].
     pub charges: Result<Vec<Charge>, Applicability<'a>>,
 }
 
@@ -64,7 +64,7 @@ fn charges<'a>(
     wall: Time,
 ) -> Result<Vec<Charge>, Applicability<'a>> {
     let charge = |shard: u64| {
-        // Shards are chosen by the slot's id where a slot is held, and by a number otherwise.
+        // The slot's id chooses the shard of a concurrency rule, the random number that of others.
         let mut request = *request;
         request.slot = Some(SlotId(u128::from(shard)));
         match charge_of(rule, &request, facts, wall, terms(shard)) {

@@ -1,4 +1,4 @@
-//! From the rules that match to the charges they make.
+//! Charges of the rules that match a request.
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Enforcement, LimitError, Request, Time};
@@ -9,23 +9,23 @@ use super::rule::{Rule, RuleId};
 use super::{CompiledNamespace, RuleSet};
 use crate::spec::Align;
 
-/// The charges of one decision: one entry per bucket, and for every rule that applied which bucket it charges.
+/// The charges of one decision: one per bucket, and the rules that apply with their charges.
 ///
-/// Reusable: [`clear`](Charges::clear) keeps the memory. Four of each fit without allocating: what waits for a store is
-/// moved to the heap, and a move copies all of the room, used or not.
+/// Reusable: [`clear`](Charges::clear) keeps the memory. Four of each fit inline, and no more: a decision that waits
+/// for a store is moved to the heap, and a move copies the inline capacity, used or not.
 #[derive(Debug, Default)]
 pub struct Charges {
-    /// What the store is asked, each bucket once.
+    /// Charges for the store, one per bucket.
     pub charges: SmallVec<[Charge; 4]>,
-    /// Which rule made which charge, in the order of the rules.
+    /// Rules that apply, in the order of the set.
     pub applied: SmallVec<[AppliedRule; 4]>,
-    /// Chooses among the sub-buckets of a rule with shards; any evenly spread number.
+    /// Chooses the shard of a rule with shards; any uniform number.
     pub random: u64,
-    /// Ask rules with shards as if they had none: one bucket with the whole limit.
+    /// Ignore shards: one bucket with the whole limit.
     pub whole: bool,
-    /// Tell each charge's identity: for stores that keep the buckets of one identity together.
+    /// Set the identity of each charge, for stores that keep the buckets of one identity together.
     pub identities: bool,
-    /// Take every rule for a shadow rule: none of them denies. Who is exempt from what stays as it is.
+    /// Treat every rule as a shadow rule, which never denies. Exemptions do not change.
     pub shadowed: bool,
     pub(super) requests: u16,
 }
@@ -35,14 +35,14 @@ pub struct Charges {
 pub struct AppliedRule {
     /// The rule.
     pub rule: RuleId,
-    /// Which of the requests decided together, from 0.
+    /// Index of the request among those decided together.
     pub request: u16,
-    /// Its place in [`Charges::charges`]; `None` if the rule is unlimited for this request.
+    /// Index into [`Charges::charges`]; `None` if the rule is unlimited for this request.
     pub charge: Option<u16>,
 }
 
 impl Charges {
-    /// Forgets all charges, keeps the memory.
+    /// Removes all charges and keeps the memory.
     pub fn clear(&mut self) {
         self.charges.clear();
         self.applied.clear();
@@ -54,7 +54,7 @@ impl Charges {
         self.requests
     }
 
-    /// Whether a refusal by that rule counts here.
+    /// Whether a refusal by the rule denies the request.
     #[inline]
     pub fn enforces(&self, rule: &Rule) -> bool {
         rule.is_enforced() && !self.shadowed
@@ -75,7 +75,7 @@ impl Charges {
     }
 }
 
-/// Where the charges of one request go.
+/// Adds the charges of one request.
 pub(super) struct ChargeSink<'a> {
     charges: &'a mut Charges,
     request: u16,
@@ -90,8 +90,8 @@ impl ChargeSink<'_> {
         self.charges.applied.push(AppliedRule { rule, request: self.request, charge: None });
     }
 
-    /// Adds a charge, or the cost of one to the charge that the same bucket already has: a store sees a bucket once.
-    /// False if the two ask different things.
+    /// Adds a charge, or joins it with the charge of the same bucket: a store gets one charge per bucket. `false` if
+    /// the two operations cannot be joined.
     pub(super) fn add(&mut self, rule: RuleId, charge: Charge) -> bool {
         let all = &mut self.charges.charges;
         let place = match all.iter().position(|other| other.bucket == charge.bucket) {
@@ -145,7 +145,7 @@ pub(super) fn collect(
     Ok(())
 }
 
-/// What does not depend on rule and request.
+/// Options of a decision that affect its charges; see [`Charges`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ChargeTerms {
     pub(super) random: u64,
@@ -160,27 +160,27 @@ impl ChargeTerms {
     }
 }
 
-/// What a matching rule makes of a request.
+/// The result of evaluating a matching rule.
 pub(super) enum RuleEvaluation {
     Charge(Charge),
     /// The rule, or the client's override of it, sets no limit.
     Unlimited,
     /// A key part is missing.
     Missing,
-    /// It counts slots, and the request holds none.
+    /// It counts slots, and the request has none.
     NoSlot,
-    /// The limit that the request brings along is none.
+    /// The limit of the request is invalid.
     BadLimit(LimitError),
 }
 
 impl RuleEvaluation {
-    /// Whether the rule has a say in this request.
+    /// Whether the rule applies to the request.
     pub(super) fn applies(&self) -> bool {
         matches!(self, RuleEvaluation::Charge(_) | RuleEvaluation::Unlimited)
     }
 }
 
-/// Not inlined: it is long, and both who exempts and what is charged ask it.
+/// Evaluates a matching rule. Not inlined: it is long, and has two callers on the hot path.
 #[inline(never)]
 pub(super) fn charge_of(
     rule: &Rule,
@@ -206,7 +206,7 @@ pub(super) fn charge_of(
     }
     let mut part = None;
     if rule.parts() > 1 && !terms.whole {
-        // A slot must be found again, to be renewed and released: its id chooses instead of the lot.
+        // A slot is renewed and released later, so its id chooses the shard.
         let random = request.slot.map_or(terms.random, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
         let shard = random % rule.parts();
         part = Some(shard);
@@ -235,17 +235,17 @@ pub(super) fn charge_of(
     })
 }
 
-/// Which of the matching rules another one exempts the request from.
+/// Matching rules that exempt the request from others.
 ///
-/// Only a rule that has a say itself can exempt: one whose key part is missing would otherwise be a way around those it
-/// replaces. `replaces` comes first, and a rule that is replaced replaces nobody; files with a cycle are refused. Then
-/// unlimited rules that name nobody exempt from all that is limited.
+/// Only a rule that applies can exempt: omitting a key part must not bypass the rules that it replaces. `replaces`
+/// comes first, and a replaced rule replaces no other; files with a cycle are rejected. Then unlimited rules without
+/// `replaces` exempt from all limited rules.
 pub(super) struct Exemptions<'a> {
     by: SmallVec<[&'a Rule; 4]>,
 }
 
 impl<'a> Exemptions<'a> {
-    /// A shadow rule exempts from nothing: it must not change what happens.
+    /// A shadow rule exempts from nothing: it must not change decisions.
     pub(super) fn of(matched: &[&'a Rule], applies: impl Fn(&Rule) -> bool) -> Exemptions<'a> {
         let exempts = |rule: &&&Rule| rule.is_enforced() && (rule.spec.unlimited || !rule.replaces.is_empty());
         Exemptions { by: matched.iter().filter(exempts).filter(|rule| applies(rule)).copied().collect() }

@@ -1,4 +1,4 @@
-//! From files to a set: names, identities, limits and the index, with every problem reported at once.
+//! Compiles files into a set, and reports all problems at once.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -64,7 +64,7 @@ fn compile_part(
     let mut attributes = before.attributes();
     let generated = naming::generate(file);
     let first = set.rules.len();
-    // Where each rule stands in the index that exists already.
+    // Number of each rule in the reused index.
     let mut indexed: Vec<u32> = Vec::with_capacity(file.rules.len() + part.rules.len());
     let own = file.rules.iter().map(|spec| (Cow::Owned(Arc::new(spec.clone())), Defaults::of(file)));
     let more = part.rules.iter().map(|spec| (Cow::Borrowed(spec), Defaults::beside(file)));
@@ -77,7 +77,7 @@ fn compile_part(
             true => before.at(number, &filled, defaults.on_fail(&filled)),
             false => before.named(&filled),
         };
-        // A rule with a switch, now or before, is compiled anew: what it says is not what is in force.
+        // A rule with an operator's mode, now or before, is compiled again: its spec differs from the compiled one.
         let same = |body: &RuleBody| {
             let switched = body.replaced_mode.is_some() || file.modes.contains_key(&body.name);
             let named = generated.is_none_or(|names| names.name == body.name);
@@ -105,7 +105,7 @@ fn compile_part(
     let own = own_directory(file, options.secret);
     let directories = BoundDirectories::new(std::iter::once(own).chain(part.directories.iter().cloned()), &attributes);
     if !directories.suit(options.secret, file.ipv6_prefix, file.normalize) {
-        let message = format!("a directory of the namespace `{}` finds nobody here", file.namespace);
+        let message = format!("a directory of the namespace `{}` was built with other settings", file.namespace);
         let problem = Problem::error("bad-directory", Default::default(), "ipv6_prefix", message);
         problems.push(problem.help("build it with the secret, the `ipv6_prefix` and the `normalize` of these rules"));
     }
@@ -129,7 +129,7 @@ fn compile_part(
     }
 }
 
-/// What rules have to do with each other and with the overrides of the file, if anything: names are looked up only then.
+/// Resolves references between rules, and from overrides of the file, if there are any.
 fn relate(file: &RuleFile, rules: &mut [Rule], problems: &mut Problems) {
     let replaces = rules.iter().any(|rule| !rule.spec.replaces.is_empty());
     let fresh = file.rules.iter().any(|spec| spec.name.is_none());
@@ -150,14 +150,14 @@ fn relate(file: &RuleFile, rules: &mut [Rule], problems: &mut Problems) {
     resolve_replaces(&ids, rules);
 }
 
-/// Names to numbers. Names of rules that do not exist were refused when the file was checked.
+/// Resolves `replaces`. The check of the file rejected unknown names.
 fn resolve_replaces(names: &HashMap<String, RuleId>, rules: &mut [Rule]) {
     for rule in rules {
         rule.replaces = rule.spec.replaces.iter().filter_map(|name| names.get(name)).copied().collect();
     }
 }
 
-/// An override whose numbers make no limit would silently leave the rule's: it is a problem of the file instead.
+/// Reports overrides with invalid numbers, which would otherwise be ignored.
 fn check_overrides(file: &RuleFile, names: &HashMap<String, usize>, rules: &[Rule], problems: &mut Problems) {
     for (number, spec) in file.overrides.iter().enumerate() {
         let rule = names.get(&spec.rule).and_then(|number| rules.get(*number));
@@ -176,7 +176,7 @@ fn check_overrides(file: &RuleFile, names: &HashMap<String, usize>, rules: &[Rul
     }
 }
 
-/// What the file itself says of clients.
+/// The directory of the file's own clients and overrides.
 fn own_directory(file: &RuleFile, secret: Secret) -> Directory {
     let mut builder = Directory::builder(secret, file.ipv6_prefix);
     builder.normalize(file.normalize);

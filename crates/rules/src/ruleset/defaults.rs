@@ -1,4 +1,4 @@
-//! What rules leave to their file.
+//! Defaults that rules take from their file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,35 +6,35 @@ use std::sync::Arc;
 use crate::key::KeyBy;
 use crate::spec::{Enforcement, OnFail, RuleFile, RuleSpec};
 
-/// What rules of one source leave unsaid.
+/// Defaults for the rules of one source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defaults<'a> {
     pub(super) namespace: &'a str,
     pub(super) key_by: Option<&'a KeyBy>,
     pub(super) on_fail: Option<OnFail>,
     pub(super) file_name: Option<&'a Arc<str>>,
-    /// Modes that hold instead of those of the rules, by name.
+    /// Modes set by an operator, by name of the rule.
     pub(super) modes: Option<&'a BTreeMap<String, Enforcement>>,
 }
 
 impl<'a> Defaults<'a> {
-    /// Those of a file, for its own rules.
+    /// Defaults for the rules of a file.
     pub(super) fn of(file: &'a RuleFile) -> Defaults<'a> {
         let (key_by, on_fail, file_name) = (file.key_by.as_ref(), file.on_fail, file.file_name.as_ref());
         Defaults { key_by, on_fail, file_name, ..Defaults::beside(file) }
     }
 
-    /// For rules beside a file, for which its defaults are not meant, but the switches are.
+    /// For rules from another source in the namespace of a file: its defaults do not apply, the operator's modes do.
     pub(super) fn beside(file: &'a RuleFile) -> Defaults<'a> {
         Defaults { modes: Some(&file.modes), ..Defaults::none(&file.namespace) }
     }
 
-    /// For rules that say all, or leave it to the defaults of the language.
+    /// Defaults of the language only.
     pub(super) fn none(namespace: &'a str) -> Defaults<'a> {
         Defaults { namespace, key_by: None, on_fail: None, file_name: None, modes: None }
     }
 
-    /// The rule with its key; shared where it says its key itself.
+    /// The rule with `key_by` set; shared if it has one.
     pub(super) fn fill(&self, spec: &Arc<RuleSpec>) -> Arc<RuleSpec> {
         match spec.key_by {
             Some(_) => spec.clone(),
@@ -46,7 +46,7 @@ impl<'a> Defaults<'a> {
         self.key_by.cloned().unwrap_or_else(KeyBy::client)
     }
 
-    /// The file that a rule was read from, if it was.
+    /// The file that a rule was read from, if any.
     pub(super) fn file_name(&self, spec: &RuleSpec) -> Option<Arc<str>> {
         self.file_name.filter(|_| spec.at.line > 0).cloned()
     }

@@ -1,4 +1,4 @@
-//! The directories of a namespace, and what their numbers mean among its rules.
+//! The directories of a namespace, bound to its attributes and rules.
 
 use smallvec::SmallVec;
 use tollgate_core::{Secret, Time};
@@ -8,19 +8,19 @@ use super::rule::Rule;
 use crate::directory::{Directory, PackedOverride};
 use crate::normalize::Normalize;
 
-/// Where clients are looked up: what a file says first, then directories in their order.
+/// Directories in order of precedence; that of the file comes first.
 #[derive(Debug, Default)]
 pub(super) struct BoundDirectories {
     pub(super) all: Vec<BoundDirectory>,
-    /// Kinds of identities that have any entry: others need not be hashed.
+    /// Kinds of identities with an entry; others need not be hashed.
     pub(super) kinds: u8,
 }
 
-/// One directory, as a set of rules sees it.
+/// A directory with the attribute numbers of its namespace.
 #[derive(Debug)]
 pub(super) struct BoundDirectory {
     pub(super) directory: Directory,
-    /// The set's number of each attribute of the directory; `None` where no rule asks for it.
+    /// The namespace's number of each attribute of the directory; `None` if no rule uses it.
     pub(super) attributes: Vec<Option<AttrId>>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct BoundDirectory {
 const UNKNOWN: u32 = u32::MAX;
 
 impl BoundDirectories {
-    /// Whoever has entries at all, with every attribute that some rule knows.
+    /// Binds the directories that have entries.
     pub(super) fn new(directories: impl Iterator<Item = Directory>, attributes: &Attributes) -> BoundDirectories {
         let bound = |directory: Directory| {
             let attributes = directory.attribute_names().map(|name| attributes.find(name)).collect();
@@ -39,7 +39,7 @@ impl BoundDirectories {
         BoundDirectories { all, kinds }
     }
 
-    /// Gives each rule its number in every directory.
+    /// Sets the numbers of each rule in the directories.
     pub(super) fn number(&self, rules: &mut [Rule]) {
         for rule in rules {
             let number = |bound: &BoundDirectory| bound.directory.rule_number(&rule.name).unwrap_or(UNKNOWN);
@@ -59,14 +59,14 @@ impl BoundDirectories {
         self.all.iter().flat_map(|bound| bound.directory.tiers())
     }
 
-    /// Overrides of one rule, whoever they are for.
+    /// Number of overrides of a rule.
     pub(super) fn overrides_of(&self, rule: &Rule) -> usize {
         let numbered = self.all.iter().zip(&rule.numbers);
         numbered.map(|(bound, number)| bound.directory.overrides_of(*number)).sum()
     }
 }
 
-/// The overrides of everybody whom one request is about, the most particular identity first.
+/// The overrides of all identities of one request, the most specific identity first.
 #[derive(Debug, Default)]
 pub(super) struct RequestOverrides<'a> {
     found: SmallVec<[(usize, &'a [PackedOverride]); 4]>,
@@ -79,7 +79,7 @@ impl<'a> RequestOverrides<'a> {
         }
     }
 
-    /// The override of `rule` that holds at `wall`.
+    /// The override of `rule` that is in force at `wall`.
     #[inline]
     pub(super) fn of(&self, rule: &Rule, wall: Time) -> Option<&'a PackedOverride> {
         self.found.iter().find_map(|(directory, overrides)| {

@@ -1,4 +1,4 @@
-//! Why a rule applies to a request or does not: the same questions as the hot path asks, with the answers kept.
+//! Explains why a rule applies to a request or not, with the same evaluation as the hot path.
 
 use tollgate_core::{Charge, Request, Time};
 
@@ -11,18 +11,18 @@ use super::{CompiledNamespace, RuleSet};
 use crate::directory::ActiveOverride;
 use crate::spec::Enforcement;
 
-/// What one rule makes of one request.
+/// How one rule evaluates one request.
 #[derive(Debug)]
 pub struct Explanation<'a> {
     /// The rule.
     pub rule: &'a Rule,
     /// Whether it applies, and if not, why.
     pub applicability: Applicability<'a>,
-    /// The parts of its key, as far as the request has them.
+    /// The parts of its key; a part that the request lacks has no value.
     pub key: Vec<KeyPart>,
-    /// Overrides of this rule that exist for any client.
+    /// Number of overrides of this rule, for all clients.
     pub overrides: usize,
-    /// The override that holds for this request.
+    /// The override that is in force for this request.
     pub active_override: Option<ActiveOverride>,
 }
 
@@ -33,7 +33,7 @@ pub enum Applicability<'a> {
     Applies {
         /// The charge.
         charge: Box<Charge>,
-        /// The client has numbers of its own here.
+        /// An override or the request changed the limit.
         overridden: bool,
     },
     /// It applies and sets no limit for this request.
@@ -42,11 +42,11 @@ pub enum Applicability<'a> {
     Off,
     /// A condition does not hold.
     NoMatch {
-        /// The attribute that was asked about.
+        /// The attribute of the condition.
         attribute: String,
-        /// What the rule wants there.
+        /// The patterns of the rule.
         wanted: String,
-        /// What the request has there.
+        /// The value in the request.
         found: Option<String>,
     },
     /// Another rule exempts the request from it.
@@ -54,21 +54,21 @@ pub enum Applicability<'a> {
         /// That rule.
         by: &'a Rule,
     },
-    /// The request lacks a part of its key, and the rule skips such requests.
+    /// The request lacks a key part, and the rule skips such requests.
     MissingKey {
         /// The alternatives of that part, joined by `|`.
         part: String,
     },
-    /// It counts requests in flight, and this one cannot be released.
+    /// It counts requests in flight, and this request has no slot.
     NoSlot,
 }
 
 /// One part of a key.
 #[derive(Debug)]
 pub struct KeyPart {
-    /// The attribute that fills it, or all that could.
+    /// The attribute that fills it, or all alternatives.
     pub attribute: String,
-    /// Its value; `None` if the request has none.
+    /// Its value; `None` if the request lacks it.
     pub value: Option<String>,
 }
 

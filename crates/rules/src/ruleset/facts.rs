@@ -1,4 +1,4 @@
-//! A request as the rules see it: names resolved, spellings canonical, what is known of the client filled in.
+//! A request prepared for matching: attributes by number, canonical values, and attributes of the client.
 
 use std::fmt;
 
@@ -15,23 +15,23 @@ use crate::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
 
 /// Longest value of an attribute.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
-/// Most custom attributes of a request.
+/// Largest number of custom attributes in a request.
 pub(super) const CUSTOM_MAX: usize = 64;
 
 const MIXED: &str = "mixed_purposes";
 
-/// Everything a rule may match on or count by.
+/// All values that a rule may match on or count by.
 pub(super) struct RequestFacts<'a> {
     values: SmallVec<[Option<&'a str>; 16]>,
     endpoint: Option<Endpoint<'a>>,
-    /// The address in IPv6 space, whole: networks in rules are matched against it.
+    /// The full address in IPv6 space, for matching networks.
     ip: Option<u128>,
     ipv6_prefix: u8,
     pub(super) overrides: RequestOverrides<'a>,
 }
 
 impl<'a> RequestFacts<'a> {
-    /// What is known before a request is read: nothing.
+    /// Empty facts.
     #[inline]
     pub(super) fn new(namespace: &CompiledNamespace) -> RequestFacts<'a> {
         RequestFacts {
@@ -43,8 +43,7 @@ impl<'a> RequestFacts<'a> {
         }
     }
 
-    /// Reads a request, or says why it cannot be read. In place: facts are large, and moving them costs more than
-    /// gathering some of them.
+    /// Reads a request. In place, because facts are large and moving them is expensive.
     #[inline]
     pub(super) fn gather(
         &mut self,
@@ -57,7 +56,7 @@ impl<'a> RequestFacts<'a> {
         self.read_ip()
     }
 
-    /// Reads who asks and what is known of them; endpoint and address stay unread.
+    /// Reads attributes and looks the client up; leaves endpoint and address unparsed.
     #[inline]
     pub(super) fn identify(
         &mut self,
@@ -65,7 +64,7 @@ impl<'a> RequestFacts<'a> {
         request: &Request<'a>,
         secret: Secret,
     ) -> Result<(), RequestError> {
-        self.offer(AttrId::NAMESPACE, "namespace", request.namespace)?; // first: no attribute can pose as another
+        self.offer(AttrId::NAMESPACE, "namespace", request.namespace)?; // first: custom attributes cannot replace it
         for attribute in Attribute::ALL {
             if let Some(value) = request.get(attribute) {
                 self.offer(AttrId::known(attribute), attribute.name(), value)?;
@@ -86,7 +85,7 @@ impl<'a> RequestFacts<'a> {
         Ok(())
     }
 
-    /// Looks the client up. The organisation may come from that very look-up, and has entries of its own.
+    /// Looks the client up. The organisation may come from that lookup, and has its own entry.
     fn know(&mut self, namespace: &'a CompiledNamespace, secret: Secret) -> Result<(), RequestError> {
         let had_org = self.has(AttrId::ORG);
         for identity in self.identities() {
@@ -119,7 +118,7 @@ impl<'a> RequestFacts<'a> {
         Ok(())
     }
 
-    /// What directories know of the client; of two that know an attribute, the first counts. For people.
+    /// Attributes of the client from the directories, for display; the first directory with an attribute wins.
     pub(super) fn known(&self, namespace: &CompiledNamespace, secret: Secret) -> Vec<(String, String)> {
         let mut known: Vec<(String, String)> = Vec::new();
         for identity in self.identities() {
@@ -136,7 +135,7 @@ impl<'a> RequestFacts<'a> {
         known
     }
 
-    /// The override of a rule that holds, and for whom: as [`RequestOverrides::of`] finds it, with the identity kept.
+    /// The override of a rule that is in force, as [`RequestOverrides::of`] finds it, with its identity.
     pub(super) fn held<'n>(
         &self,
         namespace: &'n CompiledNamespace,
@@ -164,7 +163,7 @@ impl<'a> RequestFacts<'a> {
         }
     }
 
-    /// The value of an attribute that is not computed, for as long as the request and the rules live.
+    /// The value of an attribute as sent or from a directory, with the lifetime of the request and the rules.
     pub(super) fn sent_or_known(&self, id: AttrId) -> Option<&'a str> {
         self.values.get(id.index()).copied().flatten()
     }
@@ -182,12 +181,12 @@ impl<'a> RequestFacts<'a> {
         self.ip
     }
 
-    /// The address as clients are counted by: IPv6 by network.
+    /// The key of the address: IPv6 by network.
     pub(super) fn ip_key(&self) -> Option<IpKey> {
         self.ip.map(|bits| IpKey::new(bits, self.ipv6_prefix))
     }
 
-    /// The address, if the client key is one (`ip:…`): however it is spelled, it is one client.
+    /// The key of the address in the client key (`ip:…`), which is the same for all spellings.
     pub(super) fn client_ip(&self) -> Option<IpKey> {
         match Identity::of(self.values.get(AttrId::CLIENT_KEY.index()).copied().flatten()?) {
             Identity::Ip(text) => parse_ip(text).map(|bits| IpKey::new(bits, self.ipv6_prefix)),
@@ -195,7 +194,7 @@ impl<'a> RequestFacts<'a> {
         }
     }
 
-    /// Sets a value unless there is one: what the caller says comes first.
+    /// Sets a value unless it is set: values from the request come first.
     fn offer(&mut self, id: AttrId, name: &str, value: &'a str) -> Result<(), RequestError> {
         let most = if id == AttrId::ENDPOINT { PATH_BYTES_MAX + 64 } else { VALUE_BYTES_MAX };
         if value.len() > most {
@@ -219,7 +218,7 @@ impl<'a> RequestFacts<'a> {
         }
     }
 
-    /// Who the request is about, the most particular first.
+    /// Identities of the client, the most specific first.
     fn identities(&self) -> impl Iterator<Item = Identity<'a>> + use<'a> {
         let value = |id: AttrId| self.values.get(id.index()).copied().flatten();
         let raw = value(AttrId::CLIENT_KEY).map(Identity::of).filter(|identity| matches!(identity, Identity::Raw(_)));
@@ -245,8 +244,8 @@ impl<'a> RequestFacts<'a> {
         Ok(())
     }
 
-    /// The endpoint of those who send method and path as attributes of their own, as proxies do. What is no path, or
-    /// could be read in two ways, is matched as it was sent: a request is not refused for an attribute of its own.
+    /// The endpoint from the custom attributes `method` and `path`, which proxies send. An invalid path is matched as
+    /// sent: a custom attribute does not make a request invalid.
     fn endpoint_of_parts(&self, namespace: &CompiledNamespace) -> Option<Endpoint<'a>> {
         let path = self.sent_or_known(AttrId::PATH).filter(|path| path.starts_with('/'))?;
         let path = canonical_path(path, namespace.escaped_slash).ok()?;
@@ -263,19 +262,19 @@ impl<'a> RequestFacts<'a> {
     }
 }
 
-/// Why a request cannot be read. Nothing is charged for it.
+/// Why a request is invalid. Nothing is charged for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestError {
-    /// Stable name of the mistake, for machines.
+    /// Stable code, for machines.
     pub code: &'static str,
     /// The field that is wrong.
     pub field: String,
-    /// What is wrong with it, for people. Never repeats the value.
+    /// What is wrong, for people. Never contains the value.
     pub message: String,
 }
 
 impl RequestError {
-    /// More requests at once than are decided together.
+    /// Too many requests for one decision.
     pub fn too_many(most: usize) -> RequestError {
         RequestError::new("too_many_requests", "requests", format!("decide at most {most} together"))
     }
@@ -288,18 +287,18 @@ impl RequestError {
         RequestError::new("value_too_long", name, format!("use at most {most} bytes"))
     }
 
-    /// The limit that the request brings along is none.
+    /// The limit of the request is invalid.
     pub(super) fn bad_limit(error: &LimitError) -> RequestError {
         RequestError::new("bad_limit", "limit", error.to_string())
     }
 
-    /// Two requests decided together ask different things of one bucket.
+    /// Two requests of one decision have charges of one bucket that cannot be joined.
     pub(super) fn mixed(rule: &str) -> RequestError {
         let message = format!("requests decided together ask different things of one bucket of the rule `{rule}`");
         RequestError::new(MIXED, "requests", message)
     }
 
-    /// True if requests that can be decided one by one cannot be decided together.
+    /// True if the requests can be decided one by one, but not together.
     pub fn is_mixed(&self) -> bool {
         self.code == MIXED
     }

@@ -1,4 +1,4 @@
-//! What tells two rules, and two sets of them, apart that decide differently.
+//! Fingerprints of rules and sets: equal fingerprints mean equal decisions.
 
 use std::fmt::Write;
 
@@ -10,8 +10,8 @@ use crate::position::SourcePosition;
 use crate::spec::RuleSpec;
 
 impl RuleBody {
-    /// A digest of everything in the rule that decides; neither its place in a file nor its words. Nodes compare it, so
-    /// it has a key that all of them know. Made once: a rule is shared by all generations in which it says the same.
+    /// A digest of all fields that affect decisions; position, description and URL do not. Nodes compare it, so its key
+    /// is fixed. Computed once, because generations share unchanged rules. It hashes `Debug` output.
     pub fn fingerprint(&self) -> Digest {
         *self.fingerprint.get_or_init(|| {
             let spec = RuleSpec {
@@ -30,8 +30,8 @@ impl RuleBody {
 }
 
 impl RuleSet {
-    /// A digest of everything that decides: rules in any order, wherever they stand in whichever file, and how their
-    /// namespaces read requests where that is not the default.
+    /// A digest of all that affects decisions: the rules, independent of order and file, and settings of namespaces
+    /// that are not the default.
     pub fn fingerprint(&self) -> Digest {
         let defaults = CompiledNamespace::without_rules();
         let reads = |namespace: &CompiledNamespace| {
@@ -47,5 +47,24 @@ impl RuleSet {
         });
         let all = self.rules.iter().map(|rule| rule.fingerprint()).chain(settings);
         Digest(all.fold([0; 2], |[low, high], Digest([a, b])| [low.wrapping_add(a), high.wrapping_add(b)]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ruleset::CompileOptions;
+    use crate::samples::{DESIGN, FIRST, FULL};
+
+    /// Nodes of several versions compare fingerprints, which are digests of `Debug` output: a renamed type or field in
+    /// a rule or a limit changes them, unless it prints its old name.
+    #[test]
+    fn fingerprints_are_the_same_in_all_versions() {
+        let fingerprints = [FIRST, DESIGN, FULL].map(|text| {
+            let file = crate::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
+            let [a, b] = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap().fingerprint().0;
+            format!("{a:016x}{b:016x}")
+        });
+        assert_eq!(fingerprints, ["", "", ""]);
     }
 }

@@ -1,8 +1,8 @@
-//! Finds the rules that may match, without looking at those that cannot.
+//! Finds the rules that may match a request, without scanning all rules.
 //!
-//! Every rule is stored once, under the one of its conditions that the fewest other rules share (see [`crate::lookup`]).
-//! A request looks up only what it carries. What is found is a candidate; all of a rule's conditions are checked
-//! afterwards, so the index may return too much, and never too little.
+//! Every rule is stored under the condition that the fewest other rules share (see [`crate::lookup`]). A request looks
+//! up its own values. The results are candidates, whose conditions are checked afterwards: the index may return too
+//! many, and never too few.
 
 use smallvec::SmallVec;
 
@@ -12,10 +12,10 @@ use super::rule::{Rule, RuleId};
 use crate::lookup::{IndexChoice, LiteralCounts, NetworkIndex, RouteIndex, TextIndex};
 use crate::pattern::{Matcher, Pattern};
 
-/// Rules by what they ask for.
+/// Rules by condition.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// Rules that ask for nothing.
+    /// Rules without conditions.
     always: Vec<RuleId>,
     attributes: Vec<(AttrId, ValueIndex)>,
     routes: Option<RouteIndex>,
@@ -32,7 +32,7 @@ enum ValueIndex {
 pub(super) type Candidates = SmallVec<[RuleId; 32]>;
 
 impl Index {
-    /// Of rules with their numbers.
+    /// Indexes rules by their numbers.
     pub(super) fn build<'a>(rules: impl Iterator<Item = (&'a Rule, u32)> + Clone, attributes: &Attributes) -> Index {
         let counts = LiteralCounts::of(rules.clone().map(|(rule, _)| &rule.spec.matches));
         let mut index = Index::default();
@@ -65,7 +65,7 @@ impl Index {
         index
     }
 
-    /// Adds candidates, perhaps more than once.
+    /// Adds candidates; may add duplicates.
     #[inline]
     pub(super) fn find(&self, facts: &RequestFacts<'_>, found: &mut Candidates) {
         found.extend_from_slice(&self.always);
@@ -90,10 +90,10 @@ impl Index {
     }
 }
 
-/// A pattern and the rule stored under it; `None` if any value will do.
+/// A pattern and the rule stored under it; `None` if any value matches.
 type StoredPattern<'a> = (Option<&'a Pattern>, u32);
 
-/// The patterns of which one must match; `None` if any value will do.
+/// The patterns of which one must match; `None` if any value matches.
 fn wanted(matcher: &Matcher, rule: u32) -> impl Iterator<Item = StoredPattern<'_>> {
     let present = matcher.any.is_empty().then_some((None, rule));
     matcher.any.iter().map(move |pattern| (Some(pattern), rule)).chain(present)

@@ -1,4 +1,4 @@
-//! What a set of rules is compiled from.
+//! Input of the compiler.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,41 +9,41 @@ use crate::directory::Directory;
 use crate::envoy::EnvoyDomain;
 use crate::spec::{Enforcement, RuleFile, RuleSpec};
 
-/// What compiling needs besides the files.
+/// Options of the compiler.
 #[derive(Clone, Copy, Debug)]
 pub struct CompileOptions {
-    /// The key of all digests. Nodes that share buckets share it.
+    /// The key of all digests; nodes that share buckets must share it.
     pub secret: Secret,
-    /// Makes the lots of soft limits differ between deployments.
+    /// Seed of soft limits, so that deployments differ.
     pub seed: u64,
 }
 
 impl CompileOptions {
-    /// Fixed options, for tests and for tools that keep nothing.
+    /// Fixed options, for tests and for tools without stored state.
     pub fn for_test() -> CompileOptions {
         CompileOptions { secret: Secret::new(*b"tollgate testing"), seed: 0 }
     }
 }
 
-/// The rules of one namespace, and who is looked up where.
+/// Rules and directories of one namespace.
 #[derive(Clone, Copy, Debug)]
 pub struct NamespaceRules<'a> {
-    /// Its rules, and clients and overrides of its own, which come first.
+    /// The file: its rules, and its clients and overrides, which are looked up first.
     pub file: &'a RuleFile,
-    /// Further rules, sorted by name; the defaults of the file are not meant for them. Those that are shared with the
-    /// set before are not compiled again.
+    /// Further rules, sorted by name; the defaults of the file do not apply. Rules shared with the previous set are not
+    /// compiled again.
     pub rules: &'a [Arc<RuleSpec>],
-    /// Further clients and overrides, in the order in which they are asked about one identity.
+    /// Further clients and overrides, in order of precedence.
     pub directories: &'a [Directory],
 }
 
-/// A domain of Envoy's files, and who is looked up where.
+/// A domain of Envoy files and its directories.
 #[derive(Clone, Copy, Debug)]
 pub struct DomainRules<'a> {
     /// The domain.
     pub domain: &'a EnvoyDomain,
-    /// Overrides of its rules, in the order in which they are asked about one identity.
+    /// Overrides of its rules, in order of precedence.
     pub directories: &'a [Directory],
-    /// Modes that hold instead of those of the file, by the name of the rule.
+    /// Modes set by an operator, by name of the rule; they replace those of the file.
     pub modes: &'a BTreeMap<String, Enforcement>,
 }

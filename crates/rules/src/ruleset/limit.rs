@@ -1,4 +1,4 @@
-//! The limit of a rule as a value.
+//! Builds the limit of a rule.
 
 use tollgate_core::{Concurrency, FixedWindow, Gcra, Limit, LimitError, Queue, SlidingCounter, SlidingLog, Span};
 
@@ -12,7 +12,7 @@ pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, Limit
         }
         LimitAlgorithm::TokenBucket | LimitAlgorithm::Gcra | LimitAlgorithm::LeakyBucket => {
             let burst = spec.burst.unwrap_or(spec.requests);
-            // Usage above the capacity is kept as debt: forced, or counted although denied.
+            // Usage above the capacity is kept as debt: it was reported, or charged although denied.
             let counted = if rule.count_denied { burst } else { 0 };
             let debt = rule.max_debt.unwrap_or(counted);
             Limit::Gcra(Gcra::new(spec.requests, window, burst)?.with_max_debt(debt)?)

@@ -1,4 +1,4 @@
-//! Whether the conditions of a rule hold for a request.
+//! Evaluates the conditions of a rule.
 
 use tollgate_core::Request;
 
@@ -15,7 +15,7 @@ impl Conditions {
     }
 }
 
-/// An absent attribute meets no condition, not even `*` or a negation.
+/// An absent attribute matches no condition, not even `*` or a negation.
 pub(super) fn attribute_holds(id: AttrId, matcher: &IndexedMatcher, facts: &RequestFacts<'_>) -> bool {
     match id {
         AttrId::IP => facts.ip().is_some_and(|bits| matcher.matches_address(bits)),
@@ -28,7 +28,7 @@ pub(super) fn endpoint_holds(matcher: &IndexedEndpoint, facts: &RequestFacts<'_>
 }
 
 impl Rule {
-    /// What one request costs here: its own cost times the rule's.
+    /// The cost of a request: its own cost times the rule's.
     pub(super) fn cost(&self, request: &Request<'_>, facts: &RequestFacts<'_>) -> u64 {
         let case = self.costs.iter().find(|(conditions, _)| conditions.hold(facts));
         request.cost.saturating_mul(case.map_or(1, |(_, cost)| *cost))

@@ -1,9 +1,9 @@
-//! Rules compiled: immutable, indexed, and turned into charges without allocating.
+//! Compiled rules: immutable, indexed, and turned into charges without allocating.
 //!
-//! A [`RuleSet`] is made once from whole [`RuleFile`]s and then only read. Per request it answers one question: which
-//! buckets are charged, under which limits? Finding the rules that match costs what matches, not what exists: every
-//! rule is filed under the rarest thing it asks for (`index`), and clients and overrides are looked up by identity in
-//! directories (`directories`). Nothing here keeps state, reads a clock or decides.
+//! A [`RuleSet`] is compiled from whole [`RuleFile`]s and then only read. For a request it returns the buckets to
+//! charge and their limits. The cost depends on the rules that match, not on all rules: each rule is indexed under its
+//! rarest condition (`index`), and clients and overrides are looked up by identity (`directories`). Nothing here keeps
+//! state, reads a clock or decides.
 
 mod attributes;
 mod body;
@@ -62,23 +62,23 @@ pub struct RuleSet {
     dated: bool,
 }
 
-/// The rules of one tenant, and what its requests are read with.
+/// The rules of one namespace, and the settings for reading its requests.
 #[derive(Debug)]
 struct CompiledNamespace {
     index: LayeredIndex,
-    /// Its rules among those of the set.
+    /// Indices of its rules in the set.
     rules: Range<usize>,
-    /// How many of them are the file's own; the others are sorted by name.
+    /// Number of rules from the file; they come first, and the others are sorted by name.
     own: usize,
     attributes: Attributes,
     directories: BoundDirectories,
-    /// Some client has a tier: without any, nobody's need be looked up.
+    /// Whether some client has a tier; otherwise tiers need no lookup.
     tiers: bool,
     ipv6_prefix: u8,
     escaped_slash: EscapedSlash,
     /// The form in which values are compared and counted.
     normalize: Normalize,
-    /// The rules are found by a tree instead of by their conditions.
+    /// For a domain of Envoy files: the tree that finds rules instead of conditions.
     domain: Option<Box<DomainIndex>>,
 }
 
@@ -100,7 +100,7 @@ impl CompiledNamespace {
 }
 
 impl CompiledNamespace {
-    /// The values of a request that are not in the namespace's Unicode form; nearly always none.
+    /// The request's values in the namespace's Unicode form; `None` if they are already, as nearly always.
     #[inline]
     fn rewritten(&self, request: &Request<'_>) -> Option<NormalizedValues> {
         match self.normalize {
@@ -111,20 +111,20 @@ impl CompiledNamespace {
 }
 
 impl RuleSet {
-    /// Compiles files, one per namespace. Answers all problems at once; a set with problems is no set.
+    /// Compiles files, one per namespace, or returns all problems.
     pub fn compile(files: &[RuleFile], options: &CompileOptions) -> Result<RuleSet, Problems> {
         let parts: Vec<NamespaceRules<'_>> =
             files.iter().map(|file| NamespaceRules { file, rules: &[], directories: &[] }).collect();
         RuleSet::assemble(&parts, options)
     }
 
-    /// Compiles files, one per namespace, each with directories that may be large: they are shared, not copied, and not
-    /// looked through. What they say of rules that do not exist is ignored.
+    /// Compiles files, one per namespace, with their directories. Directories may be large: they are shared, neither
+    /// copied nor scanned. Overrides of rules that do not exist are ignored.
     pub fn assemble(parts: &[NamespaceRules<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
         RuleSet::assemble_with(parts, &[], options)
     }
 
-    /// The same with the domains of Envoy's files, each a namespace of its own.
+    /// Compiles files and domains of Envoy files; each domain is a namespace.
     pub fn assemble_with(
         parts: &[NamespaceRules<'_>],
         domains: &[EnvoyDomain],
@@ -136,7 +136,7 @@ impl RuleSet {
         RuleSet::assemble_all(parts, &domains, options)
     }
 
-    /// The same with overrides of the rules of domains, and an operator's switches.
+    /// Compiles files and domains, with overrides and operator modes for the rules of domains.
     pub fn assemble_all(
         parts: &[NamespaceRules<'_>],
         domains: &[DomainRules<'_>],
@@ -145,8 +145,8 @@ impl RuleSet {
         compile::assemble(parts, domains, options, None)
     }
 
-    /// The same after this one: rules that say the same are shared with it, and its index is kept for as long as little
-    /// changed. What that costs follows from what changed.
+    /// Compiles the successor of this set. Unchanged rules are shared with it, and the index is reused while few rules
+    /// changed, so the cost depends on the change.
     pub fn compile_successor(
         &self,
         parts: &[NamespaceRules<'_>],
@@ -156,7 +156,7 @@ impl RuleSet {
         compile::assemble(parts, domains, options, Some(self))
     }
 
-    /// A set without rules: everything is allowed.
+    /// A set without rules, which allows every request.
     pub fn empty() -> RuleSet {
         RuleSet {
             rules: Vec::new(),
@@ -167,7 +167,7 @@ impl RuleSet {
         }
     }
 
-    /// All rules, in the order of their files; a [`RuleId`] is a place in this list.
+    /// All rules, in the order of their files; a [`RuleId`] is an index into this list.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
@@ -182,19 +182,19 @@ impl RuleSet {
         self.rules.iter().find(|rule| rule.namespace == namespace && rule.name == name)
     }
 
-    /// True if the rules of this namespace come from files of envoyproxy/ratelimit, and its requests carry the entries of
-    /// one descriptor as custom attributes, in their order, known names included. Answers then go by that service's
-    /// table; the field `envoy` of [`Rule`] has what they need.
+    /// True if the rules of this namespace come from envoyproxy/ratelimit files. Its requests have the entries of one
+    /// descriptor as custom attributes, in order, including built-in names. Responses follow the table at the field
+    /// `envoy` of [`Rule`].
     pub fn is_domain(&self, namespace: &str) -> bool {
         self.namespaces.get(namespace).is_some_and(|namespace| namespace.domain.is_some())
     }
 
-    /// True if the wall clock matters: some override begins or ends.
+    /// True if decisions depend on the wall clock: some override has a start or an end.
     pub fn is_dated(&self) -> bool {
         self.dated
     }
 
-    /// Every tier that a rule or a client of any namespace names, sorted: the tiers that may become a label.
+    /// All tiers of rules and clients, sorted: the values of the metric label.
     pub fn tiers(&self) -> Vec<&str> {
         let of_clients = self.namespaces.values().flat_map(|namespace| namespace.directories.tiers());
         let mut tiers: Vec<&str> = self.rules.iter().flat_map(Rule::tiers).chain(of_clients).collect();
@@ -203,7 +203,7 @@ impl RuleSet {
         tiers
     }
 
-    /// The tier of a request: as it was sent, or as the tables of clients say.
+    /// The tier of a request: as sent, or from the client directory.
     pub fn tier_of<'a>(&'a self, request: &Request<'a>) -> Option<&'a str> {
         if let sent @ Some(_) = request.get(Attribute::Tier) {
             return sent;
@@ -221,10 +221,10 @@ impl RuleSet {
         facts.sent_or_known(AttrId::TIER)
     }
 
-    /// Adds the charges of one request to `charges`. Pure: the same request, time and lot give the same charges.
-    /// Several requests may be added one after the other and are then decided together, all or nothing.
+    /// Adds the charges of one request to `charges`. Pure: the same request, time and random number give the same
+    /// charges. Several requests that are added to the same `charges` are decided together, all or nothing.
     ///
-    /// A request that cannot be read is an error and adds nothing.
+    /// An invalid request is an error and adds nothing.
     pub fn charges(&self, request: &Request<'_>, wall: Time, charges: &mut Charges) -> Result<(), RequestError> {
         let number = charges.next_request();
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
@@ -254,8 +254,8 @@ impl RuleSet {
         charges::collect(self, namespace, request, &facts, wall, sink)
     }
 
-    /// The same for requests that are decided together. In a domain of Envoy's files, a rule that one of them leads to
-    /// may replace those of others.
+    /// Adds the charges of requests that are decided together. In a domain of Envoy files, the rule of one request may
+    /// replace the rules of others.
     pub fn charges_of_all(
         &self,
         requests: &[Request<'_>],
@@ -268,7 +268,7 @@ impl RuleSet {
         let mut replaced = ReplacedRules::new();
         let namespace = |request: &Request<'_>| self.namespaces.get(request.namespace);
         let domain = |request: &Request<'_>| namespace(request)?.domain.as_deref();
-        // Those who mix domains and other namespaces in one decision have no need of this.
+        // Only domains have rules that replace those of other requests.
         if domain(first).is_none() {
             return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
         }
@@ -287,7 +287,7 @@ impl RuleSet {
         })
     }
 
-    /// What the directories know of the client of a request, by attribute: its tier, its organisation, and others.
+    /// Attributes of the client of a request from the directories: tier, organisation, and others.
     pub fn client_attributes(&self, request: &Request<'_>) -> Vec<(String, String)> {
         let Some(namespace) = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none())
         else {
@@ -301,7 +301,7 @@ impl RuleSet {
         if read.is_ok() { facts.known(namespace, self.secret) } else { Vec::new() }
     }
 
-    /// Whether a request can be read at all; no rule is asked.
+    /// Whether a request is valid; evaluates no rule.
     #[cold]
     pub fn readable(&self, request: &Request<'_>) -> Result<(), RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
@@ -314,7 +314,7 @@ impl RuleSet {
         RequestFacts::new(namespace).gather(namespace, request, self.secret)
     }
 
-    /// Every rule of the request's namespace and what it makes of the request: slow, complete, for people.
+    /// How each rule of the request's namespace evaluates the request. Slow and complete, for diagnostics.
     pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
         if let Some(domain) = &namespace.domain {
@@ -328,8 +328,8 @@ impl RuleSet {
         Ok(explain::explain(self, namespace, request, &facts, wall))
     }
 
-    /// Every rule of the request's namespace and the buckets that it may keep for the client of the request: slow, for
-    /// people. A namespace of Envoy descriptors has none that a client determines.
+    /// The buckets that each rule of the request's namespace may have for the client of the request. Slow, for
+    /// diagnostics. Empty for a domain of Envoy files, whose buckets are not determined by a client.
     pub fn buckets(&self, request: &Request<'_>, wall: Time) -> Result<Vec<ClientBuckets<'_>>, RequestError> {
         let namespace = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none());
         let Some(namespace) = namespace else { return Ok(Vec::new()) };

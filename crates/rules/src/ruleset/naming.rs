@@ -1,8 +1,8 @@
-//! Names for rules that have none: `free-post-api-1s`, from tier, method, path and window.
+//! Generates names for rules without one: `free-post-api-1s`, from tier, method, path and window.
 //!
-//! Such a name is for people. Buckets are found by the digest of what the rule says, [`GeneratedName::identity`], so a rule
-//! whose name changes because another one came to look alike keeps its usage. Of several that would have the same name each
-//! carries a part of its digest: no name passes to another rule when the order of the file changes.
+//! These names are for people. Buckets are identified by a digest of the rule, [`GeneratedName::identity`], so a rule
+//! keeps its usage if its name changes because another rule got a similar one. Rules that would have the same name get
+//! a part of their digest, so that no name moves to another rule when the order of the file changes.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::spec::{LimitAlgorithm, RuleFile, RuleSpec};
 /// Longest name before a digest is added to it.
 const BASE_MAX: usize = RULE_NAME_MAX - 17;
 
-/// What a rule without a name is called.
+/// Names of a rule without its own.
 pub(super) struct GeneratedName {
     /// For people.
     pub(super) name: String,
@@ -27,7 +27,7 @@ pub(super) struct GeneratedName {
     pub(super) identity: String,
 }
 
-/// Names of the rules of a file that have none, by their places in it.
+/// Names for the rules of a file without one, by index.
 pub(super) fn generate(file: &RuleFile) -> HashMap<usize, GeneratedName> {
     let nameless = file.rules.iter().enumerate().filter(|(_, spec)| spec.name.is_none());
     let bases: Vec<(usize, String, u64)> = nameless
@@ -56,13 +56,12 @@ pub(super) fn generate(file: &RuleFile) -> HashMap<usize, GeneratedName> {
     names.collect()
 }
 
-/// The names of the rules of a file that have none.
+/// The generated names of a file.
 pub fn generated_names(file: &RuleFile) -> impl Iterator<Item = String> {
     generate(file).into_values().map(|generated| generated.name)
 }
 
-/// For every rule of a file the name that its buckets are found by: its own, or one that depends on nothing but what the
-/// rule says.
+/// For every rule of a file, the name that identifies its buckets: its own, or one that depends only on the rule.
 pub fn stable_names(file: &RuleFile) -> Vec<String> {
     let mut generated = generate(file);
     let name = |(index, spec): (usize, &RuleSpec)| match &spec.name {
@@ -76,8 +75,7 @@ fn spellings(base: &str, digest: u64) -> [String; 3] {
     [base.to_owned(), format!("{base}-{:04x}", digest >> 48), format!("{base}-{digest:016x}")]
 }
 
-/// A digest of match, key, algorithm and window, so that neither its place in the file nor a changed number makes it
-/// another rule.
+/// A digest of match, key, algorithm and window. It does not depend on the order of the file or on the numbers.
 fn digest(file: &RuleFile, spec: &RuleSpec, key_by: &KeyBy) -> u64 {
     let mut hasher = KeyHasher::new(Secret::new([0; 16]));
     let mut matches: Vec<String> = Vec::new();
@@ -103,7 +101,7 @@ fn digest(file: &RuleFile, spec: &RuleSpec, key_by: &KeyBy) -> u64 {
     bits
 }
 
-/// What the rule is about, in a few words that can be a name.
+/// A description of the rule that is a valid name.
 fn base(spec: &RuleSpec, key_by: &KeyBy) -> String {
     let mut words = String::new();
     let attribute = |name: &str| spec.matches.attributes.iter().find(|(own, _)| own == name);
@@ -144,7 +142,7 @@ fn endpoints(matcher: &EndpointMatcher, words: &mut String) {
     matcher.none.iter().for_each(|pattern| add(&format!("not {pattern}"), words));
 }
 
-/// Adds a text in small letters, whatever cannot be in a name as `-`.
+/// Adds a text in lower case, with `-` for characters that names cannot have.
 fn add(text: &str, words: &mut String) {
     let mut gap = !words.is_empty();
     for letter in text.chars() {

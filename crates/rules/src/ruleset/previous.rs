@@ -1,4 +1,4 @@
-//! Rules of the set before, to be shared by the next one as far as they say the same.
+//! Finds unchanged rules of the previous set, which the next one shares.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use super::rule::{Rule, RuleBody};
 use super::{CompiledNamespace, RuleSet};
 use crate::spec::{OnFail, RuleSpec};
 
-/// One namespace of the set before.
+/// A namespace of the previous set.
 pub(super) struct PreviousNamespace<'a> {
     namespace: Option<&'a CompiledNamespace>,
     rules: &'a [Rule],
-    /// The next of the rules that are sorted by name.
+    /// Index of the next rule among those sorted by name.
     next: usize,
 }
 
-/// A rule that is known, and its place in the index.
+/// A rule to share, and its number in the index.
 type ReusedRule = (Arc<RuleBody>, u32);
 
 impl<'a> PreviousNamespace<'a> {
-    /// Nothing, if the sets have no secret in common, or so much changed since the index was built that it is better
-    /// built anew, attributes that no rule names any more included.
+    /// Empty if secret or seed differ, or if so much changed that the index should be rebuilt, which also drops
+    /// attributes that no rule uses any more.
     pub(super) fn of(
         previous: Option<&'a RuleSet>,
         name: &str,
@@ -42,7 +42,7 @@ impl<'a> PreviousNamespace<'a> {
         }
     }
 
-    /// The attributes to go on with: numbers of names stay what they were.
+    /// The attributes to continue with; numbers stay the same.
     pub(super) fn attributes(&self) -> Attributes {
         self.namespace.map_or_else(Attributes::new, |namespace| namespace.attributes.clone())
     }
@@ -51,14 +51,14 @@ impl<'a> PreviousNamespace<'a> {
         self.namespace.map(|namespace| &namespace.index)
     }
 
-    /// The rule of a file that stood in the same place and says the same.
+    /// The equal rule at the same index of the file.
     pub(super) fn at(&self, place: usize, spec: &RuleSpec, on_fail: OnFail) -> Option<ReusedRule> {
         let own = self.namespace.map_or(0, |namespace| namespace.own);
         let rule = self.rules.get(place).filter(|_| place < own)?;
         (*rule.spec == *spec && rule.on_fail == on_fail).then(|| self.known(place, rule))
     }
 
-    /// The rule that shares what it says with one of the set before; asked in the order of names.
+    /// The rule with the same shared spec. Must be called in the order of names.
     pub(super) fn named(&mut self, spec: &Arc<RuleSpec>) -> Option<ReusedRule> {
         while let Some(rule) = self.rules.get(self.next) {
             if Arc::ptr_eq(&rule.spec, spec) {

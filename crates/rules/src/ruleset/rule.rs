@@ -1,4 +1,4 @@
-//! One rule, compiled: conditions by number, key by number, limit as a value.
+//! A compiled rule.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -15,19 +15,19 @@ use crate::lookup::{IndexedEndpoint, IndexedMatcher};
 use crate::pattern::Pattern;
 use crate::spec::{Enforcement, LimitSpec, OnFail, RuleSpec};
 
-/// A rule's place in its set.
+/// Index of a rule in its set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleId(pub u32);
 
 /// A compiled rule in its set.
 #[derive(Debug)]
 pub struct Rule {
-    /// Its place in the set.
+    /// Its index in the set.
     pub id: RuleId,
-    /// What does not depend on the set; shared by all generations in which the rule says the same.
+    /// The part that does not depend on the set; shared by all generations in which the rule is unchanged.
     pub(super) body: Arc<RuleBody>,
     pub(super) replaces: Vec<RuleId>,
-    /// Its number in each directory of its namespace.
+    /// Its number in each directory of the namespace.
     pub(super) numbers: SmallVec<[u32; 2]>,
 }
 
@@ -40,50 +40,49 @@ impl Deref for Rule {
     }
 }
 
-/// What a rule says, compiled.
+/// The part of a compiled rule that does not depend on its set.
 #[derive(Debug)]
 pub struct RuleBody {
-    /// Whose rule it is.
+    /// Its namespace.
     pub namespace: String,
-    /// Its name: as written, or made from what it says.
+    /// Its name, written or generated.
     pub name: String,
-    /// What callers are told.
+    /// Name that callers see.
     pub resource: String,
-    /// What it says, with defaults filled in.
+    /// The rule as written, with defaults filled in.
     pub spec: Arc<RuleSpec>,
-    /// The mode that the rule itself names, where an operator's switch holds instead of it.
+    /// The mode of the rule itself, if an operator's mode replaces it.
     pub replaced_mode: Option<Enforcement>,
-    /// Name of the file that it was read from; the line is in `spec`.
+    /// Name of its file; the line is in `spec`.
     pub file_name: Option<Arc<str>>,
-    /// What happens when the store does not answer.
+    /// Failure policy while the store does not answer.
     pub on_fail: OnFail,
-    /// The limit; `None` for an unlimited rule. Of a rule with shards: the whole, not the share.
+    /// The limit; `None` for an unlimited rule. For a rule with shards, the whole limit.
     pub limit: Option<Limit>,
-    /// What else it says, if it comes from a file of envoyproxy/ratelimit: the table at [`EnvoyRule`] tells what is
-    /// where.
+    /// Fields of a rule from an envoyproxy/ratelimit file; see the table at [`EnvoyRule`].
     pub envoy: Option<Box<EnvoyRule>>,
     pub(super) conditions: Conditions,
     pub(super) key: Vec<Vec<AttrId>>,
     pub(super) costs: Vec<(Conditions, u64)>,
-    /// Has absorbed who the rule is; a key's parts follow.
+    /// Has absorbed the identity of the rule; the parts of a key follow.
     pub(super) hasher: KeyHasher,
     pub(super) owner: Owner,
-    /// Has absorbed the namespace; what names the identity follows.
+    /// Has absorbed the namespace; the identity of a client follows.
     pub(super) identity: KeyHasher,
     pub(super) sharing: Sharing,
-    /// Makes the lots of one deployment differ from those of another.
+    /// Seed of soft limits, so that deployments differ.
     pub(super) seed: u64,
     pub(super) fingerprint: OnceLock<Digest>,
 }
 
-/// What must hold for a request; nothing at all always holds.
+/// Conditions on a request; without any, every request matches.
 #[derive(Debug, Default)]
 pub(super) struct Conditions {
     pub(super) attributes: Vec<(AttrId, IndexedMatcher)>,
     pub(super) endpoint: Option<IndexedEndpoint>,
 }
 
-/// Stands before a window that is not the rule's own.
+/// Precedes a window from the request in a digest.
 const ASKED: u64 = u64::MAX - 3;
 
 impl Rule {
@@ -91,7 +90,7 @@ impl Rule {
         Rule { id, body, replaces: Vec::new(), numbers: SmallVec::new() }
     }
 
-    /// What it says, to be kept beyond its set.
+    /// The shared part, which may outlive the set.
     pub fn body(&self) -> &Arc<RuleBody> {
         &self.body
     }
@@ -101,7 +100,7 @@ impl Rule {
         self.spec.mode == Enforcement::Enforce
     }
 
-    /// Whether a refusal counts.
+    /// The enforcement of its charges.
     pub fn enforcement(&self) -> tollgate_core::Enforcement {
         match self.is_enforced() {
             true => tollgate_core::Enforcement::Enforce,
@@ -109,7 +108,7 @@ impl Rule {
         }
     }
 
-    /// The tiers that its conditions or those of its costs name in full.
+    /// The tiers in exact conditions of the rule and its costs.
     pub(super) fn tiers(&self) -> impl Iterator<Item = &str> {
         let conditions = std::iter::once(&self.conditions).chain(self.costs.iter().map(|(conditions, _)| conditions));
         let matchers = conditions.flat_map(|conditions| &conditions.attributes).filter(|(id, _)| *id == AttrId::TIER);
@@ -121,8 +120,8 @@ impl Rule {
         )
     }
 
-    /// The rule's limit with the requests and the window that the caller brings along. Another window is another bucket,
-    /// as it would be in another generation.
+    /// The rule's limit with `requests` and `window` of the request. Another window is another bucket, as it is in
+    /// another generation.
     #[cold]
     pub(super) fn accept(&self, asked: AskedLimit, hasher: &mut KeyHasher) -> Result<Option<Limit>, LimitError> {
         let Some(spec) = &self.spec.limit else { return Ok(None) };
@@ -134,7 +133,7 @@ impl Rule {
         limit_of(&LimitSpec { requests, window_ns, ..spec.clone() }, &self.spec).map(Some)
     }
 
-    /// What the charge asks; `None` where a slot is needed and the request holds none.
+    /// The operation of the charge; `None` if it needs a slot and the request has none.
     pub(super) fn ask(&self, limit: &Limit, request: &Request<'_>, cost: u64) -> Option<Ask> {
         match (limit, request.purpose) {
             (Limit::Concurrency(_), Purpose::Consume) => request.slot.map(Ask::Hold),
@@ -146,15 +145,15 @@ impl Rule {
         }
     }
 
-    /// What a soft rule admits above `limit`, which may be a client's own or a share.
+    /// The soft part above `limit`, which may come from an override or be a shard's.
     pub(super) fn soft_at(&self, limit: &Limit) -> Option<Soft> {
         let percent = u128::from(self.spec.soft?.percent);
         let excess = (u128::from(limit.capacity()) * percent).div_ceil(100);
         Some(Soft { excess: u64::try_from(excess).unwrap_or(u64::MAX), seed: self.seed })
     }
 
-    /// Into how many buckets each key is split. A rule whose nodes count by themselves is not: shards spread load over
-    /// the shared store, and shares rounded up part by part would add up to more than the node's share of the whole.
+    /// Number of buckets per key. Always 1 if nodes count locally: shards spread load over the shared store, and
+    /// rounding up the node's share of each shard would exceed its share of the whole.
     pub fn parts(&self) -> u64 {
         match self.sharing {
             Sharing::Local => 1,
@@ -162,14 +161,14 @@ impl Rule {
         }
     }
 
-    /// The limit of one of the rule's sub-buckets: as even as whole units allow, adding up to the whole.
+    /// The limit of one shard: as even as whole units allow; all shards add up to the whole.
     pub(super) fn shard(&self, limit: Limit, shard: u64) -> Limit {
         let count = self.parts();
         let part = |total: u64| total / count + u64::from(shard < total % count);
         limit.with_requests(part(limit.requests()), part(limit.capacity())).unwrap_or(limit)
     }
 
-    /// A window's offset for one bucket, so that the resets of many keys do not fall together.
+    /// The limit with a window offset by bucket, so that keys do not all reset at once.
     pub(super) fn aligned(&self, limit: Limit, bucket: Digest) -> Limit {
         let [_, bits] = bucket.0;
         let offset = |window: Span| Span::from_nanos(((u128::from(bits) * u128::from(window.nanos())) >> 64) as u64);

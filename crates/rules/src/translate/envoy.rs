@@ -1,4 +1,4 @@
-//! The tree of a domain as rules, each with the conditions under which it is the one that is found.
+//! Translates the descriptors of a domain into rules, each with the conditions under which its descriptor is found.
 
 use super::{TranslationDraft, fixed_window, is_attribute, key_by, peculiar, reserved};
 use crate::check::{is_rule_name, nearest_rule_name};
@@ -6,13 +6,13 @@ use crate::envoy::{Allowance, EnvoyDescriptor, EnvoyDomain, RateLimit, Unit, rul
 use crate::position::SourcePosition;
 use crate::yaml::YamlNode;
 
-/// A node, and the level that it is on.
+/// A descriptor and its siblings.
 type TreeStep<'a> = (&'a EnvoyDescriptor, &'a [EnvoyDescriptor]);
 
-/// Most lines that one note names.
+/// Largest number of lines in one note.
 const LINES_MAX: usize = 20;
 
-/// The nodes that became rules.
+/// Positions of the descriptors that were translated.
 #[derive(Default)]
 struct TranslatedNodes {
     limits: Vec<SourcePosition>,
@@ -22,7 +22,7 @@ struct TranslatedNodes {
 pub(super) fn translate(domain: &EnvoyDomain, draft: &mut TranslationDraft) {
     let mut became = TranslatedNodes::default();
     level(domain, &domain.descriptors, &mut Vec::new(), &mut became, draft);
-    // There is no way to say that a request must not have further attributes.
+    // A rule cannot require that a request has no further attributes.
     wider(&became.limits, "counts every descriptor that has its keys", draft);
     wider(&became.exemptions, "exempts every descriptor that has its keys from all limits", draft);
 }
@@ -99,7 +99,7 @@ fn rule(
     added
 }
 
-/// Whether each value has a counter of its own.
+/// Whether each value has its own counter.
 fn counts_by(node: &&EnvoyDescriptor) -> bool {
     match &node.value {
         None => true,
@@ -127,7 +127,7 @@ fn impossible(path: &[TreeStep<'_>]) -> Option<String> {
     None
 }
 
-/// What an entry's value must be for this node to be the one that is found.
+/// The condition on an entry's value under which this descriptor is found.
 fn condition((node, level): &TreeStep<'_>) -> Option<YamlNode> {
     let siblings = || level.iter().filter(|sibling| sibling.key == node.key && sibling.at != node.at);
     let before = |sibling: &&EnvoyDescriptor| match &node.value {
@@ -148,7 +148,7 @@ fn condition((node, level): &TreeStep<'_>) -> Option<YamlNode> {
     }
 }
 
-/// What the rule does not say as the file does.
+/// Adds notes for options that the rule does not have.
 fn remark(node: &EnvoyDescriptor, limit: &RateLimit, draft: &mut TranslationDraft) {
     let said = [
         (

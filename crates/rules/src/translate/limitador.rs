@@ -1,6 +1,6 @@
-//! The limits of limitador: counters with conditions and variables.
+//! Translates limits of limitador: counters with conditions and variables.
 //!
-//! Conditions are expressions there. Those that compare one attribute with one text are translated; others are noted.
+//! Conditions are expressions. Those that compare one attribute with one text are translated; others get a note.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) fn translate(file_name: &str, text: &str, draft: &mut TranslationDraf
     match yaml::parse(text) {
         Ok(root) => {
             let list = FieldValue { node: &root, path: FieldPath::Root("file") };
-            // The file of its operator has the list under `limits`.
+            // Files of the limitador operator have the list under `limits`.
             let under =
                 root.get("limits").map(|node| FieldValue { node, path: FieldPath::Field(&list.path, "limits") });
             let limits = under.unwrap_or(list);
@@ -95,7 +95,7 @@ fn texts(value: Option<FieldValue<'_>>) -> Vec<String> {
     items.iter().map(text).collect()
 }
 
-/// `attribute == 'text'` or `!=`, as attribute and pattern; otherwise the text itself.
+/// Attribute and pattern of `attribute == 'text'` or `!=`; otherwise the expression as an error.
 fn condition(text: &str) -> Result<(String, String), String> {
     let split = text.split_once("==").map(|sides| (sides, "")).or_else(|| text.split_once("!=").map(|s| (s, "!")));
     let parsed = split.and_then(|((left, right), not)| {
@@ -106,7 +106,7 @@ fn condition(text: &str) -> Result<(String, String), String> {
     parsed.ok_or_else(|| text.to_owned())
 }
 
-/// A text in quotes of either kind, or a bare word, as older files have it.
+/// A text in single or double quotes, or a bare word, as in older files.
 fn unquoted(text: &str) -> Option<&str> {
     let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote).filter(|inside| !inside.contains(quote));
     inside('\'').or_else(|| inside('"')).or_else(|| Some(text).filter(|text| is_attribute(text)))

@@ -1,7 +1,7 @@
-//! Limits of other limiters as rules of ours: what they mean as far as rules can say it, and a note for the rest.
+//! Translates limits of other rate limiters into rules, with a note for everything that rules cannot express.
 //!
-//! A translation is a beginning for people: it reads well, loads as it stands, and every line that means something else
-//! here, or nothing, is told.
+//! A translation is a starting point for people: it is readable and loads unchanged, and every line that means
+//! something else here, or nothing, has a note.
 
 mod envoy;
 mod limitador;
@@ -15,21 +15,21 @@ use crate::position::SourcePosition;
 use crate::report::Report;
 use crate::yaml::YamlNode;
 
-/// Whose file it is.
+/// Format of the file to translate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceFormat {
-    /// The file of one domain of envoyproxy/ratelimit.
+    /// A domain file of envoyproxy/ratelimit.
     EnvoyRatelimit,
     /// A limits file of limitador.
     Limitador,
 }
 
-/// What became of a file.
+/// The result of a translation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Translation {
-    /// Rules files, one for each namespace, in the order of their names.
+    /// Rules files, one for each namespace, sorted by name.
     pub files: Vec<TranslatedFile>,
-    /// What could not be said, in the order of the lines.
+    /// Notes, sorted by line.
     pub notes: Vec<TranslationNote>,
 }
 
@@ -38,31 +38,31 @@ pub struct Translation {
 pub struct TranslatedFile {
     /// Its namespace.
     pub namespace: String,
-    /// How many rules it has.
+    /// Number of rules.
     pub rules: usize,
-    /// The file.
+    /// Content of the file.
     pub text: String,
 }
 
-/// Something that rules cannot say, or say in another way.
+/// Something that rules cannot express, or express differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranslationNote {
-    /// The line that says it.
+    /// The line in the source.
     pub line: u32,
-    /// What becomes of it.
+    /// What the translation does with it.
     pub message: String,
-    /// The namespace that lacks a limit because there is no rule for the one that stands there.
+    /// The namespace that misses a limit, if the line was not translated.
     pub lacks: Option<String>,
 }
 
 impl Translation {
-    /// How many limits of a namespace have no rule.
+    /// Number of limits of a namespace that were not translated.
     pub fn left_out(&self, namespace: &str) -> usize {
         self.notes.iter().filter(|note| note.lacks.as_deref() == Some(namespace)).count()
     }
 }
 
-/// Translates a file; fails only if it is not what it should be.
+/// Translates a file; fails only if the file is invalid.
 pub fn translate(origin: SourceFormat, file_name: &str, text: &str) -> Result<Translation, Report> {
     let mut draft = TranslationDraft::default();
     match origin {
@@ -79,17 +79,17 @@ struct TranslationDraft {
     notes: Vec<TranslationNote>,
 }
 
-/// The rules of a namespace, and how often each name was wanted.
+/// The rules of a namespace, and how often each name was requested.
 #[derive(Default)]
 struct RulesDraft {
     nodes: Vec<YamlNode>,
     names: HashMap<String, usize>,
-    /// Some rule lets nothing pass, which a file must say that it means.
+    /// Some rule denies every request, so the file needs `allow_block_all`.
     blocks: bool,
 }
 
 impl RulesDraft {
-    /// The name, or if it is taken in any case of letters, the name with a number.
+    /// The name, with a number if it is taken (ignoring case).
     fn unique(&mut self, name: &str) -> String {
         loop {
             let times = self.names.entry(name.to_ascii_lowercase()).or_default();
@@ -117,7 +117,7 @@ impl TranslationDraft {
         self.notes.push(TranslationNote { line: at.line, message: format!("left out: {why}"), lacks });
     }
 
-    /// Adds a rule, or a note if rules like this cannot be. False if there is none.
+    /// Adds a rule; if it is invalid, adds a note and returns `false`.
     fn add(&mut self, namespace: &str, at: SourcePosition, name: &str, fields: Vec<(&str, YamlNode)>) -> bool {
         let rules = self.namespaces.entry(namespace.to_owned()).or_default();
         let rule = YamlNode::map([("name", YamlNode::text(rules.unique(name)))].into_iter().chain(fields));
@@ -148,7 +148,7 @@ impl TranslationDraft {
     }
 }
 
-/// Why an attribute of that name would mean something else here, if it would.
+/// Why an attribute of that name would mean something else here; `None` if it would not.
 fn reserved(name: &str) -> Option<String> {
     let meaning = match name {
         "endpoint" => "a method and a path",
@@ -156,10 +156,10 @@ fn reserved(name: &str) -> Option<String> {
         "global" => "one bucket for all",
         _ => return None,
     };
-    Some(format!("here, `{name}` means {meaning}: use another name, in the file and for whoever sends it"))
+    Some(format!("here, `{name}` means {meaning}: use another name, in the file and in requests"))
 }
 
-/// What to know of an attribute that is not taken as it stands.
+/// A note about an attribute whose values are not used as sent.
 fn peculiar(name: &str) -> Option<&'static str> {
     match name {
         "path" => Some("`path` is taken without its query and in one spelling: `/a//b?c` is `/a/b`"),
@@ -168,12 +168,12 @@ fn peculiar(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a name can be an attribute of ours without meaning something else: `a|b` is two of them.
+/// Whether a name is one attribute in `key_by`: `a|b` is two.
 fn is_attribute(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }
 
-/// A limit of `requests` per window, counted as both of them count.
+/// A fixed window, the algorithm of both limiters.
 fn fixed_window(requests: u64, window: &str) -> YamlNode {
     YamlNode::map([
         ("requests", YamlNode::plain(requests)),
@@ -182,7 +182,7 @@ fn fixed_window(requests: u64, window: &str) -> YamlNode {
     ])
 }
 
-/// What makes two requests share a bucket.
+/// The value of `key_by`.
 fn key_by(names: &[&str]) -> YamlNode {
     match names {
         [] => YamlNode::text("global"),

@@ -1,4 +1,4 @@
-//! Files as they are found in the wild, and what becomes of them.
+//! Translations of typical files.
 
 use super::*;
 
@@ -81,7 +81,7 @@ rules:
 }
 
 #[test]
-fn what_rules_cannot_say_is_told_with_its_line() {
+fn options_without_a_translation_get_a_note_with_their_line() {
     let translation = translated(
         SourceFormat::EnvoyRatelimit,
         "domain: d
@@ -110,14 +110,14 @@ descriptors:
     assert_eq!(translation.left_out("d"), 3);
 }
 
-/// Names that mean something here are either sent as that, or told.
+/// Names with a meaning here are either translated to it, or left out with a note.
 #[test]
-fn names_that_are_taken_are_left_out_and_told() {
+fn reserved_names_are_left_out_with_a_note() {
     let limit = "rate_limit: { unit: day, requests_per_unit: 1 }";
     let keys = ["path", "method", "endpoint", "namespace", "global", "ip", "remote_address"];
     let nodes: String = keys.iter().map(|key| format!("- {{ key: {key}, {limit} }}\n")).collect();
     let translation = translated(SourceFormat::EnvoyRatelimit, &format!("domain: d\ndescriptors:\n{nodes}"));
-    let other = "use another name, in the file and for whoever sends it";
+    let other = "use another name, in the file and in requests";
     assert_eq!(
         notes(&translation),
         [
@@ -149,7 +149,7 @@ fn names_that_are_taken_are_left_out_and_told() {
 }
 
 #[test]
-fn a_limit_of_nothing_stays_one() {
+fn a_limit_of_zero_is_translated() {
     let text = "domain: d\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 0 } }]\n";
     let translation = translated(SourceFormat::EnvoyRatelimit, text);
     assert!(translation.files[0].text.contains("\nallow_block_all: true\n"), "{}", translation.files[0].text);

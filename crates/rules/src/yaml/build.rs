@@ -1,4 +1,4 @@
-//! From parser events to a tree, refusing on the way what rules must not contain.
+//! Builds the tree from parser events, and rejects what rules must not contain.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ pub(super) fn document(text: &str, comments: bool, depth: usize) -> Result<Docum
     builder.finish()
 }
 
-/// A list or map whose end has not come yet.
+/// A list or map that is not closed yet.
 struct OpenCollection {
     span: SourceSpan,
     held: Collection,
@@ -49,7 +49,7 @@ enum Collection {
     Map { entries: Vec<(YamlKey, YamlNode)>, key: Option<YamlKey>, seen: SeenKeys },
 }
 
-/// Keys of a map so far, hashed so that 100,000 of them cost no square.
+/// Keys of a map so far, hashed so that 100,000 of them do not cost quadratic time.
 type SeenKeys = HashMap<String, SourcePosition>;
 
 struct Builder<'a> {
@@ -179,7 +179,7 @@ impl<'a> Builder<'a> {
         self.add(YamlNode { span: own, kind })
     }
 
-    /// Puts a finished node where it belongs: as root, item, key or value.
+    /// Adds a finished node as root, item, key or value.
     fn add(&mut self, node: YamlNode) -> Result<(), Problem> {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
@@ -254,7 +254,7 @@ fn narrow(span: &granit_parser::Span, flow: bool) -> SourceSpan {
     SourceSpan { line, column, end_line: number(end).max(line), flow }
 }
 
-/// Whether only blanks precede a comment on its line.
+/// Whether only white space precedes a comment on its line.
 fn has_own_line(text: &str, span: &granit_parser::Span) -> bool {
     let before = span.start.byte_offset().and_then(|start| text.get(..start)).unwrap_or("");
     before.rsplit(['\n', '\r']).next().unwrap_or("").trim().is_empty()

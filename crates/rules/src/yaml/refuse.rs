@@ -1,4 +1,4 @@
-//! The parser's own complaints in our words, with advice.
+//! Errors of the YAML parser as problems, with advice.
 
 use granit_parser::{ErrorKind, Marker, ScanError};
 

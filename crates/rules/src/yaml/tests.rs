@@ -1,4 +1,4 @@
-//! What the tree keeps, and what it refuses.
+//! Trees of valid texts, and rejected texts.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn an_empty_text_is_an_empty_map() {
 }
 
 #[test]
-fn what_hides_meaning_is_refused_where_it_stands() {
+fn anchors_aliases_merges_and_tags_are_rejected_at_their_position() {
     let cases = [
         ("a: &x 1\n", ("yaml-anchor", 1, 4)),
         ("a: 1\nb: *x\n", ("yaml-alias", 2, 4)),
@@ -73,14 +73,14 @@ fn what_hides_meaning_is_refused_where_it_stands() {
 }
 
 #[test]
-fn duplicates_in_large_maps_cost_no_square() {
+fn large_maps_take_linear_time() {
     let text: String = (0..200_000).map(|number| format!("k{number}: 1\n")).collect();
     assert!(parse(&text).is_ok());
     assert_eq!(code(&format!("{text}k7: 1\n")), ("duplicate-key", 200_001, 1));
 }
 
 #[test]
-fn comments_know_their_line() {
+fn comments_have_positions() {
     let document = parse_with_comments("# one\na: 1 # two\n  # three\n").unwrap();
     let seen: Vec<_> = document.comments.iter().map(|note| (note.text.as_str(), note.own_line, note.at.line)).collect();
     assert_eq!(seen, [(" one", true, 1), (" two", false, 2), (" three", true, 3)]);

@@ -1,4 +1,4 @@
-//! A namespace whose rules come from a file of envoyproxy/ratelimit: found by a tree, charged like any other.
+//! Namespaces from envoyproxy/ratelimit files: a tree finds the rule of a request, which is charged like any other.
 
 mod tree;
 mod wildcard;
@@ -28,17 +28,17 @@ use crate::envoy::{
 use crate::problem::{Problem, Problems};
 use crate::spec::{Enforcement, LimitAlgorithm, LimitSpec, RuleSpec};
 
-/// How the rules of such a namespace are found.
+/// Finds the rules of a domain.
 #[derive(Debug)]
 pub(super) struct DomainIndex {
     tree: DescriptorTree,
-    /// The rule of requests that bring their limit along.
+    /// The rule for requests that contain a limit.
     overriding: RuleId,
-    /// Some rule replaces another: requests decided together must be looked at together.
+    /// Some rule replaces another, so the requests of one decision depend on each other.
     replaces: bool,
 }
 
-/// One request, and what it is read with.
+/// A request with its namespace and time.
 pub(super) struct DescriptorRequest<'a> {
     pub(super) namespace: &'a CompiledNamespace,
     pub(super) request: &'a Request<'a>,
@@ -46,8 +46,8 @@ pub(super) struct DescriptorRequest<'a> {
 }
 
 impl<'a> DescriptorRequest<'a> {
-    /// The override of a rule that holds for the request, and the client that it is for: the whole descriptor, or else
-    /// one of its entries, the first first.
+    /// The override of a rule that is in force for the request, and its client: the whole descriptor, else the first
+    /// entry with an override.
     fn exception(&self, rule: &Rule, secret: Secret) -> Option<(String, &'a PackedOverride)> {
         let directories = &self.namespace.directories;
         if directories.kinds == 0 {
@@ -70,11 +70,11 @@ impl<'a> DescriptorRequest<'a> {
     }
 }
 
-/// Rules that others among the requests decided together replace.
+/// Rules that are replaced within one decision.
 pub(super) type ReplacedRules = SmallVec<[RuleId; 8]>;
 
 impl DomainIndex {
-    /// The rule of a request, or that nobody limits it.
+    /// The rule of a request; `None` if it has no limit.
     fn find(&self, request: &Request<'_>) -> Option<TreeMatch> {
         match request.limit {
             Some(_) => Some(TreeMatch { rule: self.overriding, shared: 0 }),
@@ -94,7 +94,7 @@ impl DomainIndex {
         }
     }
 
-    /// Adds the charge of the rule that the request is for, unless another replaces it or it is switched off.
+    /// Adds the charge of the request's rule, unless the rule is replaced or off.
     pub(super) fn collect(
         &self,
         set: &RuleSet,
@@ -118,7 +118,7 @@ impl DomainIndex {
         Ok(())
     }
 
-    /// Every rule of the domain, and whether it is the request's.
+    /// Explains every rule of the domain.
     pub(super) fn explain<'a>(
         &self,
         set: &'a RuleSet,
@@ -167,7 +167,7 @@ impl DomainIndex {
     }
 }
 
-/// Whether a descriptor can be read: sizes are all that could be wrong with it.
+/// Whether a descriptor is valid: only sizes can be wrong.
 pub(super) fn readable(request: &Request<'_>) -> Result<(), RequestError> {
     if request.custom.len() > CUSTOM_MAX {
         return Err(RequestError::too_many_attributes());
@@ -180,7 +180,7 @@ pub(super) fn readable(request: &Request<'_>) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// The charge of a rule; `None` if it is unlimited, or unlimited for this client.
+/// The charge of a rule; `None` if the rule or the override is unlimited.
 fn charge_of(
     rule: &Rule,
     found: TreeMatch,
@@ -227,7 +227,7 @@ fn charge_of(
     }))
 }
 
-/// Whom the bucket is about: the first entry, which is all that the counters of one caller have in common.
+/// The identity of the bucket: the first entry, which is what the counters of one caller have in common.
 fn identity(mut hasher: KeyHasher, found: TreeMatch, request: &Request<'_>) -> u32 {
     if let Some((key, value)) = request.custom.first().filter(|_| found.shared & 1 == 0) {
         hasher.part(key.as_bytes());
@@ -237,7 +237,7 @@ fn identity(mut hasher: KeyHasher, found: TreeMatch, request: &Request<'_>) -> u
     bits as u32
 }
 
-/// Compiles a domain: its rules are added to the set.
+/// Compiles a domain and adds its rules to the set.
 pub(super) fn compile(
     part: &DomainRules<'_>,
     options: &CompileOptions,
@@ -276,7 +276,7 @@ pub(super) fn compile(
     let overriding = overriding.unwrap_or(RuleId(u32::MAX));
     namespace.directories = BoundDirectories::new(part.directories.iter().cloned(), &namespace.attributes);
     if !namespace.directories.suit(options.secret, namespace.ipv6_prefix, namespace.normalize) {
-        let message = format!("a directory of the domain `{}` finds nobody here", domain.name);
+        let message = format!("a directory of the domain `{}` was built with other settings", domain.name);
         problems.push(Problem::error("bad-directory", domain.at, "domain", message));
     }
     namespace.directories.number(set.rules.get_mut(first..).unwrap_or_default());
@@ -285,15 +285,15 @@ pub(super) fn compile(
     namespace
 }
 
-/// Switches a rule to another mode; answers the one that the file names. A quota never refuses by itself.
+/// Sets an operator's mode; returns the mode of the file. A quota never denies by itself.
 fn switch(mode: Enforcement, spec: &mut RuleSpec, envoy: &mut EnvoyRule) -> Enforcement {
     envoy.shadow_mode = mode == Enforcement::Shadow;
     let mode = if mode == Enforcement::Enforce && envoy.quota_mode { Enforcement::Shadow } else { mode };
     std::mem::replace(&mut spec.mode, mode)
 }
 
-/// Names to numbers: several limits may have one name, and a name may have none. What is unlimited is not counted, so
-/// there is nothing to replace.
+/// Resolves `replaces`. Several limits may share a name, and a name may have no limit. Unlimited ones are not counted,
+/// so they cannot be replaced.
 fn resolve(limits: &[(RuleId, &RateLimit)], set: &mut RuleSet) {
     let mut named: HashMap<&str, Vec<RuleId>> = HashMap::new();
     for (id, limit) in limits.iter().filter(|(_, limit)| limit.allowance != Allowance::Unlimited) {
@@ -309,8 +309,8 @@ fn resolve(limits: &[(RuleId, &RateLimit)], set: &mut RuleSet) {
     }
 }
 
-/// What the rule of a node says as any rule would. All that matches is charged, whoever refuses: callers report usage
-/// after the fact, and nothing in a request tells a report from a question.
+/// The spec of a descriptor's rule. Every matching rule is charged, even if the request is denied: callers report usage
+/// afterwards, and a request does not show whether it is a report.
 fn spec_of(path: &[&EnvoyDescriptor], last: &EnvoyDescriptor, limit: &RateLimit) -> RuleSpec {
     let name = rule_name(path.iter().map(|node| (node.key.as_str(), node.value.as_deref())));
     let (requests, window_ns, unlimited) = match limit.allowance {
@@ -322,7 +322,7 @@ fn spec_of(path: &[&EnvoyDescriptor], last: &EnvoyDescriptor, limit: &RateLimit)
         resource: limit.name.as_deref().map(label).filter(|name| is_label(name)),
         limit: (!unlimited).then(|| fixed_window(requests, window_ns)),
         unlimited,
-        // A quota refuses only together with others: who adds them up is asked, not the rule alone.
+        // A quota denies only together with others; the transport combines them.
         mode: if last.shadow_mode || last.quota_mode { Enforcement::Shadow } else { Enforcement::Enforce },
         max_debt: Some(requests),
         ..counted(name)
@@ -351,7 +351,7 @@ fn envoy_of(path: &[&EnvoyDescriptor], last: &EnvoyDescriptor, limit: &RateLimit
     }
 }
 
-/// The rule that stands for limits that requests bring along; what it would say by itself is never asked.
+/// The rule for limits that requests contain; its own limit is never used.
 fn overriding_spec() -> RuleSpec {
     RuleSpec { limit: Some(fixed_window(0, Unit::Second.window().nanos())), ..counted(OVERRIDE.to_owned()) }
 }

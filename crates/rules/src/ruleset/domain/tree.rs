@@ -1,8 +1,8 @@
-//! Which node of a domain's tree a descriptor leads to, by its entries in their order.
+//! Finds the node of a domain's tree for the entries of a descriptor.
 //!
-//! One level for each entry, and at each level the most particular node: exactly this key and value, else the first
-//! pattern of the file that matches, else the key alone. Nothing is tried twice: a node that leads nowhere ends the
-//! search, as in the service whose files these are.
+//! Each entry selects the most specific node of its level: the exact key and value, else the first pattern of the file
+//! that matches, else the key alone. There is no backtracking: a node without a matching child ends the search, as in
+//! envoyproxy/ratelimit.
 
 use super::wildcard::{NodeId, WildcardNode, WildcardNodes};
 use crate::envoy::EnvoyDescriptor;
@@ -20,7 +20,7 @@ pub(super) struct DescriptorTree {
 #[derive(Debug)]
 struct TreeNode {
     rule: Option<RuleId>,
-    /// All values that lead here count as one.
+    /// All values that match share one counter.
     shared: bool,
     below: Branch,
 }
@@ -41,16 +41,16 @@ struct KeyNodes {
     bare: Option<NodeId>,
 }
 
-/// Where a descriptor leads.
+/// The rule of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TreeMatch {
     pub(super) rule: RuleId,
-    /// Entries whose value does not tell counters apart: one bit each, the first entry's the lowest.
+    /// Entries whose values share a counter: one bit each, the first entry's the lowest.
     pub(super) shared: u64,
 }
 
 impl DescriptorTree {
-    /// The tree of `descriptors`; `rule` tells the rule of each node, given the way to it.
+    /// The tree of `descriptors`; `rule` returns the rule of a node, given its path.
     pub(super) fn of<'a>(
         descriptors: &'a [EnvoyDescriptor],
         rule: &mut impl FnMut(&[&'a EnvoyDescriptor]) -> Option<RuleId>,
@@ -70,7 +70,7 @@ impl DescriptorTree {
         for descriptor in level {
             path.push(descriptor);
             let (rule_here, shared) = (rule(path), descriptor.share_threshold);
-            // Numbered before those below it: numbers of one level are in the order of the file.
+            // Numbered before its children: numbers of one level are in file order.
             let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
             self.nodes.push(TreeNode { rule: rule_here, shared, below: Branch::default() });
             branch.add(descriptor, id);
@@ -84,8 +84,7 @@ impl DescriptorTree {
         branch
     }
 
-    /// The rule of the node where the last entry ends, if there is one. At most 64 entries are looked at; a tree is not
-    /// as deep.
+    /// The rule of the last entry's node, if it has one. `shared` has 64 bits; a tree is not as deep.
     pub(super) fn find(&self, entries: &[(&str, &str)]) -> Option<TreeMatch> {
         let (mut branch, mut shared, mut rule) = (&self.root, 0, None);
         for (number, (key, value)) in entries.iter().enumerate() {
@@ -128,7 +127,7 @@ impl Branch {
         if let exact @ Some(_) = values.and_then(|values| values.exact.get(value)) {
             return exact.copied();
         }
-        // Numbers of one level are in the order of the file.
+        // Numbers of one level are in file order.
         let own = values.and_then(|values| values.patterns.find(key, value));
         let other = self.patterns.find(key, value);
         let first = own.into_iter().chain(other).min_by_key(|node| node.0);

@@ -1,13 +1,13 @@
-//! Nodes of one level whose key or value is a pattern: the first of the file that matches.
+//! Nodes of one level whose key or value is a pattern; the first one of the file that matches is found.
 //!
-//! A few are compared one by one. Many are stored under the rarest literal part of their key or value (see
-//! [`crate::lookup`]), so that an entry is compared with those that share it.
+//! A few are scanned. Many are indexed under the rarest literal of their key or value (see [`crate::lookup`]), so that
+//! an entry is compared only with those that contain it.
 
 use crate::lookup::{IndexChoice, LiteralCounts, TextIndex};
 use crate::pattern::{Matcher, Pattern};
 use crate::spec::MatchSpec;
 
-/// So many are compared sooner than looked up.
+/// Up to this number, a scan is faster than the index.
 const SCANNED_MAX: usize = 8;
 
 /// The number of a node.
@@ -22,7 +22,7 @@ pub(super) struct WildcardNode {
     pub(super) node: NodeId,
 }
 
-/// All such nodes of one level, or of one of its keys, in the order of the file.
+/// The pattern nodes of one level, or of one of its keys, in file order.
 #[derive(Debug, Default)]
 pub(super) struct WildcardNodes {
     all: Vec<WildcardNode>,
@@ -40,7 +40,7 @@ impl WildcardNodes {
         self.all.push(wildcard);
     }
 
-    /// To be called when all are there.
+    /// Builds the index. Call it after the last [`push`](Self::push).
     pub(super) fn finish(&mut self) {
         if self.all.len() > SCANNED_MAX {
             self.index = Some(Box::new(WildcardIndex::of(&self.all)));
@@ -93,7 +93,7 @@ impl WildcardIndex {
         WildcardIndex { by_key: TextIndex::new(by_key), by_value: TextIndex::new(by_value) }
     }
 
-    /// The places of all that may match, perhaps more than once.
+    /// Calls `hit` with the index of each node that may match; may repeat.
     #[inline]
     fn candidates(&self, key: &str, value: &str, hit: &mut impl FnMut(u32)) {
         self.by_key.find(key, hit);
@@ -115,7 +115,7 @@ mod tests {
         wildcards
     }
 
-    /// What is compared, found by index, and what a scan finds.
+    /// The number of comparisons, the result of the index, and the result of a scan.
     fn look(wildcards: &WildcardNodes, key: &str, value: &str) -> (usize, Option<u32>, Option<u32>) {
         let mut compared = 0;
         wildcards.index.as_ref().unwrap().candidates(key, value, &mut |_| compared += 1);
@@ -147,7 +147,7 @@ mod tests {
         let texts = ["*", "a*", "*a", "*b*", "a*b", "*ab*c", "ab*", "*bc", "c*a"];
         let patterns = texts.iter().flat_map(|key| texts.iter().rev().map(|value| ((*key).into(), (*value).into())));
         let all: Vec<(String, String)> = patterns.collect();
-        // Without those that match all, in two orders.
+        // With and without patterns that match everything.
         for skip in [0, 9, 27] {
             let wildcards = wildcards(all.iter().skip(skip).rev().step_by(2).cloned());
             for key in ["", "a", "ab", "abc", "cba", "xbx", "xx"] {

@@ -1,4 +1,4 @@
-//! The index against the plain question to every rule, on rules and requests drawn at random.
+//! Compares the index with a scan of all rules, on random rules and requests.
 
 use super::*;
 use crate::{Endpoint, EndpointMatcher, EscapedSlash, KeyBy, LimitSpec, Matcher, PathCase, Pattern, RuleSpec};
@@ -22,8 +22,8 @@ impl Draw {
         (0..=self.below(most)).map(|_| self.one(of)).collect()
     }
 
-    /// Exact values, prefixes, suffixes, inner stars and `*`, over few letters: parts of one pattern are often those of
-    /// others. Some pieces are longer than the automaton looks for.
+    /// Exact values, prefixes, suffixes, inner stars and `*`, over few letters, so that patterns share literals. Some
+    /// pieces are longer than those of the automaton.
     fn text(&mut self) -> String {
         let long = "abcdefghijklmnopqrstuvwxyz0123456789";
         let words = ["a", "b", "ab", "-1", "é", long, "*", "*", "a*"];
@@ -66,7 +66,7 @@ impl Draw {
     }
 }
 
-/// A list of patterns, sometimes a long one; those that no file may have are left out.
+/// A list of patterns, sometimes a long one, without invalid ones.
 fn list(draw: &mut Draw, mut pattern: impl FnMut(&mut Draw) -> String) -> Vec<String> {
     let count = if draw.below(6) == 0 { 20 } else { 1 + draw.below(3) };
     let negate = |draw: &mut Draw| if draw.below(5) == 0 { "!" } else { "" };
@@ -105,7 +105,7 @@ fn rule(draw: &mut Draw, case: PathCase) -> RuleSpec {
     spec
 }
 
-/// What the request carries, as a scan looks at it.
+/// The values of a request, for a scan.
 struct Sent {
     tier: Option<String>,
     host: Option<String>,
@@ -124,7 +124,7 @@ impl Sent {
         }
     }
 
-    /// The plain question, with neither index nor compiled conditions.
+    /// Matches a rule without index and compiled conditions.
     fn meets(&self, spec: &RuleSpec) -> bool {
         let attribute = |(name, matcher): &(String, Matcher)| {
             let value = match name.as_str() {
@@ -188,7 +188,7 @@ fn the_index_finds_exactly_what_a_scan_finds() {
     assert!(kinds.iter().all(|count| *count > 500), "every kind is drawn: {kinds:?}");
 }
 
-/// A template names the bucket of every path that it covers, also in a list that is looked up.
+/// A template identifies the bucket of every path that it matches, also in an indexed list.
 #[test]
 fn the_first_pattern_of_a_long_list_names_the_bucket() {
     let patterns: Vec<String> = (0..30).map(|number| format!("'/v{number}/{{id}}', '/v{number}/*/x'")).collect();

@@ -1,4 +1,4 @@
-//! A set that succeeds another one is the set that would have been compiled without it.
+//! A successor equals the set compiled without its predecessor.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn a_set_after_many_changes_is_the_set_compiled_afresh() {
     let mut rules: Vec<Arc<RuleSpec>> = (0..400).step_by(2).map(|number| spec(&name(number), number)).collect();
     let (mut set, mut shared) = (RuleSet::empty(), 0);
     for step in 0..160_usize {
-        // Changes one, takes one away, adds one, or leaves all as they are.
+        // Changes, removes or adds one rule, or none.
         let at = step * 7919 % rules.len();
         match step % 4 {
             0 => rules[at] = spec(rules[at].name.as_deref().unwrap(), step),
@@ -75,7 +75,7 @@ fn a_set_after_many_changes_is_the_set_compiled_afresh() {
             }
             _ => {}
         }
-        // An operator's switches come, change and go, of rules of both sources, and of some that do not exist.
+        // An operator sets, changes and removes modes, for rules of both sources and for unknown ones.
         let mode = [Enforcement::Off, Enforcement::Shadow, Enforcement::Enforce][step / 5 % 3];
         match step % 5 {
             0 => drop(file.modes.insert(name(step * 37 % 400), mode)),
