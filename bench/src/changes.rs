@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{anyhow, ensure};
-use tollgate_rules::ruleset::{CompileOptions, Part, RuleSet};
+use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
 use tollgate_rules::{RuleFile, RuleSpec};
 
 use crate::directory::resident;
@@ -65,7 +65,9 @@ fn assemble(
     rules: &[Arc<RuleSpec>],
     options: &CompileOptions,
 ) -> anyhow::Result<RuleSet> {
-    before.succeed(&[Part { file, rules, directories: &[] }], &[], options).map_err(|problems| anyhow!("{problems:?}"))
+    before
+        .compile_successor(&[NamespaceRules { file, rules, directories: &[] }], &[], options)
+        .map_err(|problems| anyhow!("{problems:?}"))
 }
 
 /// One of the rules of a large installation: a tenant's limit on one of its endpoints.

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use tollgate_core::Secret;
-use tollgate_rules::ruleset::{CompileOptions, Part, RuleSet};
-use tollgate_rules::{ClientSpec, Directory, Known, OverrideSpec};
+use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
+use tollgate_rules::{ClientSpec, Directory, DirectoryRecord, OverrideSpec};
 
 use crate::keys;
 use crate::memory::peak;
@@ -68,7 +68,7 @@ pub fn fill(name: &str, start: usize) -> anyhow::Result<()> {
     let (most, after) = (peak()?.saturating_sub(start), resident()?.saturating_sub(start));
     ensure!(directory.clients() + directory.overrides() == ENTRIES * (usize::from(clients) + usize::from(overrides)));
 
-    let changed: Vec<Known> = (0..CHANGED).map(|number| known(number * 7)).collect();
+    let changed: Vec<DirectoryRecord> = (0..CHANGED).map(|number| known(number * 7)).collect();
     let changed = directory.with(&changed);
     let watch = Stopwatch::start();
     let once_more = changed.with(&[known(3)]);
@@ -86,7 +86,7 @@ pub fn fill(name: &str, start: usize) -> anyhow::Result<()> {
     let file =
         tollgate_rules::read("bench", &format!("rules:\n{rules}")).map_err(|report| anyhow::anyhow!("{report}"))?;
     let watch = Stopwatch::start();
-    let part = Part { file: &file, rules: &[], directories: std::slice::from_ref(&once_more) };
+    let part = NamespaceRules { file: &file, rules: &[], directories: std::slice::from_ref(&once_more) };
     let set = RuleSet::assemble(&[part], &CompileOptions { secret: secret(), seed: 0 });
     let assemble = watch.stop().cpu / 1e6;
     ensure!(set.is_ok(), "the rules compile");
@@ -130,8 +130,12 @@ fn change(number: usize) -> OverrideSpec {
     }
 }
 
-fn known(number: usize) -> Known {
-    Known { client_key: keys::key(number), client: Some(client(number, 10_000)), overrides: vec![change(number)] }
+fn known(number: usize) -> DirectoryRecord {
+    DirectoryRecord {
+        client_key: keys::key(number),
+        client: Some(client(number, 10_000)),
+        overrides: vec![change(number)],
+    }
 }
 
 fn secret() -> Secret {

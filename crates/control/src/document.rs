@@ -6,10 +6,10 @@
 
 use serde_json::{Map, Value};
 use tollgate_rules::check::{self, is_label};
-use tollgate_rules::document::{self, Settings};
+use tollgate_rules::document::{self, NamespaceSettings};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::problem::{Problem, quote};
-use tollgate_rules::yaml::{DEPTH_MAX, Node, SCALAR_BYTES_MAX};
+use tollgate_rules::yaml::{DEPTH_MAX, SCALAR_BYTES_MAX, YamlNode};
 use tollgate_rules::{ClientSpec, OverrideSpec, RuleSpec};
 
 use crate::Fault;
@@ -25,16 +25,20 @@ const ATTRIBUTES_MAX: usize = 64;
 pub(crate) const REASON_BYTES_MAX: usize = 4096;
 
 /// What a rule has to know of its namespace.
-pub(crate) fn settings(namespace: &NamespaceDraft) -> Settings {
-    Settings {
+pub(crate) fn settings(namespace: &NamespaceDraft) -> NamespaceSettings {
+    NamespaceSettings {
         escaped_slash: if namespace.keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject },
         allow_block_all: namespace.allow_block_all,
-        ..Settings::default()
+        ..NamespaceSettings::default()
     }
 }
 
 /// Reads the document of a rule, under its id.
-pub(crate) fn rule(rule_id: &str, document: &Map<String, Value>, settings: &Settings) -> Result<RuleSpec, Vec<Fault>> {
+pub(crate) fn rule(
+    rule_id: &str,
+    document: &Map<String, Value>,
+    settings: &NamespaceSettings,
+) -> Result<RuleSpec, Vec<Fault>> {
     let mut faults = Vec::new();
     // Wider than what a new rule may be called: rows from before that are read here too.
     faults.extend(bad_id("rule_id", rule_id).and_then(|_| bad_rule_name("rule_id", rule_id)));
@@ -50,7 +54,7 @@ pub(crate) fn rule(rule_id: &str, document: &Map<String, Value>, settings: &Sett
     }
     let entries = document.iter().map(|(name, value)| (name.clone(), node(value)));
     // Not read as a name: rows from before the rule for names (`Plan::judge_names`) keep theirs and stay in force.
-    match document::rule(&Node::map(entries), settings) {
+    match document::rule(&YamlNode::map(entries), settings) {
         Ok(spec) => Ok(RuleSpec { name: Some(rule_id.to_owned()), ..spec }),
         Err(problems) => Err(problems.into_iter().map(Fault::from).collect()),
     }
@@ -72,14 +76,14 @@ pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec
     if !faults.is_empty() {
         return Err(faults);
     }
-    let mut entries = vec![("client_key", Node::text(client_key))];
-    entries.extend(draft.tier.as_ref().map(|tier| ("tier", Node::text(tier))));
-    entries.extend(draft.organisation.as_ref().map(|organisation| ("org", Node::text(organisation))));
+    let mut entries = vec![("client_key", YamlNode::text(client_key))];
+    entries.extend(draft.tier.as_ref().map(|tier| ("tier", YamlNode::text(tier))));
+    entries.extend(draft.organisation.as_ref().map(|organisation| ("org", YamlNode::text(organisation))));
     if !draft.attributes.is_empty() {
-        let attributes = draft.attributes.iter().map(|(name, text)| (name.clone(), Node::text(text)));
-        entries.push(("attributes", Node::map(attributes)));
+        let attributes = draft.attributes.iter().map(|(name, text)| (name.clone(), YamlNode::text(text)));
+        entries.push(("attributes", YamlNode::map(attributes)));
     }
-    document::client(&Node::map(entries)).map_err(|problems| renamed(problems, &[("org", "organisation")]))
+    document::client(&YamlNode::map(entries)).map_err(|problems| renamed(problems, &[("org", "organisation")]))
 }
 
 /// Reads an override by itself.
@@ -90,14 +94,14 @@ pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<Faul
     if !faults.is_empty() {
         return Err(faults);
     }
-    let mut entries = vec![("client_key", Node::text(&draft.client_key)), ("rule", Node::text(&draft.rule_id))];
-    entries.extend(draft.max_requests.map(|requests| ("requests", Node::plain(requests))));
-    entries.extend((draft.burst_size != 0).then(|| ("burst", Node::plain(draft.burst_size))));
-    entries.extend(draft.unlimited.then(|| ("unlimited", Node::plain(true))));
-    entries.extend(draft.valid_from.map(|instant| ("valid_from", Node::text(instant.to_string()))));
-    entries.push(("valid_until", Node::text(draft.valid_until.to_string())));
-    entries.extend((!draft.reason.is_empty()).then(|| ("reason", Node::text(&draft.reason))));
-    document::override_of(&Node::map(entries)).map_err(of_override)
+    let mut entries = vec![("client_key", YamlNode::text(&draft.client_key)), ("rule", YamlNode::text(&draft.rule_id))];
+    entries.extend(draft.max_requests.map(|requests| ("requests", YamlNode::plain(requests))));
+    entries.extend((draft.burst_size != 0).then(|| ("burst", YamlNode::plain(draft.burst_size))));
+    entries.extend(draft.unlimited.then(|| ("unlimited", YamlNode::plain(true))));
+    entries.extend(draft.valid_from.map(|instant| ("valid_from", YamlNode::text(instant.to_string()))));
+    entries.push(("valid_until", YamlNode::text(draft.valid_until.to_string())));
+    entries.extend((!draft.reason.is_empty()).then(|| ("reason", YamlNode::text(&draft.reason))));
+    document::override_of(&YamlNode::map(entries)).map_err(of_override)
 }
 
 /// What is said about an override, in the words of its columns.
@@ -162,17 +166,17 @@ impl From<Problem> for Fault {
 }
 
 /// JSON as a tree. Keys are sorted: what a rule means must not depend on how a database keeps its JSON.
-fn node(value: &Value) -> Node {
+fn node(value: &Value) -> YamlNode {
     match value {
-        Value::Null => Node::blank(),
-        Value::Bool(flag) => Node::plain(flag),
-        Value::Number(number) => Node::plain(number),
-        Value::String(text) => Node::text(text),
-        Value::Array(items) => Node::list(items.iter().map(node)),
+        Value::Null => YamlNode::blank(),
+        Value::Bool(flag) => YamlNode::plain(flag),
+        Value::Number(number) => YamlNode::plain(number),
+        Value::String(text) => YamlNode::text(text),
+        Value::Array(items) => YamlNode::list(items.iter().map(node)),
         Value::Object(map) => {
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
             entries.sort_unstable_by_key(|(name, _)| *name);
-            Node::map(entries.into_iter().map(|(name, value)| (name.as_str(), node(value))))
+            YamlNode::map(entries.into_iter().map(|(name, value)| (name.as_str(), node(value))))
         }
     }
 }

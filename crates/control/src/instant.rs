@@ -11,7 +11,7 @@ pub struct Instant(pub i64);
 
 impl Instant {
     /// Reads RFC 3339, with any offset. What is finer than a microsecond is cut off.
-    pub fn parse(text: &str) -> Result<Instant, tollgate_rules::problem::Fault> {
+    pub fn parse(text: &str) -> Result<Instant, tollgate_rules::problem::ParseError> {
         datetime::parse(text).map(|nanos| Time::from_nanos(nanos).into())
     }
 

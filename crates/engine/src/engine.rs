@@ -286,7 +286,7 @@ impl<S: Store> Engine<S> {
         let mut buckets: Vec<Charge> = Vec::new();
         for shard in 0..shards {
             let mut charges = Charges::default();
-            charges.lot = shard;
+            charges.random = shard;
             charges.identities = self.store.is_shared();
             if pinned.rules.charges(request, self.clock.wall(), &mut charges).is_err() {
                 return Ok(());
@@ -325,7 +325,7 @@ impl<S: Store> Engine<S> {
             return Err(Skipped::Off);
         }
         let wall = if pinned.rules.is_dated() { self.clock.wall() } else { Time::ZERO };
-        charges.lot = shard;
+        charges.random = shard;
         charges.identities = self.store.is_shared();
         charges.shadowed = enforcement == Enforcement::Shadow;
         Ok(pinned.rules.charges_of_all(requests, wall, charges)?)

@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Request, Soft, Span};
 use tollgate_rules::OnFail;
-use tollgate_rules::ruleset::{Applied, Charges};
+use tollgate_rules::ruleset::{AppliedRule, Charges};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 
 use crate::decision::{DecidedBy, Decision, Ruling, Verdict, deciding};
@@ -29,7 +29,7 @@ impl<S: Store> Engine<S> {
         }
         let mut whole = Charges::default();
         whole.whole = true;
-        let divided = self.charges_with_shard(pinned, requests, charges.lot, &mut whole).is_ok();
+        let divided = self.charges_with_shard(pinned, requests, charges.random, &mut whole).is_ok();
         if divided {
             *charges = whole;
         }
@@ -116,7 +116,7 @@ impl Policies {
         })
     }
 
-    fn decided_by(&self, applied: &Applied) -> DecidedBy {
+    fn decided_by(&self, applied: &AppliedRule) -> DecidedBy {
         let policy = applied.charge.and_then(|place| self.0.get(usize::from(place)));
         match policy {
             Some((OnFail::Deny, _)) => DecidedBy::Closed,

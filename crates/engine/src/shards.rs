@@ -144,7 +144,7 @@ impl<S: Store> Engine<S> {
         let (mut parts, mut other) = (OtherShards::default(), Charges::default());
         for step in 1..most {
             other.clear();
-            self.charges_with_shard(pinned, requests, charges.lot.wrapping_add(step), &mut other).ok()?;
+            self.charges_with_shard(pinned, requests, charges.random.wrapping_add(step), &mut other).ok()?;
             for (place, count) in &refused {
                 let (first, part) = (charges.charges.get(*place)?, other.charges.get(*place)?);
                 if step < *count {

@@ -1,14 +1,14 @@
-//! Addresses in one spelling, and the networks they belong to.
+//! Canonical addresses and networks.
 //!
-//! Everything is compared in IPv6 space, where IPv4 lives as `::ffff:a.b.c.d`: so `192.0.2.1` and `::ffff:c000:201`
-//! are one client (RELIABILITY I07). An IPv6 client owns a whole network, by default a /64, and is counted by it (I08).
+//! All addresses are compared as IPv6; IPv4 is mapped to `::ffff:a.b.c.d`, so `192.0.2.1` and `::ffff:c000:201` are one
+//! client (RELIABILITY I07). An IPv6 client is counted by its network, by default a /64 (I08).
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::problem::{Fault, quote};
+use crate::problem::{ParseError, quote};
 
-/// Who a client is by its address: an IPv4 address or an IPv6 network. Displays canonically.
+/// Identity of a client by its address: an IPv4 address or an IPv6 network. Displays canonically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IpKey {
     bits: u128,
@@ -16,10 +16,11 @@ pub struct IpKey {
 }
 
 impl IpKey {
-    /// The key of an address in IPv6 space; `v6_prefix` leading bits of an IPv6 address count (at most 128).
+    /// The key of an address in IPv6 space; `v6_prefix` leading bits of an IPv6 address are used (at most 128).
     ///
-    /// An address that carries an IPv4 address counts as that one: otherwise every IPv4 client would have a second budget
-    /// behind NAT64 (`64:ff9b::/96`), and one for each network it makes up behind 6to4 (`2002::/16`) (RELIABILITY I10).
+    /// An address that embeds an IPv4 address has the key of that one. Otherwise an IPv4 client had a second budget
+    /// behind NAT64 (`64:ff9b::/96`), and one for each network that it invents behind 6to4 (`2002::/16`) (RELIABILITY
+    /// I10).
     pub fn new(bits: u128, v6_prefix: u8) -> Self {
         let bits = carried(bits).unwrap_or(bits);
         let prefix_len = if is_v4(bits) { 128 } else { v6_prefix.min(128) };
@@ -42,12 +43,12 @@ impl fmt::Display for IpKey {
     }
 }
 
-/// The key of an address as it comes in headers; `None` for everything that is not strictly an address.
+/// The key of an address from a header; `None` if the text is not strictly an address.
 pub fn canonical_ip(text: &str, v6_prefix: u8) -> Option<IpKey> {
     Some(IpKey::new(parse_ip(text)?, v6_prefix))
 }
 
-/// An address in IPv6 space; port, brackets and zone are dropped (RELIABILITY I04), odd spellings refused (I09).
+/// An address in IPv6 space. Port, brackets and zone are dropped (RELIABILITY I04), unusual spellings rejected (I09).
 pub fn parse_ip(text: &str) -> Option<u128> {
     if let Some(inner) = text.strip_prefix('[') {
         let (address, after) = inner.split_once(']')?;
@@ -70,19 +71,19 @@ pub fn parse_ip(text: &str) -> Option<u128> {
 pub struct Cidr {
     /// First address.
     pub addr: u128,
-    /// Leading bits that count, of 128.
+    /// Length of the prefix, of 128 bits.
     pub prefix_len: u8,
 }
 
 impl Cidr {
-    /// Reads an address or a network. Host bits must be zero: `10.0.0.1/8` may mean either end of the slash.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    /// Reads an address or a network. Host bits must be zero: `10.0.0.1/8` may mean the address or the network.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         let (address, length) = match text.split_once('/') {
             Some((address, length)) => (address, Some(length)),
             None => (text, None),
         };
         let bad = || {
-            Fault::new(
+            ParseError::new(
                 format!("{} is not an address or a network", quote(text)),
                 "write 192.0.2.1, 10.0.0.0/8, 2001:db8::1 or 2001:db8::/32, without leading zeros, port or zone",
             )
@@ -95,7 +96,7 @@ impl Cidr {
         let digits = length.bytes().all(|byte| byte.is_ascii_digit()) && !(length.len() > 1 && length.starts_with('0'));
         let length: u8 = length.parse().ok().filter(|_| digits).ok_or_else(bad)?;
         if length > width {
-            return Err(Fault::new(
+            return Err(ParseError::new(
                 format!("{} has a prefix length of {length}", quote(text)),
                 format!("the prefix length of this address goes from 0 to {width}"),
             ));
@@ -103,7 +104,7 @@ impl Cidr {
         let cidr = Self { addr, prefix_len: length + (128 - width) };
         let network = Self { addr: addr & mask(cidr.prefix_len), ..cidr };
         if network != cidr {
-            return Err(Fault::new(
+            return Err(ParseError::new(
                 format!("{} has host bits set", quote(text)),
                 format!("write {network} for the network, or {address} for the one address"),
             ));
@@ -111,19 +112,19 @@ impl Cidr {
         Ok(cidr)
     }
 
-    /// Whether the network holds an address of IPv6 space. An IPv6 network such as `::/0` never holds IPv4 addresses.
+    /// Whether the network contains an address of IPv6 space. An IPv6 network such as `::/0` contains no IPv4 address.
     pub fn contains(self, bits: u128) -> bool {
         self.covers(bits) && (self.prefix_len >= 96 || !is_v4(bits))
     }
 
-    /// Whether rules for the network are for a client of this address: the network holds it, or the IPv4 address that it
-    /// carries behind NAT64 or 6to4, by which such a client is counted too (RELIABILITY I10). Not for networks that are
-    /// trusted: a client can make up an address that carries another.
+    /// Whether a rule for the network matches a client of this address: the network contains it, or the IPv4 address
+    /// that it embeds behind NAT64 or 6to4, by which such a client is counted too (RELIABILITY I10). Not for trusted
+    /// networks: a client can invent an address that embeds another.
     pub fn matches(self, bits: u128) -> bool {
         self.contains(bits) || carried(bits).is_some_and(|carried| self.contains(carried))
     }
 
-    /// Whether the address begins with the bits of the network, whichever kind of address it is.
+    /// Whether the address starts with the prefix of the network, IPv4 or IPv6.
     pub(crate) fn covers(self, bits: u128) -> bool {
         bits & mask(self.prefix_len) == self.addr
     }
@@ -153,8 +154,7 @@ fn is_port(text: &str) -> bool {
     (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
-/// The IPv4 address inside a translated or tunnelled one.
-/// The IPv4 address that another carries, in IPv6 space.
+/// The IPv4 address that a translated or tunnelled address embeds, in IPv6 space.
 pub(crate) fn carried(bits: u128) -> Option<u128> {
     embedded_v4(bits).map(|address| address.to_ipv6_mapped().to_bits())
 }

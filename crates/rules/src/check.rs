@@ -1,42 +1,44 @@
-//! What must hold between the fields of rules, wherever they came from.
+//! Checks rules, clients and overrides from any source.
 //!
-//! A problem found here has a field and no line; whoever has the text adds it. The bounds are those of RELIABILITY
-//! J11 to J14 and of the arithmetic: below 1 µs per unit or above 2^63 ns per bucket, integer time has no room.
+//! A problem found here has a field and no line; a caller that has the text adds the line. The bounds come from
+//! RELIABILITY J11 to J14 and from integer time, which cannot represent less than 1 µs per unit or more than 2^63 ns
+//! per bucket.
 
 mod across;
 mod limit;
-mod misfits;
 mod name;
+mod unusable;
 
 use std::ops::RangeInclusive;
 
 pub use crate::lookup::CROWD_MAX;
+use crate::position::SourcePosition;
 use crate::problem::{Problem, quote};
-use crate::spec::{Algorithm, ClientSpec, Consistency, LimitSpec, Mode, OverrideSpec, Place, RuleFile, RuleSpec};
+use crate::spec::{ClientSpec, Consistency, Enforcement, LimitAlgorithm, LimitSpec, OverrideSpec, RuleFile, RuleSpec};
 
 pub use across::{CROWDED, across, crowded, wildcards};
-pub use misfits::{BETWEEN_RULES, misfits};
-pub(crate) use name::twins;
+pub(crate) use name::case_duplicates;
 pub use name::{RULE_NAME_MAX, is_rule_name, nearest_rule_name, rule_name_help};
+pub use unusable::{CROSS_RULE_CODES, unusable_rules};
 
-/// Most units per window.
+/// Largest number of units per window.
 pub const REQUESTS_MAX: u64 = 1 << 53;
 /// Largest burst.
 pub const BURST_MAX: u64 = 1_000_000_000;
-/// Most requests in flight.
+/// Largest number of requests in flight.
 pub const SLOTS_MAX: u64 = 1_000_000;
 /// Highest cost of a request.
 pub const COST_MAX: u64 = (1 << 53) - 1;
-/// Most requests a sliding log remembers.
+/// Largest number of requests in a sliding log.
 pub const LOG_MAX: u64 = 10_000;
-/// Most shards of a key.
+/// Largest number of shards of a key.
 pub const SHARDS_MAX: u32 = 1024;
 /// Windows, delays and slot lifetimes: 1 ms to 366 d.
 pub const WINDOW_NS: RangeInclusive<u64> = 1_000_000..=366 * 86_400_000_000_000;
 /// Bits of an IPv6 address that may identify a client.
 pub const IPV6_PREFIX: RangeInclusive<u64> = 32..=128;
 
-/// Everything wrong with a file that is already typed.
+/// All problems of a file that was read.
 pub fn check(file: &RuleFile) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (index, spec) in file.rules.iter().enumerate() {
@@ -49,13 +51,13 @@ pub fn check(file: &RuleFile) -> Vec<Problem> {
         problems.extend(change(spec, format!("overrides[{index}]")));
     }
     problems.extend(across(file));
-    problems.extend(twins(file));
+    problems.extend(case_duplicates(file));
     problems
 }
 
-/// What is wrong with one rule by itself; `root` is where it stands.
+/// Problems of one rule by itself; `root` is its path.
 pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<Problem> {
-    let mut found = Found { root, at: rule.at, problems: Vec::new() };
+    let mut found = ProblemCollector { root, at: rule.at, problems: Vec::new() };
     if let Some(name) = rule.name.as_ref().filter(|name| !is_rule_name(name)) {
         found.add("bad-name", "name", format!("{} cannot be a name", quote(name)), &rule_name_help(name));
     }
@@ -82,7 +84,7 @@ pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<
         Some(spec) => {
             limit::check(spec, &mut found);
             policy(rule, spec, &mut found);
-            if spec.blocks() && rule.mode == Mode::Enforce && rule.matches.is_wide_open() && !allow_block_all {
+            if spec.blocks() && rule.mode == Enforcement::Enforce && rule.matches.is_wide_open() && !allow_block_all {
                 let help =
                     "narrow its `match`, use `mode: shadow`, or write `allow_block_all: true` at the top of the file";
                 found.add("block-all", "limit", "the rule refuses every request".to_owned(), help);
@@ -93,16 +95,16 @@ pub(crate) fn rule(rule: &RuleSpec, root: String, allow_block_all: bool) -> Vec<
     found.problems
 }
 
-/// Options of a rule that not every limit can have.
-fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
+/// Checks the options that not every limit supports.
+fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
     let ahead = matches!(rule.consistency, Consistency::Leased | Consistency::Async);
-    if ahead && !(spec.is_gcra() || spec.algorithm == Algorithm::FixedWindow) {
+    if ahead && !(spec.is_gcra() || spec.algorithm == LimitAlgorithm::FixedWindow) {
         let form = if spec.is_queue() { " as a queue" } else { "" };
         let message = format!("{}{form} cannot be {}", spec.algorithm.name(), rule.consistency.name());
         let help = "use `exact` or `local`; leased and async are for token_bucket, gcra, leaky_bucket without max_delay, and fixed_window";
         found.add("bad-consistency", "consistency", message, help);
     }
-    if rule.accept_limits && (ahead || rule.shards > 1 || spec.algorithm == Algorithm::Concurrency) {
+    if rule.accept_limits && (ahead || rule.shards > 1 || spec.algorithm == LimitAlgorithm::Concurrency) {
         let message = "a limit that requests bring along does not go with slots, shards, or tokens taken in advance";
         let help = "remove `accept_limits`, or use `consistency: exact` without shards and another algorithm";
         found.add("misplaced-field", "accept_limits", message.to_owned(), help);
@@ -111,7 +113,7 @@ fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
         let message = format!("`lease` is for `consistency: leased`, and this rule is {}", rule.consistency.name());
         found.add("misplaced-field", "lease", message, "remove it, or write `consistency: leased`");
     }
-    if rule.soft.is_some() && (spec.is_queue() || spec.algorithm == Algorithm::Concurrency) {
+    if rule.soft.is_some() && (spec.is_queue() || spec.algorithm == LimitAlgorithm::Concurrency) {
         let form = if spec.is_queue() { " as a queue" } else { "" };
         let message = format!("{}{form} cannot be soft", spec.algorithm.name());
         found.add("misplaced-field", "soft", message, "remove `soft`; it needs a limit that counts requests over time");
@@ -126,10 +128,10 @@ fn policy(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
     }
 }
 
-fn shares(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
+fn shares(rule: &RuleSpec, spec: &LimitSpec, found: &mut ProblemCollector) {
     let shards = u64::from(rule.shards);
     let smallest = match spec.algorithm {
-        Algorithm::Concurrency => spec.slots,
+        LimitAlgorithm::Concurrency => spec.slots,
         _ => spec.requests.min(spec.capacity()),
     };
     if smallest / shards == 0 {
@@ -142,16 +144,16 @@ fn shares(rule: &RuleSpec, spec: &LimitSpec, found: &mut Found) {
     }
 }
 
-/// What is wrong with one client by itself.
+/// Problems of one client by itself.
 pub(crate) fn client(client: &ClientSpec, root: String) -> Vec<Problem> {
-    let mut found = Found { root, at: client.at, problems: Vec::new() };
+    let mut found = ProblemCollector { root, at: client.at, problems: Vec::new() };
     found.client_key(&client.client_key);
     found.problems
 }
 
-/// What is wrong with one override by itself.
+/// Problems of one override by itself.
 pub(crate) fn change(change: &OverrideSpec, root: String) -> Vec<Problem> {
-    let mut found = Found { root, at: change.at, problems: Vec::new() };
+    let mut found = ProblemCollector { root, at: change.at, problems: Vec::new() };
     found.client_key(&change.client_key);
     let numbers = change.requests.is_some() || change.burst.is_some();
     if numbers == change.unlimited {
@@ -171,12 +173,12 @@ pub(crate) fn change(change: &OverrideSpec, root: String) -> Vec<Problem> {
     found.problems
 }
 
-/// What [`is_label`] takes, in words.
+/// What [`is_label`] accepts, in words.
 pub const LABEL_HELP: &str = "use 1 to 128 printable ASCII characters without `\"` and `\\`";
 const CLIENT_HELP: &str = "use 1 to 1024 bytes without control characters, such as `key:abc` or `user:42`";
 
-/// Whether a text can be a label, such as a namespace or a resource. Labels end up in headers and metrics; names of rules
-/// are narrower, [`is_rule_name`].
+/// Whether a text can be a label, such as a namespace or a resource. Labels appear in headers and metrics. Names of
+/// rules are narrower: [`is_rule_name`].
 pub fn is_label(name: &str) -> bool {
     (1..=128).contains(&name.len())
         && name.trim() == name
@@ -194,20 +196,20 @@ fn is_url(url: &str) -> bool {
         && url.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\'))
 }
 
-/// Callers compare codes: one spelling each.
+/// Callers compare codes, so a code has one spelling.
 fn is_code(code: &str) -> bool {
     (1..=64).contains(&code.len())
         && code.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
 }
 
-/// Problems of one rule, client or override, which stands at `root`; alone, it stands nowhere.
-struct Found {
+/// Collects the problems of one rule, client or override at `root`, which is empty for an entry alone.
+struct ProblemCollector {
     root: String,
-    at: Place,
+    at: SourcePosition,
     problems: Vec<Problem>,
 }
 
-impl Found {
+impl ProblemCollector {
     fn add(&mut self, code: &'static str, field: &str, message: String, help: &str) {
         let dot = if self.root.is_empty() || field.is_empty() { "" } else { "." };
         let path = format!("{}{dot}{field}", self.root);

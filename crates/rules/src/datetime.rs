@@ -1,11 +1,11 @@
 //! Instants as RFC 3339 text, such as `2026-12-01T00:00:00Z` or `2026-12-01T01:00:00.5+01:00`.
 
-use crate::problem::{Fault, quote};
+use crate::problem::{ParseError, quote};
 
 /// Nanoseconds since 1970-01-01T00:00:00Z.
-pub fn parse(text: &str) -> Result<u64, Fault> {
+pub fn parse(text: &str) -> Result<u64, ParseError> {
     read(text).ok_or_else(|| {
-        Fault::new(
+        ParseError::new(
             format!("{} is not a point in time", quote(text)),
             "write it like 2026-12-01T00:00:00Z, or with an offset such as 2026-12-01T01:00:00+01:00; from 1970 to 2553",
         )
@@ -71,8 +71,8 @@ impl<'a> Digits<'a> {
     }
 }
 
-/// The Gregorian year, month and day of a day since 1970. Years are taken to begin in March, so that a leap day ends one; 400 of them
-/// always have 146,097 days.
+/// The Gregorian year, month and day of a day since 1970. The computation lets years start in March, so that a leap day
+/// is the last day of a year; 400 years always have 146,097 days.
 pub fn date(day: u64) -> (u64, u64, u64) {
     let since = day + 719_468; // 0000-03-01
     let (era, of_era) = (since / 146_097, since % 146_097);

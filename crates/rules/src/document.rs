@@ -1,116 +1,118 @@
-//! Single rules, clients and overrides, as trees: a row of a database, the JSON of an API, one entry of a file.
+//! Single rules, clients and overrides as trees: from a row of a database, the JSON of an API, or one entry of a file.
 //!
-//! They are read by the same strict reader as files and must keep the same promises ([`crate::check`]); only the paths
-//! of problems are their own: `limit.window`, not `rules[0].limit.window`. What must hold between several of them is
-//! [`check::across`].
+//! The strict reader of files reads them, and [`crate::check`] applies. Paths of problems start at the entry:
+//! `limit.window`, not `rules[0].limit.window`. [`check::across`] checks several entries against each other.
 //!
 //! ```
-//! use tollgate_rules::document::{self, Settings};
-//! use tollgate_rules::yaml::Node;
+//! use tollgate_rules::document::{self, NamespaceSettings};
+//! use tollgate_rules::yaml::YamlNode;
 //!
-//! let limit = Node::map([("requests", Node::plain(10)), ("window", Node::text("1s"))]);
-//! let rule = document::rule(&Node::map([("limit", limit)]), &Settings::default()).unwrap();
+//! let limit = YamlNode::map([("requests", YamlNode::plain(10)), ("window", YamlNode::text("1s"))]);
+//! let rule = document::rule(&YamlNode::map([("limit", limit)]), &NamespaceSettings::default()).unwrap();
 //! assert_eq!(rule.limit.unwrap().capacity(), 10);
 //!
-//! let problems = document::rule(&Node::map([("limt", Node::plain(10))]), &Settings::default()).unwrap_err();
+//! let misspelt = YamlNode::map([("limt", YamlNode::plain(10))]);
+//! let problems = document::rule(&misspelt, &NamespaceSettings::default()).unwrap_err();
 //! assert_eq!((problems[0].code, problems[0].field.as_str()), ("unknown-field", "limt"));
 //! ```
 
 use crate::check;
 use crate::fmt;
-use crate::path::{Case, EscapedSlash};
+use crate::path::{EscapedSlash, PathCase};
 use crate::problem::{Problem, Problems};
-use crate::read::{Path, Spelling, Value, read_client, read_override, read_root, read_rule};
+use crate::read::{FieldPath, FieldValue, Spelling, read_client, read_override, read_root, read_rule};
 use crate::spec::{ClientSpec, OnFail, OverrideSpec, RuleFile, RuleSpec};
-use crate::yaml::{Key, Kind, Node, Span};
+use crate::yaml::{SourceSpan, YamlKey, YamlKind, YamlNode};
 
-/// What a rule has to know of the file or namespace it belongs to.
+/// Settings of a file or namespace that reading one of its rules depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// What happens to `%2F` in paths.
+pub struct NamespaceSettings {
+    /// Treatment of `%2F` in paths.
     pub escaped_slash: EscapedSlash,
-    /// Whether paths differ by case, unless the rule says otherwise.
-    pub case: Case,
-    /// Permits rules that refuse everything.
+    /// Whether paths are case-sensitive, unless the rule sets it.
+    pub case: PathCase,
+    /// Permits rules that deny every request.
     pub allow_block_all: bool,
 }
 
-impl From<&RuleFile> for Settings {
-    fn from(file: &RuleFile) -> Settings {
-        Settings { escaped_slash: file.escaped_slash, case: file.case, allow_block_all: file.allow_block_all }
+impl From<&RuleFile> for NamespaceSettings {
+    fn from(file: &RuleFile) -> NamespaceSettings {
+        NamespaceSettings { escaped_slash: file.escaped_slash, case: file.case, allow_block_all: file.allow_block_all }
     }
 }
 
-/// Reads a rule, or says everything that is wrong with it.
-pub fn rule(node: &Node, settings: &Settings) -> Result<RuleSpec, Vec<Problem>> {
-    let Settings { escaped_slash, case, allow_block_all } = *settings;
-    let read = |value: Value<'_>, problems: &mut Problems| read_rule(value, Spelling { escaped_slash, case }, problems);
+/// Reads a rule, or returns all its problems.
+pub fn rule(node: &YamlNode, settings: &NamespaceSettings) -> Result<RuleSpec, Vec<Problem>> {
+    let NamespaceSettings { escaped_slash, case, allow_block_all } = *settings;
+    let read =
+        |value: FieldValue<'_>, problems: &mut Problems| read_rule(value, Spelling { escaped_slash, case }, problems);
     one(node, "rule", read, |spec| check::rule(spec, String::new(), allow_block_all))
 }
 
-/// Reads what is known of a client.
-pub fn client(node: &Node) -> Result<ClientSpec, Vec<Problem>> {
+/// Reads a client.
+pub fn client(node: &YamlNode) -> Result<ClientSpec, Vec<Problem>> {
     one(node, "client", read_client, |spec| check::client(spec, String::new()))
 }
 
-/// Reads an override. Whether its numbers suit its rule is for [`check::across`] to say.
-pub fn override_of(node: &Node) -> Result<OverrideSpec, Vec<Problem>> {
+/// Reads an override. [`check::across`] checks its numbers against its rule.
+pub fn override_of(node: &YamlNode) -> Result<OverrideSpec, Vec<Problem>> {
     one(node, "override", read_override, |spec| check::change(spec, String::new()))
 }
 
-/// Reads a whole file that is a tree already.
-pub fn file(root: &Node) -> Result<RuleFile, Vec<Problem>> {
+/// Reads a whole file from its tree.
+pub fn file(root: &YamlNode) -> Result<RuleFile, Vec<Problem>> {
     let mut problems = Problems::default();
     let file = read_root(root, &mut problems);
     if problems.is_empty() { Ok(file) } else { Err(problems.into_parts().0) }
 }
 
 fn one<T>(
-    node: &Node,
+    node: &YamlNode,
     whole: &'static str,
-    read: impl FnOnce(Value<'_>, &mut Problems) -> T,
+    read: impl FnOnce(FieldValue<'_>, &mut Problems) -> T,
     check: impl FnOnce(&T) -> Vec<Problem>,
 ) -> Result<T, Vec<Problem>> {
     let mut problems = Problems::default();
-    let spec = read(Value { node, path: Path::Root(whole) }, &mut problems);
+    let spec = read(FieldValue { node, path: FieldPath::Root(whole) }, &mut problems);
     if problems.is_empty() {
-        problems.extend(check(&spec)); // of what could not be read, nothing more is said
+        problems.extend(check(&spec)); // only if it was read: one mistake is reported once
     }
     if problems.is_empty() { Ok(spec) } else { Err(problems.into_parts().0) }
 }
 
 /// The trees of a file's rules, in the order of [`RuleFile::rules`].
-pub fn rules_of(root: &Node) -> &[Node] {
-    root.get("rules").map(Node::items).unwrap_or_default()
+pub fn rules_of(root: &YamlNode) -> &[YamlNode] {
+    root.get("rules").map(YamlNode::items).unwrap_or_default()
 }
 
 /// The trees of a file's clients, in the order of [`RuleFile::clients`].
-pub fn clients_of(root: &Node) -> &[Node] {
-    root.get("clients").map(Node::items).unwrap_or_default()
+pub fn clients_of(root: &YamlNode) -> &[YamlNode] {
+    root.get("clients").map(YamlNode::items).unwrap_or_default()
 }
 
 /// The trees of a file's overrides, in the order of [`RuleFile::overrides`].
-pub fn overrides_of(root: &Node) -> &[Node] {
-    root.get("overrides").map(Node::items).unwrap_or_default()
+pub fn overrides_of(root: &YamlNode) -> &[YamlNode] {
+    root.get("overrides").map(YamlNode::items).unwrap_or_default()
 }
 
-/// A rule that says itself what its file says for all: `key_by`, `on_fail` and `case`. Stored alone it means the same.
-pub fn explicit(rule: &Node, file: &RuleFile) -> Node {
+/// The rule with its file's `key_by`, `on_fail` and `case` written into it, so that it means the same when stored
+/// alone.
+pub fn explicit(rule: &YamlNode, file: &RuleFile) -> YamlNode {
     let mut rule = rule.clone();
-    let Kind::Map(entries) = &mut rule.kind else { return rule };
+    let YamlKind::Map(entries) = &mut rule.kind else { return rule };
     let mut set = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|_| entries.iter().all(|(key, _)| key.text != name)) {
-            entries.push((Key { text: name.to_owned(), span: Span::default() }, Node::text(value)));
+            entries.push((YamlKey { text: name.to_owned(), span: SourceSpan::default() }, YamlNode::text(value)));
         }
     };
     set("key_by", file.key_by.as_ref().map(ToString::to_string));
     set("on_fail", file.on_fail.map(OnFail::name).map(str::to_owned));
-    set("case", (file.case == Case::Insensitive).then(|| "insensitive".to_owned()));
+    set("case", (file.case == PathCase::Insensitive).then(|| "insensitive".to_owned()));
     rule
 }
 
 /// A whole file's tree as text, in the layout of [`format`](fn@crate::format). It reads back as the same file.
-pub fn print(root: &Node) -> String {
+pub fn print(root: &YamlNode) -> String {
     fmt::lay_out(root)
 }
 

@@ -1,12 +1,12 @@
-//! Durations as people write them: `250ms`, `30s`, `5m`, `1h30m`, `7d`.
+//! Durations in text: `250ms`, `30s`, `5m`, `1h30m`, `7d`.
 //!
-//! A number without a unit is refused (RELIABILITY J11): `60` has meant seconds, milliseconds and minutes in too many
-//! systems. So are `1M` and `PT1M`, which look like the same thing and are not.
+//! A number without a unit is rejected (RELIABILITY J11): `60` means seconds, milliseconds or minutes in different
+//! systems. `1M` and `PT1M` are rejected too, because they look alike and differ.
 
 use crate::nearest::nearest;
-use crate::problem::{Fault, quote, short};
+use crate::problem::{ParseError, quote, short};
 
-/// Units from large to small, the order in which a sum must name them.
+/// Units from large to small, the order of a sum.
 const UNITS: [(&str, u64); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -17,7 +17,7 @@ const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
 ];
 
-/// Words people write instead of units.
+/// Words that are taken for units in suggestions.
 const WORDS: [(&str, &str); 16] = [
     ("second", "s"),
     ("seconds", "s"),
@@ -40,10 +40,10 @@ const WORDS: [(&str, &str); 16] = [
 const ALLOWED: &str = "a duration is a whole number with a unit (ms, s, m, h, d), such as 250ms, 30s, 5m or 1h30m";
 
 /// Nanoseconds of a duration.
-pub fn parse(text: &str) -> Result<u64, Fault> {
-    let refuse = |why: &str, help: String| Err(Fault::new(format!("{} {why}", quote(text)), help));
+pub fn parse(text: &str) -> Result<u64, ParseError> {
+    let refuse = |why: &str, help: String| Err(ParseError::new(format!("{} {why}", quote(text)), help));
     if text.trim().is_empty() {
-        return Err(Fault::new("the duration is blank", ALLOWED));
+        return Err(ParseError::new("the duration is blank", ALLOWED));
     }
     if text.starts_with(['-', '+']) {
         return refuse("has a sign", ALLOWED.to_owned());
@@ -79,7 +79,7 @@ pub fn parse(text: &str) -> Result<u64, Fault> {
     Ok(total)
 }
 
-/// A text that [`parse`] reads back as `ns`: one unit, or the sum from days down, whichever is shorter.
+/// A text that [`parse`] reads as `ns`: one unit, or a sum of units, whichever is shorter.
 pub fn display(ns: u64) -> String {
     if ns == 0 {
         return "0s".to_owned();

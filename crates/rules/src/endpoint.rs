@@ -1,13 +1,13 @@
 //! Conditions on method and path: `POST /api/*`, `/users/{id}`, `GET,HEAD *`, `*`.
 
-use crate::path::{Case, EscapedSlash, is_method};
-use crate::problem::{Fault, quote, short};
+use crate::path::{EscapedSlash, PathCase, is_method};
+use crate::problem::{ParseError, quote, short};
 use crate::route::PathPattern;
 
 /// One method-and-path pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EndpointPattern {
-    /// The methods, sorted; empty means any, so that `HEAD` is no way around a rule (RELIABILITY N13).
+    /// The methods, sorted; empty means any, so that `HEAD` does not bypass a rule (RELIABILITY N13).
     pub methods: Vec<String>,
     /// The path.
     pub path: PathPattern,
@@ -15,14 +15,14 @@ pub struct EndpointPattern {
 
 impl EndpointPattern {
     /// Reads a pattern, without `!`.
-    pub fn parse(text: &str, escaped_slash: EscapedSlash, case: Case) -> Result<Self, Fault> {
+    pub fn parse(text: &str, escaped_slash: EscapedSlash, case: PathCase) -> Result<Self, ParseError> {
         let trimmed = text.trim();
         let (methods, path) = match trimmed.split_once(' ') {
             Some((methods, path)) if !trimmed.starts_with('/') => (methods, path.trim_start()),
             _ => ("*", trimmed),
         };
         if methods == "*" && path.split(',').all(|word| is_method(&word.to_uppercase())) {
-            return Err(Fault::new(
+            return Err(ParseError::new(
                 format!("{} has no path", quote(text)),
                 format!("write `{} *` for every path, or `{0} /path`", short(&path.to_uppercase())),
             ));
@@ -30,12 +30,12 @@ impl EndpointPattern {
         Ok(Self { methods: parse_methods(methods)?, path: PathPattern::parse(path, escaped_slash, case)? })
     }
 
-    /// Whether a request has this form; one without a method matches whatever the methods are.
+    /// Whether a request matches; a request without a method matches any methods.
     pub fn matches(&self, method: Option<&str>, path: &str) -> bool {
         method.is_none_or(|method| self.has_method(method)) && self.path.matches(path)
     }
 
-    /// Whether it excludes a request where it is written with `!`: one without a method only if it names none.
+    /// Whether it excludes a request when written with `!`; a request without a method only if the pattern has none.
     pub(crate) fn is_unwanted(&self, method: Option<&str>, path: &str) -> bool {
         (method.is_some() || self.methods.is_empty()) && self.matches(method, path)
     }
@@ -63,46 +63,46 @@ impl std::fmt::Display for EndpointPattern {
 /// A list of endpoint patterns, with the meaning of [`crate::Matcher`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EndpointMatcher {
-    /// Wanted: one is enough.
+    /// At least one of these must match.
     pub any: Vec<EndpointPattern>,
-    /// Unwanted: written with `!`.
+    /// None of these may match; written with `!`.
     pub none: Vec<EndpointPattern>,
 }
 
 impl EndpointMatcher {
-    /// Adds a pattern; `!` in front makes it an unwanted one.
-    pub fn push(&mut self, text: &str, escaped_slash: EscapedSlash, case: Case) -> Result<(), Fault> {
+    /// Adds a pattern; a leading `!` negates it.
+    pub fn push(&mut self, text: &str, escaped_slash: EscapedSlash, case: PathCase) -> Result<(), ParseError> {
         let Some(unwanted) = text.strip_prefix('!') else {
             self.any.push(EndpointPattern::parse(text, escaped_slash, case)?);
             return Ok(());
         };
         let pattern = EndpointPattern::parse(unwanted, escaped_slash, case)?;
         if pattern.is_any() {
-            return Err(Fault::new("`!*` can never match", "leave it out, or name what is not wanted"));
+            return Err(ParseError::new("`!*` can never match", "leave it out, or name what is not wanted"));
         }
         self.none.push(pattern);
         Ok(())
     }
 
-    /// Whether a request passes. One without a method meets every wanted pattern, and only those unwanted ones that
-    /// name no method: leaving the method out is no way around a rule.
+    /// Whether a request matches. Without a method it matches every pattern of `any` by path, and only those of `none`
+    /// that have no method: omitting the method does not bypass a rule.
     pub fn matches(&self, method: Option<&str>, path: &str) -> bool {
         (self.any.is_empty() || self.any.iter().any(|pattern| pattern.matches(method, path)))
             && !self.none.iter().any(|pattern| pattern.is_unwanted(method, path))
     }
 
-    /// Whether every endpoint passes.
+    /// Whether every endpoint matches.
     pub fn is_any(&self) -> bool {
         self.none.is_empty() && (self.any.is_empty() || self.any.iter().any(EndpointPattern::is_any))
     }
 
-    /// The wanted pattern a request matches, whose template names its bucket.
+    /// The pattern of `any` that a request matches; its template identifies the bucket.
     pub fn pattern_of(&self, method: Option<&str>, path: &str) -> Option<&EndpointPattern> {
         self.any.iter().find(|pattern| pattern.matches(method, path))
     }
 }
 
-fn parse_methods(text: &str) -> Result<Vec<String>, Fault> {
+fn parse_methods(text: &str) -> Result<Vec<String>, ParseError> {
     if text == "*" {
         return Ok(Vec::new());
     }
@@ -112,7 +112,7 @@ fn parse_methods(text: &str) -> Result<Vec<String>, Fault> {
             let upper = word.to_uppercase();
             let meant = if is_method(&upper) { format!("did you mean `{upper}`? ") } else { String::new() };
             let help = format!("{meant}methods are capital letters, several joined by commas: `GET,HEAD /path`");
-            return Err(Fault::new(format!("{} is not a method", quote(word)), help));
+            return Err(ParseError::new(format!("{} is not a method", quote(word)), help));
         }
         methods.push(word.to_owned());
     }
@@ -125,14 +125,14 @@ fn parse_methods(text: &str) -> Result<Vec<String>, Fault> {
 mod tests {
     use super::*;
 
-    fn pattern(text: &str) -> Result<EndpointPattern, Fault> {
-        EndpointPattern::parse(text, EscapedSlash::Reject, Case::Sensitive)
+    fn pattern(text: &str) -> Result<EndpointPattern, ParseError> {
+        EndpointPattern::parse(text, EscapedSlash::Reject, PathCase::Sensitive)
     }
 
     fn matcher(patterns: &[&str]) -> EndpointMatcher {
         let mut matcher = EndpointMatcher::default();
         for text in patterns {
-            matcher.push(text, EscapedSlash::Reject, Case::Sensitive).unwrap();
+            matcher.push(text, EscapedSlash::Reject, PathCase::Sensitive).unwrap();
         }
         matcher
     }
@@ -199,7 +199,7 @@ mod tests {
             let fault = pattern(text).expect_err(text).to_string();
             assert!(fault.contains(expected), "{text}: {fault}");
         }
-        let refused = EndpointMatcher::default().push("!*", EscapedSlash::Reject, Case::Sensitive);
+        let refused = EndpointMatcher::default().push("!*", EscapedSlash::Reject, PathCase::Sensitive);
         assert!(refused.is_err());
     }
 

@@ -1,16 +1,16 @@
-//! Text with `*`, matched in linear time.
+//! Text with `*`, matched without backtracking.
 //!
-//! A glob is its literal pieces. The first is a prefix, the last a suffix, and those between are found one after the
-//! other, each as early as possible: taking a later occurrence never helps, so nothing is ever tried twice.
+//! A glob consists of its literal pieces. The first is a prefix, the last a suffix, and those between are searched in
+//! order, each at its first occurrence: a later occurrence never helps.
 
-/// A pattern with at least one `*`, which stands for any text, `/` and the empty text included.
+/// A pattern with at least one `*`, which matches any text, including `/` and the empty text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Glob {
-    /// What the text starts with.
+    /// Start of the text.
     pub prefix: String,
-    /// What follows in this order, anywhere; never empty strings.
+    /// Pieces between, in this order; never empty.
     pub middle: Vec<String>,
-    /// What the text ends with.
+    /// End of the text.
     pub suffix: String,
 }
 
@@ -26,7 +26,7 @@ impl Glob {
         })
     }
 
-    /// Whether the whole of `value` has this form.
+    /// Whether the whole of `value` matches.
     pub fn matches(&self, value: &str) -> bool {
         let Some(rest) = value.strip_prefix(self.prefix.as_str()) else { return false };
         let Some(rest) = rest.strip_suffix(self.suffix.as_str()) else { return false };
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// J17 in glob form: exponential backtracking would never come back from this.
+    /// J17 as a glob: exponential backtracking would never finish.
     #[test]
     fn many_stars_are_linear() {
         let glob = Glob::parse(&"*a".repeat(200)).unwrap();

@@ -1,12 +1,13 @@
-//! What makes two requests share a bucket: `api_key`, `[api_key, endpoint]`, `"user_id:endpoint"`, `"api_key|ip"`.
+//! Bucket keys: `api_key`, `[api_key, endpoint]`, `"user_id:endpoint"`, `"api_key|ip"`.
 
-use crate::problem::{Fault, quote};
+use crate::problem::{ParseError, quote};
 
-/// The attributes every part of Tollgate knows; any other name is a custom attribute.
+/// Built-in attributes; any other name is a custom attribute.
 pub const KNOWN_ATTRIBUTES: [&str; 10] =
     ["client_key", "api_key", "user_id", "ip", "org", "tier", "endpoint", "method", "path", "namespace"];
 
-/// Parts of a key. Each part is a list of attributes, of which the first one present counts; no part means `global`.
+/// Parts of a bucket key. Each part is a list of attributes, of which the first one present is used; no part means
+/// `global`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KeyBy {
     /// The parts; all of them together are the key.
@@ -14,26 +15,26 @@ pub struct KeyBy {
 }
 
 impl KeyBy {
-    /// Most parts, and most alternatives of a part.
+    /// Largest number of parts, and of alternatives in a part.
     pub const PARTS_MAX: usize = 8;
 
-    /// One bucket for all.
+    /// One bucket for all requests.
     pub fn global() -> Self {
         Self::default()
     }
 
-    /// One bucket for each client: what rules that name no key count by.
+    /// One bucket for each client: the default.
     pub fn client() -> Self {
         Self { parts: vec![vec!["client_key".to_owned()]] }
     }
 
-    /// Whether there is one bucket for all.
+    /// Whether all requests share one bucket.
     pub fn is_global(&self) -> bool {
         self.parts.is_empty()
     }
 
     /// Reads the text form: parts joined by `:`, alternatives by `|`.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         if text == "global" {
             return Ok(Self::global());
         }
@@ -41,12 +42,12 @@ impl KeyBy {
     }
 
     /// Reads a list of parts, alternatives joined by `|`.
-    pub fn from_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> Result<Self, Fault> {
+    pub fn from_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> Result<Self, ParseError> {
         let mut key = Self::default();
         for text in parts {
             let part = alternatives(text)?;
             if let Some(twice) = key.parts.iter().find(|other| **other == part) {
-                return Err(Fault::new(
+                return Err(ParseError::new(
                     format!("{} is named twice", quote(&twice.join("|"))),
                     "name every key part once",
                 ));
@@ -54,9 +55,12 @@ impl KeyBy {
             key.parts.push(part);
         }
         match key.parts.len() {
-            0 => Err(Fault::new("the key has no part", "name an attribute, or write `global` for one bucket for all")),
+            0 => Err(ParseError::new(
+                "the key has no part",
+                "name an attribute, or write `global` for one bucket for all",
+            )),
             count if count > Self::PARTS_MAX => {
-                Err(Fault::new(format!("the key has {count} parts"), format!("use at most {}", Self::PARTS_MAX)))
+                Err(ParseError::new(format!("the key has {count} parts"), format!("use at most {}", Self::PARTS_MAX)))
             }
             _ => Ok(key),
         }
@@ -76,40 +80,43 @@ impl std::fmt::Display for KeyBy {
     }
 }
 
-/// Whether a name can be an attribute: `[a-z][a-z0-9_.-]{0,63}`.
+/// Whether a name is valid for an attribute: `[a-z][a-z0-9_.-]{0,63}`.
 pub fn is_attribute(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_lowercase())
         && name.len() <= 64
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.' | b'-'))
 }
 
-/// The fault of a name that [`is_attribute`] refuses.
-pub(crate) fn attribute_fault(name: &str) -> Fault {
+/// The error for a name that [`is_attribute`] rejects.
+pub(crate) fn attribute_fault(name: &str) -> ParseError {
     let lower = name.trim().to_lowercase().replace(' ', "_");
     let help = "an attribute is a lower-case letter, then up to 63 of a-z, 0-9, `_`, `.`, `-`";
     let help = match is_attribute(&lower) {
         true => format!("did you mean `{lower}`? {help}"),
         false => help.to_owned(),
     };
-    Fault::new(format!("{} is not the name of an attribute", quote(name)), help)
+    ParseError::new(format!("{} is not the name of an attribute", quote(name)), help)
 }
 
-fn alternatives(text: &str) -> Result<Vec<String>, Fault> {
+fn alternatives(text: &str) -> Result<Vec<String>, ParseError> {
     let mut part: Vec<String> = Vec::new();
     for name in text.split('|') {
         if name == "global" {
-            return Err(Fault::new("`global` stands among other key parts", "write `key_by: global` alone"));
+            return Err(ParseError::new("`global` stands among other key parts", "write `key_by: global` alone"));
         }
         if !is_attribute(name) {
             return Err(attribute_fault(name));
         }
         if part.iter().any(|other| other == name) {
-            return Err(Fault::new(format!("{} is named twice", quote(name)), "name every alternative once"));
+            return Err(ParseError::new(format!("{} is named twice", quote(name)), "name every alternative once"));
         }
         part.push(name.to_owned());
     }
     if part.len() > KeyBy::PARTS_MAX {
-        return Err(Fault::new("a key part has too many alternatives", format!("use at most {}", KeyBy::PARTS_MAX)));
+        return Err(ParseError::new(
+            "a key part has too many alternatives",
+            format!("use at most {}", KeyBy::PARTS_MAX),
+        ));
     }
     Ok(part)
 }

@@ -1,9 +1,9 @@
-//! Rules as people write them: YAML text in, typed and validated specs out.
+//! The rules language: YAML text in, typed and validated specs out, compiled into charges per request.
 //!
-//! Nothing here does I/O, reads a clock or keeps state. [`read`](fn@read) turns a file into a [`RuleFile`] or into a
-//! [`Report`] that names every mistake with its line, column and field; [`format`](fn@format) writes the same file in
-//! canonical form. What never was a file is read by [`document`]. The canonicalisers ([`canonical_path`], [`canonical_ip`]) serve requests as well as rules, so
-//! that both sides of a match are spelled alike.
+//! The crate does no I/O, reads no clock and keeps no state. [`read`](fn@read) turns a file into a [`RuleFile`] or into
+//! a [`Report`] that names every mistake with its line, column and field; [`format`](fn@format) writes the same file in
+//! canonical form. [`document`] reads single rules that come from a database or an API. Requests and rules share the
+//! canonicalisers ([`canonical_path`], [`canonical_ip`]), so both sides of a match have one spelling.
 
 pub mod address;
 pub mod check;
@@ -13,6 +13,7 @@ pub mod document;
 pub mod duration;
 pub mod endpoint;
 pub mod envoy;
+mod fast_hash;
 pub mod fmt;
 pub mod glob;
 pub mod key;
@@ -22,8 +23,8 @@ pub mod nearest;
 mod normalize;
 pub mod path;
 pub mod pattern;
+pub mod position;
 pub mod problem;
-mod quick;
 pub mod read;
 pub mod report;
 pub mod route;
@@ -37,22 +38,23 @@ pub mod yaml;
 mod samples;
 
 pub use address::{Cidr, IpKey, canonical_ip};
-pub use directory::{Directory, DirectoryBuilder, Known, canonical_client_key};
+pub use directory::{ActiveOverride, Directory, DirectoryBuilder, DirectoryRecord, canonical_client_key};
 pub use endpoint::{EndpointMatcher, EndpointPattern};
 pub use fmt::format;
 pub use glob::Glob;
 pub use key::KeyBy;
-pub use lint::{lint, lint_text};
+pub use lint::{lint, lint_rule, lint_text};
 pub use nearest::nearest;
 pub use normalize::Normalize;
-pub use path::{Case, Endpoint, EscapedSlash, PathError, canonical_path};
+pub use path::{Endpoint, EscapedSlash, PathCase, PathError, canonical_path};
 pub use pattern::{Matcher, Pattern};
+pub use position::SourcePosition;
 pub use problem::{Problem, Severity};
 pub use read::{read, read_bytes, read_with_tree};
 pub use report::Report;
 pub use route::{PathGlob, PathPattern, Segment, Tail};
 pub use shrink::shrinkage;
 pub use spec::{
-    Algorithm, Align, ClientSpec, Consistency, Cost, CostCase, Lease, LimitSpec, MatchSpec, Missing, Mode, OnFail,
-    OverrideSpec, Place, RuleFile, RuleSpec, Soft,
+    Align, ClientSpec, Consistency, Cost, CostCase, Enforcement, LeaseSpec, LimitAlgorithm, LimitSpec, MatchSpec,
+    Missing, OnFail, OverrideSpec, RuleFile, RuleSpec, SoftSpec,
 };

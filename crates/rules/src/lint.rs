@@ -1,10 +1,9 @@
-//! What is allowed and probably not meant: warnings, each with what to do about it.
+//! Warnings about valid rules that probably do not do what their author meant, each with advice.
 //!
-//! A lint must be right nearly always, or people learn to look away. So each of these names a rule that cannot do what
-//! its author wrote it for.
+//! A lint with false alarms is ignored, so each of these reports a rule that cannot do what it was written for.
 
+mod competing;
 mod paths;
-mod rivals;
 mod scalars;
 
 use std::time::Duration;
@@ -13,17 +12,18 @@ use crate::endpoint::EndpointMatcher;
 use crate::key::KNOWN_ATTRIBUTES;
 use crate::nearest::nearest;
 use crate::pattern::{Matcher, Pattern};
+use crate::position::SourcePosition;
 use crate::problem::{Problem, Problems};
-use crate::spec::{LimitSpec, MatchSpec, Mode, Place, RuleFile, RuleSpec};
-use crate::yaml::{self, Kind, Node};
-use rivals::{COMPARISONS_MAX, Rivals};
+use crate::spec::{Enforcement, LimitSpec, MatchSpec, RuleFile, RuleSpec};
+use crate::yaml::{self, YamlKind, YamlNode};
+use competing::{COMPARISONS_MAX, CompetingRules};
 
-/// A burst worth more than this much of its rate is more than a few seconds.
+/// Longest time in which the rate refills a burst without a warning.
 const BURST_SECONDS: u128 = 5;
 
 const ADDRESSES: [&str; 4] = ["address", "ip_address", "client_ip", "remote_address"];
 
-/// What people write for attributes that every caller sends.
+/// Common names for built-in attributes.
 const SHORT: [(&str, &str); 5] = [
     ("user", "user_id"),
     ("client", "client_key"),
@@ -36,18 +36,15 @@ const SHORT: [(&str, &str); 5] = [
 pub fn lint(file: &RuleFile) -> Problems {
     let mut problems = Problems::default();
     problems.extend(misspelt_key(file));
-    let rivals = Rivals::of(file);
+    let competing = CompetingRules::of(file);
     let mut compared_all = true;
-    for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Mode::Off) {
+    for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode != Enforcement::Off) {
         let field = format!("rules[{number}]");
-        problems.extend(large_burst(rule, &field));
-        problems.extend(never_matches(rule, &field));
-        problems.extend(cost_never_fits(rule, &field));
-        problems.extend(always_exempted(&rivals, rule, &field));
-        problems.extend(shadowed(&rivals, number, rule, &field));
-        problems.extend(misspelt_attributes(rule, &field));
-        problems.extend(paths::warnings(rule, &field));
-        if compared_all && rivals.is_exhausted() {
+        problems.extend(contradictions(rule, &field));
+        problems.extend(always_exempted(&competing, rule, &field));
+        problems.extend(shadowed(&competing, number, rule, &field));
+        problems.extend(spellings(rule, &field));
+        if compared_all && competing.is_exhausted() {
             compared_all = false;
             problems.extend([not_compared(rule, &field)]);
         }
@@ -55,16 +52,46 @@ pub fn lint(file: &RuleFile) -> Problems {
     problems
 }
 
-/// The same warnings, each at the field it is about instead of at its rule. Needs the text the file was read from.
+/// Warnings about one valid rule that need no other rule: for rules that are created one by one, by an API or in a
+/// database. Fields are the rule's own, such as `key_by`.
+///
+/// ```
+/// let text = "rules: [{ key_by: user, limit: { requests: 10, window: 1s } }]";
+/// let file = tollgate_rules::read("rules.yaml", text).unwrap();
+/// let warnings = tollgate_rules::lint_rule(&file.rules[0]);
+/// assert_eq!((warnings[0].code, warnings[0].field.as_str()), ("unknown-attribute", "key_by"));
+/// assert_eq!(warnings[0].help.as_deref(), Some("did you mean `user_id`?"));
+/// ```
+pub fn lint_rule(rule: &RuleSpec) -> Vec<Problem> {
+    match rule.mode {
+        Enforcement::Off => Vec::new(),
+        _ => contradictions(rule, "").chain(spellings(rule, "")).collect(),
+    }
+}
+
+fn contradictions(rule: &RuleSpec, field: &str) -> impl Iterator<Item = Problem> {
+    [large_burst(rule, field), never_matches(rule, field), cost_never_fits(rule, field)].into_iter().flatten()
+}
+
+fn spellings(rule: &RuleSpec, field: &str) -> impl Iterator<Item = Problem> {
+    misspelt_attributes(rule, field).into_iter().chain(paths::warnings(rule, field))
+}
+
+/// The path of a field of the rule at `rule`, which is empty for a rule alone.
+fn within(rule: &str, field: &str) -> String {
+    if rule.is_empty() { field.to_owned() } else { format!("{rule}.{field}") }
+}
+
+/// Warnings about a file, each at the position of its field in `text`, which the file was read from.
 pub fn lint_text(file: &RuleFile, text: &str) -> Problems {
     let (mut found, _) = lint(file).into_parts();
     if let Ok(root) = yaml::parse(text) {
-        // That paths differ by case was said for the whole file.
+        // The file sets `case` for all rules.
         if root.get("case").is_some() {
             found.retain(|problem| problem.code != paths::CASE);
         }
         for problem in &mut found {
-            let place = place_of(&root, &problem.field);
+            let place = position_of(&root, &problem.field);
             (problem.line, problem.column) = (place.line, place.column);
         }
         found.extend(scalars::warnings(&root));
@@ -74,14 +101,14 @@ pub fn lint_text(file: &RuleFile, text: &str) -> Problems {
     problems
 }
 
-/// Where a field such as `rules[2].limit.burst` stands, or the nearest thing around it that does.
-fn place_of(root: &Node, field: &str) -> Place {
-    let (mut node, mut place) = (root, root.place());
+/// Position of a field such as `rules[2].limit.burst`, or of the closest node that contains it.
+fn position_of(root: &YamlNode, field: &str) -> SourcePosition {
+    let (mut node, mut place) = (root, root.position());
     for step in field.split(['.', '[']) {
         let found = match (&node.kind, step.trim_end_matches(']').parse::<usize>()) {
-            (Kind::List(items), Ok(number)) => items.get(number).map(|item| (item, item.place())),
-            (Kind::Map(entries), _) => {
-                entries.iter().find(|(key, _)| key.text == step).map(|(key, value)| (value, key.place()))
+            (YamlKind::List(items), Ok(number)) => items.get(number).map(|item| (item, item.position())),
+            (YamlKind::Map(entries), _) => {
+                entries.iter().find(|(key, _)| key.text == step).map(|(key, value)| (value, key.position()))
             }
             _ => None,
         };
@@ -91,7 +118,7 @@ fn place_of(root: &Node, field: &str) -> Place {
     place
 }
 
-/// Said once, at the first rule that was not compared with all others.
+/// Reported once, at the first rule that was not compared with all others.
 fn not_compared(rule: &RuleSpec, field: &str) -> Problem {
     let message = format!(
         "from here on rules were not compared with all others: {COMPARISONS_MAX} comparisons are made in one file, and \
@@ -109,7 +136,7 @@ fn large_burst(rule: &RuleSpec, field: &str) -> Option<Problem> {
     (seconds > BURST_SECONDS).then(|| {
         let worth = Duration::from_nanos(u64::try_from(worth).unwrap_or(u64::MAX));
         let message = format!("a burst of {burst} is what the rate gives back in {worth:?}");
-        Problem::warning("large-burst", rule.at, format!("{field}.limit.burst"), message)
+        Problem::warning("large-burst", rule.at, within(field, "limit.burst"), message)
             .help("a caller may send all of it at once, and again after so long; lower `burst`, or leave it out")
     })
 }
@@ -127,11 +154,11 @@ fn never_matches(rule: &RuleSpec, field: &str) -> Option<Problem> {
     let endpoint = rule.matches.endpoint.as_ref().filter(|matcher| endpoint_contradicts(matcher)).map(|_| "endpoint");
     let name = attribute.or(endpoint)?;
     let message = format!("this rule can never match: everything `{name}` wants, it also refuses");
-    let problem = Problem::warning("never-matches", rule.at, format!("{field}.match.{name}"), message);
+    let problem = Problem::warning("never-matches", rule.at, within(field, &format!("match.{name}")), message);
     Some(problem.help("remove the `!` pattern, or the rule"))
 }
 
-/// Whether every value of `inner` is one of `outer`, as far as that is plain to see.
+/// Whether every value of `inner` matches `outer`; `false` if that is not obvious.
 fn covers(outer: &Pattern, inner: &Pattern) -> bool {
     match (outer, inner) {
         (Pattern::Any, _) => true,
@@ -150,25 +177,25 @@ fn cost_never_fits(rule: &RuleSpec, field: &str) -> Option<Problem> {
     (cost > capacity).then(|| {
         let message =
             format!("a cost of {cost} never fits into a limit of {capacity}: such a request is always denied");
-        Problem::warning("cost-never-fits", rule.at, format!("{field}.cost"), message)
+        Problem::warning("cost-never-fits", rule.at, within(field, "cost"), message)
             .help("lower the cost, or raise `requests` or `burst`")
     })
 }
 
-fn always_exempted(rivals: &Rivals<'_>, rule: &RuleSpec, field: &str) -> Option<Problem> {
+fn always_exempted(competing: &CompetingRules<'_>, rule: &RuleSpec, field: &str) -> Option<Problem> {
     let exempts = |by: &RuleSpec| {
         let named = rule.name.as_ref().is_some_and(|name| by.replaces.contains(name));
         let all = by.unlimited && by.replaces.is_empty() && !rule.unlimited;
         !std::ptr::eq(by, rule) && (named || all) && includes(&by.matches, &rule.matches)
     };
-    let by = rivals.exempting(exempts)?;
+    let by = competing.exempting(exempts)?;
     let message = format!("this rule never applies: {} exempts everything it matches", title(by));
     Some(Problem::warning("always-exempted", rule.at, field, message).help("narrow the other rule, or remove this one"))
 }
 
-/// A rule is shadowed if another one applies wherever it does, counts by the same key, and is never looser: then it
-/// can never be the one that decides.
-fn shadowed<'a>(rivals: &Rivals<'a>, number: usize, rule: &'a RuleSpec, field: &str) -> Option<Problem> {
+/// A rule is shadowed if another one applies to all its requests, counts by the same key, and is never looser: it then
+/// never denies a request that the other allows.
+fn shadowed<'a>(competing: &CompetingRules<'a>, number: usize, rule: &'a RuleSpec, field: &str) -> Option<Problem> {
     let limit = rule.limit.as_ref()?;
     let shadows = |place: usize, by: &RuleSpec| {
         place != number
@@ -177,7 +204,7 @@ fn shadowed<'a>(rivals: &Rivals<'a>, number: usize, rule: &'a RuleSpec, field: &
             && includes(&by.matches, &rule.matches)
             && by.limit.as_ref().is_some_and(|stricter| never_looser(stricter, limit, place < number))
     };
-    let by = rivals.find(rule, shadows)?;
+    let by = competing.find(rule, shadows)?;
     let message = format!("this rule can never decide: {} is stricter wherever it applies", title(by));
     Some(
         Problem::warning("shadowed-rule", rule.at, field, message)
@@ -185,7 +212,7 @@ fn shadowed<'a>(rivals: &Rivals<'a>, number: usize, rule: &'a RuleSpec, field: &
     )
 }
 
-/// Whether `a` admits nothing that `b` refuses. Of two equal limits only the later one is shadowed.
+/// Whether `a` denies everything that `b` denies. Of two equal limits only the later one is shadowed.
 fn never_looser(a: &LimitSpec, b: &LimitSpec, a_first: bool) -> bool {
     let same_kind = (a.is_gcra() && b.is_gcra())
         || (a.algorithm == b.algorithm && a.is_queue() == b.is_queue() && a.align == b.align && !a.is_queue());
@@ -196,8 +223,8 @@ fn never_looser(a: &LimitSpec, b: &LimitSpec, a_first: bool) -> bool {
     same_kind && comparable && slower && smaller && (a_first || !equal)
 }
 
-/// Whether every request that meets `inner` meets `outer`, as far as that is plain to see: each condition of `outer`
-/// also stands in `inner`.
+/// Whether every request that matches `inner` matches `outer`: `inner` has each condition of `outer`, or a narrower
+/// one.
 fn includes(outer: &MatchSpec, inner: &MatchSpec) -> bool {
     let same = |(name, matcher): &(String, Matcher)| {
         let own = inner.attributes.iter().find(|(own, _)| own == name).map(|(_, own)| own);
@@ -219,20 +246,20 @@ fn narrower(inner: &Matcher, outer: &Matcher) -> bool {
 fn misspelt_attributes(rule: &RuleSpec, field: &str) -> Vec<Problem> {
     let matched = rule.matches.attributes.iter().map(|(name, _)| (name, "match"));
     let keyed = rule.key_by.iter().flat_map(|key| key.parts.iter().flatten()).map(|name| (name, "key_by"));
-    matched.chain(keyed).filter_map(|(name, part)| misspelt(name, rule.at, format!("{field}.{part}"))).collect()
+    matched.chain(keyed).filter_map(|(name, part)| misspelt(name, rule.at, within(field, part))).collect()
 }
 
-/// The key that the file names for all its rules.
+/// Checks the `key_by` of the file.
 fn misspelt_key(file: &RuleFile) -> Vec<Problem> {
     let keyed = file.key_by.iter().flat_map(|key| key.parts.iter().flatten());
-    keyed.filter_map(|name| misspelt(name, Place::default(), "key_by".to_owned())).collect()
+    keyed.filter_map(|name| misspelt(name, SourcePosition::default(), "key_by".to_owned())).collect()
 }
 
-fn misspelt(name: &str, at: Place, field: String) -> Option<Problem> {
+fn misspelt(name: &str, at: SourcePosition, field: String) -> Option<Problem> {
     if KNOWN_ATTRIBUTES.contains(&name) {
         return None;
     }
-    // What others call the address of a caller; spelled right, it may well be somebody's own.
+    // Common names for the address of a caller; spelled correctly, they may be custom attributes.
     let address = || nearest(name, ADDRESSES).filter(|_| !ADDRESSES.contains(&name)).map(|_| "ip");
     let short = || SHORT.iter().find(|(short, _)| *short == name).map(|(_, meant)| *meant);
     let meant = nearest(name, KNOWN_ATTRIBUTES).or_else(address).or_else(short)?;
@@ -249,160 +276,4 @@ fn title(rule: &RuleSpec) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn codes(rules: &str) -> Vec<String> {
-        let file = crate::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
-        let (problems, _) = lint(&file).into_parts();
-        problems.iter().map(|problem| format!("{}:{}", problem.line, problem.code)).collect()
-    }
-
-    const NONE: [&str; 0] = [];
-
-    #[test]
-    fn a_plain_file_has_nothing_to_say() {
-        assert_eq!(
-            codes(
-                "rules:
-  - { match: { tier: free, endpoint: 'POST /api/*' }, limit: { requests: 10, window: 1s, burst: 20 } }
-  - { match: { tier: free, endpoint: '*' }, limit: { requests: 1000, window: 1h, algorithm: sliding_window } }
-  - { match: { tier: paid, region: eu }, key_by: [user_id, region], limit: { requests: 1000, window: 1h } }
-"
-            ),
-            NONE
-        );
-    }
-
-    #[test]
-    fn large_bursts_are_named() {
-        assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 61 } }"), ["2:large-burst"]);
-        assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 50 } }"), NONE);
-        assert_eq!(codes("rules:\n  - { limit: { requests: 1000, window: 1h } }"), NONE);
-    }
-
-    #[test]
-    fn warnings_point_at_their_field() {
-        let text = "rules:\n  - name: a\n    limit: { requests: 10, window: 1s, burst: 61 }\n";
-        let file = crate::read("rules.yaml", text).unwrap();
-        let (problems, _) = lint_text(&file, text).into_parts();
-        assert_eq!((problems[0].line, problems[0].column), (3, 40));
-    }
-
-    #[test]
-    fn rules_that_cannot_match_are_named() {
-        let rule = |matches: &str| {
-            codes(&format!("rules:\n  - {{ match: {{ {matches} }}, limit: {{ requests: 1, window: 1s }} }}"))
-        };
-        assert_eq!(rule("tier: [free, '!f*']"), ["2:never-matches"]);
-        assert_eq!(rule("ip: ['10.1.0.0/16', '!10.0.0.0/8']"), ["2:never-matches"]);
-        assert_eq!(rule("endpoint: [/a, '!/a']"), ["2:never-matches"]);
-        assert_eq!(rule("tier: [free, paid, '!f*']"), NONE);
-    }
-
-    #[test]
-    fn costs_that_cannot_fit_are_named() {
-        assert_eq!(codes("rules:\n  - { cost: 11, limit: { requests: 10, window: 1s } }"), ["2:cost-never-fits"]);
-        assert_eq!(codes("rules:\n  - { cost: 10, limit: { requests: 10, window: 1s } }"), NONE);
-    }
-
-    #[test]
-    fn rules_behind_a_wider_exemption_are_named() {
-        let rules = "rules:
-  - { name: all, unlimited: true, match: { tier: '*' } }
-  - { name: free, match: { tier: free }, limit: { requests: 1, window: 1s } }
-  - { name: any, limit: { requests: 100, window: 2s } }
-";
-        assert_eq!(codes(rules), ["3:always-exempted"]);
-    }
-
-    #[test]
-    fn a_looser_rule_behind_a_stricter_one_is_named() {
-        let rules = "rules:
-  - { name: strict, match: { tier: free }, key_by: user_id, limit: { requests: 10, window: 1s } }
-  - { name: loose, match: { tier: free, endpoint: /x }, key_by: user_id, limit: { requests: 600, window: 1m, burst: 20 } }
-  - { name: other-key, match: { tier: free }, key_by: org, limit: { requests: 20, window: 1s } }
-  - { name: slower, match: { tier: free }, key_by: user_id, limit: { requests: 100, window: 1h } }
-";
-        assert_eq!(codes(rules), ["3:shadowed-rule"]);
-    }
-
-    #[test]
-    fn misspelt_attributes_are_named() {
-        let rules = "rules:
-  - { match: { teir: free }, key_by: usr_id, limit: { requests: 1, window: 1s } }
-";
-        assert_eq!(codes(rules), ["2:unknown-attribute", "2:unknown-attribute"]);
-        let key = |key: &str| codes(&format!("rules: [{{ key_by: {key}, limit: {{ requests: 1, window: 1s }} }}]"));
-        assert_eq!(key("adress"), ["1:unknown-attribute"]);
-        assert_eq!(key("remote_address"), NONE);
-    }
-
-    #[test]
-    fn short_names_of_known_attributes_are_named() {
-        let key = |key: &str| codes(&format!("rules: [{{ key_by: {key}, limit: {{ requests: 1, window: 1s }} }}]"));
-        for short in ["user", "client", "key", "organisation"] {
-            assert_eq!(key(short), ["1:unknown-attribute"], "{short}");
-        }
-        let text = "rules: [{ limit: { requests: 1, window: 1s } }]\nkey_by: user\n";
-        let (problems, _) = lint_text(&crate::read("rules.yaml", text).unwrap(), text).into_parts();
-        let told: Vec<_> = problems.iter().map(|p| (p.code, p.line, p.help.as_deref())).collect();
-        assert_eq!(told, [("unknown-attribute", 2, Some("did you mean `user_id`?"))], "the key of the whole file");
-    }
-
-    #[test]
-    fn paths_that_routers_read_differently_are_named() {
-        let rule = |more: &str| codes(&format!("rules: [{{ {more}, limit: {{ requests: 1, window: 1s }} }}]"));
-        assert_eq!(rule("match: { endpoint: '/users/:id' }"), ["1:colon-parameter"]);
-        assert_eq!(rule("match: { endpoint: ['/a', '!GET /users/:id/x'] }"), ["1:colon-parameter"]);
-        assert_eq!(rule("match: { endpoint: '/users/{id}' }"), NONE);
-        assert_eq!(rule("match: { endpoint: '/time/12:30' }"), NONE);
-        assert_eq!(rule("match: { endpoint: 'POST /API/login' }"), ["1:case-of-path"]);
-        assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: sensitive"), NONE);
-        assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: insensitive"), NONE);
-        assert_eq!(rule("match: { endpoint: '/users/{userId}/caf%C3%A9' }"), NONE);
-        let text = "case: sensitive\nrules: [{ match: { endpoint: /API }, limit: { requests: 1, window: 1s } }]\n";
-        let (problems, _) = lint_text(&crate::read("rules.yaml", text).unwrap(), text).into_parts();
-        assert_eq!(problems, [], "said for the whole file");
-    }
-
-    /// RELIABILITY Y05: what is text here is a switch, a number or a date elsewhere.
-    #[test]
-    fn y05_values_that_other_readers_take_for_something_else_are_named() {
-        let text = "rules:
-  - match: { country: no, starts: 12:30:45, since: 2024-01-01, on: x, ok: 'no', zone: 12:75, v: 1.2 }
-    limit: { requests: 1, window: 1s }
-  - match: { country: [de, NO] }
-    limit: { requests: 1, window: 1s }
-clients:
-  - { client_key: 'user:1', tier: off }
-";
-        let file = crate::read("rules.yaml", text).unwrap();
-        let (problems, _) = lint_text(&file, text).into_parts();
-        let told: Vec<String> = problems.iter().map(|p| format!("{}:{} {}", p.line, p.column, p.message)).collect();
-        assert_eq!(
-            told,
-            [
-                "2:23 `no` is text here, and false to other readers of YAML",
-                "2:35 `12:30:45` is text here, and the number 45045 to other readers of YAML",
-                "2:52 `2024-01-01` is text here, and a date to other readers of YAML",
-                "2:64 `on` is text here, and true to other readers of YAML",
-                "4:28 `NO` is text here, and false to other readers of YAML",
-                "7:35 `off` is text here, and false to other readers of YAML",
-            ]
-        );
-        assert_eq!(problems[0].help.as_deref(), Some("write 'no', in quotes"));
-    }
-
-    /// Comparing every rule with every other takes minutes here.
-    #[test]
-    fn many_rules_cost_no_square() {
-        let narrow = [("key_by: k", ""), ("match: { tier: t", " }"), ("match: { tier: '*', endpoint: /e", " }")];
-        let rule = |number: usize| {
-            let (head, tail) = narrow[number % 3];
-            format!("  - {{ {head}{number}{tail}, limit: {{ requests: 1, window: 1s }} }}\n")
-        };
-        let rules: String = (0..60_000).map(rule).collect();
-        assert_eq!(codes(&format!("rules:\n{rules}")), NONE);
-    }
-}
+mod tests;

@@ -1,9 +1,9 @@
-//! The nearest known name to a misspelt one.
+//! Suggestions for misspelt names.
 
-/// The candidate closest to `name`, if one is close enough to be meant.
+/// The candidate closest to `name`, if it is close enough.
 ///
-/// Close enough is a third of the longer word's characters (at least one) in insertions, deletions, replacements and
-/// swaps of neighbours; case does not count. Of two equally close candidates the earlier wins.
+/// The distance counts insertions, deletions, replacements and swaps of neighbours, ignoring case. It may be a third of
+/// the longer word's characters, and at least one. Of two equally close candidates the earlier wins.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name: Vec<char> = name.chars().take(LONGEST + 1).flat_map(char::to_lowercase).collect();
     if name.is_empty() || name.len() > LONGEST {
@@ -24,7 +24,16 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Words beyond this are no typos of ours, and the table would grow with their square.
+/// Help for a word that is not one of `names`.
+pub(crate) fn suggest(word: &str, names: &[&str]) -> String {
+    let allowed = names.join(", ");
+    match nearest(word, names.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}"),
+        None => format!("allowed: {allowed}"),
+    }
+}
+
+/// Longer words are no typos, and the distance takes quadratic time.
 const LONGEST: usize = 128;
 
 /// Damerau-Levenshtein distance (optimal string alignment), with three rolling rows.

@@ -1,29 +1,26 @@
-//! Unicode normalisation of keys (RELIABILITY I18): `é` as one character or as two is the same client.
+//! Unicode normalisation of values (RELIABILITY I18): `é` as one character or as two is the same client.
 //!
-//! Off unless a file or namespace asks for it: to a client that is told apart by bytes everywhere else, two spellings are
-//! two clients. Values that rules match on and count by are rewritten before anything is hashed or compared; names of
-//! attributes, addresses, methods and paths are not. Text in ASCII has one form and costs one look.
+//! Off unless a file or namespace sets it: systems that compare bytes see two spellings as two clients. Values are
+//! rewritten before they are matched or hashed; names of attributes, addresses, methods and paths are not. ASCII has
+//! one form, so it costs one scan.
 
 use std::borrow::Cow;
 
 use tollgate_core::{Attribute, Request};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfkc_quick};
 
-use crate::pattern::Pattern;
-use crate::spec::{Cost, MatchSpec, RuleSpec};
-
-/// Longest value that is rewritten: longer ones are refused wherever they are read.
+/// Longest value that is rewritten; readers of requests reject longer ones.
 const VALUE_BYTES_MAX: usize = 4096;
 
 /// The form in which values are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Normalize {
-    /// As they were sent.
+    /// As sent.
     #[default]
     None,
-    /// Canonical composition: `e` with an accent is `é`.
+    /// Canonical composition: `e` and a combining accent become `é`.
     Nfc,
-    /// Compatibility composition: also `ﬁ` is `fi`, and wide letters are letters.
+    /// Compatibility composition: also `ﬁ` becomes `fi`, and full-width letters become ASCII.
     Nfkc,
 }
 
@@ -53,70 +50,45 @@ impl Normalize {
         }
     }
 
-    /// A text in this form, if it is not in it already.
-    fn rewritten(self, text: &str) -> Option<String> {
+    /// A text in this form; `None` if it is already.
+    pub(crate) fn rewritten(self, text: &str) -> Option<String> {
         if self == Self::None || text.is_ascii() || text.len() > VALUE_BYTES_MAX {
             return None;
         }
-        let quick = if self == Self::Nfkc { is_nfkc_quick(text.chars()) } else { is_nfc_quick(text.chars()) };
-        if quick == IsNormalized::Yes {
+        let fast_hash = if self == Self::Nfkc { is_nfkc_quick(text.chars()) } else { is_nfc_quick(text.chars()) };
+        if fast_hash == IsNormalized::Yes {
             return None;
         }
         let new: String = if self == Self::Nfkc { text.nfkc().collect() } else { text.nfc().collect() };
         (new != text).then_some(new)
     }
 
-    /// A rule whose conditions are texts in this form. Wildcards between texts are compared as they are written.
-    /// None if it is so already.
-    pub(crate) fn rule(self, spec: &RuleSpec) -> Option<RuleSpec> {
-        if self == Self::None {
-            return None;
-        }
-        let mut new = spec.clone();
-        self.conditions(&mut new.matches);
-        if let Cost::ByMatch(cases) = &mut new.cost {
-            cases.iter_mut().for_each(|case| self.conditions(&mut case.matches));
-        }
-        (new != *spec).then_some(new)
-    }
-
-    fn conditions(self, matches: &mut MatchSpec) {
-        let conditions = matches.attributes.iter_mut().filter(|(name, _)| !has_a_form_of_its_own(name));
-        for pattern in conditions.flat_map(|(_, matcher)| matcher.any.iter_mut().chain(&mut matcher.none)) {
-            if let Pattern::Exact(text) | Pattern::Prefix(text) = pattern
-                && let Some(new) = self.rewritten(text)
-            {
-                *text = new;
-            }
-        }
-    }
-
-    /// The values of a request in this form, if some are not in it.
+    /// The values of a request that are not in this form, rewritten; `None` if all are.
     #[cold]
-    pub(crate) fn values(self, request: &Request<'_>) -> Option<Rewritten> {
-        let known = Attribute::ALL.into_iter().filter(|attribute| !has_a_form_of_its_own(attribute.name()));
+    pub(crate) fn values(self, request: &Request<'_>) -> Option<NormalizedValues> {
+        let known = Attribute::ALL.into_iter().filter(|attribute| !has_canonical_spelling(attribute.name()));
         let known = known.filter_map(|attribute| Some((attribute, self.rewritten(request.get(attribute)?)?)));
         let known: Vec<(Attribute, String)> = known.collect();
-        let custom = request.custom.iter().enumerate().filter(|(_, (name, _))| !has_a_form_of_its_own(name));
+        let custom = request.custom.iter().enumerate().filter(|(_, (name, _))| !has_canonical_spelling(name));
         let custom = custom.filter_map(|(index, (_, value))| Some((index, self.rewritten(value)?)));
         let custom: Vec<(usize, String)> = custom.collect();
-        (!known.is_empty() || !custom.is_empty()).then_some(Rewritten { known, custom })
+        (!known.is_empty() || !custom.is_empty()).then_some(NormalizedValues { known, custom })
     }
 }
 
-/// Addresses, methods and paths have one spelling already.
-fn has_a_form_of_its_own(name: &str) -> bool {
+/// Whether values of an attribute are canonical already: addresses, methods and paths.
+pub(crate) fn has_canonical_spelling(name: &str) -> bool {
     matches!(name, "ip" | "endpoint" | "method" | "path")
 }
 
-/// Values that were not sent in the form of their namespace.
-pub(crate) struct Rewritten {
+/// Values of one request, rewritten to the Unicode form of its namespace.
+pub(crate) struct NormalizedValues {
     known: Vec<(Attribute, String)>,
     custom: Vec<(usize, String)>,
 }
 
-impl Rewritten {
-    /// Hands the request with these values to `read`.
+impl NormalizedValues {
+    /// Calls `read` with the request and these values.
     pub(crate) fn with<T>(&self, request: &Request<'_>, read: impl FnOnce(&Request<'_>) -> T) -> T {
         let mut custom: Vec<(&str, &str)> = request.custom.to_vec();
         for (index, value) in &self.custom {

@@ -1,25 +1,25 @@
-//! One spelling per path, so that `/login`, `//login` and `/%6Cogin` meet the same rule and the same bucket.
+//! Canonical paths: `/login`, `//login` and `/%6Cogin` match the same rule and charge the same bucket.
 //!
-//! RFC 3986 normalisation, once, strictly: what two servers could read differently is refused instead of guessed
-//! (RELIABILITY 3.4). That is why `..` above the root is an error and not clamped: no honest client sends it, and
-//! whoever clamps disagrees with whoever does not. The result is idempotent and borrowed when nothing had to change.
+//! Strict RFC 3986 normalisation: a path that servers could read differently is rejected (RELIABILITY 3.4). Therefore
+//! `..` above the root is an error: honest clients do not send it, and servers disagree on whether to clamp it. The
+//! result is idempotent, and borrowed if nothing changes.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// What to do with `%2F`, `%5C` and `\` inside a path.
+/// Treatment of `%2F`, `%5C` and `\` in a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EscapedSlash {
-    /// Keep them as escapes: part of a segment, never a separator.
+    /// Keep them as escapes within a segment.
     Keep,
-    /// Refuse the request: upstreams disagree about what they mean.
+    /// Reject the request: upstreams disagree on their meaning.
     #[default]
     Reject,
 }
 
-/// Whether paths differ by case.
+/// Case sensitivity of paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Case {
+pub enum PathCase {
     /// `/Login` is not `/login`.
     #[default]
     Sensitive,
@@ -27,7 +27,7 @@ pub enum Case {
     Insensitive,
 }
 
-/// Why a path or an endpoint is refused.
+/// Why a path or an endpoint is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathError {
     /// Longer than [`PATH_BYTES_MAX`].
@@ -44,7 +44,7 @@ pub enum PathError {
     NotUtf8,
     /// Climbs above the root with `..`.
     AboveRoot,
-    /// The word before the path is no method.
+    /// The word before the path is not a method.
     BadMethod,
 }
 
@@ -87,7 +87,7 @@ pub const PATH_BYTES_MAX: usize = 8192;
 /// Longest method accepted.
 pub const METHOD_BYTES_MAX: usize = 32;
 
-/// The one spelling of a request path; query and fragment are cut.
+/// The canonical form of a request path; query and fragment are cut.
 pub fn canonical_path(raw: &str, escaped_slash: EscapedSlash) -> Result<Cow<'_, str>, PathError> {
     if is_plain(raw.as_bytes()) && raw.len() <= PATH_BYTES_MAX {
         return Ok(Cow::Borrowed(raw));
@@ -109,10 +109,10 @@ pub fn canonical_path(raw: &str, escaped_slash: EscapedSlash) -> Result<Cow<'_, 
     Ok(Cow::Owned(canonical))
 }
 
-/// What a request asks for: an optional method and a canonical path.
+/// The endpoint of a request: an optional method and a canonical path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint<'a> {
-    /// The method, when the caller gave one.
+    /// The method, if the caller sent one.
     pub method: Option<&'a str>,
     /// The canonical path.
     pub path: Cow<'a, str>,
@@ -132,7 +132,7 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// `text.split_once(' ')`, byte by byte: a method is short.
+/// `text.split_once(' ')`, byte by byte: faster for a short method.
 fn split_at_space(text: &str) -> Option<(&str, &str)> {
     let space = text.bytes().position(|byte| byte == b' ')?;
     Some((text.get(..space)?, text.get(space + 1..)?))
@@ -143,8 +143,8 @@ pub fn is_method(word: &str) -> bool {
     (1..=METHOD_BYTES_MAX).contains(&word.len()) && word.bytes().all(|byte| matches!(byte, b'A'..=b'Z' | b'-' | b'_'))
 }
 
-/// Whether the path is of the plainest kind: `/` between words of letters, digits, `-`, `_` and `~`. Nearly all are, and
-/// of these nothing else need be asked.
+/// Whether the path consists of `/` and words of letters, digits, `-`, `_` and `~`. Nearly all do, and need no further
+/// check.
 fn is_plain(path: &[u8]) -> bool {
     let mut after_slash = false;
     let plain = path.iter().all(|byte| {
@@ -156,8 +156,8 @@ fn is_plain(path: &[u8]) -> bool {
     plain && path.first() == Some(&b'/') && (!after_slash || path.len() == 1)
 }
 
-/// Whether the path can be used as it is. May say no to a canonical path with escapes beyond ASCII; [`rewrite`] then
-/// finds nothing to change.
+/// Whether the path is canonical. May be `false` for a canonical path with escapes beyond ASCII, which [`rewrite`] then
+/// leaves unchanged.
 fn is_canonical(path: &[u8], escaped_slash: EscapedSlash) -> bool {
     let mut rest = path.iter();
     // Bytes since the last slash, and whether all of them are dots.
@@ -191,7 +191,7 @@ fn is_canonical(path: &[u8], escaped_slash: EscapedSlash) -> bool {
     path.len() == 1 || !(length == 0 || (dots && length <= 2))
 }
 
-/// Whether an escaped ASCII byte is left as an escape.
+/// Whether an escaped ASCII byte stays escaped.
 fn stays(byte: u8, escaped_slash: EscapedSlash) -> bool {
     match byte {
         b'/' | b'\\' => escaped_slash == EscapedSlash::Keep,
@@ -260,7 +260,7 @@ fn unescape(high: u8, low: u8) -> Option<u8> {
     Some(digit(high)? << 4 | digit(low)?)
 }
 
-/// Bytes that mean nothing but themselves, wherever they stand: unreserved ones other than the dot.
+/// Bytes that never need a check: unreserved ones other than the dot.
 const PLAIN: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -274,12 +274,12 @@ const PLAIN: [bool; 256] = {
     table
 };
 
-/// RFC 3986, 2.3: the same with or without an escape.
+/// RFC 3986, 2.3: equivalent with and without an escape.
 const fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// RFC 3986, 3.3: may stand in a segment as it is.
+/// RFC 3986, 3.3: allowed in a segment without an escape.
 fn is_pchar(byte: u8) -> bool {
     is_unreserved(byte) || matches!(byte, b'!' | b'$' | b'&'..=b',' | b';' | b'=' | b':' | b'@')
 }

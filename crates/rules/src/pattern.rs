@@ -1,23 +1,23 @@
 //! Conditions on the value of one attribute.
 //!
-//! The shapes are public: an index wants to know which patterns are exact and which are prefixes.
+//! The variants are public: an index treats exact patterns and prefixes differently.
 
 use crate::address::{Cidr, parse_ip};
 use crate::glob::Glob;
-use crate::problem::Fault;
+use crate::problem::ParseError;
 
-/// What a value may look like.
+/// A pattern for a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// Exactly this text.
     Exact(String),
     /// Starts with this text: `abc*`.
     Prefix(String),
-    /// Has stars elsewhere.
+    /// Stars before or between other text.
     Glob(Glob),
     /// Any value: `*`.
     Any,
-    /// An address in this network; only for the attribute `ip`.
+    /// An address in this network; for the attribute `ip` only.
     Cidr(Cidr),
 }
 
@@ -26,15 +26,15 @@ impl Pattern {
     pub const BYTES_MAX: usize = 1024;
 
     /// Reads a pattern of text, without `!`.
-    pub fn parse(text: &str) -> Result<Self, Fault> {
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
         if text.is_empty() {
-            return Err(Fault::new(
+            return Err(ParseError::new(
                 "the pattern is empty",
                 "write a value, a glob such as `free*`, or `*` for any value",
             ));
         }
         if text.len() > Self::BYTES_MAX {
-            return Err(Fault::new("the pattern is too long", format!("use at most {} bytes", Self::BYTES_MAX)));
+            return Err(ParseError::new("the pattern is too long", format!("use at most {} bytes", Self::BYTES_MAX)));
         }
         Ok(match Glob::parse(text) {
             None => Self::Exact(text.to_owned()),
@@ -45,14 +45,14 @@ impl Pattern {
     }
 
     /// Reads a pattern for the attribute `ip`, without `!`.
-    pub fn parse_ip(text: &str) -> Result<Self, Fault> {
+    pub fn parse_ip(text: &str) -> Result<Self, ParseError> {
         match text {
             "*" => Ok(Self::Any),
             _ => Cidr::parse(text).map(Self::Cidr),
         }
     }
 
-    /// Whether a value has this form. Never allocates.
+    /// Whether a value matches. Never allocates.
     pub fn matches(&self, value: &str) -> bool {
         match self {
             Self::Exact(text) => value == text,
@@ -76,44 +76,49 @@ impl std::fmt::Display for Pattern {
     }
 }
 
-/// A list of patterns: a value passes if any of `any` matches (or there is none) and none of `none` does.
+/// A list of patterns: a value matches if one of `any` does (or `any` is empty) and none of `none` does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Matcher {
-    /// Wanted: one is enough.
+    /// At least one of these must match.
     pub any: Vec<Pattern>,
-    /// Unwanted: written with `!`.
+    /// None of these may match; written with `!`.
     pub none: Vec<Pattern>,
 }
 
 impl Matcher {
-    /// Adds a pattern of text; `!` in front makes it an unwanted one.
-    pub fn push(&mut self, text: &str) -> Result<(), Fault> {
+    /// Adds a text pattern; a leading `!` negates it.
+    pub fn push(&mut self, text: &str) -> Result<(), ParseError> {
         self.push_with(text, Pattern::parse)
     }
 
     /// Adds a pattern for the attribute `ip`.
-    pub fn push_ip(&mut self, text: &str) -> Result<(), Fault> {
+    pub fn push_ip(&mut self, text: &str) -> Result<(), ParseError> {
         self.push_with(text, Pattern::parse_ip)
     }
 
-    /// Adds a pattern read by `parse`, after taking a `!` off.
-    pub fn push_with(&mut self, text: &str, parse: impl Fn(&str) -> Result<Pattern, Fault>) -> Result<(), Fault> {
+    /// Adds a pattern that `parse` reads, without its leading `!`.
+    pub fn push_with(
+        &mut self,
+        text: &str,
+        parse: impl Fn(&str) -> Result<Pattern, ParseError>,
+    ) -> Result<(), ParseError> {
         match text.strip_prefix('!') {
-            Some("*") => {
-                Err(Fault::new("`!*` can never match", "leave it out; attributes that are absent cannot be matched"))
-            }
+            Some("*") => Err(ParseError::new(
+                "`!*` can never match",
+                "leave it out; attributes that are absent cannot be matched",
+            )),
             Some(rest) => parse(rest).map(|pattern| self.none.push(pattern)),
             None => parse(text).map(|pattern| self.any.push(pattern)),
         }
     }
 
-    /// Whether a value passes. Never allocates.
+    /// Whether a value matches. Never allocates.
     pub fn matches(&self, value: &str) -> bool {
         (self.any.is_empty() || self.any.iter().any(|pattern| pattern.matches(value)))
             && !self.none.iter().any(|pattern| pattern.matches(value))
     }
 
-    /// Whether every value passes.
+    /// Whether every value matches.
     pub fn is_any(&self) -> bool {
         self.none.is_empty() && (self.any.is_empty() || self.any.contains(&Pattern::Any))
     }

@@ -1,18 +1,18 @@
-//! One thing wrong with a rules file, and the bounded list in which they are gathered.
+//! A mistake in a rules file, and the bounded list of all mistakes.
 //!
-//! A reader never stops at the first mistake, so problems are values pushed into [`Problems`], not errors thrown. The
-//! code is stable and meant for machines; the message says what was found, the help what would be right.
+//! A reader does not stop at the first mistake, so it pushes problems into [`Problems`] and returns no error. The code
+//! is stable and for machines; the message says what was found, the help says what is allowed.
 
 use std::borrow::Cow;
 
-use crate::spec::Place;
+use crate::position::SourcePosition;
 
 /// How much a problem matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// The file cannot be used.
     Error,
-    /// The file works, and probably not as meant.
+    /// The file can be used, but probably does not do what its author meant.
     Warning,
 }
 
@@ -29,11 +29,11 @@ impl Severity {
 /// One mistake, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Whether the file is refused for it.
+    /// Whether the file is refused.
     pub severity: Severity,
     /// Stable name of the kind of mistake, such as `unknown-field`.
     pub code: &'static str,
-    /// Line, from 1; 0 when the problem has no place in a text (a rule that came from a database).
+    /// Line, from 1; 0 if the rule is not from a text, such as a row of a database.
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
@@ -46,8 +46,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// An error at a place.
-    pub fn error(code: &'static str, at: Place, field: impl ToString, message: impl Into<String>) -> Self {
+    /// An error at a position.
+    pub fn error(code: &'static str, at: SourcePosition, field: impl ToString, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
             code,
@@ -59,8 +59,8 @@ impl Problem {
         }
     }
 
-    /// A warning at a place.
-    pub fn warning(code: &'static str, at: Place, field: impl ToString, message: impl Into<String>) -> Self {
+    /// A warning at a position.
+    pub fn warning(code: &'static str, at: SourcePosition, field: impl ToString, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(code, at, field, message) }
     }
 
@@ -72,9 +72,9 @@ impl Problem {
     }
 }
 
-/// Problems found so far; past [`Problems::KEPT`] they are only counted.
+/// Problems found so far; beyond [`Problems::KEPT`] they are only counted.
 ///
-/// A hostile file of 16 MiB can hold millions of mistakes; nobody reads more than a few.
+/// A hostile file of 16 MiB can hold millions of mistakes, and a person reads a few.
 #[derive(Clone, Debug, Default)]
 pub struct Problems {
     kept: Vec<Problem>,
@@ -94,12 +94,12 @@ impl Problems {
         }
     }
 
-    /// Whether further ones would only be counted.
+    /// Whether further problems are only counted.
     pub fn is_full(&self) -> bool {
         self.kept.len() >= Self::KEPT
     }
 
-    /// Counts problems that nobody will read, without making them.
+    /// Counts problems that are not kept, so that the caller need not build them.
     pub fn skip(&mut self, count: usize) {
         self.dropped += count;
     }
@@ -109,52 +109,52 @@ impl Problems {
         other.into_iter().for_each(|problem| self.push(problem));
     }
 
-    /// How many there are, counted ones included.
+    /// The number of problems, including those that were only counted.
     pub fn len(&self) -> usize {
         self.kept.len() + self.dropped
     }
 
-    /// Whether there is none.
+    /// Whether there are no problems.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The kept problems and the number of those that were only counted.
+    /// The kept problems, and the number of those that were only counted.
     pub fn into_parts(self) -> (Vec<Problem>, usize) {
         (self.kept, self.dropped)
     }
 }
 
-/// Why a piece of text is not what it should be, before anybody knows where it stands.
+/// Why a text cannot be parsed. Parsers do not know the position; their callers add it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ParseError {
     /// What was found.
     pub message: String,
     /// What would be right.
     pub help: String,
 }
 
-impl Fault {
-    /// A fault with its remedy.
+impl ParseError {
+    /// An error with advice.
     pub fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { message: message.into(), help: help.into() }
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for ParseError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}; {}", self.message, self.help)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for ParseError {}
 
-/// User text fit for a message: short, in backquotes.
+/// User text for a message: shortened, in backquotes.
 pub fn quote(text: &str) -> String {
     format!("`{}`", short(text))
 }
 
-/// User text fit for a message: its beginning, and a sign that there is more.
+/// User text for a message: the beginning, with an ellipsis if more follows.
 pub(crate) fn short(text: &str) -> Cow<'_, str> {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {

@@ -1,8 +1,7 @@
-//! A rules file from text to [`RuleFile`], with every mistake reported at once.
+//! Reads a rules file from text into a [`RuleFile`], and reports every mistake at once.
 //!
-//! Three steps: [`crate::yaml`] makes the tree, the files below read fields strictly into specs, [`crate::check`] looks
-//! at what must hold between them. A rule that could not be read is left out of the third step, so that one mistake is
-//! reported once.
+//! Three steps: [`crate::yaml`] builds the tree, the modules below read its fields strictly into specs, and
+//! [`crate::check`] checks the specs. A rule with a mistake skips the third step, so that the mistake is reported once.
 
 mod client;
 mod field;
@@ -14,8 +13,8 @@ mod variables;
 
 pub(crate) use client::{CLIENT_FIELDS, OVERRIDE_FIELDS};
 pub(crate) use client::{read_client, read_override};
-pub(crate) use field::{Path, Value};
-pub(crate) use fields::{Fields, suggest};
+pub(crate) use field::{FieldPath, FieldValue};
+pub(crate) use fields::MapFields;
 pub use limit::LIMIT_FIELDS;
 pub(crate) use matching::Spelling;
 pub use rule::RULE_FIELDS;
@@ -24,12 +23,13 @@ pub(crate) use rule::{COST_FIELDS, read_rule};
 use crate::check;
 use crate::normalize::Normalize;
 use crate::path::EscapedSlash;
+use crate::position::SourcePosition;
 use crate::problem::{Problem, Problems};
 use crate::report::Report;
-use crate::spec::{Place, RuleFile};
-use crate::yaml::{self, Kind, Node};
+use crate::spec::RuleFile;
+use crate::yaml::{self, YamlKind, YamlNode};
 
-/// Most rules accepted in one file.
+/// Largest number of rules in one file.
 pub const RULES_MAX: usize = 100_000;
 
 /// Fields of a file, in the order in which the formatter writes them.
@@ -62,8 +62,8 @@ pub fn read(file_name: &str, text: &str) -> Result<RuleFile, Report> {
     read_with_tree(file_name, text).map(|(file, _)| file)
 }
 
-/// Reads a rules file and keeps its tree, of which [`document`](crate::document) shows single rules.
-pub fn read_with_tree(file_name: &str, text: &str) -> Result<(RuleFile, Node), Report> {
+/// Reads a rules file and keeps its tree; [`document`](crate::document) extracts single rules from it.
+pub fn read_with_tree(file_name: &str, text: &str) -> Result<(RuleFile, YamlNode), Report> {
     let mut problems = Problems::default();
     match yaml::parse(text) {
         Ok(root) => {
@@ -77,19 +77,19 @@ pub fn read_with_tree(file_name: &str, text: &str) -> Result<(RuleFile, Node), R
     Err(Report::new(file_name, text, problems))
 }
 
-/// Reads a rules file that may not even be text.
+/// Reads a rules file from bytes that may not be text.
 pub fn read_bytes(file_name: &str, bytes: &[u8]) -> Result<RuleFile, Report> {
     read(file_name, decode(file_name, bytes)?)
 }
 
-/// The text of a file, or a report why it has none.
+/// The text of a file, or a report why the bytes are not text.
 pub fn decode<'a>(file_name: &str, bytes: &'a [u8]) -> Result<&'a str, Report> {
     let refuse = |text: &str, code, at, message: &str, help: &str| {
         let mut problems = Problems::default();
         problems.push(Problem::error(code, at, "", message).help(help));
         Err(Report::new(file_name, text, problems))
     };
-    let start = Place { line: 1, column: 1 };
+    let start = SourcePosition { line: 1, column: 1 };
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return refuse("", "not-utf8", start, "the file is UTF-16", "save it as UTF-8 without a byte order mark");
     }
@@ -109,7 +109,7 @@ pub fn decode<'a>(file_name: &str, bytes: &'a [u8]) -> Result<&'a str, Report> {
             let good = std::str::from_utf8(good).unwrap_or("");
             let line = crate::report::lines(good).count().max(1);
             let column = crate::report::lines(good).last().map_or(0, |line| line.chars().count()) + 1;
-            let at = Place {
+            let at = SourcePosition {
                 line: u32::try_from(line).unwrap_or(u32::MAX),
                 column: u32::try_from(column).unwrap_or(u32::MAX),
             };
@@ -118,14 +118,15 @@ pub fn decode<'a>(file_name: &str, bytes: &'a [u8]) -> Result<&'a str, Report> {
     }
 }
 
-pub(crate) fn read_root(root: &Node, problems: &mut Problems) -> RuleFile {
-    let fields = Value { node: root, path: Path::Root("file") }.fields(FILE_FIELDS, "rules: [ ... ]", problems);
+pub(crate) fn read_root(root: &YamlNode, problems: &mut Problems) -> RuleFile {
+    let fields =
+        FieldValue { node: root, path: FieldPath::Root("file") }.fields(FILE_FIELDS, "rules: [ ... ]", problems);
     let mut file = RuleFile::default();
     read_settings(&fields, &mut file, problems);
     let mut faults = read_rules(&fields, &mut file, problems);
     faults.extend(read_clients(&fields, &mut file, problems));
     faults.extend(check::across(&file));
-    faults.extend(check::twins(&file));
+    faults.extend(check::case_duplicates(&file));
     let mut variables = Vec::new();
     variables::problems(root, &mut variables);
     problems.extend(variables);
@@ -133,7 +134,7 @@ pub(crate) fn read_root(root: &Node, problems: &mut Problems) -> RuleFile {
     file
 }
 
-fn read_settings(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems) {
+fn read_settings(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Problems) {
     const SLASHES: [(&str, EscapedSlash); 2] = [("reject", EscapedSlash::Reject), ("keep", EscapedSlash::Keep)];
     if let Some(version) = fields.get("version") {
         version.integer(1..=1, problems);
@@ -160,22 +161,22 @@ fn read_settings(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Proble
     }
 }
 
-/// Reads all rules; what [`check`] finds in those that could be read is returned, still without a place.
-fn read_rules(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
+/// Reads all rules. Returns what [`check`] finds in those that could be read, without positions.
+fn read_rules(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
     let mut faults = Vec::new();
-    // A file may be about clients alone, whose rules are in a database.
+    // A file may have clients only, with rules in a database.
     let may_be_empty = fields.get("clients").is_some_and(|clients| !clients.node.items().is_empty());
     if may_be_empty && fields.get("rules").is_none() {
         return faults;
     }
     let Some(rules) = fields.required("rules", NO_RULES, problems) else { return faults };
     match &rules.node.kind {
-        Kind::List(items) if items.is_empty() && (may_be_empty || file.allow_shrink) => {}
-        Kind::List(items) if items.is_empty() => {
+        YamlKind::List(items) if items.is_empty() && (may_be_empty || file.allow_shrink) => {}
+        YamlKind::List(items) if items.is_empty() => {
             let help = format!("{NO_RULES}; if no rule at all is meant, write `allow_shrink: true` beside it");
             problems.push(rules.problem("missing-field", "the list of rules is empty").help(help));
         }
-        Kind::List(items) if items.len() > RULES_MAX => {
+        YamlKind::List(items) if items.len() > RULES_MAX => {
             let message = format!("the file has {} rules", items.len());
             problems.push(rules.problem("too-large", message).help(format!("at most {RULES_MAX} rules are read")));
             return faults;
@@ -196,7 +197,7 @@ fn read_rules(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems)
 
 const NO_RULES: &str = "a file needs at least one rule: `rules:` and below it `- limit: { requests: 10, window: 1s }`";
 
-fn read_clients(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
+fn read_clients(fields: &MapFields<'_>, file: &mut RuleFile, problems: &mut Problems) -> Vec<Problem> {
     let mut faults = Vec::new();
     if let Some(clients) = fields.get("clients") {
         for (index, item) in clients.items("clients", problems).collect::<Vec<_>>().into_iter().enumerate() {
@@ -221,12 +222,12 @@ fn read_clients(fields: &Fields<'_>, file: &mut RuleFile, problems: &mut Problem
     faults
 }
 
-/// Gives a problem the place of the deepest node on its path.
-fn located(root: &Node, mut problem: Problem) -> Problem {
+/// Sets the position of a problem to that of the deepest node on its path.
+fn located(root: &YamlNode, mut problem: Problem) -> Problem {
     let mut node = root;
     for step in problem.field.split(['.', '[']) {
         let next = match (step.strip_suffix(']'), &node.kind) {
-            (Some(index), Kind::List(items)) => index.parse::<usize>().ok().and_then(|index| items.get(index)),
+            (Some(index), YamlKind::List(items)) => index.parse::<usize>().ok().and_then(|index| items.get(index)),
             _ => node.get(step),
         };
         match next {
@@ -234,7 +235,7 @@ fn located(root: &Node, mut problem: Problem) -> Problem {
             None => break,
         }
     }
-    Place { line: problem.line, column: problem.column } = node.place();
+    SourcePosition { line: problem.line, column: problem.column } = node.position();
     problem
 }
 

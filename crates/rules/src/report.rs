@@ -1,10 +1,10 @@
-//! All problems of one text, printed the way compilers do: message, place, line with a caret, help.
+//! All problems of one text, printed as compilers do: message, position, line with a caret, help.
 
 use std::fmt;
 
 use crate::problem::{Problem, Problems, Severity};
 
-/// The problems of one file, sorted by place, with the lines they are about.
+/// The problems of one file, sorted by position, with the lines that they refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// Name of the file as the caller gave it.
@@ -20,10 +20,10 @@ impl Report {
     /// How many problems are shown; the rest is counted.
     pub const SHOWN: usize = 50;
 
-    /// Sorts and caps the problems, and keeps the lines of `text` that they point at.
+    /// Sorts and caps the problems, and keeps the lines of `text` that they refer to.
     pub fn new(file: &str, text: &str, problems: Problems) -> Self {
         let (mut problems, dropped) = problems.into_parts();
-        problems.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.field.cmp(&b.field)));
+        problems.sort_by(|a, b| position(a).cmp(&position(b)).then_with(|| a.field.cmp(&b.field)));
         let more = dropped + problems.len().saturating_sub(Self::SHOWN);
         problems.truncate(Self::SHOWN);
         let lines = quoted_lines(text, &problems);
@@ -72,7 +72,7 @@ impl fmt::Display for Report {
 
 impl std::error::Error for Report {}
 
-fn place(problem: &Problem) -> (u32, u32) {
+fn position(problem: &Problem) -> (u32, u32) {
     (problem.line, problem.column)
 }
 
@@ -106,10 +106,10 @@ pub(crate) fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Widest piece of a line that is echoed.
+/// Widest part of a line that is printed.
 const WIDTH: usize = 100;
 
-/// How much of a line is kept for printing: enough on both sides of the column, however long the line is.
+/// The part of a line that is kept for printing: enough on both sides of the column, however long the line is.
 fn around(line: &str, column: u32) -> String {
     let skip = skipped(column);
     let mut kept: String = line.chars().skip(skip).take(WIDTH + 1).collect();
@@ -124,7 +124,7 @@ fn skipped(column: u32) -> usize {
     if index < WIDTH * 3 / 4 { 0 } else { index - WIDTH / 2 }
 }
 
-/// The printable form of a kept line, and how many columns precede the caret.
+/// The printable form of a kept line, and the number of columns before the caret.
 fn cut(line: &str, column: u32) -> (String, usize) {
     let skip = skipped(column);
     let index = (column as usize).saturating_sub(1) - skip + usize::from(skip > 0);
@@ -165,12 +165,12 @@ fn push_visible(shown: &mut String, letter: char) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Place;
+    use crate::position::SourcePosition;
 
     fn report(text: &str, places: &[(u32, u32)]) -> Report {
         let mut problems = Problems::default();
         for &(line, column) in places {
-            problems.push(Problem::error("some-code", Place { line, column }, "a.b", "wrong"));
+            problems.push(Problem::error("some-code", SourcePosition { line, column }, "a.b", "wrong"));
         }
         Report::new("rules.yaml", text, problems)
     }

@@ -1,28 +1,27 @@
-//! Patterns of paths: literal segments, `{id}` for exactly one segment, `*` for anything, slashes included.
+//! Path patterns: literal segments, `{id}` for exactly one segment, `*` for anything including slashes.
 //!
-//! A pattern is split at the first segment with a `*`: what stands before it can be looked up segment by segment (in a
-//! trie), what follows is its [`Tail`]. The pattern itself goes through the path canonicaliser, so `//login` in a rule
-//! is `/login`.
+//! A pattern is split at the first segment with a `*`: the segments before it can be looked up in a trie, the rest is
+//! its [`Tail`]. Patterns are made canonical like paths, so `//login` in a rule is `/login`.
 
 mod glob;
 
 use std::borrow::Cow;
 
-use crate::path::{Case, EscapedSlash, PathError, canonical_path};
-use crate::problem::{Fault, quote};
+use crate::path::{EscapedSlash, PathCase, PathError, canonical_path};
+use crate::problem::{ParseError, quote};
 pub use glob::PathGlob;
 
-/// A pattern of paths.
+/// A path pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathPattern {
     /// Leading segments without a star.
     pub segments: Vec<Segment>,
-    /// What follows them.
+    /// The rest.
     pub tail: Tail,
-    /// Whether letters compare by case.
-    pub case: Case,
+    /// Case sensitivity.
+    pub case: PathCase,
     text: String,
-    /// The segments in one piece, where they are literal and case counts: one comparison instead of many.
+    /// The joined segments, if all are literal and case-sensitive: one comparison instead of many.
     prefix: Option<String>,
 }
 
@@ -31,18 +30,18 @@ pub struct PathPattern {
 pub enum Segment {
     /// Exactly this canonical text.
     Literal(String),
-    /// Any one segment; the name is for people and templates.
+    /// Any one segment; the name appears in templates.
     Param(String),
 }
 
 /// How a path pattern ends.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Tail {
-    /// With its last segment.
+    /// After the last segment.
     End,
-    /// With anything or nothing: `/api/*` covers `/api/x/y`, and `/api` as well, because `/api/` is spelled so.
+    /// With anything or nothing: `/api/*` matches `/api/x/y`, and `/api`, the canonical form of `/api/`.
     Rest,
-    /// With text and stars, matched against what is left of the path from its slash on.
+    /// With text and stars, matched against the rest of the path from its slash on.
     Glob(PathGlob),
 }
 
@@ -51,10 +50,10 @@ impl PathPattern {
     pub const BYTES_MAX: usize = 1024;
 
     /// Reads a pattern: `*`, or a path with `{name}` segments and stars.
-    pub fn parse(text: &str, escaped_slash: EscapedSlash, case: Case) -> Result<Self, Fault> {
+    pub fn parse(text: &str, escaped_slash: EscapedSlash, case: PathCase) -> Result<Self, ParseError> {
         check(text)?;
         let canonical = match text.starts_with('*') {
-            // A star in front covers the leading slash too; it is put back below.
+            // A leading star also matches the leading slash; the star is restored below.
             true => canonical(&format!("/{text}"), text, escaped_slash)?,
             false => canonical(text, text, escaped_slash)?,
         };
@@ -71,7 +70,7 @@ impl PathPattern {
         };
         let text = shown(&segments, &tail);
         let literal = segments.iter().all(|segment| matches!(segment, Segment::Literal(_)));
-        let prefix = (literal && case == Case::Sensitive).then(|| joined(&segments));
+        let prefix = (literal && case == PathCase::Sensitive).then(|| joined(&segments));
         Ok(Self { segments, tail, case, text, prefix })
     }
 
@@ -80,12 +79,12 @@ impl PathPattern {
         &self.text
     }
 
-    /// Whether it covers every path.
+    /// Whether every path matches.
     pub fn is_any(&self) -> bool {
         self.segments.is_empty() && self.tail == Tail::Rest
     }
 
-    /// Whether a canonical path has this form. Never allocates.
+    /// Whether a canonical path matches. Never allocates.
     pub fn matches(&self, path: &str) -> bool {
         let mut rest = if path == "/" { "" } else { path };
         if let Some(prefix) = &self.prefix {
@@ -106,7 +105,7 @@ impl PathPattern {
         self.matches_tail(rest)
     }
 
-    /// Whether what is left of a path after the segments (empty, or from a slash on) has the form of the tail.
+    /// Whether the rest of a path after the segments (empty, or from a slash on) matches the tail.
     pub fn matches_tail(&self, rest: &str) -> bool {
         match &self.tail {
             Tail::End => rest.is_empty(),
@@ -115,13 +114,13 @@ impl PathPattern {
         }
     }
 
-    /// The one text that stands for all paths of this form, if it is made of literals and parameters only.
+    /// The template of all matching paths, if the pattern has only literals and parameters.
     pub fn template(&self) -> Option<&str> {
         (self.tail == Tail::End).then_some(self.text.as_str())
     }
 
     /// A matching path with its parameters replaced by their names: `/users/42/x` is `/users/{id}/x` for
-    /// `/users/{id}/*`. Borrowed when there is no parameter.
+    /// `/users/{id}/*`. Borrowed if there is no parameter.
     pub fn template_of<'a>(&'a self, path: &'a str) -> Cow<'a, str> {
         if let Some(template) = self.template() {
             return Cow::Borrowed(template);
@@ -142,16 +141,16 @@ fn next_segment(rest: &str) -> Option<(&str, &str)> {
     rest.strip_prefix('/').map(first_segment)
 }
 
-/// What stands before the first slash, and the rest from it on. Byte by byte: segments are short.
+/// The text before the first slash, and the rest from it on. Byte by byte: segments are short.
 #[inline]
 pub(crate) fn first_segment(words: &str) -> (&str, &str) {
     words.split_at(words.bytes().position(|byte| byte == b'/').unwrap_or(words.len()))
 }
 
-fn check(text: &str) -> Result<(), Fault> {
-    let bad = |why: &str, help: &str| Err(Fault::new(format!("the path pattern {} {why}", quote(text)), help));
+fn check(text: &str) -> Result<(), ParseError> {
+    let bad = |why: &str, help: &str| Err(ParseError::new(format!("the path pattern {} {why}", quote(text)), help));
     if text.is_empty() {
-        return Err(Fault::new(
+        return Err(ParseError::new(
             "the endpoint pattern is empty",
             "write `/path`, `METHOD /path`, or `*` for everything",
         ));
@@ -171,21 +170,21 @@ fn check(text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn canonical(path: &str, written: &str, escaped_slash: EscapedSlash) -> Result<String, Fault> {
+fn canonical(path: &str, written: &str, escaped_slash: EscapedSlash) -> Result<String, ParseError> {
     canonical_path(path, escaped_slash).map(Cow::into_owned).map_err(|error| {
         let help = match error {
             PathError::EscapedSlash => "no request can have it, unless `escaped_slash: keep` is set",
             _ => "write the path as requests have it; `*` stands for anything, `{name}` for one segment",
         };
-        Fault::new(format!("the path pattern {} is not a path: {error}", quote(written)), help)
+        ParseError::new(format!("the path pattern {} is not a path: {error}", quote(written)), help)
     })
 }
 
-fn segment(word: &str, written: &str) -> Result<Segment, Fault> {
+fn segment(word: &str, written: &str) -> Result<Segment, ParseError> {
     match word.strip_prefix('{').and_then(|word| word.strip_suffix('}')) {
         Some(name) if is_name(name) => Ok(Segment::Param(name.to_owned())),
         None if !word.contains(['{', '}']) => Ok(Segment::Literal(word.to_owned())),
-        _ => Err(Fault::new(
+        _ => Err(ParseError::new(
             format!("{} has braces that are no parameter", quote(written)),
             "a parameter is a whole segment with a name of letters, digits and `_`, such as `/users/{id}`",
         )),
@@ -196,7 +195,7 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn tail_glob(words: &[&str], written: &str) -> Result<PathGlob, Fault> {
+fn tail_glob(words: &[&str], written: &str) -> Result<PathGlob, ParseError> {
     for word in words {
         segment(word, written)?;
     }

@@ -1,15 +1,15 @@
-//! Tells a rules file that was cut off from one that was shortened on purpose.
+//! Detects rules files that were truncated by accident.
 //!
-//! The first half of a rules file is often a valid file: a full disk, a copy that broke off or a template that came out
-//! empty must not take limits away. What stands behind the rules is lost first: clients, overrides and settings of the
-//! whole file. Rules and clients that are meant to go are rarely more than half of all.
+//! The first half of a rules file is often a valid file: a full disk, an interrupted copy or an empty template must not
+//! remove limits. Entries after the rules are lost first: clients, overrides and file settings. A deliberate change
+//! rarely removes more than half of the rules or clients.
 
 use std::collections::BTreeSet;
 
 use crate::pattern::Pattern;
 use crate::spec::{RuleFile, RuleSpec};
 
-/// Why `after` looks like a part of `before`; `None` if it does not, or says that it is meant.
+/// Why `after` looks like a truncated `before`; `None` if it does not, or sets `allow_shrink`.
 pub fn shrinkage(before: &RuleFile, after: &RuleFile) -> Option<String> {
     if after.allow_shrink {
         return None;
@@ -19,7 +19,7 @@ pub fn shrinkage(before: &RuleFile, after: &RuleFile) -> Option<String> {
     missing.map(|missing| format!("{missing}; if that is meant, write `allow_shrink: true` at the top of the file"))
 }
 
-/// A setting of the whole file without which its rules limit other requests, or none.
+/// A lost file setting that changes which requests the rules limit.
 fn lost_setting(before: &RuleFile, after: &RuleFile) -> Option<String> {
     let (from, to) = (&before.namespace, &after.namespace);
     let namespace_lost = *to == RuleFile::default().namespace || after.rules.len() < before.rules.len();
@@ -36,7 +36,7 @@ fn lost_setting(before: &RuleFile, after: &RuleFile) -> Option<String> {
     None
 }
 
-/// More than half of a list.
+/// A list that lost more than half of its entries.
 fn lost_entries(before: &RuleFile, after: &RuleFile) -> Option<String> {
     let lists = [
         ("rules", before.rules.len(), after.rules.len()),
@@ -50,7 +50,7 @@ fn lost_entries(before: &RuleFile, after: &RuleFile) -> Option<String> {
     lists.into_iter().find_map(shrunk)
 }
 
-/// All conditions on tiers; or those on one of them, together with rules.
+/// Lost conditions on all tiers; or on one of them, together with rules.
 fn lost_tier(before: &RuleFile, after: &RuleFile) -> Option<String> {
     let (had, left) = (tiers(before), tiers(after));
     if !had.is_empty() && !has_tiers(after) {
@@ -67,7 +67,7 @@ fn has_tiers(file: &RuleFile) -> bool {
     file.rules.iter().flat_map(|rule| &rule.matches.attributes).any(|(name, _)| name == "tier")
 }
 
-/// The tiers that rules name in full.
+/// The tiers in exact conditions of rules.
 fn tiers(file: &RuleFile) -> BTreeSet<&str> {
     let attributes = file.rules.iter().flat_map(|rule| &rule.matches.attributes);
     let wanted = attributes.filter(|(name, _)| name == "tier").flat_map(|(_, matcher)| &matcher.any);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_cut_off_is_told_from_a_shorter_one() {
+    fn truncated_files_are_detected() {
         let nine = file(&["free", "free", "free", "paid", "paid", "paid", "gold", "gold", "gold"], "");
         let cases: [(&[&str], &str, Option<&str>); 7] = [
             (&["free"], "", Some("8 of 9 rules are gone; if that is meant, write `allow_shrink: true`")),
@@ -113,9 +113,9 @@ mod tests {
         assert_eq!(shrinkage(&file(&["a", "a"], ""), &file(&["a"], "")), None, "half is not more than half");
     }
 
-    /// What stands behind the rules, and is lost when the file ends after them.
+    /// Sections after the rules are lost if the file ends there.
     #[test]
-    fn a_file_that_ends_after_its_rules_is_held_back() {
+    fn files_without_their_last_sections_are_detected() {
         let rules = |count: usize, more: &str| {
             let rule = |number| format!("  - {{ name: r{number}, limit: {{ requests: 1, window: 1s }}{more} }}\n");
             format!("rules:\n{}", (0..count).map(rule).collect::<String>())

@@ -1,9 +1,9 @@
-//! Rules as plain data: what a file or a database row says, with defaults filled in and nothing compiled.
+//! Rules as plain data: the content of a file or a database row, with defaults filled in and nothing compiled.
 //!
-//! Everything is public and constructible by hand, because YAML is only one of the sources. What must hold between
-//! the fields is said once, in [`crate::check`].
+//! All fields are public, because YAML is only one of the sources. [`crate::check`] states what must hold between them.
 
 mod limit;
+mod normalized;
 mod policy;
 
 use std::collections::BTreeMap;
@@ -12,51 +12,42 @@ use std::sync::Arc;
 use crate::endpoint::EndpointMatcher;
 use crate::key::KeyBy;
 use crate::normalize::Normalize;
-use crate::path::{Case, EscapedSlash};
+use crate::path::{EscapedSlash, PathCase};
 use crate::pattern::Matcher;
-pub use limit::{Algorithm, Align, LimitSpec};
-pub use policy::{Consistency, Lease, Missing, Mode, OnFail, Soft};
-
-/// A position in a rules file, both counted from 1; 0 means "not from a file".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// Line.
-    pub line: u32,
-    /// Column, in characters.
-    pub column: u32,
-}
+use crate::position::SourcePosition;
+pub use limit::{Align, LimitAlgorithm, LimitSpec};
+pub use policy::{Consistency, Enforcement, LeaseSpec, Missing, OnFail, SoftSpec};
 
 /// One file of rules, or one namespace of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleFile {
-    /// Version of the format; 1 is the only one.
+    /// Version of the format; only 1 exists.
     pub version: u32,
     /// The namespace these rules are for.
     pub namespace: String,
-    /// Name of the file that the rules were read from. Set by the loader; rules without a line of their own are not
-    /// from that file.
+    /// Name of the file that the rules were read from. Set by the loader; a rule without a line is not from that file.
     pub file_name: Option<Arc<str>>,
-    /// Key of the rules that name none; `None` leaves the choice to the compiler.
+    /// Key of the rules without `key_by`; `None` means the client key.
     pub key_by: Option<KeyBy>,
-    /// Failure policy of the rules that name none.
+    /// Failure policy of the rules without `on_fail`.
     pub on_fail: Option<OnFail>,
     /// Permits rules that refuse everything (RELIABILITY Y12).
     pub allow_block_all: bool,
-    /// Permits that a file loses most of what it said while it is followed: see [`shrinkage`](crate::shrinkage).
+    /// Permits a reload that removes most of the file: see [`shrinkage`](crate::shrinkage).
     pub allow_shrink: bool,
     /// How many leading bits of an IPv6 address identify a client.
     pub ipv6_prefix: u8,
     /// What happens to `%2F` in request paths.
     pub escaped_slash: EscapedSlash,
-    /// Whether paths differ by case, unless a rule says otherwise.
-    pub case: Case,
+    /// Whether paths are case-sensitive, unless a rule sets it.
+    pub case: PathCase,
     /// The Unicode form in which values are compared and counted.
     pub normalize: Normalize,
     /// The rules, in the order of the file.
     pub rules: Vec<RuleSpec>,
-    /// Modes that hold instead of those that the rules name, by the name of the rule: an operator's switch.
-    pub modes: BTreeMap<String, Mode>,
-    /// What is known about clients.
+    /// Modes set by an operator, by name of the rule; they replace the rule's own.
+    pub modes: BTreeMap<String, Enforcement>,
+    /// Clients: tier, organisation, attributes.
     pub clients: Vec<ClientSpec>,
     /// Exceptions for single clients.
     pub overrides: Vec<OverrideSpec>,
@@ -74,7 +65,7 @@ impl Default for RuleFile {
             allow_shrink: false,
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
-            case: Case::default(),
+            case: PathCase::default(),
             normalize: Normalize::default(),
             rules: Vec::new(),
             modes: BTreeMap::new(),
@@ -84,56 +75,56 @@ impl Default for RuleFile {
     }
 }
 
-/// One rule: whom it is for, what it counts by, how much it allows, and what it does about it.
+/// One rule: which requests it matches, what it counts by, how much it allows, and how it is enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleSpec {
     /// Its name; without one it is identified by a digest of its content.
     pub name: Option<String>,
-    /// Where it stands.
-    pub at: Place,
-    /// For people.
+    /// Its position in the file.
+    pub at: SourcePosition,
+    /// Free text.
     pub description: Option<String>,
-    /// What callers are told instead of the name.
+    /// Name that callers see instead of the rule's name.
     pub resource: Option<String>,
     /// Which requests it applies to.
     pub matches: MatchSpec,
-    /// What makes two requests share a bucket.
+    /// Attributes that identify a bucket.
     pub key_by: Option<KeyBy>,
     /// How much is allowed; `None` only with `unlimited`.
     pub limit: Option<LimitSpec>,
-    /// Exempts what it matches.
+    /// Exempts the requests that it matches.
     pub unlimited: bool,
     /// Names of rules that do not apply where this one does.
     pub replaces: Vec<String>,
-    /// What a request costs.
+    /// Cost of a request.
     pub cost: Cost,
     /// Whether it is enforced.
-    pub mode: Mode,
-    /// How its buckets are shared by nodes.
+    pub mode: Enforcement,
+    /// How nodes share its buckets.
     pub consistency: Consistency,
-    /// What happens when the store does not answer.
+    /// Failure policy while the store does not answer.
     pub on_fail: Option<OnFail>,
-    /// Charges refused requests too.
+    /// Charges denied requests too.
     pub count_denied: bool,
-    /// A limit that a request brings along replaces requests and window of this one.
+    /// A limit in the request replaces `requests` and `window` of this rule.
     pub accept_limits: bool,
-    /// How far forced usage may go beyond the limit.
+    /// How far reported usage may exceed the limit.
     pub max_debt: Option<u64>,
-    /// Admits above the limit with falling probability.
-    pub soft: Option<Soft>,
-    /// What happens to requests that lack a key part.
+    /// Admits requests above the limit with falling probability.
+    pub soft: Option<SoftSpec>,
+    /// How requests without a key part are treated.
     pub missing: Missing,
-    /// Over how many buckets one hot key is spread.
+    /// Number of buckets that one key is spread over.
     pub shards: u32,
-    /// Share of the store's memory its buckets may take, in percent.
+    /// Share of the store's memory that its buckets may take, in percent.
     pub max_memory: Option<u8>,
     /// Size of one lease, with `consistency: leased`.
-    pub lease: Option<Lease>,
-    /// Whether its paths differ by case; already applied to `matches`.
-    pub case: Option<Case>,
-    /// A page about this limit, for refused callers.
+    pub lease: Option<LeaseSpec>,
+    /// Whether its paths are case-sensitive; already applied to `matches`.
+    pub case: Option<PathCase>,
+    /// A page about this limit, for denied callers.
     pub doc_url: Option<String>,
-    /// A stable code for refused callers, instead of `rate_limited`.
+    /// A stable code for denied callers, instead of `rate_limited`.
     pub error_code: Option<String>,
 }
 
@@ -141,7 +132,7 @@ impl Default for RuleSpec {
     fn default() -> Self {
         Self {
             name: None,
-            at: Place::default(),
+            at: SourcePosition::default(),
             description: None,
             resource: None,
             matches: MatchSpec::default(),
@@ -150,7 +141,7 @@ impl Default for RuleSpec {
             unlimited: false,
             replaces: Vec::new(),
             cost: Cost::default(),
-            mode: Mode::default(),
+            mode: Enforcement::default(),
             consistency: Consistency::default(),
             on_fail: None,
             count_denied: false,
@@ -168,7 +159,7 @@ impl Default for RuleSpec {
     }
 }
 
-/// Conditions on a request; all must hold, and none means every request.
+/// Conditions on a request; all must hold. Without conditions every request matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchSpec {
     /// Conditions on attributes, in the order of the file, each attribute once.
@@ -178,19 +169,19 @@ pub struct MatchSpec {
 }
 
 impl MatchSpec {
-    /// Whether nothing narrows it: no condition, or only `*`.
+    /// Whether every request matches: there is no condition, or only `*`.
     pub fn is_wide_open(&self) -> bool {
         self.attributes.iter().all(|(_, matcher)| matcher.is_any())
             && self.endpoint.as_ref().is_none_or(EndpointMatcher::is_any)
     }
 }
 
-/// What a request costs.
+/// Cost of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// The same for all.
+    /// The same for all requests.
     Fixed(u64),
-    /// The first case that matches; 1 when none does.
+    /// That of the first case that matches; 1 if none does.
     ByMatch(Vec<CostCase>),
 }
 
@@ -213,34 +204,34 @@ impl Cost {
 /// One case of a cost list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CostCase {
-    /// When it applies; without conditions it is the default and the last one.
+    /// When it applies; a case without conditions is the default and comes last.
     pub matches: MatchSpec,
-    /// What it costs.
+    /// The cost.
     pub cost: u64,
 }
 
-/// What is known about one client.
+/// Attributes of one client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientSpec {
-    /// Whom it is about: `key:abc`, `user:42`, ...
+    /// The client: `key:abc`, `user:42`, ...
     pub client_key: String,
-    /// Where it stands.
-    pub at: Place,
+    /// Its position in the file.
+    pub at: SourcePosition,
     /// Its tier.
     pub tier: Option<String>,
     /// Its organisation.
     pub org: Option<String>,
-    /// Whatever else rules match on.
+    /// Further attributes.
     pub attributes: Vec<(String, String)>,
 }
 
-/// Other numbers of one rule for one client.
+/// Numbers that replace those of one rule for one client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OverrideSpec {
-    /// Whom it is for.
+    /// The client.
     pub client_key: String,
-    /// Where it stands.
-    pub at: Place,
+    /// Its position in the file.
+    pub at: SourcePosition,
     /// Name of the rule.
     pub rule: String,
     /// Units per window instead of the rule's; slots for a concurrency rule.
@@ -249,10 +240,10 @@ pub struct OverrideSpec {
     pub burst: Option<u64>,
     /// Exempts the client from the rule.
     pub unlimited: bool,
-    /// First instant it holds, in nanoseconds since 1970.
+    /// First instant at which it is in force, in nanoseconds since 1970.
     pub valid_from_ns: Option<u64>,
-    /// First instant it holds no more.
+    /// First instant at which it is no longer in force.
     pub valid_until_ns: Option<u64>,
-    /// For people.
+    /// Free text.
     pub reason: Option<String>,
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use tollgate_core::{Digest, Request, Time};
-use tollgate_rules::envoy::{Allowance, Descriptor, Domain};
+use tollgate_rules::envoy::{Allowance, EnvoyDescriptor, EnvoyDomain};
 use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
 
 /// The entries of a descriptor.
@@ -16,7 +16,7 @@ pub type Counter = Vec<(String, Option<String>)>;
 /// Asks a compiled domain about descriptors, and panics where it does not find what [`find`] finds: another rule, or
 /// counters that are one where they should be two, or two where they should be one. Nodes must stand at places of their
 /// own.
-pub fn check(domain: &Domain, descriptors: &[Entries]) {
+pub fn check(domain: &EnvoyDomain, descriptors: &[Entries]) {
     let set = RuleSet::assemble_with(&[], std::slice::from_ref(domain), &CompileOptions::for_test());
     let set = set.unwrap_or_else(|problems| panic!("a domain that was read does not compile: {problems:?}"));
     assert!(set.is_domain(&domain.name));
@@ -38,7 +38,7 @@ pub fn check(domain: &Domain, descriptors: &[Entries]) {
         let limited = limited.is_some_and(|limit| limit.allowance != Allowance::Unlimited);
         assert_eq!(charges.charges.len(), usize::from(limited), "{entries:?} in {domain:?}");
         let (Some(charge), Some(found)) = (charges.charges.first(), expected) else { continue };
-        let node = std::ptr::from_ref::<Descriptor>(found.path[found.path.len() - 1]).addr();
+        let node = std::ptr::from_ref::<EnvoyDescriptor>(found.path[found.path.len() - 1]).addr();
         let counter = (node, found.counter);
         assert_eq!(buckets.entry(charge.bucket).or_insert_with(|| counter.clone()), &counter, "one bucket for two");
         assert_eq!(*counters.entry(counter).or_insert(charge.bucket), charge.bucket, "two buckets for one");
@@ -46,7 +46,7 @@ pub fn check(domain: &Domain, descriptors: &[Entries]) {
 }
 
 /// Descriptors that a tree is about, and some that miss it by a little.
-pub fn probes(domain: &Domain) -> Vec<Entries> {
+pub fn probes(domain: &EnvoyDomain) -> Vec<Entries> {
     let mut probes = vec![Vec::new()];
     collect(&domain.descriptors, &mut Vec::new(), &mut probes);
     probes
@@ -55,7 +55,7 @@ pub fn probes(domain: &Domain) -> Vec<Entries> {
 /// Most descriptors asked about one tree.
 const PROBES_MAX: usize = 400;
 
-fn collect(level: &[Descriptor], path: &mut Entries, probes: &mut Vec<Entries>) {
+fn collect(level: &[EnvoyDescriptor], path: &mut Entries, probes: &mut Vec<Entries>) {
     for node in level {
         let value = node.value.as_deref().unwrap_or("any");
         for (key, value) in
@@ -79,13 +79,13 @@ fn collect(level: &[Descriptor], path: &mut Entries, probes: &mut Vec<Entries>) 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found<'a> {
     /// The nodes from the first level to the last, one for each entry.
-    pub path: Vec<&'a Descriptor>,
+    pub path: Vec<&'a EnvoyDescriptor>,
     /// What tells its counter from others: each entry's key, and its value unless the node shares one counter.
     pub counter: Counter,
 }
 
 /// The node with a limit that `entries` end at.
-pub fn find<'a>(domain: &'a Domain, entries: &[(&str, &str)]) -> Option<Found<'a>> {
+pub fn find<'a>(domain: &'a EnvoyDomain, entries: &[(&str, &str)]) -> Option<Found<'a>> {
     let mut level = domain.descriptors.as_slice();
     let mut found = Found { path: Vec::new(), counter: Vec::new() };
     for (key, value) in entries {
@@ -100,7 +100,7 @@ pub fn find<'a>(domain: &'a Domain, entries: &[(&str, &str)]) -> Option<Found<'a
     found.path.last().is_some_and(|node| node.rate_limit.is_some()).then_some(found)
 }
 
-fn holds(node: &Descriptor, key: &str, value: &str) -> bool {
+fn holds(node: &EnvoyDescriptor, key: &str, value: &str) -> bool {
     star(&node.key, key) && node.value.as_ref().is_none_or(|pattern| star(pattern, value))
 }
 

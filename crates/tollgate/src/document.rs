@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use serde_json::{Map, Value};
 use tollgate_rules::problem::Problems;
-use tollgate_rules::yaml::{self, Kind, Node, is_blank};
+use tollgate_rules::yaml::{self, YamlKind, YamlNode, is_blank};
 use tollgate_rules::{Report, duration};
 
 use crate::input::{self, Source};
@@ -94,13 +94,13 @@ fn values(source: &Source) -> Result<Value> {
 }
 
 /// Plain `true`, `12` and `~` are what they look like; everything else is text.
-fn value(node: &Node) -> Value {
+fn value(node: &YamlNode) -> Value {
     match &node.kind {
-        Kind::List(nodes) => nodes.iter().map(value).collect(),
-        Kind::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), value(node))).collect(),
-        Kind::Scalar { text, quoted: true } => text.as_str().into(),
-        Kind::Scalar { text, .. } if is_blank(text) => Value::Null,
-        Kind::Scalar { text, .. } => match text.as_str() {
+        YamlKind::List(nodes) => nodes.iter().map(value).collect(),
+        YamlKind::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), value(node))).collect(),
+        YamlKind::Scalar { text, quoted: true } => text.as_str().into(),
+        YamlKind::Scalar { text, .. } if is_blank(text) => Value::Null,
+        YamlKind::Scalar { text, .. } => match text.as_str() {
             "true" => true.into(),
             "false" => false.into(),
             text => number(text).unwrap_or_else(|| text.into()),

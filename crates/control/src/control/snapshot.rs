@@ -46,7 +46,7 @@ impl Quarantined {
 
     /// False if the row could be used among other rows.
     pub(crate) fn is_bad_alone(&self) -> bool {
-        !self.reasons.iter().any(|reason| check::BETWEEN_RULES.contains(&reason.code.as_str()))
+        !self.reasons.iter().any(|reason| check::CROSS_RULE_CODES.contains(&reason.code.as_str()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tollgate_core::Secret;
 use tollgate_rules::problem::Problem;
-use tollgate_rules::{Directory, DirectoryBuilder, EscapedSlash, KeyBy, Mode, RuleFile, RuleSpec, check};
+use tollgate_rules::{Directory, DirectoryBuilder, Enforcement, EscapedSlash, KeyBy, RuleFile, RuleSpec, check};
 
 use super::LoadedNamespace;
 use crate::control::Quarantined;
@@ -16,7 +16,7 @@ use crate::{Fault, Kind};
 pub(super) struct Draft {
     settings: NamespaceDraft,
     rules: Vec<RuleSpec>,
-    modes: BTreeMap<String, Mode>,
+    modes: BTreeMap<String, Enforcement>,
     pub(super) clients: DirectoryBuilder,
 }
 
@@ -36,9 +36,9 @@ impl Draft {
 
     pub(super) fn mode(&mut self, record: &RuleModeRecord) {
         let mode = match record.draft.mode {
-            crate::Mode::Enforce => Mode::Enforce,
-            crate::Mode::Shadow => Mode::Shadow,
-            crate::Mode::Off => Mode::Off,
+            crate::Mode::Enforce => Enforcement::Enforce,
+            crate::Mode::Shadow => Enforcement::Shadow,
+            crate::Mode::Off => Enforcement::Off,
         };
         self.modes.insert(record.rule_id.clone(), mode);
     }
@@ -54,10 +54,10 @@ impl Draft {
         // Not in the order of the database: its collation is not ours.
         self.rules.sort_unstable_by(|one, other| name_of(one).cmp(name_of(other)));
         let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };
-        let mut misfits = check::misfits(&file);
-        let mut rules = Vec::with_capacity(file.rules.len() - misfits.len());
+        let mut unusable_rules = check::unusable_rules(&file);
+        let mut rules = Vec::with_capacity(file.rules.len() - unusable_rules.len());
         for (place, spec) in std::mem::take(&mut file.rules).into_iter().enumerate() {
-            match misfits.remove(&place) {
+            match unusable_rules.remove(&place) {
                 None => rules.push(Arc::new(spec)),
                 Some(Problem { code, message, help, .. }) => quarantined.push(Quarantined {
                     kind: Kind::Rule,
@@ -82,7 +82,7 @@ pub(super) fn spec_of(record: &RuleRecord, settings: &NamespaceDraft) -> std::re
     spec.key_by.get_or_insert_with(KeyBy::client);
     // Not left out where it is disabled: another rule may replace it by name.
     if !record.draft.enabled {
-        spec.mode = Mode::Off;
+        spec.mode = Enforcement::Off;
     }
     Ok(spec)
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tokio::time;
 use tollgate_core::Secret;
-use tollgate_rules::{ClientSpec, Directory, Known, Normalize, OverrideSpec, Place, RuleFile, RuleSpec, check};
+use tollgate_rules::{
+    ClientSpec, Directory, DirectoryRecord, Normalize, OverrideSpec, RuleFile, RuleSpec, SourcePosition, check,
+};
 
 use super::draft::{Draft, name_of, spec_of};
 use crate::control::{Quarantined, Snapshot, Touched};
@@ -165,13 +167,13 @@ impl Loaded {
                 return Ok(None);
             }
         }
-        let mut changed: BTreeMap<&str, Vec<Known>> = BTreeMap::new();
+        let mut changed: BTreeMap<&str, Vec<DirectoryRecord>> = BTreeMap::new();
         for (namespace, client_key) in &touched.clients {
             if is_network(client_key) || is_respelled(client_key, settings(namespace).normalize) {
                 return Ok(None); // others may name the same network or client, and are told together
             }
             let (record, overrides) = snapshot.known(namespace, client_key).await?;
-            changed.entry(namespace).or_default().push(Known {
+            changed.entry(namespace).or_default().push(DirectoryRecord {
                 client_key: client_key.clone(),
                 client: record.as_ref().map(client),
                 overrides: overrides.iter().map(overriding).collect(),
@@ -342,14 +344,14 @@ fn is_respelled(client_key: &str, form: Normalize) -> bool {
 fn client(record: &ClientRecord) -> ClientSpec {
     let attributes = record.draft.attributes.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let (tier, org) = (record.draft.tier.clone(), record.draft.organisation.clone());
-    ClientSpec { client_key: record.client_key.clone(), at: Place::default(), tier, org, attributes }
+    ClientSpec { client_key: record.client_key.clone(), at: SourcePosition::default(), tier, org, attributes }
 }
 
 fn overriding(record: &OverrideRecord) -> OverrideSpec {
     let draft = &record.draft;
     OverrideSpec {
         client_key: draft.client_key.clone(),
-        at: Place::default(),
+        at: SourcePosition::default(),
         rule: draft.rule_id.clone(),
         requests: draft.max_requests.and_then(|most| u64::try_from(most).ok()),
         burst: u64::try_from(draft.burst_size).ok().filter(|burst| *burst > 0),

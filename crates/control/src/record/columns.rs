@@ -5,8 +5,8 @@
 //! no longer than it was.
 
 use serde_json::{Map, Value, json};
-use tollgate_rules::document::Settings;
-use tollgate_rules::{Algorithm, Pattern, RuleSpec, duration};
+use tollgate_rules::document::NamespaceSettings;
+use tollgate_rules::{LimitAlgorithm, Pattern, RuleSpec, duration};
 
 use crate::db::{Json, Row, Value as Cell};
 use crate::document::{self, fault, short_text};
@@ -16,7 +16,8 @@ use crate::{Error, Fault, Result};
 /// Fields of a limit that have no column.
 const LIMIT_OPTIONS: [&str; 3] = ["slot_ttl", "max_delay", "align"];
 /// Algorithms to which `burst_size` means something.
-const HAVE_BURST: [Algorithm; 3] = [Algorithm::TokenBucket, Algorithm::Gcra, Algorithm::LeakyBucket];
+const HAVE_BURST: [LimitAlgorithm; 3] =
+    [LimitAlgorithm::TokenBucket, LimitAlgorithm::Gcra, LimitAlgorithm::LeakyBucket];
 /// Longest name of a rule.
 const NAME_BYTES_MAX: usize = 256;
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -47,7 +48,11 @@ pub(crate) const COLUMNS: usize = 16;
 
 impl Columns {
     /// The columns of a draft, and what it means; or everything that is wrong with it.
-    pub(crate) fn of(rule_id: &str, draft: &RuleDraft, settings: &Settings) -> Result<(Columns, RuleSpec), Vec<Fault>> {
+    pub(crate) fn of(
+        rule_id: &str,
+        draft: &RuleDraft,
+        settings: &NamespaceSettings,
+    ) -> Result<(Columns, RuleSpec), Vec<Fault>> {
         let mut faults = Vec::new();
         short_text("name", &draft.name, NAME_BYTES_MAX, &mut faults);
         if draft.name.chars().any(char::is_control) {
@@ -100,7 +105,7 @@ impl Columns {
             key_by: spec.key_by.as_ref().map(ToString::to_string),
             algorithm: limit.map(|limit| limit.algorithm).unwrap_or_default().name().to_owned(),
             max_requests: limit.map(|limit| match limit.algorithm {
-                Algorithm::Concurrency => whole(limit.slots),
+                LimitAlgorithm::Concurrency => whole(limit.slots),
                 _ => whole(limit.requests),
             }),
             window_secs: window_ms.map(|ms| whole(ms / 1000)),
@@ -147,7 +152,7 @@ impl Columns {
         for name in LIMIT_OPTIONS {
             limit.extend(options.remove_entry(name));
         }
-        let most = if self.algorithm == Algorithm::Concurrency.name() { "slots" } else { "requests" };
+        let most = if self.algorithm == LimitAlgorithm::Concurrency.name() { "slots" } else { "requests" };
         limit.insert("algorithm".to_owned(), json!(self.algorithm));
         limit.extend(self.max_requests.map(|requests| (most.to_owned(), json!(requests))));
         limit.extend(self.window_secs.map(|seconds| ("window".to_owned(), json!(window(seconds, self.window_ms)))));

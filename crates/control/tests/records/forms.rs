@@ -8,7 +8,7 @@ use tollgate_control::record::NamespaceDraft;
 use tollgate_control::{Edit, Expect};
 use tollgate_core::{Attribute, Request, Secret};
 use tollgate_rules::Normalize;
-use tollgate_rules::ruleset::{CompileOptions, Part, RuleSet};
+use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
 
 use crate::by_hand::follow;
 use crate::databases::on_both;
@@ -21,7 +21,7 @@ const DECOMPOSED: &str = "ame\u{301}lie";
 fn tiers(loaded: &Loaded) -> [Option<String>; 2] {
     let namespace = &loaded.namespaces[NAMESPACE];
     let directories = [namespace.directory.clone()];
-    let part = Part { file: &namespace.settings, rules: &namespace.rules, directories: &directories };
+    let part = NamespaceRules { file: &namespace.settings, rules: &namespace.rules, directories: &directories };
     let options = CompileOptions { secret: Secret::new([7; 16]), seed: 0 };
     let set = RuleSet::assemble(&[part], &options).unwrap();
     [COMPOSED, DECOMPOSED].map(|user| {

@@ -1,20 +1,21 @@
-//! What must hold between rules, clients and overrides: names are unique, and whoever is named exists.
+//! Checks between rules, clients and overrides: names are unique, and references exist.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Found, LABEL_HELP, is_label, limit};
-use crate::lookup::{self, CROWD_MAX, Crowd};
+use super::{LABEL_HELP, ProblemCollector, is_label, limit};
+use crate::lookup::{self, CROWD_MAX, CrowdedPattern};
 use crate::nearest::nearest;
+use crate::position::SourcePosition;
 use crate::problem::{Problem, quote};
-use crate::spec::{OverrideSpec, Place, RuleFile, RuleSpec};
+use crate::spec::{OverrideSpec, RuleFile, RuleSpec};
 
-/// What is wrong between rules, clients and overrides: every problem's field begins with the place of the one that is
-/// refused for it, such as `rules[2]`, so that whoever can do without it may leave it out.
+/// Problems between rules, clients and overrides. The field of a problem starts with the entry that is refused, such as
+/// `rules[2]`, so that a caller can leave that entry out.
 pub fn across(file: &RuleFile) -> Vec<Problem> {
     let mut problems = Vec::new();
     if !is_label(&file.namespace) {
         let message = format!("{} cannot be a namespace", quote(&file.namespace));
-        problems.push(Problem::error("bad-name", Place::default(), "namespace", message).help(LABEL_HELP));
+        problems.push(Problem::error("bad-name", SourcePosition::default(), "namespace", message).help(LABEL_HELP));
     }
     let mut names = names(file, &mut problems);
     replaced(file, &mut names, &mut problems);
@@ -25,13 +26,13 @@ pub fn across(file: &RuleFile) -> Vec<Problem> {
     problems
 }
 
-/// The names of a file, and how many more suggestions are made out of them: each looks at every name.
-struct Names<'a> {
+/// The names of a file, and the number of suggestions left: each suggestion compares all names.
+struct RuleNames<'a> {
     index: HashMap<&'a str, usize>,
     suggestions: usize,
 }
 
-impl Names<'_> {
+impl RuleNames<'_> {
     fn suggest(&mut self, name: &str) -> String {
         if self.suggestions == 0 {
             return "name a rule of this file".to_owned();
@@ -47,7 +48,7 @@ impl Names<'_> {
     }
 }
 
-fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
+fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> RuleNames<'a> {
     let mut names = HashMap::new();
     for (index, rule) in file.rules.iter().enumerate() {
         let Some(name) = rule.name.as_deref() else { continue };
@@ -60,10 +61,10 @@ fn names<'a>(file: &'a RuleFile, problems: &mut Vec<Problem>) -> Names<'a> {
             problems.push(problem.help("give one of them another name"));
         }
     }
-    Names { index: names, suggestions: crate::Report::SHOWN }
+    RuleNames { index: names, suggestions: crate::Report::SHOWN }
 }
 
-/// The code of patterns that have no text of their own.
+/// The code of problems from [`crowded`].
 pub const CROWDED: &str = "crowded-patterns";
 pub(super) const CROWDED_HELP: &str = "give each pattern some text of its own, or write exact values in lists";
 
@@ -71,13 +72,13 @@ pub(super) const CYCLE: &str = "rules replace each other in a circle, so that no
 pub(super) const CYCLE_HELP: &str =
     "let each rule replace only rules that do not, directly or through others, replace it";
 
-/// Wildcard patterns that can only be told apart by comparing each of them with the request, beyond as many as there may
-/// be: a problem for each, with the place of its rule.
+/// One problem for each wildcard pattern beyond [`CROWD_MAX`] that share their literal text: a request is compared with
+/// each of them.
 pub fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<Problem> {
     let crowds = lookup::crowded(rules.clone());
     let mut problems = Vec::with_capacity(crowds.len());
     let (mut rules, mut crowds) = (rules.enumerate(), crowds.into_iter().peekable());
-    // Crowds are in the order of the rules.
+    // Crowded patterns are in rule order.
     while let (Some((place, rule)), true) = (rules.next(), crowds.peek().is_some()) {
         while let Some(crowd) = crowds.next_if(|crowd| crowd.rule == place) {
             let field = format!("rules[{place}].match.{}", crowd.field);
@@ -87,19 +88,19 @@ pub fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<Pro
     problems
 }
 
-/// How many patterns of a rule [`crowded`] looks at.
+/// Number of patterns of a rule that [`crowded`] counts.
 pub fn wildcards(rule: &RuleSpec) -> usize {
     lookup::wildcards(rule).count()
 }
 
-pub(super) fn crowd_message(crowd: &Crowd) -> String {
+pub(super) fn crowd_message(crowd: &CrowdedPattern) -> String {
     let (field, shared) = (&crowd.field, quote(&crowd.literal));
     format!("more than {CROWD_MAX} patterns of `{field}` have no text that tells them apart: they share {shared}")
 }
 
-/// Rules that replace each other in a circle would leave nothing that limits.
-fn cycles(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
-    // Peels off rules that replace nobody who is left; what remains stands in a circle, or before one.
+/// Reports rules that replace each other in a cycle: none of them would limit anything.
+fn cycles(file: &RuleFile, names: &RuleNames<'_>, problems: &mut Vec<Problem>) {
+    // Removes rules that replace none of the rest; what remains is in a cycle or leads to one.
     let replaced = |index: usize| {
         let rule = file.rules.get(index);
         rule.into_iter().flat_map(|rule| &rule.replaces).filter_map(|name| names.index.get(name.as_str()).copied())
@@ -135,11 +136,11 @@ fn cycles(file: &RuleFile, names: &Names<'_>, problems: &mut Vec<Problem>) {
     }
 }
 
-fn replaced(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>) {
+fn replaced(file: &RuleFile, names: &mut RuleNames<'_>, problems: &mut Vec<Problem>) {
     for (index, rule) in file.rules.iter().enumerate() {
         for (at, other) in rule.replaces.iter().enumerate() {
             let mut add = |message, help: String| {
-                // A single name may stand without a list around it; its place is found either way.
+                // A single name may be written without a list; its position is found either way.
                 let field = format!("rules[{index}].replaces[{at}]");
                 problems.push(Problem::error("unknown-rule", rule.at, field, message).help(help));
             };
@@ -166,10 +167,10 @@ fn clients(file: &RuleFile, problems: &mut Vec<Problem>) {
     }
 }
 
-fn overrides(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>) {
+fn overrides(file: &RuleFile, names: &mut RuleNames<'_>, problems: &mut Vec<Problem>) {
     let mut seen: HashMap<(&str, &str), Periods> = HashMap::new();
     for (index, change) in file.overrides.iter().enumerate().filter(|(_, change)| !change.rule.is_empty()) {
-        let mut found = Found { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
+        let mut found = ProblemCollector { root: format!("overrides[{index}]"), at: change.at, problems: Vec::new() };
         match names.index.get(change.rule.as_str()).and_then(|rule| file.rules.get(*rule)) {
             Some(rule) => limit::check_change(change, rule, &mut found),
             None => {
@@ -185,14 +186,14 @@ fn overrides(file: &RuleFile, names: &mut Names<'_>, problems: &mut Vec<Problem>
     }
 }
 
-/// Periods that do not overlap, by their start: the end.
+/// Periods that do not overlap: end by start.
 type Periods = BTreeMap<u64, u64>;
 
-/// Adds the period of an override; `false` if it overlaps one that is there, of which only a neighbour can be.
+/// Adds the period of an override; `false` if it overlaps another. Only a neighbour can overlap.
 fn take_period(periods: &mut Periods, change: &OverrideSpec) -> bool {
     let (from, until) = (change.valid_from_ns.unwrap_or(0), change.valid_until_ns.unwrap_or(u64::MAX));
     if from >= until {
-        return true; // holds never, which is reported elsewhere
+        return true; // an empty period is reported elsewhere
     }
     let is_free = periods.range(..until).next_back().is_none_or(|(_, end)| *end <= from);
     if is_free {

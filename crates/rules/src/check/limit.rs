@@ -1,33 +1,33 @@
-//! The numbers of a limit.
+//! Checks the numbers of a limit.
 
-use super::{BURST_MAX, Found, LOG_MAX, REQUESTS_MAX, SLOTS_MAX, WINDOW_NS};
+use super::{BURST_MAX, LOG_MAX, ProblemCollector, REQUESTS_MAX, SLOTS_MAX, WINDOW_NS};
 use crate::duration;
 use crate::problem::quote;
-use crate::spec::{Algorithm, LimitSpec, OverrideSpec, RuleSpec};
+use crate::spec::{LimitAlgorithm, LimitSpec, OverrideSpec, RuleSpec};
 
-/// Time per unit below which integer time loses precision.
+/// Shortest time per unit that integer time can represent.
 const INTERVAL_NS_MIN: u128 = 1_000;
-/// The longest duration there is (SPEC 0.1).
+/// The longest duration (SPEC 0.1).
 const TIME_NS_MAX: u128 = i64::MAX as u128;
 
-pub(super) fn check(limit: &LimitSpec, found: &mut Found) {
-    numbers(limit, Fields { requests: "limit.requests", burst: "limit.burst" }, found);
-    if limit.algorithm == Algorithm::Concurrency {
+pub(super) fn check(limit: &LimitSpec, found: &mut ProblemCollector) {
+    numbers(limit, LimitFieldNames { requests: "limit.requests", burst: "limit.burst" }, found);
+    if limit.algorithm == LimitAlgorithm::Concurrency {
         range(found, "limit.slot_ttl", limit.slot_ttl_ns);
         return;
     }
     range(found, "limit.window", limit.window_ns);
     if let Some(delay) = limit.max_delay_ns {
         range(found, "limit.max_delay", delay);
-        if limit.algorithm != Algorithm::LeakyBucket {
+        if limit.algorithm != LimitAlgorithm::LeakyBucket {
             let message = format!("{} has no queue", limit.algorithm.name());
             found.add("misplaced-field", "limit.max_delay", message, "remove it, or use leaky_bucket");
         }
     }
 }
 
-/// What an override makes of the numbers of its rule.
-pub(super) fn check_change(change: &OverrideSpec, rule: &RuleSpec, found: &mut Found) {
+/// Checks the limit of a rule with the numbers of an override.
+pub(super) fn check_change(change: &OverrideSpec, rule: &RuleSpec, found: &mut ProblemCollector) {
     let Some(limit) = &rule.limit else {
         if rule.unlimited {
             let message = format!("the rule {} is unlimited", quote(&change.rule));
@@ -37,7 +37,7 @@ pub(super) fn check_change(change: &OverrideSpec, rule: &RuleSpec, found: &mut F
     };
     let mut changed = limit.clone();
     match limit.algorithm {
-        Algorithm::Concurrency => changed.slots = change.requests.unwrap_or(limit.slots),
+        LimitAlgorithm::Concurrency => changed.slots = change.requests.unwrap_or(limit.slots),
         _ => changed.requests = change.requests.unwrap_or(limit.requests),
     }
     changed.burst = match change.burst {
@@ -45,18 +45,18 @@ pub(super) fn check_change(change: &OverrideSpec, rule: &RuleSpec, found: &mut F
         None => limit.burst,
         given => given,
     };
-    numbers(&changed, Fields { requests: "requests", burst: "burst" }, found);
+    numbers(&changed, LimitFieldNames { requests: "requests", burst: "burst" }, found);
 }
 
-/// Where the numbers stand.
-struct Fields {
+/// Paths of the numbers.
+struct LimitFieldNames {
     requests: &'static str,
     burst: &'static str,
 }
 
-fn numbers(limit: &LimitSpec, fields: Fields, found: &mut Found) {
+fn numbers(limit: &LimitSpec, fields: LimitFieldNames, found: &mut ProblemCollector) {
     let (requests, name) = (limit.requests, limit.algorithm.name());
-    if limit.algorithm == Algorithm::Concurrency {
+    if limit.algorithm == LimitAlgorithm::Concurrency {
         if limit.slots > SLOTS_MAX {
             found.add(
                 "out-of-range",
@@ -73,7 +73,7 @@ fn numbers(limit: &LimitSpec, fields: Fields, found: &mut Found) {
             &format!("allowed: 0 to {REQUESTS_MAX}"),
         );
     }
-    if limit.algorithm == Algorithm::SlidingWindowLog && requests > LOG_MAX {
+    if limit.algorithm == LimitAlgorithm::SlidingWindowLog && requests > LOG_MAX {
         let help = format!("use at most {LOG_MAX}, or sliding_window_counter, which keeps two numbers per key");
         found.add("out-of-range", fields.requests, format!("a log of {requests} requests per key"), &help);
     }
@@ -108,7 +108,7 @@ fn numbers(limit: &LimitSpec, fields: Fields, found: &mut Found) {
 }
 
 /// Time per unit and time per bucket must fit integer time.
-fn pace(limit: &LimitSpec, fields: &Fields, found: &mut Found) {
+fn pace(limit: &LimitSpec, fields: &LimitFieldNames, found: &mut ProblemCollector) {
     let (window, requests) = (u128::from(limit.window_ns), u128::from(limit.requests));
     if window < INTERVAL_NS_MIN * requests {
         let most = window / INTERVAL_NS_MIN;
@@ -128,7 +128,7 @@ fn pace(limit: &LimitSpec, fields: &Fields, found: &mut Found) {
     }
 }
 
-fn range(found: &mut Found, field: &str, ns: u64) {
+fn range(found: &mut ProblemCollector, field: &str, ns: u64) {
     if !WINDOW_NS.contains(&ns) {
         let allowed = [*WINDOW_NS.start(), *WINDOW_NS.end()].map(duration::display).join(" to ");
         found.add(

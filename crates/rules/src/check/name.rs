@@ -1,7 +1,7 @@
-//! Names of rules: one spelling that is safe in URLs, headers, metric labels, file names and shells (RELIABILITY J14).
+//! Names of rules: an alphabet that is safe in URLs, headers, metric labels, file names and shells (RELIABILITY J14).
 //!
-//! Names that are made from Envoy's descriptors (`tenant=gold, path`) have a wider alphabet, [`is_label`]: they are never
-//! written by hand into a rules file. Rows that a database held before this rule existed keep theirs, too.
+//! Names of rules from Envoy descriptors (`tenant=gold, path`) have a wider alphabet, [`is_label`]: rules files do not
+//! contain them. Database rows that are older than this check keep their names.
 //!
 //! [`is_label`]: super::is_label
 
@@ -18,12 +18,12 @@ pub fn is_rule_name(name: &str) -> bool {
     (1..=RULE_NAME_MAX).contains(&name.len()) && name.bytes().all(is_letter)
 }
 
-/// What [`is_rule_name`] takes, in words, and the nearest name that it takes.
+/// What [`is_rule_name`] accepts, in words, and the nearest valid name.
 pub fn rule_name_help(name: &str) -> String {
     format!("use 1 to {RULE_NAME_MAX} letters, digits, `.`, `_` and `-`, such as `{}`", nearest_rule_name(name))
 }
 
-/// The nearest text that can be a name: what cannot stay becomes `-`, what is too long is cut.
+/// The nearest valid name: other characters become `-`, and long texts are cut.
 pub fn nearest_rule_name(text: &str) -> String {
     let mut name = String::new();
     for letter in text.trim().chars().take(4 * RULE_NAME_MAX) {
@@ -38,8 +38,8 @@ pub fn nearest_rule_name(text: &str) -> String {
     if name.is_empty() { "rule".to_owned() } else { name.to_owned() }
 }
 
-/// Rules of a file whose names differ only in case. Names that are equal are found by [`across`](super::across).
-pub(crate) fn twins(file: &RuleFile) -> Vec<Problem> {
+/// Problems for names that differ only in case. [`across`](super::across) finds equal names.
+pub(crate) fn case_duplicates(file: &RuleFile) -> Vec<Problem> {
     let mut seen: HashMap<String, &str> = HashMap::new();
     let mut problems = Vec::new();
     for (index, rule) in file.rules.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! Specs that never were YAML.
+//! Specs that were not read from YAML.
 
 use super::*;
-use crate::spec::{ClientSpec, Cost, Lease, LimitSpec, Soft};
+use crate::spec::{ClientSpec, Cost, LeaseSpec, LimitSpec, SoftSpec};
 
 fn limited(limit: LimitSpec) -> RuleSpec {
     RuleSpec { limit: Some(limit), ..RuleSpec::default() }
@@ -30,9 +30,10 @@ fn a_plain_rule_is_fine() {
 
 #[test]
 fn numbers_are_checked_without_yaml() {
-    let queue = LimitSpec { algorithm: Algorithm::LeakyBucket, max_delay_ns: Some(1_000_000_000), ..per_second(10) };
-    let window = LimitSpec { algorithm: Algorithm::FixedWindow, ..per_second(10) };
-    let slots = LimitSpec { algorithm: Algorithm::Concurrency, slots: 5, ..LimitSpec::default() };
+    let queue =
+        LimitSpec { algorithm: LimitAlgorithm::LeakyBucket, max_delay_ns: Some(1_000_000_000), ..per_second(10) };
+    let window = LimitSpec { algorithm: LimitAlgorithm::FixedWindow, ..per_second(10) };
+    let slots = LimitSpec { algorithm: LimitAlgorithm::Concurrency, slots: 5, ..LimitSpec::default() };
     let cases = [
         (LimitSpec { window_ns: 1, ..per_second(0) }, ["out-of-range", "block-all"].as_slice()),
         (LimitSpec { window_ns: u64::MAX, ..per_second(1) }, &["too-slow", "out-of-range"]),
@@ -54,14 +55,14 @@ fn numbers_are_checked_without_yaml() {
 
 #[test]
 fn options_must_suit_the_limit() {
-    let slots = || limited(LimitSpec { algorithm: Algorithm::Concurrency, slots: 5, ..LimitSpec::default() });
+    let slots = || limited(LimitSpec { algorithm: LimitAlgorithm::Concurrency, slots: 5, ..LimitSpec::default() });
     let ten = || limited(per_second(10));
     let cases = [
         (RuleSpec { consistency: Consistency::Leased, ..slots() }, Some(("bad-consistency", "consistency"))),
         (RuleSpec { consistency: Consistency::Local, ..slots() }, None),
         (RuleSpec { consistency: Consistency::Async, ..ten() }, None),
-        (RuleSpec { soft: Some(Soft { percent: 10 }), ..slots() }, Some(("misplaced-field", "soft"))),
-        (RuleSpec { lease: Some(Lease::Seconds(1)), ..ten() }, Some(("misplaced-field", "lease"))),
+        (RuleSpec { soft: Some(SoftSpec { percent: 10 }), ..slots() }, Some(("misplaced-field", "soft"))),
+        (RuleSpec { lease: Some(LeaseSpec::Seconds(1)), ..ten() }, Some(("misplaced-field", "lease"))),
         (RuleSpec { shards: 0, ..ten() }, Some(("out-of-range", "shards"))),
         (RuleSpec { shards: 2000, ..ten() }, Some(("out-of-range", "shards"))),
         (RuleSpec { shards: 11, ..ten() }, Some(("bad-shards", "shards"))),
@@ -113,7 +114,7 @@ fn overrides_fit_their_rule() {
     let plain =
         || OverrideSpec { client_key: "user:1".into(), rule: "a".into(), requests: Some(5), ..OverrideSpec::default() };
     let dated = |from, until| OverrideSpec { valid_from_ns: Some(from), valid_until_ns: Some(until), ..plain() };
-    let window = LimitSpec { algorithm: Algorithm::FixedWindow, ..per_second(10) };
+    let window = LimitSpec { algorithm: LimitAlgorithm::FixedWindow, ..per_second(10) };
     let with = |overrides: Vec<OverrideSpec>| {
         let windowed = RuleSpec { name: Some("w".into()), ..limited(window.clone()) };
         let free = RuleSpec { name: Some("u".into()), unlimited: true, ..RuleSpec::default() };
@@ -170,17 +171,17 @@ fn overrides_of_one_client_do_not_overlap() {
     assert_eq!(fields(&many), [], "and a hundred thousand cost no square");
 }
 
-/// What it costs to find the rules of a request is bounded when they are loaded: patterns over two letters, told apart by
-/// their order alone, would all have to be compared.
+/// Loading bounds the cost of finding the rules of a request: patterns over two letters, which differ only in order,
+/// would all have to be compared.
 #[test]
-fn patterns_without_a_text_of_their_own_are_bounded() {
+fn crowded_patterns_are_bounded() {
     let pattern =
         |number: usize| (0..11).map(|bit| if number >> bit & 1 == 0 { "*a" } else { "*b" }).collect::<String>();
     let with = |field: &str, text: String| {
         let mut rule = named(&format!("r-{}", text.replace('*', "")));
         if field == "endpoint" {
             let mut endpoint = crate::EndpointMatcher::default();
-            endpoint.push(&(text + "*"), crate::EscapedSlash::Reject, crate::Case::Sensitive).unwrap();
+            endpoint.push(&(text + "*"), crate::EscapedSlash::Reject, crate::PathCase::Sensitive).unwrap();
             rule.matches.endpoint = Some(endpoint);
         } else {
             let mut matcher = crate::Matcher::default();

@@ -1,18 +1,18 @@
-//! The large part of a directory: built once, never changed, packed.
+//! The large part of a directory: packed and immutable.
 //!
-//! Digests stand sorted, with their payload beside them in a list of its own. Because digests are spread evenly, their
-//! first bits say where to look: an index names the first digest of every few, so a look-up reads one number and one
-//! stretch of about four digests. That is 25 bytes per identity, a third of what a table with free places takes.
+//! Digests are sorted, and their payload is in a parallel list. Digests are uniform, so their first bits give the
+//! approximate index: a table holds the first index of every stretch of about four digests, and a lookup reads one
+//! number and one stretch. This takes 25 bytes per identity, a third of a hash table with free slots.
 
 use tollgate_core::{Digest, Secret};
 
-use super::Entry;
-use super::names::Names;
-use super::overriding::Override;
-use super::texts::{Pool, Profiles, Texts};
+use super::DirectoryEntry;
+use super::names::NameTable;
+use super::overriding::PackedOverride;
+use super::texts::{Profiles, Texts, ValuePool};
 use crate::normalize::Normalize;
 
-/// How many digests share a place of the index.
+/// Average number of digests in a stretch.
 const STRETCH: usize = 4;
 
 /// Attributes and overrides by identity.
@@ -21,53 +21,53 @@ pub(super) struct Base {
     pub(super) secret: Secret,
     pub(super) ipv6_prefix: u8,
     pub(super) form: Normalize,
-    pub(super) attributes: Names,
-    pub(super) rules: Names,
-    /// Kinds of identities that have any entry.
+    pub(super) attributes: NameTable,
+    pub(super) rules: NameTable,
+    /// Kinds of identities with an entry.
     pub(super) kinds: u8,
-    /// Some override begins or ends.
+    /// Some override has a start or an end.
     pub(super) dated: bool,
-    /// The numbers of all values that are somebody's tier.
+    /// Numbers of all tiers of clients.
     pub(super) tiers: Vec<u32>,
-    /// How many overrides each rule has.
+    /// Number of overrides by rule.
     pub(super) counts: Vec<u32>,
     pub(super) clients: usize,
     texts: Texts,
     profiles: Profiles,
     starts: Vec<u32>,
     keys: Vec<Digest>,
-    slots: Vec<Slot>,
-    overrides: Vec<Override>,
+    slots: Vec<IdentitySlot>,
+    overrides: Vec<PackedOverride>,
 }
 
-/// What belongs to a digest. Its overrides end where those of the next one begin.
+/// Payload of a digest. Its overrides end at the start of the next one's.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct IdentitySlot {
     profile: u32,
     overrides: u32,
 }
 
-/// Everything that is needed for a base, in any order.
-pub(super) struct Parts {
+/// Input of a base, in any order.
+pub(super) struct BaseParts {
     pub(super) secret: Secret,
     pub(super) ipv6_prefix: u8,
     pub(super) form: Normalize,
-    pub(super) attributes: Names,
-    pub(super) rules: Names,
+    pub(super) attributes: NameTable,
+    pub(super) rules: NameTable,
     pub(super) kinds: u8,
-    pub(super) pool: Pool,
-    /// Whose profile is which.
+    pub(super) pool: ValuePool,
+    /// Profiles by digest.
     pub(super) clients: Vec<(Digest, u32)>,
-    pub(super) overrides: Vec<(Digest, Override)>,
+    pub(super) overrides: Vec<(Digest, PackedOverride)>,
 }
 
 impl Base {
-    pub(super) fn build(parts: Parts) -> Base {
-        let Parts { secret, ipv6_prefix, form, attributes, rules, kinds, pool, mut clients, mut overrides } = parts;
-        let Pool { mut texts, mut profiles, .. } = pool;
+    pub(super) fn build(parts: BaseParts) -> Base {
+        let BaseParts { secret, ipv6_prefix, form, attributes, rules, kinds, pool, mut clients, mut overrides } = parts;
+        let ValuePool { mut texts, mut profiles, .. } = pool;
         texts.shrink();
         profiles.shrink();
-        clients.sort_by_key(|(digest, _)| *digest); // both are stable: among equals the order of entering decides
+        clients.sort_by_key(|(digest, _)| *digest); // both sorts are stable: equals stay in the order of insertion
         overrides.sort_by_key(|(digest, change)| (*digest, std::cmp::Reverse(change.from)));
         let mut counts = vec![0; rules.len()];
         for (_, change) in &overrides {
@@ -98,13 +98,13 @@ impl Base {
         base
     }
 
-    /// Walks both sorted lists together.
-    fn merge(&mut self, clients: &[(Digest, u32)], overrides: &[(Digest, Override)]) {
+    /// Merges both sorted lists.
+    fn merge(&mut self, clients: &[(Digest, u32)], overrides: &[(Digest, PackedOverride)]) {
         let (mut clients, mut overrides) = (clients.iter().peekable(), overrides.iter().peekable());
         loop {
             let next = [clients.peek().map(|(digest, _)| *digest), overrides.peek().map(|(digest, _)| *digest)];
             let Some(digest) = next.into_iter().flatten().min() else { break };
-            let mut slot = Slot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 };
+            let mut slot = IdentitySlot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 };
             while let Some((_, profile)) = clients.next_if(|(other, _)| *other == digest) {
                 slot.profile = *profile;
             }
@@ -115,7 +115,7 @@ impl Base {
             self.keys.push(digest);
             self.slots.push(slot);
         }
-        self.slots.push(Slot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 });
+        self.slots.push(IdentitySlot { profile: Profiles::EMPTY, overrides: self.overrides.len() as u32 });
         self.keys.shrink_to_fit();
         self.slots.shrink_to_fit();
     }
@@ -132,7 +132,7 @@ impl Base {
         self.starts = starts;
     }
 
-    /// The place of an identity.
+    /// The index of an identity.
     #[inline]
     pub(super) fn find(&self, digest: Digest) -> Option<usize> {
         let stretches = self.starts.len().saturating_sub(1);
@@ -141,12 +141,12 @@ impl Base {
         Some(start + self.keys.get(start..end)?.iter().position(|key| *key == digest)?)
     }
 
-    /// What is known of the identity at a place.
+    /// The entry of the identity at an index.
     #[inline]
-    pub(super) fn entry(&self, place: usize) -> Entry<'_> {
-        let slot = self.slots.get(place).copied().unwrap_or(Slot { profile: Profiles::EMPTY, overrides: 0 });
+    pub(super) fn entry(&self, place: usize) -> DirectoryEntry<'_> {
+        let slot = self.slots.get(place).copied().unwrap_or(IdentitySlot { profile: Profiles::EMPTY, overrides: 0 });
         let end = self.slots.get(place + 1).map_or(slot.overrides, |next| next.overrides);
-        Entry {
+        DirectoryEntry {
             pairs: self.profiles.get(slot.profile),
             texts: &self.texts,
             loose: &[],
@@ -154,14 +154,14 @@ impl Base {
         }
     }
 
-    /// Every identity and what is known of it.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (Digest, Entry<'_>)> {
+    /// All identities with their entries.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Digest, DirectoryEntry<'_>)> {
         self.keys.iter().enumerate().map(|(place, digest)| (*digest, self.entry(place)))
     }
 
-    /// An entry of nothing.
-    pub(super) fn nothing(&self) -> Entry<'_> {
-        Entry { pairs: &[], texts: &self.texts, loose: &[], overrides: &[] }
+    /// An empty entry.
+    pub(super) fn nothing(&self) -> DirectoryEntry<'_> {
+        DirectoryEntry { pairs: &[], texts: &self.texts, loose: &[], overrides: &[] }
     }
 
     pub(super) fn tiers(&self) -> impl Iterator<Item = &str> {
@@ -175,13 +175,13 @@ impl Base {
     pub(super) fn bytes(&self) -> usize {
         let lists = self.starts.capacity() * size_of::<u32>()
             + self.keys.capacity() * size_of::<Digest>()
-            + self.slots.capacity() * size_of::<Slot>()
-            + self.overrides.capacity() * size_of::<Override>();
+            + self.slots.capacity() * size_of::<IdentitySlot>()
+            + self.overrides.capacity() * size_of::<PackedOverride>();
         lists + self.texts.bytes() + self.profiles.bytes() + self.attributes.bytes() + self.rules.bytes()
     }
 }
 
-/// Which stretch a digest belongs to: stretches follow each other as digests do.
+/// The stretch of a digest; stretches are in digest order.
 #[inline]
 fn home(digest: Digest, stretches: usize) -> usize {
     let [high, _] = digest.0;

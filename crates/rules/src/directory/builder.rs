@@ -1,33 +1,33 @@
-//! Filling a directory, one record at a time.
+//! Builds a directory from single records.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tollgate_core::{Digest, Secret};
 
-use super::base::{Base, Parts};
+use super::base::{Base, BaseParts};
 use super::identity::Identity;
-use super::names::Names;
-use super::overriding::Override;
-use super::texts::{Pair, Pool, Profiles};
-use super::{Delta, Directory, Entry, attributes_of, first_names};
+use super::names::NameTable;
+use super::overriding::PackedOverride;
+use super::texts::{AttributePair, Profiles, ValuePool};
+use super::{Delta, Directory, DirectoryEntry, attributes_of, first_names};
 use crate::normalize::Normalize;
 use crate::spec::{ClientSpec, OverrideSpec};
 
-/// Takes clients and overrides in any order, keeps none of them as they are, and makes a [`Directory`] in the end.
+/// Packs clients and overrides, added in any order, into a [`Directory`].
 ///
-/// Of two clients with one identity the one that was entered last counts.
+/// Of two clients with one identity the one that was added last wins.
 #[derive(Debug)]
 pub struct DirectoryBuilder {
     secret: Secret,
     ipv6_prefix: u8,
     form: Normalize,
-    attributes: Names,
-    rules: Names,
+    attributes: NameTable,
+    rules: NameTable,
     kinds: u8,
-    pool: Pool,
+    pool: ValuePool,
     clients: Vec<(Digest, u32)>,
-    overrides: Vec<(Digest, Override)>,
+    overrides: Vec<(Digest, PackedOverride)>,
 }
 
 impl DirectoryBuilder {
@@ -37,42 +37,42 @@ impl DirectoryBuilder {
             ipv6_prefix,
             form: Normalize::None,
             attributes: first_names(),
-            rules: Names::default(),
+            rules: NameTable::default(),
             kinds: 0,
-            pool: Pool::default(),
+            pool: ValuePool::default(),
             clients: Vec::new(),
             overrides: Vec::new(),
         }
     }
 
-    /// Has identities entered in a Unicode form: that of the rules it will serve. To be said before any is entered.
+    /// Sets the Unicode form of identities, that of the rules. Call it before adding any.
     pub fn normalize(&mut self, form: Normalize) {
         self.form = form;
     }
 
-    /// Enters what is known of a client.
+    /// Adds a client.
     pub fn client(&mut self, client: &ClientSpec) {
         let digest = self.digest(&client.client_key);
         let profile = self.profile(attributes_of(client));
         self.clients.push((digest, profile));
     }
 
-    /// Enters an override. One with numbers that no limit can have is left out: the rule's own stay.
+    /// Adds an override. One with numbers that no limit can have is ignored, and the rule's own apply.
     pub fn override_of(&mut self, change: &OverrideSpec) {
         let digest = self.digest(&change.client_key);
         let rule = self.rules.intern(&change.rule);
-        self.overrides.extend(Override::of(change, rule).map(|change| (digest, change)));
+        self.overrides.extend(PackedOverride::of(change, rule).map(|change| (digest, change)));
     }
 
-    /// Packs everything.
+    /// Packs all records.
     pub fn finish(self) -> Directory {
         let DirectoryBuilder { secret, ipv6_prefix, form, attributes, rules, kinds, pool, clients, overrides } = self;
-        let parts = Parts { secret, ipv6_prefix, form, attributes, rules, kinds, pool, clients, overrides };
+        let parts = BaseParts { secret, ipv6_prefix, form, attributes, rules, kinds, pool, clients, overrides };
         Directory { base: Arc::new(Base::build(parts)), delta: Arc::new(Delta::default()) }
     }
 
-    /// Enters what another directory knows of an identity.
-    pub(super) fn take_over(&mut self, from: &Directory, digest: Digest, entry: Entry<'_>) {
+    /// Adds the entry of an identity in another directory.
+    pub(super) fn take_over(&mut self, from: &Directory, digest: Digest, entry: DirectoryEntry<'_>) {
         let attributes = entry.attributes().filter_map(|(name, value)| Some((from.attribute(name)?, value)));
         let profile = self.profile(attributes);
         if profile != Profiles::EMPTY {
@@ -84,7 +84,7 @@ impl DirectoryBuilder {
         }
     }
 
-    /// Notes kinds of identities that may be there.
+    /// Adds kinds of identities that may have an entry.
     pub(super) fn expect(&mut self, kinds: u8) {
         self.kinds |= kinds;
     }
@@ -97,11 +97,11 @@ impl DirectoryBuilder {
     }
 
     fn profile<'a>(&mut self, attributes: impl Iterator<Item = (&'a str, &'a str)>) -> u32 {
-        let mut pairs: SmallVec<[Pair; 8]> = SmallVec::new();
+        let mut pairs: SmallVec<[AttributePair; 8]> = SmallVec::new();
         for (name, value) in attributes {
-            // There is no number for the 65,537th name, and no rule that could be waiting for it.
+            // The 65,537th name has no number, and no rule can refer to it.
             let Ok(name) = u16::try_from(self.attributes.intern(name)) else { continue };
-            pairs.push(Pair { name, value: self.pool.text(value) });
+            pairs.push(AttributePair { name, value: self.pool.text(value) });
         }
         self.pool.profile(&pairs)
     }

@@ -1,4 +1,4 @@
-//! The small part of a directory: what changed since its base was built.
+//! The small part of a directory: changes since its base was built.
 
 use std::sync::Arc;
 
@@ -6,35 +6,35 @@ use tollgate_core::Digest;
 
 use super::base::Base;
 use super::identity::Identity;
-use super::names::Names;
-use super::overriding::Override;
-use super::{Entry, Known, TIER, attributes_of};
-use crate::quick::QuickMap;
+use super::names::NameTable;
+use super::overriding::PackedOverride;
+use super::{DirectoryEntry, DirectoryRecord, TIER, attributes_of};
+use crate::fast_hash::FastMap;
 use crate::spec::OverrideSpec;
 
-/// Identities that the base is wrong about, and what is right. Copied whole for every change: it is to stay small.
+/// Entries that replace those of the base. Copied for every change, so it must stay small.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delta {
-    entries: QuickMap<Digest, Arc<Replaced>>,
-    /// Names that the base has no number for; theirs follow on those of the base.
-    pub(super) attributes: Names,
-    pub(super) rules: Names,
-    /// Kinds of identities that were ever entered.
+    entries: FastMap<Digest, Arc<Replaced>>,
+    /// Names that the base does not have; their numbers continue those of the base.
+    pub(super) attributes: NameTable,
+    pub(super) rules: NameTable,
+    /// Kinds of all identities that were ever added.
     pub(super) kinds: u8,
-    /// Some override that was ever entered begins or ends.
+    /// Some override that was ever added has a start or an end.
     pub(super) dated: bool,
-    /// How many overrides each rule has, beyond those it has in the base.
-    counts: QuickMap<u32, i64>,
-    /// How many clients and overrides there are, beyond those of the base.
+    /// Number of overrides by rule, as a difference to the base.
+    counts: FastMap<u32, i64>,
+    /// Number of clients and overrides, as a difference to the base.
     pub(super) clients: i64,
     pub(super) overrides: i64,
 }
 
-/// Everything that is now known of an identity; nothing, if it was forgotten.
+/// The new entry of an identity; empty if it was removed.
 #[derive(Debug)]
 struct Replaced {
     attributes: Vec<(u16, Box<str>)>,
-    overrides: Vec<Override>,
+    overrides: Vec<PackedOverride>,
 }
 
 impl Delta {
@@ -52,15 +52,15 @@ impl Delta {
     }
 
     #[inline]
-    pub(super) fn find<'a>(&'a self, base: &'a Base, digest: Digest) -> Option<Entry<'a>> {
+    pub(super) fn find<'a>(&'a self, base: &'a Base, digest: Digest) -> Option<DirectoryEntry<'a>> {
         self.entries.get(&digest).map(|replaced| replaced.entry(base))
     }
 
-    pub(super) fn entries<'a>(&'a self, base: &'a Base) -> impl Iterator<Item = (Digest, Entry<'a>)> {
+    pub(super) fn entries<'a>(&'a self, base: &'a Base) -> impl Iterator<Item = (Digest, DirectoryEntry<'a>)> {
         self.entries.iter().map(|(digest, replaced)| (*digest, replaced.entry(base)))
     }
 
-    /// Overrides of a rule beyond those in the base.
+    /// Number of overrides of a rule, as a difference to the base.
     pub(super) fn count(&self, rule: u32) -> i64 {
         self.counts.get(&rule).copied().unwrap_or(0)
     }
@@ -70,8 +70,8 @@ impl Delta {
         attributes.filter(|(name, _)| *name == TIER).map(|(_, value)| &**value)
     }
 
-    /// Puts what is known now in the place of whatever was.
-    pub(super) fn replace(&mut self, base: &Base, known: &Known) {
+    /// Replaces the entry of an identity.
+    pub(super) fn replace(&mut self, base: &Base, known: &DirectoryRecord) {
         let client_key = base.form.apply(&known.client_key);
         let identity = Identity::of(&client_key);
         let digest = identity.digest(base.secret, base.ipv6_prefix);
@@ -95,13 +95,13 @@ impl Delta {
         }
     }
 
-    fn read(&mut self, base: &Base, known: &Known) -> Replaced {
+    fn read(&mut self, base: &Base, known: &DirectoryRecord) -> Replaced {
         let mut attributes = Vec::new();
         for (name, value) in known.client.iter().flat_map(attributes_of) {
             let number = number(&base.attributes, &mut self.attributes, name);
             attributes.extend(u16::try_from(number).ok().map(|name| (name, Box::from(value))));
         }
-        let mut overrides: Vec<Override> = Vec::new();
+        let mut overrides: Vec<PackedOverride> = Vec::new();
         for change in &known.overrides {
             overrides.extend(self.pack(base, change));
         }
@@ -109,13 +109,13 @@ impl Delta {
         Replaced { attributes, overrides }
     }
 
-    fn pack(&mut self, base: &Base, change: &OverrideSpec) -> Option<Override> {
-        let packed = Override::of(change, number(&base.rules, &mut self.rules, &change.rule))?;
+    fn pack(&mut self, base: &Base, change: &OverrideSpec) -> Option<PackedOverride> {
+        let packed = PackedOverride::of(change, number(&base.rules, &mut self.rules, &change.rule))?;
         self.dated |= packed.is_dated();
         Some(packed)
     }
 
-    fn count_entry(&mut self, entry: Entry<'_>, times: i64) {
+    fn count_entry(&mut self, entry: DirectoryEntry<'_>, times: i64) {
         self.clients += if entry.attributes().next().is_some() { times } else { 0 };
         for change in entry.overrides {
             self.overrides += times;
@@ -125,12 +125,12 @@ impl Delta {
 }
 
 impl Replaced {
-    fn entry<'a>(&'a self, base: &'a Base) -> Entry<'a> {
-        Entry { loose: &self.attributes, overrides: &self.overrides, ..base.nothing() }
+    fn entry<'a>(&'a self, base: &'a Base) -> DirectoryEntry<'a> {
+        DirectoryEntry { loose: &self.attributes, overrides: &self.overrides, ..base.nothing() }
     }
 }
 
-/// The number of a name: the base's, or one that follows on them.
-fn number(base: &Names, own: &mut Names, name: &str) -> u32 {
+/// The number of a name: that of the base, or one that continues those of the base.
+fn number(base: &NameTable, own: &mut NameTable, name: &str) -> u32 {
     base.find(name).unwrap_or_else(|| base.len() as u32 + own.intern(name))
 }

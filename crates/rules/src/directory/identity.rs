@@ -1,4 +1,4 @@
-//! Who a request is about, for looking up what is known of them.
+//! Identities of clients in a directory.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use tollgate_core::{Digest, KeyHasher, Secret};
 
 use crate::address::{IpKey, parse_ip};
 
-/// The one spelling of a client key: of all that name one identity, the same. Only addresses have several; the first
-/// address of an IPv6 network stands for all of it.
+/// The canonical client key of an identity. Only addresses have several spellings; an IPv6 network is represented by
+/// its first address.
 pub fn canonical_client_key(client_key: &str, ipv6_prefix: u8) -> Cow<'_, str> {
     match Identity::of(client_key) {
         Identity::Ip(text) if let Some(bits) = parse_ip(text) => {
@@ -40,7 +40,7 @@ impl<'a> Identity<'a> {
         }
     }
 
-    /// The client key that names it.
+    /// Its client key.
     pub(crate) fn client_key(self) -> String {
         match self {
             Identity::Raw(value) => value.to_owned(),
@@ -62,7 +62,7 @@ impl<'a> Identity<'a> {
         }
     }
 
-    /// The digest under which an identity is entered; IPv6 clients by their network, as everywhere.
+    /// The digest of the identity; IPv6 clients are identified by their network.
     pub(crate) fn digest(self, secret: Secret, ipv6_prefix: u8) -> Digest {
         let mut hasher = KeyHasher::new(secret);
         hasher.word(u64::from(self.bit()));

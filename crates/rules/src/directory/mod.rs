@@ -1,13 +1,13 @@
-//! What is known of single clients, by the million: their attributes, and the rules that differ for them.
+//! Client directory for millions of clients: their attributes and overrides.
 //!
-//! A [`Directory`] belongs to one namespace and is made of a large base, packed once, and a small delta of identities
-//! that changed since. One changed override therefore costs what the delta costs, not what the base does, and a changed
-//! rule costs nothing here: rules are known by their names, which a set resolves when it is
-//! [assembled](crate::ruleset::RuleSet::assemble). When the delta has grown, [`compact`](Directory::compact) folds it
-//! into a new base, wherever there is time for it.
+//! A [`Directory`] belongs to one namespace. It consists of a large packed base and a small delta of identities that
+//! changed since, so a changed override costs as much as the delta, not the base. A changed rule costs nothing here:
+//! overrides refer to rules by name, and a set resolves the names when it is
+//! [assembled](crate::ruleset::RuleSet::assemble). [`compact`](Directory::compact) merges a grown delta into a new
+//! base.
 //!
-//! Of several overrides of one rule that hold for one client at once, the one that began last counts, and among those
-//! that began together the one that was entered first.
+//! If several overrides of one rule are in force for one client, the one that started last wins, and among those with
+//! the same start the one that was added first.
 
 mod base;
 mod builder;
@@ -24,53 +24,54 @@ use tollgate_core::{Digest, Secret};
 
 pub use self::builder::DirectoryBuilder;
 pub use self::identity::canonical_client_key;
+pub use self::overriding::ActiveOverride;
 
 use self::base::Base;
 use self::delta::Delta;
 pub(crate) use self::identity::Identity;
-use self::names::Names;
-pub(crate) use self::overriding::Override;
-use self::texts::{Pair, Texts};
+use self::names::NameTable;
+pub(crate) use self::overriding::PackedOverride;
+use self::texts::{AttributePair, Texts};
 use crate::normalize::Normalize;
 use crate::spec::{ClientSpec, OverrideSpec};
 
-/// Clients and overrides of one namespace. Cheap to clone; what was cloned never changes.
+/// Clients and overrides of one namespace. Immutable and cheap to clone.
 #[derive(Clone)]
 pub struct Directory {
     base: Arc<Base>,
     delta: Arc<Delta>,
 }
 
-/// Everything that now holds of one identity, in place of whatever did. Nothing at all: it is forgotten.
+/// The new entry of one identity, which replaces the old one; without client and overrides it removes the identity.
 ///
-/// Addresses of one IPv6 network are one identity, however many client keys name it: they are to be told together, or
-/// kept under their [one spelling](canonical_client_key) from the beginning.
+/// Addresses of one IPv6 network are one identity, with many client keys: pass them together, or store them under their
+/// [canonical client key](canonical_client_key).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
-    /// Who. What the client and the overrides themselves say about that is not looked at.
+pub struct DirectoryRecord {
+    /// The identity; the client keys within `client` and `overrides` are ignored.
     pub client_key: String,
-    /// What is known of it.
+    /// Its attributes.
     pub client: Option<ClientSpec>,
     /// Its overrides.
     pub overrides: Vec<OverrideSpec>,
 }
 
 impl Directory {
-    /// A directory to be filled. `secret` and `ipv6_prefix` are those of the rules it will serve: identities are kept as
-    /// digests only.
+    /// Builds a directory. `secret` and `ipv6_prefix` must be those of the rules that use it, because only digests of
+    /// identities are stored.
     pub fn builder(secret: Secret, ipv6_prefix: u8) -> DirectoryBuilder {
         DirectoryBuilder::new(secret, ipv6_prefix)
     }
 
-    /// The same directory, but for those whom `known` is about. The work follows the delta, not the base.
+    /// The directory with the records in `known` replaced. Costs as much as the delta, not the base.
     #[must_use]
-    pub fn with(&self, known: &[Known]) -> Directory {
+    pub fn with(&self, known: &[DirectoryRecord]) -> Directory {
         let mut delta = Delta::clone(&self.delta);
         known.iter().for_each(|known| delta.replace(&self.base, known));
         Directory { base: self.base.clone(), delta: Arc::new(delta) }
     }
 
-    /// The same directory with everything in its base. The work follows the base.
+    /// The directory with the delta merged into the base. Costs as much as the base.
     #[must_use]
     pub fn compact(&self) -> Directory {
         if self.delta.is_empty() {
@@ -86,34 +87,34 @@ impl Directory {
         builder.finish()
     }
 
-    /// How many identities the delta has.
+    /// Number of identities in the delta.
     pub fn delta_len(&self) -> usize {
         self.delta.len()
     }
 
-    /// How many clients have attributes.
+    /// Number of clients with attributes.
     pub fn clients(&self) -> usize {
         self.base.clients.saturating_add_signed(self.delta.clients as isize)
     }
 
-    /// How many overrides there are.
+    /// Number of overrides.
     pub fn overrides(&self) -> usize {
         self.base.overrides().saturating_add_signed(self.delta.overrides as isize)
     }
 
-    /// What the base takes in memory, in bytes.
+    /// Memory of the base, in bytes.
     pub fn bytes(&self) -> usize {
         self.base.bytes()
     }
 
-    /// Whether identities are digested here as they are there.
+    /// Whether digests of identities agree with rules of these settings.
     pub(crate) fn suits(&self, secret: Secret, ipv6_prefix: u8, form: Normalize) -> bool {
         self.base.secret == secret && self.base.ipv6_prefix == ipv6_prefix && self.base.form == form
     }
 
-    /// What is known of an identity.
+    /// The entry of an identity.
     #[inline]
-    pub(crate) fn find(&self, digest: Digest) -> Option<Entry<'_>> {
+    pub(crate) fn find(&self, digest: Digest) -> Option<DirectoryEntry<'_>> {
         if !self.delta.is_empty()
             && let changed @ Some(_) = self.delta.find(&self.base, digest)
         {
@@ -122,33 +123,33 @@ impl Directory {
         self.base.find(digest).map(|place| self.base.entry(place))
     }
 
-    /// The number of a rule, if any override names it.
+    /// The number of a rule, if any override refers to it.
     pub(crate) fn rule_number(&self, name: &str) -> Option<u32> {
         let base = &self.base.rules;
         base.find(name).or_else(|| Some(base.len() as u32 + self.delta.rules.find(name)?))
     }
 
-    /// The names of all attributes, in the order of their numbers.
+    /// The names of all attributes, by number.
     pub(crate) fn attribute_names(&self) -> impl Iterator<Item = &str> {
         self.base.attributes.iter().chain(self.delta.attributes.iter())
     }
 
-    /// Kinds of identities that may have an entry: others need not be looked up.
+    /// Kinds of identities that may have an entry; others need no lookup.
     pub(crate) fn kinds(&self) -> u8 {
         self.base.kinds | self.delta.kinds
     }
 
-    /// Whether some override may begin or end.
+    /// Whether some override has a start or an end.
     pub(crate) fn is_dated(&self) -> bool {
         self.base.dated || self.delta.dated
     }
 
-    /// Every value that may be somebody's tier; perhaps more than once, perhaps no longer.
+    /// All tiers of clients; may contain duplicates, and tiers that no client has any more.
     pub(crate) fn tiers(&self) -> impl Iterator<Item = &str> {
         self.base.tiers().chain(self.delta.tiers())
     }
 
-    /// How many overrides the rule with that number has.
+    /// Number of overrides of the rule with that number.
     pub(crate) fn overrides_of(&self, rule: u32) -> usize {
         let base = self.base.counts.get(rule as usize).copied().unwrap_or(0);
         usize::try_from(i64::from(base) + self.delta.count(rule)).unwrap_or(0)
@@ -166,7 +167,7 @@ impl Directory {
 }
 
 impl fmt::Debug for Directory {
-    /// Figures only: nobody wants to read a million clients, and nobody should.
+    /// Counts only: a million clients are unreadable, and private.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Directory");
         shown.field("clients", &self.clients()).field("overrides", &self.overrides());
@@ -174,20 +175,20 @@ impl fmt::Debug for Directory {
     }
 }
 
-/// What is known of one identity.
+/// Attributes and overrides of one identity.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry<'a> {
-    /// Attributes, where they are packed.
-    pairs: &'a [Pair],
+pub(crate) struct DirectoryEntry<'a> {
+    /// Attributes in the base.
+    pairs: &'a [AttributePair],
     texts: &'a Texts,
-    /// Attributes, where they are not.
+    /// Attributes in the delta.
     loose: &'a [(u16, Box<str>)],
-    /// Overrides, those that begin last first.
-    pub(crate) overrides: &'a [Override],
+    /// Overrides, latest start first.
+    pub(crate) overrides: &'a [PackedOverride],
 }
 
-impl<'a> Entry<'a> {
-    /// The numbers of attributes, and their values.
+impl<'a> DirectoryEntry<'a> {
+    /// Numbers and values of the attributes.
     #[inline]
     pub(crate) fn attributes(&self) -> impl Iterator<Item = (u16, &'a str)> + use<'a> {
         let texts = self.texts;
@@ -199,14 +200,14 @@ impl<'a> Entry<'a> {
 /// The number of `tier` in every directory.
 const TIER: u16 = 0;
 
-/// The names that every directory begins with.
-fn first_names() -> Names {
-    let mut names = Names::default();
+/// The first names of every directory.
+fn first_names() -> NameTable {
+    let mut names = NameTable::default();
     names.intern("tier");
     names
 }
 
-/// Everything that is known of a client, by name.
+/// All attributes of a client, by name.
 fn attributes_of(client: &ClientSpec) -> impl Iterator<Item = (&str, &str)> {
     let own = [("tier", &client.tier), ("org", &client.org)].into_iter();
     let own = own.filter_map(|(name, value)| Some((name, value.as_deref()?)));

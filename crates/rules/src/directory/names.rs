@@ -1,17 +1,17 @@
-//! Names as numbers: given once, in order, and never to another name.
+//! Interned names: numbers are consecutive and never reused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Names and their numbers, both ways.
+/// Names by number, and numbers by name.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameTable {
     names: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, u32>,
 }
 
-impl Names {
-    /// The number of `name`, made on first sight.
+impl NameTable {
+    /// The number of `name`, which is added if it is new.
     pub(super) fn intern(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -38,7 +38,7 @@ impl Names {
         self.names.iter().map(|name| &**name)
     }
 
-    /// What it takes in memory, about.
+    /// Approximate memory, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.names.iter().map(|name| name.len() + 64).sum()
     }

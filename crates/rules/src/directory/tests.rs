@@ -1,10 +1,10 @@
-//! What directories say, asked through the rules that use them.
+//! Directories, tested through rules that use them.
 
 use tollgate_core::{Attribute, Request, Secret, Time};
 
 use super::*;
 use crate::RuleFile;
-use crate::ruleset::{Charges, CompileOptions, Part, RuleSet};
+use crate::ruleset::{Charges, CompileOptions, NamespaceRules, RuleSet};
 
 const RULES: &str = "ipv6_prefix: 48
 rules:
@@ -29,7 +29,7 @@ fn builder() -> DirectoryBuilder {
 
 fn assemble(directories: &[Directory]) -> RuleSet {
     let file = file();
-    let part = Part { file: &file, rules: &[], directories };
+    let part = NamespaceRules { file: &file, rules: &[], directories };
     RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
@@ -58,7 +58,7 @@ fn units(set: &RuleSet, id: &str, wall: u64) -> Option<u64> {
     place.map(|place| charges.charges[usize::from(place)].limit.requests())
 }
 
-/// A small generator, so that failures come back.
+/// A deterministic generator, so that failures are reproducible.
 struct Draw(u64);
 
 impl Draw {
@@ -91,7 +91,7 @@ const KEYS: [&str; 14] = [
     "org:eu",
 ];
 
-fn random_known(draw: &mut Draw, client_key: &str) -> Known {
+fn random_known(draw: &mut Draw, client_key: &str) -> DirectoryRecord {
     let known = draw.below(3) > 0;
     let client = known.then(|| {
         let mut client = client(client_key, None);
@@ -116,10 +116,10 @@ fn random_known(draw: &mut Draw, client_key: &str) -> Known {
         change.valid_until_ns = (draw.below(2) == 0).then(|| 3 + draw.below(4) as u64);
         change
     });
-    Known { client_key: client_key.to_owned(), overrides: overrides.collect(), client }
+    DirectoryRecord { client_key: client_key.to_owned(), overrides: overrides.collect(), client }
 }
 
-fn at_once(all: &[Known], draw: &mut Draw) -> Directory {
+fn at_once(all: &[DirectoryRecord], draw: &mut Draw) -> Directory {
     let mut builder = builder();
     let turn = draw.below(all.len());
     for known in all[turn..].iter().chain(&all[..turn]) {
@@ -131,7 +131,7 @@ fn at_once(all: &[Known], draw: &mut Draw) -> Directory {
     builder.finish()
 }
 
-/// Everything that rules make of what two directories say.
+/// Asserts that rules decide the same with two directories.
 fn agree(one: &Directory, other: &Directory) {
     assert_eq!((one.clients(), one.overrides()), (other.clients(), other.overrides()));
     let sets = [one, other].map(|directory| assemble(std::slice::from_ref(directory)));
@@ -159,21 +159,21 @@ fn agree(one: &Directory, other: &Directory) {
 }
 
 #[test]
-fn a_directory_changed_step_by_step_says_what_one_built_at_once_says() {
+fn incremental_changes_equal_a_full_build() {
     for seed in 1..=60 {
         let mut draw = Draw(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
-        let mut all: Vec<Known> = KEYS.map(|key| random_known(&mut draw, key)).to_vec();
+        let mut all: Vec<DirectoryRecord> = KEYS.map(|key| random_known(&mut draw, key)).to_vec();
         let some = draw.below(KEYS.len());
         let mut stepwise = at_once(&all[..=some], &mut draw).with(&all[some + 1..]);
         for _ in 0..draw.below(12) {
             let changed: Vec<usize> = (0..draw.below(4)).map(|_| draw.below(KEYS.len())).collect();
             for place in &changed {
                 all[*place] = match draw.below(4) {
-                    0 => Known { client_key: KEYS[*place].to_owned(), ..Known::default() },
+                    0 => DirectoryRecord { client_key: KEYS[*place].to_owned(), ..DirectoryRecord::default() },
                     _ => random_known(&mut draw, KEYS[*place]),
                 };
             }
-            let known: Vec<Known> = changed.iter().map(|place| all[*place].clone()).collect();
+            let known: Vec<DirectoryRecord> = changed.iter().map(|place| all[*place].clone()).collect();
             stepwise = stepwise.with(&known);
             if draw.below(5) == 0 {
                 stepwise = stepwise.compact();
@@ -187,23 +187,28 @@ fn a_directory_changed_step_by_step_says_what_one_built_at_once_says() {
 }
 
 #[test]
-fn a_change_leaves_the_directory_it_was_made_from() {
+fn a_change_does_not_modify_the_original_directory() {
     let mut builder = builder();
     builder.override_of(&change("user:1", "user", 50));
     let before = builder.finish();
-    let known = Known { client_key: "user:1".into(), overrides: vec![change("user:1", "user", 60)], client: None };
+    let known =
+        DirectoryRecord { client_key: "user:1".into(), overrides: vec![change("user:1", "user", 60)], client: None };
     let after = before.with(&[known]);
-    let forgotten = after.with(&[Known { client_key: "user:1".into(), ..Known::default() }]);
+    let forgotten = after.with(&[DirectoryRecord { client_key: "user:1".into(), ..DirectoryRecord::default() }]);
     let said = [before, after, forgotten].map(|directory| units(&assemble(&[directory]), "1", 0));
     assert_eq!(said, [Some(50), Some(60), Some(20)]);
 }
 
 #[test]
-fn whoever_comes_and_goes_leaves_nothing_in_the_delta() {
+fn an_identity_added_and_removed_leaves_the_delta_empty() {
     let base = builder().finish();
-    let known = Known { client_key: "user:1".into(), client: Some(client("user:1", Some("gold"))), overrides: vec![] };
+    let known = DirectoryRecord {
+        client_key: "user:1".into(),
+        client: Some(client("user:1", Some("gold"))),
+        overrides: vec![],
+    };
     let there = base.with(&[known]);
-    let gone = there.with(&[Known { client_key: "user:1".into(), ..Known::default() }]);
+    let gone = there.with(&[DirectoryRecord { client_key: "user:1".into(), ..DirectoryRecord::default() }]);
     assert_eq!([&base, &there, &gone].map(Directory::delta_len), [0, 1, 0]);
     assert_eq!((gone.clients(), gone.overrides()), (0, 0));
 }
@@ -219,7 +224,7 @@ fn an_override_begins_and_ends_at_its_instant() {
     let mut builder = builder();
     builder.override_of(&dated);
     let packed = builder.finish();
-    let known = Known { client_key: "user:1".into(), overrides: vec![dated], client: None };
+    let known = DirectoryRecord { client_key: "user:1".into(), overrides: vec![dated], client: None };
     let loose = self::builder().finish().with(&[known]);
     for directory in [packed, loose] {
         let set = assemble(&[directory]);
@@ -231,13 +236,17 @@ fn an_override_begins_and_ends_at_its_instant() {
 }
 
 #[test]
-fn of_several_overrides_the_one_that_began_last_counts_then_the_one_entered_first() {
+fn the_override_that_started_last_wins_then_the_one_added_first() {
     let from = |at: u64, requests| OverrideSpec { valid_from_ns: Some(at), ..change("user:1", "user", requests) };
     let overrides = vec![change("user:1", "user", 11), from(3, 13), from(5, 15), from(5, 16), from(2, 12)];
     let mut builder = builder();
     overrides.iter().for_each(|change| builder.override_of(change));
     let packed = builder.finish();
-    let loose = self::builder().finish().with(&[Known { client_key: "user:1".into(), overrides, ..Known::default() }]);
+    let loose = self::builder().finish().with(&[DirectoryRecord {
+        client_key: "user:1".into(),
+        overrides,
+        ..DirectoryRecord::default()
+    }]);
     for directory in [packed, loose] {
         let set = assemble(&[directory]);
         let at = [0, 2, 3, 4, 5, 9].map(|wall| units(&set, "1", wall));
@@ -246,7 +255,7 @@ fn of_several_overrides_the_one_that_began_last_counts_then_the_one_entered_firs
 }
 
 #[test]
-fn numbers_that_make_no_limit_leave_the_rules() {
+fn invalid_numbers_leave_the_limit_of_the_rule() {
     let huge = OverrideSpec { burst: Some(u64::MAX), ..change("user:1", "user", 5) };
     for change in [change("user:1", "user", u64::MAX), huge, change("user:1", "user", (1 << 53) + 1)] {
         let mut builder = builder();
@@ -262,14 +271,14 @@ fn numbers_that_make_no_limit_leave_the_rules() {
 }
 
 #[test]
-fn overrides_of_rules_that_do_not_exist_wait_for_them() {
+fn overrides_of_unknown_rules_apply_once_the_rule_exists() {
     let mut builder = builder();
     builder.override_of(&change("user:1", "later", 50));
     let directory = builder.finish();
     assert_eq!(units(&assemble(std::slice::from_ref(&directory)), "1", 0), Some(20));
     let mut renamed = file();
     renamed.rules[1].name = Some("later".to_owned());
-    let part = Part { file: &renamed, rules: &[], directories: &[directory] };
+    let part = NamespaceRules { file: &renamed, rules: &[], directories: &[directory] };
     let set = RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap();
     let mut charges = Charges::default();
     set.charges(&user("1"), Time::ZERO, &mut charges).unwrap();
@@ -277,7 +286,7 @@ fn overrides_of_rules_that_do_not_exist_wait_for_them() {
 }
 
 #[test]
-fn the_file_comes_first_and_the_more_particular_identity_before_it() {
+fn specific_identities_win_then_the_file_then_directories_in_order() {
     let mut file = file();
     file.overrides = vec![change("user:1", "user", 31), change("org:acme", "user", 32)];
     file.clients = vec![client("user:2", Some("gold"))];
@@ -290,7 +299,7 @@ fn the_file_comes_first_and_the_more_particular_identity_before_it() {
     second.override_of(&change("user:3", "user", 53));
     second.override_of(&change("user:5", "user", 55));
     let directories = [first.finish(), second.finish()];
-    let part = Part { file: &file, rules: &[], directories: &directories };
+    let part = NamespaceRules { file: &file, rules: &[], directories: &directories };
     let set = RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap();
     assert_eq!(["1", "3", "5", "6"].map(|id| units(&set, id, 0)), [31, 43, 55, 20].map(Some));
     assert_eq!(["2", "4"].map(|id| set.tier_of(&user(id))), [Some("gold"), Some("silver")]);
@@ -303,7 +312,7 @@ fn the_file_comes_first_and_the_more_particular_identity_before_it() {
 }
 
 #[test]
-fn what_is_known_of_an_organisation_holds_for_its_members() {
+fn attributes_of_an_organisation_apply_to_its_members() {
     let mut builder = builder();
     builder.client(&ClientSpec { org: Some("acme".into()), ..client("user:1", None) });
     builder.client(&ClientSpec { org: Some("acme".into()), ..client("user:2", Some("tin")) });
@@ -319,14 +328,14 @@ fn a_directory_of_other_rules_is_refused() {
     for other in [Directory::builder(secret(), 64), Directory::builder(Secret::new([9; 16]), 48)] {
         let mut other = other;
         other.client(&client("user:1", Some("gold")));
-        let part = Part { file: &file, rules: &[], directories: &[other.finish()] };
+        let part = NamespaceRules { file: &file, rules: &[], directories: &[other.finish()] };
         let problems = RuleSet::assemble(&[part], &CompileOptions::for_test()).unwrap_err();
         assert_eq!(problems.into_parts().0[0].code, "bad-directory");
     }
 }
 
 #[test]
-fn many_identities_are_found_and_strangers_are_not() {
+fn known_identities_are_found_and_others_are_not() {
     let mut builder = builder();
     for number in 0..20_000 {
         builder.override_of(&change(&format!("user:{number}"), "user", number % 1000 + 100));

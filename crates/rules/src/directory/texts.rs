@@ -1,10 +1,10 @@
-//! Values of attributes, in one piece of memory each kind, every one once.
+//! Deduplicated values of attributes, in contiguous memory.
 
 use std::hash::Hasher;
 
-use crate::quick::{Quick, QuickMap};
+use crate::fast_hash::{FastHasher, FastMap};
 
-/// Texts one after the other, by number.
+/// Concatenated texts, by number.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     text: String,
@@ -36,35 +36,35 @@ impl Texts {
 
 /// One attribute of a client: the number of its name, and that of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct AttributePair {
     pub(super) name: u16,
     pub(super) value: u32,
 }
 
-/// What clients have in common, by number: a tier, an organisation and whatever else. The first one is empty.
+/// Attribute sets that clients share, by number: a tier, an organisation, and others. The first one is empty.
 #[derive(Debug)]
 pub(super) struct Profiles {
-    pairs: Vec<Pair>,
+    pairs: Vec<AttributePair>,
     ends: Vec<u32>,
 }
 
 impl Profiles {
     pub(super) const EMPTY: u32 = 0;
 
-    pub(super) fn get(&self, number: u32) -> &[Pair] {
+    pub(super) fn get(&self, number: u32) -> &[AttributePair] {
         let number = number as usize;
         let start = number.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let end = self.ends.get(number).copied().unwrap_or(0);
         self.pairs.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    fn push(&mut self, pairs: &[Pair]) -> u32 {
+    fn push(&mut self, pairs: &[AttributePair]) -> u32 {
         self.pairs.extend_from_slice(pairs);
         self.ends.push(self.pairs.len() as u32);
         self.ends.len() as u32 - 1
     }
 
-    pub(super) fn pairs(&self) -> &[Pair] {
+    pub(super) fn pairs(&self) -> &[AttributePair] {
         &self.pairs
     }
 
@@ -74,7 +74,7 @@ impl Profiles {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.pairs.capacity() * size_of::<Pair>() + self.ends.capacity() * size_of::<u32>()
+        self.pairs.capacity() * size_of::<AttributePair>() + self.ends.capacity() * size_of::<u32>()
     }
 }
 
@@ -84,19 +84,19 @@ impl Default for Profiles {
     }
 }
 
-/// Texts and profiles in the making: what is there already is found again by its hash. Should two hashes ever collide,
-/// the second one is kept twice, which costs a few bytes and nothing else.
+/// Interns texts and profiles by hash. If two hashes collide, later copies of one of them are stored again, which costs
+/// a few bytes and nothing else.
 #[derive(Debug, Default)]
-pub(super) struct Pool {
+pub(super) struct ValuePool {
     pub(super) texts: Texts,
     pub(super) profiles: Profiles,
-    texts_seen: QuickMap<u64, u32>,
-    profiles_seen: QuickMap<u64, u32>,
+    texts_seen: FastMap<u64, u32>,
+    profiles_seen: FastMap<u64, u32>,
 }
 
-impl Pool {
+impl ValuePool {
     pub(super) fn text(&mut self, text: &str) -> u32 {
-        let mut hasher = Quick::default();
+        let mut hasher = FastHasher::default();
         hasher.write(text.as_bytes());
         let hash = hasher.finish();
         match self.texts_seen.get(&hash).copied().filter(|number| self.texts.get(*number) == text) {
@@ -109,11 +109,11 @@ impl Pool {
         }
     }
 
-    pub(super) fn profile(&mut self, pairs: &[Pair]) -> u32 {
+    pub(super) fn profile(&mut self, pairs: &[AttributePair]) -> u32 {
         if pairs.is_empty() {
             return Profiles::EMPTY;
         }
-        let mut hasher = Quick::default();
+        let mut hasher = FastHasher::default();
         pairs.iter().for_each(|pair| hasher.write_u64(u64::from(pair.name) << 32 | u64::from(pair.value)));
         let hash = hasher.finish();
         match self.profiles_seen.get(&hash).copied().filter(|number| self.profiles.get(*number) == pairs) {

@@ -1,32 +1,36 @@
-//! Trees that never were a text, and texts that become trees.
+//! Trees without a text, and trees of texts.
 
 use super::*;
+use crate::position::SourcePosition;
 use crate::samples::{DESIGN, FIRST, FULL};
-use crate::spec::Place;
 use crate::yaml;
 
-fn read(text: &str) -> (RuleFile, Node) {
+fn read(text: &str) -> (RuleFile, YamlNode) {
     crate::read_with_tree("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"))
 }
 
-/// What a file says, without where it says it.
+/// The file without positions.
 fn meaning(mut file: RuleFile) -> RuleFile {
-    file.rules.iter_mut().for_each(|rule| rule.at = Place::default());
-    file.clients.iter_mut().for_each(|client| client.at = Place::default());
-    file.overrides.iter_mut().for_each(|change| change.at = Place::default());
+    file.rules.iter_mut().for_each(|rule| rule.at = SourcePosition::default());
+    file.clients.iter_mut().for_each(|client| client.at = SourcePosition::default());
+    file.overrides.iter_mut().for_each(|change| change.at = SourcePosition::default());
     file
 }
 
-/// The tree as JSON would bring it: nothing but digits, `true` and `false` is plain, and nothing has a place.
-fn from_json(node: &Node) -> Node {
+/// The tree as converted from JSON: only digits, `true` and `false` are plain, and there are no positions.
+fn from_json(node: &YamlNode) -> YamlNode {
     match &node.kind {
-        Kind::Scalar { text, quoted: false } if text.parse::<u64>().is_ok() || text == "true" || text == "false" => {
-            Node::plain(text)
+        YamlKind::Scalar { text, quoted: false }
+            if text.parse::<u64>().is_ok() || text == "true" || text == "false" =>
+        {
+            YamlNode::plain(text)
         }
-        Kind::Scalar { text, quoted: false } if yaml::is_blank(text) => Node::blank(),
-        Kind::Scalar { text, .. } => Node::text(text.clone()),
-        Kind::List(items) => Node::list(items.iter().map(from_json)),
-        Kind::Map(entries) => Node::map(entries.iter().map(|(key, value)| (key.text.clone(), from_json(value)))),
+        YamlKind::Scalar { text, quoted: false } if yaml::is_blank(text) => YamlNode::blank(),
+        YamlKind::Scalar { text, .. } => YamlNode::text(text.clone()),
+        YamlKind::List(items) => YamlNode::list(items.iter().map(from_json)),
+        YamlKind::Map(entries) => {
+            YamlNode::map(entries.iter().map(|(key, value)| (key.text.clone(), from_json(value))))
+        }
     }
 }
 
@@ -35,10 +39,10 @@ fn codes(problems: Vec<Problem>) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn entries_of_a_file_read_alone_as_they_read_in_it() {
+fn entries_of_a_file_mean_the_same_alone() {
     for text in [FIRST, DESIGN, FULL] {
         let (file, root) = read(text);
-        let settings = Settings::from(&file);
+        let settings = NamespaceSettings::from(&file);
         let rules: Vec<_> = rules_of(&root).iter().map(|node| rule(node, &settings).unwrap()).collect();
         let clients: Vec<_> = clients_of(&root).iter().map(|node| client(node).unwrap()).collect();
         let overrides: Vec<_> = overrides_of(&root).iter().map(|node| override_of(node).unwrap()).collect();
@@ -75,7 +79,7 @@ rules:
     assert_eq!(print(&from_json(&read(FIRST).1)), expected);
 }
 
-/// Whatever text there is, in every place where text can stand, and as a key.
+/// Any text, as a value and as a key.
 #[test]
 fn odd_texts_survive_printing() {
     let mut seed = 7_u64;
@@ -94,16 +98,20 @@ fn odd_texts_survive_printing() {
         if b == "<<" {
             continue; // no key, in quotes or without
         }
-        let rule = Node::map([
-            ("description", Node::text(a.as_str())),
-            ("match", Node::map([("tier", Node::list([Node::text(b.as_str()), Node::plain(c.as_str())]))])),
+        let rule = YamlNode::map([
+            ("description", YamlNode::text(a.as_str())),
+            (
+                "match",
+                YamlNode::map([("tier", YamlNode::list([YamlNode::text(b.as_str()), YamlNode::plain(c.as_str())]))]),
+            ),
         ]);
-        let client = Node::map([("client_key", Node::text(c.as_str())), (b.as_str(), Node::text(a.as_str()))]);
-        let root = Node::map([("rules", Node::list([rule])), ("clients", Node::list([client]))]);
+        let client =
+            YamlNode::map([("client_key", YamlNode::text(c.as_str())), (b.as_str(), YamlNode::text(a.as_str()))]);
+        let root = YamlNode::map([("rules", YamlNode::list([rule])), ("clients", YamlNode::list([client]))]);
         let printed = print(&root);
         let again = yaml::parse(&printed).unwrap_or_else(|problems| panic!("{problems:?}\n{printed}"));
-        let text = |node: Option<&Node>| match node.map(|node| &node.kind) {
-            Some(Kind::Scalar { text, .. }) => text.clone(),
+        let text = |node: Option<&YamlNode>| match node.map(|node| &node.kind) {
+            Some(YamlKind::Scalar { text, .. }) => text.clone(),
             other => panic!("{other:?}"),
         };
         let rule = &rules_of(&again)[0];
@@ -119,9 +127,13 @@ fn odd_texts_survive_printing() {
 
 #[test]
 fn problems_have_paths_of_their_own_and_come_all_at_once() {
-    let limit = Node::map([("requests", Node::text("10")), ("window", Node::plain(60)), ("brust", Node::plain(3))]);
-    let rule_node = Node::map([("name", Node::text("a")), ("limit", limit), ("mode", Node::text("of"))]);
-    let problems = rule(&rule_node, &Settings::default()).unwrap_err();
+    let limit = YamlNode::map([
+        ("requests", YamlNode::text("10")),
+        ("window", YamlNode::plain(60)),
+        ("brust", YamlNode::plain(3)),
+    ]);
+    let rule_node = YamlNode::map([("name", YamlNode::text("a")), ("limit", limit), ("mode", YamlNode::text("of"))]);
+    let problems = rule(&rule_node, &NamespaceSettings::default()).unwrap_err();
     assert!(problems.iter().all(|problem| problem.line == 0));
     assert_eq!(
         codes(problems),
@@ -135,29 +147,31 @@ fn problems_have_paths_of_their_own_and_come_all_at_once() {
 }
 
 #[test]
-fn what_is_checked_in_files_is_checked_alone() {
-    let zero = Node::map([("limit", Node::map([("requests", Node::plain(0)), ("window", Node::text("1s"))]))]);
-    let problem = rule(&zero, &Settings::default()).unwrap_err().remove(0);
+fn single_entries_are_checked_like_files() {
+    let zero =
+        YamlNode::map([("limit", YamlNode::map([("requests", YamlNode::plain(0)), ("window", YamlNode::text("1s"))]))]);
+    let problem = rule(&zero, &NamespaceSettings::default()).unwrap_err().remove(0);
     assert_eq!((problem.code, problem.field.as_str()), ("block-all", "limit"));
     assert_eq!(problem.message, "limit: the rule refuses every request");
-    assert!(rule(&zero, &Settings { allow_block_all: true, ..Settings::default() }).is_ok());
+    assert!(rule(&zero, &NamespaceSettings { allow_block_all: true, ..NamespaceSettings::default() }).is_ok());
 
-    let problem = rule(&Node::map([("name", Node::text("a"))]), &Settings::default()).unwrap_err().remove(0);
+    let problem =
+        rule(&YamlNode::map([("name", YamlNode::text("a"))]), &NamespaceSettings::default()).unwrap_err().remove(0);
     assert_eq!((problem.code, problem.message.as_str()), ("missing-field", "the rule has no `limit`"));
-    let problem = rule(&Node::list([]), &Settings::default()).unwrap_err().remove(0);
+    let problem = rule(&YamlNode::list([]), &NamespaceSettings::default()).unwrap_err().remove(0);
     assert_eq!((problem.field.as_str(), problem.message.as_str()), ("", "the rule should be a map, found a list"));
-    let problem = client(&Node::map([("client_key", Node::text("a\u{7}"))])).unwrap_err().remove(0);
+    let problem = client(&YamlNode::map([("client_key", YamlNode::text("a\u{7}"))])).unwrap_err().remove(0);
     assert_eq!((problem.code, problem.field.as_str()), ("bad-name", "client_key"));
-    let change = Node::map([("client_key", Node::text("user:1")), ("rule", Node::text("a"))]);
+    let change = YamlNode::map([("client_key", YamlNode::text("user:1")), ("rule", YamlNode::text("a"))]);
     let problem = override_of(&change).unwrap_err().remove(0);
     assert_eq!((problem.field.as_str(), problem.message.as_str()), ("", "the override changes nothing"));
 }
 
 #[test]
-fn an_explicit_rule_means_alone_what_it_meant_in_its_file() {
+fn an_explicit_rule_means_the_same_alone() {
     for text in [FIRST, DESIGN, FULL] {
         let (file, root) = read(text);
-        let alone = Settings { case: Case::default(), ..Settings::from(&file) };
+        let alone = NamespaceSettings { case: PathCase::default(), ..NamespaceSettings::from(&file) };
         for (node, expected) in rules_of(&root).iter().zip(&file.rules) {
             let read = rule(&explicit(node, &file), &alone).unwrap();
             assert_eq!(read.matches, expected.matches);

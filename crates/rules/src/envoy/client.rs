@@ -1,11 +1,11 @@
-//! Clients of a domain: whom an entry of a descriptor names.
+//! Client keys of descriptor entries.
 
-/// Entries whose kind of client has a prefix of its own.
+/// Prefixes of client keys, by key of the entry.
 const PREFIXES: [(&str, &str); 6] =
     [("remote_address", "ip"), ("ip", "ip"), ("user_id", "user"), ("user", "user"), ("api_key", "key"), ("org", "org")];
 
 /// The client key of an entry: `user:42` for (`user`, `42`), `ip:192.0.2.1` for (`remote_address`, `192.0.2.1`), and
-/// `tenant:acme` for (`tenant`, `acme`). The value of an entry `client_key` is one already.
+/// `tenant:acme` for (`tenant`, `acme`). The value of an entry `client_key` is a client key itself.
 pub fn client_key(key: &str, value: &str) -> String {
     if key == "client_key" {
         return value.to_owned();

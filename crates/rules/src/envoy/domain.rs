@@ -1,76 +1,76 @@
-//! What such a file says, as plain data: valid by itself, nothing compiled.
+//! A domain of envoyproxy/ratelimit as plain data, validated and not compiled.
 
 use std::sync::Arc;
 
 use super::{Metadata, Unit};
-use crate::spec::Place;
+use crate::position::SourcePosition;
 
-/// One domain: what one file says, or several of them together.
+/// One domain, from one file or several.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Domain {
-    /// Its name, which requests carry.
+pub struct EnvoyDomain {
+    /// Its name, which requests contain.
     pub name: String,
-    /// Where it is named.
-    pub at: Place,
-    /// The first level of the tree, in the order of the file.
-    pub descriptors: Vec<Descriptor>,
+    /// Position of the name.
+    pub at: SourcePosition,
+    /// The first level of the tree, in file order.
+    pub descriptors: Vec<EnvoyDescriptor>,
 }
 
-/// A node of the tree: which entry it is for, and what holds there.
+/// A node of the tree: the entry that it matches, and its limit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Descriptor {
-    /// Where it stands.
-    pub at: Place,
-    /// Name of the file that it stands in, if several files were read.
+pub struct EnvoyDescriptor {
+    /// Its position.
+    pub at: SourcePosition,
+    /// Name of its file, if several files were read.
     pub file_name: Option<Arc<str>>,
     /// The entry's key; never empty. May contain `*`.
     pub key: String,
-    /// The entry's value, if it matters; never empty. May contain `*`.
+    /// The entry's value; `None` matches any. Never empty; may contain `*`.
     pub value: Option<String>,
-    /// What is allowed to descriptors that end here.
+    /// The limit of descriptors that end here.
     pub rate_limit: Option<RateLimit>,
-    /// It is counted and reported, and never refuses.
+    /// It is counted and reported, and never denies.
     pub shadow_mode: bool,
-    /// It refuses only together with all others of this kind.
+    /// It denies only together with all other quotas of the request.
     pub quota_mode: bool,
-    /// Its statistics go by all values of the request.
+    /// Its statistics are named after all values of the request.
     pub detailed_metric: bool,
-    /// Its statistics go by the request's value at this level.
+    /// Its statistics are named after the request's value at this level.
     pub value_to_metric: bool,
     /// All values that its pattern matches share one counter.
     pub share_threshold: bool,
-    /// Goes along with the answer when the request passes.
+    /// Returned with the response if the request is allowed.
     pub metadata: Option<Metadata>,
     /// The next level.
-    pub descriptors: Vec<Descriptor>,
+    pub descriptors: Vec<EnvoyDescriptor>,
 }
 
 /// The limit of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// How much.
+    /// The amount.
     pub allowance: Allowance,
-    /// What callers are told, and by what others replace it.
+    /// Name that callers see, and that `replaces` of other limits refers to.
     pub name: Option<String>,
-    /// Names of limits that do not count where this one is found in the same request.
+    /// Names of limits that are not charged if this one applies to the same request.
     pub replaces: Vec<String>,
 }
 
 /// How much is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowance {
-    /// Anything; nothing is counted.
+    /// No limit; nothing is counted.
     Unlimited,
-    /// So much per unit of time.
+    /// A number per unit of time.
     Limited {
-        /// Requests per unit; 0 refuses everything.
+        /// Requests per unit; 0 denies every request.
         requests_per_unit: u32,
         /// The unit.
         unit: Unit,
     },
 }
 
-impl Descriptor {
+impl EnvoyDescriptor {
     /// Whether its key or value is a pattern.
     pub fn is_pattern(&self) -> bool {
         self.key.contains('*') || self.value.as_ref().is_some_and(|value| value.contains('*'))

@@ -1,36 +1,36 @@
-//! All files of a configuration together: one domain each, or several that add to one.
+//! Loads all files of a configuration: one domain each, or several files merged into one domain.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::read::{duplicate, line};
-use super::{Descriptor, Domain, read};
+use super::{EnvoyDescriptor, EnvoyDomain, read};
 use crate::problem::{Problem, Problems, quote};
 use crate::read::RULES_MAX;
 use crate::report::Report;
 
 /// A file's name and content.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
+pub struct EnvoyFile<'a> {
     /// Its name, for messages.
     pub file: &'a str,
     /// Its content.
     pub text: &'a str,
 }
 
-/// What to do with a second file about a domain.
+/// Treatment of a second file for a domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
     /// It is an error.
     #[default]
     Refuse,
-    /// Its descriptors are added to those of the first.
+    /// Its descriptors are added to the domain.
     Merge,
 }
 
-/// Reads all files; the domains are in the order of their names. What is wrong is told for every file.
-pub fn load(files: &[Text<'_>], duplicates: Duplicates) -> Result<Vec<Domain>, Vec<Report>> {
-    let mut domains: BTreeMap<String, Loaded<'_>> = BTreeMap::new();
+/// Reads all files. Returns the domains sorted by name, or one report for each file with problems.
+pub fn load(files: &[EnvoyFile<'_>], duplicates: Duplicates) -> Result<Vec<EnvoyDomain>, Vec<Report>> {
+    let mut domains: BTreeMap<String, LoadedDomain<'_>> = BTreeMap::new();
     let mut reports = Vec::new();
     let mut rules = 0;
     for file in files {
@@ -53,7 +53,7 @@ pub fn load(files: &[Text<'_>], duplicates: Duplicates) -> Result<Vec<Domain>, V
         match domains.get_mut(&domain.name) {
             None => {
                 let name = domain.name.clone();
-                domains.insert(name, Loaded::new(file.file, domain));
+                domains.insert(name, LoadedDomain::new(file.file, domain));
             }
             Some(first) if duplicates == Duplicates::Merge => first.add(file.file, domain, &mut problems),
             Some(first) => problems.push(first.refuse(&domain)),
@@ -65,26 +65,26 @@ pub fn load(files: &[Text<'_>], duplicates: Duplicates) -> Result<Vec<Domain>, V
     if reports.is_empty() { Ok(domains.into_values().map(|loaded| loaded.domain).collect()) } else { Err(reports) }
 }
 
-/// A domain, and which file each of its first level came from.
-struct Loaded<'a> {
-    domain: Domain,
+/// A domain, and the file of each of its first-level descriptors.
+struct LoadedDomain<'a> {
+    domain: EnvoyDomain,
     origins: BTreeMap<(String, Option<String>), (&'a str, String)>,
     file: &'a str,
 }
 
-impl<'a> Loaded<'a> {
-    fn new(file: &'a str, domain: Domain) -> Loaded<'a> {
+impl<'a> LoadedDomain<'a> {
+    fn new(file: &'a str, domain: EnvoyDomain) -> LoadedDomain<'a> {
         let origins = domain.descriptors.iter().map(|descriptor| (pair(descriptor), (file, line(descriptor.at))));
-        Loaded { origins: origins.collect(), domain, file }
+        LoadedDomain { origins: origins.collect(), domain, file }
     }
 
-    fn refuse(&self, second: &Domain) -> Problem {
+    fn refuse(&self, second: &EnvoyDomain) -> Problem {
         let message = format!("the domain {} is also in {}", quote(&second.name), self.file);
         let help = "put both into one file, rename one, or let them be merged with --envoy-merge-domains";
         Problem::error("duplicate-domain", second.at, "domain", message).help(help)
     }
 
-    fn add(&mut self, file: &'a str, domain: Domain, problems: &mut Problems) {
+    fn add(&mut self, file: &'a str, domain: EnvoyDomain, problems: &mut Problems) {
         for (number, descriptor) in domain.descriptors.into_iter().enumerate() {
             if let Some((other, line)) = self.origins.insert(pair(&descriptor), (file, line(descriptor.at))) {
                 let (field, other) = (format!("descriptors[{number}]"), format!("on {line} of {other}"));
@@ -95,19 +95,19 @@ impl<'a> Loaded<'a> {
     }
 }
 
-fn pair(descriptor: &Descriptor) -> (String, Option<String>) {
+fn pair(descriptor: &EnvoyDescriptor) -> (String, Option<String>) {
     (descriptor.key.clone(), descriptor.value.clone())
 }
 
-/// Notes in every descriptor which file it stands in.
-fn name_file(level: &mut [Descriptor], file_name: &Arc<str>) {
+/// Sets the file name of every descriptor.
+fn name_file(level: &mut [EnvoyDescriptor], file_name: &Arc<str>) {
     for descriptor in level {
         descriptor.file_name = Some(file_name.clone());
         name_file(&mut descriptor.descriptors, file_name);
     }
 }
 
-/// Limits of a level and of those below.
-fn count(level: &[Descriptor]) -> usize {
+/// Number of limits of a level and the levels below.
+fn count(level: &[EnvoyDescriptor]) -> usize {
     level.iter().map(|descriptor| usize::from(descriptor.rate_limit.is_some()) + count(&descriptor.descriptors)).sum()
 }

@@ -1,11 +1,11 @@
-//! What somebody wrote under `metadata`: anything, handed on and not looked at.
+//! The value of `metadata`: any YAML, returned to the caller uninterpreted.
 
-use crate::yaml::{Kind, Node, is_blank};
+use crate::yaml::{YamlKind, YamlNode, is_blank};
 
-/// A value as JSON knows them.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Metadata {
-    /// Nothing.
+    /// Null.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -15,18 +15,18 @@ pub enum Metadata {
     Text(String),
     /// A list.
     List(Vec<Metadata>),
-    /// A map, in the order of the file; keys are unique.
+    /// A map, in file order; keys are unique.
     Map(Vec<(String, Metadata)>),
 }
 
 impl Metadata {
-    /// The value of a node. A scalar is what it looks like, unless it is quoted.
-    pub(super) fn of(node: &Node) -> Metadata {
+    /// The value of a node. An unquoted scalar has the type that it looks like.
+    pub(super) fn of(node: &YamlNode) -> Metadata {
         match &node.kind {
-            Kind::Scalar { text, quoted: true } => Metadata::Text(text.clone()),
-            Kind::Scalar { text, .. } => plain(text),
-            Kind::List(items) => Metadata::List(items.iter().map(Metadata::of).collect()),
-            Kind::Map(entries) => {
+            YamlKind::Scalar { text, quoted: true } => Metadata::Text(text.clone()),
+            YamlKind::Scalar { text, .. } => plain(text),
+            YamlKind::List(items) => Metadata::List(items.iter().map(Metadata::of).collect()),
+            YamlKind::Map(entries) => {
                 Metadata::Map(entries.iter().map(|(key, value)| (key.text.clone(), Metadata::of(value))).collect())
             }
         }
@@ -45,7 +45,7 @@ fn plain(text: &str) -> Metadata {
     }
 }
 
-/// Decimal numbers only: `inf`, `nan` and `0x10` stay the words that they are.
+/// Decimal numbers only: `inf`, `nan` and `0x10` stay text.
 fn number(text: &str) -> Option<f64> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let decimal = digits.starts_with(|first: char| first.is_ascii_digit() || first == '.')

@@ -1,14 +1,14 @@
-//! Configuration files of envoyproxy/ratelimit, as they are, as rules.
+//! Configuration files of envoyproxy/ratelimit, used unchanged as rules.
 //!
-//! A file says what the limits of one domain are: a tree of descriptors, one level for each entry of a request's
-//! descriptor. [`load`] reads files into [`Domain`]s with every mistake reported at its place, and
-//! [`RuleSet::assemble_with`](crate::ruleset::RuleSet::assemble_with) makes a namespace of each: one ordinary rule for
-//! every node with a limit, so that metrics, decision log, failure policies and generations are the same as for any
-//! other, and the tree, by which those rules are found instead of by conditions. Requests to such a namespace carry the
-//! entries of one descriptor as custom attributes, in their order.
+//! A file defines the limits of one domain: a tree of descriptors, one level for each entry of a request's descriptor.
+//! [`load`] reads files into [`EnvoyDomain`]s and reports every mistake with its position.
+//! [`RuleSet::assemble_with`](crate::ruleset::RuleSet::assemble_with) compiles each into a namespace: an ordinary rule
+//! for every descriptor with a limit, so that metrics, decision log, failure policies and generations work as for other
+//! rules, and the tree that finds these rules instead of conditions. Requests to such a namespace have the entries of
+//! one descriptor as custom attributes, in order.
 //!
-//! Unlike that service, key and value are never joined: a rule for the key `a_b` does not apply to the entry (`a`, `b`),
-//! and no two descriptors share a counter because their texts happen to join alike.
+//! Unlike in envoyproxy/ratelimit, key and value are never joined: a rule for the key `a_b` does not apply to the entry
+//! (`a`, `b`), and two descriptors do not share a counter because their joined texts are equal.
 
 mod client;
 mod domain;
@@ -21,8 +21,8 @@ mod shrink;
 mod unit;
 
 pub use client::{client_key, descriptor_key};
-pub use domain::{Allowance, Descriptor, Domain, RateLimit};
-pub use load::{Duplicates, Text, load};
+pub use domain::{Allowance, EnvoyDescriptor, EnvoyDomain, RateLimit};
+pub use load::{Duplicates, EnvoyFile, load};
 pub use metadata::Metadata;
 pub use read::read;
 pub use rule::EnvoyRule;
@@ -30,4 +30,4 @@ pub use shrink::shrinkage;
 pub use unit::Unit;
 
 pub(crate) use name::{OVERRIDE, label, rule_name};
-pub(crate) use rule::Level;
+pub(crate) use rule::DescriptorLevel;

@@ -1,17 +1,17 @@
-//! What a node of a tree is called among all rules.
+//! Names of rules from descriptors.
 
 use std::fmt::Write;
 
 use tollgate_core::{KeyHasher, Secret};
 
-/// Longest part of a path that is shown where the whole cannot be.
+/// Longest part of a path in a name with a digest.
 const SHOWN_MAX: usize = 100;
 
-/// The name of the rule at the end of a path: `tenant=gold, path`, so that people find it in the file again. It never
-/// depends on numbers or on what the limit is called, so that its usage survives a change of those.
+/// The name of the rule at the end of a path: `tenant=gold, path`, so that people find it in the file. It does not
+/// depend on the numbers or the name of the limit, so that its usage survives a change of those.
 ///
-/// A name can be a label and belongs to one path only: a path that is no label, or whose text could be another's,
-/// carries a digest.
+/// A name is a valid label and belongs to one path only: a path that is no label, or whose text is ambiguous, gets a
+/// digest.
 pub(crate) fn rule_name<'a>(path: impl Iterator<Item = (&'a str, Option<&'a str>)> + Clone) -> String {
     let (mut text, mut plain) = (String::new(), true);
     for (key, value) in path.clone() {
@@ -38,14 +38,14 @@ pub(crate) fn rule_name<'a>(path: impl Iterator<Item = (&'a str, Option<&'a str>
     }
     let [digest, _] = hasher.finish().0;
     let mut name: String = label(&text).chars().take(SHOWN_MAX).collect();
-    let _ = write!(name, "#{digest:016x}"); // a String takes everything
+    let _ = write!(name, "#{digest:016x}"); // writing to a String cannot fail
     name
 }
 
-/// The name of the rule that stands for limits that requests bring along.
+/// The name of the rule for limits that requests contain.
 pub(crate) const OVERRIDE: &str = "override";
 
-/// The text with everything replaced that could break out of a header or a label.
+/// The text with characters replaced that are not allowed in a header or a label.
 pub(crate) fn label(text: &str) -> String {
     let kept = |letter: char| matches!(letter, ' '..='~') && letter != '"' && letter != '\\';
     text.trim().chars().map(|letter| if kept(letter) { letter } else { '_' }).collect()

@@ -1,17 +1,18 @@
-//! One file from text to a [`Domain`], with every mistake reported at once and at its place.
+//! Reads a file into an [`EnvoyDomain`], and reports every mistake at once, with its position.
 //!
-//! As strict as the service whose files these are, and with its liberties: text without quotes, numbers where text is
-//! meant, `yes` for `true`, blank fields as if they were not there.
+//! As strict as envoyproxy/ratelimit, and as lenient: text without quotes, numbers for text, `yes` for `true`, and
+//! blank fields count as absent.
 
 use std::collections::HashMap;
 
-use super::{Allowance, Descriptor, Domain, Metadata, RateLimit, Unit};
+use super::{Allowance, EnvoyDescriptor, EnvoyDomain, Metadata, RateLimit, Unit};
+use crate::nearest::suggest;
 use crate::pattern::Pattern;
+use crate::position::SourcePosition;
 use crate::problem::{Problem, Problems, quote};
-use crate::read::{Fields, Path, Value, suggest};
+use crate::read::{FieldPath, FieldValue, MapFields};
 use crate::report::Report;
-use crate::spec::Place;
-use crate::yaml::{self, Kind, is_blank};
+use crate::yaml::{self, YamlKind, is_blank};
 
 /// Deepest nesting of lists and maps: 30 levels of descriptors.
 const DEPTH_MAX: usize = 64;
@@ -44,11 +45,11 @@ const LIMIT_EXAMPLE: &str = "rate_limit: { unit: minute, requests_per_unit: 100 
 /// let report = tollgate_rules::envoy::read("edge.yaml", "domain: edge\ndescriptors: [{ key: '' }]").unwrap_err();
 /// assert!(report.to_string().starts_with("error[blank]: descriptors[0].key is empty"));
 /// ```
-pub fn read(file_name: &str, text: &str) -> Result<Domain, Report> {
+pub fn read(file_name: &str, text: &str) -> Result<EnvoyDomain, Report> {
     let mut problems = Problems::default();
     match yaml::parse_to_depth(text, DEPTH_MAX) {
         Ok(root) => {
-            let domain = read_root(Value { node: &root, path: Path::Root("file") }, &mut problems);
+            let domain = read_root(FieldValue { node: &root, path: FieldPath::Root("file") }, &mut problems);
             if problems.is_empty() {
                 return Ok(domain);
             }
@@ -58,24 +59,24 @@ pub fn read(file_name: &str, text: &str) -> Result<Domain, Report> {
     Err(Report::new(file_name, text, problems))
 }
 
-fn read_root(root: Value<'_>, problems: &mut Problems) -> Domain {
+fn read_root(root: FieldValue<'_>, problems: &mut Problems) -> EnvoyDomain {
     let fields = root.fields(FILE_FIELDS, "domain: edge", problems);
     let named = fields.required("domain", "name the domain that requests carry: `domain: edge`", problems);
     let name = named.and_then(|value| required_text(&value, "a domain", problems)).unwrap_or_default();
-    let at = named.map_or_else(|| root.place(), |value| value.place());
-    Domain { name, at, descriptors: read_level(&fields, problems) }
+    let at = named.map_or_else(|| root.position(), |value| value.position());
+    EnvoyDomain { name, at, descriptors: read_level(&fields, problems) }
 }
 
 /// One level of the tree.
-fn read_level(parent: &Fields<'_>, problems: &mut Problems) -> Vec<Descriptor> {
+fn read_level(parent: &MapFields<'_>, problems: &mut Problems) -> Vec<EnvoyDescriptor> {
     let Some(list) = filled(parent, "descriptors") else { return Vec::new() };
-    let items: Vec<Value<'_>> = list.items("descriptors", problems).collect();
+    let items: Vec<FieldValue<'_>> = list.items("descriptors", problems).collect();
     let mut level = Vec::with_capacity(items.len());
     let mut seen = HashMap::new();
     for item in items {
         let descriptor = read_descriptor(item, problems);
         if descriptor.key.is_empty() {
-            continue; // told already
+            continue; // reported already
         }
         let pair = (descriptor.key.clone(), descriptor.value.clone());
         if let Some(first) = seen.insert(pair, descriptor.at) {
@@ -86,20 +87,20 @@ fn read_level(parent: &Fields<'_>, problems: &mut Problems) -> Vec<Descriptor> {
     level
 }
 
-/// Two siblings with the same key and value; `other` says where the first one is.
-pub(super) fn duplicate(second: &Descriptor, field: impl ToString, other: &str) -> Problem {
+/// The problem of two siblings with the same key and value; `other` is the position of the first.
+pub(super) fn duplicate(second: &EnvoyDescriptor, field: impl ToString, other: &str) -> Problem {
     let value = second.value.as_ref().map(|value| format!(" with the value {}", quote(value)));
     let message = format!("the key {}{} is there twice", quote(&second.key), value.unwrap_or_default());
     Problem::error("duplicate-descriptor", second.at, field, message)
         .help(format!("the first one is {other}; remove one of them, or put what is below both under one"))
 }
 
-fn read_descriptor(item: Value<'_>, problems: &mut Problems) -> Descriptor {
+fn read_descriptor(item: FieldValue<'_>, problems: &mut Problems) -> EnvoyDescriptor {
     let fields = item.fields(DESCRIPTOR_FIELDS, "key: user_id", problems);
     let key = fields.required("key", "every descriptor has a key: `key: user_id`", problems);
     let share = filled(&fields, "share_threshold");
-    let descriptor = Descriptor {
-        at: item.place(),
+    let descriptor = EnvoyDescriptor {
+        at: item.position(),
         file_name: None,
         key: key.and_then(|value| required_text(&value, "a key", problems)).unwrap_or_default(),
         value: optional_text(&fields, "value", problems),
@@ -126,7 +127,7 @@ fn read_descriptor(item: Value<'_>, problems: &mut Problems) -> Descriptor {
     descriptor
 }
 
-fn read_limit(value: Value<'_>, problems: &mut Problems) -> Option<RateLimit> {
+fn read_limit(value: FieldValue<'_>, problems: &mut Problems) -> Option<RateLimit> {
     let fields = value.fields(LIMIT_FIELDS, LIMIT_EXAMPLE, problems);
     let unlimited = flag(&fields, "unlimited", problems);
     let requests = filled(&fields, "requests_per_unit");
@@ -144,7 +145,7 @@ fn read_limit(value: Value<'_>, problems: &mut Problems) -> Option<RateLimit> {
     Some(RateLimit { allowance: allowance?, name, replaces })
 }
 
-fn read_unit(fields: &Fields<'_>, problems: &mut Problems) -> Option<Unit> {
+fn read_unit(fields: &MapFields<'_>, problems: &mut Problems) -> Option<Unit> {
     let help = format!("write for example `{LIMIT_EXAMPLE}`, or `unlimited: true`");
     let value = fields.required("unit", &help, problems)?;
     let text = required_text(&value, "a unit", problems)?;
@@ -157,7 +158,7 @@ fn read_unit(fields: &Fields<'_>, problems: &mut Problems) -> Option<Unit> {
     unit
 }
 
-fn refuse_unit(fields: &Fields<'_>, problems: &mut Problems) {
+fn refuse_unit(fields: &MapFields<'_>, problems: &mut Problems) {
     if let Some(unit) = filled(fields, "unit") {
         let message = format!("{} together with `unlimited`", unit.path);
         let help = "remove one of them: what is unlimited is not counted";
@@ -165,7 +166,7 @@ fn refuse_unit(fields: &Fields<'_>, problems: &mut Problems) {
     }
 }
 
-fn read_replaces(fields: &Fields<'_>, own: Option<&str>, problems: &mut Problems) -> Vec<String> {
+fn read_replaces(fields: &MapFields<'_>, own: Option<&str>, problems: &mut Problems) -> Vec<String> {
     let Some(list) = filled(fields, "replaces") else { return Vec::new() };
     let mut names = Vec::new();
     for item in list.items("names", problems).collect::<Vec<_>>() {
@@ -182,16 +183,18 @@ fn read_replaces(fields: &Fields<'_>, own: Option<&str>, problems: &mut Problems
     names
 }
 
-/// A field that says something: blank ones count as absent.
-fn filled<'a>(fields: &'a Fields<'_>, name: &'static str) -> Option<Value<'a>> {
-    fields.get(name).filter(|value| !matches!(&value.node.kind, Kind::Scalar { text, quoted: false } if is_blank(text)))
+/// A field that is not blank.
+fn filled<'a>(fields: &'a MapFields<'_>, name: &'static str) -> Option<FieldValue<'a>> {
+    fields
+        .get(name)
+        .filter(|value| !matches!(&value.node.kind, YamlKind::Scalar { text, quoted: false } if is_blank(text)))
 }
 
-/// A scalar's text, whatever it looks like.
-fn text<'a>(value: &Value<'a>, wanted: &str, problems: &mut Problems) -> Option<&'a str> {
+/// The text of a scalar of any type.
+fn text<'a>(value: &FieldValue<'a>, wanted: &str, problems: &mut Problems) -> Option<&'a str> {
     match &value.node.kind {
-        Kind::Scalar { text, quoted } if *quoted || !is_blank(text) => Some(text),
-        Kind::Scalar { .. } => Some(""),
+        YamlKind::Scalar { text, quoted } if *quoted || !is_blank(text) => Some(text),
+        YamlKind::Scalar { .. } => Some(""),
         _ => {
             let message = format!("{} should be {wanted}, found {}", value.path, value.node.describe());
             problems.push(value.problem("wrong-type", message).help("write plain text"));
@@ -200,7 +203,7 @@ fn text<'a>(value: &Value<'a>, wanted: &str, problems: &mut Problems) -> Option<
     }
 }
 
-fn required_text(value: &Value<'_>, wanted: &str, problems: &mut Problems) -> Option<String> {
+fn required_text(value: &FieldValue<'_>, wanted: &str, problems: &mut Problems) -> Option<String> {
     let found = text(value, wanted, problems)?;
     if found.is_empty() {
         let message = format!("{} is empty", value.path);
@@ -210,16 +213,16 @@ fn required_text(value: &Value<'_>, wanted: &str, problems: &mut Problems) -> Op
     Some(found.to_owned())
 }
 
-fn optional_text(fields: &Fields<'_>, name: &'static str, problems: &mut Problems) -> Option<String> {
+fn optional_text(fields: &MapFields<'_>, name: &'static str, problems: &mut Problems) -> Option<String> {
     let found = fields.get(name).and_then(|value| text(&value, "text", problems).map(str::to_owned));
     found.filter(|found| !found.is_empty())
 }
 
-/// As YAML 1.1 has it, which that service reads.
-fn flag(fields: &Fields<'_>, name: &'static str, problems: &mut Problems) -> bool {
+/// A boolean of YAML 1.1, which envoyproxy/ratelimit reads.
+fn flag(fields: &MapFields<'_>, name: &'static str, problems: &mut Problems) -> bool {
     let Some(value) = filled(fields, name) else { return false };
     let word = match &value.node.kind {
-        Kind::Scalar { text, quoted: false } => text.to_ascii_lowercase(),
+        YamlKind::Scalar { text, quoted: false } => text.to_ascii_lowercase(),
         _ => String::new(),
     };
     match word.as_str() {
@@ -229,7 +232,7 @@ fn flag(fields: &Fields<'_>, name: &'static str, problems: &mut Problems) -> boo
     }
 }
 
-/// Where a descriptor stands, for those who know no line.
-pub(super) fn line(at: Place) -> String {
+/// A position in words.
+pub(super) fn line(at: SourcePosition) -> String {
     format!("line {}", at.line)
 }

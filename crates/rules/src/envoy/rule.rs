@@ -1,8 +1,8 @@
-//! What a rule from such a file says beyond what any rule says.
+//! The part of a rule that only rules from envoyproxy/ratelimit files have.
 
 use super::{Metadata, Unit};
 
-/// What belongs to a rule that came from an envoyproxy/ratelimit file: the field `envoy` of [`Rule`](crate::ruleset::Rule).
+/// The field `envoy` of a [`Rule`](crate::ruleset::Rule) from an envoyproxy/ratelimit file.
 ///
 /// | wanted | where |
 /// |---|---|
@@ -16,51 +16,50 @@ use super::{Metadata, Unit};
 /// | no rule, unknown, replaced | no ruling for that request |
 #[derive(Clone, Debug, Default)]
 pub struct EnvoyRule {
-    /// What callers are told: as written, with what would break out of a header's quotes replaced by `_`.
+    /// Name that callers see: as written, with `_` for characters that are not allowed in a quoted header value.
     pub name: Option<String>,
-    /// Requests per unit, and the unit. `None` if unlimited, and of the rule that stands for the limits that requests
-    /// bring along.
+    /// Requests per unit, and the unit. `None` if unlimited, and for the rule of limits that requests contain.
     pub limit: Option<(u32, Unit)>,
-    /// It is the rule that stands for limits that requests bring along: one for each domain.
+    /// It is the rule for limits that requests contain; each domain has one.
     pub overrides: bool,
-    /// Reported as within the limit, whatever was counted.
+    /// Always reported as within the limit.
     pub shadow_mode: bool,
-    /// Refuses a request only if all of this kind that apply to it do.
+    /// Denies a request only if all quotas that apply to it do.
     pub quota_mode: bool,
-    /// Goes along with the answer when the request passes.
+    /// Returned with the response if the request is allowed.
     pub metadata: Option<Metadata>,
     pub(crate) domain: String,
-    /// The way from the first level to its own; empty for an override.
-    pub(crate) levels: Vec<Level>,
-    /// All levels by the request's values.
+    /// The path from the first level; empty for an override.
+    pub(crate) levels: Vec<DescriptorLevel>,
+    /// Statistics are named after the request's values at all levels.
     pub(crate) detailed: bool,
 }
 
-/// One level on the way to a rule.
+/// One level of the path to a rule.
 #[derive(Clone, Debug)]
-pub(crate) struct Level {
+pub(crate) struct DescriptorLevel {
     pub(crate) key: String,
     pub(crate) value: Option<String>,
-    /// One counter for all values: the pattern stands for them.
+    /// All values that match the pattern share one counter.
     pub(crate) shared: bool,
-    /// Statistics go by the request's value.
+    /// Statistics are named after the request's value.
     pub(crate) by_value: bool,
 }
 
 impl EnvoyRule {
-    /// Entries that lead to the rule, for people who want to try it.
+    /// Example entries that lead to the rule.
     pub fn example(&self) -> impl Iterator<Item = (String, String)> {
         let filled = |pattern: &str| pattern.replace('*', "1");
         self.levels.iter().map(move |level| (filled(&level.key), filled(level.value.as_deref().unwrap_or("*"))))
     }
 
-    /// Keys of the entries that lead to the rule, each with the value or pattern that the file asks for, if any.
+    /// Keys of the entries that lead to the rule, each with the value or pattern of the file, if any.
     pub fn entries(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.levels.iter().map(|level| (level.key.as_str(), level.value.as_deref()))
     }
 
-    /// Under which name that service keeps the rule's statistics: `<domain>.<key>[_<value>][.<nested>]`, with the
-    /// request's values where the file asks for them. `entries` are the request's.
+    /// Name of the rule's statistics in envoyproxy/ratelimit: `<domain>.<key>[_<value>][.<nested>]`, with the request's
+    /// values where the file configures them. `entries` are the request's.
     pub fn stat_key(&self, entries: &[(&str, &str)]) -> String {
         let mut name = self.domain.clone();
         let mut add = |key: &str, value: &str| {
@@ -82,10 +81,10 @@ impl EnvoyRule {
         name
     }
 
-    /// The name of the rule as that service prints it: its [`stat_key`](EnvoyRule::stat_key) with the values of the file.
+    /// Name of the rule in envoyproxy/ratelimit: its [`stat_key`](EnvoyRule::stat_key) with the values of the file.
     pub fn full_key(&self) -> String {
         let mut name = self.domain.clone();
-        for Level { key, value, .. } in &self.levels {
+        for DescriptorLevel { key, value, .. } in &self.levels {
             name.push('.');
             name.push_str(key);
             if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
@@ -96,8 +95,8 @@ impl EnvoyRule {
         name
     }
 
-    /// Whether [`stat_key`](EnvoyRule::stat_key) depends on what requests say: such names have no end, and whoever keeps
-    /// statistics under them bounds their number.
+    /// Whether [`stat_key`](EnvoyRule::stat_key) depends on the request. The number of such names is unbounded, so
+    /// metrics must limit it.
     pub fn stat_key_varies(&self) -> bool {
         self.overrides || self.levels.iter().any(|level| (self.detailed || level.by_value) && !level.shared)
     }
@@ -108,7 +107,7 @@ mod tests {
     use super::*;
 
     fn rule(detailed: bool) -> EnvoyRule {
-        let level = |key: &str, value: Option<&str>, shared, by_value| Level {
+        let level = |key: &str, value: Option<&str>, shared, by_value| DescriptorLevel {
             key: key.to_owned(),
             value: value.map(str::to_owned),
             shared,

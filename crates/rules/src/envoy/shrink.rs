@@ -1,14 +1,15 @@
-//! Tells a file that was cut off from one that was shortened on purpose, as [`crate::shrinkage`] does for rules files.
+//! Detects truncated files, as [`crate::shrinkage`] does for rules files.
 //!
-//! The first lines of such a file are a valid one, down to the domain alone. A file that is gone was removed by intent:
-//! its limits go with it.
+//! The first lines of a file are often a valid file, even the domain alone. A file that no longer exists was removed on
+//! purpose, with its limits.
 
 use std::collections::BTreeMap;
 
-use super::{Descriptor, Domain};
+use super::{EnvoyDescriptor, EnvoyDomain};
 
-/// Why `after` looks like a part of `before`; `None` if it does not. Files that `is_there` denies were removed.
-pub fn shrinkage(before: &[Domain], after: &[Domain], is_there: impl Fn(&str) -> bool) -> Option<String> {
+/// Why `after` looks like a truncated `before`; `None` if it does not. Files for which `is_there` is false were
+/// removed.
+pub fn shrinkage(before: &[EnvoyDomain], after: &[EnvoyDomain], is_there: impl Fn(&str) -> bool) -> Option<String> {
     let left = limits(after);
     let cut = limits(before).into_iter().filter(|((_, file), _)| is_there(file)).find_map(|(place, had)| {
         let gone = had.saturating_sub(left.get(&place).copied().unwrap_or(0));
@@ -21,8 +22,8 @@ pub fn shrinkage(before: &[Domain], after: &[Domain], is_there: impl Fn(&str) ->
     ))
 }
 
-/// How many limits each file has for each domain.
-fn limits(domains: &[Domain]) -> BTreeMap<(&str, &str), usize> {
+/// Number of limits by domain and file.
+fn limits(domains: &[EnvoyDomain]) -> BTreeMap<(&str, &str), usize> {
     let mut counts = BTreeMap::new();
     for domain in domains {
         count(&domain.name, &domain.descriptors, &mut counts);
@@ -30,7 +31,7 @@ fn limits(domains: &[Domain]) -> BTreeMap<(&str, &str), usize> {
     counts
 }
 
-fn count<'a>(domain: &'a str, level: &'a [Descriptor], counts: &mut BTreeMap<(&'a str, &'a str), usize>) {
+fn count<'a>(domain: &'a str, level: &'a [EnvoyDescriptor], counts: &mut BTreeMap<(&'a str, &'a str), usize>) {
     for descriptor in level {
         let file = descriptor.file_name.as_deref().unwrap_or_default();
         *counts.entry((domain, file)).or_default() += usize::from(descriptor.rate_limit.is_some());
@@ -40,7 +41,7 @@ fn count<'a>(domain: &'a str, level: &'a [Descriptor], counts: &mut BTreeMap<(&'
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Duplicates, Text, load};
+    use super::super::{Duplicates, EnvoyFile, load};
     use super::*;
 
     /// A file's name and content.
@@ -51,13 +52,13 @@ mod tests {
         format!("domain: {domain}\ndescriptors:\n{}", (0..count).map(limit).collect::<String>())
     }
 
-    fn domains(files: &[Named<'_>]) -> Vec<Domain> {
-        let texts: Vec<Text<'_>> = files.iter().map(|(file, text)| Text { file, text }).collect();
+    fn domains(files: &[Named<'_>]) -> Vec<EnvoyDomain> {
+        let texts: Vec<EnvoyFile<'_>> = files.iter().map(|(file, text)| EnvoyFile { file, text }).collect();
         load(&texts, Duplicates::Merge).unwrap()
     }
 
     #[test]
-    fn a_file_that_was_cut_off_is_told_from_one_that_was_removed() {
+    fn truncated_files_are_detected_and_removed_ones_are_not() {
         let (nine, others) = (limits_of("shop", 9), limits_of("other", 4).replace("key: k", "key: o"));
         let before = [("a.yaml", nine.as_str()), ("b.yaml", others.as_str())];
         let cut_in_name = nine.replace("domain: shop", "domain: sh");

@@ -1,9 +1,9 @@
-//! The units of time in which such files count.
+//! Units of time in envoyproxy/ratelimit files.
 
 use tollgate_core::Span;
 
-/// A unit of time. Windows of every unit start at the epoch: weeks turn on Thursdays, months have 30 days and years
-/// 365, whatever the calendar says.
+/// A unit of time. Windows start at multiples of the unit since the epoch: weeks start on Thursdays, months have 30
+/// days and years 365.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// One second.
@@ -44,7 +44,7 @@ impl Unit {
         Unit::ALL.into_iter().find(|unit| unit.name().eq_ignore_ascii_case(name))
     }
 
-    /// Its number in the protocol, in answers as in the limits of requests.
+    /// Its number in the protocol, in requests and responses.
     pub const fn number(self) -> i32 {
         match self {
             Unit::Second => 1,
@@ -57,7 +57,7 @@ impl Unit {
         }
     }
 
-    /// The unit of that number; `None` for `UNKNOWN` and for what is not defined.
+    /// The unit of that number; `None` for `UNKNOWN` and undefined numbers.
     pub fn from_number(number: i32) -> Option<Unit> {
         Unit::ALL.into_iter().find(|unit| unit.number() == number)
     }
@@ -76,7 +76,7 @@ impl Unit {
         })
     }
 
-    /// The unit of that length: how a native rule reports its window.
+    /// The unit of that length, for the window of a native rule.
     pub fn from_window(window: Span) -> Option<Unit> {
         Unit::ALL.into_iter().find(|unit| unit.window() == window)
     }

@@ -1,42 +1,42 @@
-//! Which comment belongs to which entry.
+//! Attaches comments to entries.
 //!
-//! Entries and comments are walked together in the order of the text: comments before an entry stand above it, one at
-//! the end of its line stands to its right, and those below the last entry of a block, indented like it, are its foot.
-//! After that, entries can be reordered and take their comments along.
+//! Entries and comments are visited together in text order. Comments before an entry go above it, one at the end of its
+//! line goes to its right, and comments below the last entry of a block, indented like it, are the foot of the block.
+//! Entries can then be reordered together with their comments.
 
 use crate::report;
-use crate::yaml::{Comment, Document, Kind, Node};
+use crate::yaml::{Comment, Document, YamlKind, YamlNode};
 
 /// A block: entries of a map or items of a list.
 #[derive(Debug, Default)]
 pub(super) struct Block<'a> {
-    /// The first paragraph of comments of a file, which stays on top.
-    pub(super) lead: Vec<Note>,
-    pub(super) entries: Vec<Entry<'a>>,
-    pub(super) foot: Vec<Note>,
+    /// The first paragraph of comments of a file, which stays at the top.
+    pub(super) lead: Vec<CommentLine>,
+    pub(super) entries: Vec<LayoutEntry<'a>>,
+    pub(super) foot: Vec<CommentLine>,
 }
 
 /// One entry or item.
 #[derive(Debug)]
-pub(super) struct Entry<'a> {
-    pub(super) above: Vec<Note>,
-    /// Whether an empty line precedes it (below its comments).
+pub(super) struct LayoutEntry<'a> {
+    pub(super) above: Vec<CommentLine>,
+    /// Whether an empty line precedes it, below its comments.
     pub(super) gap: bool,
     pub(super) key: Option<&'a str>,
-    pub(super) value: Value<'a>,
+    pub(super) value: LayoutValue<'a>,
     pub(super) right: Option<String>,
 }
 
 #[derive(Debug)]
-pub(super) enum Value<'a> {
+pub(super) enum LayoutValue<'a> {
     /// A scalar, or a flow collection without comments inside.
-    Leaf(&'a Node),
+    Leaf(&'a YamlNode),
     Block(Block<'a>),
 }
 
-/// A comment with a line for itself.
+/// A comment on its own line.
 #[derive(Clone, Debug)]
-pub(super) struct Note {
+pub(super) struct CommentLine {
     pub(super) gap: bool,
     pub(super) text: String,
 }
@@ -46,7 +46,9 @@ pub(super) fn attach<'a>(document: &'a Document, text: &str) -> Block<'a> {
     let blank: Vec<bool> = report::lines(text).map(|line| line.trim().is_empty()).collect();
     let mut walk = Walk { comments: &document.comments, blank: &blank };
     let mut block = match &document.root.kind {
-        Kind::Scalar { .. } => Block { entries: vec![walk.entry(None, &document.root, END, 0)], ..Block::default() },
+        YamlKind::Scalar { .. } => {
+            Block { entries: vec![walk.entry(None, &document.root, END, 0)], ..Block::default() }
+        }
         _ => walk.block(&document.root, END, 0),
     };
     if let Some(first) = block.entries.first_mut() {
@@ -59,7 +61,7 @@ pub(super) fn attach<'a>(document: &'a Document, text: &str) -> Block<'a> {
 }
 
 /// The entries of a collection without comments.
-pub(super) fn bare(node: &Node) -> Block<'_> {
+pub(super) fn bare(node: &YamlNode) -> Block<'_> {
     Walk { comments: &[], blank: &[] }.block(node, END, 0)
 }
 
@@ -73,15 +75,17 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    /// `until` is where the next entry outside of the node starts, `parent` the column of the entry that holds it.
-    fn block<'a>(&mut self, node: &'a Node, until: Position, parent: u32) -> Block<'a> {
-        let heads: Vec<(Option<&'a str>, Position, &'a Node)> = match &node.kind {
-            Kind::Map(entries) => entries
+    /// `until` is the start of the next entry outside the node, `parent` the column of the entry that contains it.
+    fn block<'a>(&mut self, node: &'a YamlNode, until: Position, parent: u32) -> Block<'a> {
+        let heads: Vec<(Option<&'a str>, Position, &'a YamlNode)> = match &node.kind {
+            YamlKind::Map(entries) => entries
                 .iter()
                 .map(|(key, value)| (Some(key.text.as_str()), (key.span.line, key.span.column), value))
                 .collect(),
-            Kind::List(items) => items.iter().map(|item| (None, (item.span.line, item.span.column), item)).collect(),
-            Kind::Scalar { .. } => Vec::new(),
+            YamlKind::List(items) => {
+                items.iter().map(|item| (None, (item.span.line, item.span.column), item)).collect()
+            }
+            YamlKind::Scalar { .. } => Vec::new(),
         };
         let mut block = Block::default();
         for (index, (key, at, value)) in heads.iter().enumerate() {
@@ -90,7 +94,7 @@ impl<'w> Walk<'w> {
             let gap = self.is_blank(at.0.saturating_sub(1)) && (index > 0 || !above.is_empty());
             let column = if key.is_some() { at.1 } else { node.span.column };
             let entry = self.entry(*key, value, next, column);
-            let mut entry = Entry { gap, ..entry };
+            let mut entry = LayoutEntry { gap, ..entry };
             entry.above.splice(0..0, above);
             block.entries.push(entry);
         }
@@ -104,14 +108,15 @@ impl<'w> Walk<'w> {
         block
     }
 
-    fn entry<'a>(&mut self, key: Option<&'a str>, node: &'a Node, next: Position, column: u32) -> Entry<'a> {
-        let mut entry = Entry { above: Vec::new(), gap: false, key, value: Value::Leaf(node), right: None };
+    fn entry<'a>(&mut self, key: Option<&'a str>, node: &'a YamlNode, next: Position, column: u32) -> LayoutEntry<'a> {
+        let mut entry = LayoutEntry { above: Vec::new(), gap: false, key, value: LayoutValue::Leaf(node), right: None };
         let start = (node.span.line, node.span.column);
-        let is_block = !matches!(node.kind, Kind::Scalar { .. }) && !node.span.flow;
+        let is_block = !matches!(node.kind, YamlKind::Scalar { .. }) && !node.span.flow;
         let inside =
             |comment: &&Comment| comment.at.line < node.span.end_line && (comment.at.line, comment.at.column) > start;
         if key.is_some() || !is_block {
-            // Between a key and its value: one goes to the right of the key, others above, or to the first entry below.
+            // Between a key and its value: the first goes to the right of the key, others above, or to the first entry
+            // below.
             let before =
                 |comment: &Comment| (comment.at.line, comment.at.column) < start && !(is_block && comment.own_line);
             let mut between = self.take(before).into_iter();
@@ -119,7 +124,7 @@ impl<'w> Walk<'w> {
             entry.above.extend(between);
         }
         if is_block || (node.span.flow && self.comments.first().as_ref().is_some_and(inside)) {
-            entry.value = Value::Block(self.block(node, next, column));
+            entry.value = LayoutValue::Block(self.block(node, next, column));
             return entry;
         }
         let end = node.span.end_line;
@@ -134,11 +139,11 @@ impl<'w> Walk<'w> {
         entry
     }
 
-    fn take(&mut self, wanted: impl Fn(&Comment) -> bool) -> Vec<Note> {
+    fn take(&mut self, wanted: impl Fn(&Comment) -> bool) -> Vec<CommentLine> {
         let count = self.comments.iter().take_while(|comment| wanted(comment)).count();
         let (taken, rest) = self.comments.split_at_checked(count).unwrap_or((self.comments, &[]));
         self.comments = rest;
-        let note = |comment: &Comment| Note {
+        let note = |comment: &Comment| CommentLine {
             gap: comment.own_line && self.is_blank(comment.at.line.saturating_sub(1)),
             text: format!("#{}", comment.text.trim_end()),
         };

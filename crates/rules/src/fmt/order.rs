@@ -1,10 +1,10 @@
-//! In which order the fields of a map are written, depending on where the map stands.
+//! Order of the fields of a map, by the kind of map.
 
 use crate::read::{CLIENT_FIELDS, COST_FIELDS, FILE_FIELDS, LIMIT_FIELDS, OVERRIDE_FIELDS, RULE_FIELDS};
 
-/// Where a node stands; a list has the order of its items.
+/// Kind of a map; a list has the kind of its items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum FieldOrder {
     File,
     Rule,
     Limit,
@@ -15,8 +15,8 @@ pub(super) enum Order {
     Source,
 }
 
-impl Order {
-    /// The order below a key.
+impl FieldOrder {
+    /// The order of the map below a key.
     pub(super) fn below(self, key: &str) -> Self {
         match (self, key) {
             (Self::File, "rules") => Self::Rule,
@@ -28,7 +28,7 @@ impl Order {
         }
     }
 
-    /// Where a key goes; unknown ones come last.
+    /// Rank of a key; unknown keys come last.
     pub(super) fn rank(self, key: &str) -> usize {
         let fields = match self {
             Self::File => FILE_FIELDS,

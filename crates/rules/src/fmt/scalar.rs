@@ -1,8 +1,8 @@
-//! Text as YAML: plain as it was, everything else in double quotes or as a literal block.
+//! Text as YAML: plain text unchanged, other text in double quotes or as a literal block.
 
 use crate::yaml::is_blank;
 
-/// A key: plain when it is a simple name.
+/// A key: plain if it is a simple name.
 pub(super) fn key(text: &str) -> String {
     let simple = text.starts_with(|letter: char| letter.is_ascii_alphanumeric())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-'))
@@ -15,7 +15,7 @@ pub(super) fn inline(text: &str, is_quoted: bool) -> String {
     if is_quoted || text.contains(['\n', '\r']) { quoted(text) } else { text.to_owned() }
 }
 
-/// The lines of a literal block and its header, if the text can be one.
+/// The header and lines of a literal block, if the text can be one.
 pub(super) fn literal(text: &str) -> Option<(&'static str, Vec<&str>)> {
     let (header, body) = match text.strip_suffix('\n') {
         Some(body) => ("|", body),
@@ -49,7 +49,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Control characters, line separators, the byte order mark and what is no character; all of them below U+10000.
+/// Control characters, line separators, the byte order mark and non-characters; all are below U+10000.
 fn needs_escape(letter: char) -> bool {
     letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }

@@ -1,19 +1,20 @@
-//! What `format` makes of files: one layout, the same meaning, every comment kept.
+//! Formatting: one layout, the same meaning, all comments kept.
 
 use super::*;
+use crate::position::SourcePosition;
 use crate::samples::{DESIGN, FIRST, FULL};
-use crate::spec::{Place, RuleFile};
+use crate::spec::RuleFile;
 
 fn formatted(text: &str) -> String {
     format("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"))
 }
 
-/// What a file says, without where it says it.
+/// The file without positions.
 fn meaning(text: &str) -> RuleFile {
     let mut file = crate::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
-    file.rules.iter_mut().for_each(|rule| rule.at = Place::default());
-    file.clients.iter_mut().for_each(|client| client.at = Place::default());
-    file.overrides.iter_mut().for_each(|change| change.at = Place::default());
+    file.rules.iter_mut().for_each(|rule| rule.at = SourcePosition::default());
+    file.clients.iter_mut().for_each(|client| client.at = SourcePosition::default());
+    file.overrides.iter_mut().for_each(|change| change.at = SourcePosition::default());
     file
 }
 

@@ -1,40 +1,42 @@
-//! The canonical layout of a tree that never was a text.
+//! The canonical layout of a tree that was not parsed from text.
 //!
-//! Rules are blocks, what stands below their fields is written on one line while it fits, and so are clients and
-//! overrides. Quotes are put where some reader of YAML would otherwise see something else than text.
+//! Rules are blocks; the values of their fields, clients and overrides are on one line while they fit. Text is quoted
+//! if some reader of YAML would not read it as text.
 
 use super::attach::bare;
-use super::order::Order;
+use super::order::FieldOrder;
 use super::print;
 use crate::duration;
-use crate::yaml::{Key, Kind, Node, Span, is_blank};
+use crate::yaml::{SourceSpan, YamlKey, YamlKind, YamlNode, is_blank};
 
 /// The text of a whole file.
-pub(crate) fn lay_out(root: &Node) -> String {
-    let root = laid_out(root, Order::File);
-    print::print(&bare(&root), Order::File)
+pub(crate) fn lay_out(root: &YamlNode) -> String {
+    let root = laid_out(root, FieldOrder::File);
+    print::print(&bare(&root), FieldOrder::File)
 }
 
-/// The same tree with quotes and braces where they are to be written.
-fn laid_out(node: &Node, order: Order) -> Node {
+/// The tree with the quotes and braces that are written.
+fn laid_out(node: &YamlNode, order: FieldOrder) -> YamlNode {
     let kind = match &node.kind {
-        Kind::Scalar { text, quoted } => Kind::Scalar { text: text.clone(), quoted: needs_quotes(text, *quoted) },
-        Kind::List(items) => Kind::List(items.iter().map(|item| laid_out(item, order)).collect()),
-        Kind::Map(entries) => {
-            let entry = |(key, value): &(Key, Node)| (key.clone(), laid_out(value, order.below(&key.text)));
-            Kind::Map(entries.iter().map(entry).collect())
+        YamlKind::Scalar { text, quoted } => {
+            YamlKind::Scalar { text: text.clone(), quoted: needs_quotes(text, *quoted) }
+        }
+        YamlKind::List(items) => YamlKind::List(items.iter().map(|item| laid_out(item, order)).collect()),
+        YamlKind::Map(entries) => {
+            let entry = |(key, value): &(YamlKey, YamlNode)| (key.clone(), laid_out(value, order.below(&key.text)));
+            YamlKind::Map(entries.iter().map(entry).collect())
         }
     };
     let is_block = match (&kind, order) {
-        (Kind::Map(entries), Order::File | Order::Rule) => !entries.is_empty(),
-        (Kind::List(items), Order::Rule | Order::Client | Order::Override) => !items.is_empty(),
+        (YamlKind::Map(entries), FieldOrder::File | FieldOrder::Rule) => !entries.is_empty(),
+        (YamlKind::List(items), FieldOrder::Rule | FieldOrder::Client | FieldOrder::Override) => !items.is_empty(),
         _ => false,
     };
-    Node { span: Span { flow: !is_block, ..Span::default() }, kind }
+    YamlNode { span: SourceSpan { flow: !is_block, ..SourceSpan::default() }, kind }
 }
 
-/// Whether a scalar is to be written in quotes. Text goes without them where every reader sees text, and a plain value
-/// only where it reads as plain wherever it stands.
+/// Whether a scalar is written in quotes. Text has none if every reader reads it as text, and a plain value only if it
+/// stays plain in every context.
 fn needs_quotes(text: &str, quoted: bool) -> bool {
     match quoted {
         true => !(is_word(text) || is_amount(text)),
@@ -42,7 +44,7 @@ fn needs_quotes(text: &str, quoted: bool) -> bool {
     }
 }
 
-/// A name that no reader takes for a number, a boolean or nothing.
+/// A name that no reader takes for a number, a boolean or null.
 fn is_word(text: &str) -> bool {
     const RESERVED: [&str; 10] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan"];
     text.starts_with(|letter: char| letter.is_ascii_alphabetic())
@@ -55,7 +57,7 @@ fn is_amount(text: &str) -> bool {
     is_simple(text) && (duration::parse(text).is_ok() || text.ends_with('%'))
 }
 
-/// Letters, digits and a few signs that mean nothing in YAML; a colon only inside.
+/// Letters, digits and characters without meaning in YAML; a colon only inside.
 fn is_simple(text: &str) -> bool {
     let bare = text.strip_prefix('-').unwrap_or(text);
     bare.starts_with(|letter: char| letter.is_ascii_alphanumeric())

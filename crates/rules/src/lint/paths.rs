@@ -1,16 +1,18 @@
-//! Paths that other routers read differently.
+//! Warnings about paths that routers read differently.
 
+use super::within;
 use crate::endpoint::EndpointPattern;
-use crate::path::Case;
+use crate::path::PathCase;
 use crate::problem::Problem;
 use crate::spec::RuleSpec;
 
-/// The warning that a path is matched by case.
+/// Code of the warning about a case-sensitive path.
 pub(super) const CASE: &str = "case-of-path";
 
-/// `:id` is a parameter elsewhere, and text here; and a router that ignores case serves paths that a rule does not see.
+/// `:id` is a parameter in other routers and text here; a router that ignores case serves paths that a rule does not
+/// match.
 pub(super) fn warnings(rule: &RuleSpec, field: &str) -> Vec<Problem> {
-    let field = format!("{field}.match.endpoint");
+    let field = within(field, "match.endpoint");
     let Some(endpoint) = &rule.matches.endpoint else { return Vec::new() };
     let all = || endpoint.any.iter().chain(&endpoint.none);
     let colon =
@@ -44,5 +46,5 @@ fn depends_on_case(pattern: &EndpointPattern) -> bool {
         let escaped = |at: usize| word.get(at.saturating_sub(2)..at).is_some_and(|before| before.contains('%'));
         !word.starts_with('{') && word.bytes().enumerate().any(|(at, byte)| byte.is_ascii_uppercase() && !escaped(at))
     };
-    pattern.path.case == Case::Sensitive && pattern.path.as_str().split('/').any(capital)
+    pattern.path.case == PathCase::Sensitive && pattern.path.as_str().split('/').any(capital)
 }

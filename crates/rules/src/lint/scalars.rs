@@ -1,14 +1,14 @@
-//! Values that are text here and something else to other readers of YAML.
+//! Warnings about values that are text here and something else to other readers of YAML.
 
+use crate::position::SourcePosition;
 use crate::problem::Problem;
-use crate::spec::Place;
-use crate::yaml::{Kind, Node};
+use crate::yaml::{YamlKind, YamlNode};
 
-/// Looks through what rules match and what is known of clients; elsewhere a field says what it takes.
-pub(super) fn warnings(root: &Node) -> Vec<Problem> {
+/// Checks conditions of rules and attributes of clients; other fields have a fixed type.
+pub(super) fn warnings(root: &YamlNode) -> Vec<Problem> {
     let mut found = Vec::new();
     for (list, fields) in [("rules", ["match", "name", "cost"]), ("clients", ["attributes", "tier", "org"])] {
-        for (number, item) in root.get(list).map(Node::items).unwrap_or_default().iter().enumerate() {
+        for (number, item) in root.get(list).map(YamlNode::items).unwrap_or_default().iter().enumerate() {
             for field in fields {
                 if let Some(node) = item.get(field) {
                     walk(node, &format!("{list}[{number}].{field}"), &mut found);
@@ -19,22 +19,22 @@ pub(super) fn warnings(root: &Node) -> Vec<Problem> {
     found
 }
 
-/// As deep as the text may be nested, no deeper.
-fn walk(node: &Node, field: &str, found: &mut Vec<Problem>) {
+/// Recursion is bounded by the nesting of the text.
+fn walk(node: &YamlNode, field: &str, found: &mut Vec<Problem>) {
     match &node.kind {
-        Kind::Scalar { text, quoted: false } => found.extend(warning(text, node.place(), field)),
-        Kind::Scalar { .. } => {}
-        Kind::List(items) => items.iter().for_each(|item| walk(item, field, found)),
-        Kind::Map(entries) => {
+        YamlKind::Scalar { text, quoted: false } => found.extend(warning(text, node.position(), field)),
+        YamlKind::Scalar { .. } => {}
+        YamlKind::List(items) => items.iter().for_each(|item| walk(item, field, found)),
+        YamlKind::Map(entries) => {
             for (key, value) in entries {
-                found.extend(warning(&key.text, key.place(), field).filter(|_| is_switch(&key.text)));
+                found.extend(warning(&key.text, key.position(), field).filter(|_| is_switch(&key.text)));
                 walk(value, field, found);
             }
         }
     }
 }
 
-fn warning(text: &str, at: Place, field: &str) -> Option<Problem> {
+fn warning(text: &str, at: SourcePosition, field: &str) -> Option<Problem> {
     let other = match text {
         _ if is_switch(text) => {
             let yes = matches!(text.to_ascii_lowercase().as_str(), "y" | "yes" | "on");
@@ -56,7 +56,7 @@ fn is_date(text: &str) -> bool {
     shape == "0000-00-00"
 }
 
-/// `12:30:45` is a number to the base of 60 in YAML 1.1.
+/// `12:30:45` is a base-60 number in YAML 1.1.
 fn sexagesimal(text: &str) -> Option<u64> {
     let mut parts = text.split(':');
     let first: u64 = parts.next().filter(|part| is_digits(part) && !part.starts_with('0'))?.parse().ok()?;

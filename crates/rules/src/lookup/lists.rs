@@ -1,13 +1,13 @@
-//! The patterns of one condition: a short list is compared one by one, a long one is looked up.
+//! The patterns of one condition: a short list is scanned, a long one is indexed.
 
-use super::census::Census;
+use super::counts::LiteralCounts;
 use super::networks::NetworkIndex;
 use super::routes::RouteIndex;
 use super::texts::TextIndex;
 use crate::endpoint::{EndpointMatcher, EndpointPattern};
 use crate::pattern::{Matcher, Pattern};
 
-/// The longest list that is compared one by one.
+/// Longest list that is scanned.
 const SHORT: usize = 8;
 
 /// [`Matcher`] with its long lists indexed.
@@ -37,7 +37,7 @@ impl IndexedMatcher {
         (any.is_empty() || one_matches(any, self.any.as_ref(), value)) && !one_matches(none, self.none.as_ref(), value)
     }
 
-    /// The same for an address.
+    /// Whether an address matches.
     pub(crate) fn matches_address(&self, bits: u128) -> bool {
         let Matcher { any, none } = &self.matcher;
         (any.is_empty() || one_holds(any, self.any.as_ref(), bits)) && !one_holds(none, self.none.as_ref(), bits)
@@ -57,8 +57,8 @@ impl ListIndex {
             };
             return Some(ListIndex::Networks(Box::new(NetworkIndex::new(numbered.map(network)))));
         }
-        let census = Census::of_list(patterns);
-        let texts = numbered.map(|(pattern, id)| (census.list_literal(pattern), id));
+        let counts = LiteralCounts::of_list(patterns);
+        let texts = numbered.map(|(pattern, id)| (counts.list_literal(pattern), id));
         Some(ListIndex::Texts(Box::new(TextIndex::new(texts))))
     }
 }
@@ -98,7 +98,7 @@ impl IndexedEndpoint {
         let index = |patterns: &[EndpointPattern]| {
             (patterns.len() > SHORT).then(|| {
                 let paths = || patterns.iter().map(|pattern| &pattern.path);
-                Box::new(RouteIndex::new(paths().map(Some).zip(0..), &Census::of_paths(paths())))
+                Box::new(RouteIndex::new(paths().map(Some).zip(0..), &LiteralCounts::of_paths(paths())))
             })
         };
         let (any, none) = (index(&matcher.any), index(&matcher.none));

@@ -1,30 +1,30 @@
-//! The literal parts of patterns.
+//! Literals of patterns: text that every matching value contains.
 
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use crate::path::Case;
+use crate::path::PathCase;
 use crate::pattern::Pattern;
 use crate::route::{PathPattern, Segment, Tail};
 
-/// Text that every matching value has.
+/// Text that every matching value contains.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Literal<'a> {
     /// The value itself.
     Whole(Cow<'a, str>),
-    /// What it starts with.
+    /// Its start.
     Start(Cow<'a, [u8]>),
-    /// What it ends with.
+    /// Its end.
     End(Cow<'a, [u8]>),
-    /// What it has somewhere; at most [`PIECE_BYTES_MAX`] long.
+    /// A piece anywhere in it; at most [`PIECE_BYTES_MAX`] long.
     Piece(Cow<'a, [u8]>),
 }
 
-/// Longest piece that is looked for: bounds the automaton, and how many pieces can end at one place.
+/// Longest piece: bounds the size of the automaton, and the number of pieces that end at one byte.
 pub(super) const PIECE_BYTES_MAX: usize = 32;
 
-/// The parts of one pattern, of which each is enough to find it by. None: any value may match.
+/// Literals of one pattern; each of them suffices to find it. If there is none, any value may match.
 pub(super) type Literals<'a> = SmallVec<[Literal<'a>; 4]>;
 
 impl Literal<'_> {
@@ -35,7 +35,7 @@ impl Literal<'_> {
         }
     }
 
-    /// Orders parts that equally many patterns share: anchored ones are quicker to look up, long ones are rarer in values.
+    /// Order among literals that equally many patterns share: anchored ones are faster to look up, long ones are rarer.
     pub(super) fn rank(&self) -> (u8, usize) {
         let kind = match self {
             Literal::Whole(_) => 0,
@@ -45,13 +45,13 @@ impl Literal<'_> {
         (kind, usize::MAX - self.text().len())
     }
 
-    /// For people.
+    /// The literal for a message.
     pub(super) fn shown(&self) -> String {
         String::from_utf8_lossy(self.text()).into_owned()
     }
 }
 
-/// The parts of a pattern of text; networks have none.
+/// Literals of a text pattern; networks have none.
 pub(super) fn of_pattern(pattern: &Pattern) -> Literals<'_> {
     let mut literals = Literals::new();
     match pattern {
@@ -71,11 +71,11 @@ pub(super) fn of_pattern(pattern: &Pattern) -> Literals<'_> {
     literals
 }
 
-/// The parts of a path pattern with stars between other text; in lower case if it ignores case.
+/// Literals of a path pattern with inner stars; in lower case if it ignores case.
 pub(super) fn of_path(pattern: &PathPattern) -> Literals<'_> {
     let mut literals = Literals::new();
     let Tail::Glob(glob) = &pattern.tail else { return literals };
-    // What is known without a gap from the start on, then what stands somewhere.
+    // The text before the first parameter is the start; the rest are pieces.
     let (mut start, mut open) = (String::new(), true);
     for segment in &pattern.segments {
         match segment {
@@ -100,13 +100,13 @@ pub(super) fn of_path(pattern: &PathPattern) -> Literals<'_> {
     }
     let unplaced = parts.start.filter(|_| !open).into_iter().chain(parts.inner);
     unplaced.for_each(|piece| push_piece(&mut literals, Cow::Borrowed(piece.as_bytes())));
-    if pattern.case == Case::Insensitive {
+    if pattern.case == PathCase::Insensitive {
         literals.iter_mut().for_each(fold);
     }
     literals
 }
 
-/// Both ends of a long piece: patterns that begin alike may end differently, and the other way round.
+/// Adds both ends of a long piece: patterns with the same start may have different ends, and vice versa.
 fn push_piece<'a>(literals: &mut Literals<'a>, piece: Cow<'a, [u8]>) {
     if piece.is_empty() {
         return;

@@ -1,34 +1,34 @@
-//! Many patterns looked up at once: which of them may match a value?
+//! Indexes of patterns: which of many patterns may match a value?
 //!
-//! Every pattern is stored under one literal part that a matching value must have: the whole text, its start, its end,
-//! or a piece somewhere inside. A value is then compared with all stored parts at once: one hash, one binary search
-//! from the front, one from the back, and one pass through an automaton. What is found is a candidate that the caller
-//! checks, so an index may return too much, and never too little. The cost depends on the length of the value and on what
-//! is found, not on how many patterns there are. Rejected: one automaton for whole globs, whose size is exponential in
-//! the number of patterns.
+//! Every pattern is stored under one literal that a matching value must contain: the whole text, its start, its end, or
+//! a piece inside. A value is compared with all literals at once: one hash, one binary search from the front, one from
+//! the back, and one pass through an automaton. The results are candidates, which the caller checks: an index may
+//! return too many, and never too few. The cost depends on the length of the value and on the number of candidates, not
+//! on the number of patterns. Rejected: one automaton for whole globs, whose size is exponential in the number of
+//! patterns.
 
-mod affixes;
-mod census;
-mod crowd;
+mod affix;
+mod counts;
+mod crowded;
 mod lists;
 mod literal;
 mod networks;
-mod pieces;
 mod routes;
+mod substrings;
 mod texts;
 
 use smallvec::SmallVec;
 
-pub(crate) use self::census::{Census, Choice};
-pub use self::crowd::CROWD_MAX;
-pub(crate) use self::crowd::{Crowd, crowded, wildcards};
+pub(crate) use self::counts::{IndexChoice, LiteralCounts};
+pub use self::crowded::CROWD_MAX;
+pub(crate) use self::crowded::{CrowdedPattern, crowded, wildcards};
 pub(crate) use self::lists::{IndexedEndpoint, IndexedMatcher};
 pub(crate) use self::networks::NetworkIndex;
-pub(crate) use self::routes::{Folded, RouteIndex};
+pub(crate) use self::routes::{LowercasePath, RouteIndex};
 pub(crate) use self::texts::TextIndex;
 
-/// Patterns stored in one place; most places have one.
+/// Patterns stored under one literal; most literals have one.
 type Ids = SmallVec<[u32; 2]>;
 
-/// No entry.
+/// No index.
 const NONE: u32 = u32::MAX;

@@ -1,4 +1,5 @@
-//! Which of many networks hold an address? Sorted by their first address, each linked to the one around it.
+//! Finds the networks that contain an address. Networks are sorted by first address, and each links to the one around
+//! it.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use crate::address::{Cidr, carried};
 /// Networks in IPv6 space.
 #[derive(Debug, Default)]
 pub(crate) struct NetworkIndex {
-    /// First addresses, apart from the rest: they are all that the search looks at.
+    /// First addresses, stored apart because the binary search reads nothing else.
     firsts: Vec<u128>,
     networks: Vec<Network>,
     /// Patterns that any address matches.
@@ -18,13 +19,13 @@ pub(crate) struct NetworkIndex {
 #[derive(Debug)]
 struct Network {
     cidr: Cidr,
-    /// The smallest other network around this one.
+    /// Index of the smallest network around this one.
     around: u32,
     ids: Ids,
 }
 
 impl NetworkIndex {
-    /// Each network with what is stored under it; `None` is any address.
+    /// Each network with its pattern; `None` is any address.
     pub(crate) fn new(networks: impl IntoIterator<Item = (Option<Cidr>, u32)>) -> NetworkIndex {
         let mut index = NetworkIndex::default();
         let mut by_network: HashMap<Cidr, Ids> = HashMap::new();
@@ -49,7 +50,7 @@ impl NetworkIndex {
         index
     }
 
-    /// Calls `hit` for every network that may hold the address.
+    /// Calls `hit` for every network that may contain the address.
     #[inline]
     pub(crate) fn find(&self, bits: u128, hit: &mut impl FnMut(u32)) {
         self.any.iter().for_each(|id| hit(*id));

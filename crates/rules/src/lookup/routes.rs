@@ -1,16 +1,15 @@
-//! Patterns of paths: a trie over segments, where literal segments are looked up and `{id}` segments walked. Patterns
-//! with a star before other text are stored under their literal parts.
+//! An index of path patterns: a trie over segments. Patterns with a star before other text are stored under literals.
 
 use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
 use super::Ids;
-use super::census::Census;
+use super::counts::LiteralCounts;
 use super::literal::Literal;
 use super::texts::TextIndex;
-use crate::path::Case;
-use crate::quick::QuickMap;
+use crate::fast_hash::FastMap;
+use crate::path::PathCase;
 use crate::route::{PathPattern, Segment, Tail, first_segment};
 
 /// Finds the patterns that may match a path.
@@ -19,50 +18,50 @@ pub(crate) struct RouteIndex {
     exact: Routes,
     /// Patterns that ignore case, in lower case.
     folded: Routes,
-    /// Stored without a pattern: any path will do.
+    /// Entries that any path matches.
     any: Vec<u32>,
 }
 
 #[derive(Debug, Default)]
 struct Routes {
-    root: Node,
+    root: RouteNode,
     globs: TextIndex,
 }
 
 #[derive(Debug, Default)]
-struct Node {
-    literal: QuickMap<Box<str>, Node>,
-    param: Option<Box<Node>>,
+struct RouteNode {
+    literal: FastMap<Box<str>, RouteNode>,
+    param: Option<Box<RouteNode>>,
     /// Patterns that end here.
     end: Ids,
-    /// Patterns that go on with a star from here.
+    /// Patterns with a star from here on.
     rest: Ids,
 }
 
 impl RouteIndex {
-    /// Each pattern with what is stored under it; `None` is any path.
+    /// Each pattern with its entry; `None` is any path.
     pub(crate) fn new<'a>(
         patterns: impl IntoIterator<Item = (Option<&'a PathPattern>, u32)>,
-        census: &Census<'a>,
+        counts: &LiteralCounts<'a>,
     ) -> RouteIndex {
         let mut index = RouteIndex::default();
-        let mut globs: HashMap<Case, Vec<(Option<Literal<'a>>, u32)>> = HashMap::new();
+        let mut globs: HashMap<PathCase, Vec<(Option<Literal<'a>>, u32)>> = HashMap::new();
         for (pattern, id) in patterns {
             let Some(pattern) = pattern else {
                 index.any.push(id);
                 continue;
             };
             if matches!(pattern.tail, Tail::Glob(_)) {
-                globs.entry(pattern.case).or_default().push((census.path_literal(pattern), id));
+                globs.entry(pattern.case).or_default().push((counts.path_literal(pattern), id));
                 continue;
             }
             match pattern.case {
-                Case::Sensitive => index.exact.root.insert(pattern, id),
-                Case::Insensitive => index.folded.root.insert(pattern, id),
+                PathCase::Sensitive => index.exact.root.insert(pattern, id),
+                PathCase::Insensitive => index.folded.root.insert(pattern, id),
             }
         }
         let mut globs = |case| TextIndex::new(globs.remove(&case).unwrap_or_default());
-        (index.exact.globs, index.folded.globs) = (globs(Case::Sensitive), globs(Case::Insensitive));
+        (index.exact.globs, index.folded.globs) = (globs(PathCase::Sensitive), globs(PathCase::Insensitive));
         index
     }
 
@@ -73,7 +72,7 @@ impl RouteIndex {
         let path = if path == "/" { "" } else { path };
         self.exact.find(path, hit);
         if !self.folded.is_empty() {
-            self.folded.find(Folded::of(path).as_str(), hit);
+            self.folded.find(LowercasePath::of(path).as_str(), hit);
         }
     }
 }
@@ -90,15 +89,15 @@ impl Routes {
     }
 }
 
-impl Node {
+impl RouteNode {
     fn insert(&mut self, pattern: &PathPattern, id: u32) {
         let mut node = self;
         for segment in &pattern.segments {
             node = match (segment, pattern.case) {
-                (Segment::Literal(text), Case::Insensitive) => {
+                (Segment::Literal(text), PathCase::Insensitive) => {
                     node.literal.entry(text.to_ascii_lowercase().into()).or_default()
                 }
-                (Segment::Literal(text), Case::Sensitive) => node.literal.entry(text.as_str().into()).or_default(),
+                (Segment::Literal(text), PathCase::Sensitive) => node.literal.entry(text.as_str().into()).or_default(),
                 (Segment::Param(_), _) => node.param.get_or_insert_default(),
             };
         }
@@ -112,7 +111,7 @@ impl Node {
         self.literal.is_empty() && self.param.is_none() && self.end.is_empty() && self.rest.is_empty()
     }
 
-    /// Walks on with what is left of the path: empty, or from a slash on. As deep as the longest pattern, no deeper.
+    /// Descends with the rest of the path: empty, or from a slash on. The longest pattern bounds the recursion.
     fn find(&self, rest: &str, hit: &mut impl FnMut(u32)) {
         self.rest.iter().for_each(|id| hit(*id));
         let Some(word) = rest.strip_prefix('/') else { return self.end.iter().for_each(|id| hit(*id)) };
@@ -129,17 +128,17 @@ impl Node {
     }
 }
 
-/// A path in lower case, without allocating for those of usual length.
-pub(crate) struct Folded(SmallVec<[u8; 256]>);
+/// A path in lower case; up to 256 bytes do not allocate.
+pub(crate) struct LowercasePath(SmallVec<[u8; 256]>);
 
-impl Folded {
-    pub(crate) fn of(path: &str) -> Folded {
+impl LowercasePath {
+    pub(crate) fn of(path: &str) -> LowercasePath {
         let mut bytes = SmallVec::from_slice(path.as_bytes());
         bytes.make_ascii_lowercase();
-        Folded(bytes)
+        LowercasePath(bytes)
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default() // letters of ASCII only were replaced by others
+        std::str::from_utf8(&self.0).unwrap_or_default() // only ASCII letters were replaced
     }
 }

@@ -1,26 +1,26 @@
-//! Patterns of text, stored under their literal parts.
+//! An index of text patterns, stored under their literals.
 
 use std::collections::HashMap;
 
 use super::Ids;
-use super::affixes::{Affixes, Side};
+use super::affix::{AffixIndex, Side};
 use super::literal::Literal;
-use super::pieces::Pieces;
-use crate::quick::QuickMap;
+use super::substrings::SubstringIndex;
+use crate::fast_hash::FastMap;
 
 /// Finds the patterns that may match a text.
 #[derive(Debug, Default)]
 pub(crate) struct TextIndex {
-    whole: QuickMap<Box<str>, Ids>,
-    starts: Affixes,
-    ends: Affixes,
-    pieces: Option<Pieces>,
+    whole: FastMap<Box<str>, Ids>,
+    starts: AffixIndex,
+    ends: AffixIndex,
+    pieces: Option<SubstringIndex>,
     /// Patterns that any text may match.
     any: Vec<u32>,
 }
 
 impl TextIndex {
-    /// Each pattern under one of its literal parts, or under none.
+    /// Each pattern under one of its literals, or under none.
     pub(crate) fn new<'a>(patterns: impl IntoIterator<Item = (Option<Literal<'a>>, u32)>) -> TextIndex {
         let mut index = TextIndex::default();
         let [mut starts, mut ends, mut pieces]: [HashMap<Vec<u8>, Ids>; 3] = Default::default();
@@ -33,13 +33,13 @@ impl TextIndex {
                 Some(Literal::Piece(text)) => pieces.entry(text.into_owned()).or_default().push(id),
             }
         }
-        index.starts = Affixes::new(Side::Start, starts.into_iter());
-        index.ends = Affixes::new(Side::End, ends.into_iter());
+        index.starts = AffixIndex::new(Side::Start, starts.into_iter());
+        index.ends = AffixIndex::new(Side::End, ends.into_iter());
         let unfit: Vec<u32> = pieces.values().flatten().copied().collect();
         let some = !pieces.is_empty();
-        index.pieces = Pieces::new(pieces.into_iter());
+        index.pieces = SubstringIndex::new(pieces.into_iter());
         if some && index.pieces.is_none() {
-            index.any.extend(unfit); // slower, and as right
+            index.any.extend(unfit); // too many for the automaton: slower, still correct
         }
         index
     }

@@ -1,4 +1,4 @@
-//! Rows N01 to N08 of the hostile paths, and the promise that canonical stays canonical.
+//! Rows N01 to N08 of the hostile paths; canonical paths stay canonical.
 
 use super::*;
 

@@ -1,13 +1,13 @@
-//! `clients` and `overrides`: what is known and what is different for single clients.
+//! Reads `clients` and `overrides`.
 
-use super::field::{Path, Value};
+use super::field::{FieldPath, FieldValue};
 use super::rule::flag;
 use crate::check;
 use crate::datetime;
 use crate::key::{attribute_fault, is_attribute};
 use crate::problem::{Problem, Problems};
 use crate::spec::{ClientSpec, OverrideSpec};
-use crate::yaml::Kind;
+use crate::yaml::YamlKind;
 
 /// Fields of a client, in canonical order.
 pub(crate) const CLIENT_FIELDS: &[&str] = &["client_key", "tier", "org", "attributes"];
@@ -16,13 +16,13 @@ pub(crate) const CLIENT_FIELDS: &[&str] = &["client_key", "tier", "org", "attrib
 pub(crate) const OVERRIDE_FIELDS: &[&str] =
     &["client_key", "rule", "requests", "burst", "unlimited", "valid_from", "valid_until", "reason"];
 
-pub(crate) fn read_client(value: Value<'_>, problems: &mut Problems) -> ClientSpec {
+pub(crate) fn read_client(value: FieldValue<'_>, problems: &mut Problems) -> ClientSpec {
     let fields = value.fields(CLIENT_FIELDS, "- { client_key: \"user:42\", tier: free }", problems);
     let key = fields.required("client_key", "name the client, such as `client_key: \"user:42\"`", problems);
-    let mut text = |value: Option<Value<'_>>| value.and_then(|value| value.text(problems).map(str::to_owned));
+    let mut text = |value: Option<FieldValue<'_>>| value.and_then(|value| value.text(problems).map(str::to_owned));
     let mut client = ClientSpec {
         client_key: text(key).unwrap_or_default(),
-        at: value.place(),
+        at: value.position(),
         tier: text(fields.get("tier")),
         org: text(fields.get("org")),
         attributes: Vec::new(),
@@ -33,23 +33,23 @@ pub(crate) fn read_client(value: Value<'_>, problems: &mut Problems) -> ClientSp
     client
 }
 
-fn read_attributes(value: &Value<'_>, problems: &mut Problems) -> Vec<(String, String)> {
-    let Kind::Map(entries) = &value.node.kind else {
+fn read_attributes(value: &FieldValue<'_>, problems: &mut Problems) -> Vec<(String, String)> {
+    let YamlKind::Map(entries) = &value.node.kind else {
         problems.push(value.mismatch("a map", "write `attributes: { region: eu }`"));
         return Vec::new();
     };
     let mut attributes = Vec::new();
     for (key, node) in entries {
-        let entry = Value { node, path: Path::Field(&value.path, &key.text) };
+        let entry = FieldValue { node, path: FieldPath::Field(&value.path, &key.text) };
         let fixed =
             matches!(key.text.as_str(), "tier" | "org" | "client_key" | "endpoint" | "method" | "path" | "namespace");
         if fixed {
             let message = format!("{} cannot be set here", entry.path);
             let help = "`tier` and `org` are fields of the client itself; the others come with the request";
-            problems.push(Problem::error("misplaced-field", key.place(), entry.path, message).help(help));
+            problems.push(Problem::error("misplaced-field", key.position(), entry.path, message).help(help));
         } else if !is_attribute(&key.text) {
             let fault = attribute_fault(&key.text);
-            problems.push(Problem::error("bad-attribute", key.place(), entry.path, fault.message).help(fault.help));
+            problems.push(Problem::error("bad-attribute", key.position(), entry.path, fault.message).help(fault.help));
         } else if let Some(text) = entry.text(problems) {
             attributes.push((key.text.clone(), text.to_owned()));
         }
@@ -57,14 +57,14 @@ fn read_attributes(value: &Value<'_>, problems: &mut Problems) -> Vec<(String, S
     attributes
 }
 
-pub(crate) fn read_override(value: Value<'_>, problems: &mut Problems) -> OverrideSpec {
+pub(crate) fn read_override(value: FieldValue<'_>, problems: &mut Problems) -> OverrideSpec {
     let fields = value.fields(OVERRIDE_FIELDS, "- { client_key: \"user:42\", rule: name, requests: 100 }", problems);
     let key = fields.required("client_key", "name the client, such as `client_key: \"user:42\"`", problems);
     let rule = fields.required("rule", "name the rule it changes", problems);
-    let mut text = |value: Option<Value<'_>>| value.and_then(|value| value.text(problems).map(str::to_owned));
+    let mut text = |value: Option<FieldValue<'_>>| value.and_then(|value| value.text(problems).map(str::to_owned));
     let mut change = OverrideSpec {
         client_key: text(key).unwrap_or_default(),
-        at: value.place(),
+        at: value.position(),
         rule: text(rule).unwrap_or_default(),
         reason: text(fields.get("reason")),
         ..OverrideSpec::default()
@@ -78,7 +78,7 @@ pub(crate) fn read_override(value: Value<'_>, problems: &mut Problems) -> Overri
     change
 }
 
-fn read_time(value: &Value<'_>, problems: &mut Problems) -> Option<u64> {
+fn read_time(value: &FieldValue<'_>, problems: &mut Problems) -> Option<u64> {
     let text = value.text(problems)?;
     datetime::parse(text).map_err(|fault| problems.push(value.fault("bad-time", fault))).ok()
 }

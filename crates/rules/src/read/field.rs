@@ -1,23 +1,23 @@
-//! Strict access to the tree: every value knows its path, every mistake becomes a problem, and reading goes on.
+//! Strict access to the tree: every value has its path, every mistake becomes a problem, and reading continues.
 
 use std::fmt;
 
-use super::fields::{Fields, suggest, unknown_field};
 use crate::duration;
-use crate::problem::{Fault, Problem, Problems, quote, short};
-use crate::spec::Place;
-use crate::yaml::{Kind, Node, is_blank};
+use crate::nearest::suggest;
+use crate::position::SourcePosition;
+use crate::problem::{ParseError, Problem, Problems, quote, short};
+use crate::yaml::{YamlKind, YamlNode, is_blank};
 
-/// Way from the root to a value, written only when something is wrong there.
+/// Path from the root to a value; formatted only for a problem.
 #[derive(Clone, Copy)]
-pub(crate) enum Path<'a> {
-    /// The whole, in a word: `file`, `rule`, ...
+pub(crate) enum FieldPath<'a> {
+    /// The root, by its name: `file`, `rule`, ...
     Root(&'static str),
-    Field(&'a Path<'a>, &'a str),
-    Item(&'a Path<'a>, usize),
+    Field(&'a FieldPath<'a>, &'a str),
+    Item(&'a FieldPath<'a>, usize),
 }
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for FieldPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root(_) => Ok(()),
@@ -28,7 +28,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-impl Path<'_> {
+impl FieldPath<'_> {
     /// The path as the subject of a sentence.
     pub(super) fn title(&self) -> String {
         match self {
@@ -38,75 +38,60 @@ impl Path<'_> {
     }
 }
 
-/// A value and the way to it.
+/// A value and its path.
 #[derive(Clone, Copy)]
-pub(crate) struct Value<'a> {
-    pub(crate) node: &'a Node,
-    pub(crate) path: Path<'a>,
+pub(crate) struct FieldValue<'a> {
+    pub(crate) node: &'a YamlNode,
+    pub(crate) path: FieldPath<'a>,
 }
 
-impl<'a> Value<'a> {
-    pub(crate) fn place(&self) -> Place {
-        self.node.place()
+impl<'a> FieldValue<'a> {
+    pub(crate) fn position(&self) -> SourcePosition {
+        self.node.position()
     }
 
     /// A problem with this value.
     pub(crate) fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
-        Problem::error(code, self.place(), self.path, message)
+        Problem::error(code, self.position(), self.path, message)
     }
 
-    pub(crate) fn fault(&self, code: &'static str, fault: Fault) -> Problem {
+    pub(crate) fn fault(&self, code: &'static str, fault: ParseError) -> Problem {
         self.problem(code, format!("{}: {}", self.path, fault.message)).help(fault.help)
     }
 
     pub(super) fn mismatch(&self, wanted: &str, help: impl Into<String>) -> Problem {
         let found = match &self.node.kind {
-            Kind::Scalar { text, quoted: false } if is_blank(text) => {
+            YamlKind::Scalar { text, quoted: false } if is_blank(text) => {
                 let message = format!("{} is blank, and should be {wanted}", self.path.title());
                 return self.problem("blank", message).help(help);
             }
-            Kind::Scalar { text, quoted: true } => format!("the quoted text {}", quote(text)),
-            Kind::Scalar { text, .. } => quote(text),
+            YamlKind::Scalar { text, quoted: true } => format!("the quoted text {}", quote(text)),
+            YamlKind::Scalar { text, .. } => quote(text),
             _ => self.node.describe().to_owned(),
         };
         self.problem("wrong-type", format!("{} should be {wanted}, found {found}", self.path.title())).help(help)
     }
 
-    /// The entries of a map; an empty one after a problem.
-    pub(crate) fn fields(self, allowed: &'static [&'static str], example: &str, problems: &mut Problems) -> Fields<'a> {
-        let Kind::Map(entries) = &self.node.kind else {
-            problems.push(self.mismatch("a map", format!("write for example `{example}`")));
-            return Fields { value: self, known: false, allowed };
-        };
-        for (key, _) in entries.iter().filter(|(key, _)| !allowed.contains(&key.text.as_str())) {
-            match problems.is_full() {
-                true => problems.skip(1),
-                false => problems.push(unknown_field(&self, &key.text, key.place(), allowed)),
-            }
-        }
-        Fields { value: self, known: true, allowed }
-    }
-
-    /// The items of a list; none after a problem.
-    pub(crate) fn items(&self, wanted: &str, problems: &mut Problems) -> impl Iterator<Item = Value<'_>> {
-        let items: &[Node] = match &self.node.kind {
-            Kind::List(items) => items,
+    /// The items of a list; empty after a problem.
+    pub(crate) fn items(&self, wanted: &str, problems: &mut Problems) -> impl Iterator<Item = FieldValue<'_>> {
+        let items: &[YamlNode] = match &self.node.kind {
+            YamlKind::List(items) => items,
             _ => {
                 problems
                     .push(self.mismatch(&format!("a list of {wanted}"), "write `[a, b]`, or one `- item` per line"));
                 &[]
             }
         };
-        items.iter().enumerate().map(|(index, node)| Value { node, path: Path::Item(&self.path, index) })
+        items.iter().enumerate().map(|(index, node)| FieldValue { node, path: FieldPath::Item(&self.path, index) })
     }
 
     /// The items of a list, or the value itself.
-    pub(crate) fn one_or_more(&self) -> Vec<Value<'_>> {
+    pub(crate) fn one_or_more(&self) -> Vec<FieldValue<'_>> {
         match &self.node.kind {
-            Kind::List(items) => items
+            YamlKind::List(items) => items
                 .iter()
                 .enumerate()
-                .map(|(index, node)| Value { node, path: Path::Item(&self.path, index) })
+                .map(|(index, node)| FieldValue { node, path: FieldPath::Item(&self.path, index) })
                 .collect(),
             _ => vec![*self],
         }
@@ -115,8 +100,8 @@ impl<'a> Value<'a> {
     /// Text that is not blank.
     pub(crate) fn text(&self, problems: &mut Problems) -> Option<&'a str> {
         match &self.node.kind {
-            Kind::Scalar { text, quoted } if (*quoted && !text.is_empty()) || !is_blank(text) => Some(text),
-            Kind::Scalar { text, quoted } if *quoted && text.is_empty() => {
+            YamlKind::Scalar { text, quoted } if (*quoted && !text.is_empty()) || !is_blank(text) => Some(text),
+            YamlKind::Scalar { text, quoted } if *quoted && text.is_empty() => {
                 let help = "write a value, or remove the field";
                 problems.push(self.problem("blank", format!("{} is empty text", self.path)).help(help));
                 None
@@ -134,7 +119,7 @@ impl<'a> Value<'a> {
         let help = format!(
             "a whole number from {low} to {high}: digits only, no quotes, sign, `_`, leading zero, dot or exponent"
         );
-        let Kind::Scalar { text, quoted: false } = &self.node.kind else {
+        let YamlKind::Scalar { text, quoted: false } = &self.node.kind else {
             problems.push(self.mismatch("a number", help));
             return None;
         };
@@ -160,8 +145,8 @@ impl<'a> Value<'a> {
     /// `true` or `false`.
     pub(crate) fn boolean(&self, problems: &mut Problems) -> Option<bool> {
         match &self.node.kind {
-            Kind::Scalar { text, quoted: false } if text == "true" => Some(true),
-            Kind::Scalar { text, quoted: false } if text == "false" => Some(false),
+            YamlKind::Scalar { text, quoted: false } if text == "true" => Some(true),
+            YamlKind::Scalar { text, quoted: false } if text == "false" => Some(false),
             _ => {
                 problems.push(self.mismatch("true or false", "write `true` or `false`, without quotes"));
                 None
@@ -169,7 +154,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// One of a few words.
+    /// One of the given words.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&'static str, T)], problems: &mut Problems) -> Option<T> {
         let text = self.text(problems)?;
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
@@ -184,7 +169,7 @@ impl<'a> Value<'a> {
     /// A duration within a range of nanoseconds.
     pub(crate) fn duration(&self, range: std::ops::RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
         let text = match &self.node.kind {
-            Kind::Scalar { text, quoted } if *quoted || !is_blank(text) => text,
+            YamlKind::Scalar { text, quoted } if *quoted || !is_blank(text) => text,
             _ => {
                 problems.push(self.mismatch(
                     "a duration",

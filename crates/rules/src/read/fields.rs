@@ -1,30 +1,52 @@
-//! The fields of one map: which are there, which are missing, which are typos.
+//! The fields of a map: present, missing and unknown ones.
 
-use super::field::{Path, Value};
-use crate::nearest::nearest;
+use super::field::{FieldPath, FieldValue};
+use crate::nearest::{nearest, suggest};
+use crate::position::SourcePosition;
 use crate::problem::{Problem, Problems, quote};
-use crate::spec::Place;
-use crate::yaml::Kind;
+use crate::yaml::YamlKind;
 
 /// The fields of a map, read one by one.
-pub(crate) struct Fields<'a> {
-    pub(crate) value: Value<'a>,
-    pub(super) known: bool,
-    pub(super) allowed: &'static [&'static str],
+pub(crate) struct MapFields<'a> {
+    pub(crate) value: FieldValue<'a>,
+    known: bool,
+    allowed: &'static [&'static str],
 }
 
-impl Fields<'_> {
-    /// Whether it really was a map, so that a missing field is worth a problem.
+impl<'a> FieldValue<'a> {
+    /// The fields of a map; none after a problem.
+    pub(crate) fn fields(
+        self,
+        allowed: &'static [&'static str],
+        example: &str,
+        problems: &mut Problems,
+    ) -> MapFields<'a> {
+        let YamlKind::Map(entries) = &self.node.kind else {
+            problems.push(self.mismatch("a map", format!("write for example `{example}`")));
+            return MapFields { value: self, known: false, allowed };
+        };
+        for (key, _) in entries.iter().filter(|(key, _)| !allowed.contains(&key.text.as_str())) {
+            match problems.is_full() {
+                true => problems.skip(1),
+                false => problems.push(unknown_field(&self, &key.text, key.position(), allowed)),
+            }
+        }
+        MapFields { value: self, known: true, allowed }
+    }
+}
+
+impl MapFields<'_> {
+    /// Whether the value is a map; otherwise missing fields are not reported.
     pub(crate) fn known(&self) -> bool {
         self.known
     }
 
-    pub(crate) fn get(&self, name: &'static str) -> Option<Value<'_>> {
-        self.value.node.get(name).map(|node| Value { node, path: Path::Field(&self.value.path, name) })
+    pub(crate) fn get(&self, name: &'static str) -> Option<FieldValue<'_>> {
+        self.value.node.get(name).map(|node| FieldValue { node, path: FieldPath::Field(&self.value.path, name) })
     }
 
-    /// The field, or a problem that it is missing.
-    pub(crate) fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<Value<'_>> {
+    /// The field; a problem if it is missing.
+    pub(crate) fn required(&self, name: &'static str, help: &str, problems: &mut Problems) -> Option<FieldValue<'_>> {
         let found = self.get(name);
         if found.is_none() && self.known && !self.is_misspelt(name) {
             let message = format!("{} has no `{name}`", self.value.path.title());
@@ -33,24 +55,15 @@ impl Fields<'_> {
         found
     }
 
-    /// Whether an unknown field has already been reported as a typo of this one.
+    /// Whether an unknown field was already reported as a typo of this one.
     fn is_misspelt(&self, name: &str) -> bool {
-        let Kind::Map(entries) = &self.value.node.kind else { return false };
+        let YamlKind::Map(entries) = &self.value.node.kind else { return false };
         let unknown = entries.iter().map(|(key, _)| key.text.as_str()).filter(|key| !self.allowed.contains(key));
         unknown.take(16).any(|key| nearest(key, self.allowed.iter().copied()) == Some(name))
     }
 }
 
-/// Help for a word that is not one of `names`.
-pub(crate) fn suggest(word: &str, names: &[&str]) -> String {
-    let allowed = names.join(", ");
-    match nearest(word, names.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`? allowed: {allowed}"),
-        None => format!("allowed: {allowed}"),
-    }
-}
-
-pub(super) fn unknown_field(owner: &Value<'_>, name: &str, at: Place, allowed: &[&str]) -> Problem {
+fn unknown_field(owner: &FieldValue<'_>, name: &str, at: SourcePosition, allowed: &[&str]) -> Problem {
     let message = format!("unknown field {} in {}", quote(name), owner.path.title());
-    Problem::error("unknown-field", at, Path::Field(&owner.path, name), message).help(suggest(name, allowed))
+    Problem::error("unknown-field", at, FieldPath::Field(&owner.path, name), message).help(suggest(name, allowed))
 }

@@ -1,67 +1,67 @@
-//! `limit`: which fields an algorithm has, and their numbers.
+//! Reads `limit`: the fields of each algorithm.
 
-use super::field::Value;
-use super::fields::Fields;
+use super::field::FieldValue;
+use super::fields::MapFields;
 use crate::check;
 use crate::problem::{Problem, Problems};
-use crate::spec::{Algorithm, Align, LimitSpec};
+use crate::spec::{Align, LimitAlgorithm, LimitSpec};
 
 /// Fields of a limit, in canonical order.
 pub const LIMIT_FIELDS: &[&str] =
     &["requests", "window", "algorithm", "burst", "slots", "slot_ttl", "max_delay", "align"];
 
-const ALGORITHMS: [(&str, Algorithm); 8] = [
-    ("token_bucket", Algorithm::TokenBucket),
-    ("gcra", Algorithm::Gcra),
-    ("leaky_bucket", Algorithm::LeakyBucket),
-    ("fixed_window", Algorithm::FixedWindow),
-    ("sliding_window_log", Algorithm::SlidingWindowLog),
-    ("sliding_window_counter", Algorithm::SlidingWindowCounter),
-    ("sliding_window", Algorithm::SlidingWindowCounter),
-    ("concurrency", Algorithm::Concurrency),
+const ALGORITHMS: [(&str, LimitAlgorithm); 8] = [
+    ("token_bucket", LimitAlgorithm::TokenBucket),
+    ("gcra", LimitAlgorithm::Gcra),
+    ("leaky_bucket", LimitAlgorithm::LeakyBucket),
+    ("fixed_window", LimitAlgorithm::FixedWindow),
+    ("sliding_window_log", LimitAlgorithm::SlidingWindowLog),
+    ("sliding_window_counter", LimitAlgorithm::SlidingWindowCounter),
+    ("sliding_window", LimitAlgorithm::SlidingWindowCounter),
+    ("concurrency", LimitAlgorithm::Concurrency),
 ];
 
-/// Reads the map under `limit`; `None` if something in it is wrong.
-pub(super) fn read_limit(value: Value<'_>, problems: &mut Problems) -> Option<LimitSpec> {
+/// Reads the map under `limit`; `None` after a problem.
+pub(super) fn read_limit(value: FieldValue<'_>, problems: &mut Problems) -> Option<LimitSpec> {
     let before = problems.len();
     let fields = value.fields(LIMIT_FIELDS, "limit: { requests: 10, window: 1s }", problems);
     let algorithm = match fields.get("algorithm") {
         Some(value) => value.choice(&ALGORITHMS, problems),
-        None => Some(Algorithm::default()),
+        None => Some(LimitAlgorithm::default()),
     };
-    let queue = algorithm == Some(Algorithm::LeakyBucket) && fields.get("max_delay").is_some();
+    let queue = algorithm == Some(LimitAlgorithm::LeakyBucket) && fields.get("max_delay").is_some();
     if let Some(algorithm) = algorithm {
-        refuse_strangers(&fields, algorithm, queue, problems);
+        reject_foreign_fields(&fields, algorithm, queue, problems);
     }
     let limit = read_numbers(&fields, algorithm.unwrap_or_default(), problems);
     (problems.len() == before && fields.known()).then_some(limit)
 }
 
-/// The fields an algorithm understands, the required ones first.
-fn own_fields(algorithm: Algorithm, queue: bool) -> &'static [&'static str] {
+/// The fields of an algorithm, the required ones first.
+fn own_fields(algorithm: LimitAlgorithm, queue: bool) -> &'static [&'static str] {
     match algorithm {
-        Algorithm::LeakyBucket if queue => &["requests", "window", "max_delay"],
-        Algorithm::LeakyBucket => &["requests", "window", "burst", "max_delay"],
-        Algorithm::TokenBucket | Algorithm::Gcra => &["requests", "window", "burst"],
-        Algorithm::FixedWindow | Algorithm::SlidingWindowCounter => &["requests", "window", "align"],
-        Algorithm::SlidingWindowLog => &["requests", "window"],
-        Algorithm::Concurrency => &["slots", "slot_ttl"],
+        LimitAlgorithm::LeakyBucket if queue => &["requests", "window", "max_delay"],
+        LimitAlgorithm::LeakyBucket => &["requests", "window", "burst", "max_delay"],
+        LimitAlgorithm::TokenBucket | LimitAlgorithm::Gcra => &["requests", "window", "burst"],
+        LimitAlgorithm::FixedWindow | LimitAlgorithm::SlidingWindowCounter => &["requests", "window", "align"],
+        LimitAlgorithm::SlidingWindowLog => &["requests", "window"],
+        LimitAlgorithm::Concurrency => &["slots", "slot_ttl"],
     }
 }
 
-fn refuse_strangers(fields: &Fields<'_>, algorithm: Algorithm, queue: bool, problems: &mut Problems) {
+fn reject_foreign_fields(fields: &MapFields<'_>, algorithm: LimitAlgorithm, queue: bool, problems: &mut Problems) {
     let own = own_fields(algorithm, queue);
     for name in LIMIT_FIELDS.iter().filter(|name| **name != "algorithm" && !own.contains(name)) {
         if let Some(value) = fields.get(name) {
-            problems.push(stranger(&value, name, algorithm, queue));
+            problems.push(misplaced_field(&value, name, algorithm, queue));
         }
     }
 }
 
-fn stranger(value: &Value<'_>, name: &str, algorithm: Algorithm, queue: bool) -> Problem {
+fn misplaced_field(value: &FieldValue<'_>, name: &str, algorithm: LimitAlgorithm, queue: bool) -> Problem {
     let form = if queue { " with `max_delay` (a queue)" } else { "" };
     let message = format!("{} does not belong to {}{form}", value.path, algorithm.name());
-    let owners: Vec<&str> = Algorithm::ALL
+    let owners: Vec<&str> = LimitAlgorithm::ALL
         .iter()
         .filter(|other| own_fields(**other, false).contains(&name))
         .map(|other| other.name())
@@ -75,11 +75,11 @@ fn stranger(value: &Value<'_>, name: &str, algorithm: Algorithm, queue: bool) ->
     value.problem("misplaced-field", message).help(help)
 }
 
-fn read_numbers(fields: &Fields<'_>, algorithm: Algorithm, problems: &mut Problems) -> LimitSpec {
+fn read_numbers(fields: &MapFields<'_>, algorithm: LimitAlgorithm, problems: &mut Problems) -> LimitSpec {
     let mut limit = LimitSpec { algorithm, ..LimitSpec::default() };
     let needed = |name| own_fields(algorithm, false).contains(&name);
     let help = |name: &str| match algorithm {
-        Algorithm::Concurrency => "write for example `limit: { algorithm: concurrency, slots: 100 }`".to_owned(),
+        LimitAlgorithm::Concurrency => "write for example `limit: { algorithm: concurrency, slots: 100 }`".to_owned(),
         _ => format!("add `{name}`, for example `limit: {{ requests: 10, window: 1s }}`"),
     };
     let mut number = |name, most| {

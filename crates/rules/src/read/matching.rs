@@ -1,38 +1,39 @@
-//! `match`, `key_by`: the parts of a rule that name attributes.
+//! Reads `match` and `key_by`.
 
-use super::field::{Path, Value};
+use super::field::{FieldPath, FieldValue};
 use crate::endpoint::EndpointMatcher;
 use crate::key::{KeyBy, attribute_fault, is_attribute};
-use crate::path::{Case, EscapedSlash, canonical_path};
+use crate::path::{EscapedSlash, PathCase, canonical_path};
 use crate::pattern::{Matcher, Pattern};
-use crate::problem::{Fault, Problems};
+use crate::problem::{ParseError, Problems};
 use crate::spec::MatchSpec;
-use crate::yaml::Kind;
+use crate::yaml::YamlKind;
 
 /// Longest list of patterns for one attribute.
 const PATTERNS_MAX: usize = 10_000;
 
-/// How paths are spelled where this rule stands.
+/// How paths of a rule are read.
 #[derive(Clone, Copy)]
 pub(crate) struct Spelling {
     pub(crate) escaped_slash: EscapedSlash,
-    pub(crate) case: Case,
+    pub(crate) case: PathCase,
 }
 
 /// Reads the map under `match`.
-pub(super) fn read_match(value: &Value<'_>, spelling: Spelling, problems: &mut Problems) -> MatchSpec {
+pub(super) fn read_match(value: &FieldValue<'_>, spelling: Spelling, problems: &mut Problems) -> MatchSpec {
     let mut spec = MatchSpec::default();
-    let Kind::Map(entries) = &value.node.kind else {
+    let YamlKind::Map(entries) = &value.node.kind else {
         let help = "write `match: { tier: free, endpoint: \"POST /api/*\" }`; a rule for everything has no `match`";
         problems.push(value.mismatch("a map", help));
         return spec;
     };
     for (key, node) in entries {
-        let entry = Value { node, path: Path::Field(&value.path, &key.text) };
+        let entry = FieldValue { node, path: FieldPath::Field(&value.path, &key.text) };
         if !is_attribute(&key.text) {
             let fault = attribute_fault(&key.text);
             let field = entry.path.to_string();
-            problems.push(crate::Problem::error("bad-attribute", key.place(), field, fault.message).help(fault.help));
+            problems
+                .push(crate::Problem::error("bad-attribute", key.position(), field, fault.message).help(fault.help));
         } else if key.text == "endpoint" {
             spec.endpoint = Some(read_endpoint(&entry, spelling, problems));
         } else {
@@ -42,7 +43,7 @@ pub(super) fn read_match(value: &Value<'_>, spelling: Spelling, problems: &mut P
     spec
 }
 
-fn read_endpoint(value: &Value<'_>, spelling: Spelling, problems: &mut Problems) -> EndpointMatcher {
+fn read_endpoint(value: &FieldValue<'_>, spelling: Spelling, problems: &mut Problems) -> EndpointMatcher {
     let mut matcher = EndpointMatcher::default();
     each_text(value, problems, |text| {
         matcher.push(text, spelling.escaped_slash, spelling.case).map_err(|fault| ("bad-endpoint", fault))
@@ -50,7 +51,7 @@ fn read_endpoint(value: &Value<'_>, spelling: Spelling, problems: &mut Problems)
     matcher
 }
 
-fn read_matcher(value: &Value<'_>, attribute: &str, spelling: Spelling, problems: &mut Problems) -> Matcher {
+fn read_matcher(value: &FieldValue<'_>, attribute: &str, spelling: Spelling, problems: &mut Problems) -> Matcher {
     let mut matcher = Matcher::default();
     each_text(value, problems, |text| match attribute {
         "ip" => matcher.push_ip(text).map_err(|fault| ("bad-address", fault)),
@@ -60,21 +61,23 @@ fn read_matcher(value: &Value<'_>, attribute: &str, spelling: Spelling, problems
     matcher
 }
 
-/// A plain pattern over canonical paths, spelled canonically itself.
-fn path_pattern(text: &str, spelling: Spelling) -> Result<Pattern, Fault> {
+/// A text pattern for canonical paths, made canonical itself.
+fn path_pattern(text: &str, spelling: Spelling) -> Result<Pattern, ParseError> {
     if !text.starts_with('/') {
         return Pattern::parse(text);
     }
     match canonical_path(text, spelling.escaped_slash) {
         Ok(path) => Pattern::parse(&path),
-        Err(error) => Err(Fault::new(error.to_string(), "write the path as requests have it; `*` stands for anything")),
+        Err(error) => {
+            Err(ParseError::new(error.to_string(), "write the path as requests have it; `*` stands for anything"))
+        }
     }
 }
 
 fn each_text(
-    value: &Value<'_>,
+    value: &FieldValue<'_>,
     problems: &mut Problems,
-    mut push: impl FnMut(&str) -> Result<(), (&'static str, Fault)>,
+    mut push: impl FnMut(&str) -> Result<(), (&'static str, ParseError)>,
 ) {
     let items = value.one_or_more();
     if items.is_empty() {
@@ -95,9 +98,9 @@ fn each_text(
 }
 
 /// Reads `key_by`: a text or a list of texts.
-pub(super) fn read_key_by(value: &Value<'_>, problems: &mut Problems) -> Option<KeyBy> {
+pub(super) fn read_key_by(value: &FieldValue<'_>, problems: &mut Problems) -> Option<KeyBy> {
     let key = match &value.node.kind {
-        Kind::List(_) => {
+        YamlKind::List(_) => {
             let items = value.one_or_more();
             let texts: Vec<&str> = items.iter().filter_map(|item| item.text(problems)).collect();
             if texts.len() < items.len() {

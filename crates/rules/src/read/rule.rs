@@ -1,14 +1,16 @@
-//! One rule of the list.
+//! Reads one rule.
 
-use super::field::Value;
-use super::fields::Fields;
+use super::field::FieldValue;
+use super::fields::MapFields;
 use super::limit::read_limit;
 use super::matching::{Spelling, read_key_by, read_match};
 use crate::check;
-use crate::path::Case;
+use crate::path::PathCase;
 use crate::problem::Problems;
-use crate::spec::{Consistency, Cost, CostCase, Lease, MatchSpec, Missing, Mode, OnFail, RuleSpec, Soft};
-use crate::yaml::Kind;
+use crate::spec::{
+    Consistency, Cost, CostCase, Enforcement, LeaseSpec, MatchSpec, Missing, OnFail, RuleSpec, SoftSpec,
+};
+use crate::yaml::YamlKind;
 
 /// Fields of a rule, in the order in which the formatter writes them.
 pub const RULE_FIELDS: &[&str] = &[
@@ -40,10 +42,12 @@ pub const RULE_FIELDS: &[&str] = &[
 /// Fields of a cost case, in canonical order.
 pub(crate) const COST_FIELDS: &[&str] = &["match", "cost"];
 
-pub(super) const CASES: [(&str, Case); 2] = [("sensitive", Case::Sensitive), ("insensitive", Case::Insensitive)];
+pub(super) const CASES: [(&str, PathCase); 2] =
+    [("sensitive", PathCase::Sensitive), ("insensitive", PathCase::Insensitive)];
 pub(super) const ON_FAIL: [(&str, OnFail); 3] =
     [("allow", OnFail::Allow), ("deny", OnFail::Deny), ("local", OnFail::Local)];
-const MODES: [(&str, Mode); 3] = [("enforce", Mode::Enforce), ("shadow", Mode::Shadow), ("off", Mode::Off)];
+const MODES: [(&str, Enforcement); 3] =
+    [("enforce", Enforcement::Enforce), ("shadow", Enforcement::Shadow), ("off", Enforcement::Off)];
 const CONSISTENCIES: [(&str, Consistency); 4] = [
     ("exact", Consistency::Exact),
     ("leased", Consistency::Leased),
@@ -53,9 +57,9 @@ const CONSISTENCIES: [(&str, Consistency); 4] = [
 const MISSING: [(&str, Missing); 2] = [("skip", Missing::Skip), ("share", Missing::Share)];
 
 /// Reads a rule; fields with problems keep their defaults.
-pub(crate) fn read_rule(value: Value<'_>, file: Spelling, problems: &mut Problems) -> RuleSpec {
+pub(crate) fn read_rule(value: FieldValue<'_>, file: Spelling, problems: &mut Problems) -> RuleSpec {
     let fields = value.fields(RULE_FIELDS, "- limit: { requests: 10, window: 1s }", problems);
-    let mut rule = RuleSpec { at: value.place(), ..RuleSpec::default() };
+    let mut rule = RuleSpec { at: value.position(), ..RuleSpec::default() };
     read_texts(&fields, &mut rule, problems);
     rule.case = fields.get("case").and_then(|value| value.choice(&CASES, problems));
     let spelling = Spelling { case: rule.case.unwrap_or(file.case), ..file };
@@ -78,11 +82,12 @@ pub(crate) fn read_rule(value: Value<'_>, file: Spelling, problems: &mut Problem
         rule.cost = read_cost(&value, spelling, problems);
     }
     read_policy(&fields, &mut rule, problems);
-    // A copy has no spare room. Lists grow by pushing, and a list of one has room for four; there may be 50,000 rules.
+    // A clone has no spare capacity: a list of one that grew by `push` has room for four, and there may be 50,000
+    // rules.
     rule.clone()
 }
 
-fn read_texts(fields: &Fields<'_>, rule: &mut RuleSpec, problems: &mut Problems) {
+fn read_texts(fields: &MapFields<'_>, rule: &mut RuleSpec, problems: &mut Problems) {
     let mut text = |name| fields.get(name).and_then(|value| value.text(problems)).map(str::to_owned);
     rule.name = text("name");
     rule.description = text("description");
@@ -94,7 +99,7 @@ fn read_texts(fields: &Fields<'_>, rule: &mut RuleSpec, problems: &mut Problems)
     }
 }
 
-fn read_policy(fields: &Fields<'_>, rule: &mut RuleSpec, problems: &mut Problems) {
+fn read_policy(fields: &MapFields<'_>, rule: &mut RuleSpec, problems: &mut Problems) {
     rule.mode = fields.get("mode").and_then(|value| value.choice(&MODES, problems)).unwrap_or_default();
     rule.consistency =
         fields.get("consistency").and_then(|value| value.choice(&CONSISTENCIES, problems)).unwrap_or_default();
@@ -103,7 +108,8 @@ fn read_policy(fields: &Fields<'_>, rule: &mut RuleSpec, problems: &mut Problems
     rule.count_denied = flag(fields, "count_denied", problems);
     rule.accept_limits = flag(fields, "accept_limits", problems);
     rule.max_debt = fields.get("max_debt").and_then(|value| value.integer(0..=check::REQUESTS_MAX, problems));
-    rule.soft = fields.get("soft").and_then(|value| value.percent(1..=1000, problems)).map(|percent| Soft { percent });
+    rule.soft =
+        fields.get("soft").and_then(|value| value.percent(1..=1000, problems)).map(|percent| SoftSpec { percent });
     rule.shards = fields
         .get("shards")
         .and_then(|value| value.integer(1..=u64::from(check::SHARDS_MAX), problems))
@@ -116,15 +122,15 @@ fn read_policy(fields: &Fields<'_>, rule: &mut RuleSpec, problems: &mut Problems
     rule.lease = fields.get("lease").and_then(|value| read_lease(value, problems));
 }
 
-pub(super) fn flag(fields: &Fields<'_>, name: &'static str, problems: &mut Problems) -> bool {
+pub(super) fn flag(fields: &MapFields<'_>, name: &'static str, problems: &mut Problems) -> bool {
     fields.get(name).and_then(|value| value.boolean(problems)).unwrap_or(false)
 }
 
-fn read_lease(value: Value<'_>, problems: &mut Problems) -> Option<Lease> {
+fn read_lease(value: FieldValue<'_>, problems: &mut Problems) -> Option<LeaseSpec> {
     let fields = value.fields(&["tokens", "seconds"], "lease: { tokens: 100 }", problems);
     match (fields.get("tokens"), fields.get("seconds")) {
-        (Some(tokens), None) => tokens.integer(1..=check::BURST_MAX, problems).map(Lease::Tokens),
-        (None, Some(seconds)) => seconds.integer(1..=3600, problems).map(Lease::Seconds),
+        (Some(tokens), None) => tokens.integer(1..=check::BURST_MAX, problems).map(LeaseSpec::Tokens),
+        (None, Some(seconds)) => seconds.integer(1..=3600, problems).map(LeaseSpec::Seconds),
         _ => {
             if fields.known() {
                 let message = format!("{} should have one of `tokens` and `seconds`", value.path);
@@ -136,8 +142,8 @@ fn read_lease(value: Value<'_>, problems: &mut Problems) -> Option<Lease> {
     }
 }
 
-fn read_cost(value: &Value<'_>, spelling: Spelling, problems: &mut Problems) -> Cost {
-    if !matches!(value.node.kind, Kind::List(_)) {
+fn read_cost(value: &FieldValue<'_>, spelling: Spelling, problems: &mut Problems) -> Cost {
+    if !matches!(value.node.kind, YamlKind::List(_)) {
         return value.integer(0..=check::COST_MAX, problems).map(Cost::Fixed).unwrap_or_default();
     }
     let items = value.one_or_more();
@@ -159,7 +165,7 @@ fn read_cost(value: &Value<'_>, spelling: Spelling, problems: &mut Problems) -> 
     Cost::ByMatch(cases)
 }
 
-fn read_case(item: Value<'_>, spelling: Spelling, problems: &mut Problems) -> CostCase {
+fn read_case(item: FieldValue<'_>, spelling: Spelling, problems: &mut Problems) -> CostCase {
     let fields = item.fields(COST_FIELDS, "{ match: { ... }, cost: 10 }", problems);
     let matches = fields.get("match").map(|value| read_match(&value, spelling, problems)).unwrap_or_default();
     let cost = fields.required("cost", "write `{ match: { ... }, cost: 10 }`", problems);

@@ -1,9 +1,11 @@
-//! What a file may say, and what is said about mistakes.
+//! Valid files, and reports of mistakes.
 
 use super::*;
 use crate::samples::{DESIGN, FIRST, FULL};
-use crate::spec::{Algorithm, Align, Consistency, Cost, Lease, LimitSpec, Missing, Mode, OnFail, RuleSpec, Soft};
-use crate::{Case, KeyBy, Matcher};
+use crate::spec::{
+    Align, Consistency, Cost, Enforcement, LeaseSpec, LimitAlgorithm, LimitSpec, Missing, OnFail, RuleSpec, SoftSpec,
+};
+use crate::{KeyBy, Matcher, PathCase};
 
 mod reports;
 mod rows;
@@ -30,7 +32,7 @@ fn the_first_file_loads_as_written() {
         [
             LimitSpec { requests: 10, window_ns: SECOND, burst: Some(20), ..LimitSpec::default() },
             LimitSpec {
-                algorithm: Algorithm::SlidingWindowCounter,
+                algorithm: LimitAlgorithm::SlidingWindowCounter,
                 requests: 1000,
                 window_ns: 3600 * SECOND,
                 ..LimitSpec::default()
@@ -66,12 +68,12 @@ fn the_design_file_loads_as_written() {
 fn every_field_is_read() {
     let file = good(FULL);
     assert_eq!((file.namespace.as_str(), file.ipv6_prefix, file.allow_block_all), ("shop", 56, true));
-    assert_eq!((file.escaped_slash, file.case), (EscapedSlash::Keep, Case::Insensitive));
+    assert_eq!((file.escaped_slash, file.case), (EscapedSlash::Keep, PathCase::Insensitive));
     let rule = &file.rules[0];
     assert_eq!(rule.description.as_deref(), Some("Two lines\nof text.\n"));
     assert_eq!(rule.resource.as_deref(), Some("orders"));
-    assert_eq!((rule.mode, rule.consistency, rule.missing), (Mode::Shadow, Consistency::Leased, Missing::Share));
-    assert_eq!((rule.lease, rule.soft), (Some(Lease::Tokens(5)), Some(Soft { percent: 20 })));
+    assert_eq!((rule.mode, rule.consistency, rule.missing), (Enforcement::Shadow, Consistency::Leased, Missing::Share));
+    assert_eq!((rule.lease, rule.soft), (Some(LeaseSpec::Tokens(5)), Some(SoftSpec { percent: 20 })));
     assert_eq!((rule.shards, rule.max_memory, rule.max_debt), (2, Some(25), Some(100)));
     assert_eq!((rule.on_fail, rule.count_denied), (Some(OnFail::Allow), true));
     assert_eq!(rule.doc_url.as_deref(), Some("https://example.com/limits"));
@@ -149,7 +151,7 @@ fn damaged_files_never_panic() {
     }
 }
 
-/// RELIABILITY Y11: a secret that was to be filled in must not become a limit for everybody who knows its name.
+/// RELIABILITY Y11: a placeholder for a secret must not become a value that callers can send.
 #[test]
 fn y11_variables_are_refused_with_where_secrets_go() {
     let text = "rules:\n  - match: { api_key: '${SECRET}' }\n    limit: { requests: 1, window: 1s }\n";
@@ -159,7 +161,7 @@ fn y11_variables_are_refused_with_where_secrets_go() {
     assert!(read("rules.yaml", &text.replace("${SECRET}", "$HOME {x}")).is_ok());
 }
 
-/// An empty list is taken for a mistake, unless the file says that it is meant.
+/// An empty list is a mistake, unless the file sets `allow_shrink`.
 #[test]
 fn an_empty_list_of_rules_can_be_meant() {
     assert!(read("rules.yaml", "rules: []").unwrap_err().to_string().contains("write `allow_shrink: true` beside it"));

@@ -1,21 +1,21 @@
-//! `${NAME}` in a rules file: nothing replaces it, so it cannot be what is meant.
+//! Reports `${NAME}` in a rules file: variables are not replaced, so the value cannot be meant.
 
 use crate::problem::Problem;
-use crate::yaml::{Kind, Node};
+use crate::yaml::{YamlKind, YamlNode};
 
-/// One problem for each value that names a variable (RELIABILITY Y11).
-pub(super) fn problems(node: &Node, found: &mut Vec<Problem>) {
+/// Adds a problem for each value with a variable (RELIABILITY Y11).
+pub(super) fn problems(node: &YamlNode, found: &mut Vec<Problem>) {
     match &node.kind {
-        Kind::Scalar { text, .. } => {
+        YamlKind::Scalar { text, .. } => {
             if let Some(name) = variable(text) {
                 let message = format!("`${{{name}}}` is not replaced by anything: a rules file is read as it is");
-                let help = "write the value itself. No secret belongs into rules: tokens and the key of digests are settings of the \
-                            server, given by environment or file, and keys of clients are matched by what `api_key` holds";
-                found.push(Problem::error("unreplaced-variable", node.place(), "", message).help(help));
+                let help = "write the value itself. Rules contain no secrets: tokens and the key of digests are settings of the \
+                            server, given by environment or file, and keys of clients are matched by the value of `api_key`";
+                found.push(Problem::error("unreplaced-variable", node.position(), "", message).help(help));
             }
         }
-        Kind::List(items) => items.iter().for_each(|item| problems(item, found)),
-        Kind::Map(entries) => entries.iter().for_each(|(_, value)| problems(value, found)),
+        YamlKind::List(items) => items.iter().for_each(|item| problems(item, found)),
+        YamlKind::Map(entries) => entries.iter().for_each(|(_, value)| problems(value, found)),
     }
 }
 

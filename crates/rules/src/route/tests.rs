@@ -3,7 +3,7 @@
 use super::*;
 
 fn pattern(text: &str) -> PathPattern {
-    PathPattern::parse(text, EscapedSlash::Reject, Case::Sensitive).unwrap()
+    PathPattern::parse(text, EscapedSlash::Reject, PathCase::Sensitive).unwrap()
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn patterns_are_canonicalised() {
 
 #[test]
 fn n05_case_is_ignored_on_request() {
-    let fold = |text| PathPattern::parse(text, EscapedSlash::Reject, Case::Insensitive).unwrap();
+    let fold = |text| PathPattern::parse(text, EscapedSlash::Reject, PathCase::Insensitive).unwrap();
     for path in ["/login", "/LOGIN", "/Login"] {
         assert!(fold("/Login").matches(path) && fold("*ogin").matches(path) && fold("/l*g*N").matches(path), "{path}");
     }
@@ -93,7 +93,7 @@ fn broken_patterns_are_refused() {
         "/{id}x", "/{a b}", "/{a}{b}", "/x*/{id", "/%2e%2E", "*/.%2e", &long,
     ];
     for text in cases {
-        assert!(PathPattern::parse(text, EscapedSlash::Reject, Case::Sensitive).is_err(), "{text}");
+        assert!(PathPattern::parse(text, EscapedSlash::Reject, PathCase::Sensitive).is_err(), "{text}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Names of attributes as small numbers, so that a request's names are looked up once.
+//! Interned names of attributes, so that each name of a request is looked up once.
 
 use std::collections::HashMap;
 
@@ -27,17 +27,17 @@ impl AttrId {
         AttrId(attribute as u16)
     }
 
-    pub(super) fn place(self) -> usize {
+    pub(super) fn index(self) -> usize {
         usize::from(self.0)
     }
 
-    /// Falls back to the client key when absent: leaving out a header is no way around a rule.
+    /// Whether the client key replaces it if absent: omitting a header does not bypass a rule.
     pub(super) fn falls_back(self) -> bool {
         self == AttrId::API_KEY || self == AttrId::USER_ID
     }
 }
 
-/// All attributes that some rule or client of a namespace names, besides the known ones.
+/// Built-in attributes, and those that rules of a namespace refer to.
 #[derive(Clone, Debug)]
 pub(super) struct Attributes {
     ids: HashMap<String, AttrId>,
@@ -54,7 +54,7 @@ impl Attributes {
         attributes
     }
 
-    /// The number of `name`, made on first sight. A namespace with 65,536 names has none for the next.
+    /// The number of `name`, which is added if it is new. Names beyond 65,536 share the last number.
     pub(super) fn intern(&mut self, name: &str) -> AttrId {
         if let Some(id) = self.ids.get(name) {
             return *id;
@@ -70,7 +70,7 @@ impl Attributes {
     }
 
     pub(super) fn name(&self, id: AttrId) -> &str {
-        self.names.get(id.place()).map_or("?", String::as_str)
+        self.names.get(id.index()).map_or("?", String::as_str)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -1,75 +1,22 @@
-//! One rule, from what it says to what deciding needs.
+//! Compiles one rule.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use tollgate_core::{
-    Concurrency, FixedWindow, Gcra, KeyHasher, LeaseSize, Limit, LimitError, Owner, Queue, Secret, Sharing,
-    SlidingCounter, SlidingLog, Span,
-};
+use tollgate_core::{KeyHasher, LeaseSize, LimitError, Owner, Secret, Sharing};
 
 use super::attributes::Attributes;
-use super::compile::CompileOptions;
-use super::naming::Generated;
+use super::defaults::Defaults;
+use super::input::CompileOptions;
+use super::limit::limit_of;
+use super::naming::GeneratedName;
 use super::rule::{Conditions, RuleBody};
-use crate::key::KeyBy;
 use crate::lookup::{IndexedEndpoint, IndexedMatcher};
-use crate::spec::{Algorithm, Consistency, Cost, Lease, LimitSpec, MatchSpec, Mode, OnFail, RuleFile, RuleSpec};
+use crate::spec::{Consistency, Cost, LeaseSpec, MatchSpec, RuleSpec};
 
-/// What rules of one source leave unsaid.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Defaults<'a> {
-    pub(super) namespace: &'a str,
-    pub(super) key_by: Option<&'a KeyBy>,
-    pub(super) on_fail: Option<OnFail>,
-    pub(super) file_name: Option<&'a Arc<str>>,
-    /// Modes that hold instead of those of the rules, by name.
-    pub(super) modes: Option<&'a BTreeMap<String, Mode>>,
-}
-
-impl<'a> Defaults<'a> {
-    /// Those of a file, for its own rules.
-    pub(super) fn of(file: &'a RuleFile) -> Defaults<'a> {
-        let (key_by, on_fail, file_name) = (file.key_by.as_ref(), file.on_fail, file.file_name.as_ref());
-        Defaults { key_by, on_fail, file_name, ..Defaults::beside(file) }
-    }
-
-    /// For rules beside a file, for which its defaults are not meant, but the switches are.
-    pub(super) fn beside(file: &'a RuleFile) -> Defaults<'a> {
-        Defaults { modes: Some(&file.modes), ..Defaults::none(&file.namespace) }
-    }
-
-    /// For rules that say all, or leave it to the defaults of the language.
-    pub(super) fn none(namespace: &'a str) -> Defaults<'a> {
-        Defaults { namespace, key_by: None, on_fail: None, file_name: None, modes: None }
-    }
-
-    /// The rule with its key; shared where it says its key itself.
-    pub(super) fn fill(&self, spec: &Arc<RuleSpec>) -> Arc<RuleSpec> {
-        match spec.key_by {
-            Some(_) => spec.clone(),
-            None => Arc::new(RuleSpec { key_by: Some(self.key()), ..RuleSpec::clone(spec) }),
-        }
-    }
-
-    pub(super) fn key(&self) -> KeyBy {
-        self.key_by.cloned().unwrap_or_else(KeyBy::client)
-    }
-
-    /// The file that a rule was read from, if it was.
-    pub(super) fn file_name(&self, spec: &RuleSpec) -> Option<Arc<str>> {
-        self.file_name.filter(|_| spec.at.line > 0).cloned()
-    }
-
-    pub(super) fn on_fail(&self, spec: &RuleSpec) -> OnFail {
-        spec.on_fail.or(self.on_fail).unwrap_or(OnFail::Local)
-    }
-}
-
-/// Compiles a rule whose key is [filled in](Defaults::fill) and that has a name, its own or a generated one.
+/// Compiles a rule with a [key](Defaults::fill) and a name, its own or a generated one.
 pub(super) fn compile_body(
     defaults: Defaults<'_>,
-    generated: Option<&Generated>,
+    generated: Option<&GeneratedName>,
     spec: Arc<RuleSpec>,
     options: &CompileOptions,
     attributes: &mut Attributes,
@@ -120,8 +67,8 @@ pub(super) fn compile_body(
 fn sharing_of(spec: &RuleSpec) -> Sharing {
     let size = match spec.lease {
         None => LeaseSize::Auto,
-        Some(Lease::Tokens(tokens)) => LeaseSize::Units(u32::try_from(tokens).unwrap_or(u32::MAX)),
-        Some(Lease::Seconds(seconds)) => {
+        Some(LeaseSpec::Tokens(tokens)) => LeaseSize::Units(u32::try_from(tokens).unwrap_or(u32::MAX)),
+        Some(LeaseSpec::Seconds(seconds)) => {
             LeaseSize::Millis(u32::try_from(seconds.saturating_mul(1000)).unwrap_or(u32::MAX))
         }
     };
@@ -131,26 +78,6 @@ fn sharing_of(spec: &RuleSpec) -> Sharing {
         Consistency::Async => Sharing::Async,
         Consistency::Local => Sharing::Local,
     }
-}
-
-pub(super) fn limit_of(spec: &LimitSpec, rule: &RuleSpec) -> Result<Limit, LimitError> {
-    let window = Span::from_nanos(spec.window_ns);
-    Ok(match spec.algorithm {
-        Algorithm::LeakyBucket if let Some(max_delay) = spec.max_delay_ns => {
-            Limit::Queue(Queue::new(spec.requests, window, Span::from_nanos(max_delay))?)
-        }
-        Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
-            let burst = spec.burst.unwrap_or(spec.requests);
-            // Usage above the capacity is kept as debt: forced, or counted although denied.
-            let counted = if rule.count_denied { burst } else { 0 };
-            let debt = rule.max_debt.unwrap_or(counted);
-            Limit::Gcra(Gcra::new(spec.requests, window, burst)?.with_max_debt(debt)?)
-        }
-        Algorithm::FixedWindow => Limit::FixedWindow(FixedWindow::new(spec.requests, window)?),
-        Algorithm::SlidingWindowLog => Limit::SlidingLog(SlidingLog::new(spec.requests, window)?),
-        Algorithm::SlidingWindowCounter => Limit::SlidingCounter(SlidingCounter::new(spec.requests, window)?),
-        Algorithm::Concurrency => Limit::Concurrency(Concurrency::new(spec.slots, Span::from_nanos(spec.slot_ttl_ns))?),
-    })
 }
 
 fn conditions_of(spec: &MatchSpec, attributes: &mut Attributes) -> Conditions {

@@ -1,48 +1,48 @@
-//! From the rules that match to the charges they make.
+//! Charges of the rules that match a request.
 
 use smallvec::SmallVec;
 use tollgate_core::{Charge, Enforcement, LimitError, Request, Time};
 
-use super::facts::{Facts, RequestError};
+use super::facts::{RequestError, RequestFacts};
 use super::index::Candidates;
 use super::rule::{Rule, RuleId};
-use super::{Namespace, RuleSet};
+use super::{CompiledNamespace, RuleSet};
 use crate::spec::Align;
 
-/// The charges of one decision: one entry per bucket, and for every rule that applied which bucket it charges.
+/// The charges of one decision: one per bucket, and the rules that apply with their charges.
 ///
-/// Reusable: [`clear`](Charges::clear) keeps the memory. Four of each fit without allocating: what waits for a store is
-/// moved to the heap, and a move copies all of the room, used or not.
+/// Reusable: [`clear`](Charges::clear) keeps the memory. Four of each fit inline, and no more: a decision that waits
+/// for a store is moved to the heap, and a move copies the inline capacity, used or not.
 #[derive(Debug, Default)]
 pub struct Charges {
-    /// What the store is asked, each bucket once.
+    /// Charges for the store, one per bucket.
     pub charges: SmallVec<[Charge; 4]>,
-    /// Which rule made which charge, in the order of the rules.
-    pub applied: SmallVec<[Applied; 4]>,
-    /// Chooses among the sub-buckets of a rule with shards; any evenly spread number.
-    pub lot: u64,
-    /// Ask rules with shards as if they had none: one bucket with the whole limit.
+    /// Rules that apply, in the order of the set.
+    pub applied: SmallVec<[AppliedRule; 4]>,
+    /// Chooses the shard of a rule with shards; any uniform number.
+    pub random: u64,
+    /// Ignore shards: one bucket with the whole limit.
     pub whole: bool,
-    /// Tell each charge's identity: for stores that keep the buckets of one identity together.
+    /// Set the identity of each charge, for stores that keep the buckets of one identity together.
     pub identities: bool,
-    /// Take every rule for a shadow rule: none of them denies. Who is exempt from what stays as it is.
+    /// Treat every rule as a shadow rule, which never denies. Exemptions do not change.
     pub shadowed: bool,
     pub(super) requests: u16,
 }
 
 /// One rule that applies to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedRule {
     /// The rule.
     pub rule: RuleId,
-    /// Which of the requests decided together, from 0.
+    /// Index of the request among those decided together.
     pub request: u16,
-    /// Its place in [`Charges::charges`]; `None` if the rule is unlimited for this request.
+    /// Index into [`Charges::charges`]; `None` if the rule is unlimited for this request.
     pub charge: Option<u16>,
 }
 
 impl Charges {
-    /// Forgets all charges, keeps the memory.
+    /// Removes all charges and keeps the memory.
     pub fn clear(&mut self) {
         self.charges.clear();
         self.applied.clear();
@@ -54,14 +54,14 @@ impl Charges {
         self.requests
     }
 
-    /// Whether a refusal by that rule counts here.
+    /// Whether a refusal by the rule denies the request.
     #[inline]
     pub fn enforces(&self, rule: &Rule) -> bool {
         rule.is_enforced() && !self.shadowed
     }
 
-    fn terms(&self) -> Terms {
-        Terms { lot: self.lot, whole: self.whole, identities: self.identities, shadowed: self.shadowed }
+    fn terms(&self) -> ChargeTerms {
+        ChargeTerms { random: self.random, whole: self.whole, identities: self.identities, shadowed: self.shadowed }
     }
 
     pub(super) fn next_request(&mut self) -> u16 {
@@ -70,28 +70,28 @@ impl Charges {
         number
     }
 
-    pub(super) fn place(&mut self, request: u16) -> Place<'_> {
-        Place { charges: self, request }
+    pub(super) fn sink(&mut self, request: u16) -> ChargeSink<'_> {
+        ChargeSink { charges: self, request }
     }
 }
 
-/// Where the charges of one request go.
-pub(super) struct Place<'a> {
+/// Adds the charges of one request.
+pub(super) struct ChargeSink<'a> {
     charges: &'a mut Charges,
     request: u16,
 }
 
-impl Place<'_> {
-    pub(super) fn terms(&self) -> Terms {
+impl ChargeSink<'_> {
+    pub(super) fn terms(&self) -> ChargeTerms {
         self.charges.terms()
     }
 
     pub(super) fn add_unlimited(&mut self, rule: RuleId) {
-        self.charges.applied.push(Applied { rule, request: self.request, charge: None });
+        self.charges.applied.push(AppliedRule { rule, request: self.request, charge: None });
     }
 
-    /// Adds a charge, or the cost of one to the charge that the same bucket already has: a store sees a bucket once.
-    /// False if the two ask different things.
+    /// Adds a charge, or joins it with the charge of the same bucket: a store gets one charge per bucket. `false` if
+    /// the two operations cannot be joined.
     pub(super) fn add(&mut self, rule: RuleId, charge: Charge) -> bool {
         let all = &mut self.charges.charges;
         let place = match all.iter().position(|other| other.bucket == charge.bucket) {
@@ -107,7 +107,7 @@ impl Place<'_> {
                 }
             }
         };
-        let applied = Applied { rule, request: self.request, charge: u16::try_from(place).ok() };
+        let applied = AppliedRule { rule, request: self.request, charge: u16::try_from(place).ok() };
         self.charges.applied.push(applied);
         true
     }
@@ -117,11 +117,11 @@ impl Place<'_> {
 #[inline]
 pub(super) fn collect(
     set: &RuleSet,
-    namespace: &Namespace,
+    namespace: &CompiledNamespace,
     request: &Request<'_>,
-    facts: &Facts<'_>,
+    facts: &RequestFacts<'_>,
     wall: Time,
-    mut place: Place<'_>,
+    mut sink: ChargeSink<'_>,
 ) -> Result<(), RequestError> {
     let mut matched: SmallVec<[&Rule; 16]> = SmallVec::new();
     let mut candidates = Candidates::new();
@@ -131,63 +131,69 @@ pub(super) fn collect(
             matched.push(rule);
         }
     }
-    let terms = place.terms();
+    let terms = sink.terms();
     let exempt = Exemptions::of(&matched, |rule| charge_of(rule, request, facts, wall, terms).applies());
     for rule in matched.iter().filter(|rule| !exempt.covers(rule)) {
         match charge_of(rule, request, facts, wall, terms) {
-            Answer::Charge(charge) if place.add(rule.id, charge) => {}
-            Answer::Charge(_) => return Err(RequestError::mixed(&rule.name)),
-            Answer::Unlimited => place.add_unlimited(rule.id),
-            Answer::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
-            Answer::Missing | Answer::NoSlot => {}
+            RuleEvaluation::Charge(charge) if sink.add(rule.id, charge) => {}
+            RuleEvaluation::Charge(_) => return Err(RequestError::mixed(&rule.name)),
+            RuleEvaluation::Unlimited => sink.add_unlimited(rule.id),
+            RuleEvaluation::BadLimit(error) => return Err(RequestError::bad_limit(&error)),
+            RuleEvaluation::Missing | RuleEvaluation::NoSlot => {}
         }
     }
     Ok(())
 }
 
-/// What does not depend on rule and request.
+/// Options of a decision that affect its charges; see [`Charges`].
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Terms {
-    pub(super) lot: u64,
+pub(super) struct ChargeTerms {
+    pub(super) random: u64,
     pub(super) whole: bool,
     pub(super) identities: bool,
     pub(super) shadowed: bool,
 }
 
-impl Terms {
+impl ChargeTerms {
     pub(super) fn enforcement(self, rule: &Rule) -> Enforcement {
         if self.shadowed { Enforcement::Shadow } else { rule.enforcement() }
     }
 }
 
-/// What a matching rule makes of a request.
-pub(super) enum Answer {
+/// The result of evaluating a matching rule.
+pub(super) enum RuleEvaluation {
     Charge(Charge),
     /// The rule, or the client's override of it, sets no limit.
     Unlimited,
     /// A key part is missing.
     Missing,
-    /// It counts slots, and the request holds none.
+    /// It counts slots, and the request has none.
     NoSlot,
-    /// The limit that the request brings along is none.
+    /// The limit of the request is invalid.
     BadLimit(LimitError),
 }
 
-impl Answer {
-    /// Whether the rule has a say in this request.
+impl RuleEvaluation {
+    /// Whether the rule applies to the request.
     pub(super) fn applies(&self) -> bool {
-        matches!(self, Answer::Charge(_) | Answer::Unlimited)
+        matches!(self, RuleEvaluation::Charge(_) | RuleEvaluation::Unlimited)
     }
 }
 
-/// Not inlined: it is long, and both who exempts and what is charged ask it.
+/// Evaluates a matching rule. Not inlined: it is long, and has two callers on the hot path.
 #[inline(never)]
-pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, wall: Time, terms: Terms) -> Answer {
-    let Some(mut limit) = rule.limit else { return Answer::Unlimited };
-    let Some(mut hasher) = rule.key(facts) else { return Answer::Missing };
-    let other = facts.exceptions.of(rule, wall);
+pub(super) fn charge_of(
+    rule: &Rule,
+    request: &Request<'_>,
+    facts: &RequestFacts<'_>,
+    wall: Time,
+    terms: ChargeTerms,
+) -> RuleEvaluation {
+    let Some(mut limit) = rule.limit else { return RuleEvaluation::Unlimited };
+    let Some(mut hasher) = rule.key(facts) else { return RuleEvaluation::Missing };
+    let other = facts.overrides.of(rule, wall);
     if other.is_some_and(|other| other.is_unlimited()) {
-        return Answer::Unlimited;
+        return RuleEvaluation::Unlimited;
     }
     if let Some(other) = other {
         limit = other.apply(limit, rule.spec.limit.as_ref().is_some_and(|spec| spec.burst.is_some()));
@@ -195,19 +201,19 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
     if let Some(asked) = request.limit.filter(|_| rule.spec.accept_limits) {
         match rule.accept(asked, &mut hasher) {
             Ok(asked) => limit = asked.unwrap_or(limit),
-            Err(error) => return Answer::BadLimit(error),
+            Err(error) => return RuleEvaluation::BadLimit(error),
         }
     }
     let mut part = None;
     if rule.parts() > 1 && !terms.whole {
-        // A slot must be found again, to be renewed and released: its id chooses instead of the lot.
-        let lot = request.slot.map_or(terms.lot, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
-        let shard = lot % rule.parts();
+        // A slot is renewed and released later, so its id chooses the shard.
+        let random = request.slot.map_or(terms.random, |slot| slot.0 as u64 ^ (slot.0 >> 64) as u64);
+        let shard = random % rule.parts();
         part = Some(shard);
         hasher.word(shard);
         limit = rule.shard(limit, shard);
     }
-    let Some(ask) = rule.ask(&limit, request, rule.cost(request, facts)) else { return Answer::NoSlot };
+    let Some(ask) = rule.ask(&limit, request, rule.cost(request, facts)) else { return RuleEvaluation::NoSlot };
     let bucket = hasher.finish();
     if rule.spec.limit.as_ref().is_some_and(|spec| spec.align == Align::Key) {
         limit = rule.aligned(limit, bucket);
@@ -216,7 +222,7 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
     if let Some(soft) = soft {
         limit = limit.with_debt(soft.excess);
     }
-    Answer::Charge(Charge {
+    RuleEvaluation::Charge(Charge {
         bucket,
         limit,
         ask,
@@ -229,17 +235,17 @@ pub(super) fn charge_of(rule: &Rule, request: &Request<'_>, facts: &Facts<'_>, w
     })
 }
 
-/// Which of the matching rules another one exempts the request from.
+/// Matching rules that exempt the request from others.
 ///
-/// Only a rule that has a say itself can exempt: one whose key part is missing would otherwise be a way around those it
-/// replaces. `replaces` comes first, and a rule that is replaced replaces nobody; files with a cycle are refused. Then
-/// unlimited rules that name nobody exempt from all that is limited.
+/// Only a rule that applies can exempt: omitting a key part must not bypass the rules that it replaces. `replaces`
+/// comes first, and a replaced rule replaces no other; files with a cycle are rejected. Then unlimited rules without
+/// `replaces` exempt from all limited rules.
 pub(super) struct Exemptions<'a> {
     by: SmallVec<[&'a Rule; 4]>,
 }
 
 impl<'a> Exemptions<'a> {
-    /// A shadow rule exempts from nothing: it must not change what happens.
+    /// A shadow rule exempts from nothing: it must not change decisions.
     pub(super) fn of(matched: &[&'a Rule], applies: impl Fn(&Rule) -> bool) -> Exemptions<'a> {
         let exempts = |rule: &&&Rule| rule.is_enforced() && (rule.spec.unlimited || !rule.replaces.is_empty());
         Exemptions { by: matched.iter().filter(exempts).filter(|rule| applies(rule)).copied().collect() }

@@ -1,66 +1,28 @@
-//! From files to a set: names, identities, limits and the index, with every problem reported at once.
+//! Compiles files into a set, and reports all problems at once.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tollgate_core::Secret;
 
-use super::body::{Defaults, compile_body};
+use super::body::compile_body;
+use super::defaults::Defaults;
+use super::directories::BoundDirectories;
 use super::domain;
+use super::input::{CompileOptions, DomainRules, NamespaceRules};
 use super::layers::LayeredIndex;
 use super::naming;
-use super::reuse::Before;
+use super::previous::PreviousNamespace;
 use super::rule::{Rule, RuleBody, RuleId};
-use super::sources::Sources;
-use super::{Namespace, RuleSet};
+use super::{CompiledNamespace, RuleSet};
 use crate::directory::Directory;
-use crate::envoy::Domain;
 use crate::problem::{Problem, Problems};
-use crate::spec::{Mode, RuleFile, RuleSpec};
-
-/// What compiling needs besides the files.
-#[derive(Clone, Copy, Debug)]
-pub struct CompileOptions {
-    /// The key of all digests. Nodes that share buckets share it.
-    pub secret: Secret,
-    /// Makes the lots of soft limits differ between deployments.
-    pub seed: u64,
-}
-
-impl CompileOptions {
-    /// Fixed options, for tests and for tools that keep nothing.
-    pub fn for_test() -> CompileOptions {
-        CompileOptions { secret: Secret::new(*b"tollgate testing"), seed: 0 }
-    }
-}
-
-/// The rules of one namespace, and who is looked up where.
-#[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
-    /// Its rules, and clients and overrides of its own, which come first.
-    pub file: &'a RuleFile,
-    /// Further rules, sorted by name; the defaults of the file are not meant for them. Those that are shared with the
-    /// set before are not compiled again.
-    pub rules: &'a [Arc<RuleSpec>],
-    /// Further clients and overrides, in the order in which they are asked about one identity.
-    pub directories: &'a [Directory],
-}
-
-/// A domain of Envoy's files, and who is looked up where.
-#[derive(Clone, Copy, Debug)]
-pub struct DomainPart<'a> {
-    /// The domain.
-    pub domain: &'a Domain,
-    /// Overrides of its rules, in the order in which they are asked about one identity.
-    pub directories: &'a [Directory],
-    /// Modes that hold instead of those of the file, by the name of the rule.
-    pub modes: &'a BTreeMap<String, Mode>,
-}
+use crate::spec::RuleFile;
 
 pub(super) fn assemble(
-    parts: &[Part<'_>],
-    domains: &[DomainPart<'_>],
+    parts: &[NamespaceRules<'_>],
+    domains: &[DomainRules<'_>],
     options: &CompileOptions,
     previous: Option<&RuleSet>,
 ) -> Result<RuleSet, Problems> {
@@ -91,31 +53,31 @@ pub(super) fn assemble(
 }
 
 fn compile_part(
-    part: &Part<'_>,
+    part: &NamespaceRules<'_>,
     options: &CompileOptions,
     previous: Option<&RuleSet>,
     set: &mut RuleSet,
     problems: &mut Problems,
-) -> Namespace {
+) -> CompiledNamespace {
     let file = part.file;
-    let mut before = Before::of(previous, &file.namespace, options, file.rules.len() + part.rules.len());
+    let mut before = PreviousNamespace::of(previous, &file.namespace, options, file.rules.len() + part.rules.len());
     let mut attributes = before.attributes();
     let generated = naming::generate(file);
     let first = set.rules.len();
-    // Where each rule stands in the index that exists already.
+    // Number of each rule in the reused index.
     let mut indexed: Vec<u32> = Vec::with_capacity(file.rules.len() + part.rules.len());
     let own = file.rules.iter().map(|spec| (Cow::Owned(Arc::new(spec.clone())), Defaults::of(file)));
     let more = part.rules.iter().map(|spec| (Cow::Borrowed(spec), Defaults::beside(file)));
     for (number, (spec, defaults)) in own.chain(more).enumerate() {
         let id = RuleId(set.rules.len() as u32);
         let filled = if spec.key_by.is_some() { spec } else { Cow::Owned(defaults.fill(&spec)) };
-        let filled = file.normalize.rule(&filled).map_or(filled, |respelled| Cow::Owned(Arc::new(respelled)));
+        let filled = filled.normalized(file.normalize).map_or(filled, |respelled| Cow::Owned(Arc::new(respelled)));
         let generated = generated.get(&number);
         let known = match number < file.rules.len() {
             true => before.at(number, &filled, defaults.on_fail(&filled)),
             false => before.named(&filled),
         };
-        // A rule with a switch, now or before, is compiled anew: what it says is not what is in force.
+        // A rule with an operator's mode, now or before, is compiled again: its spec differs from the compiled one.
         let same = |body: &RuleBody| {
             let switched = body.replaced_mode.is_some() || file.modes.contains_key(&body.name);
             let named = generated.is_none_or(|names| names.name == body.name);
@@ -141,22 +103,33 @@ fn compile_part(
     let rules = set.rules.get_mut(first..).unwrap_or_default();
     relate(file, rules, problems);
     let own = own_directory(file, options.secret);
-    let sources = Sources::new(std::iter::once(own).chain(part.directories.iter().cloned()), &attributes);
-    if !sources.suit(options.secret, file.ipv6_prefix, file.normalize) {
-        let message = format!("a directory of the namespace `{}` finds nobody here", file.namespace);
+    let directories = BoundDirectories::new(std::iter::once(own).chain(part.directories.iter().cloned()), &attributes);
+    if !directories.suit(options.secret, file.ipv6_prefix, file.normalize) {
+        let message = format!("a directory of the namespace `{}` was built with other settings", file.namespace);
         let problem = Problem::error("bad-directory", Default::default(), "ipv6_prefix", message);
         problems.push(problem.help("build it with the secret, the `ipv6_prefix` and the `normalize` of these rules"));
     }
-    sources.number(rules);
-    set.dated |= sources.are_dated();
+    directories.number(rules);
+    set.dated |= directories.are_dated();
     let index = LayeredIndex::new(before.index(), rules, indexed, &attributes);
-    let tiers = sources.tiers().next().is_some();
+    let tiers = directories.tiers().next().is_some();
     let RuleFile { ipv6_prefix, escaped_slash, normalize, .. } = *file;
     let (rules, own) = (first..set.rules.len(), file.rules.len());
-    Namespace { index, rules, own, attributes, sources, tiers, ipv6_prefix, escaped_slash, normalize, domain: None }
+    CompiledNamespace {
+        index,
+        rules,
+        own,
+        attributes,
+        directories,
+        tiers,
+        ipv6_prefix,
+        escaped_slash,
+        normalize,
+        domain: None,
+    }
 }
 
-/// What rules have to do with each other and with the overrides of the file, if anything: names are looked up only then.
+/// Resolves references between rules, and from overrides of the file, if there are any.
 fn relate(file: &RuleFile, rules: &mut [Rule], problems: &mut Problems) {
     let replaces = rules.iter().any(|rule| !rule.spec.replaces.is_empty());
     let fresh = file.rules.iter().any(|spec| spec.name.is_none());
@@ -177,14 +150,14 @@ fn relate(file: &RuleFile, rules: &mut [Rule], problems: &mut Problems) {
     resolve_replaces(&ids, rules);
 }
 
-/// Names to numbers. Names of rules that do not exist were refused when the file was checked.
+/// Resolves `replaces`. The check of the file rejected unknown names.
 fn resolve_replaces(names: &HashMap<String, RuleId>, rules: &mut [Rule]) {
     for rule in rules {
         rule.replaces = rule.spec.replaces.iter().filter_map(|name| names.get(name)).copied().collect();
     }
 }
 
-/// An override whose numbers make no limit would silently leave the rule's: it is a problem of the file instead.
+/// Reports overrides with invalid numbers, which would otherwise be ignored.
 fn check_overrides(file: &RuleFile, names: &HashMap<String, usize>, rules: &[Rule], problems: &mut Problems) {
     for (number, spec) in file.overrides.iter().enumerate() {
         let rule = names.get(&spec.rule).and_then(|number| rules.get(*number));
@@ -203,7 +176,7 @@ fn check_overrides(file: &RuleFile, names: &HashMap<String, usize>, rules: &[Rul
     }
 }
 
-/// What the file itself says of clients.
+/// The directory of the file's own clients and overrides.
 fn own_directory(file: &RuleFile, secret: Secret) -> Directory {
     let mut builder = Directory::builder(secret, file.ipv6_prefix);
     builder.normalize(file.normalize);

@@ -1,53 +1,39 @@
-//! Why a rule applies to a request or does not: the same questions as the hot path asks, with the answers kept.
+//! Explains why a rule applies to a request or not, with the same evaluation as the hot path.
 
 use tollgate_core::{Charge, Request, Time};
 
-use super::charges::{Answer, Exemptions, Terms, charge_of};
-use super::facts::Facts;
-use super::rule::{Rule, attribute_holds, endpoint_holds, part_of};
-use super::{Namespace, RuleSet};
-use crate::spec::Mode;
+use super::bucket_key::part_of;
+use super::charges::{ChargeTerms, Exemptions, RuleEvaluation, charge_of};
+use super::facts::RequestFacts;
+use super::matching::{attribute_holds, endpoint_holds};
+use super::rule::Rule;
+use super::{CompiledNamespace, RuleSet};
+use crate::directory::ActiveOverride;
+use crate::spec::Enforcement;
 
-/// What one rule makes of one request.
+/// How one rule evaluates one request.
 #[derive(Debug)]
 pub struct Explanation<'a> {
     /// The rule.
     pub rule: &'a Rule,
     /// Whether it applies, and if not, why.
-    pub standing: Standing<'a>,
-    /// The parts of its key, as far as the request has them.
+    pub applicability: Applicability<'a>,
+    /// The parts of its key; a part that the request lacks has no value.
     pub key: Vec<KeyPart>,
-    /// Overrides of this rule that exist for any client.
+    /// Number of overrides of this rule, for all clients.
     pub overrides: usize,
-    /// The override that holds for this request.
-    pub held: Option<HeldOverride>,
-}
-
-/// An override that holds for a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldOverride {
-    /// The client that it is for.
-    pub client_key: String,
-    /// Units per window instead of the rule's.
-    pub requests: Option<u64>,
-    /// Capacity instead of the rule's.
-    pub burst: Option<u64>,
-    /// It exempts the client.
-    pub unlimited: bool,
-    /// First instant it holds, if it has a beginning.
-    pub from: Option<Time>,
-    /// First instant it holds no more, if it has an end.
-    pub until: Option<Time>,
+    /// The override that is in force for this request.
+    pub active_override: Option<ActiveOverride>,
 }
 
 /// Whether a rule applies.
 #[derive(Debug)]
-pub enum Standing<'a> {
+pub enum Applicability<'a> {
     /// It applies and makes this charge.
     Applies {
         /// The charge.
         charge: Box<Charge>,
-        /// The client has numbers of its own here.
+        /// An override or the request changed the limit.
         overridden: bool,
     },
     /// It applies and sets no limit for this request.
@@ -56,11 +42,11 @@ pub enum Standing<'a> {
     Off,
     /// A condition does not hold.
     NoMatch {
-        /// The attribute that was asked about.
+        /// The attribute of the condition.
         attribute: String,
-        /// What the rule wants there.
+        /// The patterns of the rule.
         wanted: String,
-        /// What the request has there.
+        /// The value in the request.
         found: Option<String>,
     },
     /// Another rule exempts the request from it.
@@ -68,83 +54,83 @@ pub enum Standing<'a> {
         /// That rule.
         by: &'a Rule,
     },
-    /// The request lacks a part of its key, and the rule skips such requests.
+    /// The request lacks a key part, and the rule skips such requests.
     MissingKey {
         /// The alternatives of that part, joined by `|`.
         part: String,
     },
-    /// It counts requests in flight, and this one cannot be released.
+    /// It counts requests in flight, and this request has no slot.
     NoSlot,
 }
 
 /// One part of a key.
 #[derive(Debug)]
 pub struct KeyPart {
-    /// The attribute that fills it, or all that could.
+    /// The attribute that fills it, or all alternatives.
     pub attribute: String,
-    /// Its value; `None` if the request has none.
+    /// Its value; `None` if the request lacks it.
     pub value: Option<String>,
 }
 
 pub(super) fn explain<'a>(
     set: &'a RuleSet,
-    namespace: &'a Namespace,
+    namespace: &'a CompiledNamespace,
     request: &Request<'_>,
-    facts: &Facts<'_>,
+    facts: &RequestFacts<'_>,
     wall: Time,
 ) -> Vec<Explanation<'a>> {
     let rules = set.rules.get(namespace.rules.clone()).unwrap_or_default().iter();
     let matched: Vec<&Rule> =
-        rules.clone().filter(|rule| rule.spec.mode != Mode::Off && rule.conditions.hold(facts)).collect();
+        rules.clone().filter(|rule| rule.spec.mode != Enforcement::Off && rule.conditions.hold(facts)).collect();
     let exempt = Exemptions::of(&matched, |rule| {
-        charge_of(rule, request, facts, wall, Terms { identities: true, ..Terms::default() }).applies()
+        charge_of(rule, request, facts, wall, ChargeTerms { identities: true, ..ChargeTerms::default() }).applies()
     });
     rules
         .map(|rule| Explanation {
             rule,
-            standing: standing(rule, namespace, request, facts, wall, &exempt),
+            applicability: applicability(rule, namespace, request, facts, wall, &exempt),
             key: key_parts(rule, namespace, facts),
-            overrides: namespace.sources.overrides_of(rule),
-            held: facts
+            overrides: namespace.directories.overrides_of(rule),
+            active_override: facts
                 .held(namespace, rule, wall, set.secret)
                 .map(|(identity, held)| held.shown(identity.client_key())),
         })
         .collect()
 }
 
-fn standing<'a>(
+fn applicability<'a>(
     rule: &'a Rule,
-    namespace: &Namespace,
+    namespace: &CompiledNamespace,
     request: &Request<'_>,
-    facts: &Facts<'_>,
+    facts: &RequestFacts<'_>,
     wall: Time,
     exempt: &Exemptions<'a>,
-) -> Standing<'a> {
-    if rule.spec.mode == Mode::Off {
-        return Standing::Off;
+) -> Applicability<'a> {
+    if rule.spec.mode == Enforcement::Off {
+        return Applicability::Off;
     }
     if let Some(mismatch) = mismatches(rule, namespace, facts).next() {
         return mismatch;
     }
     if let Some(by) = exempt.by(rule) {
-        return Standing::Exempted { by };
+        return Applicability::Exempted { by };
     }
-    match charge_of(rule, request, facts, wall, Terms { identities: true, ..Terms::default() }) {
-        Answer::Charge(charge) => {
-            let overridden = facts.exceptions.of(rule, wall).is_some();
-            Standing::Applies { charge: Box::new(charge), overridden }
+    match charge_of(rule, request, facts, wall, ChargeTerms { identities: true, ..ChargeTerms::default() }) {
+        RuleEvaluation::Charge(charge) => {
+            let overridden = facts.overrides.of(rule, wall).is_some();
+            Applicability::Applies { charge: Box::new(charge), overridden }
         }
-        Answer::Unlimited => Standing::Unlimited,
-        Answer::NoSlot => Standing::NoSlot,
-        Answer::BadLimit(error) => {
-            Standing::NoMatch { attribute: "limit".to_owned(), wanted: error.to_string(), found: None }
+        RuleEvaluation::Unlimited => Applicability::Unlimited,
+        RuleEvaluation::NoSlot => Applicability::NoSlot,
+        RuleEvaluation::BadLimit(error) => {
+            Applicability::NoMatch { attribute: "limit".to_owned(), wanted: error.to_string(), found: None }
         }
-        Answer::Missing => Standing::MissingKey { part: missing_part(rule, namespace, facts) },
+        RuleEvaluation::Missing => Applicability::MissingKey { part: missing_part(rule, namespace, facts) },
     }
 }
 
 /// The first part of the key that the request lacks: its alternatives, joined by `|`.
-pub(super) fn missing_part(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> String {
+pub(super) fn missing_part(rule: &Rule, namespace: &CompiledNamespace, facts: &RequestFacts<'_>) -> String {
     let missing = rule.key.iter().find(|part| part_of(part, facts).is_none());
     let names = missing.into_iter().flatten().map(|id| namespace.attributes.name(*id));
     names.collect::<Vec<_>>().join("|")
@@ -153,15 +139,15 @@ pub(super) fn missing_part(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>
 /// The conditions that do not hold, attributes first.
 pub(super) fn mismatches<'r, 'a>(
     rule: &'r Rule,
-    namespace: &'r Namespace,
-    facts: &'r Facts<'_>,
-) -> impl Iterator<Item = Standing<'a>> {
+    namespace: &'r CompiledNamespace,
+    facts: &'r RequestFacts<'_>,
+) -> impl Iterator<Item = Applicability<'a>> {
     let failing = rule.conditions.attributes.iter().filter(|(id, matcher)| !attribute_holds(*id, matcher, facts));
     let attributes = failing.map(|(id, matcher)| {
         let matcher = &matcher.matcher;
         let any = matcher.any.iter().map(ToString::to_string);
         let none = matcher.none.iter().map(|pattern| format!("!{pattern}"));
-        Standing::NoMatch {
+        Applicability::NoMatch {
             attribute: namespace.attributes.name(*id).to_owned(),
             wanted: any.chain(none).collect::<Vec<_>>().join(", "),
             found: facts.value(*id).map(ToOwned::to_owned),
@@ -171,7 +157,7 @@ pub(super) fn mismatches<'r, 'a>(
     let endpoint = failing.map(|endpoint| {
         let any = endpoint.matcher.any.iter().map(ToString::to_string);
         let none = endpoint.matcher.none.iter().map(|pattern| format!("!{pattern}"));
-        Standing::NoMatch {
+        Applicability::NoMatch {
             attribute: "endpoint".to_owned(),
             wanted: any.chain(none).collect::<Vec<_>>().join(", "),
             found: facts.endpoint().map(|(method, path)| match method {
@@ -183,7 +169,7 @@ pub(super) fn mismatches<'r, 'a>(
     attributes.chain(endpoint)
 }
 
-pub(super) fn key_parts(rule: &Rule, namespace: &Namespace, facts: &Facts<'_>) -> Vec<KeyPart> {
+pub(super) fn key_parts(rule: &Rule, namespace: &CompiledNamespace, facts: &RequestFacts<'_>) -> Vec<KeyPart> {
     let describe = |part: &Vec<_>| match part_of(part, facts) {
         Some((id, _)) => {
             KeyPart { attribute: namespace.attributes.name(id).to_owned(), value: Some(rule.key_text(id, facts)) }

@@ -1,54 +1,53 @@
-//! A request as the rules see it: names resolved, spellings canonical, what is known of the client filled in.
+//! A request prepared for matching: attributes by number, canonical values, and attributes of the client.
 
 use std::fmt;
 
 use smallvec::SmallVec;
 use tollgate_core::{Attribute, LimitError, Request, Secret, Time};
 
-use super::Namespace;
+use super::CompiledNamespace;
 use super::attributes::AttrId;
+use super::directories::RequestOverrides;
 use super::rule::Rule;
-use super::sources::Exceptions;
 use crate::address::{IpKey, parse_ip};
-use crate::directory::{Identity, Override};
+use crate::directory::{Identity, PackedOverride};
 use crate::path::{Endpoint, PATH_BYTES_MAX, canonical_path};
 
 /// Longest value of an attribute.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
-/// Most custom attributes of a request.
+/// Largest number of custom attributes in a request.
 pub(super) const CUSTOM_MAX: usize = 64;
 
 const MIXED: &str = "mixed_purposes";
 
-/// Everything a rule may match on or count by.
-pub(super) struct Facts<'a> {
+/// All values that a rule may match on or count by.
+pub(super) struct RequestFacts<'a> {
     values: SmallVec<[Option<&'a str>; 16]>,
     endpoint: Option<Endpoint<'a>>,
-    /// The address in IPv6 space, whole: networks in rules are matched against it.
+    /// The full address in IPv6 space, for matching networks.
     ip: Option<u128>,
     ipv6_prefix: u8,
-    pub(super) exceptions: Exceptions<'a>,
+    pub(super) overrides: RequestOverrides<'a>,
 }
 
-impl<'a> Facts<'a> {
-    /// What is known before a request is read: nothing.
+impl<'a> RequestFacts<'a> {
+    /// Empty facts.
     #[inline]
-    pub(super) fn new(namespace: &Namespace) -> Facts<'a> {
-        Facts {
+    pub(super) fn new(namespace: &CompiledNamespace) -> RequestFacts<'a> {
+        RequestFacts {
             values: SmallVec::from_elem(None, namespace.attributes.len()),
             endpoint: None,
             ip: None,
             ipv6_prefix: namespace.ipv6_prefix,
-            exceptions: Exceptions::default(),
+            overrides: RequestOverrides::default(),
         }
     }
 
-    /// Reads a request, or says why it cannot be read. In place: facts are large, and moving them costs more than
-    /// gathering some of them.
+    /// Reads a request. In place, because facts are large and moving them is expensive.
     #[inline]
     pub(super) fn gather(
         &mut self,
-        namespace: &'a Namespace,
+        namespace: &'a CompiledNamespace,
         request: &Request<'a>,
         secret: Secret,
     ) -> Result<(), RequestError> {
@@ -57,15 +56,15 @@ impl<'a> Facts<'a> {
         self.read_ip()
     }
 
-    /// Reads who asks and what is known of them; endpoint and address stay unread.
+    /// Reads attributes and looks the client up; leaves endpoint and address unparsed.
     #[inline]
     pub(super) fn identify(
         &mut self,
-        namespace: &'a Namespace,
+        namespace: &'a CompiledNamespace,
         request: &Request<'a>,
         secret: Secret,
     ) -> Result<(), RequestError> {
-        self.offer(AttrId::NAMESPACE, "namespace", request.namespace)?; // first: no attribute can pose as another
+        self.offer(AttrId::NAMESPACE, "namespace", request.namespace)?; // first: custom attributes cannot replace it
         for attribute in Attribute::ALL {
             if let Some(value) = request.get(attribute) {
                 self.offer(AttrId::known(attribute), attribute.name(), value)?;
@@ -80,14 +79,14 @@ impl<'a> Facts<'a> {
             }
         }
         self.name_the_client()?;
-        if namespace.sources.kinds != 0 {
+        if namespace.directories.kinds != 0 {
             self.know(namespace, secret)?;
         }
         Ok(())
     }
 
-    /// Looks the client up. The organisation may come from that very look-up, and has entries of its own.
-    fn know(&mut self, namespace: &'a Namespace, secret: Secret) -> Result<(), RequestError> {
+    /// Looks the client up. The organisation may come from that lookup, and has its own entry.
+    fn know(&mut self, namespace: &'a CompiledNamespace, secret: Secret) -> Result<(), RequestError> {
         let had_org = self.has(AttrId::ORG);
         for identity in self.identities() {
             self.look_up(namespace, identity, secret)?;
@@ -99,32 +98,32 @@ impl<'a> Facts<'a> {
     #[inline]
     fn look_up(
         &mut self,
-        namespace: &'a Namespace,
+        namespace: &'a CompiledNamespace,
         identity: Identity<'a>,
         secret: Secret,
     ) -> Result<(), RequestError> {
-        if identity.bit() & namespace.sources.kinds == 0 {
+        if identity.bit() & namespace.directories.kinds == 0 {
             return Ok(());
         }
         let digest = identity.digest(secret, namespace.ipv6_prefix);
-        for (number, source) in namespace.sources.all.iter().enumerate() {
-            let Some(entry) = source.directory.find(digest) else { continue };
+        for (number, bound) in namespace.directories.all.iter().enumerate() {
+            let Some(entry) = bound.directory.find(digest) else { continue };
             for (attribute, value) in entry.attributes() {
-                if let Some(Some(id)) = source.attributes.get(usize::from(attribute)) {
+                if let Some(Some(id)) = bound.attributes.get(usize::from(attribute)) {
                     self.offer(*id, "", value)?;
                 }
             }
-            self.exceptions.add(number, entry.overrides);
+            self.overrides.add(number, entry.overrides);
         }
         Ok(())
     }
 
-    /// What directories know of the client; of two that know an attribute, the first counts. For people.
-    pub(super) fn known(&self, namespace: &Namespace, secret: Secret) -> Vec<(String, String)> {
+    /// Attributes of the client from the directories, for display; the first directory with an attribute wins.
+    pub(super) fn known(&self, namespace: &CompiledNamespace, secret: Secret) -> Vec<(String, String)> {
         let mut known: Vec<(String, String)> = Vec::new();
         for identity in self.identities() {
             let digest = identity.digest(secret, namespace.ipv6_prefix);
-            for directory in namespace.sources.all.iter().map(|source| &source.directory) {
+            for directory in namespace.directories.all.iter().map(|bound| &bound.directory) {
                 for (number, value) in directory.find(digest).into_iter().flat_map(|entry| entry.attributes()) {
                     let name = directory.attribute(number).unwrap_or_default();
                     if known.iter().all(|(other, _)| other != name) {
@@ -136,19 +135,19 @@ impl<'a> Facts<'a> {
         known
     }
 
-    /// The override of a rule that holds, and for whom: as [`Exceptions::of`] finds it, with the identity kept.
+    /// The override of a rule that is in force, as [`RequestOverrides::of`] finds it, with its identity.
     pub(super) fn held<'n>(
         &self,
-        namespace: &'n Namespace,
+        namespace: &'n CompiledNamespace,
         rule: &Rule,
         wall: Time,
         secret: Secret,
-    ) -> Option<(Identity<'a>, &'n Override)> {
+    ) -> Option<(Identity<'a>, &'n PackedOverride)> {
         self.identities().find_map(|identity| {
             let digest = identity.digest(secret, namespace.ipv6_prefix);
-            let mut sources = namespace.sources.all.iter().zip(&rule.numbers);
-            sources.find_map(|(source, number)| {
-                let overrides = source.directory.find(digest)?.overrides;
+            let mut directories = namespace.directories.all.iter().zip(&rule.numbers);
+            directories.find_map(|(bound, number)| {
+                let overrides = bound.directory.find(digest)?.overrides;
                 Some((identity, overrides.iter().find(|other| other.rule == *number && other.holds(wall))?))
             })
         })
@@ -160,13 +159,13 @@ impl<'a> Facts<'a> {
         match id {
             AttrId::PATH if let Some(endpoint) = &self.endpoint => Some(&endpoint.path),
             AttrId::METHOD if let Some(endpoint) = &self.endpoint => endpoint.method,
-            _ => self.values.get(id.place()).copied().flatten(),
+            _ => self.values.get(id.index()).copied().flatten(),
         }
     }
 
-    /// The value of an attribute that is not computed, for as long as the request and the rules live.
+    /// The value of an attribute as sent or from a directory, with the lifetime of the request and the rules.
     pub(super) fn sent_or_known(&self, id: AttrId) -> Option<&'a str> {
-        self.values.get(id.place()).copied().flatten()
+        self.values.get(id.index()).copied().flatten()
     }
 
     pub(super) fn has(&self, id: AttrId) -> bool {
@@ -182,26 +181,26 @@ impl<'a> Facts<'a> {
         self.ip
     }
 
-    /// The address as clients are counted by: IPv6 by network.
+    /// The key of the address: IPv6 by network.
     pub(super) fn ip_key(&self) -> Option<IpKey> {
         self.ip.map(|bits| IpKey::new(bits, self.ipv6_prefix))
     }
 
-    /// The address, if the client key is one (`ip:…`): however it is spelled, it is one client.
+    /// The key of the address in the client key (`ip:…`), which is the same for all spellings.
     pub(super) fn client_ip(&self) -> Option<IpKey> {
-        match Identity::of(self.values.get(AttrId::CLIENT_KEY.place()).copied().flatten()?) {
+        match Identity::of(self.values.get(AttrId::CLIENT_KEY.index()).copied().flatten()?) {
             Identity::Ip(text) => parse_ip(text).map(|bits| IpKey::new(bits, self.ipv6_prefix)),
             _ => None,
         }
     }
 
-    /// Sets a value unless there is one: what the caller says comes first.
+    /// Sets a value unless it is set: values from the request come first.
     fn offer(&mut self, id: AttrId, name: &str, value: &'a str) -> Result<(), RequestError> {
         let most = if id == AttrId::ENDPOINT { PATH_BYTES_MAX + 64 } else { VALUE_BYTES_MAX };
         if value.len() > most {
             return Err(RequestError::too_long(name, most));
         }
-        if let Some(place @ None) = self.values.get_mut(id.place()) {
+        if let Some(place @ None) = self.values.get_mut(id.index()) {
             *place = Some(value);
         }
         Ok(())
@@ -209,7 +208,7 @@ impl<'a> Facts<'a> {
 
     /// `client_key: "user:42"` fills `user_id`, and so on.
     fn name_the_client(&mut self) -> Result<(), RequestError> {
-        let Some(Some(client_key)) = self.values.get(AttrId::CLIENT_KEY.place()).copied() else { return Ok(()) };
+        let Some(Some(client_key)) = self.values.get(AttrId::CLIENT_KEY.index()).copied() else { return Ok(()) };
         match Identity::of(client_key) {
             Identity::Raw(_) => Ok(()),
             Identity::Key(value) => self.offer(AttrId::API_KEY, "client_key", value),
@@ -219,9 +218,9 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Who the request is about, the most particular first.
+    /// Identities of the client, the most specific first.
     fn identities(&self) -> impl Iterator<Item = Identity<'a>> + use<'a> {
-        let value = |id: AttrId| self.values.get(id.place()).copied().flatten();
+        let value = |id: AttrId| self.values.get(id.index()).copied().flatten();
         let raw = value(AttrId::CLIENT_KEY).map(Identity::of).filter(|identity| matches!(identity, Identity::Raw(_)));
         let all = [
             raw,
@@ -234,8 +233,8 @@ impl<'a> Facts<'a> {
     }
 
     #[inline]
-    fn read_endpoint(&mut self, namespace: &Namespace) -> Result<(), RequestError> {
-        let Some(Some(text)) = self.values.get(AttrId::ENDPOINT.place()).copied() else {
+    fn read_endpoint(&mut self, namespace: &CompiledNamespace) -> Result<(), RequestError> {
+        let Some(Some(text)) = self.values.get(AttrId::ENDPOINT.index()).copied() else {
             self.endpoint = self.endpoint_of_parts(namespace);
             return Ok(());
         };
@@ -245,16 +244,16 @@ impl<'a> Facts<'a> {
         Ok(())
     }
 
-    /// The endpoint of those who send method and path as attributes of their own, as proxies do. What is no path, or
-    /// could be read in two ways, is matched as it was sent: a request is not refused for an attribute of its own.
-    fn endpoint_of_parts(&self, namespace: &Namespace) -> Option<Endpoint<'a>> {
+    /// The endpoint from the custom attributes `method` and `path`, which proxies send. An invalid path is matched as
+    /// sent: a custom attribute does not make a request invalid.
+    fn endpoint_of_parts(&self, namespace: &CompiledNamespace) -> Option<Endpoint<'a>> {
         let path = self.sent_or_known(AttrId::PATH).filter(|path| path.starts_with('/'))?;
         let path = canonical_path(path, namespace.escaped_slash).ok()?;
         Some(Endpoint { method: self.sent_or_known(AttrId::METHOD), path })
     }
 
     fn read_ip(&mut self) -> Result<(), RequestError> {
-        let Some(Some(text)) = self.values.get(AttrId::IP.place()).copied() else { return Ok(()) };
+        let Some(Some(text)) = self.values.get(AttrId::IP.index()).copied() else { return Ok(()) };
         let bits = parse_ip(text).ok_or_else(|| {
             RequestError::new("bad_address", "ip", "not an address; write 192.0.2.1 or 2001:db8::1".to_owned())
         })?;
@@ -263,19 +262,19 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Why a request cannot be read. Nothing is charged for it.
+/// Why a request is invalid. Nothing is charged for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestError {
-    /// Stable name of the mistake, for machines.
+    /// Stable code, for machines.
     pub code: &'static str,
     /// The field that is wrong.
     pub field: String,
-    /// What is wrong with it, for people. Never repeats the value.
+    /// What is wrong, for people. Never contains the value.
     pub message: String,
 }
 
 impl RequestError {
-    /// More requests at once than are decided together.
+    /// Too many requests for one decision.
     pub fn too_many(most: usize) -> RequestError {
         RequestError::new("too_many_requests", "requests", format!("decide at most {most} together"))
     }
@@ -288,18 +287,18 @@ impl RequestError {
         RequestError::new("value_too_long", name, format!("use at most {most} bytes"))
     }
 
-    /// The limit that the request brings along is none.
+    /// The limit of the request is invalid.
     pub(super) fn bad_limit(error: &LimitError) -> RequestError {
         RequestError::new("bad_limit", "limit", error.to_string())
     }
 
-    /// Two requests decided together ask different things of one bucket.
+    /// Two requests of one decision have charges of one bucket that cannot be joined.
     pub(super) fn mixed(rule: &str) -> RequestError {
         let message = format!("requests decided together ask different things of one bucket of the rule `{rule}`");
         RequestError::new(MIXED, "requests", message)
     }
 
-    /// True if requests that can be decided one by one cannot be decided together.
+    /// True if the requests can be decided one by one, but not together.
     pub fn is_mixed(&self) -> bool {
         self.code == MIXED
     }

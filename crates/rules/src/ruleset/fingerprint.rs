@@ -1,20 +1,25 @@
-//! What tells two rules, and two sets of them, apart that decide differently.
+//! Fingerprints of rules and sets: equal fingerprints mean equal decisions.
 
 use std::fmt::Write;
 
 use tollgate_core::{Digest, KeyHasher, Secret};
 
 use super::rule::RuleBody;
-use super::{Namespace, RuleSet};
-use crate::spec::{Place, RuleSpec};
+use super::{CompiledNamespace, RuleSet};
+use crate::position::SourcePosition;
+use crate::spec::RuleSpec;
 
 impl RuleBody {
-    /// A digest of everything in the rule that decides; neither its place in a file nor its words. Nodes compare it, so
-    /// it has a key that all of them know. Made once: a rule is shared by all generations in which it says the same.
+    /// A digest of all fields that affect decisions; position, description and URL do not. Nodes compare it, so its key
+    /// is fixed. Computed once, because generations share unchanged rules. It hashes `Debug` output.
     pub fn fingerprint(&self) -> Digest {
         *self.fingerprint.get_or_init(|| {
-            let spec =
-                RuleSpec { at: Place::default(), description: None, doc_url: None, ..RuleSpec::clone(&self.spec) };
+            let spec = RuleSpec {
+                at: SourcePosition::default(),
+                description: None,
+                doc_url: None,
+                ..RuleSpec::clone(&self.spec)
+            };
             let mut text = String::new();
             let _ = write!(text, "{} {} {:?} {:?} {spec:?}", self.namespace, self.name, self.limit, self.on_fail);
             let mut hasher = KeyHasher::new(Secret::new(*b"rules of a node."));
@@ -25,12 +30,12 @@ impl RuleBody {
 }
 
 impl RuleSet {
-    /// A digest of everything that decides: rules in any order, wherever they stand in whichever file, and how their
-    /// namespaces read requests where that is not the default.
+    /// A digest of all that affects decisions: the rules, independent of order and file, and settings of namespaces
+    /// that are not the default.
     pub fn fingerprint(&self) -> Digest {
-        let defaults = Namespace::without_rules();
-        let reads = |namespace: &Namespace| {
-            let Namespace { ipv6_prefix, escaped_slash, normalize, .. } = *namespace;
+        let defaults = CompiledNamespace::without_rules();
+        let reads = |namespace: &CompiledNamespace| {
+            let CompiledNamespace { ipv6_prefix, escaped_slash, normalize, .. } = *namespace;
             format!("{ipv6_prefix} {escaped_slash:?} {normalize:?}")
         };
         let settings = self.namespaces.iter().map(|(name, namespace)| (name, reads(namespace)));
@@ -42,5 +47,29 @@ impl RuleSet {
         });
         let all = self.rules.iter().map(|rule| rule.fingerprint()).chain(settings);
         Digest(all.fold([0; 2], |[low, high], Digest([a, b])| [low.wrapping_add(a), high.wrapping_add(b)]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ruleset::CompileOptions;
+    use crate::samples::{DESIGN, FIRST, FULL};
+
+    /// Nodes of several versions compare fingerprints, which are digests of `Debug` output: a renamed type or field in
+    /// a rule or a limit changes them, unless it prints its old name.
+    #[test]
+    fn fingerprints_are_the_same_in_all_versions() {
+        let fingerprints = [FIRST, DESIGN, FULL].map(|text| {
+            let file = crate::read("rules.yaml", text).unwrap_or_else(|report| panic!("{report}"));
+            let [a, b] = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap().fingerprint().0;
+            format!("{a:016x}{b:016x}")
+        });
+        let expected = [
+            "b0d482f83058402d31311bcde2f2d68d",
+            "6decadbe6a073851be18ccc9680f9573",
+            "090452a9e781601f3ca3493de4de3924",
+        ];
+        assert_eq!(fingerprints, expected);
     }
 }

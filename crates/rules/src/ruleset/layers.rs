@@ -1,44 +1,44 @@
-//! The index of a namespace in two layers: one that was built for most of its rules, shared by many generations, and a
-//! small one for the rules that changed since.
+//! The index of a namespace in two layers: a large base that generations share, and a small one for rules that changed.
 
 use std::sync::Arc;
 
 use super::attributes::Attributes;
-use super::facts::Facts;
+use super::facts::RequestFacts;
 use super::index::{Candidates, Index};
 use super::rule::{Rule, RuleId};
-use crate::spec::Mode;
+use crate::spec::Enforcement;
 
-/// Not in the lower layer, or no longer in the set.
+/// Not in the base, or no longer in the set.
 const NONE: u32 = u32::MAX;
 
-/// Finds the rules of one namespace that may match.
+/// The index of one namespace.
 #[derive(Debug, Default)]
 pub(super) struct LayeredIndex {
     base: Arc<Index>,
-    /// The number that each rule has in the lower layer.
+    /// Number of each rule in the base.
     places: Vec<u32>,
-    /// The rule of each number of the lower layer, counted from the first of the namespace; `None` if nothing moved.
+    /// Index in the namespace of each rule of the base; `None` if nothing moved.
     moved: Option<Vec<u32>>,
-    /// Rules that the lower layer does not have.
+    /// Rules that the base does not have.
     recent: Option<Index>,
-    /// How many of them there are.
+    /// Number of rules in `recent`.
     changes: usize,
-    /// How many numbers the lower layer has.
+    /// Number of rules in the base.
     numbers: usize,
 }
 
 impl LayeredIndex {
-    /// For rules of which some have a place in the lower layer of `before`.
+    /// Reuses the base of `before`; `places` has the number of each rule in it.
     pub(super) fn new(
         before: Option<&LayeredIndex>,
         rules: &[Rule],
         places: Vec<u32>,
         attributes: &Attributes,
     ) -> LayeredIndex {
-        let numbered = rules.iter().zip(0..).filter(|(rule, _)| rule.spec.mode != Mode::Off);
+        let numbered = rules.iter().zip(0..).filter(|(rule, _)| rule.spec.mode != Enforcement::Off);
         let Some(before) = before else {
-            let places = rules.iter().zip(0..).map(|(rule, at)| if rule.spec.mode == Mode::Off { NONE } else { at });
+            let places =
+                rules.iter().zip(0..).map(|(rule, at)| if rule.spec.mode == Enforcement::Off { NONE } else { at });
             let (base, places) = (Arc::new(Index::build(numbered, attributes)), places.collect());
             return LayeredIndex { base, places, numbers: rules.len(), ..LayeredIndex::default() };
         };
@@ -53,7 +53,7 @@ impl LayeredIndex {
         LayeredIndex { base: before.base.clone(), places, moved: Some(moved), recent, changes, numbers: before.numbers }
     }
 
-    /// Whether the lower layer is good enough for a set of so many rules.
+    /// Whether the base should be reused for a set of so many rules.
     pub(super) fn is_worthwhile(&self, rules: usize) -> bool {
         let most = (rules / 32).max(64);
         let gone = self.numbers.saturating_sub(rules);
@@ -64,9 +64,9 @@ impl LayeredIndex {
         self.places.get(rule).copied().unwrap_or(NONE)
     }
 
-    /// Adds candidates in the order of the rules, each once; `first` is the number of the namespace's first rule.
+    /// Adds candidates in rule order, without duplicates; `first` is the id of the namespace's first rule.
     #[inline]
-    pub(super) fn find(&self, facts: &Facts<'_>, first: usize, found: &mut Candidates) {
+    pub(super) fn find(&self, facts: &RequestFacts<'_>, first: usize, found: &mut Candidates) {
         self.base.find(facts, found);
         if let Some(moved) = &self.moved {
             found.retain(|id| {

@@ -1,25 +1,30 @@
-//! Rules compiled: immutable, indexed, and turned into charges without allocating.
+//! Compiled rules: immutable, indexed, and turned into charges without allocating.
 //!
-//! A [`RuleSet`] is made once from whole [`RuleFile`]s and then only read. Per request it answers one question: which
-//! buckets are charged, under which limits? Finding the rules that match costs what matches, not what exists: every
-//! rule is filed under the rarest thing it asks for (`index`), and clients and overrides are looked up by identity in
-//! directories (`sources`). Nothing here keeps state, reads a clock or decides.
+//! A [`RuleSet`] is compiled from whole [`RuleFile`]s and then only read. For a request it returns the buckets to
+//! charge and their limits. The cost depends on the rules that match, not on all rules: each rule is indexed under its
+//! rarest condition (`index`), and clients and overrides are looked up by identity (`directories`). Nothing here keeps
+//! state, reads a clock or decides.
 
 mod attributes;
 mod body;
+mod bucket_key;
 mod buckets;
 mod charges;
 mod compile;
+mod defaults;
+mod directories;
 mod domain;
 mod explain;
 mod facts;
 mod fingerprint;
 mod index;
+mod input;
 mod layers;
+mod limit;
+mod matching;
 mod naming;
-mod reuse;
+mod previous;
 mod rule;
-mod sources;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,64 +32,64 @@ use std::ops::Range;
 use tollgate_core::{Attribute, Purpose, Request, Secret, Time};
 
 pub use self::buckets::ClientBuckets;
-pub use self::charges::{Applied, Charges};
-pub use self::compile::{CompileOptions, DomainPart, Part};
-pub use self::explain::{Explanation, HeldOverride, KeyPart, Standing};
+pub use self::charges::{AppliedRule, Charges};
+pub use self::explain::{Applicability, Explanation, KeyPart};
 pub use self::facts::RequestError;
+pub use self::input::{CompileOptions, DomainRules, NamespaceRules};
 pub use self::naming::{generated_names, stable_names};
 pub use self::rule::{Rule, RuleBody, RuleId};
 
 use self::attributes::{AttrId, Attributes};
-use self::charges::Place;
-use self::domain::{Descriptor, Domain, Replaced};
-use self::facts::Facts;
+use self::charges::ChargeSink;
+use self::directories::BoundDirectories;
+use self::domain::{DescriptorRequest, DomainIndex, ReplacedRules};
+use self::facts::RequestFacts;
 use self::layers::LayeredIndex;
-use self::sources::Sources;
-use crate::envoy;
-use crate::normalize::{Normalize, Rewritten};
+use crate::envoy::EnvoyDomain;
+use crate::fast_hash::FastMap;
+use crate::normalize::{Normalize, NormalizedValues};
 use crate::path::EscapedSlash;
 use crate::problem::Problems;
-use crate::quick::QuickMap;
 use crate::spec::RuleFile;
 
 /// One immutable version of all rules of all namespaces.
 #[derive(Debug)]
 pub struct RuleSet {
     rules: Vec<Rule>,
-    namespaces: QuickMap<String, Namespace>,
+    namespaces: FastMap<String, CompiledNamespace>,
     secret: Secret,
     seed: u64,
     dated: bool,
 }
 
-/// The rules of one tenant, and what its requests are read with.
+/// The rules of one namespace, and the settings for reading its requests.
 #[derive(Debug)]
-struct Namespace {
+struct CompiledNamespace {
     index: LayeredIndex,
-    /// Its rules among those of the set.
+    /// Indices of its rules in the set.
     rules: Range<usize>,
-    /// How many of them are the file's own; the others are sorted by name.
+    /// Number of rules from the file; they come first, and the others are sorted by name.
     own: usize,
     attributes: Attributes,
-    sources: Sources,
-    /// Some client has a tier: without any, nobody's need be looked up.
+    directories: BoundDirectories,
+    /// Whether some client has a tier; otherwise tiers need no lookup.
     tiers: bool,
     ipv6_prefix: u8,
     escaped_slash: EscapedSlash,
     /// The form in which values are compared and counted.
     normalize: Normalize,
-    /// The rules are found by a tree instead of by their conditions.
-    domain: Option<Box<Domain>>,
+    /// For a domain of Envoy files: the tree that finds rules instead of conditions.
+    domain: Option<Box<DomainIndex>>,
 }
 
-impl Namespace {
-    fn without_rules() -> Namespace {
-        Namespace {
+impl CompiledNamespace {
+    fn without_rules() -> CompiledNamespace {
+        CompiledNamespace {
             index: LayeredIndex::default(),
             rules: 0..0,
             own: 0,
             attributes: Attributes::new(),
-            sources: Sources::default(),
+            directories: BoundDirectories::default(),
             tiers: false,
             ipv6_prefix: 64,
             escaped_slash: EscapedSlash::default(),
@@ -94,10 +99,10 @@ impl Namespace {
     }
 }
 
-impl Namespace {
-    /// The values of a request that are not in the namespace's Unicode form; nearly always none.
+impl CompiledNamespace {
+    /// The request's values in the namespace's Unicode form; `None` if they are already, as nearly always.
     #[inline]
-    fn rewritten(&self, request: &Request<'_>) -> Option<Rewritten> {
+    fn rewritten(&self, request: &Request<'_>) -> Option<NormalizedValues> {
         match self.normalize {
             Normalize::None => None,
             form => form.values(request),
@@ -106,62 +111,63 @@ impl Namespace {
 }
 
 impl RuleSet {
-    /// Compiles files, one per namespace. Answers all problems at once; a set with problems is no set.
+    /// Compiles files, one per namespace, or returns all problems.
     pub fn compile(files: &[RuleFile], options: &CompileOptions) -> Result<RuleSet, Problems> {
-        let parts: Vec<Part<'_>> = files.iter().map(|file| Part { file, rules: &[], directories: &[] }).collect();
+        let parts: Vec<NamespaceRules<'_>> =
+            files.iter().map(|file| NamespaceRules { file, rules: &[], directories: &[] }).collect();
         RuleSet::assemble(&parts, options)
     }
 
-    /// Compiles files, one per namespace, each with directories that may be large: they are shared, not copied, and not
-    /// looked through. What they say of rules that do not exist is ignored.
-    pub fn assemble(parts: &[Part<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
+    /// Compiles files, one per namespace, with their directories. Directories may be large: they are shared, neither
+    /// copied nor scanned. Overrides of rules that do not exist are ignored.
+    pub fn assemble(parts: &[NamespaceRules<'_>], options: &CompileOptions) -> Result<RuleSet, Problems> {
         RuleSet::assemble_with(parts, &[], options)
     }
 
-    /// The same with the domains of Envoy's files, each a namespace of its own.
+    /// Compiles files and domains of Envoy files; each domain is a namespace.
     pub fn assemble_with(
-        parts: &[Part<'_>],
-        domains: &[envoy::Domain],
+        parts: &[NamespaceRules<'_>],
+        domains: &[EnvoyDomain],
         options: &CompileOptions,
     ) -> Result<RuleSet, Problems> {
         let modes = BTreeMap::new();
-        let domains: Vec<DomainPart<'_>> =
-            domains.iter().map(|domain| DomainPart { domain, directories: &[], modes: &modes }).collect();
+        let domains: Vec<DomainRules<'_>> =
+            domains.iter().map(|domain| DomainRules { domain, directories: &[], modes: &modes }).collect();
         RuleSet::assemble_all(parts, &domains, options)
     }
 
-    /// The same with overrides of the rules of domains, and an operator's switches.
+    /// Compiles files and domains, with overrides and operator modes for the rules of domains.
     pub fn assemble_all(
-        parts: &[Part<'_>],
-        domains: &[DomainPart<'_>],
+        parts: &[NamespaceRules<'_>],
+        domains: &[DomainRules<'_>],
         options: &CompileOptions,
     ) -> Result<RuleSet, Problems> {
         compile::assemble(parts, domains, options, None)
     }
 
-    /// The same after this one: rules that say the same are shared with it, and its index is kept for as long as little
-    /// changed. What that costs follows from what changed.
-    pub fn succeed(
+    /// Compiles the successor of this set. Unchanged rules are shared with it, and the index is reused while few rules
+    /// changed, so the cost depends on the change.
+    pub fn compile_successor(
         &self,
-        parts: &[Part<'_>],
-        domains: &[DomainPart<'_>],
+        parts: &[NamespaceRules<'_>],
+        domains: &[DomainRules<'_>],
         options: &CompileOptions,
     ) -> Result<RuleSet, Problems> {
         compile::assemble(parts, domains, options, Some(self))
     }
 
-    /// A set without rules: everything is allowed.
+    /// A set without rules, which allows every request.
     pub fn empty() -> RuleSet {
         RuleSet {
             rules: Vec::new(),
-            namespaces: QuickMap::default(),
+            namespaces: FastMap::default(),
             secret: Secret::new([0; 16]),
             seed: 0,
             dated: false,
         }
     }
 
-    /// All rules, in the order of their files; a [`RuleId`] is a place in this list.
+    /// All rules, in the order of their files; a [`RuleId`] is an index into this list.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
@@ -176,28 +182,28 @@ impl RuleSet {
         self.rules.iter().find(|rule| rule.namespace == namespace && rule.name == name)
     }
 
-    /// True if the rules of this namespace come from files of envoyproxy/ratelimit, and its requests carry the entries of
-    /// one descriptor as custom attributes, in their order, known names included. Answers then go by that service's
-    /// table; the field `envoy` of [`Rule`] has what they need.
+    /// True if the rules of this namespace come from envoyproxy/ratelimit files. Its requests have the entries of one
+    /// descriptor as custom attributes, in order, including built-in names. Responses follow the table at the field
+    /// `envoy` of [`Rule`].
     pub fn is_domain(&self, namespace: &str) -> bool {
         self.namespaces.get(namespace).is_some_and(|namespace| namespace.domain.is_some())
     }
 
-    /// True if the wall clock matters: some override begins or ends.
+    /// True if decisions depend on the wall clock: some override has a start or an end.
     pub fn is_dated(&self) -> bool {
         self.dated
     }
 
-    /// Every tier that a rule or a client of any namespace names, sorted: the tiers that may become a label.
+    /// All tiers of rules and clients, sorted: the values of the metric label.
     pub fn tiers(&self) -> Vec<&str> {
-        let of_clients = self.namespaces.values().flat_map(|namespace| namespace.sources.tiers());
+        let of_clients = self.namespaces.values().flat_map(|namespace| namespace.directories.tiers());
         let mut tiers: Vec<&str> = self.rules.iter().flat_map(Rule::tiers).chain(of_clients).collect();
         tiers.sort_unstable();
         tiers.dedup();
         tiers
     }
 
-    /// The tier of a request: as it was sent, or as the tables of clients say.
+    /// The tier of a request: as sent, or from the client directory.
     pub fn tier_of<'a>(&'a self, request: &Request<'a>) -> Option<&'a str> {
         if let sent @ Some(_) = request.get(Attribute::Tier) {
             return sent;
@@ -208,48 +214,48 @@ impl RuleSet {
         }
         if let Some(values) = namespace.rewritten(request) {
             let tier = values.with(request, |request| self.tier_of(request).map(str::to_owned))?;
-            return namespace.sources.tiers().find(|known| **known == tier);
+            return namespace.directories.tiers().find(|known| **known == tier);
         }
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         facts.identify(namespace, request, self.secret).ok()?;
         facts.sent_or_known(AttrId::TIER)
     }
 
-    /// Adds the charges of one request to `charges`. Pure: the same request, time and lot give the same charges.
-    /// Several requests may be added one after the other and are then decided together, all or nothing.
+    /// Adds the charges of one request to `charges`. Pure: the same request, time and random number give the same
+    /// charges. Several requests that are added to the same `charges` are decided together, all or nothing.
     ///
-    /// A request that cannot be read is an error and adds nothing.
+    /// An invalid request is an error and adds nothing.
     pub fn charges(&self, request: &Request<'_>, wall: Time, charges: &mut Charges) -> Result<(), RequestError> {
         let number = charges.next_request();
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
         if let Some(domain) = &namespace.domain {
-            let place = charges.place(number);
-            return domain.collect(self, &Descriptor { namespace, request, wall }, &[], place);
+            let sink = charges.sink(number);
+            return domain.collect(self, &DescriptorRequest { namespace, request, wall }, &[], sink);
         }
         if let Some(values) = namespace.rewritten(request) {
-            return values.with(request, |request| self.charge_rules(namespace, request, wall, charges.place(number)));
+            return values.with(request, |request| self.charge_rules(namespace, request, wall, charges.sink(number)));
         }
-        self.charge_rules(namespace, request, wall, charges.place(number))
+        self.charge_rules(namespace, request, wall, charges.sink(number))
     }
 
     #[inline]
     fn charge_rules(
         &self,
-        namespace: &Namespace,
+        namespace: &CompiledNamespace,
         request: &Request<'_>,
         wall: Time,
-        place: Place<'_>,
+        sink: ChargeSink<'_>,
     ) -> Result<(), RequestError> {
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         if request.purpose == Purpose::Mention {
             return Ok(());
         }
-        charges::collect(self, namespace, request, &facts, wall, place)
+        charges::collect(self, namespace, request, &facts, wall, sink)
     }
 
-    /// The same for requests that are decided together. In a domain of Envoy's files, a rule that one of them leads to
-    /// may replace those of others.
+    /// Adds the charges of requests that are decided together. In a domain of Envoy files, the rule of one request may
+    /// replace the rules of others.
     pub fn charges_of_all(
         &self,
         requests: &[Request<'_>],
@@ -259,10 +265,10 @@ impl RuleSet {
         let [first, _, ..] = requests else {
             return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
         };
-        let mut replaced = Replaced::new();
+        let mut replaced = ReplacedRules::new();
         let namespace = |request: &Request<'_>| self.namespaces.get(request.namespace);
         let domain = |request: &Request<'_>| namespace(request)?.domain.as_deref();
-        // Those who mix domains and other namespaces in one decision have no need of this.
+        // Only domains have rules that replace those of other requests.
         if domain(first).is_none() {
             return requests.iter().try_for_each(|request| self.charges(request, wall, charges));
         }
@@ -274,28 +280,28 @@ impl RuleSet {
         requests.iter().try_for_each(|request| match namespace(request).zip(domain(request)) {
             Some((namespace, domain)) => {
                 let number = charges.next_request();
-                let descriptor = Descriptor { namespace, request, wall };
-                domain.collect(self, &descriptor, &replaced, charges.place(number))
+                let descriptor = DescriptorRequest { namespace, request, wall };
+                domain.collect(self, &descriptor, &replaced, charges.sink(number))
             }
             None => self.charges(request, wall, charges),
         })
     }
 
-    /// What the directories know of the client of a request, by attribute: its tier, its organisation, and others.
-    pub fn known_of(&self, request: &Request<'_>) -> Vec<(String, String)> {
+    /// Attributes of the client of a request from the directories: tier, organisation, and others.
+    pub fn client_attributes(&self, request: &Request<'_>) -> Vec<(String, String)> {
         let Some(namespace) = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none())
         else {
             return Vec::new();
         };
         if let Some(values) = namespace.rewritten(request) {
-            return values.with(request, |request| self.known_of(request));
+            return values.with(request, |request| self.client_attributes(request));
         }
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         let read = facts.identify(namespace, request, self.secret);
         if read.is_ok() { facts.known(namespace, self.secret) } else { Vec::new() }
     }
 
-    /// Whether a request can be read at all; no rule is asked.
+    /// Whether a request is valid; evaluates no rule.
     #[cold]
     pub fn readable(&self, request: &Request<'_>) -> Result<(), RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(()) };
@@ -305,32 +311,32 @@ impl RuleSet {
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.readable(request));
         }
-        Facts::new(namespace).gather(namespace, request, self.secret)
+        RequestFacts::new(namespace).gather(namespace, request, self.secret)
     }
 
-    /// Every rule of the request's namespace and what it makes of the request: slow, complete, for people.
+    /// How each rule of the request's namespace evaluates the request. Slow and complete, for diagnostics.
     pub fn explain(&self, request: &Request<'_>, wall: Time) -> Result<Vec<Explanation<'_>>, RequestError> {
         let Some(namespace) = self.namespaces.get(request.namespace) else { return Ok(Vec::new()) };
         if let Some(domain) = &namespace.domain {
-            return domain.explain(self, &Descriptor { namespace, request, wall });
+            return domain.explain(self, &DescriptorRequest { namespace, request, wall });
         }
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.explain(request, wall));
         }
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         Ok(explain::explain(self, namespace, request, &facts, wall))
     }
 
-    /// Every rule of the request's namespace and the buckets that it may keep for the client of the request: slow, for
-    /// people. A namespace of Envoy descriptors has none that a client determines.
+    /// The buckets that each rule of the request's namespace may have for the client of the request. Slow, for
+    /// diagnostics. Empty for a domain of Envoy files, whose buckets are not determined by a client.
     pub fn buckets(&self, request: &Request<'_>, wall: Time) -> Result<Vec<ClientBuckets<'_>>, RequestError> {
         let namespace = self.namespaces.get(request.namespace).filter(|namespace| namespace.domain.is_none());
         let Some(namespace) = namespace else { return Ok(Vec::new()) };
         if let Some(values) = namespace.rewritten(request) {
             return values.with(request, |request| self.buckets(request, wall));
         }
-        let mut facts = Facts::new(namespace);
+        let mut facts = RequestFacts::new(namespace);
         facts.gather(namespace, request, self.secret)?;
         Ok(buckets::buckets(self, namespace, request, &facts, wall))
     }

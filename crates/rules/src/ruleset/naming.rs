@@ -1,34 +1,34 @@
-//! Names for rules that have none: `free-post-api-1s`, from tier, method, path and window.
+//! Generates names for rules without one: `free-post-api-1s`, from tier, method, path and window.
 //!
-//! Such a name is for people. Buckets are found by the digest of what the rule says, [`Generated::identity`], so a rule
-//! whose name changes because another one came to look alike keeps its usage. Of several that would have the same name each
-//! carries a part of its digest: no name passes to another rule when the order of the file changes.
+//! These names are for people. Buckets are identified by a digest of the rule, [`GeneratedName::identity`], so a rule
+//! keeps its usage if its name changes because another rule got a similar one. Rules that would have the same name get
+//! a part of their digest, so that no name moves to another rule when the order of the file changes.
 
 use std::collections::{HashMap, HashSet};
 
 use tollgate_core::{KeyHasher, Secret};
 
-use super::body::Defaults;
+use super::defaults::Defaults;
 use crate::check::RULE_NAME_MAX;
 use crate::duration;
 use crate::endpoint::EndpointMatcher;
 use crate::key::KeyBy;
 use crate::pattern::Matcher;
-use crate::spec::{Algorithm, RuleFile, RuleSpec};
+use crate::spec::{LimitAlgorithm, RuleFile, RuleSpec};
 
 /// Longest name before a digest is added to it.
 const BASE_MAX: usize = RULE_NAME_MAX - 17;
 
-/// What a rule without a name is called.
-pub(super) struct Generated {
+/// Names of a rule without its own.
+pub(super) struct GeneratedName {
     /// For people.
     pub(super) name: String,
     /// For buckets.
     pub(super) identity: String,
 }
 
-/// Names of the rules of a file that have none, by their places in it.
-pub(super) fn generate(file: &RuleFile) -> HashMap<usize, Generated> {
+/// Names for the rules of a file without one, by index.
+pub(super) fn generate(file: &RuleFile) -> HashMap<usize, GeneratedName> {
     let nameless = file.rules.iter().enumerate().filter(|(_, spec)| spec.name.is_none());
     let bases: Vec<(usize, String, u64)> = nameless
         .map(|(index, spec)| {
@@ -51,18 +51,17 @@ pub(super) fn generate(file: &RuleFile) -> HashMap<usize, Generated> {
     let names = bases.into_iter().map(|(index, base, digest)| {
         let identity = format!("rule-{digest:016x}");
         let name = spellings(&base, digest).into_iter().find(is_free).unwrap_or_else(|| identity.clone());
-        (index, Generated { name, identity })
+        (index, GeneratedName { name, identity })
     });
     names.collect()
 }
 
-/// The names of the rules of a file that have none.
+/// The generated names of a file.
 pub fn generated_names(file: &RuleFile) -> impl Iterator<Item = String> {
     generate(file).into_values().map(|generated| generated.name)
 }
 
-/// For every rule of a file the name that its buckets are found by: its own, or one that depends on nothing but what the
-/// rule says.
+/// For every rule of a file, the name that identifies its buckets: its own, or one that depends only on the rule.
 pub fn stable_names(file: &RuleFile) -> Vec<String> {
     let mut generated = generate(file);
     let name = |(index, spec): (usize, &RuleSpec)| match &spec.name {
@@ -76,8 +75,7 @@ fn spellings(base: &str, digest: u64) -> [String; 3] {
     [base.to_owned(), format!("{base}-{:04x}", digest >> 48), format!("{base}-{digest:016x}")]
 }
 
-/// A digest of match, key, algorithm and window, so that neither its place in the file nor a changed number makes it
-/// another rule.
+/// A digest of match, key, algorithm and window. It does not depend on the order of the file or on the numbers.
 fn digest(file: &RuleFile, spec: &RuleSpec, key_by: &KeyBy) -> u64 {
     let mut hasher = KeyHasher::new(Secret::new([0; 16]));
     let mut matches: Vec<String> = Vec::new();
@@ -103,7 +101,7 @@ fn digest(file: &RuleFile, spec: &RuleSpec, key_by: &KeyBy) -> u64 {
     bits
 }
 
-/// What the rule is about, in a few words that can be a name.
+/// A description of the rule that is a valid name.
 fn base(spec: &RuleSpec, key_by: &KeyBy) -> String {
     let mut words = String::new();
     let attribute = |name: &str| spec.matches.attributes.iter().find(|(own, _)| own == name);
@@ -124,7 +122,7 @@ fn base(spec: &RuleSpec, key_by: &KeyBy) -> String {
     }
     let window = match &spec.limit {
         _ if spec.unlimited => "unlimited".to_owned(),
-        Some(limit) if limit.algorithm == Algorithm::Concurrency => "slots".to_owned(),
+        Some(limit) if limit.algorithm == LimitAlgorithm::Concurrency => "slots".to_owned(),
         limit => limit.as_ref().map_or_else(String::new, |limit| duration::display(limit.window_ns)),
     };
     words.truncate(BASE_MAX.saturating_sub(window.len() + 1));
@@ -144,7 +142,7 @@ fn endpoints(matcher: &EndpointMatcher, words: &mut String) {
     matcher.none.iter().for_each(|pattern| add(&format!("not {pattern}"), words));
 }
 
-/// Adds a text in small letters, whatever cannot be in a name as `-`.
+/// Adds a text in lower case, with `-` for characters that names cannot have.
 fn add(text: &str, words: &mut String) {
     let mut gap = !words.is_empty();
     for letter in text.chars() {

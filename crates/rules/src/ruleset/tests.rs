@@ -1,4 +1,4 @@
-//! What a compiled set makes of requests, asked through its public face.
+//! Compiled sets, tested through their public API.
 
 use tollgate_core::{
     Ask, AskedLimit, Attribute, Charge, Digest, Enforcement, LeaseSize, Limit, LimitKind, Request, Sharing, SlotId,
@@ -68,7 +68,7 @@ on_fail:  allow
 }
 
 #[test]
-fn an_absent_attribute_meets_neither_a_star_nor_a_negation() {
+fn an_absent_attribute_matches_neither_a_star_nor_a_negation() {
     let set = set("rules:
   - { name: star, match: { tier: '*' }, key_by: global, limit: { requests: 1, window: 1s } }
   - { name: not, match: { tier: '!free' }, key_by: global, limit: { requests: 1, window: 1s } }
@@ -79,9 +79,9 @@ fn an_absent_attribute_meets_neither_a_star_nor_a_negation() {
     assert_eq!(names(&set, &Request::new().with(Attribute::Tier, "paid")), ["star", "not", "all"]);
 }
 
-/// As proxies send them: descriptors of Envoy have a method and a path, not an endpoint.
+/// Proxies send them so: Envoy descriptors have a method and a path, not an endpoint.
 #[test]
-fn method_and_path_may_come_by_themselves() {
+fn method_and_path_may_be_custom_attributes() {
     let set = set("rules:
   - { name: login, match: { path: /login }, key_by: global, limit: { requests: 1, window: 1s } }
   - { name: posts, match: { method: POST }, key_by: global, limit: { requests: 1, window: 1s } }
@@ -165,7 +165,7 @@ fn templates_make_one_bucket_of_many_paths() {
     assert_eq!(
         at("GET /users/1/orders"),
         at("INVENTED /users/1/orders"),
-        "a method nobody asked about is no new bucket"
+        "a method that the pattern does not name is no new bucket"
     );
 }
 
@@ -244,7 +244,7 @@ fn purposes_become_asks() {
     let asks =
         |request: Request<'_>| charges(&set, &request).charges.iter().map(|charge| charge.ask).collect::<Vec<_>>();
     let id = SlotId(7);
-    assert_eq!(asks(Request::new()), [Ask::Consume(1)], "without a slot nobody could release it");
+    assert_eq!(asks(Request::new()), [Ask::Consume(1)], "a request without a slot cannot be released");
     assert_eq!(asks(Request::new().holding(id)), [Ask::Consume(1), Ask::Hold(id)]);
     assert_eq!(asks(Request::new().peek().cost(4)), [Ask::Peek(4)], "a look sees what a check would");
     assert_eq!(asks(Request::new().peek().cost(4).holding(id)), [Ask::Peek(4), Ask::Peek(1)]);
@@ -342,7 +342,7 @@ fn a_rule_without_a_name_is_called_after_what_it_says() {
         found.get(..5).unwrap(),
         ["per-client_key-90s", "global-slots", "org-acme-unlimited", "not-free-get-head-v1-users-id-1m", "Paid-1H"]
     );
-    // A name that is given, in any case of letters, and names of rules that look alike are kept apart by a digest.
+    // A digest distinguishes generated names from written ones, in any case, and from each other.
     let apart = |name: &String, base: &str| name.strip_prefix(base).is_some_and(|digits| digits.len() == 5);
     assert!(apart(&found[5], "paid-1h") && apart(&found[6], "same-1h") && apart(&found[7], "same-1h"), "{found:?}");
     let turned = rules.lines().rev().filter(|line| line.starts_with("  -")).collect::<Vec<_>>().join("\n");
@@ -358,7 +358,7 @@ fn a_rule_without_a_name_is_called_after_what_it_says() {
 
 #[test]
 fn a_generated_name_is_no_part_of_a_bucket() {
-    // The names that these rules had before names were readable: counters of that time are found again.
+    // Names from the time before readable names: counters of that time are found again.
     let mut digests = ["rule-4352f4749744ed1b", "rule-128e68dd8aa768d3", "rule-60e0e19cfb124c85"].into_iter();
     let lines = crate::samples::FIRST.lines().map(|line| match line.strip_prefix("  - ") {
         Some(rest) => format!("  - name: {}\n    {rest}\n", digests.next().unwrap()),
@@ -376,8 +376,8 @@ fn a_generated_name_is_no_part_of_a_bucket() {
 #[test]
 fn shards_add_up_to_the_whole() {
     let set = set("rules: [{ key_by: global, shards: 3, limit: { requests: 10, window: 1s } }]");
-    let share = |lot| {
-        let mut charges = Charges { lot, ..Charges::default() };
+    let share = |random| {
+        let mut charges = Charges { random, ..Charges::default() };
         set.charges(&Request::new(), Time::ZERO, &mut charges).unwrap();
         charges.charges[0]
     };
@@ -388,7 +388,7 @@ fn shards_add_up_to_the_whole() {
 }
 
 #[test]
-fn windows_aligned_by_key_turn_at_different_times() {
+fn windows_aligned_by_key_reset_at_different_times() {
     let set =
         set("rules: [{ key_by: user_id, limit: { requests: 1, window: 1h, algorithm: fixed_window, align: key } }]");
     let limit = |id| only(&set, &user(id)).limit;
@@ -428,9 +428,9 @@ fn namespaces_do_not_see_each_other() {
     assert!(RuleSet::compile(&[file("a", 1), file("a", 2)], &CompileOptions::for_test()).is_err());
 }
 
-/// A custom attribute of that name used to make a bucket of its own for every value.
+/// A custom attribute of that name used to have its own bucket for every value.
 #[test]
-fn no_attribute_can_pose_as_the_namespace() {
+fn custom_attributes_cannot_replace_the_namespace() {
     let set = set("rules: [{ key_by: namespace, limit: { requests: 1, window: 1s } }]");
     let posing = [("namespace", "another")];
     assert_eq!(bucket(&set, &Request::new()), bucket(&set, &Request::new().with_custom(&posing)));
@@ -465,12 +465,12 @@ fn explain_says_why_a_rule_does_not_apply() {
         .explain(&request, Time::ZERO)
         .unwrap()
         .iter()
-        .map(|explanation| match &explanation.standing {
-            Standing::Applies { .. } => format!("{}={:?}", explanation.key[0].attribute, explanation.key[0].value),
-            Standing::NoMatch { attribute, wanted, found } => format!("{attribute}: {wanted} not {found:?}"),
-            Standing::MissingKey { part } => format!("no {part}"),
-            Standing::Off => "off".to_owned(),
-            Standing::NoSlot => "no slot".to_owned(),
+        .map(|explanation| match &explanation.applicability {
+            Applicability::Applies { .. } => format!("{}={:?}", explanation.key[0].attribute, explanation.key[0].value),
+            Applicability::NoMatch { attribute, wanted, found } => format!("{attribute}: {wanted} not {found:?}"),
+            Applicability::MissingKey { part } => format!("no {part}"),
+            Applicability::Off => "off".to_owned(),
+            Applicability::NoSlot => "no slot".to_owned(),
             other => format!("{other:?}"),
         })
         .collect();
@@ -502,15 +502,15 @@ fn the_buckets_of_a_client_are_those_that_its_requests_charge() {
         .iter()
         .map(|buckets| match &buckets.charges {
             Ok(charges) => format!("{} if {:?}", charges.len(), buckets.assumed),
-            Err(Standing::NoMatch { attribute, .. }) => format!("other {attribute}"),
-            Err(Standing::MissingKey { part }) => format!("no {part}"),
+            Err(Applicability::NoMatch { attribute, .. }) => format!("other {attribute}"),
+            Err(Applicability::MissingKey { part }) => format!("no {part}"),
             Err(other) => format!("{other:?}"),
         })
         .collect();
     assert_eq!(told, [r#"1 if ["endpoint"]"#, "no endpoint", "other tier", "1 if []", "3 if []"]);
     let request = client.with(Attribute::Endpoint, "POST /a");
     let charged = set.explain(&request, Time::ZERO).unwrap();
-    let Standing::Applies { charge, .. } = &charged[0].standing else { panic!("{:?}", charged[0]) };
+    let Applicability::Applies { charge, .. } = &charged[0].applicability else { panic!("{:?}", charged[0]) };
     let derived = &buckets[0].charges.as_ref().unwrap()[0];
     assert_eq!((derived.bucket, derived.identity), (charge.bucket, charge.identity));
     let shards: std::collections::HashSet<_> =
@@ -554,7 +554,7 @@ clients:
 }
 
 #[test]
-fn buckets_of_one_identity_live_together_and_those_of_another_elsewhere() {
+fn buckets_of_one_client_have_one_identity() {
     let set = set("rules:
   - { name: rate, key_by: user_id, limit: { requests: 1, window: 1s } }
   - { name: export, key_by: [user_id, endpoint], limit: { requests: 1, window: 2s } }
@@ -570,7 +570,7 @@ fn buckets_of_one_identity_live_together_and_those_of_another_elsewhere() {
     let (one, two) = (identities("1"), identities("2"));
     assert!(one[0] == one[1] && one[2] == one[3] && one[0] != one[2], "{one:?}");
     assert!(one[0] != two[0] && one[2] == two[2], "{one:?} {two:?}");
-    assert_eq!(only_identity(&set, &user("1")), 0, "nobody asked for it");
+    assert_eq!(only_identity(&set, &user("1")), 0, "identities are not requested");
 }
 
 fn only_identity(set: &RuleSet, request: &Request<'_>) -> u32 {
@@ -595,24 +595,24 @@ fn networks_are_for_clients_behind_nat64_and_6to4_too() {
 }
 
 #[test]
-fn rules_that_nodes_count_by_themselves_are_not_split() {
+fn local_rules_ignore_shards() {
     let set = set("rules: [{ key_by: global, consistency: local, shards: 8, limit: { requests: 40, window: 1s } }]");
-    let charge = |lot, whole| {
-        let mut charges = Charges { lot, whole, ..Charges::default() };
+    let charge = |random, whole| {
+        let mut charges = Charges { random, whole, ..Charges::default() };
         set.charges(&Request::new(), Time::ZERO, &mut charges).unwrap();
         (charges.charges[0].bucket, charges.charges[0].limit.requests())
     };
     let (bucket, _) = charge(0, false);
-    for (lot, whole) in [(1, false), (7, false), (3, true)] {
-        assert_eq!(charge(lot, whole), (bucket, 40), "a share of the whole, not the sum of rounded shares of parts");
+    for (random, whole) in [(1, false), (7, false), (3, true)] {
+        assert_eq!(charge(random, whole), (bucket, 40), "a share of the whole, not the sum of rounded shares of parts");
     }
 }
 
 #[test]
-fn the_shards_of_a_hot_key_live_apart() {
+fn shards_of_a_key_have_different_identities() {
     let set = set("rules: [{ key_by: global, shards: 3, limit: { requests: 10, window: 1s } }]");
-    let identity = |lot| {
-        let mut charges = Charges { identities: true, lot, ..Charges::default() };
+    let identity = |random| {
+        let mut charges = Charges { identities: true, random, ..Charges::default() };
         set.charges(&Request::new(), Time::ZERO, &mut charges).expect("the request can be read");
         charges.charges[0].identity
     };
@@ -637,7 +637,7 @@ fn how_nodes_share_a_bucket_reaches_the_charge() {
 }
 
 #[test]
-fn a_limit_that_comes_along_counts_only_where_the_rule_accepts_it() {
+fn a_limit_in_the_request_applies_only_with_accept_limits() {
     let set = set("rules:
   - { name: fixed, key_by: user_id, limit: { requests: 5, window: 1m, algorithm: fixed_window } }
   - { name: open, key_by: user_id, accept_limits: true, limit: { requests: 5, window: 1m } }
@@ -656,7 +656,7 @@ fn a_limit_that_comes_along_counts_only_where_the_rule_accepts_it() {
 }
 
 #[test]
-fn what_cannot_take_a_limit_along_is_refused() {
+fn accept_limits_is_rejected_where_it_cannot_work() {
     for rule in [
         "{ accept_limits: true, limit: { algorithm: concurrency, slots: 1 } }",
         "{ accept_limits: true, shards: 2, limit: { requests: 10, window: 1s } }",

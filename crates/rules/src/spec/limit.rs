@@ -1,21 +1,21 @@
-//! How much a rule allows, and how it is measured.
+//! The limit of a rule: amount and algorithm.
 
-/// How much is allowed. Which numbers count depends on the algorithm; the others are zero or `None`.
+/// How much is allowed. The algorithm decides which numbers are used; the others are zero or `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitSpec {
-    /// How it is measured.
-    pub algorithm: Algorithm,
+    /// The algorithm.
+    pub algorithm: LimitAlgorithm,
     /// Units per window; 0 refuses everything.
     pub requests: u64,
     /// Length of the window.
     pub window_ns: u64,
-    /// Capacity of a bucket, when it differs from `requests`.
+    /// Capacity of a bucket, if it differs from `requests`.
     pub burst: Option<u64>,
     /// Requests in flight (concurrency).
     pub slots: u64,
-    /// When a slot whose holder died comes back (concurrency).
+    /// Lifetime of a slot that its holder does not renew (concurrency).
     pub slot_ttl_ns: u64,
-    /// How long a request may be asked to wait; makes a leaky bucket a queue.
+    /// Longest delay of a request; makes a leaky bucket a queue.
     pub max_delay_ns: Option<u64>,
     /// Where windows start.
     pub align: Align,
@@ -24,7 +24,7 @@ pub struct LimitSpec {
 impl Default for LimitSpec {
     fn default() -> Self {
         Self {
-            algorithm: Algorithm::default(),
+            algorithm: LimitAlgorithm::default(),
             requests: 0,
             window_ns: 0,
             burst: None,
@@ -37,31 +37,32 @@ impl Default for LimitSpec {
 }
 
 impl LimitSpec {
-    /// Slot lifetime where the rule names none: 10 s.
+    /// Lifetime of a slot if the rule sets none: 10 s.
     pub const SLOT_TTL_NS: u64 = 10_000_000_000;
 
     /// Whether it is the queue form of the leaky bucket.
     pub fn is_queue(&self) -> bool {
-        self.algorithm == Algorithm::LeakyBucket && self.max_delay_ns.is_some()
+        self.algorithm == LimitAlgorithm::LeakyBucket && self.max_delay_ns.is_some()
     }
 
-    /// Whether it is GCRA under one of its names: token bucket, GCRA, leaky bucket as meter.
+    /// Whether it is GCRA under one of its names: token bucket, GCRA, leaky bucket as a meter.
     pub fn is_gcra(&self) -> bool {
-        matches!(self.algorithm, Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket) && !self.is_queue()
+        matches!(self.algorithm, LimitAlgorithm::TokenBucket | LimitAlgorithm::Gcra | LimitAlgorithm::LeakyBucket)
+            && !self.is_queue()
     }
 
     /// Whether it refuses every request.
     pub fn blocks(&self) -> bool {
         match self.algorithm {
-            Algorithm::Concurrency => self.slots == 0,
+            LimitAlgorithm::Concurrency => self.slots == 0,
             _ => self.requests == 0,
         }
     }
 
-    /// The largest cost that can ever pass, and what callers are told as the limit.
+    /// The largest cost that can pass; callers see it as the limit.
     pub fn capacity(&self) -> u64 {
         match self.algorithm {
-            Algorithm::Concurrency => self.slots,
+            LimitAlgorithm::Concurrency => self.slots,
             _ if self.requests == 0 => 0,
             _ if self.is_queue() => self.queue_capacity(),
             _ if self.is_gcra() => self.burst.unwrap_or(self.requests),
@@ -77,27 +78,27 @@ impl LimitSpec {
     }
 }
 
-/// How a limit is measured.
+/// Algorithm of a limit, by the names of the rules language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Algorithm {
+pub enum LimitAlgorithm {
     /// Refills steadily up to `burst`.
     #[default]
     TokenBucket,
-    /// The same under its telephone name.
+    /// The same algorithm under its name in telecommunications.
     Gcra,
-    /// The same seen from the other side; with `max_delay` a queue.
+    /// The same algorithm as a meter; with `max_delay`, a queue.
     LeakyBucket,
-    /// Counts per aligned window.
+    /// Counts requests in aligned windows.
     FixedWindow,
     /// Remembers every admitted request.
     SlidingWindowLog,
-    /// Weighs the previous window.
+    /// Counts requests in windows, and weighs the previous one.
     SlidingWindowCounter,
-    /// Counts what is in flight.
+    /// Counts requests in flight.
     Concurrency,
 }
 
-impl Algorithm {
+impl LimitAlgorithm {
     /// Every algorithm.
     pub const ALL: [Self; 7] = [
         Self::TokenBucket,
@@ -129,6 +130,6 @@ pub enum Align {
     /// At multiples of the window since the epoch.
     #[default]
     Clock,
-    /// Offset by a hash of the key, so that resets do not fall together.
+    /// At an offset that depends on the key, so that buckets do not all reset at once.
     Key,
 }

@@ -1,28 +1,30 @@
-//! What a rule does about its limit: the small choices.
+//! Policies of a rule: enforcement, consistency, failure, missing keys, soft limits, leases.
+
+use std::fmt;
 
 /// Whether a rule is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// It denies.
+pub enum Enforcement {
+    /// It denies requests.
     #[default]
     Enforce,
-    /// It decides and is counted, and never denies.
+    /// It is charged and reported, and never denies.
     Shadow,
-    /// It is not looked at.
+    /// It is not evaluated.
     Off,
 }
 
-/// How the buckets of a rule are shared by nodes.
+/// How nodes share the buckets of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Consistency {
-    /// One decision in the store each.
+    /// Each request is decided in the store.
     #[default]
     Exact,
-    /// Tokens taken in advance, spent in memory.
+    /// A node takes tokens in advance and spends them in memory.
     Leased,
-    /// Decided locally, counted behind.
+    /// A node decides in memory and reports usage to the store afterwards.
     Async,
-    /// A static share per node.
+    /// Each node enforces a fixed share.
     Local,
 }
 
@@ -38,12 +40,12 @@ impl Consistency {
     }
 }
 
-/// What happens when the store does not answer.
+/// Failure policy while the store does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnFail {
     /// Requests pass.
     Allow,
-    /// Requests are refused.
+    /// Requests are denied.
     Deny,
     /// Each node enforces its share.
     Local,
@@ -60,28 +62,36 @@ impl OnFail {
     }
 }
 
-/// What happens to requests that lack a key part.
+/// How requests without a key part are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Missing {
     /// The rule does not apply.
     #[default]
     Skip,
-    /// They all share one bucket.
+    /// They share one bucket.
     Share,
 }
 
 /// Admission above the limit with falling probability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Soft {
-    /// The excess at which nothing passes any more, in percent of the limit (1 to 1000).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SoftSpec {
+    /// The excess at which every request is denied, in percent of the limit (1 to 1000).
     pub percent: u32,
+}
+
+/// `Soft`, its name in earlier versions: fingerprints of rules are digests of this text, and nodes of several versions
+/// compare them.
+impl fmt::Debug for SoftSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Soft").field("percent", &self.percent).finish()
+    }
 }
 
 /// Size of one lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Lease {
-    /// That many tokens.
+pub enum LeaseSpec {
+    /// A number of tokens.
     Tokens(u64),
-    /// What that many seconds are expected to need.
+    /// Tokens for the expected usage of so many seconds.
     Seconds(u64),
 }

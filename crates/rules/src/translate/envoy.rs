@@ -1,33 +1,33 @@
-//! The tree of a domain as rules, each with the conditions under which it is the one that is found.
+//! Translates the descriptors of a domain into rules, each with the conditions under which its descriptor is found.
 
-use super::{Draft, fixed_window, is_attribute, key_by, peculiar, reserved};
+use super::{TranslationDraft, fixed_window, is_attribute, key_by, peculiar, reserved};
 use crate::check::{is_rule_name, nearest_rule_name};
-use crate::envoy::{Allowance, Descriptor, Domain, RateLimit, Unit, rule_name};
-use crate::spec::Place;
-use crate::yaml::Node;
+use crate::envoy::{Allowance, EnvoyDescriptor, EnvoyDomain, RateLimit, Unit, rule_name};
+use crate::position::SourcePosition;
+use crate::yaml::YamlNode;
 
-/// A node, and the level that it is on.
-type Step<'a> = (&'a Descriptor, &'a [Descriptor]);
+/// A descriptor and its siblings.
+type TreeStep<'a> = (&'a EnvoyDescriptor, &'a [EnvoyDescriptor]);
 
-/// Most lines that one note names.
+/// Largest number of lines in one note.
 const LINES_MAX: usize = 20;
 
-/// The nodes that became rules.
+/// Positions of the descriptors that were translated.
 #[derive(Default)]
-struct Became {
-    limits: Vec<Place>,
-    exemptions: Vec<Place>,
+struct TranslatedNodes {
+    limits: Vec<SourcePosition>,
+    exemptions: Vec<SourcePosition>,
 }
 
-pub(super) fn translate(domain: &Domain, draft: &mut Draft) {
-    let mut became = Became::default();
+pub(super) fn translate(domain: &EnvoyDomain, draft: &mut TranslationDraft) {
+    let mut became = TranslatedNodes::default();
     level(domain, &domain.descriptors, &mut Vec::new(), &mut became, draft);
-    // There is no way to say that a request must not have further attributes.
+    // A rule cannot require that a request has no further attributes.
     wider(&became.limits, "counts every descriptor that has its keys", draft);
     wider(&became.exemptions, "exempts every descriptor that has its keys from all limits", draft);
 }
 
-fn wider(places: &[Place], what: &str, draft: &mut Draft) {
+fn wider(places: &[SourcePosition], what: &str, draft: &mut TranslationDraft) {
     let Some((first, others)) = places.split_first() else { return };
     let lines: Vec<String> = others.iter().take(LINES_MAX).map(|place| place.line.to_string()).collect();
     let more = match others.len().saturating_sub(LINES_MAX) {
@@ -43,11 +43,11 @@ fn wider(places: &[Place], what: &str, draft: &mut Draft) {
 }
 
 fn level<'a>(
-    domain: &Domain,
-    nodes: &'a [Descriptor],
-    path: &mut Vec<Step<'a>>,
-    became: &mut Became,
-    draft: &mut Draft,
+    domain: &EnvoyDomain,
+    nodes: &'a [EnvoyDescriptor],
+    path: &mut Vec<TreeStep<'a>>,
+    became: &mut TranslatedNodes,
+    draft: &mut TranslationDraft,
 ) {
     for node in nodes {
         path.push((node, nodes));
@@ -64,24 +64,30 @@ fn level<'a>(
     }
 }
 
-fn rule(domain: &Domain, path: &[Step<'_>], node: &Descriptor, limit: &RateLimit, draft: &mut Draft) -> bool {
+fn rule(
+    domain: &EnvoyDomain,
+    path: &[TreeStep<'_>],
+    node: &EnvoyDescriptor,
+    limit: &RateLimit,
+    draft: &mut TranslationDraft,
+) -> bool {
     if let Some(why) = impossible(path) {
         draft.leave_out(&domain.name, node.at, why);
         return false;
     }
     let conditions = path.iter().filter_map(|step| Some((step.0.key.as_str(), condition(step)?)));
     let keys: Vec<&str> = path.iter().map(|(node, _)| *node).filter(counts_by).map(|node| node.key.as_str()).collect();
-    let mut fields = vec![("match", Node::map(conditions))];
+    let mut fields = vec![("match", YamlNode::map(conditions))];
     match limit.allowance {
-        Allowance::Unlimited => fields.push(("unlimited", Node::plain(true))),
+        Allowance::Unlimited => fields.push(("unlimited", YamlNode::plain(true))),
         Allowance::Limited { requests_per_unit, unit } => {
             fields.push(("key_by", key_by(&keys)));
             fields.push(("limit", fixed_window(requests_per_unit.into(), window(unit))));
-            fields.push(("count_denied", Node::plain(true)));
+            fields.push(("count_denied", YamlNode::plain(true)));
         }
     }
     if node.shadow_mode || node.quota_mode {
-        fields.push(("mode", Node::text("shadow")));
+        fields.push(("mode", YamlNode::text("shadow")));
     }
     let path_name = rule_name(path.iter().map(|(node, _)| (node.key.as_str(), node.value.as_deref())));
     let name = limit.name.clone().filter(|name| is_rule_name(name)).unwrap_or_else(|| nearest_rule_name(&path_name));
@@ -93,15 +99,15 @@ fn rule(domain: &Domain, path: &[Step<'_>], node: &Descriptor, limit: &RateLimit
     added
 }
 
-/// Whether each value has a counter of its own.
-fn counts_by(node: &&Descriptor) -> bool {
+/// Whether each value has its own counter.
+fn counts_by(node: &&EnvoyDescriptor) -> bool {
     match &node.value {
         None => true,
         Some(value) => value.contains('*') && !node.share_threshold,
     }
 }
 
-fn impossible(path: &[Step<'_>]) -> Option<String> {
+fn impossible(path: &[TreeStep<'_>]) -> Option<String> {
     for (number, (node, level)) in path.iter().enumerate() {
         let key = &node.key;
         if !is_attribute(key) {
@@ -121,29 +127,29 @@ fn impossible(path: &[Step<'_>]) -> Option<String> {
     None
 }
 
-/// What an entry's value must be for this node to be the one that is found.
-fn condition((node, level): &Step<'_>) -> Option<Node> {
+/// The condition on an entry's value under which this descriptor is found.
+fn condition((node, level): &TreeStep<'_>) -> Option<YamlNode> {
     let siblings = || level.iter().filter(|sibling| sibling.key == node.key && sibling.at != node.at);
-    let before = |sibling: &&Descriptor| match &node.value {
+    let before = |sibling: &&EnvoyDescriptor| match &node.value {
         None => true,
         Some(_) => !sibling.is_pattern() || sibling.at < node.at,
     };
     let value = node.value.as_deref();
     if let Some(exact) = value.filter(|value| !value.contains('*')) {
-        return Some(Node::text(exact));
+        return Some(YamlNode::text(exact));
     }
     let others = siblings().filter(before).filter_map(|sibling| sibling.value.as_ref());
-    let others: Vec<Node> = others.map(|value| Node::text(format!("!{value}"))).collect();
+    let others: Vec<YamlNode> = others.map(|value| YamlNode::text(format!("!{value}"))).collect();
     match (value, others.is_empty()) {
-        (None, true) => Some(Node::text("*")),
-        (None, false) => Some(Node::list(others)),
-        (Some(value), true) => Some(Node::text(value)),
-        (Some(value), false) => Some(Node::list([Node::text(value)].into_iter().chain(others))),
+        (None, true) => Some(YamlNode::text("*")),
+        (None, false) => Some(YamlNode::list(others)),
+        (Some(value), true) => Some(YamlNode::text(value)),
+        (Some(value), false) => Some(YamlNode::list([YamlNode::text(value)].into_iter().chain(others))),
     }
 }
 
-/// What the rule does not say as the file does.
-fn remark(node: &Descriptor, limit: &RateLimit, draft: &mut Draft) {
+/// Adds notes for options that the rule does not have.
+fn remark(node: &EnvoyDescriptor, limit: &RateLimit, draft: &mut TranslationDraft) {
     let said = [
         (
             !limit.replaces.is_empty(),

@@ -1,7 +1,7 @@
-//! Limits of other limiters as rules of ours: what they mean as far as rules can say it, and a note for the rest.
+//! Translates limits of other rate limiters into rules, with a note for everything that rules cannot express.
 //!
-//! A translation is a beginning for people: it reads well, loads as it stands, and every line that means something else
-//! here, or nothing, is told.
+//! A translation is a starting point for people: it is readable and loads unchanged, and every line that means
+//! something else here, or nothing, has a note.
 
 mod envoy;
 mod limitador;
@@ -10,86 +10,86 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use crate::check::RULE_NAME_MAX;
-use crate::document::{self, Settings};
+use crate::document::{self, NamespaceSettings};
+use crate::position::SourcePosition;
 use crate::report::Report;
-use crate::spec::Place;
-use crate::yaml::Node;
+use crate::yaml::YamlNode;
 
-/// Whose file it is.
+/// Format of the file to translate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// The file of one domain of envoyproxy/ratelimit.
+pub enum SourceFormat {
+    /// A domain file of envoyproxy/ratelimit.
     EnvoyRatelimit,
     /// A limits file of limitador.
     Limitador,
 }
 
-/// What became of a file.
+/// The result of a translation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Translation {
-    /// Rules files, one for each namespace, in the order of their names.
-    pub files: Vec<Translated>,
-    /// What could not be said, in the order of the lines.
-    pub notes: Vec<Note>,
+    /// Rules files, one for each namespace, sorted by name.
+    pub files: Vec<TranslatedFile>,
+    /// Notes, sorted by line.
+    pub notes: Vec<TranslationNote>,
 }
 
 /// One rules file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Translated {
+pub struct TranslatedFile {
     /// Its namespace.
     pub namespace: String,
-    /// How many rules it has.
+    /// Number of rules.
     pub rules: usize,
-    /// The file.
+    /// Content of the file.
     pub text: String,
 }
 
-/// Something that rules cannot say, or say in another way.
+/// Something that rules cannot express, or express differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// The line that says it.
+pub struct TranslationNote {
+    /// The line in the source.
     pub line: u32,
-    /// What becomes of it.
+    /// What the translation does with it.
     pub message: String,
-    /// The namespace that lacks a limit because there is no rule for the one that stands there.
+    /// The namespace that misses a limit, if the line was not translated.
     pub lacks: Option<String>,
 }
 
 impl Translation {
-    /// How many limits of a namespace have no rule.
+    /// Number of limits of a namespace that were not translated.
     pub fn left_out(&self, namespace: &str) -> usize {
         self.notes.iter().filter(|note| note.lacks.as_deref() == Some(namespace)).count()
     }
 }
 
-/// Translates a file; fails only if it is not what it should be.
-pub fn translate(origin: Origin, file_name: &str, text: &str) -> Result<Translation, Report> {
-    let mut draft = Draft::default();
+/// Translates a file; fails only if the file is invalid.
+pub fn translate(origin: SourceFormat, file_name: &str, text: &str) -> Result<Translation, Report> {
+    let mut draft = TranslationDraft::default();
     match origin {
-        Origin::EnvoyRatelimit => envoy::translate(&crate::envoy::read(file_name, text)?, &mut draft),
-        Origin::Limitador => limitador::translate(file_name, text, &mut draft)?,
+        SourceFormat::EnvoyRatelimit => envoy::translate(&crate::envoy::read(file_name, text)?, &mut draft),
+        SourceFormat::Limitador => limitador::translate(file_name, text, &mut draft)?,
     }
     Ok(draft.finish())
 }
 
 /// Rules so far, by namespace.
 #[derive(Default)]
-struct Draft {
-    namespaces: BTreeMap<String, Rules>,
-    notes: Vec<Note>,
+struct TranslationDraft {
+    namespaces: BTreeMap<String, RulesDraft>,
+    notes: Vec<TranslationNote>,
 }
 
-/// The rules of a namespace, and how often each name was wanted.
+/// The rules of a namespace, and how often each name was requested.
 #[derive(Default)]
-struct Rules {
-    nodes: Vec<Node>,
+struct RulesDraft {
+    nodes: Vec<YamlNode>,
     names: HashMap<String, usize>,
-    /// Some rule lets nothing pass, which a file must say that it means.
+    /// Some rule denies every request, so the file needs `allow_block_all`.
     blocks: bool,
 }
 
-impl Rules {
-    /// The name, or if it is taken in any case of letters, the name with a number.
+impl RulesDraft {
+    /// The name, with a number if it is taken (ignoring case).
     fn unique(&mut self, name: &str) -> String {
         loop {
             let times = self.names.entry(name.to_ascii_lowercase()).or_default();
@@ -107,21 +107,21 @@ impl Rules {
     }
 }
 
-impl Draft {
-    fn note(&mut self, at: Place, message: impl Into<String>) {
-        self.notes.push(Note { line: at.line, message: message.into(), lacks: None });
+impl TranslationDraft {
+    fn note(&mut self, at: SourcePosition, message: impl Into<String>) {
+        self.notes.push(TranslationNote { line: at.line, message: message.into(), lacks: None });
     }
 
-    fn leave_out(&mut self, namespace: &str, at: Place, why: impl fmt::Display) {
+    fn leave_out(&mut self, namespace: &str, at: SourcePosition, why: impl fmt::Display) {
         let lacks = Some(namespace.to_owned());
-        self.notes.push(Note { line: at.line, message: format!("left out: {why}"), lacks });
+        self.notes.push(TranslationNote { line: at.line, message: format!("left out: {why}"), lacks });
     }
 
-    /// Adds a rule, or a note if rules like this cannot be. False if there is none.
-    fn add(&mut self, namespace: &str, at: Place, name: &str, fields: Vec<(&str, Node)>) -> bool {
+    /// Adds a rule; if it is invalid, adds a note and returns `false`.
+    fn add(&mut self, namespace: &str, at: SourcePosition, name: &str, fields: Vec<(&str, YamlNode)>) -> bool {
         let rules = self.namespaces.entry(namespace.to_owned()).or_default();
-        let rule = Node::map([("name", Node::text(rules.unique(name)))].into_iter().chain(fields));
-        match document::rule(&rule, &Settings { allow_block_all: true, ..Settings::default() }) {
+        let rule = YamlNode::map([("name", YamlNode::text(rules.unique(name)))].into_iter().chain(fields));
+        match document::rule(&rule, &NamespaceSettings { allow_block_all: true, ..NamespaceSettings::default() }) {
             Ok(spec) => {
                 rules.blocks |= spec.limit.is_some_and(|limit| limit.blocks());
                 rules.nodes.push(rule);
@@ -136,19 +136,19 @@ impl Draft {
 
     fn finish(mut self) -> Translation {
         self.notes.sort_by_key(|note| note.line);
-        let file = |(namespace, Rules { nodes, blocks, .. }): (String, Rules)| {
+        let file = |(namespace, RulesDraft { nodes, blocks, .. }): (String, RulesDraft)| {
             let count = nodes.len();
-            let head = [("namespace", Node::text(namespace.clone()))];
-            let zero = blocks.then(|| ("allow_block_all", Node::plain(true)));
-            let root = Node::map(head.into_iter().chain(zero).chain([("rules", Node::list(nodes))]));
-            Translated { namespace, rules: count, text: document::print(&root) }
+            let head = [("namespace", YamlNode::text(namespace.clone()))];
+            let zero = blocks.then(|| ("allow_block_all", YamlNode::plain(true)));
+            let root = YamlNode::map(head.into_iter().chain(zero).chain([("rules", YamlNode::list(nodes))]));
+            TranslatedFile { namespace, rules: count, text: document::print(&root) }
         };
         let files = self.namespaces.into_iter().filter(|(_, rules)| !rules.nodes.is_empty()).map(file).collect();
         Translation { files, notes: self.notes }
     }
 }
 
-/// Why an attribute of that name would mean something else here, if it would.
+/// Why an attribute of that name would mean something else here; `None` if it would not.
 fn reserved(name: &str) -> Option<String> {
     let meaning = match name {
         "endpoint" => "a method and a path",
@@ -156,10 +156,10 @@ fn reserved(name: &str) -> Option<String> {
         "global" => "one bucket for all",
         _ => return None,
     };
-    Some(format!("here, `{name}` means {meaning}: use another name, in the file and for whoever sends it"))
+    Some(format!("here, `{name}` means {meaning}: use another name, in the file and in requests"))
 }
 
-/// What to know of an attribute that is not taken as it stands.
+/// A note about an attribute whose values are not used as sent.
 fn peculiar(name: &str) -> Option<&'static str> {
     match name {
         "path" => Some("`path` is taken without its query and in one spelling: `/a//b?c` is `/a/b`"),
@@ -168,26 +168,26 @@ fn peculiar(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a name can be an attribute of ours without meaning something else: `a|b` is two of them.
+/// Whether a name is one attribute in `key_by`: `a|b` is two.
 fn is_attribute(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }
 
-/// A limit of `requests` per window, counted as both of them count.
-fn fixed_window(requests: u64, window: &str) -> Node {
-    Node::map([
-        ("requests", Node::plain(requests)),
-        ("window", Node::text(window)),
-        ("algorithm", Node::text("fixed_window")),
+/// A fixed window, the algorithm of both limiters.
+fn fixed_window(requests: u64, window: &str) -> YamlNode {
+    YamlNode::map([
+        ("requests", YamlNode::plain(requests)),
+        ("window", YamlNode::text(window)),
+        ("algorithm", YamlNode::text("fixed_window")),
     ])
 }
 
-/// What makes two requests share a bucket.
-fn key_by(names: &[&str]) -> Node {
+/// The value of `key_by`.
+fn key_by(names: &[&str]) -> YamlNode {
     match names {
-        [] => Node::text("global"),
-        [one] => Node::text(*one),
-        many => Node::list(many.iter().map(|name| Node::text(*name))),
+        [] => YamlNode::text("global"),
+        [one] => YamlNode::text(*one),
+        many => YamlNode::list(many.iter().map(|name| YamlNode::text(*name))),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Files as they are found in the wild, and what becomes of them.
+//! Translations of typical files.
 
 use super::*;
 
-fn translated(origin: Origin, text: &str) -> Translation {
+fn translated(origin: SourceFormat, text: &str) -> Translation {
     let translation = translate(origin, "limits.yaml", text).unwrap_or_else(|report| panic!("{report}"));
     for file in &translation.files {
         let read = crate::read("rules.yaml", &file.text).unwrap_or_else(|report| panic!("{report}\n{}", file.text));
@@ -18,7 +18,7 @@ fn notes(translation: &Translation) -> Vec<String> {
 #[test]
 fn a_tree_becomes_rules_that_find_the_same() {
     let translation = translated(
-        Origin::EnvoyRatelimit,
+        SourceFormat::EnvoyRatelimit,
         "domain: mongo_cps
 descriptors:
   - key: database
@@ -81,9 +81,9 @@ rules:
 }
 
 #[test]
-fn what_rules_cannot_say_is_told_with_its_line() {
+fn options_without_a_translation_get_a_note_with_their_line() {
     let translation = translated(
-        Origin::EnvoyRatelimit,
+        SourceFormat::EnvoyRatelimit,
         "domain: d
 descriptors:
 - { key: 'a b', rate_limit: { unit: day, requests_per_unit: 1 } }
@@ -110,14 +110,14 @@ descriptors:
     assert_eq!(translation.left_out("d"), 3);
 }
 
-/// Names that mean something here are either sent as that, or told.
+/// Names with a meaning here are either translated to it, or left out with a note.
 #[test]
-fn names_that_are_taken_are_left_out_and_told() {
+fn reserved_names_are_left_out_with_a_note() {
     let limit = "rate_limit: { unit: day, requests_per_unit: 1 }";
     let keys = ["path", "method", "endpoint", "namespace", "global", "ip", "remote_address"];
     let nodes: String = keys.iter().map(|key| format!("- {{ key: {key}, {limit} }}\n")).collect();
-    let translation = translated(Origin::EnvoyRatelimit, &format!("domain: d\ndescriptors:\n{nodes}"));
-    let other = "use another name, in the file and for whoever sends it";
+    let translation = translated(SourceFormat::EnvoyRatelimit, &format!("domain: d\ndescriptors:\n{nodes}"));
+    let other = "use another name, in the file and in requests";
     assert_eq!(
         notes(&translation),
         [
@@ -136,7 +136,7 @@ fn names_that_are_taken_are_left_out_and_told() {
 - { namespace: a, max_value: 1, seconds: 1, variables: [path], policy: token_bucket }
 - { namespace: a, max_value: 1, seconds: 1, variables: [method], policy: fixed_window }
 ";
-    let translation = translated(Origin::Limitador, limits);
+    let translation = translated(SourceFormat::Limitador, limits);
     assert_eq!((translation.left_out("a"), translation.files[0].rules), (3, 2));
     assert_eq!(
         notes(&translation)[2..],
@@ -149,9 +149,9 @@ fn names_that_are_taken_are_left_out_and_told() {
 }
 
 #[test]
-fn a_limit_of_nothing_stays_one() {
+fn a_limit_of_zero_is_translated() {
     let text = "domain: d\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 0 } }]\n";
-    let translation = translated(Origin::EnvoyRatelimit, text);
+    let translation = translated(SourceFormat::EnvoyRatelimit, text);
     assert!(translation.files[0].text.contains("\nallow_block_all: true\n"), "{}", translation.files[0].text);
     assert_eq!((translation.files[0].rules, translation.left_out("d")), (1, 0));
 }
@@ -159,7 +159,7 @@ fn a_limit_of_nothing_stays_one() {
 #[test]
 fn limits_of_limitador_become_rules_of_their_namespaces() {
     let translation = translated(
-        Origin::Limitador,
+        SourceFormat::Limitador,
         "- namespace: toystore
   max_value: 10
   seconds: 60
@@ -194,10 +194,10 @@ fn limits_of_limitador_become_rules_of_their_namespaces() {
 #[test]
 fn a_file_of_another_kind_is_an_error_with_its_place() {
     let report =
-        translate(Origin::Limitador, "limits.yaml", "- { namespace: a, max_value: -1, second: 1 }").unwrap_err();
+        translate(SourceFormat::Limitador, "limits.yaml", "- { namespace: a, max_value: -1, second: 1 }").unwrap_err();
     let codes: Vec<&str> = report.problems.iter().map(|problem| problem.code).collect();
     assert_eq!(codes, ["out-of-range", "unknown-field"]);
-    assert!(translate(Origin::EnvoyRatelimit, "x.yaml", "- 1").is_err());
+    assert!(translate(SourceFormat::EnvoyRatelimit, "x.yaml", "- 1").is_err());
 }
 
 #[test]
@@ -206,6 +206,6 @@ fn every_rule_has_a_name_of_its_own() {
         format!("- {{ namespace: a, max_value: {value}, seconds: 1, name: {name}, variables: [v{value}] }}\n")
     };
     let text: String = ["n", "n 2", "n", "n"].iter().zip(1..).map(|(name, value)| limit(name, value)).collect();
-    let translation = translated(Origin::Limitador, &text);
+    let translation = translated(SourceFormat::Limitador, &text);
     assert_eq!(translation.files[0].rules, 4, "{}", translation.files[0].text);
 }

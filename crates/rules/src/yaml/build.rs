@@ -1,18 +1,18 @@
-//! From parser events to a tree, refusing on the way what rules must not contain.
+//! Builds the tree from parser events, and rejects what rules must not contain.
 
 use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
 
-use super::refuse::{self, number, place};
-use super::{Comment, Document, Key, Kind, NODES_MAX, Node, SCALAR_BYTES_MAX, Span, TEXT_BYTES_MAX};
+use super::refuse::{self, number, position};
+use super::{Comment, Document, NODES_MAX, SCALAR_BYTES_MAX, SourceSpan, TEXT_BYTES_MAX, YamlKey, YamlKind, YamlNode};
+use crate::position::SourcePosition;
 use crate::problem::{Problem, Problems, quote, short};
-use crate::spec::Place;
 
 pub(super) fn document(text: &str, comments: bool, depth: usize) -> Result<Document, Vec<Problem>> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!("the text has {} bytes", text.len());
-        let problem = Problem::error("too-large", Place { line: 1, column: 1 }, "", message);
+        let problem = Problem::error("too-large", SourcePosition { line: 1, column: 1 }, "", message);
         return Err(vec![problem.help(format!("at most {TEXT_BYTES_MAX} bytes (16 MiB) are read; split the rules"))]);
     }
     let options = granit_parser::options! {
@@ -38,26 +38,26 @@ pub(super) fn document(text: &str, comments: bool, depth: usize) -> Result<Docum
     builder.finish()
 }
 
-/// A list or map whose end has not come yet.
-struct Open {
-    span: Span,
-    held: Held,
+/// A list or map that is not closed yet.
+struct OpenCollection {
+    span: SourceSpan,
+    held: Collection,
 }
 
-enum Held {
-    List(Vec<Node>),
-    Map { entries: Vec<(Key, Node)>, key: Option<Key>, seen: Seen },
+enum Collection {
+    List(Vec<YamlNode>),
+    Map { entries: Vec<(YamlKey, YamlNode)>, key: Option<YamlKey>, seen: SeenKeys },
 }
 
-/// Keys of a map so far, hashed so that 100,000 of them cost no square.
-type Seen = HashMap<String, Place>;
+/// Keys of a map so far, hashed so that 100,000 of them do not cost quadratic time.
+type SeenKeys = HashMap<String, SourcePosition>;
 
 struct Builder<'a> {
     text: &'a str,
     /// Deepest nesting accepted.
     depth: usize,
-    open: Vec<Open>,
-    root: Option<Node>,
+    open: Vec<OpenCollection>,
+    root: Option<YamlNode>,
     comments: Vec<Comment>,
     documents: usize,
     nodes: usize,
@@ -85,20 +85,20 @@ impl<'a> Builder<'a> {
         match event {
             Event::DocumentStart(..) => self.start_document(span),
             Event::Scalar(text, style, ..) => self.scalar(&text, style, span),
-            Event::SequenceStart(style, ..) => self.open(span, style, Held::List(Vec::new())),
+            Event::SequenceStart(style, ..) => self.open(span, style, Collection::List(Vec::new())),
             Event::MappingStart(style, ..) => {
-                self.open(span, style, Held::Map { entries: Vec::new(), key: None, seen: Seen::new() })
+                self.open(span, style, Collection::Map { entries: Vec::new(), key: None, seen: SeenKeys::new() })
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Anchor(_, name) => {
                 let message = format!("the anchor `&{}` is not allowed", short(&name));
                 let help = "anchors, aliases and tags are not allowed: write the value where it is used";
-                self.problems.push(Problem::error("yaml-anchor", place(&span.start), "", message).help(help));
+                self.problems.push(Problem::error("yaml-anchor", position(&span.start), "", message).help(help));
                 Ok(())
             }
             Event::Alias(_) | Event::UnresolvedAlias(_) => self.alias(span),
             Event::Comment(text, _) => {
-                let at = place(&span.start);
+                let at = position(&span.start);
                 let own_line = has_own_line(self.text, span);
                 self.comments.push(Comment { at, text: text.into_owned(), own_line });
                 Ok(())
@@ -112,25 +112,26 @@ impl<'a> Builder<'a> {
         if self.documents == 1 {
             return Ok(());
         }
-        let problem = Problem::error("several-documents", place(&span.start), "", "a second YAML document starts here");
+        let problem =
+            Problem::error("several-documents", position(&span.start), "", "a second YAML document starts here");
         Err(problem.help("a rules file is one document; remove the `---` and what follows"))
     }
 
     fn scalar(&mut self, text: &str, style: ScalarStyle, span: &granit_parser::Span) -> Result<(), Problem> {
         if text.len() > SCALAR_BYTES_MAX {
             let message = format!("a value of {} bytes", text.len());
-            let problem = Problem::error("too-large", place(&span.start), "", message);
+            let problem = Problem::error("too-large", position(&span.start), "", message);
             return Err(problem.help(format!("a single value has at most {SCALAR_BYTES_MAX} bytes (64 KiB)")));
         }
-        let kind = Kind::Scalar { text: text.to_owned(), quoted: style != ScalarStyle::Plain };
-        self.add(Node { span: narrow(span, false), kind })
+        let kind = YamlKind::Scalar { text: text.to_owned(), quoted: style != ScalarStyle::Plain };
+        self.add(YamlNode { span: narrow(span, false), kind })
     }
 
     fn alias(&mut self, span: &granit_parser::Span) -> Result<(), Problem> {
         let written = span.slice(self.text).unwrap_or("*");
         let problem = Problem::error(
             "yaml-alias",
-            place(&span.start),
+            position(&span.start),
             "",
             format!("the alias {} is not allowed", quote(written)),
         );
@@ -138,7 +139,10 @@ impl<'a> Builder<'a> {
             "anchors, aliases and tags are not allowed: write the value where it is used; text with a leading `*` needs quotes: \"{}\"",
             short(written)
         )));
-        self.add(Node { span: narrow(span, false), kind: Kind::Scalar { text: written.to_owned(), quoted: true } })
+        self.add(YamlNode {
+            span: narrow(span, false),
+            kind: YamlKind::Scalar { text: written.to_owned(), quoted: true },
+        })
     }
 
     fn refuse_tag(&mut self, span: &granit_parser::Span) {
@@ -149,42 +153,43 @@ impl<'a> Builder<'a> {
             false => format!("a value that starts with `!` needs quotes: \"{}\"", short(written)),
         };
         self.problems.push(
-            Problem::error("yaml-tag", place(&at), "", format!("the tag {} is not allowed", quote(written))).help(help),
+            Problem::error("yaml-tag", position(&at), "", format!("the tag {} is not allowed", quote(written)))
+                .help(help),
         );
     }
 
-    fn open(&mut self, span: &granit_parser::Span, style: StructureStyle, held: Held) -> Result<(), Problem> {
+    fn open(&mut self, span: &granit_parser::Span, style: StructureStyle, held: Collection) -> Result<(), Problem> {
         if self.open.len() >= self.depth {
-            return Err(refuse::too_deep(place(&span.start), self.depth));
+            return Err(refuse::too_deep(position(&span.start), self.depth));
         }
-        self.open.push(Open { span: narrow(span, style == StructureStyle::Flow), held });
+        self.open.push(OpenCollection { span: narrow(span, style == StructureStyle::Flow), held });
         Ok(())
     }
 
     fn close(&mut self, span: &granit_parser::Span) -> Result<(), Problem> {
-        let Some(Open { span: mut own, held }) = self.open.pop() else { return Ok(()) };
+        let Some(OpenCollection { span: mut own, held }) = self.open.pop() else { return Ok(()) };
         let kind = match held {
-            Held::List(items) => Kind::List(items),
-            Held::Map { entries, .. } => Kind::Map(entries),
+            Collection::List(items) => YamlKind::List(items),
+            Collection::Map { entries, .. } => YamlKind::Map(entries),
         };
         own.end_line = match own.flow {
             true => number(span.end.line()),
             false => last_line(&kind).unwrap_or(own.line),
         };
-        self.add(Node { span: own, kind })
+        self.add(YamlNode { span: own, kind })
     }
 
-    /// Puts a finished node where it belongs: as root, item, key or value.
-    fn add(&mut self, node: Node) -> Result<(), Problem> {
+    /// Adds a finished node as root, item, key or value.
+    fn add(&mut self, node: YamlNode) -> Result<(), Problem> {
         self.nodes += 1;
         if self.nodes > NODES_MAX {
-            let problem = Problem::error("too-large", node.place(), "", format!("more than {NODES_MAX} values"));
+            let problem = Problem::error("too-large", node.position(), "", format!("more than {NODES_MAX} values"));
             return Err(problem.help("split the rules into namespaces, or keep overrides in the database"));
         }
         match self.open.last_mut().map(|open| &mut open.held) {
             None => self.root = Some(node),
-            Some(Held::List(items)) => items.push(node),
-            Some(Held::Map { entries, key, seen }) => match key.take() {
+            Some(Collection::List(items)) => items.push(node),
+            Some(Collection::Map { entries, key, seen }) => match key.take() {
                 Some(key) => entries.push((key, node)),
                 None => {
                     let (new, problem) = read_key(node, seen);
@@ -200,21 +205,24 @@ impl<'a> Builder<'a> {
         if !self.problems.is_empty() {
             return Err(self.problems.into_parts().0);
         }
-        let empty = Node { span: Span { line: 1, column: 1, end_line: 1, flow: false }, kind: Kind::Map(Vec::new()) };
+        let empty = YamlNode {
+            span: SourceSpan { line: 1, column: 1, end_line: 1, flow: false },
+            kind: YamlKind::Map(Vec::new()),
+        };
         let root = self
             .root
-            .filter(|root| !matches!(&root.kind, Kind::Scalar { text, quoted: false } if super::is_blank(text)));
+            .filter(|root| !matches!(&root.kind, YamlKind::Scalar { text, quoted: false } if super::is_blank(text)));
         Ok(Document { root: root.unwrap_or(empty), comments: self.comments })
     }
 }
 
-fn read_key(node: Node, seen: &mut Seen) -> (Key, Option<Problem>) {
-    let at = node.place();
+fn read_key(node: YamlNode, seen: &mut SeenKeys) -> (YamlKey, Option<Problem>) {
+    let at = node.position();
     let text = match node.kind {
-        Kind::Scalar { text, quoted } if quoted || !super::is_blank(&text) => text,
+        YamlKind::Scalar { text, quoted } if quoted || !super::is_blank(&text) => text,
         _ => {
             let problem = Problem::error("bad-key", at, "", "a key that is not text").help("keys are plain names");
-            return (Key { text: String::new(), span: node.span }, Some(problem));
+            return (YamlKey { text: String::new(), span: node.span }, Some(problem));
         }
     };
     let problem = match seen.insert(text.clone(), at) {
@@ -228,25 +236,25 @@ fn read_key(node: Node, seen: &mut Seen) -> (Key, Option<Problem>) {
         ),
         None => None,
     };
-    (Key { text, span: node.span }, problem)
+    (YamlKey { text, span: node.span }, problem)
 }
 
-fn last_line(kind: &Kind) -> Option<u32> {
+fn last_line(kind: &YamlKind) -> Option<u32> {
     match kind {
-        Kind::List(items) => items.last().map(|item| item.span.end_line),
-        Kind::Map(entries) => entries.last().map(|(_, value)| value.span.end_line),
-        Kind::Scalar { .. } => None,
+        YamlKind::List(items) => items.last().map(|item| item.span.end_line),
+        YamlKind::Map(entries) => entries.last().map(|(_, value)| value.span.end_line),
+        YamlKind::Scalar { .. } => None,
     }
 }
 
-fn narrow(span: &granit_parser::Span, flow: bool) -> Span {
-    let Place { line, column } = place(&span.start);
+fn narrow(span: &granit_parser::Span, flow: bool) -> SourceSpan {
+    let SourcePosition { line, column } = position(&span.start);
     // A block scalar ends where the next line starts.
     let end = span.end.line() - usize::from(span.end.col() == 0 && span.end.line() > span.start.line());
-    Span { line, column, end_line: number(end).max(line), flow }
+    SourceSpan { line, column, end_line: number(end).max(line), flow }
 }
 
-/// Whether only blanks precede a comment on its line.
+/// Whether only white space precedes a comment on its line.
 fn has_own_line(text: &str, span: &granit_parser::Span) -> bool {
     let before = span.start.byte_offset().and_then(|start| text.get(..start)).unwrap_or("");
     before.rsplit(['\n', '\r']).next().unwrap_or("").trim().is_empty()

@@ -1,12 +1,12 @@
-//! The parser's own complaints in our words, with advice.
+//! Errors of the YAML parser as problems, with advice.
 
 use granit_parser::{ErrorKind, Marker, ScanError};
 
+use crate::position::SourcePosition;
 use crate::problem::Problem;
-use crate::spec::Place;
 
 pub(super) fn syntax(error: &ScanError, depth: usize) -> Problem {
-    let at = place(error.marker());
+    let at = position(error.marker());
     if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) {
         return too_deep(at, depth);
     }
@@ -23,13 +23,13 @@ pub(super) fn syntax(error: &ScanError, depth: usize) -> Problem {
     Problem::error("yaml-syntax", at, "", format!("not valid YAML: {}", error.info())).help(help)
 }
 
-pub(super) fn too_deep(at: Place, depth: usize) -> Problem {
+pub(super) fn too_deep(at: SourcePosition, depth: usize) -> Problem {
     Problem::error("too-deep", at, "", format!("lists and maps are nested more than {depth} deep"))
         .help("no rules file needs that; check for stray brackets")
 }
 
-pub(super) fn place(mark: &Marker) -> Place {
-    Place { line: number(mark.line()).max(1), column: number(mark.col()).saturating_add(1) }
+pub(super) fn position(mark: &Marker) -> SourcePosition {
+    SourcePosition { line: number(mark.line()).max(1), column: number(mark.col()).saturating_add(1) }
 }
 
 pub(super) fn number(value: usize) -> u32 {

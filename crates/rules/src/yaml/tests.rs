@@ -1,8 +1,8 @@
-//! What the tree keeps, and what it refuses.
+//! Trees of valid texts, and rejected texts.
 
 use super::*;
 
-fn scalar(text: &str) -> Kind {
+fn scalar(text: &str) -> YamlKind {
     parse(text).unwrap().get("a").unwrap().kind.clone()
 }
 
@@ -15,15 +15,15 @@ fn code(text: &str) -> (&'static str, u32, u32) {
 fn the_tree_has_positions() {
     let root = parse("a: 1\nlist:\n  - x: {é: \"q\", b: 2}\n").unwrap();
     let item = match &root.get("list").unwrap().kind {
-        Kind::List(items) => &items[0],
+        YamlKind::List(items) => &items[0],
         other => panic!("{other:?}"),
     };
     assert_eq!((item.span.line, item.span.column, item.span.flow), (3, 5, false));
     let flow = item.get("x").unwrap();
     assert_eq!((flow.span.line, flow.span.column, flow.span.flow), (3, 8, true));
     let b = flow.get("b").unwrap();
-    assert_eq!(b.place(), Place { line: 3, column: 20 }, "columns count characters");
-    assert_eq!(flow.get("é").unwrap().kind, Kind::Scalar { text: "q".into(), quoted: true });
+    assert_eq!(b.position(), SourcePosition { line: 3, column: 20 }, "columns count characters");
+    assert_eq!(flow.get("é").unwrap().kind, YamlKind::Scalar { text: "q".into(), quoted: true });
 }
 
 #[test]
@@ -38,19 +38,19 @@ fn scalars_stay_text() {
         ("a: |\n  x\n  y\n", "x\ny\n", true),
         ("a: x\n  y", "x y", false),
     ] {
-        assert_eq!(scalar(written), Kind::Scalar { text: text.into(), quoted }, "{written}");
+        assert_eq!(scalar(written), YamlKind::Scalar { text: text.into(), quoted }, "{written}");
     }
 }
 
 #[test]
 fn an_empty_text_is_an_empty_map() {
     for text in ["", "\n\n", "# only a comment\n", "---\n", "---\n...\n"] {
-        assert_eq!(parse(text).unwrap().kind, Kind::Map(Vec::new()), "{text:?}");
+        assert_eq!(parse(text).unwrap().kind, YamlKind::Map(Vec::new()), "{text:?}");
     }
 }
 
 #[test]
-fn what_hides_meaning_is_refused_where_it_stands() {
+fn anchors_aliases_merges_and_tags_are_rejected_at_their_position() {
     let cases = [
         ("a: &x 1\n", ("yaml-anchor", 1, 4)),
         ("a: 1\nb: *x\n", ("yaml-alias", 2, 4)),
@@ -73,14 +73,14 @@ fn what_hides_meaning_is_refused_where_it_stands() {
 }
 
 #[test]
-fn duplicates_in_large_maps_cost_no_square() {
+fn large_maps_take_linear_time() {
     let text: String = (0..200_000).map(|number| format!("k{number}: 1\n")).collect();
     assert!(parse(&text).is_ok());
     assert_eq!(code(&format!("{text}k7: 1\n")), ("duplicate-key", 200_001, 1));
 }
 
 #[test]
-fn comments_know_their_line() {
+fn comments_have_positions() {
     let document = parse_with_comments("# one\na: 1 # two\n  # three\n").unwrap();
     let seen: Vec<_> = document.comments.iter().map(|note| (note.text.as_str(), note.own_line, note.at.line)).collect();
     assert_eq!(seen, [(" one", true, 1), (" two", false, 2), (" three", true, 3)]);

@@ -1,6 +1,6 @@
 //! Files of envoyproxy/ratelimit: whatever the bytes are, they become a domain or a report, and a domain can be asked.
 
-use tollgate_rules::envoy::{self, Duplicates, Text};
+use tollgate_rules::envoy::{self, Duplicates, EnvoyFile};
 
 use crate::envoy::{Entries, check, probes};
 
@@ -29,8 +29,8 @@ fn entries(line: &str) -> Entries {
 }
 
 /// A second file of the same domain is refused, or refused for what both have.
-fn check_together(text: &str, domain: &envoy::Domain) {
-    let files = [Text { file: "a.yaml", text }, Text { file: "b.yaml", text }];
+fn check_together(text: &str, domain: &envoy::EnvoyDomain) {
+    let files = [EnvoyFile { file: "a.yaml", text }, EnvoyFile { file: "b.yaml", text }];
     assert!(envoy::load(&files, Duplicates::Refuse).is_err(), "a domain in two files");
     let merged = envoy::load(&files, Duplicates::Merge);
     assert_eq!(merged.is_ok(), domain.descriptors.is_empty(), "{merged:?}");
@@ -42,7 +42,7 @@ fn check_together(text: &str, domain: &envoy::Domain) {
 }
 
 /// Only loading tells where a descriptor stands; reading one text does not.
-fn forget_file(level: &mut [envoy::Descriptor]) {
+fn forget_file(level: &mut [envoy::EnvoyDescriptor]) {
     for descriptor in level {
         assert_eq!(descriptor.file_name.take().as_deref(), Some("a.yaml"));
         forget_file(&mut descriptor.descriptors);

@@ -105,7 +105,7 @@ fn buckets(sent: &Sent, lot: u64) -> Vec<(Key, Digest)> {
         }
     }
     let mut charges = Charges::default();
-    charges.lot = lot;
+    charges.random = lot;
     let found = SET.charges(&request, Time::from_secs(1_800_000_000), &mut charges);
     let expected = keys(namespace, sent, custom.len(), lot);
     assert_eq!(found.is_ok(), expected.is_some(), "{sent:?}: {found:?}");

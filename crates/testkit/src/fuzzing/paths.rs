@@ -1,6 +1,6 @@
 //! Paths, endpoints and the patterns that match them.
 
-use tollgate_rules::path::{Case, Endpoint, EscapedSlash, PATH_BYTES_MAX, canonical_path};
+use tollgate_rules::path::{Endpoint, EscapedSlash, PATH_BYTES_MAX, PathCase, canonical_path};
 use tollgate_rules::{EndpointPattern, PathPattern, Pattern};
 
 use super::spelling;
@@ -17,7 +17,7 @@ pub fn paths(data: &[u8]) {
     for mode in [EscapedSlash::Reject, EscapedSlash::Keep] {
         let canonical = check_path(path, mode, choices.as_bytes());
         check_endpoint(path, mode);
-        for case in [Case::Sensitive, Case::Insensitive] {
+        for case in [PathCase::Sensitive, PathCase::Insensitive] {
             check_pattern(pattern, canonical.as_deref(), mode, case);
         }
     }
@@ -90,7 +90,7 @@ fn check_endpoint(text: &str, mode: EscapedSlash) {
     assert_eq!(parts, expected, "{text:?}");
 }
 
-fn check_pattern(text: &str, path: Option<&str>, mode: EscapedSlash, case: Case) {
+fn check_pattern(text: &str, path: Option<&str>, mode: EscapedSlash, case: PathCase) {
     let pattern = match EndpointPattern::parse(text, mode, case) {
         Ok(pattern) => pattern,
         Err(fault) => return assert!(!fault.message.is_empty() && !fault.help.is_empty()),
@@ -108,7 +108,7 @@ fn check_pattern(text: &str, path: Option<&str>, mode: EscapedSlash, case: Case)
             pattern.path.matches(path);
             continue;
         }
-        let expected = spelling::path_has_form(form, path, case == Case::Insensitive);
+        let expected = spelling::path_has_form(form, path, case == PathCase::Insensitive);
         assert_eq!(pattern.path.matches(path), expected, "{form:?} and {path:?}, {case:?}");
         assert_eq!(pattern.matches(None, path), expected, "a request without method meets every method");
         assert_eq!(pattern.matches(Some("GET"), path), expected && pattern.has_method("GET"));
@@ -126,7 +126,10 @@ fn check_template(pattern: &EndpointPattern, path: &str, matches: bool) {
     assert_eq!(segments(&template), segments(path), "{template:?} of {path:?}");
     let parameters = template.matches('{').count();
     assert!(parameters <= pattern.path.segments.len(), "{template:?} of {path:?}");
-    assert!(parameters > 0 || pattern.path.case == Case::Insensitive || *template == *path, "{template:?} of {path:?}");
+    assert!(
+        parameters > 0 || pattern.path.case == PathCase::Insensitive || *template == *path,
+        "{template:?} of {path:?}"
+    );
 }
 
 fn check_value_pattern(text: &str, value: &str) {

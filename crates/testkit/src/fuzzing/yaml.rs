@@ -3,7 +3,7 @@
 use tollgate_core::{Attribute, Request, SlotId, Time};
 use tollgate_rules::lint::lint_text;
 use tollgate_rules::report::Report;
-use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet, Standing};
+use tollgate_rules::ruleset::{Applicability, Charges, CompileOptions, RuleSet};
 use tollgate_rules::{Pattern, Problem, RuleFile, RuleSpec, Severity, Tail, format, lint, read, read_bytes};
 
 /// Longest message, help or line of a report, in characters.
@@ -159,9 +159,9 @@ fn check_request(set: &RuleSet, request: &Request<'_>) {
     let Ok(explained) = explained else { return assert!(charges.charges.is_empty(), "charged for an error") };
     let mut applied = charges.applied.iter();
     for explanation in &explained {
-        let charge = match &explanation.standing {
-            Standing::Applies { charge, .. } => Some(charge),
-            Standing::Unlimited => None,
+        let charge = match &explanation.applicability {
+            Applicability::Applies { charge, .. } => Some(charge),
+            Applicability::Unlimited => None,
             _ => continue,
         };
         let own = applied.next().unwrap_or_else(|| panic!("the index forgot {}", explanation.rule.name));

@@ -1,7 +1,7 @@
 //! What is wrong with a file is told at its place, with what would be right.
 
 use serde_json::Value;
-use tollgate_rules::envoy::{self, Duplicates, Text};
+use tollgate_rules::envoy::{self, Duplicates, EnvoyFile};
 
 fn told(text: &str) -> String {
     envoy::read("edge.yaml", text).expect_err("a mistake").to_string()
@@ -83,13 +83,14 @@ fn a_file_without_a_domain_or_of_another_kind_says_what_is_missing() {
 fn two_files_of_one_domain_are_refused_or_merged() {
     let first = "domain: d\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 1 } }]";
     let second = "domain: d\ndescriptors: [{ key: b }]";
-    let (a, b) = (Text { file: "a.yaml", text: first }, Text { file: "b.yaml", text: second });
+    let (a, b) = (EnvoyFile { file: "a.yaml", text: first }, EnvoyFile { file: "b.yaml", text: second });
     let refused = envoy::load(&[a, b], Duplicates::Refuse).expect_err("a domain in two files");
     assert!(refused[0].to_string().starts_with("error[duplicate-domain]: the domain `d` is also in a.yaml"));
     let merged = envoy::load(&[a, b], Duplicates::Merge).expect("they have no key in common");
     let keys: Vec<&str> = merged[0].descriptors.iter().map(|node| node.key.as_str()).collect();
     assert_eq!((merged.len(), keys), (1, vec!["a", "b"]));
-    let twice = envoy::load(&[a, b, Text { file: "c.yaml", text: second }], Duplicates::Merge).expect_err("`b` twice");
+    let twice =
+        envoy::load(&[a, b, EnvoyFile { file: "c.yaml", text: second }], Duplicates::Merge).expect_err("`b` twice");
     assert_eq!(twice[0].file, "c.yaml");
     assert!(twice[0].to_string().contains("the first one is on line 2 of b.yaml"), "{}", twice[0]);
 }

@@ -207,7 +207,7 @@ fn explain_tells_the_one_rule_that_a_descriptor_is_for() {
     let entries = [("a", "y")];
     let told =
         rules.rules.explain(&Request::new().in_namespace("d").with_custom(&entries), Time::ZERO).expect("readable");
-    let told: Vec<String> = told.iter().map(|told| format!("{}: {:?}", told.rule.name, told.standing)).collect();
+    let told: Vec<String> = told.iter().map(|told| format!("{}: {:?}", told.rule.name, told.applicability)).collect();
     assert!(told[0].starts_with("override: NoMatch"), "{told:?}");
     assert!(told[1].starts_with("a: Applies"), "{told:?}");
     assert!(told[2].starts_with("a=x: NoMatch") && told[2].contains("a=y"), "{told:?}");

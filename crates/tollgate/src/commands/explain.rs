@@ -119,7 +119,7 @@ pub fn by_rules(file: &Path, question: &Question, out: &mut Output) -> Result<Ex
     }
     let asked = request.ask(&loaded.file.namespace, &custom, slot(question.after));
     let pinned = engine.rules();
-    let known = pinned.rules.known_of(&asked);
+    let known = pinned.rules.client_attributes(&asked);
     let (before, decision) = (decide(&engine, &asked.peek())?, decide(&engine, &asked)?);
     let case = ExplainedRequest { before, decision, shared: false, known };
     let explanations = pinned.rules.explain(&asked, clock.now()).map_err(|error| unreadable(&error))?;

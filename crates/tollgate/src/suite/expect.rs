@@ -7,7 +7,7 @@ use tollgate_engine::{Decision, Verdict};
 use tollgate_rules::duration;
 use tollgate_rules::problem::Problems;
 use tollgate_rules::ruleset::RuleSet;
-use tollgate_rules::yaml::Kind;
+use tollgate_rules::yaml::YamlKind;
 
 use super::field::Value;
 
@@ -93,7 +93,7 @@ impl Expect {
                 self.applies = Some(applies);
             }
             "limit" => self.limit = value.integer(0..=u64::MAX, problems),
-            "remaining" if matches!(value.node.kind, Kind::Map(_)) => {
+            "remaining" if matches!(value.node.kind, YamlKind::Map(_)) => {
                 for (key, value) in value.entries(problems) {
                     names.check(&key.text, &value, problems);
                     let number = value.integer(0..=u64::MAX, problems).unwrap_or(0);
@@ -102,7 +102,7 @@ impl Expect {
             }
             "remaining" => self.remaining = value.integer(0..=u64::MAX, problems),
             "retry_after" => {
-                let never = matches!(&value.node.kind, Kind::Scalar { text, .. } if text == "never");
+                let never = matches!(&value.node.kind, YamlKind::Scalar { text, .. } if text == "never");
                 self.retry_after = if never { Some(Wait::Never) } else { value.span(problems).map(waiting) };
             }
             "reset_after" => self.reset_after = value.span(problems),
@@ -190,7 +190,7 @@ fn compare<T: PartialEq + Copy>(
 
 /// True for a step that says nothing about what should come, not even badly.
 fn is_silent(step: &Value<'_>) -> bool {
-    matches!(step.node.kind, Kind::Map(_)) && ["expect", "allowed"].iter().all(|name| step.node.get(name).is_none())
+    matches!(step.node.kind, YamlKind::Map(_)) && ["expect", "allowed"].iter().all(|name| step.node.get(name).is_none())
 }
 
 fn waiting(span: Span) -> Wait {

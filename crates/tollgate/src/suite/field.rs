@@ -3,48 +3,48 @@
 use std::ops::RangeInclusive;
 
 use tollgate_core::{Span, Time};
-use tollgate_rules::problem::{Fault, Problems};
-use tollgate_rules::spec::Place;
-use tollgate_rules::yaml::{Key, Kind, Node, is_blank};
+use tollgate_rules::position::SourcePosition;
+use tollgate_rules::problem::{ParseError, Problems};
+use tollgate_rules::yaml::{YamlKey, YamlKind, YamlNode, is_blank};
 use tollgate_rules::{Problem, datetime, duration, nearest};
 
 /// A value, and the path under which it is reported.
 #[derive(Clone, Debug)]
 pub struct Value<'a> {
-    pub node: &'a Node,
+    pub node: &'a YamlNode,
     pub path: String,
 }
 
 impl<'a> Value<'a> {
     pub fn problem(&self, code: &'static str, message: impl Into<String>) -> Problem {
-        Problem::error(code, self.node.place(), &self.path, message)
+        Problem::error(code, self.node.position(), &self.path, message)
     }
 
     fn mismatch(&self, wanted: &str) -> Problem {
         let found = match &self.node.kind {
-            Kind::Scalar { text, quoted: false } if is_blank(text) => "nothing".to_owned(),
-            Kind::Scalar { text, .. } => format!("`{}`", text.chars().take(60).collect::<String>()),
+            YamlKind::Scalar { text, quoted: false } if is_blank(text) => "nothing".to_owned(),
+            YamlKind::Scalar { text, .. } => format!("`{}`", text.chars().take(60).collect::<String>()),
             _ => self.node.describe().to_owned(),
         };
         self.problem("wrong-type", format!("{} should be {wanted}, found {found}", self.path))
     }
 
-    fn fault(&self, code: &'static str, fault: Fault) -> Problem {
+    fn fault(&self, code: &'static str, fault: ParseError) -> Problem {
         self.problem(code, format!("{}: {}", self.path, fault.message)).help(fault.help)
     }
 
     /// True for a value that says nothing, such as `~`.
     pub fn is_blank(&self) -> bool {
-        matches!(&self.node.kind, Kind::Scalar { text, quoted: false } if is_blank(text))
+        matches!(&self.node.kind, YamlKind::Scalar { text, quoted: false } if is_blank(text))
     }
 
     /// The entries of a map; none after a problem.
-    pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a Key, Value<'a>)> {
-        let Kind::Map(entries) = &self.node.kind else {
+    pub fn entries(&self, problems: &mut Problems) -> Vec<(&'a YamlKey, Value<'a>)> {
+        let YamlKind::Map(entries) = &self.node.kind else {
             problems.push(self.mismatch("a map"));
             return Vec::new();
         };
-        let below = |key: &Key| match self.path.is_empty() {
+        let below = |key: &YamlKey| match self.path.is_empty() {
             true => key.text.clone(),
             false => format!("{}.{}", self.path, key.text),
         };
@@ -53,7 +53,7 @@ impl<'a> Value<'a> {
 
     /// The items of a list; none after a problem.
     pub fn items(&self, problems: &mut Problems) -> Vec<Value<'a>> {
-        let Kind::List(items) = &self.node.kind else {
+        let YamlKind::List(items) = &self.node.kind else {
             problems.push(self.mismatch("a list"));
             return Vec::new();
         };
@@ -64,7 +64,7 @@ impl<'a> Value<'a> {
     /// Text that is not blank.
     pub fn text(&self, problems: &mut Problems) -> Option<&'a str> {
         match &self.node.kind {
-            Kind::Scalar { text, quoted } if *quoted || !is_blank(text) => Some(text),
+            YamlKind::Scalar { text, quoted } if *quoted || !is_blank(text) => Some(text),
             _ => {
                 problems.push(self.mismatch("text"));
                 None
@@ -75,7 +75,7 @@ impl<'a> Value<'a> {
     /// A whole number.
     pub fn integer(&self, range: RangeInclusive<u64>, problems: &mut Problems) -> Option<u64> {
         let plain = match &self.node.kind {
-            Kind::Scalar { text, quoted: false } if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(text),
+            YamlKind::Scalar { text, quoted: false } if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(text),
             _ => None,
         };
         let number = plain.and_then(|text| text.parse().ok()).filter(|number| range.contains(number));
@@ -89,8 +89,8 @@ impl<'a> Value<'a> {
     /// `true` or `false`.
     pub fn boolean(&self, problems: &mut Problems) -> Option<bool> {
         match &self.node.kind {
-            Kind::Scalar { text, quoted: false } if text == "true" => Some(true),
-            Kind::Scalar { text, quoted: false } if text == "false" => Some(false),
+            YamlKind::Scalar { text, quoted: false } if text == "true" => Some(true),
+            YamlKind::Scalar { text, quoted: false } if text == "false" => Some(false),
             _ => {
                 problems.push(self.mismatch("true or false"));
                 None
@@ -130,8 +130,8 @@ impl<'a> Value<'a> {
 }
 
 /// The problem of a field that does not exist.
-pub fn unknown_field(key: &Key, path: &str, allowed: &[&str]) -> Problem {
-    let at = Place { line: key.span.line, column: key.span.column };
+pub fn unknown_field(key: &YamlKey, path: &str, allowed: &[&str]) -> Problem {
+    let at = SourcePosition { line: key.span.line, column: key.span.column };
     Problem::error("unknown-field", at, path, format!("unknown field `{}`", key.text)).help(suggest(&key.text, allowed))
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use tollgate_core::Time;
 use tollgate_rules::problem::Problems;
-use tollgate_rules::yaml::{self, Kind, Node};
+use tollgate_rules::yaml::{self, YamlKind, YamlNode};
 use tollgate_rules::{Problem, Report};
 
 use super::Table;
@@ -42,7 +42,7 @@ pub fn read(path: &Path, source: &Source) -> Result<Table> {
     }
 }
 
-fn read_root(path: &Path, source: &Source, root: &Node, problems: &mut Problems) -> Result<Table> {
+fn read_root(path: &Path, source: &Source, root: &YamlNode, problems: &mut Problems) -> Result<Table> {
     let top = Value { node: root, path: String::new() };
     let field = |name: &str| root.get(name).map(|node| Value { node, path: name.to_owned() });
     let loaded = read_rules(path, source, &top, problems)?;
@@ -79,7 +79,7 @@ fn read_rules(path: &Path, source: &Source, top: &Value<'_>, problems: &mut Prob
     let entries = top.entries(problems);
     let others = entries.iter().filter(|(key, _)| !TABLE_FIELDS.contains(&key.text.as_str()));
     match top.node.get("rules").map(|node| &node.kind) {
-        Some(Kind::Scalar { text, .. }) if !yaml::is_blank(text) => {
+        Some(YamlKind::Scalar { text, .. }) if !yaml::is_blank(text) => {
             others.for_each(|(key, value)| problems.push(unknown_field(key, &value.path, &TABLE_FIELDS)));
             load::rules(&path.parent().unwrap_or(Path::new("")).join(text))
         }
@@ -87,7 +87,7 @@ fn read_rules(path: &Path, source: &Source, top: &Value<'_>, problems: &mut Prob
             let help = "write one field per line, without braces around the whole table";
             let mut problems = Problems::default();
             problems.push(
-                Problem::error("wrong-layout", top.node.place(), "", "the table is one map in braces").help(help),
+                Problem::error("wrong-layout", top.node.position(), "", "the table is one map in braces").help(help),
             );
             Err(Report::new(&source.name, &source.text, problems).into())
         }
@@ -102,8 +102,8 @@ fn read_rules(path: &Path, source: &Source, top: &Value<'_>, problems: &mut Prob
 
 /// The text with some fields of its outermost map blanked, every other line where it was: what is left is a rules
 /// file, and its problems keep their places.
-fn without(text: &str, root: &Node, drop: impl Fn(&str) -> bool) -> String {
-    let Kind::Map(entries) = &root.kind else { return text.to_owned() };
+fn without(text: &str, root: &YamlNode, drop: impl Fn(&str) -> bool) -> String {
+    let YamlKind::Map(entries) = &root.kind else { return text.to_owned() };
     let starts: Vec<(u32, bool)> = entries.iter().map(|(key, _)| (key.span.line, drop(&key.text))).collect();
     let dropped = |line: u32| starts.iter().rev().find(|(start, _)| *start <= line).is_some_and(|(_, drop)| *drop);
     let text = text.replace("\r\n", "\n").replace('\r', "\n"); // as YAML counts lines

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use tollgate_core::{ManualClock, SlotId, Time};
 use tollgate_engine::{Decision, Engine, Reservation, Verdict as Answer};
 use tollgate_rules::duration;
-use tollgate_rules::spec::Place;
+use tollgate_rules::position::SourcePosition;
 use tollgate_store::Memory;
 
 use super::Table;
@@ -26,7 +26,7 @@ pub struct Verdict {
 /// A step that went otherwise than expected.
 #[derive(Debug)]
 pub struct Failure {
-    pub at: Place,
+    pub at: SourcePosition,
     pub end_line: u32,
     pub name: Option<String>,
     /// When, since the start.

@@ -1,10 +1,10 @@
 //! One line of a table: when, what is asked, what should come.
 
 use tollgate_core::{Span, Time};
+use tollgate_rules::position::SourcePosition;
 use tollgate_rules::problem::Problems;
 use tollgate_rules::ruleset::RuleSet;
-use tollgate_rules::spec::Place;
-use tollgate_rules::yaml::{Kind, Node};
+use tollgate_rules::yaml::{YamlKind, YamlNode};
 
 use super::expect::{EXPECT_FIELDS, Expect};
 use super::field::{Value, unknown_field};
@@ -16,7 +16,7 @@ const TIMES_MAX: u64 = 1_000_000;
 /// A step that was read.
 #[derive(Debug)]
 pub struct Step {
-    pub at: Place,
+    pub at: SourcePosition,
     /// The line on which it ends, for quoting it.
     pub end_line: u32,
     pub name: Option<String>,
@@ -150,7 +150,7 @@ impl Reader<'_> {
             }
         };
         (problems.len() == before).then_some(Step {
-            at: value.node.place(),
+            at: value.node.position(),
             end_line: value.node.span.end_line,
             name,
             time,
@@ -159,7 +159,7 @@ impl Reader<'_> {
     }
 
     fn set_time(&mut self, field: &str, value: &Value<'_>, problems: &mut Problems) {
-        let is_date = matches!(&value.node.kind, Kind::Scalar { text, .. } if text.contains('T'));
+        let is_date = matches!(&value.node.kind, YamlKind::Scalar { text, .. } if text.contains('T'));
         let time = match field {
             "after" => value.span(problems).map(|span| self.time.after(span)),
             _ if is_date => value.time(problems),
@@ -191,7 +191,7 @@ impl Reader<'_> {
         };
         let allowed: &[&str] =
             if renew { &["name", "at", "after", "renew", "expect"] } else { &["name", "at", "after", "release"] };
-        if let Kind::Map(entries) = &step.node.kind {
+        if let YamlKind::Map(entries) = &step.node.kind {
             let others = entries.iter().filter(|(key, _)| !allowed.contains(&key.text.as_str()));
             others.for_each(|(key, node)| {
                 problems.push(unknown_field(key, &field_value(step, &key.text, node).path, allowed))
@@ -206,6 +206,6 @@ impl Reader<'_> {
     }
 }
 
-fn field_value<'a>(step: &Value<'_>, field: &str, node: &'a Node) -> Value<'a> {
+fn field_value<'a>(step: &Value<'_>, field: &str, node: &'a YamlNode) -> Value<'a> {
     Value { node, path: format!("{}.{field}", step.path) }
 }

@@ -1,10 +1,11 @@
-//! Whole reports of typical mistakes, as people see them.
+//! Whole reports of typical mistakes.
 //!
-//! After a wanted change, build with `TOLLGATE_WRITE_REPORTS=path/to/reports.txt` to write them anew, and read the diff.
+//! After an intended change, build with `TOLLGATE_WRITE_REPORTS=path/to/reports.txt` to rewrite them, and read the
+//! diff.
 
 use super::*;
 
-/// Inputs and their reports, one after the other, separated by lines of `=` and `-`.
+/// Inputs and their reports, separated by lines of `=` and `-`.
 const CASES: &str = include_str!("reports.txt");
 
 #[test]

@@ -1,4 +1,4 @@
-//! Rows of RELIABILITY.md that end in the reader, named after their ids.
+//! Rows of RELIABILITY.md that the reader handles, named after their ids.
 
 use super::*;
 

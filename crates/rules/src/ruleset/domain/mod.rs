@@ -1,7 +1,7 @@
-//! A namespace whose rules come from a file of envoyproxy/ratelimit: found by a tree, charged like any other.
+//! Namespaces from envoyproxy/ratelimit files: a tree finds the rule of a request, which is charged like any other.
 
 mod tree;
-mod wild;
+mod wildcard;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,58 +9,60 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tollgate_core::{Ask, AskedLimit, Charge, FixedWindow, KeyHasher, Limit, Purpose, Request, Secret, Time};
 
-use self::tree::{Found, Tree};
-use super::body::{Defaults, compile_body};
-use super::charges::{Place, Terms};
-use super::compile::{CompileOptions, DomainPart};
-use super::explain::{Explanation, KeyPart, Standing};
+use self::tree::{DescriptorTree, TreeMatch};
+use super::body::compile_body;
+use super::charges::{ChargeSink, ChargeTerms};
+use super::defaults::Defaults;
+use super::directories::BoundDirectories;
+use super::explain::{Applicability, Explanation, KeyPart};
 use super::facts::{CUSTOM_MAX, RequestError, VALUE_BYTES_MAX};
+use super::input::{CompileOptions, DomainRules};
 use super::rule::{Rule, RuleBody, RuleId};
-use super::sources::Sources;
-use super::{Namespace, RuleSet};
+use super::{CompiledNamespace, RuleSet};
 use crate::check::is_label;
-use crate::directory::{Identity, Override};
+use crate::directory::{Identity, PackedOverride};
 use crate::envoy::{
-    self, Allowance, EnvoyRule, Level, OVERRIDE, RateLimit, Unit, client_key, descriptor_key, label, rule_name,
+    Allowance, DescriptorLevel, EnvoyDescriptor, EnvoyRule, OVERRIDE, RateLimit, Unit, client_key, descriptor_key,
+    label, rule_name,
 };
 use crate::problem::{Problem, Problems};
-use crate::spec::{Algorithm, LimitSpec, Mode, RuleSpec};
+use crate::spec::{Enforcement, LimitAlgorithm, LimitSpec, RuleSpec};
 
-/// How the rules of such a namespace are found.
+/// Finds the rules of a domain.
 #[derive(Debug)]
-pub(super) struct Domain {
-    tree: Tree,
-    /// The rule of requests that bring their limit along.
+pub(super) struct DomainIndex {
+    tree: DescriptorTree,
+    /// The rule for requests that contain a limit.
     overriding: RuleId,
-    /// Some rule replaces another: requests decided together must be looked at together.
+    /// Some rule replaces another, so the requests of one decision depend on each other.
     replaces: bool,
 }
 
-/// One request, and what it is read with.
-pub(super) struct Descriptor<'a> {
-    pub(super) namespace: &'a Namespace,
+/// A request with its namespace and time.
+pub(super) struct DescriptorRequest<'a> {
+    pub(super) namespace: &'a CompiledNamespace,
     pub(super) request: &'a Request<'a>,
     pub(super) wall: Time,
 }
 
-impl<'a> Descriptor<'a> {
-    /// The override of a rule that holds for the request, and the client that it is for: the whole descriptor, or else
-    /// one of its entries, the first first.
-    fn exception(&self, rule: &Rule, secret: Secret) -> Option<(String, &'a Override)> {
-        let sources = &self.namespace.sources;
-        if sources.kinds == 0 {
+impl<'a> DescriptorRequest<'a> {
+    /// The override of a rule that is in force for the request, and its client: the whole descriptor, else the first
+    /// entry with an override.
+    fn exception(&self, rule: &Rule, secret: Secret) -> Option<(String, &'a PackedOverride)> {
+        let directories = &self.namespace.directories;
+        if directories.kinds == 0 {
             return None;
         }
         let entries = self.request.custom;
         let whole = std::iter::once_with(|| descriptor_key(entries));
         whole.chain(entries.iter().map(|(key, value)| client_key(key, value))).find_map(|client_key| {
             let identity = Identity::of(&client_key);
-            if identity.bit() & sources.kinds == 0 {
+            if identity.bit() & directories.kinds == 0 {
                 return None;
             }
             let digest = identity.digest(secret, self.namespace.ipv6_prefix);
-            let held = sources.all.iter().zip(&rule.numbers).find_map(|(source, number)| {
-                let overrides = source.directory.find(digest)?.overrides;
+            let held = directories.all.iter().zip(&rule.numbers).find_map(|(bound, number)| {
+                let overrides = bound.directory.find(digest)?.overrides;
                 overrides.iter().find(|other| other.rule == *number && other.holds(self.wall))
             })?;
             Some((client_key, held))
@@ -68,37 +70,37 @@ impl<'a> Descriptor<'a> {
     }
 }
 
-/// Rules that others among the requests decided together replace.
-pub(super) type Replaced = SmallVec<[RuleId; 8]>;
+/// Rules that are replaced within one decision.
+pub(super) type ReplacedRules = SmallVec<[RuleId; 8]>;
 
-impl Domain {
-    /// The rule of a request, or that nobody limits it.
-    fn find(&self, request: &Request<'_>) -> Option<Found> {
+impl DomainIndex {
+    /// The rule of a request; `None` if it has no limit.
+    fn find(&self, request: &Request<'_>) -> Option<TreeMatch> {
         match request.limit {
-            Some(_) => Some(Found { rule: self.overriding, shared: 0 }),
+            Some(_) => Some(TreeMatch { rule: self.overriding, shared: 0 }),
             None => self.tree.find(request.custom),
         }
     }
 
     /// Adds the rules that the rule of `request` replaces.
-    pub(super) fn add_replaced(&self, set: &RuleSet, request: &Request<'_>, replaced: &mut Replaced) {
+    pub(super) fn add_replaced(&self, set: &RuleSet, request: &Request<'_>, replaced: &mut ReplacedRules) {
         if let Some(rule) = self
             .find(request)
             .filter(|_| self.replaces)
             .and_then(|found| set.rule(found.rule))
-            .filter(|rule| rule.spec.mode != Mode::Off)
+            .filter(|rule| rule.spec.mode != Enforcement::Off)
         {
             replaced.extend_from_slice(&rule.replaces);
         }
     }
 
-    /// Adds the charge of the rule that the request is for, unless another replaces it or it is switched off.
+    /// Adds the charge of the request's rule, unless the rule is replaced or off.
     pub(super) fn collect(
         &self,
         set: &RuleSet,
-        descriptor: &Descriptor<'_>,
+        descriptor: &DescriptorRequest<'_>,
         replaced: &[RuleId],
-        mut place: Place<'_>,
+        mut sink: ChargeSink<'_>,
     ) -> Result<(), RequestError> {
         let request = descriptor.request;
         readable(request)?;
@@ -106,21 +108,21 @@ impl Domain {
             return Ok(());
         }
         let Some(found) = self.find(request).filter(|found| !replaced.contains(&found.rule)) else { return Ok(()) };
-        let Some(rule) = set.rule(found.rule).filter(|rule| rule.spec.mode != Mode::Off) else { return Ok(()) };
+        let Some(rule) = set.rule(found.rule).filter(|rule| rule.spec.mode != Enforcement::Off) else { return Ok(()) };
         let exception = descriptor.exception(rule, set.secret).map(|(_, held)| held);
-        match charge_of(rule, found, request, exception, place.terms())? {
-            None => place.add_unlimited(rule.id),
-            Some(charge) if place.add(rule.id, charge) => {}
+        match charge_of(rule, found, request, exception, sink.terms())? {
+            None => sink.add_unlimited(rule.id),
+            Some(charge) if sink.add(rule.id, charge) => {}
             Some(_) => return Err(RequestError::mixed(&rule.name)),
         }
         Ok(())
     }
 
-    /// Every rule of the domain, and whether it is the request's.
+    /// Explains every rule of the domain.
     pub(super) fn explain<'a>(
         &self,
         set: &'a RuleSet,
-        descriptor: &Descriptor<'_>,
+        descriptor: &DescriptorRequest<'_>,
     ) -> Result<Vec<Explanation<'a>>, RequestError> {
         let request = descriptor.request;
         readable(request)?;
@@ -130,18 +132,18 @@ impl Domain {
             let own = found.filter(|found| found.rule == rule.id);
             let found_exception = own.and_then(|_| descriptor.exception(rule, set.secret));
             let exception = found_exception.as_ref().map(|(_, held)| *held);
-            let standing = match own {
-                Some(_) if rule.spec.mode == Mode::Off => Standing::Off,
+            let applicability = match own {
+                Some(_) if rule.spec.mode == Enforcement::Off => Applicability::Off,
                 Some(found) => {
-                    let terms = Terms { identities: true, ..Terms::default() };
+                    let terms = ChargeTerms { identities: true, ..ChargeTerms::default() };
                     let charge = charge_of(rule, found, request, exception, terms)?;
                     let overridden = request.limit.is_some() || exception.is_some();
-                    charge.map_or(Standing::Unlimited, |charge| Standing::Applies {
+                    charge.map_or(Applicability::Unlimited, |charge| Applicability::Applies {
                         charge: Box::new(charge),
                         overridden,
                     })
                 }
-                None => Standing::NoMatch {
+                None => Applicability::NoMatch {
                     attribute: "descriptor".to_owned(),
                     wanted: rule.name.clone(),
                     found: Some(rule_name(request.custom.iter().map(|(key, value)| (*key, Some(*value))))),
@@ -152,14 +154,20 @@ impl Domain {
                 value: Some((*value).to_owned()),
             };
             let key = if own.is_some() { request.custom.iter().map(part).collect() } else { Vec::new() };
-            let held = found_exception.map(|(client_key, held)| held.shown(client_key));
-            Ok(Explanation { rule, standing, key, overrides: descriptor.namespace.sources.overrides_of(rule), held })
+            let active_override = found_exception.map(|(client_key, held)| held.shown(client_key));
+            Ok(Explanation {
+                rule,
+                applicability,
+                key,
+                overrides: descriptor.namespace.directories.overrides_of(rule),
+                active_override,
+            })
         };
         rules.map(explain).collect()
     }
 }
 
-/// Whether a descriptor can be read: sizes are all that could be wrong with it.
+/// Whether a descriptor is valid: only sizes can be wrong.
 pub(super) fn readable(request: &Request<'_>) -> Result<(), RequestError> {
     if request.custom.len() > CUSTOM_MAX {
         return Err(RequestError::too_many_attributes());
@@ -172,16 +180,16 @@ pub(super) fn readable(request: &Request<'_>) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// The charge of a rule; `None` if it is unlimited, or unlimited for this client.
+/// The charge of a rule; `None` if the rule or the override is unlimited.
 fn charge_of(
     rule: &Rule,
-    found: Found,
+    found: TreeMatch,
     request: &Request<'_>,
-    exception: Option<&Override>,
-    terms: Terms,
+    exception: Option<&PackedOverride>,
+    terms: ChargeTerms,
 ) -> Result<Option<Charge>, RequestError> {
     let Some(mut limit) = rule.limit else { return Ok(None) };
-    if exception.is_some_and(Override::is_unlimited) {
+    if exception.is_some_and(PackedOverride::is_unlimited) {
         return Ok(None);
     }
     if let Some(exception) = exception {
@@ -219,8 +227,8 @@ fn charge_of(
     }))
 }
 
-/// Whom the bucket is about: the first entry, which is all that the counters of one caller have in common.
-fn identity(mut hasher: KeyHasher, found: Found, request: &Request<'_>) -> u32 {
+/// The identity of the bucket: the first entry, which is what the counters of one caller have in common.
+fn identity(mut hasher: KeyHasher, found: TreeMatch, request: &Request<'_>) -> u32 {
     if let Some((key, value)) = request.custom.first().filter(|_| found.shared & 1 == 0) {
         hasher.part(key.as_bytes());
         hasher.part(value.as_bytes());
@@ -229,15 +237,15 @@ fn identity(mut hasher: KeyHasher, found: Found, request: &Request<'_>) -> u32 {
     bits as u32
 }
 
-/// Compiles a domain: its rules are added to the set.
+/// Compiles a domain and adds its rules to the set.
 pub(super) fn compile(
-    part: &DomainPart<'_>,
+    part: &DomainRules<'_>,
     options: &CompileOptions,
     set: &mut RuleSet,
     problems: &mut Problems,
-) -> Namespace {
+) -> CompiledNamespace {
     let (domain, first) = (part.domain, set.rules.len());
-    let mut namespace = Namespace::without_rules();
+    let mut namespace = CompiledNamespace::without_rules();
     let mut add = |mut spec: RuleSpec, mut envoy: EnvoyRule, file_name: Option<Arc<str>>| {
         let switched = spec.name.as_ref().and_then(|name| part.modes.get(name)).copied();
         let replaced_mode = switched.map(|mode| switch(mode, &mut spec, &mut envoy));
@@ -257,7 +265,7 @@ pub(super) fn compile(
     };
     let overriding = add(overriding_spec(), EnvoyRule { overrides: true, ..EnvoyRule::default() }, None);
     let mut limits: Vec<(RuleId, &RateLimit)> = Vec::new();
-    let tree = Tree::of(&domain.descriptors, &mut |path| {
+    let tree = DescriptorTree::of(&domain.descriptors, &mut |path| {
         let (last, limit) = path.last().and_then(|last| Some((last, last.rate_limit.as_ref()?)))?;
         let id = add(spec_of(path, last, limit), envoy_of(path, last, limit), last.file_name.clone())?;
         limits.push((id, limit));
@@ -266,26 +274,26 @@ pub(super) fn compile(
     resolve(&limits, set);
     let replaces = limits.iter().any(|(_, limit)| !limit.replaces.is_empty());
     let overriding = overriding.unwrap_or(RuleId(u32::MAX));
-    namespace.sources = Sources::new(part.directories.iter().cloned(), &namespace.attributes);
-    if !namespace.sources.suit(options.secret, namespace.ipv6_prefix, namespace.normalize) {
-        let message = format!("a directory of the domain `{}` finds nobody here", domain.name);
+    namespace.directories = BoundDirectories::new(part.directories.iter().cloned(), &namespace.attributes);
+    if !namespace.directories.suit(options.secret, namespace.ipv6_prefix, namespace.normalize) {
+        let message = format!("a directory of the domain `{}` was built with other settings", domain.name);
         problems.push(Problem::error("bad-directory", domain.at, "domain", message));
     }
-    namespace.sources.number(set.rules.get_mut(first..).unwrap_or_default());
-    set.dated |= namespace.sources.are_dated();
-    namespace.domain = Some(Box::new(Domain { tree, overriding, replaces }));
+    namespace.directories.number(set.rules.get_mut(first..).unwrap_or_default());
+    set.dated |= namespace.directories.are_dated();
+    namespace.domain = Some(Box::new(DomainIndex { tree, overriding, replaces }));
     namespace
 }
 
-/// Switches a rule to another mode; answers the one that the file names. A quota never refuses by itself.
-fn switch(mode: Mode, spec: &mut RuleSpec, envoy: &mut EnvoyRule) -> Mode {
-    envoy.shadow_mode = mode == Mode::Shadow;
-    let mode = if mode == Mode::Enforce && envoy.quota_mode { Mode::Shadow } else { mode };
+/// Sets an operator's mode; returns the mode of the file. A quota never denies by itself.
+fn switch(mode: Enforcement, spec: &mut RuleSpec, envoy: &mut EnvoyRule) -> Enforcement {
+    envoy.shadow_mode = mode == Enforcement::Shadow;
+    let mode = if mode == Enforcement::Enforce && envoy.quota_mode { Enforcement::Shadow } else { mode };
     std::mem::replace(&mut spec.mode, mode)
 }
 
-/// Names to numbers: several limits may have one name, and a name may have none. What is unlimited is not counted, so
-/// there is nothing to replace.
+/// Resolves `replaces`. Several limits may share a name, and a name may have no limit. Unlimited ones are not counted,
+/// so they cannot be replaced.
 fn resolve(limits: &[(RuleId, &RateLimit)], set: &mut RuleSet) {
     let mut named: HashMap<&str, Vec<RuleId>> = HashMap::new();
     for (id, limit) in limits.iter().filter(|(_, limit)| limit.allowance != Allowance::Unlimited) {
@@ -301,9 +309,9 @@ fn resolve(limits: &[(RuleId, &RateLimit)], set: &mut RuleSet) {
     }
 }
 
-/// What the rule of a node says as any rule would. All that matches is charged, whoever refuses: callers report usage
-/// after the fact, and nothing in a request tells a report from a question.
-fn spec_of(path: &[&envoy::Descriptor], last: &envoy::Descriptor, limit: &RateLimit) -> RuleSpec {
+/// The spec of a descriptor's rule. Every matching rule is charged, even if the request is denied: callers report usage
+/// afterwards, and a request does not show whether it is a report.
+fn spec_of(path: &[&EnvoyDescriptor], last: &EnvoyDescriptor, limit: &RateLimit) -> RuleSpec {
     let name = rule_name(path.iter().map(|node| (node.key.as_str(), node.value.as_deref())));
     let (requests, window_ns, unlimited) = match limit.allowance {
         Allowance::Limited { requests_per_unit, unit } => (u64::from(requests_per_unit), unit.window().nanos(), false),
@@ -314,15 +322,15 @@ fn spec_of(path: &[&envoy::Descriptor], last: &envoy::Descriptor, limit: &RateLi
         resource: limit.name.as_deref().map(label).filter(|name| is_label(name)),
         limit: (!unlimited).then(|| fixed_window(requests, window_ns)),
         unlimited,
-        // A quota refuses only together with others: who adds them up is asked, not the rule alone.
-        mode: if last.shadow_mode || last.quota_mode { Mode::Shadow } else { Mode::Enforce },
+        // A quota denies only together with others; the transport combines them.
+        mode: if last.shadow_mode || last.quota_mode { Enforcement::Shadow } else { Enforcement::Enforce },
         max_debt: Some(requests),
         ..counted(name)
     }
 }
 
-fn envoy_of(path: &[&envoy::Descriptor], last: &envoy::Descriptor, limit: &RateLimit) -> EnvoyRule {
-    let level = |node: &&envoy::Descriptor| Level {
+fn envoy_of(path: &[&EnvoyDescriptor], last: &EnvoyDescriptor, limit: &RateLimit) -> EnvoyRule {
+    let level = |node: &&EnvoyDescriptor| DescriptorLevel {
         key: node.key.clone(),
         value: node.value.clone(),
         shared: node.share_threshold,
@@ -343,7 +351,7 @@ fn envoy_of(path: &[&envoy::Descriptor], last: &envoy::Descriptor, limit: &RateL
     }
 }
 
-/// The rule that stands for limits that requests bring along; what it would say by itself is never asked.
+/// The rule for limits that requests contain; its own limit is never used.
 fn overriding_spec() -> RuleSpec {
     RuleSpec { limit: Some(fixed_window(0, Unit::Second.window().nanos())), ..counted(OVERRIDE.to_owned()) }
 }
@@ -353,5 +361,5 @@ fn counted(name: String) -> RuleSpec {
 }
 
 fn fixed_window(requests: u64, window_ns: u64) -> LimitSpec {
-    LimitSpec { algorithm: Algorithm::FixedWindow, requests, window_ns, ..LimitSpec::default() }
+    LimitSpec { algorithm: LimitAlgorithm::FixedWindow, requests, window_ns, ..LimitSpec::default() }
 }

@@ -1,30 +1,26 @@
-//! Which node of a domain's tree a descriptor leads to, by its entries in their order.
+//! Finds the node of a domain's tree for the entries of a descriptor.
 //!
-//! One level for each entry, and at each level the most particular node: exactly this key and value, else the first
-//! pattern of the file that matches, else the key alone. Nothing is tried twice: a node that leads nowhere ends the
-//! search, as in the service whose files these are.
+//! Each entry selects the most specific node of its level: the exact key and value, else the first pattern of the file
+//! that matches, else the key alone. There is no backtracking: a node without a matching child ends the search, as in
+//! envoyproxy/ratelimit.
 
-use super::wild::{Wild, Wilds};
-use crate::envoy::Descriptor;
+use super::wildcard::{NodeId, WildcardNode, WildcardNodes};
+use crate::envoy::EnvoyDescriptor;
+use crate::fast_hash::FastMap;
 use crate::pattern::Pattern;
-use crate::quick::QuickMap;
 use crate::ruleset::rule::RuleId;
 
 /// All nodes of a domain.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    nodes: Vec<Node>,
+pub(super) struct DescriptorTree {
+    nodes: Vec<TreeNode>,
     root: Branch,
 }
 
-/// The number of a node.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NodeId(pub(super) u32);
-
 #[derive(Debug)]
-struct Node {
+struct TreeNode {
     rule: Option<RuleId>,
-    /// All values that lead here count as one.
+    /// All values that match share one counter.
     shared: bool,
     below: Branch,
 }
@@ -32,51 +28,51 @@ struct Node {
 /// One level below a node.
 #[derive(Debug, Default)]
 struct Branch {
-    keys: QuickMap<String, Values>,
+    keys: FastMap<String, KeyNodes>,
     /// Nodes whose key is a pattern.
-    patterns: Wilds,
+    patterns: WildcardNodes,
 }
 
 /// The nodes of one key.
 #[derive(Debug, Default)]
-struct Values {
-    exact: QuickMap<String, NodeId>,
-    patterns: Wilds,
+struct KeyNodes {
+    exact: FastMap<String, NodeId>,
+    patterns: WildcardNodes,
     bare: Option<NodeId>,
 }
 
-/// Where a descriptor leads.
+/// The rule of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct TreeMatch {
     pub(super) rule: RuleId,
-    /// Entries whose value does not tell counters apart: one bit each, the first entry's the lowest.
+    /// Entries whose values share a counter: one bit each, the first entry's the lowest.
     pub(super) shared: u64,
 }
 
-impl Tree {
-    /// The tree of `descriptors`; `rule` tells the rule of each node, given the way to it.
+impl DescriptorTree {
+    /// The tree of `descriptors`; `rule` returns the rule of a node, given its path.
     pub(super) fn of<'a>(
-        descriptors: &'a [Descriptor],
-        rule: &mut impl FnMut(&[&'a Descriptor]) -> Option<RuleId>,
-    ) -> Tree {
-        let mut tree = Tree::default();
+        descriptors: &'a [EnvoyDescriptor],
+        rule: &mut impl FnMut(&[&'a EnvoyDescriptor]) -> Option<RuleId>,
+    ) -> DescriptorTree {
+        let mut tree = DescriptorTree::default();
         tree.root = tree.branch(descriptors, &mut Vec::new(), rule);
         tree
     }
 
     fn branch<'a>(
         &mut self,
-        level: &'a [Descriptor],
-        path: &mut Vec<&'a Descriptor>,
-        rule: &mut impl FnMut(&[&'a Descriptor]) -> Option<RuleId>,
+        level: &'a [EnvoyDescriptor],
+        path: &mut Vec<&'a EnvoyDescriptor>,
+        rule: &mut impl FnMut(&[&'a EnvoyDescriptor]) -> Option<RuleId>,
     ) -> Branch {
         let mut branch = Branch::default();
         for descriptor in level {
             path.push(descriptor);
             let (rule_here, shared) = (rule(path), descriptor.share_threshold);
-            // Numbered before those below it: numbers of one level are in the order of the file.
+            // Numbered before its children: numbers of one level are in file order.
             let id = NodeId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-            self.nodes.push(Node { rule: rule_here, shared, below: Branch::default() });
+            self.nodes.push(TreeNode { rule: rule_here, shared, below: Branch::default() });
             branch.add(descriptor, id);
             let below = self.branch(&descriptor.descriptors, path, rule);
             if let Some(node) = self.nodes.get_mut(id.0 as usize) {
@@ -88,24 +84,24 @@ impl Tree {
         branch
     }
 
-    /// The rule of the node where the last entry ends, if there is one. At most 64 entries are looked at; a tree is not
-    /// as deep.
-    pub(super) fn find(&self, entries: &[(&str, &str)]) -> Option<Found> {
+    /// The rule of the last entry's node, if it has one. `shared` has 64 bits; a tree is not as deep.
+    pub(super) fn find(&self, entries: &[(&str, &str)]) -> Option<TreeMatch> {
         let (mut branch, mut shared, mut rule) = (&self.root, 0, None);
         for (number, (key, value)) in entries.iter().enumerate() {
             let node = self.nodes.get(branch.find(key, value)?.0 as usize)?;
             shared |= u64::from(node.shared) << (number & 63);
             (branch, rule) = (&node.below, node.rule);
         }
-        rule.map(|rule| Found { rule, shared })
+        rule.map(|rule| TreeMatch { rule, shared })
     }
 }
 
 impl Branch {
-    fn add(&mut self, descriptor: &Descriptor, node: NodeId) {
-        let Descriptor { key, value, .. } = descriptor;
+    fn add(&mut self, descriptor: &EnvoyDescriptor, node: NodeId) {
+        let EnvoyDescriptor { key, value, .. } = descriptor;
         let pattern = |text: &str| Pattern::parse(text).unwrap_or_else(|_| Pattern::Exact(text.to_owned()));
-        let wild = || Wild { key: pattern(key), value: value.as_deref().map_or(Pattern::Any, pattern), node };
+        let wildcard =
+            || WildcardNode { key: pattern(key), value: value.as_deref().map_or(Pattern::Any, pattern), node };
         let values = self.keys.entry(key.clone()).or_default();
         match value {
             Some(text) => {
@@ -114,9 +110,9 @@ impl Branch {
             None => values.bare = Some(node),
         }
         if key.contains('*') {
-            self.patterns.push(wild());
+            self.patterns.push(wildcard());
         } else if descriptor.is_pattern() {
-            values.patterns.push(wild());
+            values.patterns.push(wildcard());
         }
     }
 
@@ -131,7 +127,7 @@ impl Branch {
         if let exact @ Some(_) = values.and_then(|values| values.exact.get(value)) {
             return exact.copied();
         }
-        // Numbers of one level are in the order of the file.
+        // Numbers of one level are in file order.
         let own = values.and_then(|values| values.patterns.find(key, value));
         let other = self.patterns.find(key, value);
         let first = own.into_iter().chain(other).min_by_key(|node| node.0);

@@ -1,7 +1,7 @@
-//! The index against the plain question to every rule, on rules and requests drawn at random.
+//! Compares the index with a scan of all rules, on random rules and requests.
 
 use super::*;
-use crate::{Case, Endpoint, EndpointMatcher, EscapedSlash, KeyBy, LimitSpec, Matcher, Pattern, RuleSpec};
+use crate::{Endpoint, EndpointMatcher, EscapedSlash, KeyBy, LimitSpec, Matcher, PathCase, Pattern, RuleSpec};
 
 /// Draws the same numbers in every run.
 struct Draw(u64);
@@ -22,8 +22,8 @@ impl Draw {
         (0..=self.below(most)).map(|_| self.one(of)).collect()
     }
 
-    /// Exact values, prefixes, suffixes, inner stars and `*`, over few letters: parts of one pattern are often those of
-    /// others. Some pieces are longer than the automaton looks for.
+    /// Exact values, prefixes, suffixes, inner stars and `*`, over few letters, so that patterns share literals. Some
+    /// pieces are longer than those of the automaton.
     fn text(&mut self) -> String {
         let long = "abcdefghijklmnopqrstuvwxyz0123456789";
         let words = ["a", "b", "ab", "-1", "é", long, "*", "*", "a*"];
@@ -66,14 +66,14 @@ impl Draw {
     }
 }
 
-/// A list of patterns, sometimes a long one; those that no file may have are left out.
+/// A list of patterns, sometimes a long one, without invalid ones.
 fn list(draw: &mut Draw, mut pattern: impl FnMut(&mut Draw) -> String) -> Vec<String> {
     let count = if draw.below(6) == 0 { 20 } else { 1 + draw.below(3) };
     let negate = |draw: &mut Draw| if draw.below(5) == 0 { "!" } else { "" };
     (0..count).map(|_| negate(draw).to_owned() + &pattern(draw)).collect()
 }
 
-fn rule(draw: &mut Draw, case: Case) -> RuleSpec {
+fn rule(draw: &mut Draw, case: PathCase) -> RuleSpec {
     let mut spec = RuleSpec {
         limit: Some(LimitSpec { requests: 1, window_ns: 1_000_000_000, ..LimitSpec::default() }),
         ..RuleSpec::default()
@@ -105,7 +105,7 @@ fn rule(draw: &mut Draw, case: Case) -> RuleSpec {
     spec
 }
 
-/// What the request carries, as a scan looks at it.
+/// The values of a request, for a scan.
 struct Sent {
     tier: Option<String>,
     host: Option<String>,
@@ -124,7 +124,7 @@ impl Sent {
         }
     }
 
-    /// The plain question, with neither index nor compiled conditions.
+    /// Matches a rule without index and compiled conditions.
     fn meets(&self, spec: &RuleSpec) -> bool {
         let attribute = |(name, matcher): &(String, Matcher)| {
             let value = match name.as_str() {
@@ -147,7 +147,7 @@ fn the_index_finds_exactly_what_a_scan_finds() {
     let mut draw = Draw(0x2545_f491_4f6c_dd1d);
     let (mut matched, mut kinds) = (0, [0_usize; 5]);
     for round in 0..150 {
-        let case = if round % 2 == 0 { Case::Sensitive } else { Case::Insensitive };
+        let case = if round % 2 == 0 { PathCase::Sensitive } else { PathCase::Insensitive };
         let rules: Vec<RuleSpec> =
             (0..40).map(|number| RuleSpec { name: Some(format!("r{number}")), ..rule(&mut draw, case) }).collect();
         for pattern in rules.iter().flat_map(|rule| &rule.matches.attributes).flat_map(|(_, matcher)| &matcher.any) {
@@ -179,7 +179,7 @@ fn the_index_finds_exactly_what_a_scan_finds() {
             let scanned: Vec<&str> = scanned.filter_map(|spec| spec.name.as_deref()).collect();
             assert_eq!(names(&set, &request), scanned, "round {round}: {request:?}");
             let explained = set.explain(&request, Time::ZERO).unwrap();
-            let explained = explained.iter().filter(|one| matches!(one.standing, Standing::Applies { .. }));
+            let explained = explained.iter().filter(|one| matches!(one.applicability, Applicability::Applies { .. }));
             assert_eq!(explained.map(|one| one.rule.name.as_str()).collect::<Vec<_>>(), scanned, "round {round}");
             matched += scanned.len();
         }
@@ -188,7 +188,7 @@ fn the_index_finds_exactly_what_a_scan_finds() {
     assert!(kinds.iter().all(|count| *count > 500), "every kind is drawn: {kinds:?}");
 }
 
-/// A template names the bucket of every path that it covers, also in a list that is looked up.
+/// A template identifies the bucket of every path that it matches, also in an indexed list.
 #[test]
 fn the_first_pattern_of_a_long_list_names_the_bucket() {
     let patterns: Vec<String> = (0..30).map(|number| format!("'/v{number}/{{id}}', '/v{number}/*/x'")).collect();

@@ -1,9 +1,9 @@
-//! A set that succeeds another one is the set that would have been compiled without it.
+//! A successor equals the set compiled without its predecessor.
 
 use std::sync::Arc;
 
 use super::*;
-use crate::{Mode, RuleSpec, directory::Directory};
+use crate::{Enforcement, RuleSpec, directory::Directory};
 
 fn spec(name: &str, number: usize) -> Arc<RuleSpec> {
     let condition = match number % 6 {
@@ -43,7 +43,7 @@ fn requests() -> Vec<Request<'static>> {
 /// Names, buckets and limits: all that a decision depends on.
 fn meaning(set: &RuleSet, request: &Request<'_>) -> Vec<(String, Digest, Limit)> {
     let all = charges(set, request);
-    let of = |applied: &Applied| {
+    let of = |applied: &AppliedRule| {
         let charge = all.charges[usize::from(applied.charge.unwrap())];
         (set.rule(applied.rule).unwrap().name.clone(), charge.bucket, charge.limit)
     };
@@ -61,7 +61,7 @@ fn a_set_after_many_changes_is_the_set_compiled_afresh() {
     let mut rules: Vec<Arc<RuleSpec>> = (0..400).step_by(2).map(|number| spec(&name(number), number)).collect();
     let (mut set, mut shared) = (RuleSet::empty(), 0);
     for step in 0..160_usize {
-        // Changes one, takes one away, adds one, or leaves all as they are.
+        // Changes, removes or adds one rule, or none.
         let at = step * 7919 % rules.len();
         match step % 4 {
             0 => rules[at] = spec(rules[at].name.as_deref().unwrap(), step),
@@ -75,8 +75,8 @@ fn a_set_after_many_changes_is_the_set_compiled_afresh() {
             }
             _ => {}
         }
-        // An operator's switches come, change and go, of rules of both sources, and of some that do not exist.
-        let mode = [Mode::Off, Mode::Shadow, Mode::Enforce][step / 5 % 3];
+        // An operator sets, changes and removes modes, for rules of both sources and for unknown ones.
+        let mode = [Enforcement::Off, Enforcement::Shadow, Enforcement::Enforce][step / 5 % 3];
         match step % 5 {
             0 => drop(file.modes.insert(name(step * 37 % 400), mode)),
             1 => drop(file.modes.insert("own".to_owned(), mode)),
@@ -86,10 +86,10 @@ fn a_set_after_many_changes_is_the_set_compiled_afresh() {
         }
         let none: &[Directory] = &[];
         let parts = [
-            Part { file: &other, rules: &[], directories: none },
-            Part { file: &file, rules: &rules, directories: none },
+            NamespaceRules { file: &other, rules: &[], directories: none },
+            NamespaceRules { file: &file, rules: &rules, directories: none },
         ];
-        let next = set.succeed(&parts, &[], &options).unwrap();
+        let next = set.compile_successor(&parts, &[], &options).unwrap();
         let before: Vec<_> = set.rules().iter().map(|rule| Arc::as_ptr(&rule.body)).collect();
         shared += next.rules().iter().filter(|rule| before.contains(&Arc::as_ptr(&rule.body))).count();
         let fresh = RuleSet::assemble(&parts, &options).unwrap();

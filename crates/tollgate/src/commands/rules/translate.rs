@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use tollgate_rules::translate::{Origin, Translated, translate};
+use tollgate_rules::translate::{SourceFormat, TranslatedFile, translate};
 
 use crate::input::{self, Source};
 use crate::output::Output;
@@ -20,10 +20,10 @@ pub enum From {
 }
 
 impl From {
-    fn origin(self) -> Origin {
+    fn origin(self) -> SourceFormat {
         match self {
-            From::EnvoyRatelimit => Origin::EnvoyRatelimit,
-            From::Limitador => Origin::Limitador,
+            From::EnvoyRatelimit => SourceFormat::EnvoyRatelimit,
+            From::Limitador => SourceFormat::Limitador,
         }
     }
 }
@@ -44,13 +44,13 @@ pub fn rules_from(from: From, source: &Source, namespace: Option<&str>, out: &mu
     for note in &translation.notes {
         out.warning(&format!("{}:{}: {}", source.name, note.line, note.message));
     }
-    let Translated { namespace, text, .. } = one(&translation.files, namespace)?;
+    let TranslatedFile { namespace, text, .. } = one(&translation.files, namespace)?;
     let is_whole = translation.left_out(&namespace) == 0;
     Ok(Meant { rules: Source { name: format!("what {} means", source.name), text }, namespace, is_whole })
 }
 
 /// The one file that is wanted: a rules file is about one namespace.
-fn one(files: &[Translated], namespace: Option<&str>) -> Result<Translated> {
+fn one(files: &[TranslatedFile], namespace: Option<&str>) -> Result<TranslatedFile> {
     if let Some(wanted) = files.iter().find(|file| Some(file.namespace.as_str()) == namespace) {
         return Ok(wanted.clone());
     }

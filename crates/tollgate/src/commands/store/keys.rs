@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Map, Value, json};
 use tollgate_config::StorePlace;
 use tollgate_core::{Charge, Sharing};
-use tollgate_rules::ruleset::{ClientBuckets, Standing};
+use tollgate_rules::ruleset::{ClientBuckets, Applicability};
 use tollgate_server::redis_config;
 use tollgate_service::explain::{effective_json, key_json, limit_json, why_not};
 use tollgate_service::store::{Inspection, inspect};
@@ -132,8 +132,8 @@ fn without_key(buckets: &ClientBuckets<'_>) -> Option<String> {
     match &buckets.charges {
         Ok(charges) if charges.iter().any(|charge| charge.sharing != Sharing::Local) => None,
         Ok(_) => Some("its consistency is local: every node keeps it in memory".to_owned()),
-        Err(Standing::Unlimited) => Some("it sets no limit for this client".to_owned()),
-        Err(Standing::MissingKey { part }) => Some(format!("its key needs {part}, which was not given")),
+        Err(Applicability::Unlimited) => Some("it sets no limit for this client".to_owned()),
+        Err(Applicability::MissingKey { part }) => Some(format!("its key needs {part}, which was not given")),
         Err(standing) => why_not(standing),
     }
 }

@@ -1,8 +1,8 @@
-//! The rules of a set that do not go with the others.
+//! Finds the rules to leave out so that the others have no problems between them.
 //!
-//! [`across`](super::across) reports problems; here the question is which rules to leave out so that the rest has none.
-//! Whoever edits tables with SQL can break any number of them at once, so the work is linear: a rule that is left out is
-//! looked at once, and so is every name in `replaces`. Only crowded patterns are counted again, a bounded number of times.
+//! [`across`](super::across) only reports problems. SQL can break any number of rows at once, so the work here is
+//! linear: each rule that is left out, and each name in `replaces`, is visited once. Only crowded patterns are counted
+//! repeatedly, a bounded number of times.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,53 +11,53 @@ use crate::lookup;
 use crate::problem::{Problem, quote};
 use crate::spec::{RuleFile, RuleSpec};
 
-/// How often crowds are counted: leaving rules out changes which part of a pattern is the rarest.
+/// How often crowded patterns are counted: leaving rules out changes which literal of a pattern is the rarest.
 const COUNTS_MAX: usize = 16;
 
-/// The codes of what is wrong between rules that are each right.
-pub const BETWEEN_RULES: [&str; 4] = [UNKNOWN, "duplicate-name", "replaces-cycle", across::CROWDED];
+/// Codes of problems between rules that are valid by themselves.
+pub const CROSS_RULE_CODES: [&str; 4] = [UNKNOWN, "duplicate-name", "replaces-cycle", across::CROWDED];
 
-/// Places of rules to leave out, each with the reason. The other rules have no problem between them.
-pub fn misfits(file: &RuleFile) -> BTreeMap<usize, Problem> {
-    let mut search = Search::new(&file.rules);
+/// Indices of the rules to leave out, each with its problem. The other rules have no problems between them.
+pub fn unusable_rules(file: &RuleFile) -> BTreeMap<usize, Problem> {
+    let mut search = UnusableSearch::new(&file.rules);
     search.names();
     search.cycles();
     search.crowds();
     search.found
 }
 
-struct Search<'a> {
+struct UnusableSearch<'a> {
     rules: &'a [RuleSpec],
     found: BTreeMap<usize, Problem>,
     /// The first rule of each name.
     names: HashMap<&'a str, usize>,
-    /// The rules that replace the rule at a place.
+    /// The rules that replace the rule at an index.
     replacers: HashMap<usize, Vec<usize>>,
-    /// Rules and names looked at: what the work is proportional to.
-    looks: usize,
+    /// Rules and names visited; tests bound it.
+    visits: usize,
 }
 
-impl<'a> Search<'a> {
-    fn new(rules: &'a [RuleSpec]) -> Search<'a> {
+impl<'a> UnusableSearch<'a> {
+    fn new(rules: &'a [RuleSpec]) -> UnusableSearch<'a> {
         let (found, names, replacers) = (BTreeMap::new(), HashMap::new(), HashMap::new());
-        Search { rules, found, names, replacers, looks: 0 }
+        UnusableSearch { rules, found, names, replacers, visits: 0 }
     }
 
-    /// Names that two rules have, and names in `replaces` that no rule has.
+    /// Finds duplicate names, and names in `replaces` that no rule has.
     fn names(&mut self) {
-        let mut twins = Vec::new();
+        let mut duplicates = Vec::new();
         for (place, rule) in self.rules.iter().enumerate() {
-            self.looks += 1;
+            self.visits += 1;
             let Some(name) = rule.name.as_deref() else { continue };
             match self.names.get(name) {
-                Some(_) => twins.push((place, name)),
+                Some(_) => duplicates.push((place, name)),
                 None => drop(self.names.insert(name, place)),
             }
         }
         let mut unknown = Vec::new();
         for (place, rule) in self.rules.iter().enumerate() {
             for name in &rule.replaces {
-                self.looks += 1;
+                self.visits += 1;
                 match self.names.get(name.as_str()) {
                     Some(other) if *other != place => self.replacers.entry(*other).or_default().push(place),
                     Some(_) => unknown.push((place, format!("the rule {} replaces itself", quote(name)))),
@@ -65,7 +65,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        for (place, name) in twins {
+        for (place, name) in duplicates {
             self.leave_out(place, "duplicate-name", format!("two rules have the name {}", quote(name)));
         }
         for (place, message) in unknown {
@@ -73,20 +73,20 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Rules that replace each other in a circle. One of them goes, and with it those that name it.
+    /// Finds rules that replace each other in a cycle. Leaves one of them out, and with it the rules that replace it.
     fn cycles(&mut self) {
         let targets = |place: usize| {
             let names = self.rules.get(place).into_iter().flat_map(|rule| &rule.replaces);
             names.filter_map(|name| self.names.get(name.as_str())).copied().filter(move |other| *other != place)
         };
-        // Peels off rules that replace none of those that are left.
+        // Removes rules that replace none of the rest.
         let left = (0..self.rules.len()).filter(|place| !self.found.contains_key(place));
         let mut open: BTreeMap<usize, usize> = left.map(|place| (place, targets(place).count())).collect();
         let mut done: Vec<usize> = open.iter().filter(|(_, count)| **count == 0).map(|(place, _)| *place).collect();
         while let Some(place) = done.pop() {
             open.remove(&place);
             for replacer in self.replacers.get(&place).into_iter().flatten() {
-                self.looks += 1;
+                self.visits += 1;
                 let Some(count) = open.get_mut(replacer) else { continue };
                 *count -= 1;
                 if *count == 0 {
@@ -94,20 +94,20 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        // Leaving one out leaves out all that lead to it, and the next one that is still there is in another circle.
+        // Leaving one out also leaves out all that lead to it, so the next one that remains is in another cycle.
         for place in open.into_keys() {
-            self.looks += 1;
+            self.visits += 1;
             if !self.found.contains_key(&place) {
                 self.leave_out(place, "replaces-cycle", across::CYCLE.to_owned());
             }
         }
     }
 
-    /// Patterns without text of their own, beyond as many as there may be.
+    /// Finds crowded patterns.
     fn crowds(&mut self) {
         for count in 1.. {
             let left: Vec<usize> = (0..self.rules.len()).filter(|place| !self.found.contains_key(place)).collect();
-            self.looks += left.len();
+            self.visits += left.len();
             let crowds = lookup::crowded(left.iter().filter_map(|place| self.rules.get(*place)));
             if crowds.is_empty() {
                 return;
@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
                 break;
             }
         }
-        // Made to be crowded again and again: what costs nothing to find remains.
+        // Crafted to stay crowded: leave out every rule with a wildcard.
         for place in 0..self.rules.len() {
             if self.rules.get(place).is_some_and(|rule| across::wildcards(rule) > 0) {
                 self.leave_out(place, across::CROWDED, "the set has too many patterns that are alike".to_owned());
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
             self.found.insert(place, Problem::error(code, rule.at, field, message).help(help_for(code)));
             let replacers = self.replacers.get(&place).into_iter().flatten();
             for replacer in replacers {
-                self.looks += 1;
+                self.visits += 1;
                 let name = quote(rule.name.as_deref().unwrap_or_default());
                 let message = format!("the rule {name}, which it replaces, cannot be used itself");
                 next.push((*replacer, UNKNOWN, message));
@@ -167,18 +167,18 @@ mod tests {
         RuleSpec { name: Some(named(name)), replaces, ..RuleSpec::default() }
     }
 
-    /// The places left out, and the looks that took.
+    /// The indices left out, and the number of visits.
     fn search(rules: Vec<RuleSpec>) -> (Vec<(usize, &'static str)>, usize) {
         let mut file = RuleFile { rules, ..RuleFile::default() };
-        let mut search = Search::new(&file.rules);
+        let mut search = UnusableSearch::new(&file.rules);
         search.names();
         search.cycles();
         search.crowds();
-        let (found, looks) = (search.found, search.looks);
+        let (found, visits) = (search.found, search.visits);
         let mut place = 0..;
         file.rules.retain(|_| !place.next().is_some_and(|place| found.contains_key(&place)));
         assert_eq!(across::across(&file).iter().map(|problem| problem.code).collect::<Vec<_>>(), [""; 0]);
-        (found.into_iter().map(|(place, problem)| (place, problem.code)).collect(), looks)
+        (found.into_iter().map(|(place, problem)| (place, problem.code)).collect(), visits)
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(found, [&expected[..], &[(7, unknown), (8, "duplicate-name")]].concat());
     }
 
-    /// Before, one rule was left out per pass over all of them.
+    /// An earlier version left out one rule per pass over all rules.
     #[test]
     fn many_bad_rules_cost_what_each_of_them_costs() {
         const MANY: usize = 20_000;
@@ -209,9 +209,9 @@ mod tests {
         let pairs = (0..MANY).map(|n| rule(n, &[n ^ 1])).collect();
         let ring = (0..MANY).map(|n| rule(n, &[(n + 1) % MANY])).collect();
         for (kind, rules) in [("unknown", unknown), ("chain", chain), ("pairs", pairs), ("ring", ring)] {
-            let (found, looks) = search(rules);
+            let (found, visits) = search(rules);
             assert_eq!(found.len(), MANY, "{kind}");
-            assert!(looks <= 6 * MANY, "{kind}: {looks} looks at {MANY} rules");
+            assert!(visits <= 6 * MANY, "{kind}: {visits} visits at {MANY} rules");
         }
     }
 
@@ -223,9 +223,9 @@ mod tests {
             let yaml = format!("rules: [{{ name: r{number}, match: {{ org: '{text}*' }}, unlimited: true }}]");
             crate::read("rules.yaml", &yaml).unwrap().rules.remove(0)
         };
-        let (found, looks) = search((0..MANY).map(crowded).collect());
+        let (found, visits) = search((0..MANY).map(crowded).collect());
         assert!(found.len() >= MANY - 2 * lookup::CROWD_MAX, "{}", found.len());
         assert!(found.iter().all(|(_, code)| *code == across::CROWDED), "{:?}", found.first());
-        assert!(looks <= (COUNTS_MAX + 2) * MANY, "{looks} looks at {MANY} rules");
+        assert!(visits <= (COUNTS_MAX + 2) * MANY, "{visits} visits at {MANY} rules");
     }
 }

@@ -1,46 +1,49 @@
-//! Nodes of one level whose key or value is a pattern: the first of the file that matches.
+//! Nodes of one level whose key or value is a pattern; the first one of the file that matches is found.
 //!
-//! A few are compared one by one. Many are stored under the rarest literal part of their key or value (see
-//! [`crate::lookup`]), so that an entry is compared with those that share it.
+//! A few are scanned. Many are indexed under the rarest literal of their key or value (see [`crate::lookup`]), so that
+//! an entry is compared only with those that contain it.
 
-use super::tree::NodeId;
-use crate::lookup::{Census, Choice, TextIndex};
+use crate::lookup::{IndexChoice, LiteralCounts, TextIndex};
 use crate::pattern::{Matcher, Pattern};
 use crate::spec::MatchSpec;
 
-/// So many are compared sooner than looked up.
+/// Up to this number, a scan is faster than the index.
 const SCANNED_MAX: usize = 8;
+
+/// The number of a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeId(pub(super) u32);
 
 /// A node with a pattern.
 #[derive(Debug)]
-pub(super) struct Wild {
+pub(super) struct WildcardNode {
     pub(super) key: Pattern,
     pub(super) value: Pattern,
     pub(super) node: NodeId,
 }
 
-/// All such nodes of one level, or of one of its keys, in the order of the file.
+/// The pattern nodes of one level, or of one of its keys, in file order.
 #[derive(Debug, Default)]
-pub(super) struct Wilds {
-    all: Vec<Wild>,
-    index: Option<Box<WildIndex>>,
+pub(super) struct WildcardNodes {
+    all: Vec<WildcardNode>,
+    index: Option<Box<WildcardIndex>>,
 }
 
 #[derive(Debug)]
-struct WildIndex {
+struct WildcardIndex {
     by_key: TextIndex,
     by_value: TextIndex,
 }
 
-impl Wilds {
-    pub(super) fn push(&mut self, wild: Wild) {
-        self.all.push(wild);
+impl WildcardNodes {
+    pub(super) fn push(&mut self, wildcard: WildcardNode) {
+        self.all.push(wildcard);
     }
 
-    /// To be called when all are there.
+    /// Builds the index. Call it after the last [`push`](Self::push).
     pub(super) fn finish(&mut self) {
         if self.all.len() > SCANNED_MAX {
-            self.index = Some(Box::new(WildIndex::of(&self.all)));
+            self.index = Some(Box::new(WildcardIndex::of(&self.all)));
         }
     }
 
@@ -48,22 +51,22 @@ impl Wilds {
     #[inline]
     pub(super) fn find(&self, key: &str, value: &str) -> Option<NodeId> {
         let Some(index) = &self.index else {
-            return self.all.iter().find(|wild| wild.matches(key, value)).map(|wild| wild.node);
+            return self.all.iter().find(|wildcard| wildcard.matches(key, value)).map(|wildcard| wildcard.node);
         };
         let mut first: Option<(u32, NodeId)> = None;
         index.candidates(key, value, &mut |place| {
             if first.is_some_and(|(before, _)| before <= place) {
                 return;
             }
-            if let Some(wild) = self.all.get(place as usize).filter(|wild| wild.matches(key, value)) {
-                first = Some((place, wild.node));
+            if let Some(wildcard) = self.all.get(place as usize).filter(|wildcard| wildcard.matches(key, value)) {
+                first = Some((place, wildcard.node));
             }
         });
         first.map(|(_, node)| node)
     }
 }
 
-impl Wild {
+impl WildcardNode {
     fn matches(&self, key: &str, value: &str) -> bool {
         self.key.matches(key) && self.value.matches(value)
     }
@@ -72,25 +75,25 @@ impl Wild {
 const KEY: &str = "key";
 const VALUE: &str = "value";
 
-impl WildIndex {
-    fn of(all: &[Wild]) -> WildIndex {
+impl WildcardIndex {
+    fn of(all: &[WildcardNode]) -> WildcardIndex {
         let only = |pattern: &Pattern| Matcher { any: vec![pattern.clone()], none: Vec::new() };
         let conditions: Vec<MatchSpec> = all
             .iter()
-            .map(|wild| vec![(VALUE.to_owned(), only(&wild.value)), (KEY.to_owned(), only(&wild.key))])
+            .map(|wildcard| vec![(VALUE.to_owned(), only(&wildcard.value)), (KEY.to_owned(), only(&wildcard.key))])
             .map(|attributes| MatchSpec { attributes, endpoint: None })
             .collect();
-        let census = Census::of(&conditions);
+        let counts = LiteralCounts::of(&conditions);
         let (mut by_key, mut by_value) = (Vec::new(), Vec::new());
         for (condition, place) in conditions.iter().zip(0..) {
-            let Choice::Attribute(name, matcher) = census.choose(condition) else { continue };
-            let literal = matcher.any.first().and_then(|pattern| census.literal(name, pattern));
+            let IndexChoice::Attribute(name, matcher) = counts.choose(condition) else { continue };
+            let literal = matcher.any.first().and_then(|pattern| counts.literal(name, pattern));
             if name == KEY { &mut by_key } else { &mut by_value }.push((literal, place));
         }
-        WildIndex { by_key: TextIndex::new(by_key), by_value: TextIndex::new(by_value) }
+        WildcardIndex { by_key: TextIndex::new(by_key), by_value: TextIndex::new(by_value) }
     }
 
-    /// The places of all that may match, perhaps more than once.
+    /// Calls `hit` with the index of each node that may match; may repeat.
     #[inline]
     fn candidates(&self, key: &str, value: &str, hit: &mut impl FnMut(u32)) {
         self.by_key.find(key, hit);
@@ -102,22 +105,23 @@ impl WildIndex {
 mod tests {
     use super::*;
 
-    fn wilds(patterns: impl Iterator<Item = (String, String)>) -> Wilds {
-        let mut wilds = Wilds::default();
+    fn wildcards(patterns: impl Iterator<Item = (String, String)>) -> WildcardNodes {
+        let mut wildcards = WildcardNodes::default();
         for ((key, value), node) in patterns.zip(0..) {
             let pattern = |text: &str| Pattern::parse(text).unwrap();
-            wilds.push(Wild { key: pattern(&key), value: pattern(&value), node: NodeId(node) });
+            wildcards.push(WildcardNode { key: pattern(&key), value: pattern(&value), node: NodeId(node) });
         }
-        wilds.finish();
-        wilds
+        wildcards.finish();
+        wildcards
     }
 
-    /// What is compared, found by index, and what a scan finds.
-    fn look(wilds: &Wilds, key: &str, value: &str) -> (usize, Option<u32>, Option<u32>) {
+    /// The number of comparisons, the result of the index, and the result of a scan.
+    fn look(wildcards: &WildcardNodes, key: &str, value: &str) -> (usize, Option<u32>, Option<u32>) {
         let mut compared = 0;
-        wilds.index.as_ref().unwrap().candidates(key, value, &mut |_| compared += 1);
-        let scanned = wilds.all.iter().find(|wild| wild.matches(key, value)).map(|wild| wild.node.0);
-        (compared, wilds.find(key, value).map(|node| node.0), scanned)
+        wildcards.index.as_ref().unwrap().candidates(key, value, &mut |_| compared += 1);
+        let scanned =
+            wildcards.all.iter().find(|wildcard| wildcard.matches(key, value)).map(|wildcard| wildcard.node.0);
+        (compared, wildcards.find(key, value).map(|node| node.0), scanned)
     }
 
     #[test]
@@ -130,9 +134,9 @@ mod tests {
             |n| (format!("*_{n:05}"), "*".into()),
         ];
         for kind in kinds {
-            let wilds = wilds((0..MANY).map(kind));
+            let wildcards = wildcards((0..MANY).map(kind));
             let (key, value) = kind(4_711);
-            let (compared, found, scanned) = look(&wilds, &key.replace('*', "x"), &value.replace('*', "x"));
+            let (compared, found, scanned) = look(&wildcards, &key.replace('*', "x"), &value.replace('*', "x"));
             assert_eq!((found, scanned), (Some(4_711), Some(4_711)));
             assert!(compared <= 2, "{compared} of {MANY} for {key} {value}");
         }
@@ -143,12 +147,12 @@ mod tests {
         let texts = ["*", "a*", "*a", "*b*", "a*b", "*ab*c", "ab*", "*bc", "c*a"];
         let patterns = texts.iter().flat_map(|key| texts.iter().rev().map(|value| ((*key).into(), (*value).into())));
         let all: Vec<(String, String)> = patterns.collect();
-        // Without those that match all, in two orders.
+        // With and without patterns that match everything.
         for skip in [0, 9, 27] {
-            let wilds = wilds(all.iter().skip(skip).rev().step_by(2).cloned());
+            let wildcards = wildcards(all.iter().skip(skip).rev().step_by(2).cloned());
             for key in ["", "a", "ab", "abc", "cba", "xbx", "xx"] {
                 for value in ["a", "b", "abc", "cca", "x", ""] {
-                    let (_, found, scanned) = look(&wilds, key, value);
+                    let (_, found, scanned) = look(&wildcards, key, value);
                     assert_eq!(found, scanned, "{key} {value}");
                 }
             }

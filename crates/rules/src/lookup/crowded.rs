@@ -1,35 +1,35 @@
-//! The bound on patterns that only a comparison one by one can tell apart.
+//! Bounds the number of wildcard patterns that share their literal, and must be compared one by one.
 
 use std::collections::{HashMap, HashSet};
 
-use super::census::{Census, Choice, PATHS};
+use super::counts::{IndexChoice, LiteralCounts, PATHS};
 use super::literal::Literal;
 use crate::glob::Glob;
 use crate::pattern::Pattern;
 use crate::route::Tail;
 use crate::spec::RuleSpec;
 
-/// Different wildcard patterns that may have no literal part of their own: a request is compared with all of them.
+/// Largest number of different wildcard patterns under one literal: a request is compared with each.
 pub const CROWD_MAX: usize = 512;
 
-/// A rule whose pattern has no literal part of its own, like too many others.
+/// A pattern beyond the bound.
 #[derive(Debug)]
-pub(crate) struct Crowd {
-    /// The place of the rule.
+pub(crate) struct CrowdedPattern {
+    /// Index of the rule.
     pub(crate) rule: usize,
     /// The attribute, or `endpoint`.
     pub(crate) field: String,
-    /// The part that all of them share.
+    /// The shared literal.
     pub(crate) literal: String,
 }
 
-/// Every rule beyond [`CROWD_MAX`] different wildcard patterns under one literal part. What it costs to find the rules of
-/// a request is bounded by this.
-pub(crate) fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<Crowd> {
+/// Every wildcard pattern beyond [`CROWD_MAX`] under one literal. This bounds the cost of finding the rules of a
+/// request.
+pub(crate) fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> Vec<CrowdedPattern> {
     if rules.clone().flat_map(wildcards).nth(CROWD_MAX).is_none() {
         return Vec::new();
     }
-    let census = Census::of(rules.clone().map(|rule| &rule.matches));
+    let counts = LiteralCounts::of(rules.clone().map(|rule| &rule.matches));
     let mut crowds: HashMap<(&'a str, Literal<'a>), HashSet<Wildcard<'a>>> = HashMap::new();
     let mut found = Vec::new();
     for (rule, spec) in rules.enumerate() {
@@ -40,20 +40,20 @@ pub(crate) fn crowded<'a>(rules: impl Iterator<Item = &'a RuleSpec> + Clone) -> 
                 return;
             }
             let field = if name == PATHS { "endpoint" } else { name };
-            found.push(Crowd { rule, field: field.to_owned(), literal: literal.shown() });
+            found.push(CrowdedPattern { rule, field: field.to_owned(), literal: literal.shown() });
         };
-        match census.choose(&spec.matches) {
-            Choice::Always => {}
-            Choice::Attribute(name, matcher) => {
+        match counts.choose(&spec.matches) {
+            IndexChoice::Always => {}
+            IndexChoice::Attribute(name, matcher) => {
                 for pattern in &matcher.any {
-                    if let (Pattern::Glob(glob), Some(literal)) = (pattern, census.literal(name, pattern)) {
+                    if let (Pattern::Glob(glob), Some(literal)) = (pattern, counts.literal(name, pattern)) {
                         join(name, literal, Wildcard::Text(glob));
                     }
                 }
             }
-            Choice::Endpoint(endpoint) => {
+            IndexChoice::Endpoint(endpoint) => {
                 for pattern in &endpoint.any {
-                    if let Some(literal) = census.path_literal(&pattern.path) {
+                    if let Some(literal) = counts.path_literal(&pattern.path) {
                         join(PATHS, literal, Wildcard::Path(pattern.path.as_str()));
                     }
                 }
@@ -69,7 +69,7 @@ enum Wildcard<'a> {
     Path(&'a str),
 }
 
-/// One for each pattern of the rule that has stars beside other text.
+/// One item for each pattern of the rule with stars beside other text.
 pub(crate) fn wildcards(rule: &RuleSpec) -> impl Iterator<Item = ()> + '_ {
     let texts = rule.matches.attributes.iter().flat_map(|(_, matcher)| &matcher.any);
     let texts = texts.filter(|pattern| matches!(pattern, Pattern::Glob(_))).map(|_| ());

@@ -1,4 +1,4 @@
-//! Which of many pieces of text does a value have somewhere? One pass of an Aho-Corasick automaton.
+//! Finds the pieces that a value contains, in one pass of an Aho-Corasick automaton.
 
 use std::fmt;
 
@@ -8,31 +8,31 @@ use aho_corasick::{Anchored, MatchKind};
 
 use super::Ids;
 
-/// Pieces of text.
-pub(super) struct Pieces {
+/// An automaton of pieces.
+pub(super) struct SubstringIndex {
     automaton: NFA,
     start: StateID,
-    /// By the number of the piece.
+    /// Patterns by piece.
     ids: Vec<Ids>,
 }
 
-/// Pieces remembered as found during one pass.
+/// Number of recent pieces that one pass remembers.
 const REMEMBERED: usize = 64;
 
-impl Pieces {
-    /// `None` without pieces, and for more of them than an automaton can have.
-    pub(super) fn new(pieces: impl Iterator<Item = (Vec<u8>, Ids)>) -> Option<Pieces> {
+impl SubstringIndex {
+    /// `None` without pieces, and for more pieces than an automaton can have.
+    pub(super) fn new(pieces: impl Iterator<Item = (Vec<u8>, Ids)>) -> Option<SubstringIndex> {
         let (texts, ids): (Vec<Vec<u8>>, Vec<Ids>) = pieces.unzip();
         if texts.is_empty() {
             return None;
         }
         let automaton = NFA::builder().match_kind(MatchKind::Standard).prefilter(false).build(&texts).ok()?;
         let start = automaton.start_state(Anchored::No).ok()?;
-        Some(Pieces { automaton, start, ids })
+        Some(SubstringIndex { automaton, start, ids })
     }
 
-    /// Calls `hit` for everything stored under a piece that `value` has. A piece that comes again is skipped if it was
-    /// among the last ones; callers must not mind being told twice.
+    /// Calls `hit` for each pattern under a piece that `value` contains. A repeated piece is skipped if it was among
+    /// the last ones, so a pattern may be hit more than once.
     #[inline]
     pub(super) fn find(&self, value: &[u8], hit: &mut impl FnMut(u32)) {
         let mut last = [u32::MAX; REMEMBERED];
@@ -54,8 +54,8 @@ impl Pieces {
     }
 }
 
-impl fmt::Debug for Pieces {
+impl fmt::Debug for SubstringIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pieces").field("pieces", &self.ids.len()).finish_non_exhaustive()
+        f.debug_struct("SubstringIndex").field("pieces", &self.ids.len()).finish_non_exhaustive()
     }
 }

@@ -1,18 +1,18 @@
-//! A quick hash for tables whose keys the operator wrote.
+//! A fast hash for tables with keys from operators.
 //!
-//! Whoever sends requests chooses what is looked up, not what is in the table, so nobody can make its chains long and
-//! a keyed hash would guard nothing. It is not for tables that requests fill.
+//! Requests choose what is looked up, not what is in the table, so they cannot cause collisions in it, and a keyed hash
+//! is not needed. Not for tables that requests fill.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with keys that the operator wrote.
-pub(crate) type QuickMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Quick>>;
+/// A map with keys from operators.
+pub(crate) type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
-/// Multiplies and folds, a word at a time.
+/// Multiplies and folds one word at a time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Quick(u64);
+pub(crate) struct FastHasher(u64);
 
-impl Quick {
+impl FastHasher {
     #[inline]
     fn mix(&mut self, word: u64) {
         let product = u128::from(self.0 ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
@@ -20,7 +20,7 @@ impl Quick {
     }
 }
 
-impl Hasher for Quick {
+impl Hasher for FastHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
@@ -32,7 +32,7 @@ impl Hasher for Quick {
         }
     }
 
-    /// What ends a text, so that two of them do not run into each other; keys here are one text each.
+    /// Ignores the byte that ends a string: it separates several strings, and keys here are one string each.
     #[inline]
     fn write_u8(&mut self, _: u8) {}
 

@@ -1,4 +1,4 @@
-//! Which literal part of a pattern, and which condition of a rule, the fewest others share.
+//! Counts literals, to store each rule under the condition that the fewest others share.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use crate::pattern::{Matcher, Pattern};
 use crate::route::{PathPattern, Tail};
 use crate::spec::MatchSpec;
 
-/// How many conditions have the same literal part: what makes it worth storing a rule under.
+/// Number of conditions that contain each literal.
 #[derive(Debug, Default)]
-pub(crate) struct Census<'a> {
+pub(crate) struct LiteralCounts<'a> {
     literals: HashMap<(&'a str, Literal<'a>), usize>,
     networks: HashMap<(&'a str, Cidr), usize>,
     routes: HashMap<&'a str, usize>,
     rules: usize,
 }
 
-/// The condition that a rule is stored under.
+/// The condition under which a rule is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice<'a> {
-    /// It asks for nothing.
+pub(crate) enum IndexChoice<'a> {
+    /// None: the rule has no condition.
     Always,
     /// One of its attributes.
     Attribute(&'a str, &'a Matcher),
@@ -29,36 +29,36 @@ pub(crate) enum Choice<'a> {
     Endpoint(&'a EndpointMatcher),
 }
 
-/// Where paths are counted; no attribute has an empty name.
+/// Name under which paths are counted; no attribute has an empty name.
 pub(super) const PATHS: &str = "";
 
-impl<'a> Census<'a> {
+impl<'a> LiteralCounts<'a> {
     /// Counts all conditions.
-    pub(crate) fn of(all: impl IntoIterator<Item = &'a MatchSpec>) -> Census<'a> {
-        let mut census = Census::default();
+    pub(crate) fn of(all: impl IntoIterator<Item = &'a MatchSpec>) -> LiteralCounts<'a> {
+        let mut counts = LiteralCounts::default();
         for matches in all {
-            census.rules += 1;
+            counts.rules += 1;
             for (name, matcher) in &matches.attributes {
-                census.add_patterns(name, &matcher.any);
+                counts.add_patterns(name, &matcher.any);
             }
             let endpoints = matches.endpoint.iter().flat_map(|endpoint| &endpoint.any);
-            census.add_paths(endpoints.map(|pattern| &pattern.path));
+            counts.add_paths(endpoints.map(|pattern| &pattern.path));
         }
-        census
+        counts
     }
 
     /// Counts the patterns of one list.
-    pub(crate) fn of_list(patterns: &'a [Pattern]) -> Census<'a> {
-        let mut census = Census { rules: patterns.len(), ..Census::default() };
-        census.add_patterns(PATHS, patterns);
-        census
+    pub(crate) fn of_list(patterns: &'a [Pattern]) -> LiteralCounts<'a> {
+        let mut counts = LiteralCounts { rules: patterns.len(), ..LiteralCounts::default() };
+        counts.add_patterns(PATHS, patterns);
+        counts
     }
 
     /// Counts the paths of one list.
-    pub(crate) fn of_paths(paths: impl Iterator<Item = &'a PathPattern>) -> Census<'a> {
-        let mut census = Census::default();
-        census.add_paths(paths);
-        census
+    pub(crate) fn of_paths(paths: impl Iterator<Item = &'a PathPattern>) -> LiteralCounts<'a> {
+        let mut counts = LiteralCounts::default();
+        counts.add_paths(paths);
+        counts
     }
 
     fn add_patterns(&mut self, name: &'a str, patterns: &'a [Pattern]) {
@@ -82,33 +82,33 @@ impl<'a> Census<'a> {
     }
 
     /// The condition of a rule that the fewest others share.
-    pub(crate) fn choose(&self, matches: &'a MatchSpec) -> Choice<'a> {
+    pub(crate) fn choose(&self, matches: &'a MatchSpec) -> IndexChoice<'a> {
         let by_attribute = matches
             .attributes
             .iter()
-            .map(|(name, matcher)| (self.sharers(name, matcher), Choice::Attribute(name, matcher)))
+            .map(|(name, matcher)| (self.sharers(name, matcher), IndexChoice::Attribute(name, matcher)))
             .min_by_key(|(sharers, _)| *sharers);
         let by_endpoint =
-            matches.endpoint.as_ref().map(|endpoint| (self.path_sharers(endpoint), Choice::Endpoint(endpoint)));
+            matches.endpoint.as_ref().map(|endpoint| (self.path_sharers(endpoint), IndexChoice::Endpoint(endpoint)));
         match (by_attribute, by_endpoint) {
             (Some((shared, attribute)), Some((sharing, _))) if shared <= sharing => attribute,
             (_, Some((_, endpoint))) => endpoint,
             (Some((_, attribute)), None) => attribute,
-            (None, None) => Choice::Always,
+            (None, None) => IndexChoice::Always,
         }
     }
 
-    /// The literal part of a pattern to store it under; `None` if any text may match.
+    /// The literal to store a pattern under; `None` if any text may match.
     pub(crate) fn literal(&self, name: &'a str, pattern: &'a Pattern) -> Option<Literal<'a>> {
         self.rarest(name, literal::of_pattern(pattern)).map(|(_, literal)| literal)
     }
 
-    /// The same in a list.
+    /// The literal of a pattern counted by [`of_list`](Self::of_list).
     pub(crate) fn list_literal(&self, pattern: &'a Pattern) -> Option<Literal<'a>> {
         self.literal(PATHS, pattern)
     }
 
-    /// The same of a path.
+    /// The literal of a path pattern.
     pub(crate) fn path_literal(&self, path: &'a PathPattern) -> Option<Literal<'a>> {
         self.rarest(PATHS, literal::of_path(path)).map(|(_, literal)| literal)
     }
@@ -121,7 +121,8 @@ impl<'a> Census<'a> {
         counted.min_by(|(one, first), (other, second)| (one, first.rank()).cmp(&(other, second.rank())))
     }
 
-    /// Rules found along with one stored under this condition; what cannot be looked up is found by every request.
+    /// Number of rules that are found together with one stored under this condition; a condition that cannot be looked
+    /// up is found by every request.
     fn sharers(&self, name: &'a str, matcher: &'a Matcher) -> usize {
         let shared = |pattern: &'a Pattern| match pattern {
             Pattern::Cidr(cidr) => self.networks.get(&(name, *cidr)).copied().unwrap_or(1),

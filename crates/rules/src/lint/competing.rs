@@ -1,60 +1,61 @@
-//! Which rules a rule is compared with: those filed under what it asks for, because comparing every rule with every
-//! other takes minutes when there are many.
+//! Finds the rules that a rule must be compared with, by the values in its conditions: comparing all pairs takes
+//! minutes.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::key::KeyBy;
 use crate::pattern::Pattern;
-use crate::spec::{MatchSpec, Mode, RuleFile, RuleSpec};
+use crate::spec::{Enforcement, MatchSpec, RuleFile, RuleSpec};
 
-/// Most comparisons of two rules in one file. Rules whose conditions are all open, such as globs, are not filed under
-/// anything and are compared with each other: of 10,000 of them that would take minutes, and servers lint at the start.
+/// Largest number of comparisons in one file. Rules without an exact value, such as globs, have no anchor and are
+/// compared with each other: 10,000 of them would take minutes, and servers lint at start-up.
 pub(super) const COMPARISONS_MAX: u64 = 2_000_000;
 
-/// The rules that can keep others from deciding.
-pub(super) struct Rivals<'a> {
+/// Rules that can keep others from deciding.
+pub(super) struct CompetingRules<'a> {
     default_key: Option<&'a KeyBy>,
     /// Rules that exempt from others.
     exempting: Vec<&'a RuleSpec>,
-    /// Rules that count, by key and anchor, in the order of the file.
+    /// Rules that count, by key and anchor, in file order.
     counting: HashMap<(Option<&'a KeyBy>, Anchor<'a>), Vec<Numbered<'a>>>,
-    /// Comparisons wanted so far, those beyond the bound included.
+    /// Comparisons so far, including those beyond the bound.
     compared: Cell<u64>,
 }
 
-/// A rule and its place in the file.
+/// A rule and its index in the file.
 type Numbered<'a> = (usize, &'a RuleSpec);
 
-/// One of the values that a condition names: no rule without it is included. `None` if all are open.
+/// A value that a condition requires: a rule can only include rules that require it too. `None` if no condition has an
+/// exact value.
 type Anchor<'a> = Option<(&'a str, &'a str)>;
 
-impl<'a> Rivals<'a> {
+impl<'a> CompetingRules<'a> {
     pub(super) fn of(file: &'a RuleFile) -> Self {
-        let mut rivals = Self {
+        let mut competing = Self {
             default_key: file.key_by.as_ref(),
             exempting: Vec::new(),
             counting: HashMap::new(),
             compared: Cell::new(0),
         };
-        for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode == Mode::Enforce) {
+        for (number, rule) in file.rules.iter().enumerate().filter(|(_, rule)| rule.mode == Enforcement::Enforce) {
             if rule.unlimited || !rule.replaces.is_empty() {
-                rivals.exempting.push(rule);
+                competing.exempting.push(rule);
             }
             if !rule.unlimited && rule.soft.is_none() {
                 for anchor in anchors(&rule.matches) {
-                    rivals.counting.entry((rivals.key_of(rule), anchor)).or_default().push((number, rule));
+                    competing.counting.entry((competing.key_of(rule), anchor)).or_default().push((number, rule));
                 }
             }
         }
-        rivals
+        competing
     }
 
     fn key_of(&self, rule: &'a RuleSpec) -> Option<&'a KeyBy> {
         rule.key_by.as_ref().or(self.default_key)
     }
 
-    /// The first of the rules that exempt from others that `exempts`.
+    /// The first exempting rule that `exempts` accepts.
     pub(super) fn exempting(&self, exempts: impl Fn(&RuleSpec) -> bool) -> Option<&'a RuleSpec> {
         self.exempting.iter().copied().take_while(|_| self.may_compare()).find(|by| exempts(by))
     }
@@ -64,12 +65,12 @@ impl<'a> Rivals<'a> {
         !self.is_exhausted()
     }
 
-    /// Whether rules were left uncompared.
+    /// Whether the bound was reached, and some rules were not compared.
     pub(super) fn is_exhausted(&self) -> bool {
         self.compared.get() > COMPARISONS_MAX
     }
 
-    /// The first rule that `wanted` finds among those with the key of `rule` whose conditions may include its own.
+    /// The first rule that `wanted` accepts, among those with the key of `rule` whose conditions may include its own.
     pub(super) fn find(&self, rule: &'a RuleSpec, wanted: impl Fn(usize, &RuleSpec) -> bool) -> Option<&'a RuleSpec> {
         let lists = met(&rule.matches).filter_map(|anchor| self.counting.get(&(self.key_of(rule), anchor)));
         let found = lists
@@ -78,7 +79,7 @@ impl<'a> Rivals<'a> {
     }
 }
 
-/// Every rule included in these conditions meets one of these anchors.
+/// The anchors of these conditions: every rule that they include has one of them.
 fn anchors(matches: &MatchSpec) -> Vec<Anchor<'_>> {
     for (name, matcher) in &matches.attributes {
         let values: Option<Vec<&str>> = matcher.any.iter().map(exact).collect();
@@ -89,7 +90,7 @@ fn anchors(matches: &MatchSpec) -> Vec<Anchor<'_>> {
     vec![endpoint_anchor(matches)]
 }
 
-/// The anchors that these conditions meet.
+/// The anchors under which rules that include these conditions may be filed.
 fn met(matches: &MatchSpec) -> impl Iterator<Item = Anchor<'_>> {
     let first =
         matches.attributes.iter().filter_map(|(name, matcher)| Some((name.as_str(), exact(matcher.any.first()?)?)));
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_includes_a_rule_is_found_by_its_anchors() {
+    fn including_rules_are_found_by_anchor() {
         let conditions = [
             "",
             "tier: a",
@@ -146,9 +147,9 @@ mod tests {
         assert!(included > 50, "{included}");
     }
 
-    /// By counts, because times say little: a file of globs alone has 9 million pairs, and some are not compared.
+    /// Counts instead of times: a file of globs has 9 million pairs, and some are not compared.
     #[test]
-    fn comparisons_are_bounded_and_what_is_left_out_is_said_once() {
+    fn comparisons_are_bounded_with_one_warning() {
         let rule = |number: usize| {
             format!("  - {{ match: {{ user_id: 'a{number}*z' }}, limit: {{ requests: 1, window: 1s }} }}\n")
         };
@@ -160,9 +161,9 @@ mod tests {
             let file = read(count);
             let (found, _) = super::super::lint(&file).into_parts();
             assert_eq!(found.iter().filter(|problem| problem.code == "not-compared").count(), told, "{count} rules");
-            let (rivals, compared) = (Rivals::of(&file), Cell::new(0_u64));
+            let (competing, compared) = (CompetingRules::of(&file), Cell::new(0_u64));
             for rule in &file.rules {
-                let _ = rivals.find(rule, |_, _| {
+                let _ = competing.find(rule, |_, _| {
                     compared.set(compared.get() + 1);
                     false
                 });

@@ -1,16 +1,16 @@
-//! Which of many texts does a value start with, or end with?
+//! Finds the texts that a value starts or ends with.
 //!
-//! The texts are sorted. Those that a value starts with are the greatest one that does not come after the value, and what
-//! that one itself starts with: everything between a text and a value that starts with it starts with it too. So one
-//! binary search finds the first, and links lead to the others.
+//! The texts are sorted. If a value starts with a text, so does everything between the two. The prefixes of a value are
+//! therefore the greatest text that does not sort after it, as far as they share bytes, and the prefixes of that text.
+//! One binary search finds the first, and links lead to the others.
 
 use std::cmp::Ordering;
 
 use super::{Ids, NONE};
 
-/// Texts that values start with or, stored backwards, end with.
+/// Prefixes or, stored backwards, suffixes.
 #[derive(Debug, Default)]
-pub(super) struct Affixes {
+pub(super) struct AffixIndex {
     /// The first eight bytes of each text as a number: most comparisons end here, in one cache line.
     keys: Vec<u64>,
     entries: Vec<Affix>,
@@ -20,12 +20,12 @@ pub(super) struct Affixes {
 #[derive(Debug)]
 struct Affix {
     text: Box<[u8]>,
-    /// The longest other text that this one starts with.
+    /// Index of the longest other text that this one starts with.
     parent: u32,
     ids: Ids,
 }
 
-/// The side of a value that is compared.
+/// Side of a value that is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Side {
     #[default]
@@ -33,8 +33,8 @@ pub(super) enum Side {
     End,
 }
 
-impl Affixes {
-    pub(super) fn new(side: Side, texts: impl Iterator<Item = (Vec<u8>, Ids)>) -> Affixes {
+impl AffixIndex {
+    pub(super) fn new(side: Side, texts: impl Iterator<Item = (Vec<u8>, Ids)>) -> AffixIndex {
         let stored = |(mut text, ids): (Vec<u8>, Ids)| {
             if side == Side::End {
                 text.reverse();
@@ -58,14 +58,14 @@ impl Affixes {
             open.push(place as u32);
         }
         let keys = entries.iter().map(|entry| key(Side::Start, &entry.text)).collect();
-        Affixes { keys, entries, side }
+        AffixIndex { keys, entries, side }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Calls `hit` for everything stored under a text that `value` has on this side.
+    /// Calls `hit` for each pattern stored under a text that `value` has on this side.
     #[inline]
     pub(super) fn find(&self, value: &[u8], hit: &mut impl FnMut(u32)) {
         if self.entries.is_empty() {
@@ -73,7 +73,7 @@ impl Affixes {
         }
         let key = key(self.side, value);
         let high = self.keys.partition_point(|other| *other <= key);
-        // Entries with the same first bytes are few, except where all texts begin alike.
+        // Few entries share their first bytes, unless all texts start alike.
         let low = match high.checked_sub(1).and_then(|last| self.keys.get(last)) {
             None => return,
             Some(last) if *last < key => high,
@@ -100,7 +100,7 @@ impl Affixes {
         }
     }
 
-    /// How many bytes are equal on this side.
+    /// Number of equal bytes on this side.
     #[inline]
     fn common(&self, text: &[u8], value: &[u8]) -> usize {
         match self.side {
@@ -110,7 +110,7 @@ impl Affixes {
     }
 }
 
-/// The first eight bytes in the order of texts; what is missing is zero, and equal numbers are compared in full.
+/// The first eight bytes as a number that sorts like the text, padded with zeros; equal numbers are compared in full.
 #[inline]
 fn key(side: Side, text: &[u8]) -> u64 {
     let mut bytes = [0; 8];

@@ -1,0 +1,182 @@
+//! Warnings, by what causes them.
+
+use super::*;
+
+fn codes(rules: &str) -> Vec<String> {
+    let file = crate::read("rules.yaml", rules).unwrap_or_else(|report| panic!("{report}"));
+    let (problems, _) = lint(&file).into_parts();
+    problems.iter().map(|problem| format!("{}:{}", problem.line, problem.code)).collect()
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn a_plain_file_has_nothing_to_say() {
+    assert_eq!(
+        codes(
+            "rules:
+  - { match: { tier: free, endpoint: 'POST /api/*' }, limit: { requests: 10, window: 1s, burst: 20 } }
+  - { match: { tier: free, endpoint: '*' }, limit: { requests: 1000, window: 1h, algorithm: sliding_window } }
+  - { match: { tier: paid, region: eu }, key_by: [user_id, region], limit: { requests: 1000, window: 1h } }
+"
+        ),
+        NONE
+    );
+}
+
+#[test]
+fn large_bursts_are_named() {
+    assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 61 } }"), ["2:large-burst"]);
+    assert_eq!(codes("rules:\n  - { limit: { requests: 10, window: 1s, burst: 50 } }"), NONE);
+    assert_eq!(codes("rules:\n  - { limit: { requests: 1000, window: 1h } }"), NONE);
+}
+
+#[test]
+fn warnings_point_at_their_field() {
+    let text = "rules:\n  - name: a\n    limit: { requests: 10, window: 1s, burst: 61 }\n";
+    let file = crate::read("rules.yaml", text).unwrap();
+    let (problems, _) = lint_text(&file, text).into_parts();
+    assert_eq!((problems[0].line, problems[0].column), (3, 40));
+}
+
+#[test]
+fn rules_that_cannot_match_are_named() {
+    let rule = |matches: &str| {
+        codes(&format!("rules:\n  - {{ match: {{ {matches} }}, limit: {{ requests: 1, window: 1s }} }}"))
+    };
+    assert_eq!(rule("tier: [free, '!f*']"), ["2:never-matches"]);
+    assert_eq!(rule("ip: ['10.1.0.0/16', '!10.0.0.0/8']"), ["2:never-matches"]);
+    assert_eq!(rule("endpoint: [/a, '!/a']"), ["2:never-matches"]);
+    assert_eq!(rule("tier: [free, paid, '!f*']"), NONE);
+}
+
+#[test]
+fn costs_that_cannot_fit_are_named() {
+    assert_eq!(codes("rules:\n  - { cost: 11, limit: { requests: 10, window: 1s } }"), ["2:cost-never-fits"]);
+    assert_eq!(codes("rules:\n  - { cost: 10, limit: { requests: 10, window: 1s } }"), NONE);
+}
+
+#[test]
+fn rules_behind_a_wider_exemption_are_named() {
+    let rules = "rules:
+  - { name: all, unlimited: true, match: { tier: '*' } }
+  - { name: free, match: { tier: free }, limit: { requests: 1, window: 1s } }
+  - { name: any, limit: { requests: 100, window: 2s } }
+";
+    assert_eq!(codes(rules), ["3:always-exempted"]);
+}
+
+#[test]
+fn a_looser_rule_behind_a_stricter_one_is_named() {
+    let rules = "rules:
+  - { name: strict, match: { tier: free }, key_by: user_id, limit: { requests: 10, window: 1s } }
+  - { name: loose, match: { tier: free, endpoint: /x }, key_by: user_id, limit: { requests: 600, window: 1m, burst: 20 } }
+  - { name: other-key, match: { tier: free }, key_by: org, limit: { requests: 20, window: 1s } }
+  - { name: slower, match: { tier: free }, key_by: user_id, limit: { requests: 100, window: 1h } }
+";
+    assert_eq!(codes(rules), ["3:shadowed-rule"]);
+}
+
+#[test]
+fn misspelt_attributes_are_named() {
+    let rules = "rules:
+  - { match: { teir: free }, key_by: usr_id, limit: { requests: 1, window: 1s } }
+";
+    assert_eq!(codes(rules), ["2:unknown-attribute", "2:unknown-attribute"]);
+    let key = |key: &str| codes(&format!("rules: [{{ key_by: {key}, limit: {{ requests: 1, window: 1s }} }}]"));
+    assert_eq!(key("adress"), ["1:unknown-attribute"]);
+    assert_eq!(key("remote_address"), NONE);
+}
+
+#[test]
+fn short_names_of_known_attributes_are_named() {
+    let key = |key: &str| codes(&format!("rules: [{{ key_by: {key}, limit: {{ requests: 1, window: 1s }} }}]"));
+    for short in ["user", "client", "key", "organisation"] {
+        assert_eq!(key(short), ["1:unknown-attribute"], "{short}");
+    }
+    let text = "rules: [{ limit: { requests: 1, window: 1s } }]\nkey_by: user\n";
+    let (problems, _) = lint_text(&crate::read("rules.yaml", text).unwrap(), text).into_parts();
+    let told: Vec<_> = problems.iter().map(|p| (p.code, p.line, p.help.as_deref())).collect();
+    assert_eq!(told, [("unknown-attribute", 2, Some("did you mean `user_id`?"))], "the key of the whole file");
+}
+
+#[test]
+fn paths_that_routers_read_differently_are_named() {
+    let rule = |more: &str| codes(&format!("rules: [{{ {more}, limit: {{ requests: 1, window: 1s }} }}]"));
+    assert_eq!(rule("match: { endpoint: '/users/:id' }"), ["1:colon-parameter"]);
+    assert_eq!(rule("match: { endpoint: ['/a', '!GET /users/:id/x'] }"), ["1:colon-parameter"]);
+    assert_eq!(rule("match: { endpoint: '/users/{id}' }"), NONE);
+    assert_eq!(rule("match: { endpoint: '/time/12:30' }"), NONE);
+    assert_eq!(rule("match: { endpoint: 'POST /API/login' }"), ["1:case-of-path"]);
+    assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: sensitive"), NONE);
+    assert_eq!(rule("match: { endpoint: 'POST /API/login' }, case: insensitive"), NONE);
+    assert_eq!(rule("match: { endpoint: '/users/{userId}/caf%C3%A9' }"), NONE);
+    let text = "case: sensitive\nrules: [{ match: { endpoint: /API }, limit: { requests: 1, window: 1s } }]\n";
+    let (problems, _) = lint_text(&crate::read("rules.yaml", text).unwrap(), text).into_parts();
+    assert_eq!(problems, [], "said for the whole file");
+}
+
+#[test]
+fn a_rule_alone_has_the_warnings_of_its_file_that_need_no_other_rule() {
+    let rules = [
+        "key_by: user",
+        "match: { teir: free, api_kye: a }",
+        "match: { tier: free, endpoint: ['/API/:id', '/x'] }",
+        "match: { tier: [free, '!free'] }",
+        "cost: 9",
+        "match: { region: eu }, key_by: region",
+    ];
+    let limit = "limit: { requests: 1, window: 1s, burst: 7 }";
+    for rule in rules {
+        let text = format!("rules: [{{ {rule}, {limit} }}]");
+        let file = crate::read("rules.yaml", &text).unwrap_or_else(|report| panic!("{report}"));
+        let (mut expected, _) = lint(&file).into_parts();
+        for problem in &mut expected {
+            problem.field = problem.field.replace("rules[0].", "");
+        }
+        assert!(!expected.is_empty());
+        assert_eq!(lint_rule(&file.rules[0]), expected, "{rule}");
+        let off = RuleSpec { mode: Enforcement::Off, ..file.rules[0].clone() };
+        assert_eq!(lint_rule(&off), []);
+    }
+}
+
+/// RELIABILITY Y05: what is text here is a switch, a number or a date elsewhere.
+#[test]
+fn y05_values_that_other_readers_take_for_something_else_are_named() {
+    let text = "rules:
+  - match: { country: no, starts: 12:30:45, since: 2024-01-01, on: x, ok: 'no', zone: 12:75, v: 1.2 }
+    limit: { requests: 1, window: 1s }
+  - match: { country: [de, NO] }
+    limit: { requests: 1, window: 1s }
+clients:
+  - { client_key: 'user:1', tier: off }
+";
+    let file = crate::read("rules.yaml", text).unwrap();
+    let (problems, _) = lint_text(&file, text).into_parts();
+    let told: Vec<String> = problems.iter().map(|p| format!("{}:{} {}", p.line, p.column, p.message)).collect();
+    assert_eq!(
+        told,
+        [
+            "2:23 `no` is text here, and false to other readers of YAML",
+            "2:35 `12:30:45` is text here, and the number 45045 to other readers of YAML",
+            "2:52 `2024-01-01` is text here, and a date to other readers of YAML",
+            "2:64 `on` is text here, and true to other readers of YAML",
+            "4:28 `NO` is text here, and false to other readers of YAML",
+            "7:35 `off` is text here, and false to other readers of YAML",
+        ]
+    );
+    assert_eq!(problems[0].help.as_deref(), Some("write 'no', in quotes"));
+}
+
+/// Comparing every rule with every other takes minutes here.
+#[test]
+fn many_rules_take_linear_time() {
+    let narrow = [("key_by: k", ""), ("match: { tier: t", " }"), ("match: { tier: '*', endpoint: /e", " }")];
+    let rule = |number: usize| {
+        let (head, tail) = narrow[number % 3];
+        format!("  - {{ {head}{number}{tail}, limit: {{ requests: 1, window: 1s }} }}\n")
+    };
+    let rules: String = (0..60_000).map(rule).collect();
+    assert_eq!(codes(&format!("rules:\n{rules}")), NONE);
+}
