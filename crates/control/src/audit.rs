@@ -7,6 +7,7 @@ use aws_lc_rs::digest;
 use serde_json::Value;
 
 use crate::db::{Row, Sql, Tx};
+use crate::hex::hex;
 use crate::{Author, Change, Instant, Result};
 
 /// Most rows in one statement.
@@ -137,10 +138,4 @@ impl Entry {
         [&self.before, &self.after].into_iter().for_each(|text| field(text.as_ref().map(String::as_bytes)));
         hex(context.finish().as_ref())
     }
-}
-
-/// Bytes as hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

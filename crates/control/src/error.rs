@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tollgate_rules::problem::Problem;
+
 /// Short for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -68,3 +70,14 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Problem> for Fault {
+    fn from(problem: Problem) -> Fault {
+        Fault { field: problem.field, code: problem.code.to_owned(), message: problem.message, help: problem.help }
+    }
+}
+
+/// A fault with its remedy.
+pub(crate) fn fault(field: &str, code: &str, message: &str, help: &str) -> Fault {
+    Fault { field: field.to_owned(), code: code.to_owned(), message: message.to_owned(), help: Some(help.to_owned()) }
+}

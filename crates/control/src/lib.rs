@@ -12,24 +12,30 @@ mod audit;
 mod author;
 mod control;
 mod db;
-mod document;
 mod edit;
+mod enforcement;
 mod error;
 pub mod feed;
+mod hex;
 mod instant;
+mod kind;
 mod page;
 mod place;
 pub mod record;
 mod secret;
+mod write_tx;
 
 pub use author::Author;
 pub use control::{
-    AuditFilter, AuditRecord, By, ClientFilter, Control, GenerationRecord, Listener, Mode, Offender, OverrideFilter,
-    Quarantined, RuleFilter, Schema, Snapshot, State, TokenDraft, Touched, Verified, Violation, ViolationFilter,
+    AuditFilter, AuditRecord, By, ClientFilter, Control, GenerationRecord, Listener, Offender, OverrideFilter,
+    Quarantined, RuleFilter, Snapshot, State, TokenDraft, Touched, Verified, Violation, ViolationFilter,
     ViolationRecord,
 };
-pub use edit::{Applied, Change, Edit, Expect, Kind, Order};
+pub use db::Schema;
+pub use edit::{Applied, Change, Edit, Expect, Order};
+pub use enforcement::Mode;
 pub use error::{Error, Fault, Result};
 pub use instant::Instant;
+pub use kind::Kind;
 pub use page::{Listing, Page};
 pub use place::Place;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::audit::hex;
-use crate::document::fault;
+use crate::error::fault;
+use crate::hex::hex;
 use crate::{Error, Result};
 
 /// Most entries of a piece.

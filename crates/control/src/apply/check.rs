@@ -12,10 +12,10 @@ use tollgate_rules::{OverrideSpec, RuleFile, RuleSpec};
 
 use super::plan::{at, key_of};
 use super::{Key, Plan};
-use crate::control::Work;
 use crate::db::{Json, Sql, sql};
-use crate::document::{self, fault};
-use crate::record::{NamespaceDraft, OverrideRecord, RuleRow, Stored};
+use crate::error::fault;
+use crate::record::{NamespaceDraft, OverrideRecord, RuleRow, Stored, document};
+use crate::write_tx::Work;
 use crate::{Error, Fault, Kind, Order, Result};
 
 /// Most clients whose overrides are looked up at once.

@@ -7,9 +7,9 @@ use tollgate_rules::check::{CROWD_MAX, crowded, wildcards};
 
 use super::check::{Found, split};
 use super::{Key, Plan};
-use crate::control::Work;
 use crate::db::{Row, Sql, sql};
 use crate::record::{RuleRow, Stored};
+use crate::write_tx::Work;
 use crate::{Fault, Kind, Result};
 
 /// At least as many as the wildcard patterns of a namespace: all stars but those that end a path (`/api/*`). The database

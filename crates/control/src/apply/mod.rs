@@ -14,11 +14,11 @@ mod shelf;
 use std::time::Duration;
 
 pub(crate) use plan::Plan;
-pub(crate) use replay::Replay;
+pub(crate) use replay::{Filled, Replay};
 use shelf::{Key, Shelf};
 
-use crate::control::{Ending, Work};
-use crate::{Change, Order, Result};
+use crate::write_tx::{Ending, Work};
+use crate::{Order, Result};
 
 /// How much longer than other work an order may take, for each edit.
 const PER_EDIT: Duration = Duration::from_millis(1);
@@ -46,12 +46,4 @@ pub(crate) async fn fill(order: &Order, work: &mut Work) -> Result<Filled> {
         replay.keep(generation, &changes, work).await?;
     }
     Ok(Filled { changes, replayed: None })
-}
-
-/// What came of an order.
-pub(crate) struct Filled {
-    /// What it changed, or would have.
-    pub(crate) changes: Vec<Change>,
-    /// The generation that it made when it was done before.
-    pub(crate) replayed: Option<i64>,
 }

@@ -9,9 +9,10 @@ use tollgate_rules::problem::quote;
 
 use super::check::Found;
 use super::{Key, Plan};
-use crate::control::Work;
 use crate::db::{Sql, sql};
-use crate::document::{self, fault};
+use crate::error::fault;
+use crate::record::document;
+use crate::write_tx::Work;
 use crate::{Kind, Result};
 
 /// Most ids that are looked up at once.

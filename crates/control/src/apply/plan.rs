@@ -6,13 +6,12 @@ use tollgate_rules::RuleSpec;
 
 use super::shelf::is_askable;
 use super::{Key, Shelf};
-use crate::control::Work;
 use crate::db::Sql;
-use crate::document;
 use crate::record::{
     ClientDraft, ClientRecord, Columns, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, RuleDraft,
-    RuleModeDraft, RuleModeRecord, RuleRow, Stamp, Stored,
+    RuleModeDraft, RuleModeRecord, RuleRow, Stamp, Stored, document,
 };
+use crate::write_tx::Work;
 use crate::{Change, Edit, Error, Expect, Fault, Kind, Order, Result};
 
 /// Most overrides that go with a rule which is deleted. Each is a row of the audit, in one transaction.

@@ -3,12 +3,11 @@
 use aws_lc_rs::digest;
 use serde_json::{Value, json};
 
-use super::Filled;
 use super::plan::key_of;
-use crate::audit::hex;
-use crate::control::Work;
 use crate::db::sql;
-use crate::document::fault;
+use crate::error::fault;
+use crate::hex::hex;
+use crate::write_tx::Work;
 use crate::{Change, Edit, Error, Expect, Instant, Order, Result};
 
 /// How long an answer is kept.
@@ -65,6 +64,14 @@ impl Replay {
         );
         work.tx.run(keep).await.map(|_| ())
     }
+}
+
+/// What came of an order.
+pub(crate) struct Filled {
+    /// What it changed, or would have.
+    pub(crate) changes: Vec<Change>,
+    /// The generation that it made when it was done before.
+    pub(crate) replayed: Option<i64>,
 }
 
 /// What an order wants, in a few bytes. Not what for, nor by whom.

@@ -1,7 +1,9 @@
 //! The one way to change something.
 
-use super::{Control, Work, of_the_fleet};
+use super::Control;
 use crate::apply;
+use crate::edit::of_the_fleet;
+use crate::write_tx::Work;
 use crate::{Applied, Author, Kind, Order, Result};
 
 impl Control {
@@ -12,7 +14,7 @@ impl Control {
         // callers that it may move between threads.
         let mut again = true;
         let (filled, generation) = loop {
-            let mut work = Work::begin(self).await?;
+            let mut work = Work::begin(self.pool()).await?;
             let filled = apply::fill(order, &mut work).await;
             if let Some(kept) = self.settle(work, &order.author, &order.action, filled, &mut again).await? {
                 break kept;

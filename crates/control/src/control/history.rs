@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{AuditRecord, Control};
 use crate::audit::{self, Entry};
 use crate::db::{Row, Sql, Tx, sql};
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft};
-use crate::{Change, Edit, Error, Expect, Kind, Result, document};
+use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft, document};
+use crate::{Change, Edit, Error, Expect, Kind, Result};
 
 /// Most things that may differ between two generations for them to be compared.
 const THINGS_MAX: usize = 100_000;

@@ -15,12 +15,12 @@ mod snapshot;
 mod sql_edits;
 mod tokens;
 mod violations;
-mod work;
+mod write;
 
 pub use audit::{AuditFilter, AuditRecord, GenerationRecord, Verified};
 pub use clients::ClientFilter;
 pub use listener::Listener;
-pub use mode::{Mode, State};
+pub use mode::State;
 pub use overrides::OverrideFilter;
 pub use rules::RuleFilter;
 pub use snapshot::{Quarantined, Snapshot, Touched};
@@ -31,9 +31,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-pub(crate) use work::{Ending, Work, of_the_fleet};
-
-use crate::db::{self, Pool, Tx};
+use crate::db::{self, Pool, Schema, Tx};
 use crate::{Place, Result};
 
 /// The database. Cheap to clone; all clones are one.
@@ -42,17 +40,6 @@ pub struct Control {
     pool: Pool,
     /// The last generation that was made through this, or a clone.
     woken: Arc<watch::Sender<i64>>,
-}
-
-/// How the tables stand to this version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schema {
-    /// They are what is needed.
-    Current,
-    /// Migrations are missing: so many were run, of so many.
-    Behind(usize, usize),
-    /// A newer version was here.
-    Ahead,
 }
 
 impl Control {

@@ -2,44 +2,15 @@
 
 use serde_json::json;
 
-use super::{Control, Work, of_the_fleet};
+use super::Control;
 use crate::db::{Tx, sql};
-use crate::{Author, Error, Instant, Kind, Result};
+use crate::edit::of_the_fleet;
+use crate::write_tx::Work;
+use crate::{Author, Error, Instant, Kind, Mode, Result};
 
 /// How far ahead of the database's clock somebody's may be, in microseconds. What is said further in the future counts
 /// as said then: a clock that is wrong by a year must not keep everybody else from the switch for that long.
 const AHEAD_MOST: i64 = 1_000_000;
-
-/// Whether limits are enforced at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// As the rules say.
-    #[default]
-    Enforce,
-    /// Every rule is a shadow rule: counted, logged, never denies.
-    Shadow,
-    /// Everything is allowed, and nothing is counted.
-    Off,
-}
-
-impl Mode {
-    /// Every mode.
-    pub const ALL: [Mode; 3] = [Mode::Enforce, Mode::Shadow, Mode::Off];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Enforce => "enforce",
-            Mode::Shadow => "shadow",
-            Mode::Off => "off",
-        }
-    }
-
-    /// The mode of that name.
-    pub fn named(name: &str) -> Option<Mode> {
-        Mode::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-}
 
 /// Where the tables stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,11 +10,13 @@ use tollgate_rules::check;
 
 use super::clients::namespaces;
 use super::listing::find;
-use super::{Control, Mode, State};
+use super::{Control, State};
 use crate::db::{Row, Sql, Tx, sql};
-use crate::document::{self, fault};
-use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, RuleRow, Stored};
-use crate::{Error, Fault, Kind, Result};
+use crate::error::fault;
+use crate::record::{
+    ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, RuleRow, Stored, document,
+};
+use crate::{Error, Fault, Kind, Mode, Result};
 
 /// Most rows of the audit that are looked through to learn what changed: reading everything anew is then quicker.
 const ROWS_MAX: i64 = 50_000;

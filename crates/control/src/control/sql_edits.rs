@@ -8,10 +8,12 @@ use serde_json::Value;
 use tracing::warn;
 
 use super::history::{substance, unreadable};
-use super::{Control, Work, of_the_fleet, tokens};
+use super::{Control, tokens};
 use crate::db::{Row, Sql, Tx, sql};
-use crate::record::{ClientRecord, NamespaceRow, OverrideRecord, RuleModeRecord, RuleRow, Stored};
-use crate::{Author, Change, Error, Kind, Result, document};
+use crate::edit::of_the_fleet;
+use crate::record::{ClientRecord, NamespaceRow, OverrideRecord, RuleModeRecord, RuleRow, Stored, document};
+use crate::write_tx::Work;
+use crate::{Author, Change, Error, Kind, Result};
 
 /// Edits that become one generation: other writers wait for no more than these.
 const BATCH: i64 = 500;
@@ -36,7 +38,7 @@ impl Control {
         let author = Author { id: "sql".to_owned(), name: row.shown(0)? };
         let (mut again, mut care) = (true, Care::None);
         loop {
-            let mut work = Work::begin(self).await?;
+            let mut work = Work::begin(self.pool()).await?;
             let taken = take_over(&mut work, &author.name, care).await;
             if care == Care::None && taken.as_ref().is_err_and(is_of_an_edit) {
                 let _ = work.tx.rollback().await;

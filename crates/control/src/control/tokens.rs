@@ -1,9 +1,11 @@
 //! Tokens: made, listed, revoked. Their secrets are told once and never kept.
 
-use super::{Control, Snapshot, Work, of_the_fleet};
+use super::{Control, Snapshot};
 use crate::db::{Json, Row, Sql, Tx, sql};
+use crate::edit::of_the_fleet;
 use crate::record::{Role, TokenRecord};
 use crate::secret::Secret;
+use crate::write_tx::Work;
 use crate::{Author, Error, Fault, Instant, Kind, Result};
 
 /// What a name may have, in characters.

@@ -12,7 +12,6 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 use super::fault::Complaint;
 use super::patience::Patience;
 use super::{Pool, Tx, sql};
-use crate::control::Schema;
 use crate::{Error, Result};
 
 /// Description, text for SQLite, text for PostgreSQL; the first is version 1.
@@ -44,6 +43,17 @@ const TABLE: &str = "tollgate_migrations";
 
 /// How long the tables may take to change, and others wait for it who want the same.
 const MIGRATING: Duration = Duration::from_secs(300);
+
+/// How the tables stand to this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schema {
+    /// They are what is needed.
+    Current,
+    /// Migrations are missing: so many were run, of so many.
+    Behind(usize, usize),
+    /// A newer version was here.
+    Ahead,
+}
 
 /// How the tables stand.
 pub(crate) async fn schema(tx: &mut Tx) -> Result<Schema> {

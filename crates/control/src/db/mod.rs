@@ -21,6 +21,8 @@ mod sql;
 mod tx;
 mod value;
 
+pub use migrations::Schema;
+
 pub(crate) use fault::bad_cell;
 pub(crate) use migrations::{migrate, schema};
 pub(crate) use pool::Pool;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use super::Value;
-use crate::document::fault;
+use crate::error::fault;
 use crate::{Error, Result};
 
 /// A statement. Its text is made of texts that stand in this program; what anybody sent is a [`Value`]. That is why

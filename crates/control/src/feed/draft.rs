@@ -7,7 +7,7 @@ use tollgate_core::Secret;
 use tollgate_rules::problem::Problem;
 use tollgate_rules::{Directory, DirectoryBuilder, EscapedSlash, KeyBy, Mode, RuleFile, RuleSpec, check};
 
-use super::LoadedNamespace;
+use super::namespace::{LoadedNamespace, name_of};
 use crate::control::Quarantined;
 use crate::record::{NamespaceDraft, RuleModeRecord, RuleRecord};
 use crate::{Fault, Kind};
@@ -70,10 +70,6 @@ impl Draft {
         let linked = rules.iter().any(|rule| !rule.replaces.is_empty());
         LoadedNamespace { settings: Arc::new(file), rules: Arc::new(rules), linked, directory: self.clients.finish() }
     }
-}
-
-pub(super) fn name_of(rule: &RuleSpec) -> &str {
-    rule.name.as_deref().unwrap_or_default()
 }
 
 /// What a row means, with everything said that a rule may leave to defaults: it can then be used as it is.

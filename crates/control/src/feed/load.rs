@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use tokio::time;
 use tollgate_core::Secret;
-use tollgate_rules::{ClientSpec, Directory, Known, Normalize, OverrideSpec, Place, RuleFile, RuleSpec, check};
+use tollgate_rules::{ClientSpec, Known, Normalize, OverrideSpec, Place, check};
 
-use super::draft::{Draft, name_of, spec_of};
+use super::draft::{Draft, spec_of};
+use super::namespace::{LoadedNamespace, name_of};
 use crate::control::{Quarantined, Snapshot, Touched};
 use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, TokenRecord};
 use crate::{Control, Kind, Result, State};
@@ -29,20 +30,6 @@ pub struct Loaded {
     pub tokens: Arc<Vec<TokenRecord>>,
     /// Rows that cannot be used, and why; the rest is.
     pub quarantined: Vec<Quarantined>,
-}
-
-/// What the database says of one namespace.
-#[derive(Clone, Debug)]
-pub struct LoadedNamespace {
-    /// Its settings; rules, clients and overrides are elsewhere.
-    pub settings: Arc<RuleFile>,
-    /// Its rules in the order of their ids; disabled ones are off. Those that did not change are shared with the
-    /// generation before, so that they need not be compiled again.
-    pub rules: Arc<Vec<Arc<RuleSpec>>>,
-    /// Some rule replaces others by name: no rule can be judged alone.
-    pub(super) linked: bool,
-    /// What is known of clients, and what is different for them.
-    pub directory: Directory,
 }
 
 /// How many clients may be read one by one; beyond that, reading all of them is quicker.
@@ -283,20 +270,6 @@ impl Loaded {
         self.quarantined.append(&mut unusable);
         self.namespaces.insert(name.to_owned(), namespace);
         Ok(true)
-    }
-}
-
-impl LoadedNamespace {
-    /// Shares rules that say the same as before, which need not be compiled again.
-    fn keep_equal(&mut self, before: &[Arc<RuleSpec>]) {
-        let rules = Arc::make_mut(&mut self.rules);
-        let mut before = before.iter().peekable();
-        for rule in rules {
-            while before.next_if(|old| name_of(old) < name_of(rule)).is_some() {}
-            if let Some(old) = before.next_if(|old| name_of(old) == name_of(rule)).filter(|old| *old == rule) {
-                *rule = old.clone();
-            }
-        }
     }
 }
 

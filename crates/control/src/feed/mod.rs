@@ -11,10 +11,12 @@ mod copy;
 mod draft;
 mod follow;
 mod load;
+mod namespace;
 mod state;
 mod table;
 
 pub use copy::Copy;
 pub use follow::{Adopt, Feed, Following};
-pub use load::{Identities, Loaded, LoadedNamespace, Terms};
+pub use load::{Identities, Loaded, Terms};
+pub use namespace::LoadedNamespace;
 pub use state::{FeedState, Origin};

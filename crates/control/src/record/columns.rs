@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use tollgate_rules::document::Settings;
 use tollgate_rules::{Algorithm, Pattern, RuleSpec, duration};
 
+use super::document::{self, short_text};
+use super::rule::RuleDraft;
 use crate::db::{Json, Row, Value as Cell};
-use crate::document::{self, fault, short_text};
-use crate::record::RuleDraft;
+use crate::error::fault;
 use crate::{Error, Fault, Result};
 
 /// Fields of a limit that have no column.

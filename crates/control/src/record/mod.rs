@@ -5,17 +5,19 @@
 
 mod client;
 mod columns;
+pub(crate) mod document;
 mod namespace;
 mod overriding;
 mod rule;
 mod rule_mode;
+mod rule_row;
 mod shown;
 mod stored;
 mod token;
 
 pub(crate) use columns::Columns;
 pub(crate) use namespace::NamespaceRow;
-pub(crate) use rule::RuleRow;
+pub(crate) use rule_row::RuleRow;
 pub(crate) use stored::{Stamp, Stored};
 
 pub use client::{ClientDraft, ClientRecord};

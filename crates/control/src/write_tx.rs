@@ -8,8 +8,8 @@
 //! on the tables note nothing: what is written here gets its audit here. Everything else is an edit with SQL (`sql_edits`).
 
 use crate::audit::{self, Link, Occasion};
-use crate::db::{Tx, sql};
-use crate::{Author, Change, Control, Error, Instant, Kind, Result};
+use crate::db::{Pool, Tx, sql};
+use crate::{Author, Change, Error, Instant, Result};
 
 /// A change in the making.
 pub(crate) struct Work {
@@ -40,8 +40,8 @@ impl Work {
         self.changes.push(change);
     }
 
-    pub(super) async fn begin(control: &Control) -> Result<Work> {
-        let mut tx = control.pool().write().await?;
+    pub(crate) async fn begin(pool: &Pool) -> Result<Work> {
+        let mut tx = pool.write().await?;
         let lock = match tx.is_postgres() {
             true => {
                 sql!(
@@ -68,7 +68,7 @@ impl Work {
     }
 
     /// Writes the audit and commits; answers the generation that is in force then.
-    async fn end(mut self, author: &Author, action: &str) -> Result<i64> {
+    pub(crate) async fn end(mut self, author: &Author, action: &str) -> Result<i64> {
         if self.ending == Ending::Undo {
             self.tx.rollback().await?;
             return Ok(self.generation - 1);
@@ -108,61 +108,4 @@ impl Work {
         self.tx.commit().await?;
         Ok(self.generation)
     }
-}
-
-impl Control {
-    /// Does some work in one transaction, with everything that belongs to a change: the lock, the audit of what it
-    /// noted, the generation, the word to all nodes. Answers what the work answers, and the generation in force then.
-    ///
-    /// Work that lost a race against somebody who writes to the tables directly is done once more, so it may keep
-    /// nothing of its first attempt.
-    pub(crate) async fn write<T>(
-        &self,
-        author: &Author,
-        action: &str,
-        mut work: impl AsyncFnMut(&mut Work) -> Result<T>,
-    ) -> Result<(T, i64)> {
-        let mut again = true;
-        loop {
-            let mut begun = Work::begin(self).await?;
-            let done = work(&mut begun).await;
-            if let Some(kept) = self.settle(begun, author, action, done, &mut again).await? {
-                return Ok(kept);
-            }
-        }
-    }
-
-    /// Ends work that was begun: keeps it, or undoes it. `None` if it lost a race, and is to be done once more.
-    pub(super) async fn settle<T>(
-        &self,
-        begun: Work,
-        author: &Author,
-        action: &str,
-        done: Result<T>,
-        again: &mut bool,
-    ) -> Result<Option<(T, i64)>> {
-        match done {
-            Ok(answer) => {
-                let generation = begun.end(author, action).await?;
-                self.wake(generation);
-                Ok(Some((answer, generation)))
-            }
-            Err(error) => {
-                let once_more = std::mem::take(again) && begun.tx.lost_a_race();
-                // What it complained about matters more than how its rollback went.
-                let _ = begun.tx.rollback().await;
-                if once_more { Ok(None) } else { Err(error) }
-            }
-        }
-    }
-}
-
-/// Shorthand for the changes of things that belong to no namespace.
-pub(crate) fn of_the_fleet(
-    kind: Kind,
-    id: &str,
-    before: Option<serde_json::Value>,
-    after: Option<serde_json::Value>,
-) -> Change {
-    Change { kind, namespace: String::new(), id: id.to_owned(), before, after }
 }

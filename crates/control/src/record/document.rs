@@ -12,8 +12,9 @@ use tollgate_rules::problem::{Problem, quote};
 use tollgate_rules::yaml::{DEPTH_MAX, Node, SCALAR_BYTES_MAX};
 use tollgate_rules::{ClientSpec, OverrideSpec, RuleSpec};
 
+use super::{ClientDraft, NamespaceDraft, OverrideDraft};
 use crate::Fault;
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft};
+use crate::error::fault;
 
 /// Longest document of one rule, as JSON.
 const RULE_BYTES_MAX: usize = 1 << 20;
@@ -135,11 +136,6 @@ pub(crate) fn short_text(field: &str, text: &str, most: usize, faults: &mut Vec<
     }
 }
 
-/// A fault with its remedy.
-pub(crate) fn fault(field: &str, code: &str, message: &str, help: &str) -> Fault {
-    Fault { field: field.to_owned(), code: code.to_owned(), message: message.to_owned(), help: Some(help.to_owned()) }
-}
-
 fn too_large(field: &str, what: &str, most: usize) -> Fault {
     fault(field, "too-large", &format!("{what} is too long"), &format!("use at most {most} bytes"))
 }
@@ -153,12 +149,6 @@ fn renamed(problems: Vec<Problem>, names: &[(&str, &str)]) -> Vec<Fault> {
         fault
     });
     faults.collect()
-}
-
-impl From<Problem> for Fault {
-    fn from(problem: Problem) -> Fault {
-        Fault { field: problem.field, code: problem.code.to_owned(), message: problem.message, help: problem.help }
-    }
 }
 
 /// JSON as a tree. Keys are sorted: what a rule means must not depend on how a database keeps its JSON.
