@@ -6,7 +6,7 @@
 use aws_lc_rs::digest;
 use serde_json::Value;
 
-use crate::db::{Row, Sql, Tx};
+use crate::db::{Sql, SqlRow, Tx};
 use crate::hex::hex;
 use crate::{Author, Change, Instant, Result};
 
@@ -15,7 +15,7 @@ const CHUNK: usize = 500;
 
 /// Where the chain ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct ChainHead {
     /// The last row's number; 0 before the first.
     pub(crate) number: i64,
     /// Its hash, in hex; empty before the first.
@@ -23,7 +23,7 @@ pub(crate) struct Link {
 }
 
 /// What all changes of one generation have in common.
-pub(crate) struct Occasion<'a> {
+pub(crate) struct GenerationMeta<'a> {
     pub(crate) generation: i64,
     pub(crate) at: Instant,
     pub(crate) author: &'a Author,
@@ -31,8 +31,8 @@ pub(crate) struct Occasion<'a> {
 }
 
 /// A row.
-pub(crate) struct Entry {
-    pub(crate) link: Link,
+pub(crate) struct AuditRow {
+    pub(crate) link: ChainHead,
     pub(crate) generation: i64,
     pub(crate) at: Instant,
     pub(crate) author: String,
@@ -45,19 +45,24 @@ pub(crate) struct Entry {
     pub(crate) after: Option<String>,
 }
 
-/// The columns, in the order of [`Entry::read`].
+/// The columns, in the order of [`AuditRow::read`].
 pub(crate) const SELECT: &str = "SELECT number, generation, at, author, author_name, action, kind, namespace, id, \
                                  before, after, hash FROM audit";
 const INSERT: &str = "INSERT INTO audit (number, generation, at, author, author_name, action, kind, namespace, id, \
                       before, after, hash) VALUES ";
 
 /// Writes a row for each change behind the last one; answers where the chain ends then.
-pub(crate) async fn append(last: Link, occasion: &Occasion<'_>, changes: &[Change], tx: &mut Tx) -> Result<Link> {
+pub(crate) async fn append(
+    last: ChainHead,
+    meta: &GenerationMeta<'_>,
+    changes: &[Change],
+    tx: &mut Tx,
+) -> Result<ChainHead> {
     let mut last = last;
     for chunk in changes.chunks(CHUNK) {
         let mut sql = Sql::new(INSERT, vec![]);
         let rows = chunk.iter().map(|change| {
-            let entry = Entry::of(&last, occasion, change);
+            let entry = AuditRow::of(&last, meta, change);
             last = entry.link.clone();
             entry.values()
         });
@@ -67,15 +72,15 @@ pub(crate) async fn append(last: Link, occasion: &Occasion<'_>, changes: &[Chang
     Ok(last)
 }
 
-impl Entry {
-    fn of(last: &Link, occasion: &Occasion<'_>, change: &Change) -> Entry {
-        let mut entry = Entry {
-            link: Link { number: last.number + 1, hash: String::new() },
-            generation: occasion.generation,
-            at: occasion.at,
-            author: occasion.author.id.clone(),
-            author_name: occasion.author.name.clone(),
-            action: occasion.action.to_owned(),
+impl AuditRow {
+    fn of(last: &ChainHead, meta: &GenerationMeta<'_>, change: &Change) -> AuditRow {
+        let mut entry = AuditRow {
+            link: ChainHead { number: last.number + 1, hash: String::new() },
+            generation: meta.generation,
+            at: meta.at,
+            author: meta.author.id.clone(),
+            author_name: meta.author.name.clone(),
+            action: meta.action.to_owned(),
             kind: change.kind.name().to_owned(),
             namespace: change.namespace.clone(),
             id: change.id.clone(),
@@ -87,9 +92,9 @@ impl Entry {
     }
 
     /// Reads a row of [`SELECT`].
-    pub(crate) fn read(row: &Row) -> Result<Entry> {
-        Ok(Entry {
-            link: Link { number: row.get(0)?, hash: row.get(11)? },
+    pub(crate) fn read(row: &SqlRow) -> Result<AuditRow> {
+        Ok(AuditRow {
+            link: ChainHead { number: row.get(0)?, hash: row.get(11)? },
             generation: row.get(1)?,
             at: row.get(2)?,
             author: row.get(3)?,
@@ -103,7 +108,7 @@ impl Entry {
         })
     }
 
-    fn values(self) -> Vec<crate::db::Value> {
+    fn values(self) -> Vec<crate::db::SqlValue> {
         vec![
             self.link.number.into(),
             self.generation.into(),

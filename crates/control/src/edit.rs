@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tollgate_rules::RuleSpec;
 
 use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft};
-use crate::{Author, Kind};
+use crate::{Author, RecordKind};
 
 /// One thing to change. `to: None` deletes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Edit {
         /// What it shall be.
         to: Option<RuleDraft>,
         /// What must be true of it before.
-        expect: Expect,
+        expect: Precondition,
     },
     /// An override.
     Override {
@@ -29,7 +29,7 @@ pub enum Edit {
         /// What it shall be.
         to: Option<OverrideDraft>,
         /// What must be true of it before.
-        expect: Expect,
+        expect: Precondition,
     },
     /// The mode that holds instead of a rule's own, whatever the source of the rule.
     RuleMode {
@@ -40,7 +40,7 @@ pub enum Edit {
         /// What it shall be.
         to: Option<RuleModeDraft>,
         /// What must be true of it before.
-        expect: Expect,
+        expect: Precondition,
     },
     /// What is known of a client.
     Client {
@@ -51,7 +51,7 @@ pub enum Edit {
         /// What it shall be.
         to: Option<ClientDraft>,
         /// What must be true of it before.
-        expect: Expect,
+        expect: Precondition,
     },
     /// How a namespace reads requests.
     Namespace {
@@ -60,13 +60,13 @@ pub enum Edit {
         /// What it shall be; `None` for the defaults.
         to: Option<NamespaceDraft>,
         /// What must be true of it before. Without a row of its own, which the defaults do not need, it is not there.
-        expect: Expect,
+        expect: Precondition,
     },
 }
 
 /// What must be true before an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expect {
+pub enum Precondition {
     /// Nothing: it is made or replaced.
     Anything,
     /// It is not there yet; otherwise [`Conflict`](crate::Error::Conflict).
@@ -79,7 +79,7 @@ pub enum Expect {
 
 /// How edits are to be applied.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order {
+pub struct ChangeSet {
     /// The edits, in their order.
     pub edits: Vec<Edit>,
     /// Who wants them.
@@ -95,7 +95,7 @@ pub struct Order {
     pub file_rules: Vec<(String, RuleSpec)>,
 }
 
-impl Order {
+impl ChangeSet {
     /// The rule of a file that has this name in this namespace, if the order knows it.
     pub(crate) fn file_rule(&self, namespace: &str, rule_id: &str) -> Option<&RuleSpec> {
         let mut rules = self.file_rules.iter().filter(|(whose, _)| whose == namespace);
@@ -105,7 +105,7 @@ impl Order {
 
 /// What was changed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Applied {
+pub struct AppliedChanges {
     /// The generation that the changes are; the present one if nothing changed or nothing was committed.
     pub generation: i64,
     /// Everything that changed, cascades included; edits that change nothing are left out.
@@ -118,7 +118,7 @@ pub struct Applied {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// What kind of thing.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// Whose.
     pub namespace: String,
     /// Its id.
@@ -146,7 +146,7 @@ impl Change {
         let text = |name: &str| json.get(name)?.as_str();
         let record = |name: &str| json.get(name).filter(|value| !value.is_null()).cloned();
         Some(Change {
-            kind: Kind::named(text("kind")?)?,
+            kind: RecordKind::named(text("kind")?)?,
             namespace: text("namespace")?.to_owned(),
             id: text("id")?.to_owned(),
             before: record("before"),
@@ -156,6 +156,6 @@ impl Change {
 }
 
 /// Shorthand for the changes of things that belong to no namespace.
-pub(crate) fn of_the_fleet(kind: Kind, id: &str, before: Option<Value>, after: Option<Value>) -> Change {
+pub(crate) fn fleet_change(kind: RecordKind, id: &str, before: Option<Value>, after: Option<Value>) -> Change {
     Change { kind, namespace: String::new(), id: id.to_owned(), before, after }
 }

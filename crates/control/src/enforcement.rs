@@ -2,7 +2,7 @@
 
 /// Whether limits are enforced at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum Enforcement {
     /// As the rules say.
     #[default]
     Enforce,
@@ -12,21 +12,21 @@ pub enum Mode {
     Off,
 }
 
-impl Mode {
+impl Enforcement {
     /// Every mode.
-    pub const ALL: [Mode; 3] = [Mode::Enforce, Mode::Shadow, Mode::Off];
+    pub const ALL: [Enforcement; 3] = [Enforcement::Enforce, Enforcement::Shadow, Enforcement::Off];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
-            Mode::Enforce => "enforce",
-            Mode::Shadow => "shadow",
-            Mode::Off => "off",
+            Enforcement::Enforce => "enforce",
+            Enforcement::Shadow => "shadow",
+            Enforcement::Off => "off",
         }
     }
 
     /// The mode of that name.
-    pub fn named(name: &str) -> Option<Mode> {
-        Mode::ALL.into_iter().find(|mode| mode.name() == name)
+    pub fn named(name: &str) -> Option<Enforcement> {
+        Enforcement::ALL.into_iter().find(|mode| mode.name() == name)
     }
 }

@@ -22,11 +22,11 @@ pub enum Error {
         version: Option<i64>,
     },
     /// What was sent cannot be: every reason, with the path of the field.
-    Invalid(Vec<Fault>),
+    Invalid(Vec<FieldError>),
     /// The same idempotency key came with another body.
     KeyReused,
     /// The database does not answer, or not in time; try again. Says what it said.
-    Away(String),
+    Unavailable(String),
     /// There is no room left in the database.
     Full(String),
     /// The tables are not those of this version: what to do about it.
@@ -37,7 +37,7 @@ pub enum Error {
 
 /// One thing wrong with what was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Fault {
+pub struct FieldError {
     /// Path of the field, such as `limit.window`; empty for the whole.
     pub field: String,
     /// Stable name of the mistake, such as `unknown-field`.
@@ -62,7 +62,7 @@ impl fmt::Display for Error {
                 None => f.write_str("not valid"),
             },
             Error::KeyReused => f.write_str("this idempotency key came with another request before"),
-            Error::Away(reason) => write!(f, "the database does not answer: {reason}"),
+            Error::Unavailable(reason) => write!(f, "the database does not answer: {reason}"),
             Error::Full(reason) => write!(f, "the database is full: {reason}"),
             Error::Schema(reason) | Error::Unexpected(reason) => f.write_str(reason),
         }
@@ -71,13 +71,18 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-impl From<Problem> for Fault {
-    fn from(problem: Problem) -> Fault {
-        Fault { field: problem.field, code: problem.code.to_owned(), message: problem.message, help: problem.help }
+impl From<Problem> for FieldError {
+    fn from(problem: Problem) -> FieldError {
+        FieldError { field: problem.field, code: problem.code.to_owned(), message: problem.message, help: problem.help }
     }
 }
 
 /// A fault with its remedy.
-pub(crate) fn fault(field: &str, code: &str, message: &str, help: &str) -> Fault {
-    Fault { field: field.to_owned(), code: code.to_owned(), message: message.to_owned(), help: Some(help.to_owned()) }
+pub(crate) fn field_error(field: &str, code: &str, message: &str, help: &str) -> FieldError {
+    FieldError {
+        field: field.to_owned(),
+        code: code.to_owned(),
+        message: message.to_owned(),
+        help: Some(help.to_owned()),
+    }
 }

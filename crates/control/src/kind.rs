@@ -2,7 +2,7 @@
 
 /// Kinds of things that have an audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum RecordKind {
     /// A rule.
     Rule,
     /// An override.
@@ -21,35 +21,35 @@ pub enum Kind {
     Everything,
 }
 
-impl Kind {
+impl RecordKind {
     /// Every kind.
-    pub const ALL: [Kind; 8] = [
-        Kind::Rule,
-        Kind::Override,
-        Kind::RuleMode,
-        Kind::Client,
-        Kind::Namespace,
-        Kind::Token,
-        Kind::Mode,
-        Kind::Everything,
+    pub const ALL: [RecordKind; 8] = [
+        RecordKind::Rule,
+        RecordKind::Override,
+        RecordKind::RuleMode,
+        RecordKind::Client,
+        RecordKind::Namespace,
+        RecordKind::Token,
+        RecordKind::Mode,
+        RecordKind::Everything,
     ];
 
     /// Its name in rows and answers.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Rule => "rule",
-            Kind::Override => "override",
-            Kind::RuleMode => "rule_mode",
-            Kind::Client => "client",
-            Kind::Namespace => "namespace",
-            Kind::Token => "token",
-            Kind::Mode => "mode",
-            Kind::Everything => "everything",
+            RecordKind::Rule => "rule",
+            RecordKind::Override => "override",
+            RecordKind::RuleMode => "rule_mode",
+            RecordKind::Client => "client",
+            RecordKind::Namespace => "namespace",
+            RecordKind::Token => "token",
+            RecordKind::Mode => "mode",
+            RecordKind::Everything => "everything",
         }
     }
 
     /// The kind of that name.
-    pub fn named(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn named(name: &str) -> Option<RecordKind> {
+        RecordKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }

@@ -10,32 +10,32 @@
 mod apply;
 mod audit;
 mod author;
+pub mod change_feed;
 mod control;
+mod database_url;
 mod db;
 mod edit;
 mod enforcement;
 mod error;
-pub mod feed;
 mod hex;
 mod instant;
 mod kind;
 mod page;
-mod place;
 pub mod record;
-mod secret;
+mod token_secret;
 mod write_tx;
 
 pub use author::Author;
 pub use control::{
-    AuditFilter, AuditRecord, By, ClientFilter, Control, GenerationRecord, Listener, Offender, OverrideFilter,
-    Quarantined, RuleFilter, Snapshot, State, TokenDraft, Touched, Verified, Violation, ViolationFilter,
-    ViolationRecord,
+    AuditFilter, AuditRecord, ChangedKeys, ClientFilter, Control, FleetState, GenerationListener, GenerationRecord,
+    GroupBy, Offender, OverrideFilter, Quarantined, RuleFilter, Snapshot, TokenDraft, Verified, Violation,
+    ViolationFilter, ViolationRecord,
 };
+pub use database_url::DatabaseUrl;
 pub use db::Schema;
-pub use edit::{Applied, Change, Edit, Expect, Order};
-pub use enforcement::Mode;
-pub use error::{Error, Fault, Result};
+pub use edit::{AppliedChanges, Change, ChangeSet, Edit, Precondition};
+pub use enforcement::Enforcement;
+pub use error::{Error, FieldError, Result};
 pub use instant::Instant;
-pub use kind::Kind;
+pub use kind::RecordKind;
 pub use page::{Listing, Page};
-pub use place::Place;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::fault;
+use crate::error::field_error;
 use crate::hex::hex;
 use crate::{Error, Result};
 
@@ -53,7 +53,7 @@ pub(crate) fn cursor(place: &Value) -> String {
 }
 
 /// A text of a database as a piece of a cursor; a list of bytes if it is no UTF-8, which SQLite does not check.
-pub(crate) fn place(text: Vec<u8>) -> Value {
+pub(crate) fn cursor_part(text: Vec<u8>) -> Value {
     String::from_utf8(text).map_or_else(|bad| bad.into_bytes().into(), Value::from)
 }
 
@@ -74,7 +74,7 @@ fn read(cursor: &str) -> Option<Value> {
 
 fn broken() -> Error {
     let help = "send the `next_cursor` of the last page as it was, or none for the first page";
-    Error::Invalid(vec![fault("cursor", "bad-cursor", "this is not a cursor of this list", help)])
+    Error::Invalid(vec![field_error("cursor", "bad-cursor", "this is not a cursor of this list", help)])
 }
 
 /// A piece of a list.
@@ -100,7 +100,7 @@ mod tests {
         for (a, b) in [("default", "x"), ("", ""), ("é🦀", "a\"b\\c\u{0}")] {
             assert_eq!(after(&cursor(&json!([a, b]))).after_key().unwrap(), Some((a.into(), b.into())));
         }
-        let odd = json!([place(b"a\xff".to_vec()), place(b"b".to_vec())]);
+        let odd = json!([cursor_part(b"a\xff".to_vec()), cursor_part(b"b".to_vec())]);
         assert_eq!(after(&cursor(&odd)).after_key().unwrap(), Some((b"a\xff".to_vec(), b"b".to_vec())));
         assert_eq!(after(&cursor(&json!(-7))).after_number().unwrap(), Some(-7));
     }

@@ -7,12 +7,12 @@
 //! While `writing` is set (a column in SQLite, a setting in PostgreSQL), which no other transaction ever sees, the triggers
 //! on the tables note nothing: what is written here gets its audit here. Everything else is an edit with SQL (`sql_edits`).
 
-use crate::audit::{self, Link, Occasion};
-use crate::db::{Pool, Tx, sql};
+use crate::audit::{self, ChainHead, GenerationMeta};
+use crate::db::{DatabasePool, Tx, sql};
 use crate::{Author, Change, Error, Instant, Result};
 
 /// A change in the making.
-pub(crate) struct Work {
+pub(crate) struct WriteTx {
     /// The transaction, in which this is the only writer.
     pub(crate) tx: Tx,
     /// The generation that this will be; the `version` of the records it touches.
@@ -20,27 +20,27 @@ pub(crate) struct Work {
     /// When, by the clock of the database: the one clock that all nodes share.
     pub(crate) at: Instant,
     /// What comes of it.
-    pub(crate) ending: Ending,
+    pub(crate) completion: Completion,
     changes: Vec<Change>,
-    last: Link,
+    last: ChainHead,
 }
 
 /// What comes of the work that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum Completion {
     /// It is committed.
-    Keep,
+    Commit,
     /// It is undone: somebody only wanted to know.
-    Undo,
+    Rollback,
 }
 
-impl Work {
+impl WriteTx {
     /// Notes a change, for the audit.
-    pub(crate) fn note(&mut self, change: Change) {
+    pub(crate) fn record(&mut self, change: Change) {
         self.changes.push(change);
     }
 
-    pub(crate) async fn begin(pool: &Pool) -> Result<Work> {
+    pub(crate) async fn begin(pool: &DatabasePool) -> Result<WriteTx> {
         let mut tx = pool.write().await?;
         let lock = match tx.is_postgres() {
             true => {
@@ -57,19 +57,19 @@ impl Work {
         let Some(row) = tx.one(lock).await? else {
             return Err(Error::Schema("tollgate_state has lost its row; restore the database".to_owned()));
         };
-        Ok(Work {
+        Ok(WriteTx {
             tx,
             generation: row.get::<i64>(0)? + 1,
             at: row.get(3)?,
-            ending: Ending::Keep,
+            completion: Completion::Commit,
             changes: Vec::new(),
-            last: Link { number: row.get(1)?, hash: row.get(2)? },
+            last: ChainHead { number: row.get(1)?, hash: row.get(2)? },
         })
     }
 
     /// Writes the audit and commits; answers the generation that is in force then.
-    pub(crate) async fn end(mut self, author: &Author, action: &str) -> Result<i64> {
-        if self.ending == Ending::Undo {
+    pub(crate) async fn finish(mut self, author: &Author, action: &str) -> Result<i64> {
+        if self.completion == Completion::Rollback {
             self.tx.rollback().await?;
             return Ok(self.generation - 1);
         }
@@ -80,8 +80,8 @@ impl Work {
             self.tx.commit().await?;
             return Ok(self.generation - 1);
         }
-        let occasion = Occasion { generation: self.generation, at: self.at, author, action };
-        let last = audit::append(self.last, &occasion, &self.changes, &mut self.tx).await?;
+        let meta = GenerationMeta { generation: self.generation, at: self.at, author, action };
+        let last = audit::append(self.last, &meta, &self.changes, &mut self.tx).await?;
         self.tx
             .run(sql!(
                 "INSERT INTO generations (generation, at, author, author_name, action, changes) \

@@ -7,24 +7,24 @@ use std::collections::{BTreeMap, HashMap};
 
 use tollgate_rules::problem::quote;
 
-use super::check::Found;
-use super::{Key, Plan};
+use super::check::EditErrors;
+use super::{ChangePlan, RecordKey};
 use crate::db::{Sql, sql};
-use crate::error::fault;
+use crate::error::field_error;
 use crate::record::document;
-use crate::write_tx::Work;
-use crate::{Kind, Result};
+use crate::write_tx::WriteTx;
+use crate::{RecordKind, Result};
 
 /// Most ids that are looked up at once.
 const CHUNK: usize = 500;
 
-impl Plan {
+impl ChangePlan {
     /// Judges ids and names that were not there before.
-    pub(super) async fn judge_names(&self, found: &mut Found, work: &mut Work) -> Result<()> {
+    pub(super) async fn validate_names(&self, errors: &mut EditErrors, write: &mut WriteTx) -> Result<()> {
         let mut fresh: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (key, row) in self.rules.changed() {
             let Some(row) = row else { continue };
-            let before = self.rules.was(key);
+            let before = self.rules.original(key);
             let new_id = before.is_none().then_some(("rule_id", key.1.as_str()));
             let new_name = before.is_none_or(|before| before.name() != row.name()).then_some(("name", row.name()));
             let fresh_ones = new_id.into_iter().chain(new_name.filter(|(_, name)| *name != key.1));
@@ -33,22 +33,28 @@ impl Plan {
                 fresh.entry(&key.0).or_default().push(&key.1);
             }
             // It may have had this name once: what a rollback brings back is not new.
-            if !bad.is_empty() && (before.is_some() || !was_known(key, work).await?) {
-                bad.into_iter().for_each(|fault| found.add(Kind::Rule, key, fault));
+            if !bad.is_empty() && (before.is_some() || !was_known(key, write).await?) {
+                bad.into_iter().for_each(|fault| errors.add(RecordKind::Rule, key, fault));
             }
         }
         for (namespace, ids) in fresh {
-            self.judge_case(namespace, &ids, found, work).await?;
+            self.validate_case(namespace, &ids, errors, write).await?;
         }
         Ok(())
     }
 
     /// Ids that differ from another only in case: people and file systems take them for the same.
-    async fn judge_case(&self, namespace: &str, ids: &[&str], found: &mut Found, work: &mut Work) -> Result<()> {
+    async fn validate_case(
+        &self,
+        namespace: &str,
+        ids: &[&str],
+        errors: &mut EditErrors,
+        write: &mut WriteTx,
+    ) -> Result<()> {
         let mut taken: HashMap<String, String> = HashMap::new();
         for chunk in ids.chunks(CHUNK) {
             // The index of migration 4. PostgreSQL folds by its locale, where `I` may not become `i`, unless told.
-            let folded = match work.tx.is_postgres() {
+            let folded = match write.tx.is_postgres() {
                 true => " WHERE namespace = ? AND lower(rule_id COLLATE \"C\") IN (",
                 false => " WHERE namespace = ? AND lower(rule_id) IN (",
             };
@@ -56,7 +62,7 @@ impl Plan {
             let lower = chunk.iter().map(|id| vec![id.to_ascii_lowercase().into()]);
             sql.and(folded, [namespace.into()]);
             sql.and_listed("", "?", ")", lower);
-            for row in work.tx.all(sql).await? {
+            for row in write.tx.all(sql).await? {
                 let id: String = row.get(0)?;
                 let key = (namespace.to_owned(), id.clone());
                 if !self.rules.is_changed(&key) || self.rules.get(&key).is_some() {
@@ -69,8 +75,8 @@ impl Plan {
             if first != id {
                 let message =
                     format!("{} differs from the rule {} only in upper and lower case", quote(id), quote(first));
-                let fault = fault("rule_id", "duplicate-name", &message, "change that rule, or use another id");
-                found.add(Kind::Rule, &(namespace.to_owned(), (*id).to_owned()), fault);
+                let fault = field_error("rule_id", "duplicate-name", &message, "change that rule, or use another id");
+                errors.add(RecordKind::Rule, &(namespace.to_owned(), (*id).to_owned()), fault);
             }
         }
         Ok(())
@@ -78,7 +84,7 @@ impl Plan {
 }
 
 /// Whether a rule of that id was there once.
-async fn was_known(key: &Key, work: &mut Work) -> Result<bool> {
+async fn was_known(key: &RecordKey, write: &mut WriteTx) -> Result<bool> {
     let known = sql!("SELECT 1 FROM audit WHERE id = $1 AND kind = 'rule' AND namespace = $2 LIMIT 1", &key.1, &key.0);
-    Ok(work.tx.one(known).await?.is_some())
+    Ok(write.tx.one(known).await?.is_some())
 }

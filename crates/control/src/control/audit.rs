@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::Control;
-use crate::audit::{self, Entry, Link};
-use crate::db::{Row, Sql, sql};
+use crate::audit::{self, AuditRow, ChainHead};
+use crate::db::{Sql, SqlRow, sql};
 use crate::page::cursor;
-use crate::{Error, Instant, Kind, Listing, Page, Result};
+use crate::{Error, Instant, Listing, Page, RecordKind, Result};
 
 /// Which rows of the audit. What is `None` is not asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct AuditFilter {
     /// Of these namespaces; what belongs to none (tokens, the mode) only without this.
     pub namespaces: Option<Vec<String>>,
     /// About this kind of thing.
-    pub kind: Option<Kind>,
+    pub kind: Option<RecordKind>,
     /// About the thing of this id.
     pub id: Option<String>,
     /// By this author.
@@ -41,7 +41,7 @@ pub struct AuditRecord {
     /// What for.
     pub action: String,
     /// What kind of thing was changed.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// Whose; empty for what belongs to no namespace.
     pub namespace: String,
     /// Its id.
@@ -99,12 +99,12 @@ impl AuditRecord {
         })
     }
 
-    pub(super) fn of(entry: Entry) -> Result<AuditRecord> {
+    pub(super) fn of(entry: AuditRow) -> Result<AuditRecord> {
         let json = |text: Option<String>| {
             let read = text.map(|text| serde_json::from_str(&text)).transpose();
             read.map_err(|error| Error::Unexpected(format!("row {} of the audit: {error}", entry.link.number)))
         };
-        let kind = Kind::named(&entry.kind);
+        let kind = RecordKind::named(&entry.kind);
         let unknown = || Error::Unexpected(format!("row {} of the audit: unknown kind", entry.link.number));
         Ok(AuditRecord {
             kind: kind.ok_or_else(unknown)?,
@@ -136,7 +136,7 @@ impl GenerationRecord {
         })
     }
 
-    fn read(row: &Row) -> Result<GenerationRecord> {
+    fn read(row: &SqlRow) -> Result<GenerationRecord> {
         Ok(GenerationRecord {
             generation: row.get(0)?,
             at: row.get(1)?,
@@ -154,14 +154,14 @@ impl Control {
         let mut sql = Sql::new(audit::SELECT, vec![]);
         sql.and(" WHERE TRUE", []);
         sql.and_in("namespace", filter.namespaces.as_deref());
-        sql.and_if(" AND kind = ?", filter.kind.map(Kind::name));
+        sql.and_if(" AND kind = ?", filter.kind.map(RecordKind::name));
         sql.and_if(" AND id = ?", filter.id.as_ref());
         sql.and_if(" AND author = ?", filter.author.as_ref());
         sql.and_if(" AND at >= ?", filter.from);
         sql.and_if(" AND at < ?", filter.to);
         sql.and_if(" AND number < ?", page.after_number()?);
         sql.and(" ORDER BY number DESC", []);
-        let read = |row: &Row| Entry::read(row).and_then(AuditRecord::of);
+        let read = |row: &SqlRow| AuditRow::read(row).and_then(AuditRecord::of);
         self.list_latest(sql, page, read, |record| record.number).await
     }
 
@@ -182,7 +182,7 @@ impl Control {
         &self,
         mut sql: Sql,
         page: &Page,
-        read: impl Fn(&Row) -> Result<T>,
+        read: impl Fn(&SqlRow) -> Result<T>,
         number: impl Fn(&T) -> i64,
     ) -> Result<Listing<T>> {
         let limit = page.limit();
@@ -199,23 +199,23 @@ impl Control {
         let mut tx = self.pool().read_long().await?;
         let end = tx.one(sql!("SELECT audit_number, audit_hash FROM tollgate_state")).await?;
         let end = match &end {
-            Some(row) => Link { number: row.get(0)?, hash: row.get(1)? },
+            Some(row) => ChainHead { number: row.get(0)?, hash: row.get(1)? },
             None => return Err(Error::Schema("tollgate_state has lost its row; restore the database".to_owned())),
         };
-        let mut last = Link::default();
+        let mut last = ChainHead::default();
         let mut verified = Verified { rows: 0, broken_at: None };
         let mut sql = Sql::new(audit::SELECT, vec![]);
         sql.and(" ORDER BY number", []);
-        let follow = |row: Row| {
+        let follow = |row: SqlRow| {
             verified.rows += 1;
             let number: i64 = row.get(0)?;
             // Of a row that cannot even be read, somebody changed the type.
-            let follows = Entry::read(&row)
+            let follows = AuditRow::read(&row)
                 .is_ok_and(|entry| entry.link.number == last.number + 1 && entry.link.hash == entry.hash(&last.hash));
             if verified.broken_at.is_none() && !follows {
                 verified.broken_at = Some(number);
             }
-            last = Link { number, hash: row.get(11).unwrap_or_default() };
+            last = ChainHead { number, hash: row.get(11).unwrap_or_default() };
             Ok(())
         };
         tx.each(sql, follow).await?;

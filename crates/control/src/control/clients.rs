@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Control;
 use crate::db::{Sql, Tx, sql};
-use crate::record::{ClientRecord, NamespaceDraft, NamespaceRow, Stored};
+use crate::record::{ClientRecord, NamespaceDraft, NamespaceRow, StoredRecord};
 use crate::{Listing, Page, Result};
 
 /// Which clients. What is `None` is not asked about.
@@ -45,7 +45,7 @@ impl Control {
     pub async fn rules_by_namespace(&self) -> Result<BTreeMap<String, i64>> {
         self.read(async |tx| {
             let rows = tx.all(sql!("SELECT namespace, COUNT(*) FROM rate_limit_rules GROUP BY namespace")).await?;
-            rows.iter().map(|row| Ok((row.shown(0)?, row.get(1)?))).collect()
+            rows.iter().map(|row| Ok((row.lossy_text(0)?, row.get(1)?))).collect()
         })
         .await
     }
@@ -74,10 +74,10 @@ pub(super) async fn namespaces(tx: &mut Tx) -> Result<Vec<(String, NamespaceDraf
     let mut namespaces = Vec::new();
     for row in tx.all(names).await? {
         // Rows of a namespace whose name is no text are in quarantine, one by one.
-        namespaces.extend(row.askable(0)?.map(|name| (name, NamespaceDraft::default())));
+        namespaces.extend(row.valid_text(0)?.map(|name| (name, NamespaceDraft::default())));
     }
     for row in tx.all(Sql::new(NamespaceRow::TABLE.select, vec![])).await? {
-        let name = row.shown(0)?;
+        let name = row.lossy_text(0)?;
         match (NamespaceRow::read(&row), namespaces.iter_mut().find(|(other, _)| *other == name)) {
             (Ok(row), Some((_, draft))) => *draft = row.draft,
             (Err(error), _) => tracing::warn!(namespace = name, "its settings are left out: {error}"),

@@ -1,11 +1,10 @@
 //! Everything that can be asked of the database. One file per kind of question.
 
 mod audit;
-mod behind;
 mod clients;
 mod edits;
+mod generation_listener;
 mod history;
-mod listener;
 mod listing;
 mod mode;
 mod overrides;
@@ -14,43 +13,44 @@ mod rules;
 mod snapshot;
 mod sql_edits;
 mod tokens;
+mod unaudited;
 mod violations;
 mod write;
 
 pub use audit::{AuditFilter, AuditRecord, GenerationRecord, Verified};
 pub use clients::ClientFilter;
-pub use listener::Listener;
-pub use mode::State;
+pub use generation_listener::GenerationListener;
+pub use mode::FleetState;
 pub use overrides::OverrideFilter;
 pub use rules::RuleFilter;
-pub use snapshot::{Quarantined, Snapshot, Touched};
+pub use snapshot::{ChangedKeys, Quarantined, Snapshot};
 pub use tokens::TokenDraft;
-pub use violations::{By, Offender, Violation, ViolationFilter, ViolationRecord};
+pub use violations::{GroupBy, Offender, Violation, ViolationFilter, ViolationRecord};
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::db::{self, Pool, Schema, Tx};
-use crate::{Place, Result};
+use crate::db::{self, DatabasePool, Schema, Tx};
+use crate::{DatabaseUrl, Result};
 
 /// The database. Cheap to clone; all clones are one.
 #[derive(Clone, Debug)]
 pub struct Control {
-    pool: Pool,
+    pool: DatabasePool,
     /// The last generation that was made through this, or a clone.
-    woken: Arc<watch::Sender<i64>>,
+    committed: Arc<watch::Sender<i64>>,
 }
 
 impl Control {
     /// Gets ready without asking the database anything: a node may start while it is away.
-    pub fn new(place: &Place) -> Result<Control> {
-        Ok(Control { pool: Pool::new(place)?, woken: Arc::new(watch::Sender::new(0)) })
+    pub fn new(url: &DatabaseUrl) -> Result<Control> {
+        Ok(Control { pool: DatabasePool::new(url)?, committed: Arc::new(watch::Sender::new(0)) })
     }
 
     /// Connects. Changes no tables; see [`migrate`](Control::migrate).
-    pub async fn open(place: &Place) -> Result<Control> {
-        let control = Control::new(place)?;
+    pub async fn open(url: &DatabaseUrl) -> Result<Control> {
+        let control = Control::new(url)?;
         control.schema().await.map(|_| control)
     }
 
@@ -73,12 +73,12 @@ impl Control {
         seen
     }
 
-    pub(crate) fn pool(&self) -> &Pool {
+    pub(crate) fn pool(&self) -> &DatabasePool {
         &self.pool
     }
 
     /// Tells those who listen in this process.
-    pub(crate) fn wake(&self, generation: i64) {
-        self.woken.send_if_modified(|last| std::mem::replace(last, generation.max(*last)) < generation);
+    pub(crate) fn notify_generation(&self, generation: i64) {
+        self.committed.send_if_modified(|last| std::mem::replace(last, generation.max(*last)) < generation);
     }
 }

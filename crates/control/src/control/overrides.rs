@@ -2,7 +2,7 @@
 
 use super::Control;
 use crate::db::Sql;
-use crate::record::{OverrideRecord, Stored};
+use crate::record::{OverrideRecord, StoredRecord};
 use crate::{Instant, Listing, Page, Result};
 
 /// Which overrides. What is `None` is not asked about.

@@ -3,7 +3,7 @@
 use super::Control;
 use crate::Result;
 use crate::db::Sql;
-use crate::record::{RuleModeRecord, Stored};
+use crate::record::{RuleModeRecord, StoredRecord};
 
 impl Control {
     /// The switch of a rule, if it has one.

@@ -1,8 +1,8 @@
 //! Questions about rules.
 
 use super::Control;
-use crate::db::{Pool, Sql};
-use crate::record::{RuleRecord, RuleRow, Stored};
+use crate::db::{DatabasePool, Sql};
+use crate::record::{RuleRecord, RuleRow, StoredRecord};
 use crate::{Listing, Page, Result};
 
 /// Which rules. What is `None` is not asked about.
@@ -29,8 +29,8 @@ impl Control {
         sql.and(" WHERE TRUE", []);
         sql.and_in("namespace", filter.namespaces.as_deref());
         let [endpoint, tier, client_key] = match self.pool() {
-            Pool::Sqlite { .. } => SQLITE,
-            Pool::Postgres(_) => POSTGRES,
+            DatabasePool::Sqlite { .. } => SQLITE,
+            DatabasePool::Postgres(_) => POSTGRES,
         };
         if let Some(value) = &filter.endpoint {
             sql.and(endpoint, [value.into(), value.into()]);

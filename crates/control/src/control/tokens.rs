@@ -1,15 +1,15 @@
 //! Tokens: made, listed, revoked. Their secrets are told once and never kept.
 
 use super::{Control, Snapshot};
-use crate::db::{Json, Row, Sql, Tx, sql};
-use crate::edit::of_the_fleet;
+use crate::db::{Json, Sql, SqlRow, Tx, sql};
+use crate::edit::fleet_change;
 use crate::record::{Role, TokenRecord};
-use crate::secret::Secret;
-use crate::write_tx::Work;
-use crate::{Author, Error, Fault, Instant, Kind, Result};
+use crate::token_secret::TokenSecret;
+use crate::write_tx::WriteTx;
+use crate::{Author, Error, FieldError, Instant, RecordKind, Result};
 
 /// What a name may have, in characters.
-const NAME_LONGEST: usize = 200;
+const NAME_CHARS_MAX: usize = 200;
 /// In microseconds: when a token was last used is kept to the minute.
 const MINUTE: i64 = 60_000_000;
 
@@ -37,9 +37,9 @@ async fn all(tx: &mut Tx) -> Result<Vec<TokenRecord>> {
     let mut query = select();
     query.and(" ORDER BY created_at, token_id", []);
     let rows = tx.all(query).await?;
-    let good = |row: &Row| {
+    let good = |row: &SqlRow| {
         let token = read(row).inspect_err(|error| {
-            let token_id = row.shown(0).unwrap_or_default();
+            let token_id = row.lossy_text(0).unwrap_or_default();
             tracing::error!(token_id, %error, "a row of tokens is left out: it opens nothing");
         });
         token.ok()
@@ -62,9 +62,9 @@ impl Control {
     /// Makes a token. Answers it, and the whole of it (`tg_<id>_<secret>`), which nobody will ever tell again.
     pub async fn create_token(&self, draft: &TokenDraft, author: &Author) -> Result<(TokenRecord, String)> {
         let (draft, maker) = (draft.clone(), author.id.clone());
-        let create = async move |work: &mut Work| {
-            draft.check(work.at)?;
-            make(&draft, &maker, work).await
+        let create = async move |write: &mut WriteTx| {
+            draft.check(write.at)?;
+            make(&draft, &maker, write).await
         };
         self.write(author, "create", create).await.map(|(made, _)| made)
     }
@@ -72,19 +72,19 @@ impl Control {
     /// Revokes a token: no node takes it any more once it has heard of it. The row stays, for who reads the audit.
     pub async fn revoke_token(&self, token_id: &str, author: &Author) -> Result<TokenRecord> {
         let token_id = token_id.to_owned();
-        let revoke = async move |work: &mut Work| {
-            let token = find(&token_id, &mut work.tx).await?;
-            let others = all(&mut work.tx).await?.into_iter().filter(|other| other.token_id != token_id);
+        let revoke = async move |write: &mut WriteTx| {
+            let token = find(&token_id, &mut write.tx).await?;
+            let others = all(&mut write.tx).await?.into_iter().filter(|other| other.token_id != token_id);
             let opens_all = |token: &TokenRecord| token.role == Role::Admin && token.namespaces.is_none();
-            let lasts = |token: &TokenRecord| token.expires_at.is_none_or(|end| end > work.at);
+            let lasts = |token: &TokenRecord| token.expires_at.is_none_or(|end| end > write.at);
             if opens_all(&token) && !others.into_iter().any(|other| opens_all(&other) && lasts(&other)) {
                 return Err(Error::Conflict(
                     "it is the last token of an admin: whoever revokes it locks everybody out; make another first"
                         .to_owned(),
                 ));
             }
-            work.tx.run(sql!("UPDATE tokens SET revoked_at = $1 WHERE token_id = $2", work.at, &token_id)).await?;
-            work.note(of_the_fleet(Kind::Token, &token_id, Some(token.json()), None));
+            write.tx.run(sql!("UPDATE tokens SET revoked_at = $1 WHERE token_id = $2", write.at, &token_id)).await?;
+            write.record(fleet_change(RecordKind::Token, &token_id, Some(token.json()), None));
             Ok(token)
         };
         self.write(author, "revoke", revoke).await.map(|(token, _)| token)
@@ -94,9 +94,9 @@ impl Control {
     /// on one database, one gets it.
     pub async fn first_token(&self) -> Result<Option<(TokenRecord, String)>> {
         let draft = TokenDraft { name: "first".to_owned(), role: Role::Admin, namespaces: None, expires_at: None };
-        let create = async move |work: &mut Work| match work.tx.one(sql!("SELECT 1 FROM tokens LIMIT 1")).await? {
+        let create = async move |write: &mut WriteTx| match write.tx.one(sql!("SELECT 1 FROM tokens LIMIT 1")).await? {
             Some(_) => Ok(None),
-            None => make(&draft, "node", work).await.map(Some),
+            None => make(&draft, "node", write).await.map(Some),
         };
         let author = Author { id: "node".to_owned(), name: "first start".to_owned() };
         self.write(&author, "create", create).await.map(|(made, _)| made)
@@ -122,7 +122,7 @@ impl Control {
             }
             Ok(())
         };
-        self.write_behind(touch).await
+        self.write_unaudited(touch).await
     }
 }
 
@@ -132,13 +132,13 @@ impl TokenDraft {
         let mut faults = Vec::new();
         let mut fault = |field: &str, code: &str, message: String, help: &str| {
             let (field, code, help) = (field.to_owned(), code.to_owned(), Some(help.to_owned()));
-            faults.push(Fault { field, code, message, help });
+            faults.push(FieldError { field, code, message, help });
         };
         if self.name.trim().is_empty() {
             fault("name", "empty", "a token needs a name".to_owned(), "say who or what will use it");
         }
-        if self.name.chars().count() > NAME_LONGEST {
-            fault("name", "too-long", format!("longer than {NAME_LONGEST} characters"), "say it in fewer words");
+        if self.name.chars().count() > NAME_CHARS_MAX {
+            fault("name", "too-long", format!("longer than {NAME_CHARS_MAX} characters"), "say it in fewer words");
         }
         if self.name.chars().any(char::is_control) {
             fault("name", "bad-character", "has a control character".to_owned(), "write it on one line");
@@ -161,20 +161,21 @@ impl TokenDraft {
 }
 
 /// Writes a new token, and notes it for the audit.
-async fn make(draft: &TokenDraft, maker: &str, work: &mut Work) -> Result<(TokenRecord, String)> {
-    let secret = Secret::new()?;
+async fn make(draft: &TokenDraft, maker: &str, write: &mut WriteTx) -> Result<(TokenRecord, String)> {
+    let secret = TokenSecret::new()?;
     let token = TokenRecord {
         token_id: secret.id().to_owned(),
         name: draft.name.clone(),
         role: draft.role,
         namespaces: draft.namespaces.clone(),
         hash: secret.hash(),
-        created_at: work.at,
+        created_at: write.at,
         created_by: maker.to_owned(),
         expires_at: draft.expires_at,
         last_used_at: None,
     };
-    work.tx
+    write
+        .tx
         .run(sql!(
             "INSERT INTO tokens (token_id, name, role, namespaces, hash, created_at, created_by, expires_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -188,8 +189,8 @@ async fn make(draft: &TokenDraft, maker: &str, work: &mut Work) -> Result<(Token
             token.expires_at,
         ))
         .await?;
-    work.note(of_the_fleet(Kind::Token, &token.token_id, None, Some(token.json())));
-    Ok((token, secret.whole()))
+    write.record(fleet_change(RecordKind::Token, &token.token_id, None, Some(token.json())));
+    Ok((token, secret.full_token()))
 }
 
 pub(super) async fn find(token_id: &str, tx: &mut Tx) -> Result<TokenRecord> {
@@ -209,7 +210,7 @@ fn select() -> Sql {
     )
 }
 
-fn read(row: &Row) -> Result<TokenRecord> {
+fn read(row: &SqlRow) -> Result<TokenRecord> {
     let nonsense = |column: &str| Error::Unexpected(format!("column {column} says nothing that a token can be"));
     let role: String = row.get(2)?;
     let namespaces: Option<Json> = row.get(3)?;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Control;
-use crate::db::{Row, Sql, Tx, sql};
-use crate::{Error, Fault, Instant, Listing, Page, Result};
+use crate::db::{Sql, SqlRow, Tx, sql};
+use crate::{Error, FieldError, Instant, Listing, Page, Result};
 
 /// What is kept of a client's key and of an endpoint, in bytes: what somebody sends may be longer than an index takes.
-const TEXT_LONGEST: usize = 1024;
+const TEXT_BYTES_MAX: usize = 1024;
 
 /// Refusals of one key by one rule in one minute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub struct ViolationFilter {
 
 /// What offenders are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
+pub enum GroupBy {
     /// Clients.
     Client,
     /// Rules.
@@ -108,7 +108,7 @@ impl Control {
             return Ok(());
         }
         let rows = rows(violations);
-        self.write_behind(async move |tx| tx.run(add(rows.clone(), tx.is_postgres())).await.map(|_| ())).await
+        self.write_unaudited(async move |tx| tx.run(add(rows.clone(), tx.is_postgres())).await.map(|_| ())).await
     }
 
     /// Violations, the latest first.
@@ -134,11 +134,11 @@ impl Control {
     }
 
     /// Those with the most refusals, the worst first.
-    pub async fn offenders(&self, by: By, filter: &ViolationFilter, limit: u32) -> Result<Vec<Offender>> {
+    pub async fn offenders(&self, by: GroupBy, filter: &ViolationFilter, limit: u32) -> Result<Vec<Offender>> {
         let (select, group) = match by {
-            By::Client => ("SELECT namespace, client_key", " GROUP BY namespace, client_key, shadow"),
-            By::Rule => ("SELECT namespace, rule_id", " GROUP BY namespace, rule_id, shadow"),
-            By::Endpoint => ("SELECT namespace, endpoint", " GROUP BY namespace, endpoint, shadow"),
+            GroupBy::Client => ("SELECT namespace, client_key", " GROUP BY namespace, client_key, shadow"),
+            GroupBy::Rule => ("SELECT namespace, rule_id", " GROUP BY namespace, rule_id, shadow"),
+            GroupBy::Endpoint => ("SELECT namespace, endpoint", " GROUP BY namespace, endpoint, shadow"),
         };
         let mut query = sql!(select);
         let counts = ", shadow, CAST(SUM(refused) AS BIGINT), MAX(COALESCE(last_at, violated_at)) \
@@ -148,10 +148,10 @@ impl Control {
         query.and(group, []);
         query.and(" ORDER BY 4 DESC, 1, 2, 3 LIMIT ?", [limit.clamp(1, 1000).into()]);
         let rows = self.read(async move |tx| tx.all(query).await).await?;
-        let offender = |row: &Row| {
+        let offender = |row: &SqlRow| {
             Ok(Offender {
-                namespace: row.shown(0)?,
-                what: row.shown(1)?,
+                namespace: row.lossy_text(0)?,
+                what: row.lossy_text(1)?,
                 is_shadow: row.get(2)?,
                 refused: row.get(3)?,
                 last: row.get(4)?,
@@ -182,7 +182,7 @@ impl Control {
             ))
             .await
         };
-        self.write_behind(prune).await
+        self.write_unaudited(prune).await
     }
 }
 
@@ -253,7 +253,7 @@ fn rows(violations: &[Violation]) -> Value {
 
 /// What is kept of a text that somebody sent: as much as fits, without the one character that PostgreSQL cannot keep.
 fn kept(text: &str) -> String {
-    let mut end = text.len().min(TEXT_LONGEST);
+    let mut end = text.len().min(TEXT_BYTES_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -263,7 +263,7 @@ fn kept(text: &str) -> String {
 fn cursor(text: &str) -> Result<(Instant, i64)> {
     let parts = text.split_once('.').and_then(|(at, id)| Some((Instant(at.parse().ok()?), id.parse().ok()?)));
     parts.ok_or_else(|| {
-        Error::Invalid(vec![Fault {
+        Error::Invalid(vec![FieldError {
             field: "cursor".to_owned(),
             code: "bad-cursor".to_owned(),
             message: "no list ended there".to_owned(),
@@ -272,14 +272,14 @@ fn cursor(text: &str) -> Result<(Instant, i64)> {
     })
 }
 
-fn read(row: &Row) -> Result<ViolationRecord> {
+fn read(row: &SqlRow) -> Result<ViolationRecord> {
     Ok(ViolationRecord {
         violation_id: row.get(0)?,
         violation: Violation {
-            namespace: row.shown(1)?,
-            client_key: row.shown(2)?,
-            endpoint: row.shown(3)?,
-            rule_id: row.get::<Option<String>>(4).or_else(|_| row.shown(4).map(Some))?,
+            namespace: row.lossy_text(1)?,
+            client_key: row.lossy_text(2)?,
+            endpoint: row.lossy_text(3)?,
+            rule_id: row.get::<Option<String>>(4).or_else(|_| row.lossy_text(4).map(Some))?,
             is_shadow: row.get(5)?,
             minute: row.get(6)?,
             last: row.get(7)?,

@@ -1,35 +1,35 @@
 //! Changes: done in one transaction, and done again if another was in the way.
 
 use super::Control;
-use crate::write_tx::Work;
+use crate::write_tx::WriteTx;
 use crate::{Author, Result};
 
 impl Control {
     /// Does some work in one transaction, with everything that belongs to a change: the lock, the audit of what it
     /// noted, the generation, the word to all nodes. Answers what the work answers, and the generation in force then.
     ///
-    /// Work that lost a race against somebody who writes to the tables directly is done once more, so it may keep
+    /// WriteTx that lost a race against somebody who writes to the tables directly is done once more, so it may keep
     /// nothing of its first attempt.
     pub(crate) async fn write<T>(
         &self,
         author: &Author,
         action: &str,
-        mut work: impl AsyncFnMut(&mut Work) -> Result<T>,
+        mut operation: impl AsyncFnMut(&mut WriteTx) -> Result<T>,
     ) -> Result<(T, i64)> {
         let mut again = true;
         loop {
-            let mut begun = Work::begin(self.pool()).await?;
-            let done = work(&mut begun).await;
-            if let Some(kept) = self.settle(begun, author, action, done, &mut again).await? {
+            let mut write = WriteTx::begin(self.pool()).await?;
+            let done = operation(&mut write).await;
+            if let Some(kept) = self.finish_write(write, author, action, done, &mut again).await? {
                 return Ok(kept);
             }
         }
     }
 
-    /// Ends work that was begun: keeps it, or undoes it. `None` if it lost a race, and is to be done once more.
-    pub(super) async fn settle<T>(
+    /// Ends work that was write: keeps it, or undoes it. `None` if it lost a race, and is to be done once more.
+    pub(super) async fn finish_write<T>(
         &self,
-        begun: Work,
+        write: WriteTx,
         author: &Author,
         action: &str,
         done: Result<T>,
@@ -37,14 +37,14 @@ impl Control {
     ) -> Result<Option<(T, i64)>> {
         match done {
             Ok(answer) => {
-                let generation = begun.end(author, action).await?;
-                self.wake(generation);
+                let generation = write.finish(author, action).await?;
+                self.notify_generation(generation);
                 Ok(Some((answer, generation)))
             }
             Err(error) => {
-                let once_more = std::mem::take(again) && begun.tx.lost_a_race();
+                let once_more = std::mem::take(again) && write.tx.is_retryable();
                 // What it complained about matters more than how its rollback went.
-                let _ = begun.tx.rollback().await;
+                let _ = write.tx.rollback().await;
                 if once_more { Ok(None) } else { Err(error) }
             }
         }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 
-use super::fault::Complaint;
-use super::patience::Patience;
-use super::{Pool, Tx, sql};
+use super::failure::DatabaseFailure;
+use super::time_limit::TimeLimit;
+use super::{DatabasePool, Tx, sql};
 use crate::{Error, Result};
 
 /// Description, text for SQLite, text for PostgreSQL; the first is version 1.
@@ -42,7 +42,7 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
 const TABLE: &str = "tollgate_migrations";
 
 /// How long the tables may take to change, and others wait for it who want the same.
-const MIGRATING: Duration = Duration::from_secs(300);
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How the tables stand to this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,19 +74,19 @@ pub(crate) async fn schema(tx: &mut Tx) -> Result<Schema> {
 
 /// Brings the tables to this version; answers how many steps that took. Whoever comes second waits for the first, and
 /// finds nothing to do.
-pub(crate) async fn migrate(pool: &Pool) -> Result<usize> {
+pub(crate) async fn migrate(pool: &DatabasePool) -> Result<usize> {
     // Migrations speak of themselves in errors of their own, which must not get lost on the way through `bound`.
     let migrated = async {
         Ok(match pool {
-            Pool::Sqlite { writer, .. } => {
+            DatabasePool::Sqlite { writer, .. } => {
                 let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
                 match run(&migrator(|(_, sqlite, _)| sqlite), &mut *tx).await {
                     Ok(steps) => tx.commit().await.map(|()| steps).map_err(MigrateError::from),
                     Err(error) => Err(error),
                 }
             }
-            Pool::Postgres(pool) => {
-                let timeout = [("statement_timeout", MIGRATING.as_millis().to_string())];
+            DatabasePool::Postgres(pool) => {
+                let timeout = [("statement_timeout", MIGRATION_TIMEOUT.as_millis().to_string())];
                 let mut connection = pool.connect_options().as_ref().clone().options(timeout).connect().await?;
                 // Of the session: whatever happens, it ends with the connection.
                 sqlx::query("SELECT pg_advisory_lock(1953459300)").execute(&mut connection).await?;
@@ -96,7 +96,7 @@ pub(crate) async fn migrate(pool: &Pool) -> Result<usize> {
             }
         })
     };
-    let migrated = Patience::of(MIGRATING).bound(migrated).await.map_err(|complaint| complaint.error)?;
+    let migrated = TimeLimit::of(MIGRATION_TIMEOUT).bound(migrated).await.map_err(|failure| failure.error)?;
     migrated.map_err(refused)
 }
 
@@ -120,7 +120,7 @@ fn migrator(text: impl Fn(&(&str, &'static str, &'static str)) -> &'static str) 
 
 fn refused(error: MigrateError) -> Error {
     match error {
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Complaint::from(error).error,
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => DatabaseFailure::from(error).error,
         MigrateError::VersionMissing(version) => Error::Schema(format!(
             "the tables are at version {version}, which is newer than this program; use the newer one"
         )),

@@ -2,7 +2,7 @@
 //!
 //! One text of SQL serves both wherever both understand it, which is almost everywhere: `$1`, `ON CONFLICT`, `RETURNING`.
 //! What differs is what a column is made of (an instant is a `TIMESTAMPTZ` here and text there) and how a transaction
-//! begins. So there is one type for what goes in ([`Value`]), one for what comes out ([`Row`]), and one for the
+//! begins. So there is one type for what goes in ([`SqlValue`]), one for what comes out ([`SqlRow`]), and one for the
 //! transaction between ([`Tx`]); each is an enum of two, and the only files that look inside are in this folder.
 //!
 //! Why not the two ways that sqlx offers: its `Any` driver knows neither instants nor JSON, and hides from us which
@@ -11,22 +11,22 @@
 //!
 //! Everything here ends: a transaction carries the instant by which it must be done, and whatever waits, waits no longer.
 
-mod fault;
+mod failure;
 mod instant;
 mod migrations;
-mod patience;
 mod pool;
 mod row;
 mod sql;
+mod time_limit;
 mod tx;
 mod value;
 
 pub use migrations::Schema;
 
-pub(crate) use fault::bad_cell;
+pub(crate) use failure::bad_cell;
 pub(crate) use migrations::{migrate, schema};
-pub(crate) use pool::Pool;
-pub(crate) use row::Row;
+pub(crate) use pool::DatabasePool;
+pub(crate) use row::SqlRow;
 pub(crate) use sql::{Sql, sql};
 pub(crate) use tx::Tx;
-pub(crate) use value::{Json, Value};
+pub(crate) use value::{Json, SqlValue};

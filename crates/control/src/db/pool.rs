@@ -10,27 +10,27 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSynchronous};
 
-use super::patience::Patience;
-use super::tx::{Session, Tx};
-use crate::{Error, Place, Result};
+use super::time_limit::TimeLimit;
+use super::tx::{Tx, TxConnection};
+use crate::{DatabaseUrl, Error, Result};
 
 /// How long a transaction may take in all, and a single row of a long answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one statement may take; a line of writers is part of it.
-const STATEMENT: Duration = Duration::from_secs(2);
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for a connection.
-const ACQUIRE: Duration = Duration::from_secs(3);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 /// When PostgreSQL ends a transaction whose owner fell silent: it may hold the lock that all writers need.
-const SILENCE: Duration = Duration::from_secs(10);
+const IDLE_IN_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a whole table may take to be read.
-const READING: Duration = Duration::from_secs(600);
+const FULL_READ_TIMEOUT: Duration = Duration::from_secs(600);
 
 const CONNECTIONS: u32 = 8;
 const SQLITE_READERS: u32 = 4;
 
 /// Connections to one database.
 #[derive(Clone)]
-pub(crate) enum Pool {
+pub(crate) enum DatabasePool {
     /// SQLite lets one write at a time, so there is one connection to write with: waiting in a line of our own is fair,
     /// waiting for the lock of a file is not.
     Sqlite {
@@ -43,21 +43,21 @@ pub(crate) enum Pool {
     Postgres(PgPool),
 }
 
-impl Pool {
+impl DatabasePool {
     /// Gets ready without connecting.
-    pub(crate) fn new(place: &Place) -> Result<Pool> {
-        match place {
-            Place::Sqlite(path) => sqlite(path),
-            Place::Postgres(url) => postgres(url),
+    pub(crate) fn new(url: &DatabaseUrl) -> Result<DatabasePool> {
+        match url {
+            DatabaseUrl::Sqlite(path) => sqlite(path),
+            DatabaseUrl::Postgres(url) => postgres(url),
         }
     }
 
     /// Begins to change things.
     pub(crate) async fn write(&self) -> Result<Tx> {
         match self {
-            Pool::Sqlite { writer, .. } => begin_sqlite(writer, "BEGIN IMMEDIATE").await,
+            DatabasePool::Sqlite { writer, .. } => begin_sqlite(writer, "BEGIN IMMEDIATE").await,
             // Not stricter: a writer first takes the lock that all writers take, and then sees what others committed.
-            Pool::Postgres(pool) => begin_postgres(pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await,
+            DatabasePool::Postgres(pool) => begin_postgres(pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await,
         }
     }
 
@@ -69,8 +69,10 @@ impl Pool {
     /// Begins to look at things as they are at one point in time.
     pub(crate) async fn read(&self) -> Result<Tx> {
         match self {
-            Pool::Sqlite { readers, .. } => begin_sqlite(readers, "BEGIN").await,
-            Pool::Postgres(pool) => begin_postgres(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await,
+            DatabasePool::Sqlite { readers, .. } => begin_sqlite(readers, "BEGIN").await,
+            DatabasePool::Postgres(pool) => {
+                begin_postgres(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await
+            }
         }
     }
 
@@ -81,45 +83,45 @@ impl Pool {
 
     async fn lengthen(&self, mut tx: Tx) -> Result<Tx> {
         if tx.is_postgres() {
-            tx.allow(READING).await?;
+            tx.allow(FULL_READ_TIMEOUT).await?;
         }
-        tx.patience = Patience::ForEach(PATIENCE);
+        tx.time_limit = TimeLimit::ForEach(TRANSACTION_TIMEOUT);
         Ok(tx)
     }
 }
 
 async fn begin_sqlite(pool: &SqlitePool, how: &'static str) -> Result<Tx> {
-    let patience = Patience::of(PATIENCE);
-    let session = async { Session::begin(pool.acquire().await?, how).await };
-    let session = patience.bound(session).await.map_err(|complaint| complaint.error)?;
-    Ok(Tx::sqlite(session, patience))
+    let time_limit = TimeLimit::of(TRANSACTION_TIMEOUT);
+    let session = async { TxConnection::begin(pool.acquire().await?, how).await };
+    let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
+    Ok(Tx::sqlite(session, time_limit))
 }
 
 async fn begin_postgres(pool: &PgPool, how: &'static str) -> Result<Tx> {
-    let patience = Patience::of(PATIENCE);
-    let session = async { Session::begin(pool.acquire().await?, how).await };
-    let session = patience.bound(session).await.map_err(|complaint| complaint.error)?;
-    Ok(Tx::postgres(session, patience))
+    let time_limit = TimeLimit::of(TRANSACTION_TIMEOUT);
+    let session = async { TxConnection::begin(pool.acquire().await?, how).await };
+    let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
+    Ok(Tx::postgres(session, time_limit))
 }
 
 fn pool<DB: sqlx::Database>(connections: u32) -> PoolOptions<DB> {
-    PoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE)
+    PoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIMEOUT)
 }
 
-fn sqlite(path: &Path) -> Result<Pool> {
+fn sqlite(path: &Path) -> Result<DatabasePool> {
     make_private(path).map_err(|error| match error.kind() {
         ErrorKind::StorageFull => Error::Full(error.to_string()),
-        _ => Error::Away(format!("{} cannot be opened: {error}", path.display())),
+        _ => Error::Unavailable(format!("{} cannot be opened: {error}", path.display())),
     })?;
     let options = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
-        .busy_timeout(STATEMENT)
+        .busy_timeout(STATEMENT_TIMEOUT)
         .synchronous(SqliteSynchronous::Full)
         .pragma("journal_size_limit", "67108864");
     let writer = pool(1).idle_timeout(None).max_lifetime(None);
     let readers = pool(SQLITE_READERS);
-    Ok(Pool::Sqlite {
+    Ok(DatabasePool::Sqlite {
         // Only the writer turns the log on: doing so takes a lock, and the file remembers.
         writer: writer.connect_lazy_with(options.clone().journal_mode(SqliteJournalMode::Wal)),
         readers: readers.connect_lazy_with(options.pragma("query_only", "ON")),
@@ -136,22 +138,22 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     options.open(path).map(|_| ())
 }
 
-fn postgres(url: &str) -> Result<Pool> {
+fn postgres(url: &str) -> Result<DatabasePool> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|error| Error::Unexpected(format!("the address of the database cannot be read: {error}")))?;
     let options = options.application_name("tollgate").options([
-        ("statement_timeout", STATEMENT.as_millis().to_string()),
-        ("idle_in_transaction_session_timeout", SILENCE.as_millis().to_string()),
+        ("statement_timeout", STATEMENT_TIMEOUT.as_millis().to_string()),
+        ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT.as_millis().to_string()),
     ]);
-    Ok(Pool::Postgres(pool(CONNECTIONS).connect_lazy_with(options)))
+    Ok(DatabasePool::Postgres(pool(CONNECTIONS).connect_lazy_with(options)))
 }
 
-impl fmt::Debug for Pool {
+impl fmt::Debug for DatabasePool {
     /// Without the options of the pool, among which is a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Pool::Sqlite { .. } => "Pool(sqlite)",
-            Pool::Postgres(_) => "Pool(postgres)",
+            DatabasePool::Sqlite { .. } => "DatabasePool(sqlite)",
+            DatabasePool::Postgres(_) => "DatabasePool(postgres)",
         })
     }
 }

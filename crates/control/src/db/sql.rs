@@ -4,34 +4,34 @@ use std::borrow::Cow;
 
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
-use super::Value;
-use crate::error::fault;
+use super::SqlValue;
+use crate::error::field_error;
 use crate::{Error, Result};
 
-/// A statement. Its text is made of texts that stand in this program; what anybody sent is a [`Value`]. That is why
+/// A statement. Its text is made of texts that stand in this program; what anybody sent is a [`SqlValue`]. That is why
 /// there is nothing to escape.
 #[derive(Clone, Debug)]
 pub(crate) struct Sql {
     text: Cow<'static, str>,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<SqlValue>,
 }
 
 /// A statement with its values: `sql!("DELETE FROM clients WHERE client_key = $1", key)`.
 macro_rules! sql {
     ($text:expr $(, $value:expr)* $(,)?) => {
-        $crate::db::Sql::new($text, vec![$($crate::db::Value::from($value)),*])
+        $crate::db::Sql::new($text, vec![$($crate::db::SqlValue::from($value)),*])
     };
 }
 pub(crate) use sql;
 
 impl Sql {
     /// A statement whose text names its values `$1`, `$2`, …, or has none yet and goes on.
-    pub(crate) fn new(text: &'static str, values: Vec<Value>) -> Sql {
+    pub(crate) fn new(text: &'static str, values: Vec<SqlValue>) -> Sql {
         Sql { text: Cow::Borrowed(text), values }
     }
 
     /// Goes on with more text, in which each `?` stands for the next value.
-    pub(crate) fn and(&mut self, text: &'static str, values: impl IntoIterator<Item = Value>) {
+    pub(crate) fn and(&mut self, text: &'static str, values: impl IntoIterator<Item = SqlValue>) {
         let before = self.values.len();
         self.values.extend(values);
         debug_assert_eq!(text.matches('?').count(), self.values.len() - before, "values for {text}");
@@ -40,7 +40,7 @@ impl Sql {
     }
 
     /// Goes on if there is something to ask about: one condition with one value.
-    pub(crate) fn and_if(&mut self, text: &'static str, value: Option<impl Into<Value>>) {
+    pub(crate) fn and_if(&mut self, text: &'static str, value: Option<impl Into<SqlValue>>) {
         if let Some(value) = value {
             self.and(text, [value.into()]);
         }
@@ -52,7 +52,7 @@ impl Sql {
         self.and(" AND ", []);
         self.and(column, []);
         match any.split_first() {
-            None => self.and(" <> ?", [Value::Null]),
+            None => self.and(" <> ?", [SqlValue::Null]),
             Some((first, rest)) => {
                 self.and(" IN (?", [first.into()]);
                 rest.iter().for_each(|one| self.and(", ?", [one.into()]));
@@ -67,7 +67,7 @@ impl Sql {
         open: &'static str,
         piece: &'static str,
         close: &'static str,
-        rows: impl IntoIterator<Item = Vec<Value>>,
+        rows: impl IntoIterator<Item = Vec<SqlValue>>,
     ) {
         self.and(open, []);
         for (index, row) in rows.into_iter().enumerate() {
@@ -79,8 +79,10 @@ impl Sql {
 
     /// Refuses NUL in text, which PostgreSQL cannot hold: what one database refuses, both do.
     pub(super) fn check(&self) -> Result<()> {
-        match self.values.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
-            true => Err(Error::Invalid(vec![fault("", "bad-text", "there is a NUL byte in a text", "remove it")])),
+        match self.values.iter().any(|value| matches!(value, SqlValue::Text(text) if text.contains('\0'))) {
+            true => {
+                Err(Error::Invalid(vec![field_error("", "bad-text", "there is a NUL byte in a text", "remove it")]))
+            }
             false => Ok(()),
         }
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Stamp;
-use super::shown::{Shown, texts};
-use super::stored::{Stored, Table};
-use crate::db::{Json, Row, Value as Cell};
-use crate::{Error, Instant, Kind, Result};
+use super::RowStamp;
+use super::audited_json::{AuditedJson, texts};
+use super::stored_record::{StoredRecord, TableSql};
+use crate::db::{Json, SqlRow, SqlValue};
+use crate::{Error, Instant, RecordKind, Result};
 
 /// What is to be known of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl ClientRecord {
 impl ClientDraft {
     /// The draft that [`ClientRecord::json`] showed.
     pub(crate) fn from_json(json: &Value) -> Result<ClientDraft> {
-        let json = Shown(json);
+        let json = AuditedJson(json);
         Ok(ClientDraft {
             tier: json.maybe_text("tier")?,
             organisation: json.maybe_text("organisation")?,
@@ -66,9 +66,9 @@ impl ClientDraft {
     }
 }
 
-impl Stored for ClientRecord {
-    const KIND: Kind = Kind::Client;
-    const TABLE: Table = Table {
+impl StoredRecord for ClientRecord {
+    const KIND: RecordKind = RecordKind::Client;
+    const TABLE: TableSql = TableSql {
         select: "SELECT namespace, client_key, tier, organisation, attributes, created_at, updated_at, version \
                  FROM clients",
         id: "client_key",
@@ -81,7 +81,7 @@ impl Stored for ClientRecord {
         delete: "DELETE FROM clients",
     };
 
-    fn read(row: &Row) -> Result<ClientRecord> {
+    fn read(row: &SqlRow) -> Result<ClientRecord> {
         Ok(ClientRecord {
             namespace: row.get(0)?,
             client_key: row.get(1)?,
@@ -97,8 +97,8 @@ impl Stored for ClientRecord {
         })
     }
 
-    fn values(&self) -> Vec<Cell> {
-        let stamp = Stamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
+    fn values(&self) -> Vec<SqlValue> {
+        let stamp = RowStamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
         let mut values = vec![
             (&self.namespace).into(),
             (&self.client_key).into(),

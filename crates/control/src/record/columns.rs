@@ -10,9 +10,9 @@ use tollgate_rules::{Algorithm, Pattern, RuleSpec, duration};
 
 use super::document::{self, short_text};
 use super::rule::RuleDraft;
-use crate::db::{Json, Row, Value as Cell};
-use crate::error::fault;
-use crate::{Error, Fault, Result};
+use crate::db::{Json, SqlRow, SqlValue};
+use crate::error::field_error;
+use crate::{Error, FieldError, Result};
 
 /// Fields of a limit that have no column.
 const LIMIT_OPTIONS: [&str; 3] = ["slot_ttl", "max_delay", "align"];
@@ -24,7 +24,7 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 
 /// The columns of a rule that say what it is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Columns {
+pub(crate) struct RuleColumns {
     name: String,
     client_key: String,
     endpoint: String,
@@ -46,13 +46,17 @@ pub(crate) struct Columns {
 /// How many columns there are.
 pub(crate) const COLUMNS: usize = 16;
 
-impl Columns {
+impl RuleColumns {
     /// The columns of a draft, and what it means; or everything that is wrong with it.
-    pub(crate) fn of(rule_id: &str, draft: &RuleDraft, settings: &Settings) -> Result<(Columns, RuleSpec), Vec<Fault>> {
+    pub(crate) fn of(
+        rule_id: &str,
+        draft: &RuleDraft,
+        settings: &Settings,
+    ) -> Result<(RuleColumns, RuleSpec), Vec<FieldError>> {
         let mut faults = Vec::new();
         short_text("name", &draft.name, NAME_BYTES_MAX, &mut faults);
         if draft.name.chars().any(char::is_control) {
-            faults.push(fault("name", "bad-name", "name has control characters", "remove them"));
+            faults.push(field_error("name", "bad-name", "name has control characters", "remove them"));
         }
         let spec = match document::rule(rule_id, &draft.document, settings) {
             Ok(spec) if faults.is_empty() => spec,
@@ -60,8 +64,8 @@ impl Columns {
             Err(more) => return Err([faults, more].concat()),
         };
         match spec.limit.as_ref().is_none_or(|limit| limit.window_ns.is_multiple_of(NANOS_PER_MILLI)) {
-            true => Ok((Columns::split(rule_id, draft, &spec), spec)),
-            false => Err(vec![fault(
+            true => Ok((RuleColumns::split(rule_id, draft, &spec), spec)),
+            false => Err(vec![field_error(
                 "limit.window",
                 "bad-duration",
                 "limit.window is finer than a millisecond",
@@ -70,7 +74,7 @@ impl Columns {
         }
     }
 
-    fn split(rule_id: &str, draft: &RuleDraft, spec: &RuleSpec) -> Columns {
+    fn split(rule_id: &str, draft: &RuleDraft, spec: &RuleSpec) -> RuleColumns {
         let mut rest = draft.document.clone();
         let mut conditions = match rest.remove("match") {
             Some(Value::Object(conditions)) => conditions,
@@ -90,7 +94,7 @@ impl Columns {
         options.extend(rest);
         let limit = spec.limit.as_ref();
         let window_ms = limit.filter(|limit| limit.window_ns > 0).map(|limit| limit.window_ns / NANOS_PER_MILLI);
-        Columns {
+        RuleColumns {
             // The id stands in for a name, so that rules of one endpoint differ in what the table wants to be unique.
             name: if draft.name.is_empty() { rule_id.to_owned() } else { draft.name.clone() },
             client_key: take(&mut conditions, "client_key", |text| {
@@ -158,9 +162,9 @@ impl Columns {
         limit
     }
 
-    /// Reads them out of a row, from a position on, in the order of [`values`](Columns::values).
-    pub(crate) fn read(row: &Row, from: usize) -> Result<Columns> {
-        let columns = Columns {
+    /// Reads them out of a row, from a position on, in the order of [`values`](RuleColumns::values).
+    pub(crate) fn read(row: &SqlRow, from: usize) -> Result<RuleColumns> {
+        let columns = RuleColumns {
             name: row.get(from)?,
             client_key: row.get(from + 1)?,
             endpoint: row.get(from + 2)?,
@@ -191,7 +195,7 @@ impl Columns {
     }
 
     /// What goes into a row.
-    pub(crate) fn values(&self) -> [Cell; COLUMNS] {
+    pub(crate) fn values(&self) -> [SqlValue; COLUMNS] {
         [
             (&self.name).into(),
             (&self.client_key).into(),

@@ -13,8 +13,8 @@ use tollgate_rules::yaml::{DEPTH_MAX, Node, SCALAR_BYTES_MAX};
 use tollgate_rules::{ClientSpec, OverrideSpec, RuleSpec};
 
 use super::{ClientDraft, NamespaceDraft, OverrideDraft};
-use crate::Fault;
-use crate::error::fault;
+use crate::FieldError;
+use crate::error::field_error;
 
 /// Longest document of one rule, as JSON.
 const RULE_BYTES_MAX: usize = 1 << 20;
@@ -35,12 +35,21 @@ pub(crate) fn settings(namespace: &NamespaceDraft) -> Settings {
 }
 
 /// Reads the document of a rule, under its id.
-pub(crate) fn rule(rule_id: &str, document: &Map<String, Value>, settings: &Settings) -> Result<RuleSpec, Vec<Fault>> {
+pub(crate) fn rule(
+    rule_id: &str,
+    document: &Map<String, Value>,
+    settings: &Settings,
+) -> Result<RuleSpec, Vec<FieldError>> {
     let mut faults = Vec::new();
     // Wider than what a new rule may be called: rows from before that are read here too.
     faults.extend(bad_id("rule_id", rule_id).and_then(|_| bad_rule_name("rule_id", rule_id)));
     if document.contains_key("name") {
-        faults.push(fault("name", "unknown-field", "a document has no name of its own", "name the rule beside it"));
+        faults.push(field_error(
+            "name",
+            "unknown-field",
+            "a document has no name of its own",
+            "name the rule beside it",
+        ));
     }
     if document.values().map(bytes).sum::<usize>() > RULE_BYTES_MAX {
         faults.push(too_large("", "the rule", RULE_BYTES_MAX));
@@ -50,19 +59,19 @@ pub(crate) fn rule(rule_id: &str, document: &Map<String, Value>, settings: &Sett
         return Err(faults);
     }
     let entries = document.iter().map(|(name, value)| (name.clone(), node(value)));
-    // Not read as a name: rows from before the rule for names (`Plan::judge_names`) keep theirs and stay in force.
+    // Not read as a name: rows from before the rule for names (`ChangePlan::validate_names`) keep theirs and stay in force.
     match document::rule(&Node::map(entries), settings) {
         Ok(spec) => Ok(RuleSpec { name: Some(rule_id.to_owned()), ..spec }),
-        Err(problems) => Err(problems.into_iter().map(Fault::from).collect()),
+        Err(problems) => Err(problems.into_iter().map(FieldError::from).collect()),
     }
 }
 
 /// Reads what is to be known of a client.
-pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec, Vec<Fault>> {
+pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec, Vec<FieldError>> {
     let mut faults = Vec::new();
     if draft.attributes.len() > ATTRIBUTES_MAX {
         let help = format!("give at most {ATTRIBUTES_MAX}");
-        faults.push(fault("attributes", "too-large", "the client has too many attributes", &help));
+        faults.push(field_error("attributes", "too-large", "the client has too many attributes", &help));
     }
     let texts = [("tier", &draft.tier), ("organisation", &draft.organisation)];
     let texts = texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text.as_ref()?)));
@@ -84,7 +93,7 @@ pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec
 }
 
 /// Reads an override by itself.
-pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<Fault>> {
+pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<FieldError>> {
     let mut faults = Vec::new();
     short_text("reason", &draft.reason, REASON_BYTES_MAX, &mut faults);
     faults.extend(bad_id("rule_id", &draft.rule_id));
@@ -102,46 +111,46 @@ pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<Faul
 }
 
 /// What is said about an override, in the words of its columns.
-pub(crate) fn of_override(problems: Vec<Problem>) -> Vec<Fault> {
+pub(crate) fn of_override(problems: Vec<Problem>) -> Vec<FieldError> {
     renamed(problems, &[("rule", "rule_id"), ("requests", "max_requests"), ("burst", "burst_size")])
 }
 
 /// Judges how a namespace is to read requests.
-pub(crate) fn namespace(draft: &NamespaceDraft) -> Option<Fault> {
+pub(crate) fn namespace(draft: &NamespaceDraft) -> Option<FieldError> {
     let bits = check::IPV6_PREFIX;
     let help = format!("allowed: {} to {}", bits.start(), bits.end());
     let message = format!("ipv6_prefix is {}", draft.ipv6_prefix);
-    (!bits.contains(&u64::from(draft.ipv6_prefix))).then(|| fault("ipv6_prefix", "out-of-range", &message, &help))
+    (!bits.contains(&u64::from(draft.ipv6_prefix))).then(|| field_error("ipv6_prefix", "out-of-range", &message, &help))
 }
 
 /// Judges an id or a name of a rule that was not there before.
-pub(crate) fn bad_rule_name(field: &str, name: &str) -> Option<Fault> {
+pub(crate) fn bad_rule_name(field: &str, name: &str) -> Option<FieldError> {
     let message = format!("{} cannot be a {field}", quote(name));
-    (!check::is_rule_name(name)).then(|| fault(field, "bad-name", &message, &check::rule_name_help(name)))
+    (!check::is_rule_name(name)).then(|| field_error(field, "bad-name", &message, &check::rule_name_help(name)))
 }
 
 /// Judges a name that people or callers see.
-pub(crate) fn bad_id(field: &str, id: &str) -> Option<Fault> {
+pub(crate) fn bad_id(field: &str, id: &str) -> Option<FieldError> {
     let message = format!("{} cannot be a {field}", quote(id));
-    (!is_label(id)).then(|| fault(field, "bad-name", &message, check::LABEL_HELP))
+    (!is_label(id)).then(|| field_error(field, "bad-name", &message, check::LABEL_HELP))
 }
 
 /// Judges text that ends up in a column: nothing that PostgreSQL cannot hold, and not too much of it.
-pub(crate) fn short_text(field: &str, text: &str, most: usize, faults: &mut Vec<Fault>) {
+pub(crate) fn short_text(field: &str, text: &str, most: usize, faults: &mut Vec<FieldError>) {
     if text.len() > most {
         faults.push(too_large(field, field, most));
     }
     if text.contains('\0') {
-        faults.push(fault(field, "bad-text", &format!("{field} has a NUL byte"), "remove it"));
+        faults.push(field_error(field, "bad-text", &format!("{field} has a NUL byte"), "remove it"));
     }
 }
 
-fn too_large(field: &str, what: &str, most: usize) -> Fault {
-    fault(field, "too-large", &format!("{what} is too long"), &format!("use at most {most} bytes"))
+fn too_large(field: &str, what: &str, most: usize) -> FieldError {
+    field_error(field, "too-large", &format!("{what} is too long"), &format!("use at most {most} bytes"))
 }
 
-fn renamed(problems: Vec<Problem>, names: &[(&str, &str)]) -> Vec<Fault> {
-    let faults = problems.into_iter().map(Fault::from).map(|mut fault| {
+fn renamed(problems: Vec<Problem>, names: &[(&str, &str)]) -> Vec<FieldError> {
+    let faults = problems.into_iter().map(FieldError::from).map(|mut fault| {
         if let Some((file, column)) = names.iter().find(|(file, _)| *file == fault.field) {
             fault.message = fault.message.replacen(file, column, 1);
             fault.field = (*column).to_owned();
@@ -168,10 +177,10 @@ fn node(value: &Value) -> Node {
 }
 
 /// Refuses what a text that was parsed could not hold either: too deep, too long, NUL.
-fn plain_text(path: &str, value: &Value, depth: usize, faults: &mut Vec<Fault>) {
+fn plain_text(path: &str, value: &Value, depth: usize, faults: &mut Vec<FieldError>) {
     match value {
         _ if depth > DEPTH_MAX => {
-            faults.push(fault(path, "too-deep", "the document is nested too deeply", "flatten it"))
+            faults.push(field_error(path, "too-deep", "the document is nested too deeply", "flatten it"))
         }
         Value::String(text) => short_text(path, text, SCALAR_BYTES_MAX, faults),
         Value::Array(items) => {

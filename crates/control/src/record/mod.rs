@@ -3,6 +3,7 @@
 //! A *draft* is what somebody wants to be written, already valid by itself. A *record* is what a row says, with its
 //! version and its times. A rule's `document` is the same map that a rules file would hold under `rules:`, as JSON.
 
+mod audited_json;
 mod client;
 mod columns;
 pub(crate) mod document;
@@ -11,14 +12,13 @@ mod overriding;
 mod rule;
 mod rule_mode;
 mod rule_row;
-mod shown;
-mod stored;
+mod stored_record;
 mod token;
 
-pub(crate) use columns::Columns;
+pub(crate) use columns::RuleColumns;
 pub(crate) use namespace::NamespaceRow;
 pub(crate) use rule_row::RuleRow;
-pub(crate) use stored::{Stamp, Stored};
+pub(crate) use stored_record::{RowStamp, StoredRecord};
 
 pub use client::{ClientDraft, ClientRecord};
 pub use namespace::NamespaceDraft;

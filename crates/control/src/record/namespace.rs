@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use tollgate_rules::Normalize;
 
-use super::shown::Shown;
-use super::stored::{Stored, Table};
-use crate::db::{Row, Value as Cell};
-use crate::{Error, Kind, Result};
+use super::audited_json::AuditedJson;
+use super::stored_record::{StoredRecord, TableSql};
+use crate::db::{SqlRow, SqlValue};
+use crate::{Error, RecordKind, Result};
 
 /// How a namespace reads requests: what stands at the top of a rules file and cannot be said by a single rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl NamespaceDraft {
 
     /// The draft that [`json`](NamespaceDraft::json) showed.
     pub(crate) fn from_json(json: &Value) -> Result<NamespaceDraft> {
-        let json = Shown(json);
+        let json = AuditedJson(json);
         Ok(NamespaceDraft {
             ipv6_prefix: u8::try_from(json.number("ipv6_prefix")?).unwrap_or_default(),
             keep_escaped_slash: json.text("escaped_slash")? == slash(true),
@@ -68,9 +68,9 @@ pub(crate) struct NamespaceRow {
     pub(crate) version: i64,
 }
 
-impl Stored for NamespaceRow {
-    const KIND: Kind = Kind::Namespace;
-    const TABLE: Table = Table {
+impl StoredRecord for NamespaceRow {
+    const KIND: RecordKind = RecordKind::Namespace;
+    const TABLE: TableSql = TableSql {
         select: "SELECT namespace, namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, version \
                  FROM rate_limit_namespaces",
         id: "namespace",
@@ -83,7 +83,7 @@ impl Stored for NamespaceRow {
         delete: "DELETE FROM rate_limit_namespaces",
     };
 
-    fn read(row: &Row) -> Result<NamespaceRow> {
+    fn read(row: &SqlRow) -> Result<NamespaceRow> {
         let bad = |column: &str| Error::Unexpected(format!("column {column}: out of range"));
         Ok(NamespaceRow {
             namespace: row.get(0)?,
@@ -101,7 +101,7 @@ impl Stored for NamespaceRow {
         })
     }
 
-    fn values(&self) -> Vec<Cell> {
+    fn values(&self) -> Vec<SqlValue> {
         vec![
             (&self.namespace).into(),
             i64::from(self.draft.ipv6_prefix).into(),

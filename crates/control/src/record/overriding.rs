@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::Stamp;
-use super::shown::Shown;
-use super::stored::{Stored, Table};
-use crate::db::{Row, Value as Cell};
-use crate::{Instant, Kind, Result};
+use super::RowStamp;
+use super::audited_json::AuditedJson;
+use super::stored_record::{StoredRecord, TableSql};
+use crate::db::{SqlRow, SqlValue};
+use crate::{Instant, RecordKind, Result};
 
 /// What an override shall be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl OverrideRecord {
 impl OverrideDraft {
     /// The draft that [`OverrideRecord::json`] showed.
     pub(crate) fn from_json(json: &Value) -> Result<OverrideDraft> {
-        let json = Shown(json);
+        let json = AuditedJson(json);
         Ok(OverrideDraft {
             client_key: json.text("client_key")?,
             rule_id: json.text("rule_id")?,
@@ -84,9 +84,9 @@ impl OverrideDraft {
     }
 }
 
-impl Stored for OverrideRecord {
-    const KIND: Kind = Kind::Override;
-    const TABLE: Table = Table {
+impl StoredRecord for OverrideRecord {
+    const KIND: RecordKind = RecordKind::Override;
+    const TABLE: TableSql = TableSql {
         select: "SELECT namespace, override_id, client_key, rule_id, max_requests, burst_size, unlimited, valid_from, \
                  valid_until, reason, created_at, updated_at, version FROM rate_limit_overrides",
         id: "override_id",
@@ -101,7 +101,7 @@ impl Stored for OverrideRecord {
         delete: "DELETE FROM rate_limit_overrides",
     };
 
-    fn read(row: &Row) -> Result<OverrideRecord> {
+    fn read(row: &SqlRow) -> Result<OverrideRecord> {
         Ok(OverrideRecord {
             namespace: row.get(0)?,
             override_id: row.get(1)?,
@@ -121,9 +121,9 @@ impl Stored for OverrideRecord {
         })
     }
 
-    fn values(&self) -> Vec<Cell> {
+    fn values(&self) -> Vec<SqlValue> {
         let draft = &self.draft;
-        let stamp = Stamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
+        let stamp = RowStamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
         let mut values = vec![
             (&self.namespace).into(),
             (&self.override_id).into(),

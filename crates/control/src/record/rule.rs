@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 use tollgate_rules::RuleSpec;
 
-use super::shown::Shown;
+use super::audited_json::AuditedJson;
 use super::{NamespaceDraft, document};
-use crate::{Error, Fault, Instant, Result};
+use crate::{Error, FieldError, Instant, Result};
 
 /// What a rule shall be.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl RuleRecord {
     }
 
     /// What it means, in a namespace that reads requests so; or why it means nothing.
-    pub fn spec(&self, namespace: &NamespaceDraft) -> Result<RuleSpec, Vec<Fault>> {
+    pub fn spec(&self, namespace: &NamespaceDraft) -> Result<RuleSpec, Vec<FieldError>> {
         document::rule(&self.rule_id, &self.draft.document, &document::settings(namespace))
     }
 }
@@ -64,6 +64,6 @@ impl RuleDraft {
         for name in ["rule_id", "namespace", "name", "enabled", "created_at", "updated_at", "version"] {
             document.remove(name);
         }
-        Ok(RuleDraft { name: Shown(json).text("name")?, document, enabled: Shown(json).flag("enabled")? })
+        Ok(RuleDraft { name: AuditedJson(json).text("name")?, document, enabled: AuditedJson(json).flag("enabled")? })
     }
 }

@@ -3,18 +3,18 @@
 use serde_json::Value;
 
 use super::RuleRecord;
-use super::columns::Columns;
-use super::stored::{Stamp, Stored, Table};
-use crate::db::{Row, Value as Cell};
-use crate::{Kind, Result};
+use super::columns::RuleColumns;
+use super::stored_record::{RowStamp, StoredRecord, TableSql};
+use crate::db::{SqlRow, SqlValue};
+use crate::{RecordKind, Result};
 
 /// A rule as its row has it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RuleRow {
     pub(crate) namespace: String,
     pub(crate) rule_id: String,
-    pub(crate) columns: Columns,
-    pub(crate) stamp: Stamp,
+    pub(crate) columns: RuleColumns,
+    pub(crate) stamp: RowStamp,
 }
 
 impl RuleRow {
@@ -35,9 +35,9 @@ impl RuleRow {
     }
 }
 
-impl Stored for RuleRow {
-    const KIND: Kind = Kind::Rule;
-    const TABLE: Table = Table {
+impl StoredRecord for RuleRow {
+    const KIND: RecordKind = RecordKind::Rule;
+    const TABLE: TableSql = TableSql {
         select: "SELECT namespace, rule_id, name, client_key, endpoint, \"match\", key_by, algorithm, max_requests, \
                  window_secs, window_ms, burst_size, cost, mode, consistency, on_fail, options, enabled, created_at, \
                  updated_at, version FROM rate_limit_rules",
@@ -57,17 +57,17 @@ impl Stored for RuleRow {
         delete: "DELETE FROM rate_limit_rules",
     };
 
-    fn read(row: &Row) -> Result<RuleRow> {
+    fn read(row: &SqlRow) -> Result<RuleRow> {
         Ok(RuleRow {
             namespace: row.get(0)?,
             rule_id: row.get(1)?,
-            columns: Columns::read(row, 2)?,
-            stamp: Stamp { created_at: row.get(18)?, updated_at: row.get(19)?, version: row.get(20)? },
+            columns: RuleColumns::read(row, 2)?,
+            stamp: RowStamp { created_at: row.get(18)?, updated_at: row.get(19)?, version: row.get(20)? },
         })
     }
 
-    fn values(&self) -> Vec<Cell> {
-        let mut values = vec![Cell::from(&self.namespace), Cell::from(&self.rule_id)];
+    fn values(&self) -> Vec<SqlValue> {
+        let mut values = vec![SqlValue::from(&self.namespace), SqlValue::from(&self.rule_id)];
         values.extend(self.columns.values());
         values.extend(self.stamp.values());
         values

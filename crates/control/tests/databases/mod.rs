@@ -2,49 +2,49 @@
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use tempfile::TempDir;
-use tollgate_control::{Author, Control, Place};
+use tollgate_control::{Author, Control, DatabaseUrl};
 use tollgate_testkit::postgres;
 
 /// A fresh database with its tables.
 pub struct Database {
     /// A node on it.
     pub control: Control,
-    pub place: Place,
+    pub url: DatabaseUrl,
     _files: Option<TempDir>,
 }
 
 impl Database {
     pub async fn sqlite() -> Database {
         let files = tempfile::tempdir().unwrap();
-        let place = Place::Sqlite(files.path().join("tollgate.db"));
-        Database::at(place, Some(files)).await
+        let url = DatabaseUrl::Sqlite(files.path().join("tollgate.db"));
+        Database::at(url, Some(files)).await
     }
 
     pub async fn postgres() -> Database {
         let url = tokio::task::spawn_blocking(postgres::database).await.unwrap();
-        Database::at(Place::Postgres(url), None).await
+        Database::at(DatabaseUrl::Postgres(url), None).await
     }
 
-    async fn at(place: Place, files: Option<TempDir>) -> Database {
-        let control = Control::open(&place).await.unwrap();
+    async fn at(url: DatabaseUrl, files: Option<TempDir>) -> Database {
+        let control = Control::open(&url).await.unwrap();
         control.migrate().await.unwrap();
-        Database { control, place, _files: files }
+        Database { control, url, _files: files }
     }
 
     /// Another node on it, with connections of its own.
     pub fn node(&self) -> Control {
-        Control::new(&self.place).unwrap()
+        Control::new(&self.url).unwrap()
     }
 
     /// Runs SQL as somebody who uses the tables with tools of their own.
     pub async fn run(&self, text: &str) {
         let text = AssertSqlSafe(text.to_owned());
-        match &self.place {
-            Place::Sqlite(path) => {
+        match &self.url {
+            DatabaseUrl::Sqlite(path) => {
                 let mut connection = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
                 sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
             }
-            Place::Postgres(url) => {
+            DatabaseUrl::Postgres(url) => {
                 let mut connection = PgConnection::connect(url).await.unwrap();
                 sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
             }
@@ -54,13 +54,13 @@ impl Database {
     /// The first column of an answer, which is text.
     pub async fn texts(&self, text: &str) -> Vec<String> {
         let text = AssertSqlSafe(text.to_owned());
-        match &self.place {
-            Place::Sqlite(path) => {
+        match &self.url {
+            DatabaseUrl::Sqlite(path) => {
                 let mut connection = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
                 let rows = sqlx::query(text).fetch_all(&mut connection).await.unwrap();
                 rows.iter().map(|row| row.get(0)).collect()
             }
-            Place::Postgres(url) => {
+            DatabaseUrl::Postgres(url) => {
                 let mut connection = PgConnection::connect(url).await.unwrap();
                 let rows = sqlx::query(text).fetch_all(&mut connection).await.unwrap();
                 rows.iter().map(|row| row.get(0)).collect()

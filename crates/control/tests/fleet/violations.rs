@@ -1,6 +1,6 @@
 //! Who was refused: counts add up, pages follow each other, what is old goes.
 
-use tollgate_control::{By, Error, Instant, Page, Violation, ViolationFilter};
+use tollgate_control::{Error, GroupBy, Instant, Page, Violation, ViolationFilter};
 
 use crate::databases::{Database, on_both};
 
@@ -131,10 +131,10 @@ on_both! {
             offenders.into_iter().map(told).collect::<Vec<_>>()
         };
         let all = ViolationFilter::default();
-        assert_eq!(worst(By::Client, &all, 10).await, ["shop/cat 100 4", "default/ann 10 2", "default/bob 9 3"]);
-        assert_eq!(worst(By::Rule, &all, 2).await, ["shop/r 100 4", "default/r 14 3"]);
+        assert_eq!(worst(GroupBy::Client, &all, 10).await, ["shop/cat 100 4", "default/ann 10 2", "default/bob 9 3"]);
+        assert_eq!(worst(GroupBy::Rule, &all, 2).await, ["shop/r 100 4", "default/r 14 3"]);
         let ours = ViolationFilter { namespaces: Some(vec!["default".to_owned()]), ..all };
-        assert_eq!(worst(By::Endpoint, &ours, 10).await, ["default//of/ann 10 2", "default//of/bob 9 3"]);
+        assert_eq!(worst(GroupBy::Endpoint, &ours, 10).await, ["default//of/ann 10 2", "default//of/bob 9 3"]);
     }
 
     async fn what_shadow_rules_would_have_refused_is_a_row_of_its_own(db: Database) {
@@ -145,7 +145,7 @@ on_both! {
         assert_eq!(list(&db, &only(false)).await, [violation("ann", "r", 1, 2)]);
         let sum = Violation { refused: 10, request_count: 150, ..shadow };
         assert_eq!(list(&db, &only(true)).await, [sum], "the highest count, and the last time");
-        let worst = db.control.offenders(By::Client, &ViolationFilter::default(), 9).await.unwrap();
+        let worst = db.control.offenders(GroupBy::Client, &ViolationFilter::default(), 9).await.unwrap();
         let told: Vec<_> = worst.iter().map(|one| (one.what.as_str(), one.is_shadow, one.refused, one.last.0 - MINUTE)).collect();
         assert_eq!(told, [("ann", true, 10, 9), ("ann", false, 2, 2)]);
     }

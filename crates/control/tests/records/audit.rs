@@ -1,36 +1,36 @@
 //! What is kept of changes, and how it is found out that somebody changed that.
 
-use tollgate_control::{AuditFilter, Author, Expect, Instant, Kind, Page};
+use tollgate_control::{AuditFilter, Author, Instant, Page, Precondition, RecordKind};
 
 use crate::databases::{Database, author, on_both};
 use crate::drafts::{apply, client, client_draft, override_draft, overriding, per_second, rule};
 
 async fn history(db: &Database) {
     let control = &db.control;
-    apply(control, [rule("a", per_second(1), Expect::Absent), client("user:1", client_draft("gold"))]).await;
-    apply(control, [rule("a", per_second(2), Expect::Present)]).await;
+    apply(control, [rule("a", per_second(1), Precondition::Absent), client("user:1", client_draft("gold"))]).await;
+    apply(control, [rule("a", per_second(2), Precondition::Present)]).await;
     apply(control, [overriding("o", override_draft("user:1", "a", 5))]).await;
     control.refresh(&author()).await.unwrap();
-    apply(control, [rule("a", None, Expect::Present)]).await;
+    apply(control, [rule("a", None, Precondition::Present)]).await;
 }
 
 on_both! {
     async fn every_change_is_a_row_with_what_was_before_and_after(db: Database) {
         history(&db).await;
         let all = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries;
-        let told: Vec<(i64, i64, Kind, &str, bool, bool)> = all
+        let told: Vec<(i64, i64, RecordKind, &str, bool, bool)> = all
             .iter()
             .rev()
             .map(|row| (row.number, row.generation, row.kind, row.id.as_str(), row.before.is_some(), row.after.is_some()))
             .collect();
         assert_eq!(told, [
-            (1, 1, Kind::Rule, "a", false, true),
-            (2, 1, Kind::Client, "user:1", false, true),
-            (3, 2, Kind::Rule, "a", true, true),
-            (4, 3, Kind::Override, "o", false, true),
-            (5, 4, Kind::Everything, "", false, false),
-            (6, 5, Kind::Override, "o", true, false),
-            (7, 5, Kind::Rule, "a", true, false),
+            (1, 1, RecordKind::Rule, "a", false, true),
+            (2, 1, RecordKind::Client, "user:1", false, true),
+            (3, 2, RecordKind::Rule, "a", true, true),
+            (4, 3, RecordKind::Override, "o", false, true),
+            (5, 4, RecordKind::Everything, "", false, false),
+            (6, 5, RecordKind::Override, "o", true, false),
+            (7, 5, RecordKind::Rule, "a", true, false),
         ]);
         assert!(all.iter().all(|row| (row.author.as_str(), row.author_name.as_str()) == ("cli", "me")));
         assert_eq!(all[4].after.as_ref().unwrap()["version"], 2);
@@ -39,7 +39,7 @@ on_both! {
             db.control.audit(&filter, &Page::default()).await.unwrap().entries.len()
         };
         let filter = AuditFilter::default;
-        assert_eq!(count(AuditFilter { kind: Some(Kind::Rule), ..filter() }).await, 3);
+        assert_eq!(count(AuditFilter { kind: Some(RecordKind::Rule), ..filter() }).await, 3);
         assert_eq!(count(AuditFilter { id: Some("o".to_owned()), ..filter() }).await, 2);
         assert_eq!(count(AuditFilter { author: Some("node".to_owned()), ..filter() }).await, 0);
         assert_eq!(count(AuditFilter { namespaces: Some(vec!["default".to_owned()]), ..filter() }).await, 6);

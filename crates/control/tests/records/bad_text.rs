@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tollgate_control::{Expect, Page};
+use tollgate_control::{Page, Precondition};
 
 use crate::by_hand::{follow, take_over};
 use crate::databases::{Database, on_both};
@@ -70,7 +70,7 @@ async fn texts_that_are_none_are_refused_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_whose_texts_are_none_are_named_and_everything_else_goes_on() {
     let db = Database::sqlite().await;
-    apply(&db.control, ["a", "b"].map(|id| rule(id, per_second(1), Expect::Absent))).await;
+    apply(&db.control, ["a", "b"].map(|id| rule(id, per_second(1), Precondition::Absent))).await;
     db.run("DROP TRIGGER rate_limit_violations_text_inserted").await;
     let (feed, _) = follow(&db).await;
     let mut state = feed.state();
@@ -94,7 +94,7 @@ async fn rows_whose_texts_are_none_are_named_and_everything_else_goes_on() {
         generation += 1;
         let heard = timeout(
             Duration::from_secs(20),
-            state.wait_for(|state| state.generation >= generation && state.away.is_none()),
+            state.wait_for(|state| state.generation >= generation && state.unavailable.is_none()),
         )
         .await;
         assert!(heard.is_ok(), "{text} holds others up");
@@ -124,13 +124,13 @@ async fn rows_whose_texts_are_none_are_named_and_everything_else_goes_on() {
     assert!(page.after.is_none() && listed.contains(&"a".to_owned()) && listed.contains(&"b".to_owned()));
     db.control.violations(&Default::default(), &Page::default()).await.unwrap();
     db.control.namespaces().await.unwrap();
-    apply(&db.control, [rule("c", per_second(1), Expect::Absent)]).await;
+    apply(&db.control, [rule("c", per_second(1), Precondition::Absent)]).await;
     drop(restarted);
 }
 
 on_both! {
     async fn junk_among_the_notes_holds_no_edit_up(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
         for (kind, id) in [("bogus", "x"), ("rule", ""), ("token", "none"), ("client", "%"), ("namespace", "\u{202e}")] {
             db.run(&format!("INSERT INTO tollgate_sql_edits (kind, namespace, id, existed, written_by) VALUES ('{kind}', 'x', '{id}', TRUE, '')")).await;
         }
@@ -143,12 +143,12 @@ on_both! {
     }
 
     async fn an_edit_that_cannot_be_taken_over_holds_no_other_up(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent), rule("b", per_second(1), Expect::Absent)]).await;
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent), rule("b", per_second(1), Precondition::Absent)]).await;
         // A trigger that a database administrator added, of which the program knows nothing.
-        db.run(match db.place {
-            tollgate_control::Place::Sqlite(_) => "CREATE TRIGGER no BEFORE UPDATE OF version ON rate_limit_rules WHEN NEW.rule_id = 'a' AND NEW.version > 1 \
+        db.run(match db.url {
+            tollgate_control::DatabaseUrl::Sqlite(_) => "CREATE TRIGGER no BEFORE UPDATE OF version ON rate_limit_rules WHEN NEW.rule_id = 'a' AND NEW.version > 1 \
                                                    BEGIN SELECT RAISE(ABORT, 'no'); END",
-            tollgate_control::Place::Postgres(_) => "CREATE FUNCTION no() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END'; \
+            tollgate_control::DatabaseUrl::Postgres(_) => "CREATE FUNCTION no() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END'; \
                                    CREATE TRIGGER no BEFORE UPDATE ON rate_limit_rules FOR EACH ROW \
                                    WHEN (NEW.rule_id = 'a' AND NEW.version > 1) EXECUTE FUNCTION no()",
         }).await;

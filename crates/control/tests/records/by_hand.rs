@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::timeout;
-use tollgate_control::feed::{Feed, Following, Loaded, Terms};
+use tollgate_control::change_feed::{ChangeFeed, ChangeFeedConfig, LoadContext, LoadedState};
 use tollgate_control::record::Role;
-use tollgate_control::{AuditFilter, Control, Error, Expect, Kind, Order, Page, TokenDraft, ViolationFilter};
+use tollgate_control::{
+    AuditFilter, ChangeSet, Control, Error, Page, Precondition, RecordKind, TokenDraft, ViolationFilter,
+};
 use tollgate_core::{ManualClock, Secret, Time};
 
 use crate::databases::{Database, author, on_both};
@@ -23,7 +25,7 @@ pub async fn take_over(control: &Control) {
         match control.take_over_sql_edits().await {
             Ok(false) => return,
             // On a busy machine a lock may take too long: the same again, later.
-            Ok(true) | Err(Error::Away(_)) => {}
+            Ok(true) | Err(Error::Unavailable(_)) => {}
             Err(why) => panic!("{why}"),
         }
     }
@@ -47,16 +49,16 @@ async fn audit(db: &Database) -> Vec<String> {
     told
 }
 
-pub type Seen = Arc<Mutex<Option<Arc<Loaded>>>>;
+pub type Seen = Arc<Mutex<Option<Arc<LoadedState>>>>;
 
 /// A node that follows the database, and what it put into force last.
-pub async fn follow(db: &Database) -> (Feed, Seen) {
+pub async fn follow(db: &Database) -> (ChangeFeed, Seen) {
     let seen = Seen::default();
     let keep = seen.clone();
-    let following = Following {
+    let following = ChangeFeedConfig {
         control: db.node(),
         copy: None,
-        terms: Terms { secret: Secret::new([7; 16]), identities: Arc::new(|_| None) },
+        context: LoadContext { secret: Secret::new([7; 16]), identities: Arc::new(|_| None) },
         poll: Duration::from_secs(30),
         clock: Arc::new(ManualClock::at(Time::from_nanos(1))),
         adopt: Arc::new(move |loaded| {
@@ -64,7 +66,7 @@ pub async fn follow(db: &Database) -> (Feed, Seen) {
             true
         }),
     };
-    (Feed::start(following).await.unwrap(), seen)
+    (ChangeFeed::start(following).await.unwrap(), seen)
 }
 
 on_both! {
@@ -127,7 +129,7 @@ on_both! {
 
     async fn edits_with_sql_become_generations_with_their_audit(db: Database) {
         let control = &db.control;
-        apply(control, [rule("a", per_second(1), Expect::Absent), rule("b", per_second(1), Expect::Absent)]).await;
+        apply(control, [rule("a", per_second(1), Precondition::Absent), rule("b", per_second(1), Precondition::Absent)]).await;
         apply(control, [overriding("o", override_draft("user:1", "a", 5)), overriding("p", override_draft("user:2", "b", 5))]).await;
         assert!(!control.take_over_sql_edits().await.unwrap());
         assert_eq!(control.state().await.unwrap().generation, 2, "what the program writes is no edit with SQL");
@@ -154,8 +156,8 @@ on_both! {
         take_over(control).await;
         assert_eq!(control.state().await.unwrap().generation, 3, "each edit once");
 
-        let edits = control.way_back(2).await.unwrap();
-        let back = Order { edits, author: author(), action: "rollback to 2".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
+        let edits = control.rollback_edits(2).await.unwrap();
+        let back = ChangeSet { edits, author: author(), action: "rollback to 2".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
         control.apply(&back).await.unwrap();
         assert_eq!(control.rule(NAMESPACE, "a").await.unwrap().draft, before.draft);
         assert!(control.rule(NAMESPACE, "b").await.is_ok() && control.overriding(NAMESPACE, "p").await.is_ok());
@@ -164,7 +166,7 @@ on_both! {
     }
 
     async fn a_row_that_makes_no_sense_makes_all_nodes_look_and_name_it(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
         db.run("INSERT INTO rate_limit_overrides (client_key, rule_id, valid_until) VALUES ('user:1', 'a', '2030-01-01')").await;
         take_over(&db.control).await;
         assert!(db.control.changes_since(1).await.unwrap().everything, "an override that changes nothing");
@@ -176,7 +178,7 @@ on_both! {
 
     async fn a_row_that_was_wrong_at_first_is_audited_and_undone_like_others(db: Database) {
         let control = &db.control;
-        apply(control, [rule("a", per_second(1), Expect::Absent)]).await;
+        apply(control, [rule("a", per_second(1), Precondition::Absent)]).await;
         db.run("INSERT INTO rate_limit_overrides (override_id, client_key, rule_id, valid_until) VALUES ('o', 'user:1', 'a', '2030-01-01')").await;
         db.run("INSERT INTO clients (client_key, attributes) VALUES ('user:2', '{\"a\": {}}')").await;
         take_over(control).await;
@@ -188,8 +190,8 @@ on_both! {
             assert!(told.contains(&line.to_owned()), "{line}: {told:?}");
         }
         for generation in [2, 1] {
-            let edits = control.way_back(generation).await.unwrap();
-            let back = Order { edits, author: author(), action: "rollback".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
+            let edits = control.rollback_edits(generation).await.unwrap();
+            let back = ChangeSet { edits, author: author(), action: "rollback".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
             control.apply(&back).await.unwrap();
             assert!(control.overriding(NAMESPACE, "o").await.is_err() && control.client(NAMESPACE, "user:2").await.is_err(), "{generation}");
         }
@@ -198,7 +200,7 @@ on_both! {
 
     async fn a_row_that_sql_renames_is_one_gone_and_one_made(db: Database) {
         let control = &db.control;
-        apply(control, [rule("a", per_second(1), Expect::Absent), overriding("o", override_draft("user:1", "a", 5))]).await;
+        apply(control, [rule("a", per_second(1), Precondition::Absent), overriding("o", override_draft("user:1", "a", 5))]).await;
         db.run("INSERT INTO clients (client_key) VALUES ('user:1')").await;
         db.run("INSERT INTO rate_limit_rule_modes (rule_id, mode) VALUES ('a', 'shadow')").await;
         db.run("INSERT INTO rate_limit_namespaces (namespace, ipv6_prefix) VALUES ('shop', 48)").await;
@@ -217,7 +219,7 @@ on_both! {
     }
 
     async fn the_switch_of_a_rule_goes_with_it(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent), rule("b", per_second(1), Expect::Absent)]).await;
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent), rule("b", per_second(1), Precondition::Absent)]).await;
         db.run("INSERT INTO rate_limit_rule_modes (rule_id, mode) VALUES ('a', 'off'), ('b', 'off')").await;
         take_over(&db.control).await;
         db.run("DELETE FROM rate_limit_rules WHERE rule_id = 'a'").await;
@@ -249,7 +251,7 @@ on_both! {
     }
 
     async fn what_sql_writes_is_in_force_within_two_seconds(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
         let (feed, seen) = follow(&db).await;
         let mut state = feed.state();
         for (number, sql) in [
@@ -266,12 +268,12 @@ on_both! {
         let names: Vec<_> = loaded.namespaces[NAMESPACE].rules.iter().map(|rule| rule.name.clone().unwrap()).collect();
         assert_eq!(names.len(), 1);
         assert_eq!(loaded.quarantined, []);
-        let kinds: Vec<Kind> = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries.iter().map(|row| row.kind).collect();
-        assert_eq!(kinds, [Kind::Rule; 4], "and none of it by reading everything anew");
+        let kinds: Vec<RecordKind> = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries.iter().map(|row| row.kind).collect();
+        assert_eq!(kinds, [RecordKind::Rule; 4], "and none of it by reading everything anew");
     }
 
     async fn a_rule_that_cannot_be_used_comes_and_goes_without_the_others(db: Database) {
-        apply(&db.control, ["a", "b"].map(|id| rule(id, per_second(1), Expect::Absent))).await;
+        apply(&db.control, ["a", "b"].map(|id| rule(id, per_second(1), Precondition::Absent))).await;
         let (feed, seen) = follow(&db).await;
         let mut state = feed.state();
         let spoil = "UPDATE rate_limit_rules SET options = '{\"colour\": \"red\"}' WHERE rule_id = 'a'";
@@ -296,6 +298,6 @@ on_both! {
                 assert_eq!(rules[0].limit.as_ref().unwrap().requests, 7);
             }
         }
-        assert_eq!(state.borrow().whole, 1, "everything was read once");
+        assert_eq!(state.borrow().full_loads, 1, "everything was read once");
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{ClientDraft, OverrideDraft, RuleDraft};
-use tollgate_control::{Applied, Control, Edit, Error, Expect, Fault, Instant, Order};
+use tollgate_control::{AppliedChanges, ChangeSet, Control, Edit, Error, FieldError, Instant, Precondition};
 
 use crate::databases::author;
 
@@ -44,23 +44,23 @@ pub fn client_draft(tier: &str) -> ClientDraft {
     ClientDraft { tier: Some(tier.to_owned()), ..ClientDraft::default() }
 }
 
-pub fn rule(rule_id: &str, to: impl Into<Option<RuleDraft>>, expect: Expect) -> Edit {
+pub fn rule(rule_id: &str, to: impl Into<Option<RuleDraft>>, expect: Precondition) -> Edit {
     Edit::Rule { namespace: NAMESPACE.to_owned(), rule_id: rule_id.to_owned(), to: to.into(), expect }
 }
 
 pub fn overriding(override_id: &str, to: impl Into<Option<OverrideDraft>>) -> Edit {
     let (namespace, override_id) = (NAMESPACE.to_owned(), override_id.to_owned());
-    Edit::Override { namespace, override_id, to: to.into(), expect: Expect::Anything }
+    Edit::Override { namespace, override_id, to: to.into(), expect: Precondition::Anything }
 }
 
 pub fn client(client_key: &str, to: impl Into<Option<ClientDraft>>) -> Edit {
     let (namespace, client_key) = (NAMESPACE.to_owned(), client_key.to_owned());
-    Edit::Client { namespace, client_key, to: to.into(), expect: Expect::Anything }
+    Edit::Client { namespace, client_key, to: to.into(), expect: Precondition::Anything }
 }
 
-pub fn order(edits: impl IntoIterator<Item = Edit>) -> Order {
+pub fn order(edits: impl IntoIterator<Item = Edit>) -> ChangeSet {
     let edits = edits.into_iter().collect();
-    Order {
+    ChangeSet {
         edits,
         author: author(),
         action: "test".to_owned(),
@@ -70,7 +70,7 @@ pub fn order(edits: impl IntoIterator<Item = Edit>) -> Order {
     }
 }
 
-pub async fn apply(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Applied {
+pub async fn apply(control: &Control, edits: impl IntoIterator<Item = Edit>) -> AppliedChanges {
     control.apply(&order(edits)).await.unwrap()
 }
 
@@ -84,7 +84,7 @@ pub async fn patiently<T>(operation: impl AsyncFn() -> Result<T, Error>) -> T {
     let started = tokio::time::Instant::now();
     loop {
         match operation().await {
-            Err(Error::Away(_)) if started.elapsed() < PATIENCE => {}
+            Err(Error::Unavailable(_)) if started.elapsed() < PATIENCE => {}
             done => return done.unwrap(),
         }
     }
@@ -100,7 +100,7 @@ pub async fn seed(control: &Control, edits: impl IntoIterator<Item = Edit>) {
 }
 
 /// What is wrong with an order that only is not valid.
-pub async fn faults(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Vec<Fault> {
+pub async fn faults(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Vec<FieldError> {
     match control.apply(&order(edits)).await {
         Err(Error::Invalid(faults)) => faults,
         other => panic!("{other:?}"),

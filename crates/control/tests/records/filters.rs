@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tollgate_control::{
-    ClientFilter, Control, Edit, Error, Expect, Instant, Listing, OverrideFilter, Page, Result, RuleFilter,
+    ClientFilter, Control, Edit, Error, Instant, Listing, OverrideFilter, Page, Precondition, Result, RuleFilter,
 };
 
 use crate::databases::on_both;
@@ -46,15 +46,15 @@ on_both! {
             namespace: "shop".to_owned(),
             rule_id: "elsewhere".to_owned(),
             to: Some(with(json!({ "tier": "free" }))),
-            expect: Expect::Absent,
+            expect: Precondition::Absent,
         };
         apply(control, [
-            rule("one", with(json!({ "endpoint": "/api/orders", "tier": "free" })), Expect::Absent),
-            rule("two", with(json!({ "endpoint": ["/api/orders", "/api/carts"], "tier": ["trial", "free"] })), Expect::Absent),
-            rule("three", with(json!({ "endpoint": "/api/ordersX", "tier": "freely" })), Expect::Absent),
-            rule("four", with(json!({ "client_key": "user:1", "tier": ["!free"] })), Expect::Absent),
-            rule("five", with(json!({ "client_key": ["user:1", "user:2"] })), Expect::Absent),
-            rule("off", off, Expect::Absent),
+            rule("one", with(json!({ "endpoint": "/api/orders", "tier": "free" })), Precondition::Absent),
+            rule("two", with(json!({ "endpoint": ["/api/orders", "/api/carts"], "tier": ["trial", "free"] })), Precondition::Absent),
+            rule("three", with(json!({ "endpoint": "/api/ordersX", "tier": "freely" })), Precondition::Absent),
+            rule("four", with(json!({ "client_key": "user:1", "tier": ["!free"] })), Precondition::Absent),
+            rule("five", with(json!({ "client_key": ["user:1", "user:2"] })), Precondition::Absent),
+            rule("off", off, Precondition::Absent),
             elsewhere,
         ]).await;
         let filter = RuleFilter::default;
@@ -79,8 +79,8 @@ on_both! {
         let mut later = override_draft("user:1", "b", 1);
         later.valid_from = Some(NEW_YEAR);
         apply(control, [
-            rule("a", per_second(1), Expect::Absent),
-            rule("b", per_second(1), Expect::Absent),
+            rule("a", per_second(1), Precondition::Absent),
+            rule("b", per_second(1), Precondition::Absent),
             overriding("1a", override_draft("user:1", "a", 1)),
             overriding("1b", later),
             overriding("2a", override_draft("user:2", "a", 1)),
@@ -129,7 +129,7 @@ on_both! {
                 namespace: namespace.to_owned(),
                 client_key: format!("user:{n}"),
                 to: Some(client_draft(if n % 2 == 0 { "even" } else { "odd" })),
-                expect: Expect::Absent,
+                expect: Precondition::Absent,
             });
             apply(control, edits).await;
         }

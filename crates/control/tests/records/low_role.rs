@@ -2,14 +2,14 @@
 //! such a role makes is run or written to in their place.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use tollgate_control::{AuditFilter, Expect, Page, Place};
+use tollgate_control::{AuditFilter, DatabaseUrl, Page, Precondition};
 
 use crate::databases::Database;
 use crate::drafts::{apply, per_second, rule};
 
 /// A connection of a role that may read and update rules, and nothing else.
 async fn low(db: &Database) -> (PgConnection, String) {
-    let Place::Postgres(url) = &db.place else { panic!("a role of PostgreSQL") };
+    let DatabaseUrl::Postgres(url) = &db.url else { panic!("a role of PostgreSQL") };
     let mut connection = PgConnection::connect(url).await.unwrap();
     let name: String =
         sqlx::query_scalar("SELECT 'low_' || current_database()").fetch_one(&mut connection).await.unwrap();
@@ -33,7 +33,7 @@ async fn done(mut connection: PgConnection, name: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_temporary_table_neither_hides_an_edit_nor_runs_code_as_the_owner() {
     let db = Database::postgres().await;
-    apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+    apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
     let (mut connection, name) = low(&db).await;
     run(
         &mut connection,
@@ -58,7 +58,7 @@ async fn a_temporary_table_neither_hides_an_edit_nor_runs_code_as_the_owner() {
 #[tokio::test(flavor = "multi_thread")]
 async fn functions_of_the_owner_are_not_for_others_to_call() {
     let db = Database::postgres().await;
-    apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+    apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
     let (mut connection, name) = low(&db).await;
     let note = "SELECT public.tollgate_note_edit('rule', '{\"id\": \"x\"}', 'id', TRUE)";
     let said = run(&mut connection, note).await.unwrap_err().to_string();

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use tollgate_control::record::NamespaceDraft;
-use tollgate_control::{Control, Edit, Error, Expect, Kind};
+use tollgate_control::{Control, Edit, Error, Precondition, RecordKind};
 
 use crate::databases::on_both;
 use crate::drafts::{NAMESPACE, apply, client_draft, order, override_draft, rule_draft};
 
 /// Everything that is there, without what every change leaves on it.
-async fn state(control: &Control) -> BTreeMap<(Kind, String, String), Value> {
+async fn state(control: &Control) -> BTreeMap<(RecordKind, String, String), Value> {
     let mut all = BTreeMap::new();
     let mut snapshot = control.snapshot().await.unwrap();
     let strip = |mut json: Value| {
@@ -19,24 +19,24 @@ async fn state(control: &Control) -> BTreeMap<(Kind, String, String), Value> {
     };
     for (name, draft) in snapshot.namespaces().await.unwrap() {
         if draft != NamespaceDraft::default() {
-            all.insert((Kind::Namespace, name.clone(), name), draft.json());
+            all.insert((RecordKind::Namespace, name.clone(), name), draft.json());
         }
     }
     let put = |row: tollgate_control::record::RuleRecord| {
-        ((Kind::Rule, row.namespace.clone(), row.rule_id.clone()), strip(row.json()))
+        ((RecordKind::Rule, row.namespace.clone(), row.rule_id.clone()), strip(row.json()))
     };
     snapshot.rules(None, |row| all.extend([put(row.unwrap())])).await.unwrap();
     snapshot
         .clients(|row| {
             let row = row.unwrap();
-            all.insert((Kind::Client, row.namespace.clone(), row.client_key.clone()), strip(row.json()));
+            all.insert((RecordKind::Client, row.namespace.clone(), row.client_key.clone()), strip(row.json()));
         })
         .await
         .unwrap();
     snapshot
         .overrides(|row| {
             let row = row.unwrap();
-            all.insert((Kind::Override, row.namespace.clone(), row.override_id.clone()), strip(row.json()));
+            all.insert((RecordKind::Override, row.namespace.clone(), row.override_id.clone()), strip(row.json()));
         })
         .await
         .unwrap();
@@ -54,7 +54,7 @@ impl Dice {
 
     fn edit(&mut self) -> Edit {
         let namespace = ["default", "shop"][usize::try_from(self.draw(2)).unwrap()].to_owned();
-        let (id, keep, expect) = (self.draw(4), self.draw(3) > 0, Expect::Anything);
+        let (id, keep, expect) = (self.draw(4), self.draw(3) > 0, Precondition::Anything);
         match self.draw(10) {
             0..=3 => {
                 let replaces: Vec<String> = (0..id.min(self.draw(3))).map(|n| format!("rule-{n}")).collect();
@@ -95,7 +95,7 @@ on_both! {
         let control = &db.control;
         let set = |ipv6_prefix| {
             let to = NamespaceDraft { ipv6_prefix, ..NamespaceDraft::default() };
-            Edit::Namespace { namespace: NAMESPACE.to_owned(), to: Some(to), expect: Expect::Anything }
+            Edit::Namespace { namespace: NAMESPACE.to_owned(), to: Some(to), expect: Precondition::Anything }
         };
         let prefix = async || {
             let namespaces = control.namespaces().await.unwrap();
@@ -104,15 +104,15 @@ on_both! {
         for ipv6_prefix in [48, 56] {
             control.apply(&order([set(ipv6_prefix)])).await.unwrap();
         }
-        let (_, first) = control.undoing(1).await.unwrap();
+        let (_, first) = control.revert_edit(1).await.unwrap();
         assert!(matches!(control.apply(&order([first])).await, Err(Error::Stale { version: Some(2), .. })));
         assert_eq!(prefix().await, Some(56));
-        let (_, second) = control.undoing(2).await.unwrap();
+        let (_, second) = control.revert_edit(2).await.unwrap();
         control.apply(&order([second])).await.unwrap();
         assert_eq!(prefix().await, Some(48));
         db.run("UPDATE rate_limit_namespaces SET ipv6_prefix = 60").await;
         while control.take_over_sql_edits().await.unwrap() {}
-        let (_, third) = control.undoing(3).await.unwrap();
+        let (_, third) = control.revert_edit(3).await.unwrap();
         assert!(matches!(control.apply(&order([third])).await, Err(Error::Stale { .. })), "SQL changed it since");
     }
 
@@ -135,13 +135,13 @@ on_both! {
         for _ in 0..25 {
             let to = usize::try_from(dice.draw(u64::try_from(states.len()).unwrap())).unwrap();
             let generation = i64::try_from(to).unwrap();
-            let edits = control.way_back(generation).await.unwrap();
+            let edits = control.rollback_edits(generation).await.unwrap();
             let applied = apply(control, edits).await;
             assert_eq!(state(control).await, states[to], "back to {to}");
             if !applied.changes.is_empty() {
                 states.push(states[to].clone());
             }
-            assert!(control.way_back(generation).await.unwrap().is_empty(), "there already");
+            assert!(control.rollback_edits(generation).await.unwrap().is_empty(), "there already");
             assert!(control.diff(generation, applied.generation).await.unwrap().is_empty());
         }
         assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
@@ -150,7 +150,7 @@ on_both! {
     async fn a_difference_is_told_from_either_side(db: Database) {
         let control = &db.control;
         let limit = |n: u64| rule_draft(json!({ "limit": { "requests": n, "window": "1s" } }));
-        let rule = |id: &str, to| crate::drafts::rule(id, to, Expect::Anything);
+        let rule = |id: &str, to| crate::drafts::rule(id, to, Precondition::Anything);
         apply(control, [rule("a", Some(limit(1))), rule("b", Some(limit(1)))]).await;
         apply(control, [rule("a", Some(limit(2)))]).await;
         apply(control, [rule("b", None), rule("c", Some(limit(3)))]).await;
@@ -167,7 +167,7 @@ on_both! {
         assert_eq!(ids(0, 1).await, [row("a", false, true), row("b", false, true)]);
         assert!(ids(2, 2).await.is_empty());
         assert!(matches!(control.diff(1, 5).await, Err(Error::NotFound(_))));
-        assert!(matches!(control.way_back(-1).await, Err(Error::NotFound(_))));
-        assert!(matches!(control.way_back(5).await, Err(Error::NotFound(_))));
+        assert!(matches!(control.rollback_edits(-1).await, Err(Error::NotFound(_))));
+        assert!(matches!(control.rollback_edits(5).await, Err(Error::NotFound(_))));
     }
 }

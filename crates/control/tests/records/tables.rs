@@ -2,7 +2,7 @@
 
 use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
 use sqlx::{Connection, PgConnection, SqlSafeStr, SqliteConnection};
-use tollgate_control::{Control, Error, Page, Place, Schema, ViolationFilter};
+use tollgate_control::{Control, DatabaseUrl, Error, Page, Schema, ViolationFilter};
 use tollgate_testkit::postgres;
 
 use crate::databases::{author, on_both};
@@ -20,7 +20,7 @@ on_both! {
     }
 }
 
-async fn race(place: Place) {
+async fn race(place: DatabaseUrl) {
     let nodes: Vec<Control> = (0..8).map(|_| Control::new(&place).unwrap()).collect();
     assert!(matches!(nodes[0].schema().await.unwrap(), Schema::Behind(0, _)));
     assert!(matches!(nodes[0].refresh(&author()).await, Err(Error::Schema(_))));
@@ -35,13 +35,13 @@ async fn race(place: Place) {
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_nodes_make_the_tables_of_sqlite_once() {
     let files = tempfile::tempdir().unwrap();
-    race(Place::Sqlite(files.path().join("t.db"))).await;
+    race(DatabaseUrl::Sqlite(files.path().join("t.db"))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_nodes_make_the_tables_of_postgres_once() {
     let url = tokio::task::spawn_blocking(postgres::database).await.unwrap();
-    race(Place::Postgres(url)).await;
+    race(DatabaseUrl::Postgres(url)).await;
 }
 
 /// Makes the tables of the first version.
@@ -63,7 +63,7 @@ const OLD: &str = "INSERT INTO rate_limit_rules (rule_id, name, algorithm, max_r
                    INSERT INTO rate_limit_violations (client_key, endpoint, rule_id, violated_at, request_count, limit_value) \
                    VALUES ('user:1', '/x', '7', '2026-01-01T00:00:00.000000Z', 12, 5)";
 
-async fn upgrades(place: Place) {
+async fn upgrades(place: DatabaseUrl) {
     let control = Control::open(&place).await.unwrap();
     assert_eq!(control.schema().await.unwrap(), Schema::Behind(1, 4));
     assert_eq!(control.migrate().await.unwrap(), 3);
@@ -95,7 +95,7 @@ async fn a_database_of_the_first_version_is_upgraded_by_sqlite() {
     first_version(include_str!("../../migrations/sqlite/0001_tables.sql"), &mut connection).await;
     sqlx::raw_sql(OLD).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    upgrades(Place::Sqlite(file)).await;
+    upgrades(DatabaseUrl::Sqlite(file)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,7 +105,7 @@ async fn a_database_of_the_first_version_is_upgraded_by_postgres() {
     first_version(include_str!("../../migrations/postgres/0001_tables.sql"), &mut connection).await;
     sqlx::raw_sql(OLD).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    upgrades(Place::Postgres(url)).await;
+    upgrades(DatabaseUrl::Postgres(url)).await;
 }
 
 #[cfg(unix)]
@@ -113,7 +113,7 @@ async fn a_database_of_the_first_version_is_upgraded_by_postgres() {
 async fn nobody_else_may_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
     let files = tempfile::tempdir().unwrap();
-    let control = Control::open(&Place::Sqlite(files.path().join("t.db"))).await.unwrap();
+    let control = Control::open(&DatabaseUrl::Sqlite(files.path().join("t.db"))).await.unwrap();
     control.migrate().await.unwrap();
     for file in std::fs::read_dir(files.path()).unwrap() {
         let file = file.unwrap();
@@ -123,9 +123,9 @@ async fn nobody_else_may_read_the_file() {
 
 #[tokio::test]
 async fn a_database_that_is_not_there_is_away() {
-    let nowhere = Place::Postgres("postgres://me:s3cret@127.0.0.1:1/none".to_owned());
-    let Err(Error::Away(why)) = Control::open(&nowhere).await else { panic!("it answered") };
+    let nowhere = DatabaseUrl::Postgres("postgres://me:s3cret@127.0.0.1:1/none".to_owned());
+    let Err(Error::Unavailable(why)) = Control::open(&nowhere).await else { panic!("it answered") };
     assert!(!why.contains("s3cret"));
-    let nowhere = Place::Sqlite("/no/such/directory/t.db".into());
-    assert!(matches!(Control::open(&nowhere).await, Err(Error::Away(_))));
+    let nowhere = DatabaseUrl::Sqlite("/no/such/directory/t.db".into());
+    assert!(matches!(Control::open(&nowhere).await, Err(Error::Unavailable(_))));
 }

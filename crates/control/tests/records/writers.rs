@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use tollgate_control::{Error, Expect, Page};
+use tollgate_control::{Error, Page, Precondition};
 
 use crate::databases::on_both;
 use crate::drafts::{NAMESPACE, apply, client, client_draft, order, per_second, rule};
 
 on_both! {
     async fn of_many_who_change_one_version_one_wins(db: Database) {
-        apply(&db.control, [rule("orders", per_second(1), Expect::Absent)]).await;
+        apply(&db.control, [rule("orders", per_second(1), Precondition::Absent)]).await;
         let nodes = [db.control.clone(), db.node()];
         let writing = (0..32).map(|n: u64| {
             let node = nodes[usize::try_from(n).unwrap() % 2].clone();
-            tokio::spawn(async move { node.apply(&order([rule("orders", per_second(100 + n), Expect::Version(1))])).await })
+            tokio::spawn(async move { node.apply(&order([rule("orders", per_second(100 + n), Precondition::Version(1))])).await })
         });
         let (mut won, mut stale) = (Vec::new(), 0);
         for one in writing.collect::<Vec<_>>() {
@@ -35,7 +35,7 @@ on_both! {
                 let mut generations = Vec::new();
                 for m in 0..4 {
                     let edits = [
-                        rule(&format!("rule-{n}"), per_second(1 + m), Expect::Anything),
+                        rule(&format!("rule-{n}"), per_second(1 + m), Precondition::Anything),
                         client(&format!("user:{n}"), client_draft(&format!("tier-{m}"))),
                     ];
                     generations.push(node.apply(&order(edits)).await.unwrap().generation);
@@ -59,7 +59,7 @@ on_both! {
     }
 
     async fn nobody_sees_half_of_an_order(db: Database) {
-        let pair = |n| [rule("a", per_second(n), Expect::Anything), rule("z", per_second(n), Expect::Anything)];
+        let pair = |n| [rule("a", per_second(n), Precondition::Anything), rule("z", per_second(n), Precondition::Anything)];
         apply(&db.control, pair(1)).await;
         let writer = db.node();
         let writing = tokio::spawn(async move {

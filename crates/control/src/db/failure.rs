@@ -5,25 +5,25 @@ use sqlx::error::{DatabaseError, ErrorKind};
 
 use crate::Error;
 
-/// What a complaint comes to.
-pub(super) struct Complaint {
+/// What a failure comes to.
+pub(super) struct DatabaseFailure {
     /// For the caller.
     pub(super) error: Error,
     /// Another transaction was in the way; the same again may well succeed.
-    pub(super) lost_a_race: bool,
+    pub(super) retryable: bool,
 }
 
-impl Complaint {
+impl DatabaseFailure {
     /// One that nothing else is to be said about.
-    pub(super) fn of(error: Error) -> Complaint {
-        Complaint { error, lost_a_race: false }
+    pub(super) fn of(error: Error) -> DatabaseFailure {
+        DatabaseFailure { error, retryable: false }
     }
 }
 
-impl From<SqlError> for Complaint {
-    fn from(error: SqlError) -> Complaint {
-        let lost_a_race = matches!(&error, SqlError::Database(error) if is_lost_race(error.as_ref()));
-        Complaint { error: read(&error), lost_a_race }
+impl From<SqlError> for DatabaseFailure {
+    fn from(error: SqlError) -> DatabaseFailure {
+        let retryable = matches!(&error, SqlError::Database(error) if is_retryable(error.as_ref()));
+        DatabaseFailure { error: read(&error), retryable }
     }
 }
 
@@ -44,9 +44,9 @@ fn read(error: &SqlError) -> Error {
         | SqlError::Tls(_)
         | SqlError::PoolTimedOut
         | SqlError::PoolClosed
-        | SqlError::WorkerCrashed => Error::Away(error.to_string()),
+        | SqlError::WorkerCrashed => Error::Unavailable(error.to_string()),
         // A connection that broke in the middle of a message; the next one is a new one.
-        SqlError::Protocol(_) | SqlError::BeginFailed => Error::Away(error.to_string()),
+        SqlError::Protocol(_) | SqlError::BeginFailed => Error::Unavailable(error.to_string()),
         other => Error::Unexpected(other.to_string()),
     }
 }
@@ -62,11 +62,11 @@ fn from_database(error: &dyn DatabaseError) -> Error {
         // SQLite: FULL; no room for the index of its log. PostgreSQL: disk_full.
         "sqlite:13" | "sqlite:shm" | "53100" => Error::Full(said),
         // SQLite: IOERR, all of whose kinds are 10 in the lower byte; CANTOPEN; BUSY; LOCKED; READONLY.
-        "sqlite:10" | "sqlite:14" | "sqlite:5" | "sqlite:6" | "sqlite:8" => Error::Away(said),
+        "sqlite:10" | "sqlite:14" | "sqlite:5" | "sqlite:6" | "sqlite:8" => Error::Unavailable(said),
         // PostgreSQL: undefined_table, undefined_column.
         "42P01" | "42703" => no_tables(&said),
         "sqlite:1" if said.starts_with("no such table") || said.starts_with("no such column") => no_tables(&said),
-        code if is_away(code) => Error::Away(said),
+        code if is_away(code) => Error::Unavailable(said),
         code => Error::Unexpected(format!("{said} ({code})")),
     }
 }
@@ -82,7 +82,7 @@ fn is_away(code: &str) -> bool {
         || ["25006", "25P03", "55P03", "3D000"].contains(&code)
 }
 
-fn is_lost_race(error: &dyn DatabaseError) -> bool {
+fn is_retryable(error: &dyn DatabaseError) -> bool {
     // PostgreSQL: serialization_failure, deadlock_detected. SQLite: BUSY and its kinds.
     matches!(code(error).as_str(), "40001" | "40P01" | "sqlite:5")
 }

@@ -11,24 +11,24 @@ use tokio::time::{sleep, timeout};
 use tollgate_core::Clock;
 use tracing::{error, info, warn};
 
-use super::load::{Extent, Terms};
-use super::state::{FeedState, Origin};
-use super::{Copy, Loaded};
+use super::load::{LoadContext, LoadExtent};
+use super::state::{ChangeFeedState, SnapshotOrigin};
+use super::{LoadedState, LocalCopy};
 use crate::control::Quarantined;
-use crate::{Control, Error, Kind, Result};
+use crate::{Control, Error, RecordKind, Result};
 
 /// Puts what was read into force; false if that could not be done, and what was in force stays. Called off the runtime,
 /// where taking long holds nobody up.
-pub type Adopt = Arc<dyn Fn(Arc<Loaded>) -> bool + Send + Sync>;
+pub type Adopt = Arc<dyn Fn(Arc<LoadedState>) -> bool + Send + Sync>;
 
-/// What following takes.
-pub struct Following {
+/// What config takes.
+pub struct ChangeFeedConfig {
     /// The database.
     pub control: Control,
     /// The copy on disk; none if the database is on this disk itself.
-    pub copy: Option<Copy>,
+    pub copy: Option<LocalCopy>,
     /// What reading needs besides the tables.
-    pub terms: Terms,
+    pub context: LoadContext,
     /// How often to look, though nobody told of anything.
     pub poll: Duration,
     /// Tells how fresh things are.
@@ -38,29 +38,29 @@ pub struct Following {
 }
 
 /// How long the database may take to answer at all before the copy is taken instead.
-const FIRST_LOOK: Duration = Duration::from_secs(5);
+const FIRST_REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait after a look that failed, at first and at most.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 /// Changes that come one after the other are read together: so many looks in a second are enough.
-const BREATH: Duration = Duration::from_millis(20);
+const MIN_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Follows a database for as long as it lives.
-pub struct Feed {
+pub struct ChangeFeed {
     trigger: Arc<Notify>,
-    state: watch::Receiver<FeedState>,
+    state: watch::Receiver<ChangeFeedState>,
     task: AbortHandle,
 }
 
-impl Feed {
-    /// Reads what there is, from the database or else from the copy, and goes on following. An error if neither can be
+impl ChangeFeed {
+    /// Reads what there is, from the database or else from the copy, and goes on config. An error if neither can be
     /// read: a node that does not know its rules must not start as if it had none.
-    pub async fn start(following: Following) -> Result<Feed> {
-        let (sender, state) = watch::channel(FeedState::default());
-        let mut follower = Follower { following, state: sender, loaded: None, sql_edits: SqlEdits::default() };
+    pub async fn start(config: ChangeFeedConfig) -> Result<ChangeFeed> {
+        let (sender, state) = watch::channel(ChangeFeedState::default());
+        let mut follower = Follower { config, state: sender, loaded: None, sql_edits: SqlEdits::default() };
         follower.first_look().await?;
         let trigger = Arc::new(Notify::new());
         let task = tokio::spawn(follower.run(trigger.clone())).abort_handle();
-        Ok(Feed { trigger, state, task })
+        Ok(ChangeFeed { trigger, state, task })
     }
 
     /// Looks at once. Never waits.
@@ -69,32 +69,32 @@ impl Feed {
     }
 
     /// The same, for somebody who keeps it.
-    pub fn bell(&self) -> Arc<Notify> {
+    pub fn trigger_handle(&self) -> Arc<Notify> {
         self.trigger.clone()
     }
 
     /// How things stand, to look at or to wait on.
-    pub fn state(&self) -> watch::Receiver<FeedState> {
+    pub fn state(&self) -> watch::Receiver<ChangeFeedState> {
         self.state.clone()
     }
 }
 
-impl Drop for Feed {
+impl Drop for ChangeFeed {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl fmt::Debug for Feed {
+impl fmt::Debug for ChangeFeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Feed").field("state", &*self.state.borrow()).finish_non_exhaustive()
+        f.debug_struct("ChangeFeed").field("state", &*self.state.borrow()).finish_non_exhaustive()
     }
 }
 
 struct Follower {
-    following: Following,
-    state: watch::Sender<FeedState>,
-    loaded: Option<Arc<Loaded>>,
+    config: ChangeFeedConfig,
+    state: watch::Sender<ChangeFeedState>,
+    loaded: Option<Arc<LoadedState>>,
     sql_edits: SqlEdits,
 }
 
@@ -109,67 +109,68 @@ struct SqlEdits {
 
 impl Follower {
     async fn first_look(&mut self) -> Result<()> {
-        let Following { control, terms, copy, .. } = &self.following;
+        let ChangeFeedConfig { control, context, copy, .. } = &self.config;
         // Who answers is given the time that it takes: a million clients take a while.
-        let there = timeout(FIRST_LOOK, control.state()).await;
-        let there = there.unwrap_or_else(|_| Err(Error::Away(format!("not within {} s", FIRST_LOOK.as_secs()))));
+        let there = timeout(FIRST_REPLY_TIMEOUT, control.state()).await;
+        let there = there
+            .unwrap_or_else(|_| Err(Error::Unavailable(format!("not within {} s", FIRST_REPLY_TIMEOUT.as_secs()))));
         let read = match there {
-            Ok(_) => Loaded::whole(control, terms).await,
+            Ok(_) => LoadedState::load(control, context).await,
             Err(error) => Err(error),
         };
         let why = match read {
             Ok(loaded) => {
-                self.adopt(loaded, Origin::Database, Extent::Whole).await;
+                self.adopt(loaded, SnapshotOrigin::Database, LoadExtent::Full).await;
                 return Ok(());
             }
             Err(error) => error,
         };
         let kept = match copy {
-            Some(copy) => copy.read(terms).await,
+            Some(copy) => copy.read(context).await,
             None => None,
         };
         let Some(loaded) = kept else { return Err(why) };
         warn!(generation = loaded.state.generation, %why, "cannot read the database: started with the copy of what it said last");
-        self.adopt(loaded, Origin::Copy, Extent::Whole).await;
-        self.state.send_modify(|state| (state.away, state.failures) = (Some(why.to_string()), 1));
+        self.adopt(loaded, SnapshotOrigin::Copy, LoadExtent::Full).await;
+        self.state.send_modify(|state| (state.unavailable, state.failures) = (Some(why.to_string()), 1));
         Ok(())
     }
 
     async fn run(mut self, trigger: Arc<Notify>) {
-        let mut listener = self.following.control.listener();
-        let mut pause = PAUSE.0;
+        let mut listener = self.config.control.listener();
+        let mut pause = RETRY_DELAY.0;
         loop {
-            let in_haste = self.state.borrow().away.is_some() || self.sql_edits.pending;
-            let wait = if in_haste { pause.min(self.following.poll) } else { self.following.poll };
+            let in_haste = self.state.borrow().unavailable.is_some() || self.sql_edits.pending;
+            let wait = if in_haste { pause.min(self.config.poll) } else { self.config.poll };
             tokio::select! {
                 () = sleep(wait) => {}
-                () = listener.heard() => {}
+                () = listener.changed() => {}
                 () = trigger.notified() => {}
             }
             pause = match self.look().await {
-                Ok(()) => PAUSE.0,
+                Ok(()) => RETRY_DELAY.0,
                 Err(why) => {
                     self.lose(&why);
-                    (pause * 2).min(PAUSE.1)
+                    (pause * 2).min(RETRY_DELAY.1)
                 }
             };
-            sleep(BREATH).await;
+            sleep(MIN_INTERVAL).await;
         }
     }
 
     /// Reads what changed, if anything did.
     async fn look(&mut self) -> Result<()> {
         self.take_over_sql_edits().await;
-        let Following { control, terms, .. } = &self.following;
+        let ChangeFeedConfig { control, context, .. } = &self.config;
         let next = match &self.loaded {
-            Some(loaded) => loaded.next(control, terms).await?,
-            None => Some((Loaded::whole(control, terms).await?, Extent::Whole)),
+            Some(loaded) => loaded.load_changes(control, context).await?,
+            None => Some((LoadedState::load(control, context).await?, LoadExtent::Full)),
         };
-        if self.state.borrow().away.is_some() {
+        if self.state.borrow().unavailable.is_some() {
             info!("the database answers again");
         }
         match next {
-            Some((loaded, extent)) => self.adopt(loaded, Origin::Database, extent).await,
+            Some((loaded, extent)) => self.adopt(loaded, SnapshotOrigin::Database, extent).await,
             None => self.fresh(),
         }
         Ok(())
@@ -178,10 +179,10 @@ impl Follower {
     /// What was written with SQL becomes a generation before that is looked for. A node that may not write leaves this to
     /// the others.
     async fn take_over_sql_edits(&mut self) {
-        let (pending, refused) = match self.following.control.take_over_sql_edits().await {
+        let (pending, refused) = match self.config.control.take_over_sql_edits().await {
             Ok(pending) => (pending, None),
             // Another transaction is writing the same rows, or there is no database, which is found out next.
-            Err(Error::Away(_)) => (true, None),
+            Err(Error::Unavailable(_)) => (true, None),
             Err(why) => (false, Some(why.to_string())),
         };
         if let Some(why) = refused.as_ref().filter(|why| self.sql_edits.refused.as_ref() != Some(why)) {
@@ -190,16 +191,16 @@ impl Follower {
         self.sql_edits = SqlEdits { pending, refused };
     }
 
-    async fn adopt(&mut self, loaded: Loaded, origin: Origin, extent: Extent) {
+    async fn adopt(&mut self, loaded: LoadedState, origin: SnapshotOrigin, extent: LoadExtent) {
         let loaded = Arc::new(loaded);
-        let (adopt, adopted) = (self.following.adopt.clone(), loaded.clone());
+        let (adopt, adopted) = (self.config.adopt.clone(), loaded.clone());
         let put = tokio::task::spawn_blocking(move || adopt(adopted)).await;
         if !put.unwrap_or(false) {
             let generation = loaded.state.generation;
             error!(generation, "what the database says cannot be put into force: what it said before stays");
             self.state.send_modify(|state| {
                 state.failures += 1;
-                state.away = Some(format!("generation {generation} cannot be put into force; the log says why"));
+                state.unavailable = Some(format!("generation {generation} cannot be put into force; the log says why"));
             });
             return;
         }
@@ -208,43 +209,44 @@ impl Follower {
         self.state.send_modify(|state| {
             (state.origin, state.generation, state.quarantined) = (origin, generation, quarantined);
             state.refreshes += 1;
-            state.whole += u64::from(extent == Extent::Whole);
+            state.full_loads += u64::from(extent == LoadExtent::Full);
         });
         self.loaded = Some(loaded);
-        if origin == Origin::Database {
+        if origin == SnapshotOrigin::Database {
             self.fresh();
-            if let Some(copy) = &self.following.copy {
+            if let Some(copy) = &self.config.copy {
                 copy.catch_up();
             }
         }
     }
 
     fn fresh(&self) {
-        let now = self.following.clock.wall().into();
-        self.state
-            .send_modify(|state| (state.fresh_at, state.away, state.origin) = (Some(now), None, Origin::Database));
+        let now = self.config.clock.wall().into();
+        self.state.send_modify(|state| {
+            (state.fresh_at, state.unavailable, state.origin) = (Some(now), None, SnapshotOrigin::Database)
+        });
     }
 
     /// Said once; those in force stay.
     fn lose(&self, why: &Error) {
         let text = why.to_string();
-        if self.state.borrow().away.as_ref() != Some(&text) {
+        if self.state.borrow().unavailable.as_ref() != Some(&text) {
             error!(why = %text, "cannot read the database: what it said last stays in force");
         }
         self.state.send_modify(|state| {
             state.failures += 1;
-            state.away = Some(text);
+            state.unavailable = Some(text);
         });
     }
 
     /// Rows that were not in quarantine before, each with its first reason. Never what they hold.
-    fn tell_of_quarantine(&self, loaded: &Loaded) {
+    fn tell_of_quarantine(&self, loaded: &LoadedState) {
         let state = self.state.borrow();
         let before: HashSet<&Quarantined> = state.quarantined.iter().collect();
-        for bad in loaded.quarantined.iter().filter(|bad| !before.contains(bad)).take(SAID_MAX) {
+        for bad in loaded.quarantined.iter().filter(|bad| !before.contains(bad)).take(LOGGED_MAX) {
             let why = bad.reasons.first().map_or("", |reason| reason.message.as_str());
             // The id of a client is its key, which logs do not tell.
-            let id = if bad.kind == Kind::Client { "" } else { &bad.id };
+            let id = if bad.kind == RecordKind::Client { "" } else { &bad.id };
             let (kind, namespace) = (bad.kind.name(), &bad.namespace);
             error!(kind, namespace, id, why, "a row cannot be used and is left out");
         }
@@ -252,4 +254,4 @@ impl Follower {
 }
 
 /// Rows in quarantine that are logged at once; the API tells all of them.
-const SAID_MAX: usize = 10;
+const LOGGED_MAX: usize = 10;

@@ -13,14 +13,14 @@ pub struct LoadedNamespace {
     /// generation before, so that they need not be compiled again.
     pub rules: Arc<Vec<Arc<RuleSpec>>>,
     /// Some rule replaces others by name: no rule can be judged alone.
-    pub(super) linked: bool,
+    pub(super) has_replaces: bool,
     /// What is known of clients, and what is different for them.
     pub directory: Directory,
 }
 
 impl LoadedNamespace {
     /// Shares rules that say the same as before, which need not be compiled again.
-    pub(super) fn keep_equal(&mut self, before: &[Arc<RuleSpec>]) {
+    pub(super) fn share_unchanged(&mut self, before: &[Arc<RuleSpec>]) {
         let rules = Arc::make_mut(&mut self.rules);
         let mut before = before.iter().peekable();
         for rule in rules {

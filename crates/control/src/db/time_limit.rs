@@ -7,33 +7,33 @@ use std::time::Duration;
 use futures_core::Stream;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::fault::Complaint;
+use super::failure::DatabaseFailure;
 use crate::Error;
 
 /// How long to wait.
 #[derive(Clone, Copy)]
-pub(super) enum Patience {
+pub(super) enum TimeLimit {
     /// For everything together.
     Until(Instant),
     /// For each statement, and each row of its answer.
     ForEach(Duration),
 }
 
-impl Patience {
+impl TimeLimit {
     /// For everything from now on.
-    pub(super) fn of(patience: Duration) -> Patience {
-        Patience::Until(Instant::now() + patience)
+    pub(super) fn of(time_limit: Duration) -> TimeLimit {
+        TimeLimit::Until(Instant::now() + time_limit)
     }
 
     /// Waits no longer than it lasts.
-    pub(super) async fn bound<T>(self, work: impl Future<Output = sqlx::Result<T>>) -> Result<T, Complaint> {
+    pub(super) async fn bound<T>(self, work: impl Future<Output = sqlx::Result<T>>) -> Result<T, DatabaseFailure> {
         let done = match self {
-            Patience::Until(deadline) => timeout_at(deadline, work).await,
-            Patience::ForEach(patience) => timeout(patience, work).await,
+            TimeLimit::Until(deadline) => timeout_at(deadline, work).await,
+            TimeLimit::ForEach(time_limit) => timeout(time_limit, work).await,
         };
         match done {
-            Ok(done) => done.map_err(Complaint::from),
-            Err(_) => Err(Complaint::of(Error::Away("no answer in time".to_owned()))),
+            Ok(done) => done.map_err(DatabaseFailure::from),
+            Err(_) => Err(DatabaseFailure::of(Error::Unavailable("no answer in time".to_owned()))),
         }
     }
 
@@ -42,11 +42,11 @@ impl Patience {
         self,
         mut rows: Pin<Box<impl Stream<Item = sqlx::Result<R>> + ?Sized>>,
         mut take: impl FnMut(R) -> crate::Result<()>,
-    ) -> Result<(), Complaint> {
+    ) -> Result<(), DatabaseFailure> {
         loop {
             let next = poll_fn(|context| rows.as_mut().poll_next(context));
             match self.bound(async { next.await.transpose() }).await? {
-                Some(row) => take(row).map_err(Complaint::of)?,
+                Some(row) => take(row).map_err(DatabaseFailure::of)?,
                 None => return Ok(()),
             }
         }

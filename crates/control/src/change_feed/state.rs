@@ -5,7 +5,7 @@ use crate::control::Quarantined;
 
 /// Where what is in force was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum SnapshotOrigin {
     /// Nothing was read yet.
     #[default]
     Nowhere,
@@ -17,21 +17,21 @@ pub enum Origin {
 
 /// How following stands. Counts only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FeedState {
+pub struct ChangeFeedState {
     /// Where what is in force was read.
-    pub origin: Origin,
+    pub origin: SnapshotOrigin,
     /// The generation of the database that is in force here.
     pub generation: i64,
     /// When the database last said that this is its latest.
     pub fresh_at: Option<Instant>,
     /// Why it does not answer; `None` while it does.
-    pub away: Option<String>,
+    pub unavailable: Option<String>,
     /// Rows that cannot be used, and why.
     pub quarantined: Vec<Quarantined>,
     /// How often something new came into force.
     pub refreshes: u64,
     /// How often everything was read anew, instead of what changed.
-    pub whole: u64,
+    pub full_loads: u64,
     /// How often the database did not answer.
     pub failures: u64,
 }

@@ -9,14 +9,14 @@ use crate::db::Tx;
 impl Control {
     /// Writes in a transaction of its own. Nodes that write the same rows may get in each other's way, and the loser
     /// does its work once more, so it may keep nothing of its first attempt.
-    pub(crate) async fn write_behind<T>(&self, mut work: impl AsyncFnMut(&mut Tx) -> Result<T>) -> Result<T> {
+    pub(crate) async fn write_unaudited<T>(&self, mut operation: impl AsyncFnMut(&mut Tx) -> Result<T>) -> Result<T> {
         let mut again = true;
         loop {
             let mut tx = self.pool().write().await?;
-            match work(&mut tx).await {
+            match operation(&mut tx).await {
                 Ok(answer) => return tx.commit().await.map(|()| answer),
                 Err(error) => {
-                    let once_more = std::mem::take(&mut again) && tx.lost_a_race();
+                    let once_more = std::mem::take(&mut again) && tx.is_retryable();
                     let _ = tx.rollback().await;
                     if !once_more {
                         return Err(error);

@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::{Error, Instant, Result};
 
 /// A record that was shown as JSON.
-pub(super) struct Shown<'a>(pub(super) &'a Value);
+pub(super) struct AuditedJson<'a>(pub(super) &'a Value);
 
-impl Shown<'_> {
+impl AuditedJson<'_> {
     pub(super) fn text(&self, name: &str) -> Result<String> {
         self.maybe_text(name)?.ok_or_else(|| bad(name))
     }

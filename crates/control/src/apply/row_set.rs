@@ -4,37 +4,37 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Result;
 use crate::db::{Sql, Tx};
-use crate::record::Stored;
+use crate::record::StoredRecord;
 
 /// Namespace and id.
-pub(super) type Key = (String, String);
+pub(super) type RecordKey = (String, String);
 
 /// Most rows in one statement: well below the number of values that either database takes.
 const CHUNK: usize = 500;
 
 /// Rows by their keys: as they were, and as they shall be.
-pub(super) struct Shelf<R> {
+pub(super) struct RowSet<R> {
     /// What was read; `None` if there is no such row.
-    before: BTreeMap<Key, Option<R>>,
+    before: BTreeMap<RecordKey, Option<R>>,
     /// What was changed since.
-    now: BTreeMap<Key, Option<R>>,
+    now: BTreeMap<RecordKey, Option<R>>,
 }
 
-impl<R> Default for Shelf<R> {
-    fn default() -> Shelf<R> {
-        Shelf { before: BTreeMap::new(), now: BTreeMap::new() }
+impl<R> Default for RowSet<R> {
+    fn default() -> RowSet<R> {
+        RowSet { before: BTreeMap::new(), now: BTreeMap::new() }
     }
 }
 
-impl<R: Stored> Shelf<R> {
+impl<R: StoredRecord> RowSet<R> {
     /// Takes out rows by their keys. What is on the shelf already stays.
-    pub(super) async fn read(&mut self, keys: BTreeSet<Key>, tx: &mut Tx) -> Result<()> {
-        let keys: Vec<Key> = keys.into_iter().filter(|key| !self.before.contains_key(key)).collect();
+    pub(super) async fn read(&mut self, keys: BTreeSet<RecordKey>, tx: &mut Tx) -> Result<()> {
+        let keys: Vec<RecordKey> = keys.into_iter().filter(|key| !self.before.contains_key(key)).collect();
         // What no database holds is not there; that it cannot be written either is said with its field, later.
-        for (namespace, ids) in chunks(keys.iter().filter(|key| is_askable(key))) {
+        for (namespace, ids) in chunks(keys.iter().filter(|key| is_valid_text_key(key))) {
             let mut sql = Sql::new(R::TABLE.select, vec![]);
             R::TABLE.select_ids(&mut sql, namespace, &ids);
-            self.take(sql, tx).await?;
+            self.load(sql, tx).await?;
         }
         for key in keys {
             self.before.entry(key).or_insert(None);
@@ -43,7 +43,7 @@ impl<R: Stored> Shelf<R> {
     }
 
     /// Takes out the rows that a statement finds; answers how many.
-    pub(super) async fn take(&mut self, sql: Sql, tx: &mut Tx) -> Result<usize> {
+    pub(super) async fn load(&mut self, sql: Sql, tx: &mut Tx) -> Result<usize> {
         let rows = tx.all(sql).await?;
         for row in &rows {
             let key = (row.get(0)?, row.get(1)?);
@@ -54,39 +54,39 @@ impl<R: Stored> Shelf<R> {
     }
 
     /// A row as it is now.
-    pub(super) fn get(&self, key: &Key) -> Option<&R> {
+    pub(super) fn get(&self, key: &RecordKey) -> Option<&R> {
         self.now.get(key).or_else(|| self.before.get(key))?.as_ref()
     }
 
     /// A row as it was.
-    pub(super) fn was(&self, key: &Key) -> Option<&R> {
+    pub(super) fn original(&self, key: &RecordKey) -> Option<&R> {
         self.before.get(key)?.as_ref()
     }
 
     /// Changes a row; `None` takes it away.
-    pub(super) fn set(&mut self, key: Key, record: Option<R>) {
+    pub(super) fn set(&mut self, key: RecordKey, record: Option<R>) {
         self.now.insert(key, record);
     }
 
     /// The keys of what was changed, and what became of it.
-    pub(super) fn changed(&self) -> impl Iterator<Item = (&Key, Option<&R>)> {
+    pub(super) fn changed(&self) -> impl Iterator<Item = (&RecordKey, Option<&R>)> {
         self.now.iter().map(|(key, record)| (key, record.as_ref()))
     }
 
     /// Whether a row was changed.
-    pub(super) fn is_changed(&self, key: &Key) -> bool {
+    pub(super) fn is_changed(&self, key: &RecordKey) -> bool {
         self.now.contains_key(key)
     }
 
     /// Every row that is there now.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&Key, &R)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (&RecordKey, &R)> {
         let untouched = self.before.iter().filter(|(key, _)| !self.now.contains_key(*key));
         untouched.chain(&self.now).filter_map(|(key, record)| Some((key, record.as_ref()?)))
     }
 
     /// Deletes the rows that were taken away.
     pub(super) async fn delete(&self, tx: &mut Tx) -> Result<()> {
-        let gone = self.changed().filter(|(key, record)| record.is_none() && self.was(key).is_some());
+        let gone = self.changed().filter(|(key, record)| record.is_none() && self.original(key).is_some());
         for (namespace, ids) in chunks(gone.map(|(key, _)| key)) {
             let mut sql = Sql::new(R::TABLE.delete, vec![]);
             R::TABLE.select_ids(&mut sql, namespace, &ids);
@@ -97,8 +97,10 @@ impl<R: Stored> Shelf<R> {
 
     /// Writes the rows that are new or different.
     pub(super) async fn write(&self, tx: &mut Tx) -> Result<()> {
-        let new: Vec<&R> =
-            self.changed().filter_map(|(key, record)| record.filter(|record| self.was(key) != Some(record))).collect();
+        let new: Vec<&R> = self
+            .changed()
+            .filter_map(|(key, record)| record.filter(|record| self.original(key) != Some(record)))
+            .collect();
         for chunk in new.chunks(CHUNK) {
             let mut sql = Sql::new(R::TABLE.insert, vec![]);
             sql.and_listed("", R::TABLE.row, R::TABLE.replace, chunk.iter().map(|record| record.values()));
@@ -109,12 +111,12 @@ impl<R: Stored> Shelf<R> {
 }
 
 /// Whether a database can be asked about a key.
-pub(super) fn is_askable(key: &Key) -> bool {
+pub(super) fn is_valid_text_key(key: &RecordKey) -> bool {
     !key.0.contains('\0') && !key.1.contains('\0')
 }
 
 /// Keys by their namespaces, so many at a time. They come sorted.
-fn chunks<'a>(keys: impl Iterator<Item = &'a Key>) -> Vec<(&'a str, Vec<&'a str>)> {
+fn chunks<'a>(keys: impl Iterator<Item = &'a RecordKey>) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut chunks: Vec<(&str, Vec<&str>)> = Vec::new();
     for (namespace, id) in keys {
         match chunks.last_mut() {

@@ -10,21 +10,21 @@ use tollgate_rules::{Directory, DirectoryBuilder, EscapedSlash, KeyBy, Mode, Rul
 use super::namespace::{LoadedNamespace, name_of};
 use crate::control::Quarantined;
 use crate::record::{NamespaceDraft, RuleModeRecord, RuleRecord};
-use crate::{Fault, Kind};
+use crate::{FieldError, RecordKind};
 
 /// A namespace that is being read.
-pub(super) struct Draft {
+pub(super) struct NamespaceBuilder {
     settings: NamespaceDraft,
     rules: Vec<RuleSpec>,
     modes: BTreeMap<String, Mode>,
     pub(super) clients: DirectoryBuilder,
 }
 
-impl Draft {
-    pub(super) fn new(settings: NamespaceDraft, secret: Secret) -> Draft {
+impl NamespaceBuilder {
+    pub(super) fn new(settings: NamespaceDraft, secret: Secret) -> NamespaceBuilder {
         let mut clients = Directory::builder(secret, settings.ipv6_prefix);
         clients.normalize(settings.normalize);
-        Draft { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
+        NamespaceBuilder { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
     }
 
     pub(super) fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
@@ -36,9 +36,9 @@ impl Draft {
 
     pub(super) fn mode(&mut self, record: &RuleModeRecord) {
         let mode = match record.draft.mode {
-            crate::Mode::Enforce => Mode::Enforce,
-            crate::Mode::Shadow => Mode::Shadow,
-            crate::Mode::Off => Mode::Off,
+            crate::Enforcement::Enforce => Mode::Enforce,
+            crate::Enforcement::Shadow => Mode::Shadow,
+            crate::Enforcement::Off => Mode::Off,
         };
         self.modes.insert(record.rule_id.clone(), mode);
     }
@@ -60,20 +60,28 @@ impl Draft {
             match misfits.remove(&place) {
                 None => rules.push(Arc::new(spec)),
                 Some(Problem { code, message, help, .. }) => quarantined.push(Quarantined {
-                    kind: Kind::Rule,
+                    kind: RecordKind::Rule,
                     namespace: file.namespace.clone(),
                     id: spec.name.unwrap_or_default(),
-                    reasons: vec![Fault { field: String::new(), code: code.to_owned(), message, help }],
+                    reasons: vec![FieldError { field: String::new(), code: code.to_owned(), message, help }],
                 }),
             }
         }
-        let linked = rules.iter().any(|rule| !rule.replaces.is_empty());
-        LoadedNamespace { settings: Arc::new(file), rules: Arc::new(rules), linked, directory: self.clients.finish() }
+        let has_replaces = rules.iter().any(|rule| !rule.replaces.is_empty());
+        LoadedNamespace {
+            settings: Arc::new(file),
+            rules: Arc::new(rules),
+            has_replaces,
+            directory: self.clients.finish(),
+        }
     }
 }
 
 /// What a row means, with everything said that a rule may leave to defaults: it can then be used as it is.
-pub(super) fn spec_of(record: &RuleRecord, settings: &NamespaceDraft) -> std::result::Result<RuleSpec, Vec<Fault>> {
+pub(super) fn spec_of(
+    record: &RuleRecord,
+    settings: &NamespaceDraft,
+) -> std::result::Result<RuleSpec, Vec<FieldError>> {
     let mut spec = record.spec(settings)?;
     spec.key_by.get_or_insert_with(KeyBy::client);
     // Not left out where it is disabled: another rule may replace it by name.

@@ -1,33 +1,33 @@
 //! What the things that are edited have in common: a table.
 
-use serde_json::Value as Json;
+use serde_json::Value as JsonValue;
 
-use crate::db::{Row, Sql, Value};
-use crate::{Instant, Kind, Result};
+use crate::db::{Sql, SqlRow, SqlValue};
+use crate::{Instant, RecordKind, Result};
 
 /// A row that can be edited. Its first two columns are its key, and its last is its version; a table whose key is one
 /// column has the same in both.
-pub(crate) trait Stored: Clone + PartialEq {
+pub(crate) trait StoredRecord: Clone + PartialEq {
     /// What kind of thing it is.
-    const KIND: Kind;
+    const KIND: RecordKind;
     /// The statements that its table takes.
-    const TABLE: Table;
+    const TABLE: TableSql;
 
-    /// Reads a row of [`Table::select`].
-    fn read(row: &Row) -> Result<Self>;
+    /// Reads a row of [`TableSql::select`].
+    fn read(row: &SqlRow) -> Result<Self>;
 
-    /// The values of a row, for [`Table::insert`].
-    fn values(&self) -> Vec<Value>;
+    /// The values of a row, for [`TableSql::insert`].
+    fn values(&self) -> Vec<SqlValue>;
 
     /// What the audit and the API show.
-    fn json(&self) -> Json;
+    fn json(&self) -> JsonValue;
 
     /// Its version.
     fn version(&self) -> i64;
 }
 
 /// Texts of SQL for one table. All are texts of this program; values are put in where `?` stands.
-pub(crate) struct Table {
+pub(crate) struct TableSql {
     /// `SELECT … FROM …`, without a condition.
     pub(crate) select: &'static str,
     /// The second column of the key; the first is `namespace`.
@@ -42,7 +42,7 @@ pub(crate) struct Table {
     pub(crate) delete: &'static str,
 }
 
-impl Table {
+impl TableSql {
     /// Goes on with ` WHERE namespace = … AND id IN (…)`. Not with pairs of both: SQLite would look at every row.
     pub(crate) fn select_ids(&self, sql: &mut Sql, namespace: &str, ids: &[&str]) {
         sql.and(" WHERE namespace = ? AND ", [namespace.into()]);
@@ -59,14 +59,14 @@ impl Table {
 
 /// When a row was made, changed, and by which generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct RowStamp {
     pub(crate) created_at: Instant,
     pub(crate) updated_at: Instant,
     pub(crate) version: i64,
 }
 
-impl Stamp {
-    pub(crate) fn values(self) -> [Value; 3] {
+impl RowStamp {
+    pub(crate) fn values(self) -> [SqlValue; 3] {
         [self.created_at.into(), self.updated_at.into(), self.version.into()]
     }
 }

@@ -1,6 +1,6 @@
 //! Hears of changes when they are made.
 //!
-//! What is heard is only that there is something to look at: nobody is told what changed, and several changes may be one
+//! What is changed is only that there is something to look at: nobody is told what changed, and several changes may be one
 //! word. So nothing can be lost that the next look would not find, and a connection that was lost is told of like a
 //! change: something may have been missed.
 
@@ -16,79 +16,79 @@ use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use super::Control;
-use crate::db::Pool;
+use crate::db::DatabasePool;
 
 /// What PostgreSQL tells of new generations on.
 pub(crate) const CHANNEL: &str = "tollgate_generation";
 /// How long a listener may hear nothing before it asks whether the line is still there.
-const SILENCE: Duration = Duration::from_secs(15);
+const PING_INTERVAL: Duration = Duration::from_secs(15);
 /// How long that answer, or a connection, may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait before connecting again, at first and at most.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 /// How often to look whether another process wrote to the file.
-const LOOK: Duration = Duration::from_secs(1);
+const FILE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Somebody who listens, until dropped.
 #[derive(Debug)]
-pub struct Listener {
-    heard: Arc<Notify>,
+pub struct GenerationListener {
+    changed: Arc<Notify>,
     task: AbortHandle,
 }
 
 impl Control {
     /// Listens to changes: those made here at once, those of others as the database tells of them. Needs a runtime.
-    pub fn listener(&self) -> Listener {
-        let heard = Arc::new(Notify::new());
-        let (pool, woken, bell) = (self.pool().clone(), self.woken.subscribe(), heard.clone());
+    pub fn listener(&self) -> GenerationListener {
+        let changed = Arc::new(Notify::new());
+        let (pool, committed, changed) = (self.pool().clone(), self.committed.subscribe(), changed.clone());
         let task = tokio::spawn(async move {
             let others = async {
                 match &pool {
-                    Pool::Sqlite { readers, .. } => look_at_file(&readers.connect_options(), &bell).await,
-                    Pool::Postgres(pool) => listen(&pool.connect_options(), &bell).await,
+                    DatabasePool::Sqlite { readers, .. } => look_at_file(&readers.connect_options(), &changed).await,
+                    DatabasePool::Postgres(pool) => listen(&pool.connect_options(), &changed).await,
                 }
             };
-            tokio::join!(hear_own(woken, &bell), others);
+            tokio::join!(hear_own(committed, &changed), others);
         });
-        Listener { heard, task: task.abort_handle() }
+        GenerationListener { changed, task: task.abort_handle() }
     }
 }
 
-impl Listener {
+impl GenerationListener {
     /// Waits until something may have changed since it was last asked. May be given up and asked again.
-    pub async fn heard(&mut self) {
-        self.heard.notified().await;
+    pub async fn changed(&mut self) {
+        self.changed.notified().await;
     }
 }
 
-impl Drop for Listener {
+impl Drop for GenerationListener {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn hear_own(mut woken: watch::Receiver<i64>, bell: &Notify) {
-    while woken.changed().await.is_ok() {
-        bell.notify_one();
+async fn hear_own(mut committed: watch::Receiver<i64>, changed: &Notify) {
+    while committed.changed().await.is_ok() {
+        changed.notify_one();
     }
 }
 
-async fn listen(options: &PgConnectOptions, bell: &Notify) {
-    let mut pause = PAUSE.0;
+async fn listen(options: &PgConnectOptions, changed: &Notify) {
+    let mut pause = RETRY_DELAY.0;
     loop {
-        let connected = timeout(PATIENCE, connect(options)).await;
+        let connected = timeout(REPLY_TIMEOUT, connect(options)).await;
         if let Ok(Ok(mut listener)) = connected {
-            pause = PAUSE.0;
+            pause = RETRY_DELAY.0;
             // What came between the last word and this one.
-            bell.notify_one();
+            changed.notify_one();
             while hear(&mut listener).await {
-                bell.notify_one();
+                changed.notify_one();
             }
-            bell.notify_one();
+            changed.notify_one();
         }
         debug!("not connected to hear of changes");
         sleep(pause).await;
-        pause = (pause * 2).min(PAUSE.1);
+        pause = (pause * 2).min(RETRY_DELAY.1);
     }
 }
 
@@ -104,11 +104,11 @@ async fn connect(options: &PgConnectOptions) -> sqlx::Result<PgListener> {
 /// Waits for a word; false if the line is dead. A line that only seems to be there is found out by asking.
 async fn hear(listener: &mut PgListener) -> bool {
     loop {
-        match timeout(SILENCE, listener.try_recv()).await {
+        match timeout(PING_INTERVAL, listener.try_recv()).await {
             Ok(word) => return matches!(word, Ok(Some(_))),
             Err(_) => {
                 let asked = sqlx::query("SELECT 1").execute(&mut *listener);
-                if !matches!(timeout(PATIENCE, asked).await, Ok(Ok(_))) {
+                if !matches!(timeout(REPLY_TIMEOUT, asked).await, Ok(Ok(_))) {
                     return false;
                 }
             }
@@ -116,7 +116,7 @@ async fn hear(listener: &mut PgListener) -> bool {
     }
 }
 
-async fn look_at_file(options: &SqliteConnectOptions, bell: &Notify) {
+async fn look_at_file(options: &SqliteConnectOptions, changed: &Notify) {
     let mut connection: Option<SqliteConnection> = None;
     let mut last = None;
     loop {
@@ -137,7 +137,7 @@ async fn look_at_file(options: &SqliteConnectOptions, bell: &Notify) {
             Ok(version) if last == Some(version) => {}
             Ok(version) => {
                 last = Some(version);
-                bell.notify_one();
+                changed.notify_one();
             }
             Err(error) => {
                 debug!(%error, "cannot look whether the file was changed");
@@ -146,7 +146,7 @@ async fn look_at_file(options: &SqliteConnectOptions, bell: &Notify) {
                 }
             }
         }
-        sleep(LOOK).await;
+        sleep(FILE_POLL_INTERVAL).await;
     }
 }
 

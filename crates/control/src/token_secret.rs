@@ -12,22 +12,22 @@ const ID_LENGTH: usize = 12;
 /// In characters; 160 bits.
 const SECRET_LENGTH: usize = 32;
 
-/// A token that was just made. Shown by nothing but [`whole`](Secret::whole).
-pub(crate) struct Secret {
+/// A token that was just made. AuditedJson by nothing but [`full_token`](TokenSecret::full_token).
+pub(crate) struct TokenSecret {
     id: String,
     secret: String,
 }
 
-impl Secret {
+impl TokenSecret {
     /// A new one, from the randomness of the system.
-    pub(crate) fn new() -> Result<Secret> {
+    pub(crate) fn new() -> Result<TokenSecret> {
         let mut bytes = [0; ID_LENGTH + SECRET_LENGTH];
         let random = SystemRandom::new();
         random.fill(&mut bytes).map_err(|_| Error::Unexpected("the system gives no random bytes".to_owned()))?;
         let symbol = |byte: &u8| ALPHABET.get(usize::from(byte & 31)).map(|&symbol| char::from(symbol));
         let text: String = bytes.iter().filter_map(symbol).collect();
         let (id, secret) = text.split_at(ID_LENGTH);
-        Ok(Secret { id: id.to_owned(), secret: secret.to_owned() })
+        Ok(TokenSecret { id: id.to_owned(), secret: secret.to_owned() })
     }
 
     /// The public half.
@@ -43,7 +43,7 @@ impl Secret {
     }
 
     /// All of it, for whoever will use it.
-    pub(crate) fn whole(&self) -> String {
+    pub(crate) fn full_token(&self) -> String {
         format!("tg_{}_{}", self.id, self.secret)
     }
 }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_token_is_lower_case_and_never_the_same() {
-        let tokens: BTreeSet<String> = (0..1000).map(|_| Secret::new().unwrap().whole()).collect();
+        let tokens: BTreeSet<String> = (0..1000).map(|_| TokenSecret::new().unwrap().full_token()).collect();
         assert_eq!(tokens.len(), 1000);
         let mut seen = BTreeSet::new();
         for token in &tokens {

@@ -7,21 +7,21 @@ use tokio::time;
 use tollgate_core::Secret;
 use tollgate_rules::{ClientSpec, Known, Normalize, OverrideSpec, Place, check};
 
-use super::draft::{Draft, spec_of};
+use super::builder::{NamespaceBuilder, spec_of};
 use super::namespace::{LoadedNamespace, name_of};
-use crate::control::{Quarantined, Snapshot, Touched};
+use crate::control::{ChangedKeys, Quarantined, Snapshot};
 use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, TokenRecord};
-use crate::{Control, Kind, Result, State};
+use crate::{Control, FleetState, RecordKind, Result};
 
 /// What the database says, at one generation. Cheap to clone: what did not change is shared with the one before.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedState {
     /// Generation and mode.
-    pub state: State,
+    pub state: FleetState,
     /// Before this, nothing had been read yet: what was committed earlier is contained, what came later may be missing.
     pub read_at: time::Instant,
     /// The row of the audit that it is the state after.
-    pub(super) mark: Arc<(i64, String)>,
+    pub(super) audit_head: Arc<(i64, String)>,
     /// What all nodes make digests and cursors with; never shown.
     pub secret: Arc<str>,
     /// What it says of each namespace.
@@ -33,80 +33,86 @@ pub struct Loaded {
 }
 
 /// How many clients may be read one by one; beyond that, reading all of them is quicker.
-const ONE_BY_ONE: usize = 10_000;
+const CLIENTS_READ_SINGLY_MAX: usize = 10_000;
 /// The same for rules of one namespace.
-const RULES_ONE_BY_ONE: usize = 1_000;
+const RULES_READ_SINGLY_MAX: usize = 1_000;
 /// When a delta is folded into its base: copying it, at every change, begins to be felt.
 const DELTA_MAX: usize = 10_000;
 
-impl Loaded {
+impl LoadedState {
     /// Reads everything.
-    pub(super) async fn whole(control: &Control, terms: &Terms) -> Result<Loaded> {
+    pub(super) async fn load(control: &Control, context: &LoadContext) -> Result<LoadedState> {
         let read_at = time::Instant::now();
-        Loaded::all(&mut control.snapshot().await?, terms, read_at).await
+        LoadedState::read_all(&mut control.snapshot().await?, context, read_at).await
     }
 
     /// Reads what changed since; `None` if nothing did.
-    pub(super) async fn next(&self, control: &Control, terms: &Terms) -> Result<Option<(Loaded, Extent)>> {
+    pub(super) async fn load_changes(
+        &self,
+        control: &Control,
+        context: &LoadContext,
+    ) -> Result<Option<(LoadedState, LoadExtent)>> {
         let read_at = time::Instant::now();
         let mut snapshot = control.snapshot().await?;
-        let touched = snapshot.touched(self.state.generation).await?;
+        let touched = snapshot.changed_since(self.state.generation).await?;
         let others = |(name, known): (&String, &LoadedNamespace)| {
             let hashed = (known.settings.ipv6_prefix, known.settings.normalize);
-            (terms.identities)(name).is_some_and(|said| said != hashed)
+            (context.identities)(name).is_some_and(|said| said != hashed)
         };
         let rehashed = self.namespaces.iter().any(others);
-        let another = rehashed || !snapshot.continues(&self.mark).await?;
+        let another = rehashed || !snapshot.continues_from(&self.audit_head).await?;
         if touched.state == self.state && !another {
             return Ok(None);
         }
-        let stepped = match another || touched.everything || touched.clients.len() > ONE_BY_ONE {
+        let incremental = match another || touched.everything || touched.clients.len() > CLIENTS_READ_SINGLY_MAX {
             true => None,
-            false => self.step(&mut snapshot, terms, &touched).await?,
+            false => self.read_changes(&mut snapshot, context, &touched).await?,
         };
-        Ok(Some(match stepped {
-            Some(loaded) => (Loaded { read_at, ..loaded }, Extent::Step),
+        Ok(Some(match incremental {
+            Some(loaded) => (LoadedState { read_at, ..loaded }, LoadExtent::Incremental),
             None => {
-                let mut loaded = Loaded::all(&mut snapshot, terms, read_at).await?;
+                let mut loaded = LoadedState::read_all(&mut snapshot, context, read_at).await?;
                 for (name, namespace) in &mut loaded.namespaces {
-                    self.namespaces.get(name).into_iter().for_each(|before| namespace.keep_equal(&before.rules));
+                    self.namespaces.get(name).into_iter().for_each(|before| namespace.share_unchanged(&before.rules));
                 }
-                (loaded, Extent::Whole)
+                (loaded, LoadExtent::Full)
             }
         }))
     }
 
-    async fn all(snapshot: &mut Snapshot, terms: &Terms, read_at: time::Instant) -> Result<Loaded> {
+    async fn read_all(snapshot: &mut Snapshot, context: &LoadContext, read_at: time::Instant) -> Result<LoadedState> {
         let state = snapshot.state().await?;
         let mut quarantined = Vec::new();
-        let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
+        let mut drafts: BTreeMap<String, NamespaceBuilder> = BTreeMap::new();
         for (namespace, settings) in snapshot.namespaces().await? {
-            let draft = Draft::new(terms.settings(&namespace, settings), terms.secret);
+            let draft = NamespaceBuilder::new(context.settings(&namespace, settings), context.secret);
             drafts.insert(namespace, draft);
         }
-        let draft = |drafts: &mut BTreeMap<String, Draft>, namespace: &str, put: &mut dyn FnMut(&mut Draft)| {
+        let draft = |drafts: &mut BTreeMap<String, NamespaceBuilder>,
+                     namespace: &str,
+                     put: &mut dyn FnMut(&mut NamespaceBuilder)| {
             if !drafts.contains_key(namespace) {
-                let settings = terms.settings(namespace, NamespaceDraft::default());
-                drafts.insert(namespace.to_owned(), Draft::new(settings, terms.secret));
+                let settings = context.settings(namespace, NamespaceDraft::default());
+                drafts.insert(namespace.to_owned(), NamespaceBuilder::new(settings, context.secret));
             }
             drafts.get_mut(namespace).into_iter().for_each(put);
         };
-        let put_rule = |row: Row<RuleRecord>| match row {
+        let put_rule = |row: RowResult<RuleRecord>| match row {
             Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.rule(&record, &mut quarantined)),
             Err(bad) => quarantined.push(bad),
         };
         snapshot.rules(None, put_rule).await?;
-        let put_mode = |row: Row<RuleModeRecord>| match row {
+        let put_mode = |row: RowResult<RuleModeRecord>| match row {
             Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.mode(&record)),
             Err(bad) => quarantined.push(bad),
         };
         snapshot.rule_modes(None, put_mode).await?;
-        let put_client = |row: Row<ClientRecord>| match row {
+        let put_client = |row: RowResult<ClientRecord>| match row {
             Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.clients.client(&client(&record))),
             Err(bad) => quarantined.push(bad),
         };
         snapshot.clients(put_client).await?;
-        let put_override = |row: Row<OverrideRecord>| match row {
+        let put_override = |row: RowResult<OverrideRecord>| match row {
             Ok(record) => {
                 let spec = overriding(&record);
                 draft(&mut drafts, &record.namespace, &mut |draft| draft.clients.override_of(&spec));
@@ -121,22 +127,31 @@ impl Loaded {
             namespaces.insert(name, namespace);
         }
         let secret = snapshot.secret().await?.into();
-        let mark = Arc::new(snapshot.mark().await?);
-        Ok(Loaded { state, read_at, mark, secret, namespaces, tokens, quarantined })
+        let audit_head = Arc::new(snapshot.audit_head().await?);
+        Ok(LoadedState { state, read_at, audit_head, secret, namespaces, tokens, quarantined })
     }
 
     /// The same one step further; `None` if it is a leap.
-    async fn step(&self, snapshot: &mut Snapshot, terms: &Terms, touched: &Touched) -> Result<Option<Loaded>> {
+    async fn read_changes(
+        &self,
+        snapshot: &mut Snapshot,
+        context: &LoadContext,
+        touched: &ChangedKeys,
+    ) -> Result<Option<LoadedState>> {
         let of_clients: BTreeSet<&str> = touched.clients.iter().map(|(namespace, _)| namespace.as_str()).collect();
         let touches = |bad: &Quarantined| of_clients.contains(bad.namespace.as_str());
-        if self.quarantined.iter().any(|bad| bad.kind != Kind::Rule && bad.kind != Kind::RuleMode && touches(bad)) {
+        if self
+            .quarantined
+            .iter()
+            .any(|bad| bad.kind != RecordKind::Rule && bad.kind != RecordKind::RuleMode && touches(bad))
+        {
             return Ok(None); // one of them may be what was repaired
         }
-        let mark = Arc::new(snapshot.mark().await?);
-        let mut next = Loaded { state: touched.state, mark, ..self.clone() };
+        let audit_head = Arc::new(snapshot.audit_head().await?);
+        let mut next = LoadedState { state: touched.state, audit_head, ..self.clone() };
         let settings: BTreeMap<String, NamespaceDraft> = snapshot.namespaces().await?.into_iter().collect();
         let settings =
-            |namespace: &str| terms.settings(namespace, settings.get(namespace).cloned().unwrap_or_default());
+            |namespace: &str| context.settings(namespace, settings.get(namespace).cloned().unwrap_or_default());
         let mut whole: BTreeSet<&str> = touched.namespaces.iter().map(String::as_str).collect();
         let mut single: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (namespace, id) in &touched.rules {
@@ -148,7 +163,7 @@ impl Loaded {
             }
         }
         for namespace in whole {
-            if !next.read_namespace(snapshot, terms, namespace, settings(namespace)).await? {
+            if !next.read_namespace(snapshot, context, namespace, settings(namespace)).await? {
                 return Ok(None);
             }
         }
@@ -157,7 +172,7 @@ impl Loaded {
             if is_network(client_key) || is_respelled(client_key, settings(namespace).normalize) {
                 return Ok(None); // others may name the same network or client, and are told together
             }
-            let (record, overrides) = snapshot.known(namespace, client_key).await?;
+            let (record, overrides) = snapshot.client_with_overrides(namespace, client_key).await?;
             changed.entry(namespace).or_default().push(Known {
                 client_key: client_key.clone(),
                 client: record.as_ref().map(client),
@@ -165,10 +180,9 @@ impl Loaded {
             });
         }
         for (namespace, known) in changed {
-            let entry = next
-                .namespaces
-                .entry(namespace.to_owned())
-                .or_insert_with(|| Draft::new(settings(namespace), terms.secret).finish(namespace, &mut Vec::new()));
+            let entry = next.namespaces.entry(namespace.to_owned()).or_insert_with(|| {
+                NamespaceBuilder::new(settings(namespace), context.secret).finish(namespace, &mut Vec::new())
+            });
             entry.directory = entry.directory.with(&known);
         }
         for namespace in next.namespaces.values_mut().filter(|namespace| namespace.directory.delta_len() > DELTA_MAX) {
@@ -184,7 +198,7 @@ impl Loaded {
     async fn read_namespace(
         &mut self,
         snapshot: &mut Snapshot,
-        terms: &Terms,
+        context: &LoadContext,
         name: &str,
         settings: NamespaceDraft,
     ) -> Result<bool> {
@@ -193,15 +207,15 @@ impl Loaded {
         if before.as_ref().is_some_and(|before| hashed(before) != (settings.ipv6_prefix, settings.normalize)) {
             return Ok(false); // identities are hashed with it: all of them change
         }
-        let mut draft = Draft::new(settings, terms.secret);
-        let of_rules = |bad: &Quarantined| bad.kind == Kind::Rule || bad.kind == Kind::RuleMode;
+        let mut draft = NamespaceBuilder::new(settings, context.secret);
+        let of_rules = |bad: &Quarantined| bad.kind == RecordKind::Rule || bad.kind == RecordKind::RuleMode;
         self.quarantined.retain(|bad| !of_rules(bad) || bad.namespace != *name);
-        let put_rule = |row: Row<RuleRecord>| match row {
+        let put_rule = |row: RowResult<RuleRecord>| match row {
             Ok(record) => draft.rule(&record, &mut self.quarantined),
             Err(bad) => self.quarantined.push(bad),
         };
         snapshot.rules(Some(name), put_rule).await?;
-        let put_mode = |row: Row<RuleModeRecord>| match row {
+        let put_mode = |row: RowResult<RuleModeRecord>| match row {
             Ok(record) => draft.mode(&record),
             Err(bad) => self.quarantined.push(bad),
         };
@@ -209,7 +223,7 @@ impl Loaded {
         let mut namespace = draft.finish(name, &mut self.quarantined);
         if let Some(before) = before {
             namespace.directory = before.directory;
-            namespace.keep_equal(&before.rules);
+            namespace.share_unchanged(&before.rules);
         }
         self.namespaces.insert(name.to_owned(), namespace);
         Ok(true)
@@ -223,11 +237,13 @@ impl Loaded {
         ids: &[&str],
         settings: &NamespaceDraft,
     ) -> Result<bool> {
-        let of_rules = |bad: &Quarantined| bad.kind == Kind::Rule && bad.namespace == name;
-        let Some(namespace) = self.namespaces.get(name).filter(|namespace| !namespace.linked) else { return Ok(false) };
+        let of_rules = |bad: &Quarantined| bad.kind == RecordKind::Rule && bad.namespace == name;
+        let Some(namespace) = self.namespaces.get(name).filter(|namespace| !namespace.has_replaces) else {
+            return Ok(false);
+        };
         // A rule that others keep out may be wanted again when one of them goes.
         let kept_out = |bad: &Quarantined| of_rules(bad) && !bad.is_bad_alone();
-        if ids.len() > RULES_ONE_BY_ONE || self.quarantined.iter().any(kept_out) {
+        if ids.len() > RULES_READ_SINGLY_MAX || self.quarantined.iter().any(kept_out) {
             return Ok(false);
         }
         let mut rules = Vec::clone(&namespace.rules);
@@ -275,7 +291,7 @@ impl Loaded {
 
 /// What reading needs besides the tables.
 #[derive(Clone)]
-pub struct Terms {
+pub struct LoadContext {
     /// The key of the digests that clients are found by: the engine's.
     pub secret: Secret,
     /// How clients of a namespace are told apart, where a rules file says so and not the database.
@@ -285,7 +301,7 @@ pub struct Terms {
 /// Answers for a namespace: how many leading bits of an IPv6 address identify a client, and in which Unicode form.
 pub type Identities = Arc<dyn Fn(&str) -> Option<(u8, Normalize)> + Send + Sync>;
 
-impl Terms {
+impl LoadContext {
     /// The settings of a namespace as they are in force.
     fn settings(&self, namespace: &str, own: NamespaceDraft) -> NamespaceDraft {
         let (ipv6_prefix, normalize) = (self.identities)(namespace).unwrap_or((own.ipv6_prefix, own.normalize));
@@ -295,12 +311,12 @@ impl Terms {
 
 /// How much was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    Step,
-    Whole,
+pub(super) enum LoadExtent {
+    Incremental,
+    Full,
 }
 
-type Row<T> = std::result::Result<T, Quarantined>;
+type RowResult<T> = std::result::Result<T, Quarantined>;
 
 /// True for an address of IPv6, of which only the network tells clients apart.
 fn is_network(client_key: &str) -> bool {
