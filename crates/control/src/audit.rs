@@ -1,7 +1,7 @@
-//! The chain that the rows of the audit are.
+//! The hash chain of the audit.
 //!
-//! Every row carries a SHA-256 over the hash of the row before and over all of itself. Whoever changes a row must change
-//! all that follow, and the last hash also stands in `tollgate_state` and in whatever backups and logs there are.
+//! Every row carries a SHA-256 over the hash of the row before and over its own content. Changing a row requires
+//! changing all later ones, and the last hash is also in `tollgate_state`, in backups and in logs.
 
 use aws_lc_rs::digest;
 use serde_json::Value;
@@ -10,19 +10,19 @@ use crate::db::{Sql, SqlRow, Tx};
 use crate::hex::hex;
 use crate::{Author, Change, Instant, Result};
 
-/// Most rows in one statement.
+/// Most rows of one statement.
 const CHUNK: usize = 500;
 
-/// Where the chain ends.
+/// The end of the chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChainHead {
-    /// The last row's number; 0 before the first.
+    /// Number of the last row; 0 before the first.
     pub(crate) number: i64,
-    /// Its hash, in hex; empty before the first.
+    /// Its hash in hex; empty before the first.
     pub(crate) hash: String,
 }
 
-/// What all changes of one generation have in common.
+/// What all changes of one generation share.
 pub(crate) struct GenerationMeta<'a> {
     pub(crate) generation: i64,
     pub(crate) at: Instant,
@@ -30,7 +30,7 @@ pub(crate) struct GenerationMeta<'a> {
     pub(crate) action: &'a str,
 }
 
-/// A row.
+/// A row of the audit.
 pub(crate) struct AuditRow {
     pub(crate) link: ChainHead,
     pub(crate) generation: i64,
@@ -51,7 +51,7 @@ pub(crate) const SELECT: &str = "SELECT number, generation, at, author, author_n
 const INSERT: &str = "INSERT INTO audit (number, generation, at, author, author_name, action, kind, namespace, id, \
                       before, after, hash) VALUES ";
 
-/// Writes a row for each change behind the last one; answers where the chain ends then.
+/// Appends a row for each change and returns the new end of the chain.
 pub(crate) async fn append(
     last: ChainHead,
     meta: &GenerationMeta<'_>,
@@ -125,8 +125,8 @@ impl AuditRow {
         ]
     }
 
-    /// The hash that this row should have behind that one. Every field is preceded by whether it is there and by its
-    /// length: no two rows are the same bytes.
+    /// The hash of this row after the row with hash `before`. Every field is preceded by its presence and its length,
+    /// so that no two rows have the same encoding.
     pub(crate) fn hash(&self, before: &str) -> String {
         let mut context = digest::Context::new(&digest::SHA256);
         let mut field = |bytes: Option<&[u8]>| {

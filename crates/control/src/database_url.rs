@@ -1,19 +1,19 @@
-//! Where the database is.
+//! The address of the database.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A database, as the setting `db` names it.
+/// The database that the setting `db` names.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseUrl {
-    /// A file of SQLite, made if it is not there.
+    /// A SQLite file, created if absent.
     Sqlite(PathBuf),
     /// A PostgreSQL server.
     Postgres(String),
 }
 
 impl DatabaseUrl {
-    /// Reads `sqlite:PATH` or `postgres://…`; an error says what would be right.
+    /// Parses `sqlite:PATH` or `postgres://…`; the error says what is expected.
     pub fn parse(text: &str) -> Result<DatabaseUrl, String> {
         if let Some(path) = text.strip_prefix("sqlite:").map(|path| path.strip_prefix("//").unwrap_or(path)) {
             return match path {
@@ -29,7 +29,7 @@ impl DatabaseUrl {
 }
 
 impl fmt::Display for DatabaseUrl {
-    /// Without a password: this ends up in logs.
+    /// Omits the password: the text is logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DatabaseUrl::Sqlite(path) => write!(f, "sqlite:{}", path.display()),

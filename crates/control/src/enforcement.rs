@@ -1,6 +1,6 @@
 //! Whether limits are enforced.
 
-/// Whether limits are enforced at all.
+/// Whether limits are enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Enforcement {
     /// As the rules say.
@@ -13,10 +13,10 @@ pub enum Enforcement {
 }
 
 impl Enforcement {
-    /// Every mode.
+    /// All values.
     pub const ALL: [Enforcement; 3] = [Enforcement::Enforce, Enforcement::Shadow, Enforcement::Off];
 
-    /// Its name.
+    /// The name in rows and responses.
     pub const fn name(self) -> &'static str {
         match self {
             Enforcement::Enforce => "enforce",
@@ -25,7 +25,7 @@ impl Enforcement {
         }
     }
 
-    /// The mode of that name.
+    /// The value of that name.
     pub fn named(name: &str) -> Option<Enforcement> {
         Enforcement::ALL.into_iter().find(|mode| mode.name() == name)
     }

@@ -1,13 +1,13 @@
-//! What can be changed.
+//! Kinds of records.
 
-/// Kinds of things that have an audit.
+/// Kinds of records that have an audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordKind {
     /// A rule.
     Rule,
     /// An override.
     Override,
-    /// The mode that holds instead of a rule's own.
+    /// The mode set for a rule.
     RuleMode,
     /// A client.
     Client,
@@ -15,14 +15,14 @@ pub enum RecordKind {
     Namespace,
     /// A token.
     Token,
-    /// The switch between off, shadow and enforce.
+    /// The mode of the fleet: off, shadow or enforce.
     Mode,
-    /// Everything: somebody changed tables by hand and asks all nodes to read them anew.
+    /// Everything: all nodes load the tables again.
     Everything,
 }
 
 impl RecordKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [RecordKind; 8] = [
         RecordKind::Rule,
         RecordKind::Override,
@@ -34,7 +34,7 @@ impl RecordKind {
         RecordKind::Everything,
     ];
 
-    /// Its name in rows and answers.
+    /// The name in rows and responses.
     pub const fn name(self) -> &'static str {
         match self {
             RecordKind::Rule => "rule",

@@ -1,11 +1,11 @@
 //! The control plane: rules, overrides, clients, tokens, violations and audit, in a relational database.
 //!
-//! SQLite serves one machine and needs no set-up; PostgreSQL serves a fleet. Both hold the same tables, which people may
-//! read with tools of their own ([`migrations`](Control::migrate)). Nothing here is asked on the path of a decision: a
-//! node reads what it needs into memory and follows what changes.
+//! SQLite serves one machine and needs no set-up; PostgreSQL serves a fleet. Both have the same tables, which people
+//! may read with their own tools ([`migrations`](Control::migrate)). Decisions never query the database: a node loads
+//! what it needs into memory and follows the changes.
 //!
-//! There is one way to change anything: [`Control::apply`] takes edits, and either all of them are committed, as one
-//! generation with one audit row each, or none.
+//! All changes go through [`Control::apply`]: it commits all edits of a change set, as one generation with one audit
+//! row each, or none.
 
 mod apply;
 mod audit;

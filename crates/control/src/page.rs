@@ -1,4 +1,4 @@
-//! Long lists in pieces.
+//! Pages of lists.
 
 use serde_json::Value;
 
@@ -6,15 +6,15 @@ use crate::error::field_error;
 use crate::hex::hex;
 use crate::{Error, Result};
 
-/// Most entries of a piece.
+/// Most entries of a page.
 const LIMIT_MAX: u32 = 1000;
 
-/// Which piece of a list.
+/// A request for a page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Most entries; 1 to 1000.
     pub limit: u32,
-    /// Where the last piece ended: its `next`, opaque to everybody else.
+    /// The `next` of the previous page; opaque.
     pub after: Option<String>,
 }
 
@@ -25,12 +25,12 @@ impl Default for Page {
 }
 
 impl Page {
-    /// How many entries to give, within what is allowed.
+    /// The number of entries, within the allowed range.
     pub(crate) fn limit(&self) -> usize {
         usize::try_from(self.limit.clamp(1, LIMIT_MAX)).unwrap_or(1)
     }
 
-    /// Where the last piece ended, as a list's own [`cursor`] says it: two texts, each of which a [`place`] made.
+    /// The key after which the page begins, from a [`cursor`] of two [`cursor_part`]s.
     pub(crate) fn after_key(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let Some(cursor) = &self.after else { return Ok(None) };
         let key = read(cursor).and_then(|value| {
@@ -40,19 +40,19 @@ impl Page {
         key.map(Some).ok_or_else(broken)
     }
 
-    /// The same for lists that have a number.
+    /// The number after which the page begins, for lists with a numeric key.
     pub(crate) fn after_number(&self) -> Result<Option<i64>> {
         let Some(cursor) = &self.after else { return Ok(None) };
         read(cursor).and_then(|value| value.as_i64()).map(Some).ok_or_else(broken)
     }
 }
 
-/// A place in a list, as text. People are not to make sense of it, so nobody comes to depend on it.
+/// A position in a list, as opaque text.
 pub(crate) fn cursor(place: &Value) -> String {
     hex(place.to_string().as_bytes())
 }
 
-/// A text of a database as a piece of a cursor; a list of bytes if it is no UTF-8, which SQLite does not check.
+/// A text of a database as a part of a cursor; a list of bytes if it is not UTF-8, which SQLite does not validate.
 pub(crate) fn cursor_part(text: Vec<u8>) -> Value {
     String::from_utf8(text).map_or_else(|bad| bad.into_bytes().into(), Value::from)
 }
@@ -77,12 +77,12 @@ fn broken() -> Error {
     Error::Invalid(vec![field_error("cursor", "bad-cursor", "this is not a cursor of this list", help)])
 }
 
-/// A piece of a list.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing<T> {
     /// The entries.
     pub entries: Vec<T>,
-    /// Where the next piece begins; `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next: Option<String>,
 }
 

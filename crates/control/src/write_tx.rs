@@ -1,41 +1,41 @@
-//! How anything is changed: one transaction, which stands in line with all others.
+//! The transaction of all changes.
 //!
-//! A writer's first statement takes the lock on the one row of `tollgate_state`, and holds it to the end. So writers
-//! follow each other, generations have no gaps, and their order is the order of commits: a node that has seen generation
-//! 7 has missed nothing of 6. That costs parallel writing, which the rate of changes that people make does not need.
+//! The first statement of a writer locks the one row of `tollgate_state` until the end. So writers are serialized,
+//! generations have no gaps, and their order is the order of commits: a node that has seen generation 7 has missed
+//! nothing of 6. The price is no concurrent writing, which the rate of changes by people does not need.
 //!
-//! While `writing` is set (a column in SQLite, a setting in PostgreSQL), which no other transaction ever sees, the triggers
-//! on the tables note nothing: what is written here gets its audit here. Everything else is an edit with SQL (`sql_edits`).
+//! While `writing` is set (a column in SQLite, a setting in PostgreSQL), which no other transaction sees, the triggers
+//! of the tables record nothing: this transaction writes its own audit. Every other write is an SQL edit (`sql_edits`).
 
 use crate::audit::{self, ChainHead, GenerationMeta};
 use crate::db::{DatabasePool, Tx, sql};
 use crate::{Author, Change, Error, Instant, Result};
 
-/// A change in the making.
+/// A transaction that changes records.
 pub(crate) struct WriteTx {
-    /// The transaction, in which this is the only writer.
+    /// The transaction; it holds the lock of all writers.
     pub(crate) tx: Tx,
-    /// The generation that this will be; the `version` of the records it touches.
+    /// The generation being made, and the `version` of the changed records.
     pub(crate) generation: i64,
-    /// When, by the clock of the database: the one clock that all nodes share.
+    /// The time of the change, by the database's clock, which all nodes share.
     pub(crate) at: Instant,
-    /// What comes of it.
+    /// How the transaction ends.
     pub(crate) completion: Completion,
     changes: Vec<Change>,
     last: ChainHead,
 }
 
-/// What comes of the work that was done.
+/// How a transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// It is committed.
     Commit,
-    /// It is undone: somebody only wanted to know.
+    /// It is rolled back: a dry run or a repetition.
     Rollback,
 }
 
 impl WriteTx {
-    /// Notes a change, for the audit.
+    /// Records a change for the audit.
     pub(crate) fn record(&mut self, change: Change) {
         self.changes.push(change);
     }
@@ -67,7 +67,7 @@ impl WriteTx {
         })
     }
 
-    /// Writes the audit and commits; answers the generation that is in force then.
+    /// Writes the audit and commits; returns the generation then in force.
     pub(crate) async fn finish(mut self, author: &Author, action: &str) -> Result<i64> {
         if self.completion == Completion::Rollback {
             self.tx.rollback().await?;

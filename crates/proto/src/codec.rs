@@ -1,4 +1,4 @@
-//! Protocol buffers as tonic carries them, but for one thing: a message that cannot be read is its sender's fault.
+//! Codec of tonic for Protocol Buffers that answers an undecodable message with `invalid_argument`.
 
 use std::marker::PhantomData;
 

@@ -1,7 +1,7 @@
-//! What must hold between rows, once an order is done.
+//! Checks across rows after the edits of a change set.
 //!
-//! Only what the order may have broken is looked at, and only the rows that takes: a namespace may have a hundred
-//! thousand rules and a rule a million overrides.
+//! Only rows that the change set may have invalidated are read: a namespace may have a hundred thousand rules and a
+//! rule a million overrides.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,11 +18,11 @@ use crate::record::{NamespaceDraft, OverrideRecord, RuleRow, StoredRecord, docum
 use crate::write_tx::WriteTx;
 use crate::{ChangeSet, Error, FieldError, RecordKind, Result};
 
-/// Most clients whose overrides are looked up at once.
+/// Most clients whose overrides one statement reads.
 const CHUNK: usize = 500;
 
 impl ChangePlan {
-    /// Judges what came of the edits.
+    /// Validates the rows as they are after the edits.
     pub(super) async fn validate(&mut self, change_set: &ChangeSet, write: &mut WriteTx) -> Result<()> {
         let mut errors = EditErrors::new(change_set);
         self.validate_names(&mut errors, write).await?;
@@ -36,7 +36,7 @@ impl ChangePlan {
         }
     }
 
-    /// Rules that made sense must make sense under new settings of their namespace.
+    /// Rules that were valid must stay valid under changed settings of their namespace.
     async fn validate_settings(&self, errors: &mut EditErrors, write: &mut WriteTx) -> Result<()> {
         for (key, row) in self.namespaces.changed() {
             let before = self.namespaces.original(key).map(|row| row.draft.clone()).unwrap_or_default();
@@ -63,7 +63,7 @@ impl ChangePlan {
         Ok(())
     }
 
-    /// Names in `replaces` are names of rules, and lead nowhere in a circle.
+    /// `replaces` must name existing rules and must not form a cycle.
     async fn validate_replaces(&self, errors: &mut EditErrors, write: &mut WriteTx) -> Result<()> {
         let namespaces: BTreeSet<&String> =
             self.rules.changed().filter(|(key, row)| self.may_break_names(key, *row)).map(|(key, _)| &key.0).collect();
@@ -80,12 +80,13 @@ impl ChangePlan {
         Ok(())
     }
 
-    /// A rule that goes may be named by others; one that replaces may name nobody.
+    /// True if the change can invalidate `replaces`: a deleted rule may be named by others, and a replacing rule may
+    /// name a missing one.
     fn may_break_names(&self, key: &RecordKey, row: Option<&RuleRow>) -> bool {
         row.is_none() || self.specs.get(key).is_some_and(|spec| !spec.replaces.is_empty())
     }
 
-    /// All rules of a namespace as they will be, with nothing but their names and whom they replace.
+    /// All rules of a namespace after the edits, reduced to their names and `replaces`.
     async fn replacing(&self, namespace: &str, write: &mut WriteTx) -> Result<Vec<RuleSpec>> {
         let mut replaces: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let rows = sql!("SELECT rule_id, options FROM rate_limit_rules WHERE namespace = $1", namespace);
@@ -119,7 +120,7 @@ impl ChangePlan {
         if self.rules.is_changed(&key) {
             errors.add(RecordKind::Rule, &key, FieldError { field: rest.to_owned(), ..FieldError::from(problem) });
         } else if problem.code == "replaces-cycle" {
-            // It may have been there before; whoever touched nothing of it is not to blame.
+            // The cycle may predate this change set, which is refused only if it touched a member.
             let touched = self.rules.changed().find(|(key, row)| row.is_some() && self.may_break_names(key, *row));
             if let Some((key, _)) = touched {
                 errors.add(RecordKind::Rule, key, FieldError { field: rest.to_owned(), ..FieldError::from(problem) });
@@ -134,7 +135,7 @@ impl ChangePlan {
         Ok(())
     }
 
-    /// Overrides belong to a rule, whose numbers theirs must suit, and a client has one of a rule at a time.
+    /// An override must fit the limit of its rule, and a client has at most one override of a rule at a time.
     async fn validate_overrides(
         &mut self,
         errors: &mut EditErrors,
@@ -156,7 +157,7 @@ impl ChangePlan {
         let siblings = self.overrides.all().filter(|(key, record)| {
             !self.overrides.is_changed(key) && pairs.contains(&(rule_of(key, record), &record.draft.client_key))
         });
-        // Those that were there first: whoever comes later is in their way.
+        // Existing overrides come first, so that a conflict is reported for the later one.
         let siblings = siblings.map(|(key, record)| (key.clone(), record.clone()));
         for (key, record) in witnesses.into_iter().chain(siblings).chain(touched.iter().cloned()) {
             let Ok(spec) = document::overriding(&record.draft) else { continue };
@@ -172,7 +173,7 @@ impl ChangePlan {
         Ok(())
     }
 
-    /// Takes out the other overrides of the same clients.
+    /// Reads the other overrides of the same clients.
     async fn read_siblings(&mut self, touched: &[(RecordKey, OverrideRecord)], write: &mut WriteTx) -> Result<()> {
         for chunk in touched.chunk_by(|one, next| one.0.0 == next.0.0).flat_map(|chunk| chunk.chunks(CHUNK)) {
             let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
@@ -184,7 +185,7 @@ impl ChangePlan {
         Ok(())
     }
 
-    /// Rules whose numbers are others than before.
+    /// Rules whose limit changed.
     fn changed_limits(&self) -> Vec<RecordKey> {
         let changed = self.rules.changed().filter(|(key, row)| {
             let before = self.rules.original(key).and_then(|row| row.record().spec(&self.settings(&key.0)).ok());
@@ -198,7 +199,7 @@ impl ChangePlan {
         changed.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Of the overrides of a rule, one for each pair of numbers: what is right for it is right for all.
+    /// One override of a rule for each combination of numbers: all others with the same numbers are as valid.
     async fn witnesses(&self, rule: &RecordKey, write: &mut WriteTx) -> Result<Vec<(RecordKey, OverrideRecord)>> {
         let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
         sql.and(
@@ -212,13 +213,13 @@ impl ChangePlan {
         Ok(records.filter(|(key, _)| !self.overrides.is_changed(key)).collect())
     }
 
-    /// The rules that the overrides of a file name, without what only matters between rules.
+    /// Adds the rules that the overrides name, without `replaces`.
     fn add_rules(&self, file: &mut OverrideFile, change_set: &ChangeSet) {
         let names: BTreeSet<String> = file.file.overrides.iter().map(|spec| spec.rule.clone()).collect();
         for name in names {
             let key = (file.file.namespace.clone(), name);
             let spec = match (self.specs.get(&key), self.rules.get(&key)) {
-                // A rule of a file hides one of the same name in the database.
+                // A rule of a file shadows one of the same name in the database.
                 _ if let Some(spec) = change_set.file_rule(&key.0, &key.1) => Some(spec.clone()),
                 (Some(spec), _) => Some(spec.clone()),
                 (None, Some(row)) => row.record().spec(&self.settings(&key.0)).ok(),
@@ -253,7 +254,7 @@ impl ChangePlan {
     }
 }
 
-/// The overrides of a namespace that matter, in the form of a rules file, and their keys.
+/// The overrides of a namespace to be checked, in the form of a rules file, and their keys.
 struct OverrideFile {
     file: RuleFile,
     keys: Vec<RecordKey>,
@@ -270,7 +271,7 @@ impl OverrideFile {
     }
 }
 
-/// Faults, with the edits that they are laid to.
+/// Errors, each assigned to the edit that caused it.
 pub(super) struct EditErrors {
     edits: HashMap<(RecordKind, RecordKey), usize>,
     several: bool,
@@ -293,7 +294,7 @@ fn rule_of(key: &RecordKey, record: &OverrideRecord) -> RecordKey {
     (key.0.clone(), record.draft.rule_id.clone())
 }
 
-/// `rules[3].replaces[0]` as 3 and `replaces[0]`.
+/// Splits `rules[3].replaces[0]` into 3 and `replaces[0]`.
 pub(super) fn split<'a>(list: &str, field: &'a str) -> Option<(usize, &'a str)> {
     let (index, rest) = field.strip_prefix(list)?.strip_prefix('[')?.split_once(']')?;
     Some((index.parse().ok()?, rest.strip_prefix('.').unwrap_or(rest)))

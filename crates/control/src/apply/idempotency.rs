@@ -1,4 +1,4 @@
-//! Orders that come twice, because somebody did not hear the answer.
+//! Idempotency keys: a change set that is sent again gets the first response.
 
 use aws_lc_rs::digest;
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ use crate::hex::hex;
 use crate::write_tx::WriteTx;
 use crate::{Change, ChangeSet, Edit, Error, Instant, Precondition, Result};
 
-/// How long an answer is kept.
+/// How long a response is kept.
 const KEY_TTL_MICROS: i64 = 24 * 3600 * 1_000_000;
 /// Longest key.
 const KEY_BYTES_MAX: usize = 256;
 
-/// An order with an idempotency key.
+/// The key of a change set, its author, and a digest of its edits.
 pub(crate) struct IdempotencyKey {
     key: String,
     author: String,
@@ -23,7 +23,7 @@ pub(crate) struct IdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// Of an order that has a key and is meant.
+    /// The key of a change set; `None` without a key or in a dry run.
     pub(super) fn of(change_set: &ChangeSet) -> Result<Option<IdempotencyKey>> {
         let Some(key) = change_set.idempotency_key.clone().filter(|_| !change_set.dry_run) else { return Ok(None) };
         if key.is_empty() || key.len() > KEY_BYTES_MAX || key.chars().any(char::is_control) {
@@ -34,7 +34,7 @@ impl IdempotencyKey {
         Ok(Some(IdempotencyKey { key, author: change_set.author.id.clone(), digest: digest(change_set) }))
     }
 
-    /// What was answered to the same order before.
+    /// The stored response to the same change set.
     pub(super) async fn find(&self, write: &mut WriteTx) -> Result<Option<ApplyResult>> {
         let too_old = Instant(write.at.0 - KEY_TTL_MICROS);
         write.tx.run(sql!("DELETE FROM idempotency_keys WHERE at < $1", too_old)).await?;
@@ -50,7 +50,7 @@ impl IdempotencyKey {
         Ok(Some(ApplyResult { changes, replayed: answer.get("generation").and_then(Value::as_i64).or(Some(0)) }))
     }
 
-    /// Keeps the answer.
+    /// Stores the response.
     pub(super) async fn keep(&self, generation: i64, changes: &[Change], write: &mut WriteTx) -> Result<()> {
         let changes: Vec<Value> = changes.iter().map(Change::json).collect();
         let answer = json!({ "generation": generation, "changes": changes }).to_string();
@@ -66,15 +66,15 @@ impl IdempotencyKey {
     }
 }
 
-/// What came of an change_set.
+/// The result of a change set.
 pub(crate) struct ApplyResult {
-    /// What it changed, or would have.
+    /// The changes, committed or not.
     pub(crate) changes: Vec<Change>,
-    /// The generation that it made when it was done before.
+    /// The generation of the first application, if this is a repetition.
     pub(crate) replayed: Option<i64>,
 }
 
-/// What an order wants, in a few bytes. Not what for, nor by whom.
+/// Digest of the edits. Action and author do not matter.
 fn digest(change_set: &ChangeSet) -> String {
     let edits: Vec<Value> = change_set.edits.iter().map(wanted).collect();
     hex(digest::digest(&digest::SHA256, Value::Array(edits).to_string().as_bytes()).as_ref())
@@ -105,7 +105,7 @@ fn wanted(edit: &Edit) -> Value {
             let draft = to.as_ref().map(|to| json!([to.tier, to.organisation, to.attributes]));
             (draft, Some(*expect))
         }
-        // Orders of a version that knew no expectation here are still the same orders.
+        // Earlier versions had no precondition here: their digests stay the same.
         Edit::Namespace { to, expect, .. } => {
             (to.as_ref().map(|to| to.json()), Some(*expect).filter(|expect| *expect != Precondition::Anything))
         }

@@ -1,8 +1,8 @@
-//! How an order becomes rows: read what it touches, change that in memory, validate the result, write it.
+//! Applies a change set: reads the rows it touches, edits them in memory, validates the result, writes the difference.
 //!
-//! Not edit by edit: an import of ten thousand clients would ask the database as many times, with all other writers
-//! waiting. [`RowSet`] holds the rows that matter, [`ChangePlan`] changes them, [`check`] judges what must hold between them.
-//! Everything happens inside one [`WriteTx`], whose lock makes what was read stay true until it is written.
+//! Not edit by edit: an import of ten thousand clients would need as many statements while all other writers wait.
+//! [`RowSet`] holds the rows, [`ChangePlan`] edits them, [`check`] validates across rows. All of it happens inside one
+//! [`WriteTx`], whose lock keeps the rows unchanged between reading and writing.
 
 mod check;
 mod idempotency;
@@ -20,10 +20,10 @@ use row_set::{RecordKey, RowSet};
 use crate::write_tx::{Completion, WriteTx};
 use crate::{ChangeSet, Result};
 
-/// How much longer than other work an order may take, for each edit.
+/// Time added to the transaction's deadline for each edit.
 const PER_EDIT: Duration = Duration::from_millis(1);
 
-/// Does what an order says, or finds that it was done before.
+/// Applies a change set, or returns the response of its first application.
 pub(crate) async fn apply(change_set: &ChangeSet, write: &mut WriteTx) -> Result<ApplyResult> {
     write.tx.extend(PER_EDIT.saturating_mul(u32::try_from(change_set.edits.len()).unwrap_or(u32::MAX)));
     let key = IdempotencyKey::of(change_set)?;

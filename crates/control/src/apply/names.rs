@@ -1,7 +1,7 @@
-//! Names of rules that an order brings in: letters, digits, `.`, `_`, `-`, and none twice but for case.
+//! Names of new rules: letters, digits, `.`, `_`, `-`, and unique except for case.
 //!
-//! Names from before this rule are kept: their rows are loaded and may be changed, and those that the audit knows may come
-//! back, or a rollback could not.
+//! Names from before this restriction stay valid: their rows are loaded and may be changed, and names in the audit may
+//! return, or a rollback could not restore them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,11 +15,11 @@ use crate::record::document;
 use crate::write_tx::WriteTx;
 use crate::{RecordKind, Result};
 
-/// Most ids that are looked up at once.
+/// Most ids that one statement looks up.
 const CHUNK: usize = 500;
 
 impl ChangePlan {
-    /// Judges ids and names that were not there before.
+    /// Validates ids and names that are new.
     pub(super) async fn validate_names(&self, errors: &mut EditErrors, write: &mut WriteTx) -> Result<()> {
         let mut fresh: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (key, row) in self.rules.changed() {
@@ -32,7 +32,7 @@ impl ChangePlan {
             if bad.is_empty() && before.is_none() {
                 fresh.entry(&key.0).or_default().push(&key.1);
             }
-            // It may have had this name once: what a rollback brings back is not new.
+            // A name that the audit knows is restored by a rollback and is not new.
             if !bad.is_empty() && (before.is_some() || !was_known(key, write).await?) {
                 bad.into_iter().for_each(|fault| errors.add(RecordKind::Rule, key, fault));
             }
@@ -43,7 +43,7 @@ impl ChangePlan {
         Ok(())
     }
 
-    /// Ids that differ from another only in case: people and file systems take them for the same.
+    /// Refuses ids that differ from another only in case: people and file systems confuse them.
     async fn validate_case(
         &self,
         namespace: &str,
@@ -53,7 +53,8 @@ impl ChangePlan {
     ) -> Result<()> {
         let mut taken: HashMap<String, String> = HashMap::new();
         for chunk in ids.chunks(CHUNK) {
-            // The index of migration 4. PostgreSQL folds by its locale, where `I` may not become `i`, unless told.
+            // Uses the index of migration 4. Without the collation PostgreSQL folds by locale, where `I` may not become
+            // `i`.
             let folded = match write.tx.is_postgres() {
                 true => " WHERE namespace = ? AND lower(rule_id COLLATE \"C\") IN (",
                 false => " WHERE namespace = ? AND lower(rule_id) IN (",
@@ -83,7 +84,7 @@ impl ChangePlan {
     }
 }
 
-/// Whether a rule of that id was there once.
+/// True if the audit knows a rule of that id.
 async fn was_known(key: &RecordKey, write: &mut WriteTx) -> Result<bool> {
     let known = sql!("SELECT 1 FROM audit WHERE id = $1 AND kind = 'rule' AND namespace = $2 LIMIT 1", &key.1, &key.0);
     Ok(write.tx.one(known).await?.is_some())

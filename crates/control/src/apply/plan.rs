@@ -1,4 +1,4 @@
-//! What an order makes of the rows that it touches.
+//! Edits applied to rows in memory.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,10 +14,10 @@ use crate::record::{
 use crate::write_tx::WriteTx;
 use crate::{Change, ChangeSet, Edit, Error, FieldError, Precondition, RecordKind, Result};
 
-/// Most overrides that go with a rule which is deleted. Each is a row of the audit, in one transaction.
+/// Most overrides that are deleted with their rule: each is a row of the audit, in one transaction.
 const CASCADE_MAX: usize = 10_000;
 
-/// The rows that an order touches, or depends on, and what it changes about them.
+/// The rows that a change set touches or depends on, and the changes to them.
 #[derive(Default)]
 pub(crate) struct ChangePlan {
     pub(super) namespaces: RowSet<NamespaceRow>,
@@ -25,14 +25,14 @@ pub(crate) struct ChangePlan {
     pub(super) overrides: RowSet<OverrideRecord>,
     pub(super) modes: RowSet<RuleModeRecord>,
     pub(super) clients: RowSet<ClientRecord>,
-    /// What the rules mean that were made or changed.
+    /// Specifications of the rules that were created or changed.
     pub(super) specs: HashMap<RecordKey, RuleSpec>,
     changes: Vec<Change>,
     faults: Vec<FieldError>,
 }
 
 impl ChangePlan {
-    /// Takes out every row that the edits name, and the overrides of rules that go.
+    /// Reads every row that the edits name, and the overrides of rules to be deleted.
     pub(super) async fn read(&mut self, change_set: &ChangeSet, write: &mut WriteTx) -> Result<()> {
         let mut keys: HashMap<RecordKind, BTreeSet<RecordKey>> = HashMap::new();
         for edit in &change_set.edits {
@@ -70,7 +70,7 @@ impl ChangePlan {
         }
     }
 
-    /// Does the edits, one after the other, to the rows that were taken out.
+    /// Applies the edits to the rows, in their order.
     pub(super) fn apply_edits(&mut self, change_set: &ChangeSet, write: &WriteTx) -> Result<()> {
         let settings = self.settings_after(change_set);
         let several = change_set.edits.len() > 1;
@@ -94,7 +94,7 @@ impl ChangePlan {
         }
     }
 
-    /// How namespaces will read requests when the order is done.
+    /// Settings of the namespaces after the edits.
     fn settings_after(&self, change_set: &ChangeSet) -> HashMap<String, NamespaceDraft> {
         let mut settings: HashMap<String, NamespaceDraft> =
             self.namespaces.all().map(|(key, row)| (key.0.clone(), row.draft.clone())).collect();
@@ -142,7 +142,7 @@ impl ChangePlan {
         Ok(Vec::new())
     }
 
-    /// Overrides and the switch go with their rule.
+    /// Deletes the overrides and the mode of a rule with it.
     fn cascade(&mut self, rule: &RecordKey) {
         let of_rule = |record: &OverrideRecord| record.namespace == rule.0 && record.draft.rule_id == rule.1;
         let gone: Vec<RecordKey> =
@@ -264,7 +264,7 @@ impl ChangePlan {
         write: &WriteTx,
     ) -> Result<Vec<FieldError>> {
         check_precondition(expect, RecordKind::Namespace, &key, self.namespaces.get(&key))?;
-        // A row that says nothing but the defaults is no row.
+        // A row that holds only defaults is not stored.
         let to = to.filter(|draft| **draft != NamespaceDraft::default());
         if self.namespaces.get(&key).map(|before| &before.draft) == to {
             return Ok(Vec::new());
@@ -282,10 +282,10 @@ impl ChangePlan {
         Ok(faults)
     }
 
-    /// Writes what is different, and answers everything that changed.
+    /// Writes the difference and returns all changes.
     pub(super) async fn write(self, write: &mut WriteTx) -> Result<Vec<Change>> {
         let tx = &mut write.tx;
-        // First what goes, so that its names are free; what depends on something goes before it and comes after it.
+        // Deletions come first, to free names. Dependent rows are deleted before their rule and written after it.
         self.overrides.delete(tx).await?;
         self.modes.delete(tx).await?;
         self.rules.delete(tx).await?;
@@ -307,13 +307,13 @@ impl ChangePlan {
 }
 
 impl WriteTx {
-    /// What a row is stamped with that this work writes.
+    /// The stamp of rows that this transaction writes.
     fn stamp(&self, created_at: Option<crate::Instant>) -> RowStamp {
         RowStamp { created_at: created_at.unwrap_or(self.at), updated_at: self.at, version: self.generation }
     }
 }
 
-/// Where a fault is, if there are several edits.
+/// Prefixes the field with the index of the edit, if there are several.
 pub(super) fn at(index: Option<usize>, mut fault: FieldError) -> FieldError {
     if let Some(index) = index {
         let dot = if fault.field.is_empty() { "" } else { "." };
@@ -322,7 +322,7 @@ pub(super) fn at(index: Option<usize>, mut fault: FieldError) -> FieldError {
     fault
 }
 
-/// The kind of thing that an edit is about, and its key.
+/// Kind and key of the record that an edit changes.
 pub(super) fn key_of(edit: &Edit) -> (RecordKind, RecordKey) {
     let (kind, namespace, id) = match edit {
         Edit::Rule { namespace, rule_id, .. } => (RecordKind::Rule, namespace, rule_id),

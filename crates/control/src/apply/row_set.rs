@@ -1,4 +1,4 @@
-//! Rows of one table, taken out to be changed.
+//! Rows of one table, held in memory while they are edited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use crate::record::StoredRecord;
 /// Namespace and id.
 pub(super) type RecordKey = (String, String);
 
-/// Most rows in one statement: well below the number of values that either database takes.
+/// Most rows of one statement: well below the limit of bound values in both databases.
 const CHUNK: usize = 500;
 
-/// Rows by their keys: as they were, and as they shall be.
+/// Rows by key: as they were read, and as they are after the edits.
 pub(super) struct RowSet<R> {
-    /// What was read; `None` if there is no such row.
+    /// Rows as read; `None` if there is no such row.
     before: BTreeMap<RecordKey, Option<R>>,
-    /// What was changed since.
+    /// Rows that were changed since.
     now: BTreeMap<RecordKey, Option<R>>,
 }
 
@@ -27,10 +27,10 @@ impl<R> Default for RowSet<R> {
 }
 
 impl<R: StoredRecord> RowSet<R> {
-    /// Takes out rows by their keys. What is on the shelf already stays.
+    /// Reads rows by their keys. Rows that were read before stay.
     pub(super) async fn read(&mut self, keys: BTreeSet<RecordKey>, tx: &mut Tx) -> Result<()> {
         let keys: Vec<RecordKey> = keys.into_iter().filter(|key| !self.before.contains_key(key)).collect();
-        // What no database holds is not there; that it cannot be written either is said with its field, later.
+        // A key that no database can store has no row; the validation of its field reports it later.
         for (namespace, ids) in chunks(keys.iter().filter(|key| is_valid_text_key(key))) {
             let mut sql = Sql::new(R::TABLE.select, vec![]);
             R::TABLE.select_ids(&mut sql, namespace, &ids);
@@ -42,7 +42,7 @@ impl<R: StoredRecord> RowSet<R> {
         Ok(())
     }
 
-    /// Takes out the rows that a statement finds; answers how many.
+    /// Reads the rows that a statement selects and returns their number.
     pub(super) async fn load(&mut self, sql: Sql, tx: &mut Tx) -> Result<usize> {
         let rows = tx.all(sql).await?;
         for row in &rows {
@@ -53,38 +53,38 @@ impl<R: StoredRecord> RowSet<R> {
         Ok(rows.len())
     }
 
-    /// A row as it is now.
+    /// A row after the edits.
     pub(super) fn get(&self, key: &RecordKey) -> Option<&R> {
         self.now.get(key).or_else(|| self.before.get(key))?.as_ref()
     }
 
-    /// A row as it was.
+    /// A row as it was read.
     pub(super) fn original(&self, key: &RecordKey) -> Option<&R> {
         self.before.get(key)?.as_ref()
     }
 
-    /// Changes a row; `None` takes it away.
+    /// Changes a row; `None` deletes it.
     pub(super) fn set(&mut self, key: RecordKey, record: Option<R>) {
         self.now.insert(key, record);
     }
 
-    /// The keys of what was changed, and what became of it.
+    /// Keys of changed rows, with their new content.
     pub(super) fn changed(&self) -> impl Iterator<Item = (&RecordKey, Option<&R>)> {
         self.now.iter().map(|(key, record)| (key, record.as_ref()))
     }
 
-    /// Whether a row was changed.
+    /// True if a row was changed.
     pub(super) fn is_changed(&self, key: &RecordKey) -> bool {
         self.now.contains_key(key)
     }
 
-    /// Every row that is there now.
+    /// All rows after the edits.
     pub(super) fn all(&self) -> impl Iterator<Item = (&RecordKey, &R)> {
         let untouched = self.before.iter().filter(|(key, _)| !self.now.contains_key(*key));
         untouched.chain(&self.now).filter_map(|(key, record)| Some((key, record.as_ref()?)))
     }
 
-    /// Deletes the rows that were taken away.
+    /// Deletes the rows that were removed.
     pub(super) async fn delete(&self, tx: &mut Tx) -> Result<()> {
         let gone = self.changed().filter(|(key, record)| record.is_none() && self.original(key).is_some());
         for (namespace, ids) in chunks(gone.map(|(key, _)| key)) {
@@ -110,12 +110,12 @@ impl<R: StoredRecord> RowSet<R> {
     }
 }
 
-/// Whether a database can be asked about a key.
+/// True if both databases can store this key.
 pub(super) fn is_valid_text_key(key: &RecordKey) -> bool {
     !key.0.contains('\0') && !key.1.contains('\0')
 }
 
-/// Keys by their namespaces, so many at a time. They come sorted.
+/// Groups sorted keys by namespace, at most [`CHUNK`] in a group.
 fn chunks<'a>(keys: impl Iterator<Item = &'a RecordKey>) -> Vec<(&'a str, Vec<&'a str>)> {
     let mut chunks: Vec<(&str, Vec<&str>)> = Vec::new();
     for (namespace, id) in keys {

@@ -1,4 +1,4 @@
-//! Patterns that only a comparison one by one can tell apart: a namespace has a bounded number of them.
+//! Limits the number of patterns per namespace that can only be matched one by one.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,15 @@ use crate::record::{RuleRow, StoredRecord};
 use crate::write_tx::WriteTx;
 use crate::{FieldError, RecordKind, Result};
 
-/// At least as many as the wildcard patterns of a namespace: all stars but those that end a path (`/api/*`). The database
+/// Upper bound of the wildcard patterns of a namespace: all stars except those that end a path (`/api/*`). The database
 /// counts them, so that rules are read only where there are many.
 const STARS: &str = "SELECT CAST(COALESCE(SUM(LENGTH(texts) - LENGTH(REPLACE(texts, '*', ''))), 0) AS BIGINT) FROM \
     (SELECT REPLACE(COALESCE(endpoint, '') || '\" ' || COALESCE(client_key, '') || COALESCE(CAST(\"match\" AS TEXT), ''), \
     '/*\"', '\"') AS texts FROM rate_limit_rules WHERE namespace = $1) AS patterns WHERE texts LIKE '%*%'";
 
 impl ChangePlan {
-    /// Refuses wildcard patterns that would be too many with those that are there: nodes would leave rules out.
+    /// Refuses rules whose wildcard patterns exceed the limit together with the existing ones: nodes would leave rules
+    /// out.
     pub(super) async fn validate_wildcards(&self, errors: &mut EditErrors, write: &mut WriteTx) -> Result<()> {
         let mut added: BTreeMap<&str, BTreeMap<&RecordKey, &RuleSpec>> = BTreeMap::new();
         for (key, row) in self.rules.changed() {
@@ -40,7 +41,7 @@ impl ChangePlan {
             }
             let others = self.others(namespace, &added, write).await?;
             let keys: Vec<&RecordKey> = added.keys().copied().collect();
-            // The new ones come last: a rule that was there first is not refused for them.
+            // New rules come last, so that an existing rule is not refused because of them.
             for problem in crowded(others.iter().chain(added.values().copied())) {
                 let Some((place, rest)) = split("rules", &problem.field) else { continue };
                 if let Some(key) = place.checked_sub(others.len()).and_then(|place| keys.get(place)) {
@@ -52,7 +53,7 @@ impl ChangePlan {
         Ok(())
     }
 
-    /// The rules of a namespace that will stand beside those that are added.
+    /// The rules of a namespace besides the added ones.
     async fn others(
         &self,
         namespace: &str,
@@ -64,7 +65,7 @@ impl ChangePlan {
         let (settings, mut others) = (self.settings(namespace), Vec::new());
         let mut keep = |row: &RuleRow| others.extend(row.record().spec(&settings));
         let read = |row: SqlRow| {
-            // What cannot be read is in quarantine, and is not in the way of other rules.
+            // An unreadable row is in quarantine and does not count.
             let Ok(rule) = RuleRow::read(&row) else { return Ok(()) };
             if !self.rules.is_changed(&(rule.namespace.clone(), rule.rule_id.clone())) {
                 keep(&rule);

@@ -1,4 +1,4 @@
-//! The rules of one namespace while they are being read, and which of them can be used.
+//! Builds one namespace from its rows and sorts out rules that cannot be used.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::control::Quarantined;
 use crate::record::{NamespaceDraft, RuleModeRecord, RuleRecord};
 use crate::{FieldError, RecordKind};
 
-/// A namespace that is being read.
+/// A namespace while its rows are read.
 pub(super) struct NamespaceBuilder {
     settings: NamespaceDraft,
     rules: Vec<RuleSpec>,
@@ -43,15 +43,15 @@ impl NamespaceBuilder {
         self.modes.insert(record.rule_id.clone(), mode);
     }
 
-    /// Rules that are each right, but not together, are left out until the rest is: such sets were written past the API,
-    /// which refuses them.
+    /// Rules that are valid alone but not together are quarantined until the rest is consistent. The API refuses such
+    /// sets; only SQL can write them.
     pub(super) fn finish(mut self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> LoadedNamespace {
         let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all, normalize } = self.settings;
         let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
         let namespace = namespace.to_owned();
         let settings =
             RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, ..RuleFile::default() };
-        // Not in the order of the database: its collation is not ours.
+        // Sorted here, because the collation of the database may differ.
         self.rules.sort_unstable_by(|one, other| name_of(one).cmp(name_of(other)));
         let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };
         let mut misfits = check::misfits(&file);
@@ -77,14 +77,14 @@ impl NamespaceBuilder {
     }
 }
 
-/// What a row means, with everything said that a rule may leave to defaults: it can then be used as it is.
+/// The specification of a row with all defaults filled in, ready for use.
 pub(super) fn spec_of(
     record: &RuleRecord,
     settings: &NamespaceDraft,
 ) -> std::result::Result<RuleSpec, Vec<FieldError>> {
     let mut spec = record.spec(settings)?;
     spec.key_by.get_or_insert_with(KeyBy::client);
-    // Not left out where it is disabled: another rule may replace it by name.
+    // A disabled rule stays in the set: another rule may replace it by name.
     if !record.draft.enabled {
         spec.mode = Mode::Off;
     }

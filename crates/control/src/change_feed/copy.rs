@@ -1,7 +1,7 @@
-//! The last word of a database that is elsewhere, kept on this node's disk.
+//! A copy of a remote database on this node's disk.
 //!
-//! A copy is a SQLite file with the same tables, so that whatever reads the database reads the copy. It is a follower like
-//! any other: it asks what changed since the generation it has, and takes over just that, in one transaction.
+//! The copy is a SQLite file with the same tables, so that the same code reads it. It is updated like a node: it reads
+//! the changes since its generation and applies them in one transaction.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,12 +19,12 @@ use crate::control::{ChangedKeys, Snapshot};
 use crate::db::{Tx, sql};
 use crate::{Control, DatabaseUrl, Result};
 
-/// Changes that come one after the other are copied together: so often at most.
+/// Shortest time between two updates; changes in between are copied together.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
-/// How long to wait after a copy that failed.
+/// Delay after a failed update.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
 
-/// Keeps a copy for as long as it lives.
+/// Keeps the copy up to date until dropped.
 #[derive(Debug)]
 pub struct LocalCopy {
     to: Control,
@@ -33,7 +33,7 @@ pub struct LocalCopy {
 }
 
 impl LocalCopy {
-    /// A copy of a database in this file, made if it is not there. Needs a runtime.
+    /// Opens the copy in this file and creates it if absent. Needs a runtime.
     pub async fn open(file: &Path, from: Control) -> Result<LocalCopy> {
         let to = Control::new(&DatabaseUrl::Sqlite(file.to_owned()))?;
         to.migrate().await?;
@@ -42,18 +42,18 @@ impl LocalCopy {
         Ok(LocalCopy { to, trigger, task })
     }
 
-    /// There is something new. Never waits.
+    /// Requests an update. Never waits.
     pub(super) fn catch_up(&self) {
         self.trigger.notify_one();
     }
 
-    /// What was copied last; `None` if nothing ever was.
+    /// The content of the copy; `None` if nothing was ever copied.
     pub(super) async fn read(&self, context: &LoadContext) -> Option<LoadedState> {
         let kept = LoadedState::load(&self.to, context).await;
         kept.ok().filter(|loaded| loaded.state.generation > 0)
     }
 
-    /// The generation of what is kept.
+    /// The generation of the copy.
     pub async fn generation(&self) -> Result<i64> {
         Ok(self.to.state().await?.generation)
     }
@@ -71,7 +71,7 @@ async fn follow(from: Control, to: Control, trigger: Arc<Notify>) {
         match catch_up(&from, &to).await {
             Ok(()) => sleep(MIN_INTERVAL).await,
             Err(why) => {
-                warn!(%why, "cannot copy what the database says to this node's disk; trying again");
+                warn!(%why, "cannot update the copy of the database on disk; retrying");
                 sleep(RETRY_DELAY).await;
                 trigger.notify_one();
             }
@@ -88,7 +88,7 @@ async fn catch_up(from: &Control, to: &Control) -> Result<()> {
     if touched.state == has && continues {
         return Ok(());
     }
-    // What only a step cannot do, such as two rules that trade their names, a whole copy can.
+    // Some changes, such as two rules that swap names, fail row by row. A full copy succeeds.
     if continues
         && !touched.everything
         && has.generation > 0
@@ -101,7 +101,7 @@ async fn catch_up(from: &Control, to: &Control) -> Result<()> {
 
 async fn write(to: &Control, snapshot: &mut Snapshot, touched: &ChangedKeys, extent: LoadExtent) -> Result<()> {
     let mut tx = to.pool().write_long().await?;
-    // The copy holds what the database holds, older than a CHECK or not, and notes no edits.
+    // The copy accepts rows that violate a CHECK, as the database may hold them, and records no edits.
     tx.run(sql!("PRAGMA ignore_check_constraints = ON")).await?;
     tx.run(sql!("UPDATE tollgate_state SET writing = TRUE")).await?;
     match extent {
@@ -149,7 +149,7 @@ async fn step(from: &mut Tx, to: &mut Tx, touched: &ChangedKeys) -> Result<()> {
         replace(&RULE_MODES, from, to, &[namespace]).await?;
     }
     for (namespace, id) in &touched.rules {
-        // Overrides and switches of a rule that went are rows of their own, of which the audit tells as well.
+        // Overrides and modes of a deleted rule have audit rows of their own.
         match RULES.of(from, &[namespace, id]).await?.first() {
             Some(row) => to.run(RULES.upsert(row)).await?,
             None => to.run(RULES.delete(vec![namespace.as_str().into(), id.as_str().into()])).await?,
@@ -166,7 +166,7 @@ async fn step(from: &mut Tx, to: &mut Tx, touched: &ChangedKeys) -> Result<()> {
     Ok(())
 }
 
-/// Takes over the rows that are about something.
+/// Replaces the rows about these values.
 async fn replace(table: &CopiedTable, from: &mut Tx, to: &mut Tx, of: &[&str]) -> Result<()> {
     to.run(table.delete_of(of)).await?;
     for row in table.of(from, of).await? {

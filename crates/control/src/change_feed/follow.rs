@@ -17,34 +17,34 @@ use super::{LoadedState, LocalCopy};
 use crate::control::Quarantined;
 use crate::{Control, Error, RecordKind, Result};
 
-/// Puts what was read into force; false if that could not be done, and what was in force stays. Called off the runtime,
-/// where taking long holds nobody up.
+/// Activates what was loaded; false if that failed and the previous state stays active. Called outside the runtime,
+/// where it may block.
 pub type Adopt = Arc<dyn Fn(Arc<LoadedState>) -> bool + Send + Sync>;
 
-/// What config takes.
+/// Parameters of a [`ChangeFeed`].
 pub struct ChangeFeedConfig {
     /// The database.
     pub control: Control,
-    /// The copy on disk; none if the database is on this disk itself.
+    /// The copy on disk; none if the database itself is on this disk.
     pub copy: Option<LocalCopy>,
-    /// What reading needs besides the tables.
+    /// What loading needs besides the tables.
     pub context: LoadContext,
-    /// How often to look, though nobody told of anything.
+    /// How often to look for changes without a notification.
     pub poll: Duration,
-    /// Tells how fresh things are.
+    /// The clock for [`ChangeFeedState::fresh_at`].
     pub clock: Arc<dyn Clock>,
-    /// What becomes of what was read.
+    /// Activates what was loaded.
     pub adopt: Adopt,
 }
 
-/// How long the database may take to answer at all before the copy is taken instead.
+/// How long to wait for the first reply of the database before the copy is used.
 const FIRST_REPLY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait after a look that failed, at first and at most.
+/// Delay after a failed read: first and longest.
 const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-/// Changes that come one after the other are read together: so many looks in a second are enough.
+/// Shortest time between two reads; changes in between are read together.
 const MIN_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Follows a database for as long as it lives.
+/// Follows a database until dropped.
 pub struct ChangeFeed {
     trigger: Arc<Notify>,
     state: watch::Receiver<ChangeFeedState>,
@@ -52,28 +52,28 @@ pub struct ChangeFeed {
 }
 
 impl ChangeFeed {
-    /// Reads what there is, from the database or else from the copy, and goes on config. An error if neither can be
-    /// read: a node that does not know its rules must not start as if it had none.
+    /// Loads everything, from the database or else from the copy, and then follows the changes. Fails if neither can be
+    /// read: a node without its rules must not start as if it had none.
     pub async fn start(config: ChangeFeedConfig) -> Result<ChangeFeed> {
         let (sender, state) = watch::channel(ChangeFeedState::default());
         let mut follower = Follower { config, state: sender, loaded: None, sql_edits: SqlEdits::default() };
-        follower.first_look().await?;
+        follower.load_first().await?;
         let trigger = Arc::new(Notify::new());
         let task = tokio::spawn(follower.run(trigger.clone())).abort_handle();
         Ok(ChangeFeed { trigger, state, task })
     }
 
-    /// Looks at once. Never waits.
+    /// Looks for changes now. Never waits.
     pub fn trigger(&self) {
         self.trigger.notify_one();
     }
 
-    /// The same, for somebody who keeps it.
+    /// A handle that triggers the same.
     pub fn trigger_handle(&self) -> Arc<Notify> {
         self.trigger.clone()
     }
 
-    /// How things stand, to look at or to wait on.
+    /// The state of the feed, to read or to wait on.
     pub fn state(&self) -> watch::Receiver<ChangeFeedState> {
         self.state.clone()
     }
@@ -98,22 +98,23 @@ struct Follower {
     sql_edits: SqlEdits,
 }
 
-/// How taking over what was written with SQL goes.
+/// Progress of recording SQL edits.
 #[derive(Default)]
 struct SqlEdits {
-    /// Some are left, or were in use.
+    /// Edits are left, or their rows were locked.
     pending: bool,
-    /// Why they could not be taken over, as it was logged.
+    /// Why they could not be recorded, as logged.
     refused: Option<String>,
 }
 
 impl Follower {
-    async fn first_look(&mut self) -> Result<()> {
+    async fn load_first(&mut self) -> Result<()> {
         let ChangeFeedConfig { control, context, copy, .. } = &self.config;
-        // Who answers is given the time that it takes: a million clients take a while.
+        // No timeout once the database answers: a million clients take a while to read.
         let there = timeout(FIRST_REPLY_TIMEOUT, control.state()).await;
-        let there = there
-            .unwrap_or_else(|_| Err(Error::Unavailable(format!("not within {} s", FIRST_REPLY_TIMEOUT.as_secs()))));
+        let there = there.unwrap_or_else(|_| {
+            Err(Error::Unavailable(format!("no reply within {} s", FIRST_REPLY_TIMEOUT.as_secs())))
+        });
         let read = match there {
             Ok(_) => LoadedState::load(control, context).await,
             Err(error) => Err(error),
@@ -125,12 +126,12 @@ impl Follower {
             }
             Err(error) => error,
         };
-        let kept = match copy {
+        let copied = match copy {
             Some(copy) => copy.read(context).await,
             None => None,
         };
-        let Some(loaded) = kept else { return Err(why) };
-        warn!(generation = loaded.state.generation, %why, "cannot read the database: started with the copy of what it said last");
+        let Some(loaded) = copied else { return Err(why) };
+        warn!(generation = loaded.state.generation, %why, "cannot read the database: started from the copy on disk");
         self.adopt(loaded, SnapshotOrigin::Copy, LoadExtent::Full).await;
         self.state.send_modify(|state| (state.unavailable, state.failures) = (Some(why.to_string()), 1));
         Ok(())
@@ -140,17 +141,17 @@ impl Follower {
         let mut listener = self.config.control.listener();
         let mut pause = RETRY_DELAY.0;
         loop {
-            let in_haste = self.state.borrow().unavailable.is_some() || self.sql_edits.pending;
-            let wait = if in_haste { pause.min(self.config.poll) } else { self.config.poll };
+            let retrying = self.state.borrow().unavailable.is_some() || self.sql_edits.pending;
+            let wait = if retrying { pause.min(self.config.poll) } else { self.config.poll };
             tokio::select! {
                 () = sleep(wait) => {}
                 () = listener.changed() => {}
                 () = trigger.notified() => {}
             }
-            pause = match self.look().await {
+            pause = match self.poll().await {
                 Ok(()) => RETRY_DELAY.0,
                 Err(why) => {
-                    self.lose(&why);
+                    self.report_failure(&why);
                     (pause * 2).min(RETRY_DELAY.1)
                 }
             };
@@ -158,9 +159,9 @@ impl Follower {
         }
     }
 
-    /// Reads what changed, if anything did.
-    async fn look(&mut self) -> Result<()> {
-        self.take_over_sql_edits().await;
+    /// Reads the changes, if there are any.
+    async fn poll(&mut self) -> Result<()> {
+        self.record_sql_edits().await;
         let ChangeFeedConfig { control, context, .. } = &self.config;
         let next = match &self.loaded {
             Some(loaded) => loaded.load_changes(control, context).await?,
@@ -171,22 +172,22 @@ impl Follower {
         }
         match next {
             Some((loaded, extent)) => self.adopt(loaded, SnapshotOrigin::Database, extent).await,
-            None => self.fresh(),
+            None => self.mark_fresh(),
         }
         Ok(())
     }
 
-    /// What was written with SQL becomes a generation before that is looked for. A node that may not write leaves this to
-    /// the others.
-    async fn take_over_sql_edits(&mut self) {
-        let (pending, refused) = match self.config.control.take_over_sql_edits().await {
+    /// Records SQL edits as a generation before changes are read. A node without the right to write leaves this to
+    /// others.
+    async fn record_sql_edits(&mut self) {
+        let (pending, refused) = match self.config.control.record_sql_edits().await {
             Ok(pending) => (pending, None),
-            // Another transaction is writing the same rows, or there is no database, which is found out next.
+            // Another transaction writes the same rows, or the database is unavailable, which the next read reports.
             Err(Error::Unavailable(_)) => (true, None),
             Err(why) => (false, Some(why.to_string())),
         };
         if let Some(why) = refused.as_ref().filter(|why| self.sql_edits.refused.as_ref() != Some(why)) {
-            warn!(%why, "what was written with SQL waits: this node cannot take it over");
+            warn!(%why, "cannot record SQL edits: they wait for another node");
         }
         self.sql_edits = SqlEdits { pending, refused };
     }
@@ -197,14 +198,14 @@ impl Follower {
         let put = tokio::task::spawn_blocking(move || adopt(adopted)).await;
         if !put.unwrap_or(false) {
             let generation = loaded.state.generation;
-            error!(generation, "what the database says cannot be put into force: what it said before stays");
+            error!(generation, "cannot activate the loaded generation: the previous one stays in force");
             self.state.send_modify(|state| {
                 state.failures += 1;
-                state.unavailable = Some(format!("generation {generation} cannot be put into force; the log says why"));
+                state.unavailable = Some(format!("generation {generation} cannot be activated; see the log"));
             });
             return;
         }
-        self.tell_of_quarantine(&loaded);
+        self.log_quarantined(&loaded);
         let (generation, quarantined) = (loaded.state.generation, loaded.quarantined.clone());
         self.state.send_modify(|state| {
             (state.origin, state.generation, state.quarantined) = (origin, generation, quarantined);
@@ -213,25 +214,25 @@ impl Follower {
         });
         self.loaded = Some(loaded);
         if origin == SnapshotOrigin::Database {
-            self.fresh();
+            self.mark_fresh();
             if let Some(copy) = &self.config.copy {
                 copy.catch_up();
             }
         }
     }
 
-    fn fresh(&self) {
+    fn mark_fresh(&self) {
         let now = self.config.clock.wall().into();
         self.state.send_modify(|state| {
             (state.fresh_at, state.unavailable, state.origin) = (Some(now), None, SnapshotOrigin::Database)
         });
     }
 
-    /// Said once; those in force stay.
-    fn lose(&self, why: &Error) {
+    /// Logs a failure once; the loaded state stays active.
+    fn report_failure(&self, why: &Error) {
         let text = why.to_string();
         if self.state.borrow().unavailable.as_ref() != Some(&text) {
-            error!(why = %text, "cannot read the database: what it said last stays in force");
+            error!(why = %text, "cannot read the database: the loaded rules stay in force");
         }
         self.state.send_modify(|state| {
             state.failures += 1;
@@ -239,19 +240,19 @@ impl Follower {
         });
     }
 
-    /// Rows that were not in quarantine before, each with its first reason. Never what they hold.
-    fn tell_of_quarantine(&self, loaded: &LoadedState) {
+    /// Logs rows that are newly quarantined, each with its first reason and without its content.
+    fn log_quarantined(&self, loaded: &LoadedState) {
         let state = self.state.borrow();
         let before: HashSet<&Quarantined> = state.quarantined.iter().collect();
         for bad in loaded.quarantined.iter().filter(|bad| !before.contains(bad)).take(LOGGED_MAX) {
             let why = bad.reasons.first().map_or("", |reason| reason.message.as_str());
-            // The id of a client is its key, which logs do not tell.
+            // The id of a client is its key, which is not logged.
             let id = if bad.kind == RecordKind::Client { "" } else { &bad.id };
             let (kind, namespace) = (bad.kind.name(), &bad.namespace);
-            error!(kind, namespace, id, why, "a row cannot be used and is left out");
+            error!(kind, namespace, id, why, "invalid row left out");
         }
     }
 }
 
-/// Rows in quarantine that are logged at once; the API tells all of them.
+/// Most quarantined rows to log at once; the API lists all.
 const LOGGED_MAX: usize = 10;

@@ -1,4 +1,4 @@
-//! From tables to what an engine can be built with.
+//! Loads the tables into the form that the engine is built from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,40 +13,40 @@ use crate::control::{ChangedKeys, Quarantined, Snapshot};
 use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, TokenRecord};
 use crate::{Control, FleetState, RecordKind, Result};
 
-/// What the database says, at one generation. Cheap to clone: what did not change is shared with the one before.
+/// The content of the database at one generation. Cheap to clone: unchanged parts are shared with the previous one.
 #[derive(Clone, Debug)]
 pub struct LoadedState {
     /// Generation and mode.
     pub state: FleetState,
-    /// Before this, nothing had been read yet: what was committed earlier is contained, what came later may be missing.
+    /// When reading began: earlier commits are included, later ones may be missing.
     pub read_at: time::Instant,
-    /// The row of the audit that it is the state after.
+    /// Last row of the audit at this state.
     pub(super) audit_head: Arc<(i64, String)>,
-    /// What all nodes make digests and cursors with; never shown.
+    /// The key of digests and cursors that all nodes share; never shown.
     pub secret: Arc<str>,
-    /// What it says of each namespace.
+    /// The content of each namespace.
     pub namespaces: BTreeMap<String, LoadedNamespace>,
-    /// Who may use the admin API.
+    /// Tokens of the admin API.
     pub tokens: Arc<Vec<TokenRecord>>,
-    /// Rows that cannot be used, and why; the rest is.
+    /// Rows that cannot be used, with the reasons. All other rows are used.
     pub quarantined: Vec<Quarantined>,
 }
 
-/// How many clients may be read one by one; beyond that, reading all of them is quicker.
+/// Most clients to read one by one; beyond that, reading all of them is faster.
 const CLIENTS_READ_SINGLY_MAX: usize = 10_000;
-/// The same for rules of one namespace.
+/// Most rules of one namespace to read one by one.
 const RULES_READ_SINGLY_MAX: usize = 1_000;
-/// When a delta is folded into its base: copying it, at every change, begins to be felt.
+/// Size at which a delta is merged into its base: every change copies the delta.
 const DELTA_MAX: usize = 10_000;
 
 impl LoadedState {
-    /// Reads everything.
+    /// Loads everything.
     pub(super) async fn load(control: &Control, context: &LoadContext) -> Result<LoadedState> {
         let read_at = time::Instant::now();
         LoadedState::read_all(&mut control.snapshot().await?, context, read_at).await
     }
 
-    /// Reads what changed since; `None` if nothing did.
+    /// Loads the changes since this state; `None` if there are none.
     pub(super) async fn load_changes(
         &self,
         control: &Control,
@@ -57,7 +57,7 @@ impl LoadedState {
         let touched = snapshot.changed_since(self.state.generation).await?;
         let others = |(name, known): (&String, &LoadedNamespace)| {
             let hashed = (known.settings.ipv6_prefix, known.settings.normalize);
-            (context.identities)(name).is_some_and(|said| said != hashed)
+            (context.identities)(name).is_some_and(|identity| identity != hashed)
         };
         let rehashed = self.namespaces.iter().any(others);
         let another = rehashed || !snapshot.continues_from(&self.audit_head).await?;
@@ -131,7 +131,7 @@ impl LoadedState {
         Ok(LoadedState { state, read_at, audit_head, secret, namespaces, tokens, quarantined })
     }
 
-    /// The same one step further; `None` if it is a leap.
+    /// Applies the changed rows to this state; `None` if everything has to be loaded.
     async fn read_changes(
         &self,
         snapshot: &mut Snapshot,
@@ -145,7 +145,7 @@ impl LoadedState {
             .iter()
             .any(|bad| bad.kind != RecordKind::Rule && bad.kind != RecordKind::RuleMode && touches(bad))
         {
-            return Ok(None); // one of them may be what was repaired
+            return Ok(None); // the change may repair one of them
         }
         let audit_head = Arc::new(snapshot.audit_head().await?);
         let mut next = LoadedState { state: touched.state, audit_head, ..self.clone() };
@@ -170,7 +170,7 @@ impl LoadedState {
         let mut changed: BTreeMap<&str, Vec<Known>> = BTreeMap::new();
         for (namespace, client_key) in &touched.clients {
             if is_network(client_key) || is_respelled(client_key, settings(namespace).normalize) {
-                return Ok(None); // others may name the same network or client, and are told together
+                return Ok(None); // other keys may name the same network or client
             }
             let (record, overrides) = snapshot.client_with_overrides(namespace, client_key).await?;
             changed.entry(namespace).or_default().push(Known {
@@ -194,7 +194,7 @@ impl LoadedState {
         Ok(Some(next))
     }
 
-    /// Reads all rules of a namespace anew; false if its clients would have to be read, too.
+    /// Reads all rules of a namespace again; false if its clients have to be read as well.
     async fn read_namespace(
         &mut self,
         snapshot: &mut Snapshot,
@@ -205,7 +205,7 @@ impl LoadedState {
         let before = self.namespaces.remove(name);
         let hashed = |before: &LoadedNamespace| (before.settings.ipv6_prefix, before.settings.normalize);
         if before.as_ref().is_some_and(|before| hashed(before) != (settings.ipv6_prefix, settings.normalize)) {
-            return Ok(false); // identities are hashed with it: all of them change
+            return Ok(false); // part of the hashed identity of every client
         }
         let mut draft = NamespaceBuilder::new(settings, context.secret);
         let of_rules = |bad: &Quarantined| bad.kind == RecordKind::Rule || bad.kind == RecordKind::RuleMode;
@@ -229,7 +229,7 @@ impl LoadedState {
         Ok(true)
     }
 
-    /// Reads single rules of a namespace; false if all of them must be read, because rules cannot be judged alone.
+    /// Reads single rules of a namespace; false if all have to be read, because rules depend on each other.
     async fn read_rules(
         &mut self,
         snapshot: &mut Snapshot,
@@ -241,7 +241,7 @@ impl LoadedState {
         let Some(namespace) = self.namespaces.get(name).filter(|namespace| !namespace.has_replaces) else {
             return Ok(false);
         };
-        // A rule that others keep out may be wanted again when one of them goes.
+        // A rule that is in conflict with others becomes usable when one of them goes.
         let kept_out = |bad: &Quarantined| of_rules(bad) && !bad.is_bad_alone();
         if ids.len() > RULES_READ_SINGLY_MAX || self.quarantined.iter().any(kept_out) {
             return Ok(false);
@@ -289,20 +289,20 @@ impl LoadedState {
     }
 }
 
-/// What reading needs besides the tables.
+/// What loading needs besides the tables.
 #[derive(Clone)]
 pub struct LoadContext {
-    /// The key of the digests that clients are found by: the engine's.
+    /// The engine's key for the digests of clients.
     pub secret: Secret,
-    /// How clients of a namespace are told apart, where a rules file says so and not the database.
+    /// Identity settings of namespaces that are set in rules files.
     pub identities: Identities,
 }
 
-/// Answers for a namespace: how many leading bits of an IPv6 address identify a client, and in which Unicode form.
+/// For a namespace: leading bits of an IPv6 address that identify a client, and the Unicode form.
 pub type Identities = Arc<dyn Fn(&str) -> Option<(u8, Normalize)> + Send + Sync>;
 
 impl LoadContext {
-    /// The settings of a namespace as they are in force.
+    /// The effective settings of a namespace.
     fn settings(&self, namespace: &str, own: NamespaceDraft) -> NamespaceDraft {
         let (ipv6_prefix, normalize) = (self.identities)(namespace).unwrap_or((own.ipv6_prefix, own.normalize));
         NamespaceDraft { ipv6_prefix, normalize, ..own }
@@ -318,12 +318,12 @@ pub(super) enum LoadExtent {
 
 type RowResult<T> = std::result::Result<T, Quarantined>;
 
-/// True for an address of IPv6, of which only the network tells clients apart.
+/// True for an IPv6 address, where only the network identifies a client.
 fn is_network(client_key: &str) -> bool {
     client_key.strip_prefix("ip:").is_some_and(|address| address.contains(':'))
 }
 
-/// True for a key that other spellings may name, too.
+/// True for a key that has equivalent spellings.
 fn is_respelled(client_key: &str, form: Normalize) -> bool {
     form != Normalize::None && !client_key.is_ascii()
 }

@@ -1,11 +1,12 @@
-//! ChangeFeedConfig the database: what it says, in memory, and fresh.
+//! Follows the database and keeps its content in memory.
 //!
-//! A node reads everything once, and from then on only what changed: a rule edit reads that rule,
-//! an override or a client only what is known of that one client, whose place among a million others is a small delta
-//! ([`Directory`](tollgate_rules::Directory)). It hears of changes by a notification, by looking now and then, and by
-//! being told; whichever comes first.
+//! A node loads everything once, and then only changes: after a rule edit that rule, after a change of an override or a
+//! client only that client, which is a small delta in the [`Directory`](tollgate_rules::Directory) of a million others.
+//! It learns of changes by a notification of the database, by polling, and by a trigger in the process, whichever comes
+//! first.
 //!
-//! While the database is away the last word stands. A copy of it on disk lets a node start without its database.
+//! While the database is unavailable the loaded state stays active. A copy on disk lets a node start without its
+//! database.
 
 mod builder;
 mod copy;

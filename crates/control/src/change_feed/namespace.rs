@@ -1,25 +1,25 @@
-//! The rules and clients of one namespace, as they were read.
+//! The loaded rules and clients of one namespace.
 
 use std::sync::Arc;
 
 use tollgate_rules::{Directory, RuleFile, RuleSpec};
 
-/// What the database says of one namespace.
+/// The content of one namespace.
 #[derive(Clone, Debug)]
 pub struct LoadedNamespace {
-    /// Its settings; rules, clients and overrides are elsewhere.
+    /// Its settings, without rules, clients and overrides.
     pub settings: Arc<RuleFile>,
-    /// Its rules in the order of their ids; disabled ones are off. Those that did not change are shared with the
-    /// generation before, so that they need not be compiled again.
+    /// Its rules, sorted by id; disabled rules have the mode off. Unchanged rules are shared with the previous
+    /// generation, so that they are not compiled again.
     pub rules: Arc<Vec<Arc<RuleSpec>>>,
-    /// Some rule replaces others by name: no rule can be judged alone.
+    /// Some rule replaces others by name: rules cannot be validated one by one.
     pub(super) has_replaces: bool,
-    /// What is known of clients, and what is different for them.
+    /// Clients and overrides.
     pub directory: Directory,
 }
 
 impl LoadedNamespace {
-    /// Shares rules that say the same as before, which need not be compiled again.
+    /// Shares equal rules with the previous state, so that they are not compiled again.
     pub(super) fn share_unchanged(&mut self, before: &[Arc<RuleSpec>]) {
         let rules = Arc::make_mut(&mut self.rules);
         let mut before = before.iter().peekable();

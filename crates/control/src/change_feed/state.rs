@@ -1,37 +1,37 @@
-//! What following has to say about itself, for readiness, metrics and people.
+//! The state of the feed, for readiness, metrics and the admin API.
 
 use crate::Instant;
 use crate::control::Quarantined;
 
-/// Where what is in force was read.
+/// Where the active state was read from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SnapshotOrigin {
     /// Nothing was read yet.
     #[default]
     Nowhere,
-    /// The copy on this node's disk: the database did not answer since the start.
+    /// The copy on this node's disk: the database has not answered since the start.
     Copy,
     /// The database.
     Database,
 }
 
-/// How following stands. Counts only grow.
+/// The state of the feed. Counters only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeFeedState {
-    /// Where what is in force was read.
+    /// Where the active state was read from.
     pub origin: SnapshotOrigin,
-    /// The generation of the database that is in force here.
+    /// The active generation.
     pub generation: i64,
-    /// When the database last said that this is its latest.
+    /// When the database last confirmed that this is its latest generation.
     pub fresh_at: Option<Instant>,
-    /// Why it does not answer; `None` while it does.
+    /// Why the database cannot be read; `None` while it can.
     pub unavailable: Option<String>,
-    /// Rows that cannot be used, and why.
+    /// Rows that cannot be used, with the reasons.
     pub quarantined: Vec<Quarantined>,
-    /// How often something new came into force.
+    /// Number of activations.
     pub refreshes: u64,
-    /// How often everything was read anew, instead of what changed.
+    /// Number of activations after everything was loaded again.
     pub full_loads: u64,
-    /// How often the database did not answer.
+    /// Number of failed reads.
     pub failures: u64,
 }

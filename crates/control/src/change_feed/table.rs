@@ -1,29 +1,29 @@
-//! Tables as rows of values, for whoever copies them and does not care what they mean.
+//! Tables as rows of untyped values, for copying.
 
 use tracing::warn;
 
 use crate::Result;
 use crate::db::{Json, Sql, SqlRow, SqlValue, Tx};
 
-/// Rows at a time.
+/// Rows of one page.
 const PAGE: i64 = 1000;
 
-/// A table, column by column.
+/// A table and its columns.
 #[derive(Debug)]
 pub(super) struct CopiedTable {
     name: &'static str,
     columns: &'static [(&'static str, Type)],
-    /// How many of the first columns are its key.
+    /// Number of leading columns that form the key.
     key: usize,
-    /// The columns that say what a row is about.
+    /// The columns that rows are selected by.
     about: &'static [&'static str],
 }
 
-/// Some rows of a table.
+/// A page of rows.
 pub(super) struct RowPage {
-    /// The values of those that can be read.
+    /// The rows that can be read.
     pub(super) rows: Vec<Vec<SqlValue>>,
-    /// The key of the last, readable or not.
+    /// The key of the last row, readable or not.
     pub(super) last: Vec<SqlValue>,
 }
 
@@ -153,7 +153,7 @@ pub(super) static TOKENS: CopiedTable = CopiedTable {
 };
 
 impl CopiedTable {
-    /// The next rows after a key, and the key of the last; `None` at the end.
+    /// The next rows after a key; `None` at the end.
     pub(super) async fn page(&self, tx: &mut Tx, after: Option<&[SqlValue]>) -> Result<Option<RowPage>> {
         let mut select = self.select();
         if let Some(after) = after {
@@ -172,7 +172,7 @@ impl CopiedTable {
         Ok(Some(RowPage { last: last.collect::<Result<_>>()?, rows: self.readable(&rows) }))
     }
 
-    /// All rows about something.
+    /// All rows with these values in the `about` columns.
     pub(super) async fn of(&self, tx: &mut Tx, of: &[&str]) -> Result<Vec<Vec<SqlValue>>> {
         let mut select = self.select();
         self.about(&mut select, of);
@@ -215,7 +215,7 @@ impl CopiedTable {
         delete
     }
 
-    /// Deletes all rows about something.
+    /// Deletes all rows with these values in the `about` columns.
     pub(super) fn delete_of(&self, of: &[&str]) -> Sql {
         let mut delete = self.empty();
         delete.and(" WHERE TRUE", []);
@@ -223,7 +223,7 @@ impl CopiedTable {
         delete
     }
 
-    /// Deletes everything.
+    /// Deletes all rows.
     pub(super) fn empty(&self) -> Sql {
         let mut delete = Sql::new("DELETE FROM ", Vec::new());
         delete.and(self.name, []);
@@ -251,11 +251,11 @@ impl CopiedTable {
         self.columns.iter().take(self.key).map(|(name, _)| *name)
     }
 
-    /// The rows that can be read. Others are in quarantine wherever the database itself is read, and used nowhere.
+    /// The rows that can be read. Nodes quarantine all others.
     fn readable(&self, rows: &[SqlRow]) -> Vec<Vec<SqlValue>> {
         let values = |row| {
             let values = self.values(row);
-            values.inspect_err(|why| warn!(table = self.name, %why, "a row cannot be read: it is not copied")).ok()
+            values.inspect_err(|why| warn!(table = self.name, %why, "unreadable row not copied")).ok()
         };
         rows.iter().filter_map(values).collect()
     }

@@ -1,4 +1,4 @@
-//! The one way to change something.
+//! Applying change sets.
 
 use super::Control;
 use crate::apply;
@@ -7,19 +7,19 @@ use crate::write_tx::WriteTx;
 use crate::{AppliedChanges, Author, ChangeSet, RecordKind, Result};
 
 impl Control {
-    /// Applies edits: all of them in one transaction, as one generation, with one audit row per change; or none.
-    /// Durable when it answers.
+    /// Applies all edits in one transaction, as one generation with one audit row per change, or none. Durable on
+    /// return.
     pub async fn apply(&self, change_set: &ChangeSet) -> Result<AppliedChanges> {
-        // Not by way of `write`: a closure that holds the order makes a future of which the compiler cannot prove to
-        // callers that it may move between threads.
-        let mut again = true;
+        // Not through `write`: the compiler cannot prove that the future of a closure that borrows the change set is
+        // `Send`.
+        let mut may_retry = true;
         let (filled, generation) = loop {
             let mut write = WriteTx::begin(self.pool()).await?;
             let filled = apply::apply(change_set, &mut write).await;
-            if let Some(kept) =
-                self.finish_write(write, &change_set.author, &change_set.action, filled, &mut again).await?
+            if let Some(result) =
+                self.finish_write(write, &change_set.author, &change_set.action, filled, &mut may_retry).await?
             {
-                break kept;
+                break result;
             }
         };
         Ok(AppliedChanges {
@@ -29,7 +29,7 @@ impl Control {
         })
     }
 
-    /// Makes a generation in which anything may have changed: all nodes read everything anew.
+    /// Makes a generation that causes all nodes to load everything again.
     pub async fn refresh(&self, author: &Author) -> Result<i64> {
         let everything = async |write: &mut WriteTx| {
             write.record(fleet_change(RecordKind::Everything, "", None, None));

@@ -1,8 +1,7 @@
-//! Hears of changes when they are made.
+//! Notifications of new generations.
 //!
-//! What is changed is only that there is something to look at: nobody is told what changed, and several changes may be one
-//! word. So nothing can be lost that the next look would not find, and a connection that was lost is told of like a
-//! change: something may have been missed.
+//! A notification does not say what changed, and several changes may share one. The next read finds all of them, so
+//! none is lost. A lost connection notifies as well: something may have been missed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,18 +17,18 @@ use tracing::debug;
 use super::Control;
 use crate::db::DatabasePool;
 
-/// What PostgreSQL tells of new generations on.
+/// PostgreSQL's notification channel.
 pub(crate) const CHANNEL: &str = "tollgate_generation";
-/// How long a listener may hear nothing before it asks whether the line is still there.
+/// Silence after which the connection is checked.
 const PING_INTERVAL: Duration = Duration::from_secs(15);
-/// How long that answer, or a connection, may take.
+/// How long that check, or connecting, may take.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait before connecting again, at first and at most.
+/// Delay before reconnecting: first and longest.
 const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-/// How often to look whether another process wrote to the file.
+/// How often to check whether another process wrote to the SQLite file.
 const FILE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Somebody who listens, until dropped.
+/// Listens for new generations until dropped.
 #[derive(Debug)]
 pub struct GenerationListener {
     changed: Arc<Notify>,
@@ -37,25 +36,25 @@ pub struct GenerationListener {
 }
 
 impl Control {
-    /// Listens to changes: those made here at once, those of others as the database tells of them. Needs a runtime.
+    /// Listens for changes by this process and by others. Needs a runtime.
     pub fn listener(&self) -> GenerationListener {
         let changed = Arc::new(Notify::new());
-        let (pool, committed, changed) = (self.pool().clone(), self.committed.subscribe(), changed.clone());
+        let (pool, committed, notify) = (self.pool().clone(), self.committed.subscribe(), changed.clone());
         let task = tokio::spawn(async move {
             let others = async {
                 match &pool {
-                    DatabasePool::Sqlite { readers, .. } => look_at_file(&readers.connect_options(), &changed).await,
-                    DatabasePool::Postgres(pool) => listen(&pool.connect_options(), &changed).await,
+                    DatabasePool::Sqlite { readers, .. } => poll_file(&readers.connect_options(), &notify).await,
+                    DatabasePool::Postgres(pool) => listen(&pool.connect_options(), &notify).await,
                 }
             };
-            tokio::join!(hear_own(committed, &changed), others);
+            tokio::join!(forward_local(committed, &notify), others);
         });
         GenerationListener { changed, task: task.abort_handle() }
     }
 }
 
 impl GenerationListener {
-    /// Waits until something may have changed since it was last asked. May be given up and asked again.
+    /// Waits until something may have changed since the last call. Cancel safe.
     pub async fn changed(&mut self) {
         self.changed.notified().await;
     }
@@ -67,32 +66,32 @@ impl Drop for GenerationListener {
     }
 }
 
-async fn hear_own(mut committed: watch::Receiver<i64>, changed: &Notify) {
+async fn forward_local(mut committed: watch::Receiver<i64>, notify: &Notify) {
     while committed.changed().await.is_ok() {
-        changed.notify_one();
+        notify.notify_one();
     }
 }
 
-async fn listen(options: &PgConnectOptions, changed: &Notify) {
+async fn listen(options: &PgConnectOptions, notify: &Notify) {
     let mut pause = RETRY_DELAY.0;
     loop {
         let connected = timeout(REPLY_TIMEOUT, connect(options)).await;
         if let Ok(Ok(mut listener)) = connected {
             pause = RETRY_DELAY.0;
-            // What came between the last word and this one.
-            changed.notify_one();
-            while hear(&mut listener).await {
-                changed.notify_one();
+            // Changes may have been missed while disconnected.
+            notify.notify_one();
+            while wait_for_notification(&mut listener).await {
+                notify.notify_one();
             }
-            changed.notify_one();
+            notify.notify_one();
         }
-        debug!("not connected to hear of changes");
+        debug!("not connected for notifications");
         sleep(pause).await;
         pause = (pause * 2).min(RETRY_DELAY.1);
     }
 }
 
-/// A connection for nothing else, which may be silent for as long as it likes.
+/// Opens a dedicated connection without an idle timeout.
 async fn connect(options: &PgConnectOptions) -> sqlx::Result<PgListener> {
     let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
     let mut listener = PgListener::connect_with(&pool.connect_with(options.clone()).await?).await?;
@@ -101,11 +100,11 @@ async fn connect(options: &PgConnectOptions) -> sqlx::Result<PgListener> {
     Ok(listener)
 }
 
-/// Waits for a word; false if the line is dead. A line that only seems to be there is found out by asking.
-async fn hear(listener: &mut PgListener) -> bool {
+/// Waits for a notification; false if the connection is broken. A query detects connections that are dead but silent.
+async fn wait_for_notification(listener: &mut PgListener) -> bool {
     loop {
         match timeout(PING_INTERVAL, listener.try_recv()).await {
-            Ok(word) => return matches!(word, Ok(Some(_))),
+            Ok(notification) => return matches!(notification, Ok(Some(_))),
             Err(_) => {
                 let asked = sqlx::query("SELECT 1").execute(&mut *listener);
                 if !matches!(timeout(REPLY_TIMEOUT, asked).await, Ok(Ok(_))) {
@@ -116,7 +115,7 @@ async fn hear(listener: &mut PgListener) -> bool {
     }
 }
 
-async fn look_at_file(options: &SqliteConnectOptions, changed: &Notify) {
+async fn poll_file(options: &SqliteConnectOptions, notify: &Notify) {
     let mut connection: Option<SqliteConnection> = None;
     let mut last = None;
     loop {
@@ -124,7 +123,7 @@ async fn look_at_file(options: &SqliteConnectOptions, changed: &Notify) {
             Some(connection) => data_version(connection).await,
             None => match options.connect().await {
                 Ok(mut fresh) => {
-                    // Counted anew by each connection: what the last one said compares to nothing.
+                    // The value is only comparable within one connection.
                     last = None;
                     let version = data_version(&mut fresh).await;
                     connection = Some(fresh);
@@ -137,10 +136,10 @@ async fn look_at_file(options: &SqliteConnectOptions, changed: &Notify) {
             Ok(version) if last == Some(version) => {}
             Ok(version) => {
                 last = Some(version);
-                changed.notify_one();
+                notify.notify_one();
             }
             Err(error) => {
-                debug!(%error, "cannot look whether the file was changed");
+                debug!(%error, "cannot check whether the file was changed");
                 if let Some(broken) = connection.take() {
                     let _ = broken.close().await;
                 }
@@ -150,7 +149,7 @@ async fn look_at_file(options: &SqliteConnectOptions, changed: &Notify) {
     }
 }
 
-/// A number that is another one when another connection wrote to the file.
+/// A value that changes when another connection writes to the file.
 async fn data_version(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
     sqlx::query("PRAGMA data_version").fetch_one(connection).await?.try_get(0)
 }

@@ -1,4 +1,4 @@
-//! Everything that can be asked of the database. One file per kind of question.
+//! Operations on the database, one file per topic.
 
 mod audit;
 mod clients;
@@ -34,50 +34,50 @@ use tokio::sync::watch;
 use crate::db::{self, DatabasePool, Schema, Tx};
 use crate::{DatabaseUrl, Result};
 
-/// The database. Cheap to clone; all clones are one.
+/// The database. Clones share connections.
 #[derive(Clone, Debug)]
 pub struct Control {
     pool: DatabasePool,
-    /// The last generation that was made through this, or a clone.
+    /// The last generation committed through this instance or a clone.
     committed: Arc<watch::Sender<i64>>,
 }
 
 impl Control {
-    /// Gets ready without asking the database anything: a node may start while it is away.
+    /// Prepares connections without opening any: a node may start while the database is unavailable.
     pub fn new(url: &DatabaseUrl) -> Result<Control> {
         Ok(Control { pool: DatabasePool::new(url)?, committed: Arc::new(watch::Sender::new(0)) })
     }
 
-    /// Connects. Changes no tables; see [`migrate`](Control::migrate).
+    /// Connects and reads the schema version. Changes no tables; see [`migrate`](Control::migrate).
     pub async fn open(url: &DatabaseUrl) -> Result<Control> {
         let control = Control::new(url)?;
         control.schema().await.map(|_| control)
     }
 
-    /// How the tables stand.
+    /// The version of the tables.
     pub async fn schema(&self) -> Result<Schema> {
         self.read(async |tx| db::schema(tx).await).await
     }
 
-    /// Brings the tables to this version; answers how many steps that took. Safe to run from several nodes at once.
+    /// Migrates the tables to this version and returns the number of steps. Safe to run from several nodes at once.
     pub async fn migrate(&self) -> Result<usize> {
         db::migrate(&self.pool).await
     }
 
-    /// Looks at things as they are at one point in time.
-    pub(crate) async fn read<T>(&self, look: impl AsyncFnOnce(&mut Tx) -> Result<T>) -> Result<T> {
+    /// Runs a read in one snapshot.
+    pub(crate) async fn read<T>(&self, operation: impl AsyncFnOnce(&mut Tx) -> Result<T>) -> Result<T> {
         let mut tx = self.pool.read().await?;
-        let seen = look(&mut tx).await;
-        // Nothing was changed: an end that fails costs a connection, not an answer.
+        let result = operation(&mut tx).await;
+        // Nothing was written: a failed rollback costs a connection, not the result.
         let _ = tx.rollback().await;
-        seen
+        result
     }
 
     pub(crate) fn pool(&self) -> &DatabasePool {
         &self.pool
     }
 
-    /// Tells those who listen in this process.
+    /// Notifies listeners in this process.
     pub(crate) fn notify_generation(&self, generation: i64) {
         self.committed.send_if_modified(|last| std::mem::replace(last, generation.max(*last)) < generation);
     }

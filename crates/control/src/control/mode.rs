@@ -1,4 +1,4 @@
-//! The switch that all nodes of a fleet follow, and where the tables stand.
+//! The mode that all nodes of a fleet follow, and the generation.
 
 use serde_json::json;
 
@@ -8,29 +8,29 @@ use crate::edit::fleet_change;
 use crate::write_tx::WriteTx;
 use crate::{Author, Enforcement, Error, Instant, RecordKind, Result};
 
-/// How far ahead of the database's clock somebody's may be, in microseconds. What is said further in the future counts
-/// as said then: a clock that is wrong by a year must not keep everybody else from the switch for that long.
+/// How far `since` may be ahead of the database's clock. Later instants are reduced to this: a clock that is wrong by a
+/// year must not block the switch for a year.
 const CLOCK_SKEW_MAX_MICROS: i64 = 1_000_000;
 
-/// Where the tables stand.
+/// The row of `tollgate_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetState {
     /// The last generation.
     pub generation: i64,
-    /// The mode that all nodes should follow.
+    /// The mode that all nodes follow.
     pub mode: Enforcement,
     /// When it was set.
     pub mode_since: Instant,
 }
 
 impl Control {
-    /// Where the tables stand; one small read.
+    /// The current state; one small read.
     pub async fn state(&self) -> Result<FleetState> {
         self.read(async |tx| read_state(tx).await).await
     }
 
-    /// Sets the mode of the fleet, with an audit row. `since` is when somebody said so: an older word never replaces a
-    /// newer one, and of two of the same instant the first stays. Answers what holds now, whoever said it.
+    /// Sets the mode of the fleet, with an audit row. `since` is when it was ordered: an older order never replaces a
+    /// newer one, and of two with the same instant the first wins. Returns the state that is then in force.
     pub async fn set_mode(&self, mode: Enforcement, since: Instant, author: &Author) -> Result<FleetState> {
         let set = async move |write: &mut WriteTx| {
             let last = read_state(&mut write.tx).await?;
@@ -60,7 +60,7 @@ async fn read_state(tx: &mut Tx) -> Result<FleetState> {
     };
     let mode: String = row.get(1)?;
     let mode = Enforcement::named(&mode).unwrap_or_else(|| {
-        // Whoever wrote that wanted something else than the rules, but nobody knows what.
+        // An unknown value cannot be interpreted.
         tracing::error!(%mode, "tollgate_state.mode is none of off, shadow, enforce: limits are enforced");
         Enforcement::default()
     });

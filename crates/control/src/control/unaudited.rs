@@ -1,24 +1,24 @@
-//! What is written without being a change that anybody made: when tokens were used, who was refused.
+//! Writes that are not audited: last use of tokens, violations.
 //!
-//! It stands in no line with the changes, has no audit and makes no generation, so it never holds one up.
+//! They take no part in the order of changes and make no generation, so they never delay one.
 
 use super::Control;
 use crate::Result;
 use crate::db::Tx;
 
 impl Control {
-    /// Writes in a transaction of its own. Nodes that write the same rows may get in each other's way, and the loser
-    /// does its work once more, so it may keep nothing of its first attempt.
+    /// Runs `operation` in a transaction of its own. Nodes may write the same rows and conflict: then it runs once
+    /// more, so it must not keep state of its first attempt.
     pub(crate) async fn write_unaudited<T>(&self, mut operation: impl AsyncFnMut(&mut Tx) -> Result<T>) -> Result<T> {
-        let mut again = true;
+        let mut may_retry = true;
         loop {
             let mut tx = self.pool().write().await?;
             match operation(&mut tx).await {
                 Ok(answer) => return tx.commit().await.map(|()| answer),
                 Err(error) => {
-                    let once_more = std::mem::take(&mut again) && tx.is_retryable();
+                    let retry = std::mem::take(&mut may_retry) && tx.is_retryable();
                     let _ = tx.rollback().await;
-                    if !once_more {
+                    if !retry {
                         return Err(error);
                     }
                 }

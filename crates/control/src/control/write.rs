@@ -1,39 +1,39 @@
-//! Changes: done in one transaction, and done again if another was in the way.
+//! Audited writes, retried once after a conflict.
 
 use super::Control;
 use crate::write_tx::WriteTx;
 use crate::{Author, Result};
 
 impl Control {
-    /// Does some work in one transaction, with everything that belongs to a change: the lock, the audit of what it
-    /// noted, the generation, the word to all nodes. Answers what the work answers, and the generation in force then.
+    /// Runs `operation` in one write transaction: lock, audit of the recorded changes, generation, notification of all
+    /// nodes. Returns its result and the generation then in force.
     ///
-    /// WriteTx that lost a race against somebody who writes to the tables directly is done once more, so it may keep
-    /// nothing of its first attempt.
+    /// After a conflict with a direct write to the tables it runs once more, so it must not keep state of its first
+    /// attempt.
     pub(crate) async fn write<T>(
         &self,
         author: &Author,
         action: &str,
         mut operation: impl AsyncFnMut(&mut WriteTx) -> Result<T>,
     ) -> Result<(T, i64)> {
-        let mut again = true;
+        let mut may_retry = true;
         loop {
             let mut write = WriteTx::begin(self.pool()).await?;
             let done = operation(&mut write).await;
-            if let Some(kept) = self.finish_write(write, author, action, done, &mut again).await? {
-                return Ok(kept);
+            if let Some(result) = self.finish_write(write, author, action, done, &mut may_retry).await? {
+                return Ok(result);
             }
         }
     }
 
-    /// Ends work that was write: keeps it, or undoes it. `None` if it lost a race, and is to be done once more.
+    /// Finishes a write transaction: commits or rolls back. `None` after a conflict, if it is to be repeated.
     pub(super) async fn finish_write<T>(
         &self,
         write: WriteTx,
         author: &Author,
         action: &str,
         done: Result<T>,
-        again: &mut bool,
+        may_retry: &mut bool,
     ) -> Result<Option<(T, i64)>> {
         match done {
             Ok(answer) => {
@@ -42,10 +42,10 @@ impl Control {
                 Ok(Some((answer, generation)))
             }
             Err(error) => {
-                let once_more = std::mem::take(again) && write.tx.is_retryable();
-                // What it complained about matters more than how its rollback went.
+                let retry = std::mem::take(may_retry) && write.tx.is_retryable();
+                // The error matters more than a failed rollback.
                 let _ = write.tx.rollback().await;
-                if once_more { Ok(None) } else { Err(error) }
+                if retry { Ok(None) } else { Err(error) }
             }
         }
     }

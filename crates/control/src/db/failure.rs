@@ -1,20 +1,20 @@
-//! What a database complains about, in words of this crate.
+//! Maps errors of the databases to errors of this crate.
 
 use sqlx::Error as SqlError;
 use sqlx::error::{DatabaseError, ErrorKind};
 
 use crate::Error;
 
-/// What a failure comes to.
+/// A failed statement.
 pub(super) struct DatabaseFailure {
-    /// For the caller.
+    /// The error for the caller.
     pub(super) error: Error,
-    /// Another transaction was in the way; the same again may well succeed.
+    /// Another transaction was in conflict; a retry may succeed.
     pub(super) retryable: bool,
 }
 
 impl DatabaseFailure {
-    /// One that nothing else is to be said about.
+    /// A failure that a retry does not mend.
     pub(super) fn of(error: Error) -> DatabaseFailure {
         DatabaseFailure { error, retryable: false }
     }
@@ -27,7 +27,7 @@ impl From<SqlError> for DatabaseFailure {
     }
 }
 
-/// A cell that does not hold what its column should.
+/// The error of a cell that does not have the type of its column.
 pub(crate) fn bad_cell(column: &str, error: &SqlError) -> Error {
     let reason = match error {
         SqlError::ColumnDecode { source, .. } => source.to_string(),
@@ -45,49 +45,51 @@ fn read(error: &SqlError) -> Error {
         | SqlError::PoolTimedOut
         | SqlError::PoolClosed
         | SqlError::WorkerCrashed => Error::Unavailable(error.to_string()),
-        // A connection that broke in the middle of a message; the next one is a new one.
+        // The connection broke in the middle of a message; the next statement gets a new one.
         SqlError::Protocol(_) | SqlError::BeginFailed => Error::Unavailable(error.to_string()),
         other => Error::Unexpected(other.to_string()),
     }
 }
 
 fn from_database(error: &dyn DatabaseError) -> Error {
-    let said = error.message().to_owned();
+    let message = error.message().to_owned();
     match error.kind() {
-        ErrorKind::UniqueViolation => return Error::Conflict(format!("there is one like it already: {said}")),
-        ErrorKind::ForeignKeyViolation => return Error::Conflict(format!("it refers to what is not there: {said}")),
+        ErrorKind::UniqueViolation => return Error::Conflict(format!("a record with the same key exists: {message}")),
+        ErrorKind::ForeignKeyViolation => return Error::Conflict(format!("it refers to a missing record: {message}")),
         _ => {}
     }
     match code(error).as_str() {
-        // SQLite: FULL; no room for the index of its log. PostgreSQL: disk_full.
-        "sqlite:13" | "sqlite:shm" | "53100" => Error::Full(said),
-        // SQLite: IOERR, all of whose kinds are 10 in the lower byte; CANTOPEN; BUSY; LOCKED; READONLY.
-        "sqlite:10" | "sqlite:14" | "sqlite:5" | "sqlite:6" | "sqlite:8" => Error::Unavailable(said),
+        // SQLite: FULL; no space for the index of the write-ahead log. PostgreSQL: disk_full.
+        "sqlite:13" | "sqlite:shm" | "53100" => Error::Full(message),
+        // SQLite: IOERR, whose variants all have 10 in the lower byte; CANTOPEN; BUSY; LOCKED; READONLY.
+        "sqlite:10" | "sqlite:14" | "sqlite:5" | "sqlite:6" | "sqlite:8" => Error::Unavailable(message),
         // PostgreSQL: undefined_table, undefined_column.
-        "42P01" | "42703" => no_tables(&said),
-        "sqlite:1" if said.starts_with("no such table") || said.starts_with("no such column") => no_tables(&said),
-        code if is_away(code) => Error::Unavailable(said),
-        code => Error::Unexpected(format!("{said} ({code})")),
+        "42P01" | "42703" => no_tables(&message),
+        "sqlite:1" if message.starts_with("no such table") || message.starts_with("no such column") => {
+            no_tables(&message)
+        }
+        code if is_transient(code) => Error::Unavailable(message),
+        code => Error::Unexpected(format!("{message} ({code})")),
     }
 }
 
-fn no_tables(said: &str) -> Error {
-    Error::Schema(format!("the tables are not those of this version; run `tollgate db migrate` ({said})"))
+fn no_tables(message: &str) -> Error {
+    Error::Schema(format!("the tables do not have the version of this program; run `tollgate db migrate` ({message})"))
 }
 
-/// Classes and codes of PostgreSQL that pass by themselves: connection exceptions, refused logins, resources, operator
-/// intervention (shutdown, statement_timeout), a standby that takes no writes, lost races.
-fn is_away(code: &str) -> bool {
+/// PostgreSQL's transient classes and codes: connection exceptions, refused logins, resources, operator intervention
+/// (shutdown, statement_timeout), a read-only standby, conflicts.
+fn is_transient(code: &str) -> bool {
     ["08", "28", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
         || ["25006", "25P03", "55P03", "3D000"].contains(&code)
 }
 
 fn is_retryable(error: &dyn DatabaseError) -> bool {
-    // PostgreSQL: serialization_failure, deadlock_detected. SQLite: BUSY and its kinds.
+    // PostgreSQL: serialization_failure, deadlock_detected. SQLite: BUSY and its variants.
     matches!(code(error).as_str(), "40001" | "40P01" | "sqlite:5")
 }
 
-/// The only kind of SQLite's input/output errors that means a full disk.
+/// The only I/O error of SQLite that means a full disk.
 const IOERR_SHMSIZE: &str = "4874";
 
 /// PostgreSQL's code of five characters, or SQLite's primary code: the lower byte of the extended one.

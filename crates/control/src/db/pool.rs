@@ -14,15 +14,15 @@ use super::time_limit::TimeLimit;
 use super::tx::{Tx, TxConnection};
 use crate::{DatabaseUrl, Error, Result};
 
-/// How long a transaction may take in all, and a single row of a long answer.
+/// How long a transaction may take, and a single row of a long result.
 const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long one statement may take; a line of writers is part of it.
+/// How long a statement may take, including the wait for other writers.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long to wait for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
-/// When PostgreSQL ends a transaction whose owner fell silent: it may hold the lock that all writers need.
+/// When PostgreSQL ends an idle transaction: it may hold the lock that all writers need.
 const IDLE_IN_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a whole table may take to be read.
+/// How long reading a whole table may take.
 const FULL_READ_TIMEOUT: Duration = Duration::from_secs(600);
 
 const CONNECTIONS: u32 = 8;
@@ -31,12 +31,12 @@ const SQLITE_READERS: u32 = 4;
 /// Connections to one database.
 #[derive(Clone)]
 pub(crate) enum DatabasePool {
-    /// SQLite lets one write at a time, so there is one connection to write with: waiting in a line of our own is fair,
-    /// waiting for the lock of a file is not.
+    /// SQLite allows one writer at a time, so there is one connection for writing: the queue of the pool is fair, the
+    /// file lock is not.
     Sqlite {
-        /// The one that writes.
+        /// The connection for writing.
         writer: SqlitePool,
-        /// Those that read, beside it: the log is written ahead.
+        /// Connections for reading, concurrent with the writer thanks to the write-ahead log.
         readers: SqlitePool,
     },
     /// PostgreSQL.
@@ -44,7 +44,7 @@ pub(crate) enum DatabasePool {
 }
 
 impl DatabasePool {
-    /// Gets ready without connecting.
+    /// Prepares connections without opening any.
     pub(crate) fn new(url: &DatabaseUrl) -> Result<DatabasePool> {
         match url {
             DatabaseUrl::Sqlite(path) => sqlite(path),
@@ -52,21 +52,21 @@ impl DatabasePool {
         }
     }
 
-    /// Begins to change things.
+    /// Begins a transaction that writes.
     pub(crate) async fn write(&self) -> Result<Tx> {
         match self {
             DatabasePool::Sqlite { writer, .. } => begin_sqlite(writer, "BEGIN IMMEDIATE").await,
-            // Not stricter: a writer first takes the lock that all writers take, and then sees what others committed.
+            // READ COMMITTED is sufficient: a writer first takes the lock of all writers and then sees their commits.
             DatabasePool::Postgres(pool) => begin_postgres(pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await,
         }
     }
 
-    /// The same for whole tables, which take longer than anything else; not beside others who write.
+    /// The same for whole tables, which take longer; not concurrent with other writers.
     pub(crate) async fn write_long(&self) -> Result<Tx> {
         self.lengthen(self.write().await?).await
     }
 
-    /// Begins to look at things as they are at one point in time.
+    /// Begins a transaction that reads one snapshot.
     pub(crate) async fn read(&self) -> Result<Tx> {
         match self {
             DatabasePool::Sqlite { readers, .. } => begin_sqlite(readers, "BEGIN").await,
@@ -122,14 +122,14 @@ fn sqlite(path: &Path) -> Result<DatabasePool> {
     let writer = pool(1).idle_timeout(None).max_lifetime(None);
     let readers = pool(SQLITE_READERS);
     Ok(DatabasePool::Sqlite {
-        // Only the writer turns the log on: doing so takes a lock, and the file remembers.
+        // Only the writer enables the write-ahead log: doing so takes a lock, and the file stores the setting.
         writer: writer.connect_lazy_with(options.clone().journal_mode(SqliteJournalMode::Wal)),
         readers: readers.connect_lazy_with(options.pragma("query_only", "ON")),
     })
 }
 
-/// Makes the file if it is not there, for nobody else to read: hashes of tokens and names of clients are in it. SQLite
-/// gives the files beside it the same permissions.
+/// Creates the file if absent, readable only by its owner: it holds hashes of tokens and keys of clients. SQLite gives
+/// its side files the same permissions.
 fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).append(true);
@@ -139,8 +139,8 @@ fn make_private(path: &Path) -> std::io::Result<()> {
 }
 
 fn postgres(url: &str) -> Result<DatabasePool> {
-    let options = PgConnectOptions::from_str(url)
-        .map_err(|error| Error::Unexpected(format!("the address of the database cannot be read: {error}")))?;
+    let options =
+        PgConnectOptions::from_str(url).map_err(|error| Error::Unexpected(format!("invalid database URL: {error}")))?;
     let options = options.application_name("tollgate").options([
         ("statement_timeout", STATEMENT_TIMEOUT.as_millis().to_string()),
         ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT.as_millis().to_string()),
@@ -149,7 +149,7 @@ fn postgres(url: &str) -> Result<DatabasePool> {
 }
 
 impl fmt::Debug for DatabasePool {
-    /// Without the options of the pool, among which is a password.
+    /// Omits the options, which contain the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             DatabasePool::Sqlite { .. } => "DatabasePool(sqlite)",

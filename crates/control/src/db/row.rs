@@ -1,4 +1,4 @@
-//! What comes out of a statement.
+//! Rows of a result.
 
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
@@ -7,7 +7,7 @@ use sqlx::{Column, Decode, Postgres, Row as _, Sqlite, Type};
 use super::bad_cell;
 use crate::Result;
 
-/// One row of an answer.
+/// One row of a result.
 pub(crate) enum SqlRow {
     /// From SQLite.
     Sqlite(SqliteRow),
@@ -15,7 +15,7 @@ pub(crate) enum SqlRow {
     Postgres(PgRow),
 }
 
-/// What a column can be read as: `i64`, `String`, `bool`, `Vec<u8>`, [`Instant`](crate::Instant),
+/// Types that a column can be read as: `i64`, `String`, `bool`, `Vec<u8>`, [`Instant`](crate::Instant),
 /// [`Json`](super::Json), or an `Option` of these.
 pub(crate) trait FromColumn:
     for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres>
@@ -37,7 +37,7 @@ impl SqlRow {
         .map_err(|(name, error)| bad_cell(&name, &error))
     }
 
-    /// The bytes of a text, which SQLite does not check; none if there is no text.
+    /// The bytes of a text, which SQLite does not validate; empty for NULL.
     pub(crate) fn bytes(&self, position: usize) -> Result<Vec<u8>> {
         Ok(match self {
             SqlRow::Sqlite(_) => self.get::<Option<Vec<u8>>>(position)?,
@@ -46,12 +46,12 @@ impl SqlRow {
         .unwrap_or_default())
     }
 
-    /// A text to name a row by, whatever it holds: what is not UTF-8 is replaced. Only for people to read.
+    /// A text for display; invalid UTF-8 is replaced.
     pub(crate) fn lossy_text(&self, position: usize) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.bytes(position)?).into_owned())
     }
 
-    /// A text that either database can be asked about; `None` if it is not UTF-8, or holds a NUL.
+    /// A text that can be used as a value in both databases; `None` if it is not UTF-8 or contains NUL.
     pub(crate) fn valid_text(&self, position: usize) -> Result<Option<String>> {
         Ok(String::from_utf8(self.bytes(position)?).ok().filter(|text| !text.contains('\0')))
     }

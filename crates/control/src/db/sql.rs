@@ -1,4 +1,4 @@
-//! A statement and its values, put together from texts of this program only.
+//! A statement and its bound values.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use super::SqlValue;
 use crate::error::field_error;
 use crate::{Error, Result};
 
-/// A statement. Its text is made of texts that stand in this program; what anybody sent is a [`SqlValue`]. That is why
-/// there is nothing to escape.
+/// A statement. Its text consists of literals of this program; input is always a bound [`SqlValue`], so nothing is
+/// escaped.
 #[derive(Clone, Debug)]
 pub(crate) struct Sql {
     text: Cow<'static, str>,
@@ -25,12 +25,12 @@ macro_rules! sql {
 pub(crate) use sql;
 
 impl Sql {
-    /// A statement whose text names its values `$1`, `$2`, …, or has none yet and goes on.
+    /// A statement whose text names its values `$1`, `$2`, …, or has no values yet.
     pub(crate) fn new(text: &'static str, values: Vec<SqlValue>) -> Sql {
         Sql { text: Cow::Borrowed(text), values }
     }
 
-    /// Goes on with more text, in which each `?` stands for the next value.
+    /// Appends text in which each `?` stands for the next value.
     pub(crate) fn and(&mut self, text: &'static str, values: impl IntoIterator<Item = SqlValue>) {
         let before = self.values.len();
         self.values.extend(values);
@@ -39,14 +39,14 @@ impl Sql {
         self.text.to_mut().push_str(text);
     }
 
-    /// Goes on if there is something to ask about: one condition with one value.
+    /// Appends a condition with one value, if there is a value.
     pub(crate) fn and_if(&mut self, text: &'static str, value: Option<impl Into<SqlValue>>) {
         if let Some(value) = value {
             self.and(text, [value.into()]);
         }
     }
 
-    /// Goes on with ` AND column IN (…)`, if there is something to ask about. Nothing is in an empty list.
+    /// Appends ` AND column IN (…)`, if there is a list. An empty list matches nothing.
     pub(crate) fn and_in(&mut self, column: &'static str, any: Option<&[String]>) {
         let Some(any) = any else { return };
         self.and(" AND ", []);
@@ -61,7 +61,7 @@ impl Sql {
         }
     }
 
-    /// Goes on with one piece for each row of values, with commas between.
+    /// Appends `piece` for each row of values, separated by commas.
     pub(crate) fn and_listed(
         &mut self,
         open: &'static str,
@@ -77,7 +77,7 @@ impl Sql {
         self.and(close, []);
     }
 
-    /// Refuses NUL in text, which PostgreSQL cannot hold: what one database refuses, both do.
+    /// Refuses NUL in text, which PostgreSQL cannot store, for both databases alike.
     pub(super) fn check(&self) -> Result<()> {
         match self.values.iter().any(|value| matches!(value, SqlValue::Text(text) if text.contains('\0'))) {
             true => {
@@ -87,12 +87,13 @@ impl Sql {
         }
     }
 
-    /// The text for SQLite, which looks every name of a value up in a list: a thousand values had better have none.
+    /// The text for SQLite, with unnumbered parameters: it looks up named ones in a list, which is slow for a thousand
+    /// values.
     pub(super) fn for_sqlite(&self) -> SqlStr {
         AssertSqlSafe(self.text.clone()).into_sql_str()
     }
 
-    /// The text for PostgreSQL, where every value has a number.
+    /// The text for PostgreSQL, with numbered parameters.
     pub(super) fn for_postgres(&self) -> SqlStr {
         let mut pieces = self.text.split('?');
         let mut text = pieces.next().unwrap_or_default().to_owned();

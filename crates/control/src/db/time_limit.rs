@@ -1,4 +1,4 @@
-//! How long to wait for a database, and what it means if that was too short.
+//! Time limits of statements and transactions.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -10,22 +10,22 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::failure::DatabaseFailure;
 use crate::Error;
 
-/// How long to wait.
+/// How long to wait for the database.
 #[derive(Clone, Copy)]
 pub(super) enum TimeLimit {
-    /// For everything together.
+    /// A deadline for the whole transaction.
     Until(Instant),
-    /// For each statement, and each row of its answer.
+    /// A timeout for each statement and each row of its result.
     ForEach(Duration),
 }
 
 impl TimeLimit {
-    /// For everything from now on.
+    /// A deadline from now.
     pub(super) fn of(time_limit: Duration) -> TimeLimit {
         TimeLimit::Until(Instant::now() + time_limit)
     }
 
-    /// Waits no longer than it lasts.
+    /// Runs `work` within the limit.
     pub(super) async fn bound<T>(self, work: impl Future<Output = sqlx::Result<T>>) -> Result<T, DatabaseFailure> {
         let done = match self {
             TimeLimit::Until(deadline) => timeout_at(deadline, work).await,
@@ -37,7 +37,7 @@ impl TimeLimit {
         }
     }
 
-    /// Waits for every row of an answer, until one of them is refused.
+    /// Reads all rows of a result, until `take` refuses one.
     pub(super) async fn walk<R>(
         self,
         mut rows: Pin<Box<impl Stream<Item = sqlx::Result<R>> + ?Sized>>,

@@ -1,4 +1,4 @@
-//! A transaction.
+//! Transactions.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::time_limit::TimeLimit;
 use super::{Sql, SqlRow};
 use crate::Result;
 
-/// A transaction. It happens at [`commit`](Tx::commit); dropped before, it never did.
+/// A transaction. Dropped before [`commit`](Tx::commit) it is rolled back.
 pub(crate) struct Tx {
     inner: Inner,
     pub(super) time_limit: TimeLimit,
@@ -31,24 +31,24 @@ impl Tx {
         Tx { inner: Inner::Postgres(session), time_limit, retryable: false }
     }
 
-    /// Whether this is PostgreSQL, for the few statements that differ.
+    /// True for PostgreSQL, for the few statements that differ.
     pub(crate) fn is_postgres(&self) -> bool {
         matches!(self.inner, Inner::Postgres(_))
     }
 
-    /// Whether another transaction was in the way: the same again may well succeed.
+    /// True if a statement failed because of another transaction; a retry may succeed.
     pub(crate) fn is_retryable(&self) -> bool {
         self.retryable
     }
 
-    /// Allows for more time than other transactions have.
+    /// Extends the deadline.
     pub(crate) fn extend(&mut self, more: Duration) {
         if let TimeLimit::Until(deadline) = &mut self.time_limit {
             *deadline += more;
         }
     }
 
-    /// Runs a statement; answers how many rows it touched.
+    /// Runs a statement and returns the number of affected rows.
     pub(crate) async fn run(&mut self, sql: Sql) -> Result<u64> {
         sql.check()?;
         let done = match &mut self.inner {
@@ -67,7 +67,7 @@ impl Tx {
         done.map_err(|failure| self.note_failure(failure))
     }
 
-    /// Hands over the rows of an answer, one after the other, however many they are. Ends at the first error.
+    /// Passes the rows of a result to `take`, one by one. Ends at the first error.
     pub(crate) async fn each(&mut self, sql: Sql, mut take: impl FnMut(SqlRow) -> Result<()>) -> Result<()> {
         sql.check()?;
         let done = match &mut self.inner {
@@ -85,7 +85,7 @@ impl Tx {
         done.map_err(|failure| self.note_failure(failure))
     }
 
-    /// All rows of an answer that is known to be short.
+    /// All rows of a short result.
     pub(crate) async fn all(&mut self, sql: Sql) -> Result<Vec<SqlRow>> {
         let mut rows = Vec::new();
         let keep = |row| {
@@ -96,13 +96,13 @@ impl Tx {
         Ok(rows)
     }
 
-    /// The first row of an answer, if there is any.
+    /// The first row of a result, if there is any.
     pub(crate) async fn one(&mut self, sql: Sql) -> Result<Option<SqlRow>> {
         Ok(self.all(sql).await?.into_iter().next())
     }
 
-    /// Makes it so, durable when it answers. After [`Unavailable`](crate::Error::Unavailable) it may be so nevertheless: only the
-    /// answer got lost.
+    /// Commits; durable on return. After [`Unavailable`](crate::Error::Unavailable) the transaction may have been
+    /// committed: only the reply was lost.
     pub(crate) async fn commit(self) -> Result<()> {
         let done = match self.inner {
             Inner::Sqlite(session) => session.end("COMMIT", self.time_limit).await,
@@ -111,7 +111,7 @@ impl Tx {
         done.map_err(|failure| failure.error)
     }
 
-    /// Undoes everything. Dropping does the same, but costs PostgreSQL the connection.
+    /// Rolls back. Dropping has the same effect, but closes the connection.
     pub(crate) async fn rollback(self) -> Result<()> {
         let done = match self.inner {
             Inner::Sqlite(session) => session.end("ROLLBACK", self.time_limit).await,
@@ -120,7 +120,7 @@ impl Tx {
         done.map_err(|failure| failure.error)
     }
 
-    /// Lets the statements of this transaction take longer; PostgreSQL only.
+    /// Extends the statement timeout of this transaction; PostgreSQL only.
     pub(super) async fn allow(&mut self, most: Duration) -> Result<()> {
         let text = most.as_millis().to_string();
         self.one(Sql::new("SELECT set_config('statement_timeout', $1, TRUE)", vec![text.into()])).await.map(|_| ())
@@ -134,9 +134,9 @@ impl Tx {
 
 /// A connection inside a transaction.
 ///
-/// Not a `Transaction` of sqlx, which gives a connection back to its pool whatever happened: one to a PostgreSQL that fell
-/// silent, and one to a SQLite that undid everything by itself because the disk was full, on which no other transaction
-/// would ever begin. This one is closed instead, unless its transaction came to an end; that is a rollback to both.
+/// Not a `Transaction` of sqlx, which returns the connection to the pool in any case: also one to a PostgreSQL that
+/// does not answer, and one to a SQLite that rolled back by itself because the disk was full, where no transaction
+/// could begin again. This one is closed unless its transaction ended, which rolls back in both databases.
 pub(super) struct TxConnection<DB: Database> {
     connection: PoolConnection<DB>,
     ended: bool,

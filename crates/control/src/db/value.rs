@@ -1,4 +1,4 @@
-//! What goes into a statement, in the type that each database has for it.
+//! Bound values of a statement, in the native type of each database.
 
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
@@ -10,10 +10,10 @@ use sqlx::{Decode, Encode, Postgres, Sqlite, Type};
 
 use crate::Instant;
 
-/// One value of a statement.
+/// A bound value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SqlValue {
-    /// Nothing, whatever the column is made of.
+    /// NULL of any type.
     Null,
     /// `BIGINT`, `INTEGER`.
     Int(i64),
@@ -86,7 +86,7 @@ impl<T: Into<SqlValue>> From<Option<T>> for SqlValue {
     }
 }
 
-/// NULL without a type: PostgreSQL takes that of the column. A typed one would have to be told at every call.
+/// NULL without a type: PostgreSQL takes the type of the column.
 struct Nothing;
 
 impl Type<Postgres> for Nothing {
@@ -105,7 +105,7 @@ impl Encode<'_, Postgres> for Nothing {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Json(pub(crate) serde_json::Value);
 
-/// `jsonb` in PostgreSQL's catalogue, and the only version of how it is sent.
+/// `jsonb` in PostgreSQL's catalogue, and its only version on the wire.
 const JSONB: Oid = Oid(3802);
 const JSONB_VERSION: u8 = 1;
 

@@ -1,4 +1,4 @@
-//! Records as the audit has kept them, read back.
+//! Reads records from their representation in the audit.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{Error, Instant, Result};
 
-/// A record that was shown as JSON.
+/// A record as JSON.
 pub(super) struct AuditedJson<'a>(pub(super) &'a Value);
 
 impl AuditedJson<'_> {

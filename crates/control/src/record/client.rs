@@ -1,4 +1,4 @@
-//! Clients: what is known of those who send requests.
+//! Clients: tier, organisation and attributes.
 
 use std::collections::BTreeMap;
 
@@ -10,36 +10,36 @@ use super::stored_record::{StoredRecord, TableSql};
 use crate::db::{Json, SqlRow, SqlValue};
 use crate::{Error, Instant, RecordKind, Result};
 
-/// What is to be known of a client.
+/// The content of a client record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientDraft {
     /// Its tier.
     pub tier: Option<String>,
     /// Its organisation.
     pub organisation: Option<String>,
-    /// Whatever else rules match on.
+    /// Further attributes that rules match on.
     pub attributes: BTreeMap<String, String>,
 }
 
-/// A client as it is stored.
+/// A stored client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRecord {
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
-    /// Who: `key:abc`, `user:42`, …
+    /// Its key: `key:abc`, `user:42`, …
     pub client_key: String,
-    /// What is known.
+    /// Its content.
     pub draft: ClientDraft,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Instant,
     /// When it was changed.
     pub updated_at: Instant,
-    /// The generation that changed it last.
+    /// The generation of its last change.
     pub version: i64,
 }
 
 impl ClientRecord {
-    /// What the audit and the API show.
+    /// The representation in the audit and the API.
     pub fn json(&self) -> Value {
         json!({
             "client_key": self.client_key,
@@ -55,7 +55,7 @@ impl ClientRecord {
 }
 
 impl ClientDraft {
-    /// The draft that [`ClientRecord::json`] showed.
+    /// Parses the representation of [`ClientRecord::json`].
     pub(crate) fn from_json(json: &Value) -> Result<ClientDraft> {
         let json = AuditedJson(json);
         Ok(ClientDraft {

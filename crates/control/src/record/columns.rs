@@ -1,8 +1,8 @@
-//! A rule as the columns of `rate_limit_rules`, and back.
+//! Conversion between rules and the columns of `rate_limit_rules`.
 //!
-//! The columns are for people who query: the numbers of a limit, the one client, the one endpoint. What has no column
-//! of its own stands in `match` and `options` as it was sent. Defaults are left out of documents, so a rule comes back
-//! no longer than it was.
+//! The columns are for people who query: the numbers of a limit, the one client, the one endpoint. Fields without a
+//! column are in `match` and `options` as they were sent. Defaults are left out of documents, so a rule returns no
+//! longer than it was.
 
 use serde_json::{Map, Value, json};
 use tollgate_rules::document::Settings;
@@ -14,15 +14,15 @@ use crate::db::{Json, SqlRow, SqlValue};
 use crate::error::field_error;
 use crate::{Error, FieldError, Result};
 
-/// Fields of a limit that have no column.
+/// Fields of a limit without a column.
 const LIMIT_OPTIONS: [&str; 3] = ["slot_ttl", "max_delay", "align"];
-/// Algorithms to which `burst_size` means something.
+/// Algorithms that use `burst_size`.
 const HAVE_BURST: [Algorithm; 3] = [Algorithm::TokenBucket, Algorithm::Gcra, Algorithm::LeakyBucket];
 /// Longest name of a rule.
 const NAME_BYTES_MAX: usize = 256;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// The columns of a rule that say what it is.
+/// The columns with the content of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RuleColumns {
     name: String,
@@ -43,11 +43,11 @@ pub(crate) struct RuleColumns {
     enabled: bool,
 }
 
-/// How many columns there are.
+/// Number of columns.
 pub(crate) const COLUMNS: usize = 16;
 
 impl RuleColumns {
-    /// The columns of a draft, and what it means; or everything that is wrong with it.
+    /// The columns and the specification of a draft, or all errors in it.
     pub(crate) fn of(
         rule_id: &str,
         draft: &RuleDraft,
@@ -95,7 +95,7 @@ impl RuleColumns {
         let limit = spec.limit.as_ref();
         let window_ms = limit.filter(|limit| limit.window_ns > 0).map(|limit| limit.window_ns / NANOS_PER_MILLI);
         RuleColumns {
-            // The id stands in for a name, so that rules of one endpoint differ in what the table wants to be unique.
+            // The id serves as the name, so that rules of one endpoint satisfy the UNIQUE constraint.
             name: if draft.name.is_empty() { rule_id.to_owned() } else { draft.name.clone() },
             client_key: take(&mut conditions, "client_key", |text| {
                 matches!(Pattern::parse(text), Ok(Pattern::Exact(_)))
@@ -120,8 +120,7 @@ impl RuleColumns {
         }
     }
 
-    /// The draft that these columns are. Whether it makes sense is for the reader to say: somebody may have written
-    /// them by hand.
+    /// The draft of these columns. It is not validated: SQL may have written them.
     pub(crate) fn draft(&self, rule_id: &str) -> RuleDraft {
         let mut document = self.options.clone();
         let mut conditions = self.conditions.clone();
@@ -156,13 +155,13 @@ impl RuleColumns {
         limit.insert("algorithm".to_owned(), json!(self.algorithm));
         limit.extend(self.max_requests.map(|requests| (most.to_owned(), json!(requests))));
         limit.extend(self.window_secs.map(|seconds| ("window".to_owned(), json!(window(seconds, self.window_ms)))));
-        // Every row has the column, and a window has no burst: what a hand wrote there means nothing.
+        // Every row has the column, but windows have no burst: a value from SQL is ignored.
         let has_burst = HAVE_BURST.iter().any(|algorithm| algorithm.name() == self.algorithm);
         limit.extend((has_burst && self.burst_size != 0).then(|| ("burst".to_owned(), json!(self.burst_size))));
         limit
     }
 
-    /// Reads them out of a row, from a position on, in the order of [`values`](RuleColumns::values).
+    /// Reads the columns from a position on, in the order of [`values`](RuleColumns::values).
     pub(crate) fn read(row: &SqlRow, from: usize) -> Result<RuleColumns> {
         let columns = RuleColumns {
             name: row.get(from)?,
@@ -194,7 +193,7 @@ impl RuleColumns {
         &self.name
     }
 
-    /// What goes into a row.
+    /// The values of a row.
     pub(crate) fn values(&self) -> [SqlValue; COLUMNS] {
         [
             (&self.name).into(),
@@ -217,7 +216,7 @@ impl RuleColumns {
     }
 }
 
-/// Takes a condition out that is a single text of the wanted form; `*`, which a column has by itself, if it is not.
+/// Removes and returns a condition that is a single text of the wanted form; otherwise `*`, the default of the column.
 fn take(conditions: &mut Map<String, Value>, name: &str, wanted: impl Fn(&str) -> bool) -> String {
     let is_single = |text: &str| !text.starts_with('!') && wanted(text);
     match conditions.get(name) {
@@ -234,8 +233,8 @@ fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The text of a window. One that is negative, or above a second in the column for less, is shown as it is and refused
-/// by the reader.
+/// The text of a window. An invalid one, negative or with 1000 ms and more, is rendered as it is, for the reader to
+/// refuse.
 fn window(seconds: i64, ms: i64) -> String {
     let nanos = u64::try_from(seconds).ok().zip(u64::try_from(ms).ok().filter(|ms| *ms < 1000));
     let nanos =

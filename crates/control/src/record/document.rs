@@ -1,8 +1,8 @@
-//! Drafts, judged by the reader that also judges rules files.
+//! Validates drafts with the reader of rules files.
 //!
-//! What people send is JSON and what a row says is columns; both become the tree that a rules file would be, so there
-//! is one judge for all. This file builds the trees, and puts what the judge says into the words of the API: `rule_id`
-//! where a file says `rule`, `max_requests` where it says `requests`.
+//! Requests are JSON and rows are columns; both are converted to the tree of a rules file, so that one reader validates
+//! all. This file builds the trees and translates errors into the field names of the API: `rule_id` for `rule` of a
+//! file, `max_requests` for `requests`.
 
 use serde_json::{Map, Value};
 use tollgate_rules::check::{self, is_label};
@@ -18,14 +18,14 @@ use crate::error::field_error;
 
 /// Longest document of one rule, as JSON.
 const RULE_BYTES_MAX: usize = 1 << 20;
-/// Longest text that is known of a client: no pattern could match a longer one.
+/// Longest value of a client's fields: no pattern matches a longer one.
 const VALUE_BYTES_MAX: usize = 1024;
-/// Most attributes that are known of a client.
+/// Most attributes of a client.
 const ATTRIBUTES_MAX: usize = 64;
 /// Longest reason of an override.
 pub(crate) const REASON_BYTES_MAX: usize = 4096;
 
-/// What a rule has to know of its namespace.
+/// The settings of a namespace that rules depend on.
 pub(crate) fn settings(namespace: &NamespaceDraft) -> Settings {
     Settings {
         escaped_slash: if namespace.keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject },
@@ -34,21 +34,21 @@ pub(crate) fn settings(namespace: &NamespaceDraft) -> Settings {
     }
 }
 
-/// Reads the document of a rule, under its id.
+/// Reads the document of a rule with this id.
 pub(crate) fn rule(
     rule_id: &str,
     document: &Map<String, Value>,
     settings: &Settings,
 ) -> Result<RuleSpec, Vec<FieldError>> {
     let mut faults = Vec::new();
-    // Wider than what a new rule may be called: rows from before that are read here too.
+    // Wider than the form of new names: rows from before that restriction are read here too.
     faults.extend(bad_id("rule_id", rule_id).and_then(|_| bad_rule_name("rule_id", rule_id)));
     if document.contains_key("name") {
         faults.push(field_error(
             "name",
             "unknown-field",
-            "a document has no name of its own",
-            "name the rule beside it",
+            "the document of a rule has no name",
+            "set `name` beside the document",
         ));
     }
     if document.values().map(bytes).sum::<usize>() > RULE_BYTES_MAX {
@@ -59,14 +59,14 @@ pub(crate) fn rule(
         return Err(faults);
     }
     let entries = document.iter().map(|(name, value)| (name.clone(), node(value)));
-    // Not read as a name: rows from before the rule for names (`ChangePlan::validate_names`) keep theirs and stay in force.
+    // Not read as a name: rows from before `ChangePlan::validate_names` keep their names and stay in force.
     match document::rule(&Node::map(entries), settings) {
         Ok(spec) => Ok(RuleSpec { name: Some(rule_id.to_owned()), ..spec }),
         Err(problems) => Err(problems.into_iter().map(FieldError::from).collect()),
     }
 }
 
-/// Reads what is to be known of a client.
+/// Validates a client.
 pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec, Vec<FieldError>> {
     let mut faults = Vec::new();
     if draft.attributes.len() > ATTRIBUTES_MAX {
@@ -92,7 +92,7 @@ pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec
     document::client(&Node::map(entries)).map_err(|problems| renamed(problems, &[("org", "organisation")]))
 }
 
-/// Reads an override by itself.
+/// Validates an override by itself.
 pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<FieldError>> {
     let mut faults = Vec::new();
     short_text("reason", &draft.reason, REASON_BYTES_MAX, &mut faults);
@@ -110,12 +110,12 @@ pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<Fiel
     document::override_of(&Node::map(entries)).map_err(of_override)
 }
 
-/// What is said about an override, in the words of its columns.
+/// Errors of an override, with the names of its columns.
 pub(crate) fn of_override(problems: Vec<Problem>) -> Vec<FieldError> {
     renamed(problems, &[("rule", "rule_id"), ("requests", "max_requests"), ("burst", "burst_size")])
 }
 
-/// Judges how a namespace is to read requests.
+/// Validates the settings of a namespace.
 pub(crate) fn namespace(draft: &NamespaceDraft) -> Option<FieldError> {
     let bits = check::IPV6_PREFIX;
     let help = format!("allowed: {} to {}", bits.start(), bits.end());
@@ -123,19 +123,19 @@ pub(crate) fn namespace(draft: &NamespaceDraft) -> Option<FieldError> {
     (!bits.contains(&u64::from(draft.ipv6_prefix))).then(|| field_error("ipv6_prefix", "out-of-range", &message, &help))
 }
 
-/// Judges an id or a name of a rule that was not there before.
+/// Validates a new id or name of a rule.
 pub(crate) fn bad_rule_name(field: &str, name: &str) -> Option<FieldError> {
     let message = format!("{} cannot be a {field}", quote(name));
     (!check::is_rule_name(name)).then(|| field_error(field, "bad-name", &message, &check::rule_name_help(name)))
 }
 
-/// Judges a name that people or callers see.
+/// Validates a name that people or callers see.
 pub(crate) fn bad_id(field: &str, id: &str) -> Option<FieldError> {
     let message = format!("{} cannot be a {field}", quote(id));
     (!is_label(id)).then(|| field_error(field, "bad-name", &message, check::LABEL_HELP))
 }
 
-/// Judges text that ends up in a column: nothing that PostgreSQL cannot hold, and not too much of it.
+/// Validates text of a column: its length, and no NUL, which PostgreSQL cannot store.
 pub(crate) fn short_text(field: &str, text: &str, most: usize, faults: &mut Vec<FieldError>) {
     if text.len() > most {
         faults.push(too_large(field, field, most));
@@ -160,7 +160,7 @@ fn renamed(problems: Vec<Problem>, names: &[(&str, &str)]) -> Vec<FieldError> {
     faults.collect()
 }
 
-/// JSON as a tree. Keys are sorted: what a rule means must not depend on how a database keeps its JSON.
+/// JSON as a tree. Keys are sorted: the meaning of a rule must not depend on how a database stores JSON.
 fn node(value: &Value) -> Node {
     match value {
         Value::Null => Node::blank(),
@@ -176,7 +176,7 @@ fn node(value: &Value) -> Node {
     }
 }
 
-/// Refuses what a text that was parsed could not hold either: too deep, too long, NUL.
+/// Refuses what the parser of rules files would refuse: excessive depth or length, NUL.
 fn plain_text(path: &str, value: &Value, depth: usize, faults: &mut Vec<FieldError>) {
     match value {
         _ if depth > DEPTH_MAX => {
@@ -198,7 +198,7 @@ fn plain_text(path: &str, value: &Value, depth: usize, faults: &mut Vec<FieldErr
     }
 }
 
-/// About how much a value takes; every value takes something.
+/// Approximate size of a value; at least 1.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

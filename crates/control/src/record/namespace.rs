@@ -1,4 +1,4 @@
-//! Namespaces: how requests are read.
+//! Settings of namespaces.
 
 use serde_json::{Value, json};
 use tollgate_rules::Normalize;
@@ -8,10 +8,10 @@ use super::stored_record::{StoredRecord, TableSql};
 use crate::db::{SqlRow, SqlValue};
 use crate::{Error, RecordKind, Result};
 
-/// How a namespace reads requests: what stands at the top of a rules file and cannot be said by a single rule.
+/// Settings of a namespace: the top level of a rules file, which a single rule cannot set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespaceDraft {
-    /// How many leading bits of an IPv6 address identify a client.
+    /// Leading bits of an IPv6 address that identify a client.
     pub ipv6_prefix: u8,
     /// Whether `%2F` in paths is kept instead of refused.
     pub keep_escaped_slash: bool,
@@ -33,7 +33,7 @@ impl Default for NamespaceDraft {
 }
 
 impl NamespaceDraft {
-    /// What the audit and the API show.
+    /// The representation in the audit and the API.
     pub fn json(&self) -> Value {
         json!({
             "ipv6_prefix": self.ipv6_prefix,
@@ -43,14 +43,14 @@ impl NamespaceDraft {
         })
     }
 
-    /// The draft that [`json`](NamespaceDraft::json) showed.
+    /// Parses the representation of [`json`](NamespaceDraft::json).
     pub(crate) fn from_json(json: &Value) -> Result<NamespaceDraft> {
         let json = AuditedJson(json);
         Ok(NamespaceDraft {
             ipv6_prefix: u8::try_from(json.number("ipv6_prefix")?).unwrap_or_default(),
             keep_escaped_slash: json.text("escaped_slash")? == slash(true),
             allow_block_all: json.flag("allow_block_all")?,
-            // Not there in rows of the audit from before the setting.
+            // Absent in audit rows from before the setting.
             normalize: json.text("normalize").ok().and_then(|name| Normalize::from_name(&name)).unwrap_or_default(),
         })
     }
@@ -60,7 +60,7 @@ fn slash(keep: bool) -> &'static str {
     if keep { "keep" } else { "reject" }
 }
 
-/// The settings of a namespace as they are stored.
+/// Stored settings of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamespaceRow {
     pub(crate) namespace: String,

@@ -7,36 +7,36 @@ use super::audited_json::AuditedJson;
 use super::{NamespaceDraft, document};
 use crate::{Error, FieldError, Instant, Result};
 
-/// What a rule shall be.
+/// The content of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleDraft {
-    /// What people and callers call it, if not by its id; empty for the id.
+    /// A name besides the id; empty for the id.
     pub name: String,
-    /// The rule as a rules file has it (`match`, `key_by`, `limit`, …), without `name`.
+    /// The rule as in a rules file (`match`, `key_by`, `limit`, …), without `name`.
     pub document: Map<String, Value>,
-    /// False keeps it and leaves it out of decisions.
+    /// False keeps the rule but excludes it from decisions.
     pub enabled: bool,
 }
 
-/// A rule as it is stored.
+/// A stored rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleRecord {
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
-    /// Its id: its name in decisions, in metrics and in rules files.
+    /// Its id: the name in decisions, metrics and rules files.
     pub rule_id: String,
-    /// What it is.
+    /// Its content.
     pub draft: RuleDraft,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Instant,
     /// When it was changed.
     pub updated_at: Instant,
-    /// The generation that changed it last: never used twice, not even after it was deleted and made again.
+    /// The generation of its last change; never used twice, not even after deletion.
     pub version: i64,
 }
 
 impl RuleRecord {
-    /// What the audit and the API show: the fields of its document, and what it is stored with.
+    /// The representation in the audit and the API: the fields of its document and of its row.
     pub fn json(&self) -> Value {
         let mut json = self.draft.document.clone();
         let mut set = |name: &str, value: Value| json.insert(name.to_owned(), value);
@@ -50,14 +50,14 @@ impl RuleRecord {
         Value::Object(json)
     }
 
-    /// What it means, in a namespace that reads requests so; or why it means nothing.
+    /// The specification of the rule under the settings of its namespace, or all errors.
     pub fn spec(&self, namespace: &NamespaceDraft) -> Result<RuleSpec, Vec<FieldError>> {
         document::rule(&self.rule_id, &self.draft.document, &document::settings(namespace))
     }
 }
 
 impl RuleDraft {
-    /// The draft that [`RuleRecord::json`] showed.
+    /// Parses the representation of [`RuleRecord::json`].
     pub(crate) fn from_json(json: &Value) -> Result<RuleDraft> {
         let Value::Object(map) = json else { return Err(Error::Unexpected("a rule should be an object".to_owned())) };
         let mut document = map.clone();

@@ -1,4 +1,4 @@
-//! Switches of single rules: a mode that holds instead of the rule's own, whatever the source of the rule.
+//! Modes set for single rules, which replace the rule's own, wherever the rule is defined.
 
 use serde_json::{Value, json};
 
@@ -8,34 +8,34 @@ use super::stored_record::{StoredRecord, TableSql};
 use crate::db::{SqlRow, SqlValue};
 use crate::{Enforcement, Error, Instant, RecordKind, Result};
 
-/// What a switch shall be.
+/// The content of a rule's mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleModeDraft {
-    /// The mode that holds.
+    /// The mode in force.
     pub mode: Enforcement,
-    /// For people.
+    /// The reason, to be read by people.
     pub reason: String,
 }
 
-/// A switch as it is stored.
+/// A stored mode of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleModeRecord {
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
-    /// Of which rule.
+    /// The rule.
     pub rule_id: String,
-    /// What it is.
+    /// Its content.
     pub draft: RuleModeDraft,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Instant,
     /// When it was changed.
     pub updated_at: Instant,
-    /// The generation that changed it last.
+    /// The generation of its last change.
     pub version: i64,
 }
 
 impl RuleModeRecord {
-    /// What the audit and the API show.
+    /// The representation in the audit and the API.
     pub fn json(&self) -> Value {
         json!({
             "rule_id": self.rule_id,
@@ -50,7 +50,7 @@ impl RuleModeRecord {
 }
 
 impl RuleModeDraft {
-    /// The draft that [`RuleModeRecord::json`] showed.
+    /// Parses the representation of [`RuleModeRecord::json`].
     pub(crate) fn from_json(json: &Value) -> Result<RuleModeDraft> {
         let json = AuditedJson(json);
         Ok(RuleModeDraft { mode: mode(&json.text("mode")?)?, reason: json.text("reason")? })

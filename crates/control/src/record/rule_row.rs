@@ -1,4 +1,4 @@
-//! Rules as rows.
+//! Rows of rules.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::stored_record::{RowStamp, StoredRecord, TableSql};
 use crate::db::{SqlRow, SqlValue};
 use crate::{RecordKind, Result};
 
-/// A rule as its row has it.
+/// A row of `rate_limit_rules`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RuleRow {
     pub(crate) namespace: String,
@@ -18,7 +18,7 @@ pub(crate) struct RuleRow {
 }
 
 impl RuleRow {
-    /// What people call it: its id, unless it has a name besides.
+    /// The name: the id, unless the rule has another.
     pub(crate) fn name(&self) -> &str {
         self.columns.name()
     }

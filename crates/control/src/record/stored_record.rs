@@ -1,16 +1,16 @@
-//! What the things that are edited have in common: a table.
+//! The table of each kind of record.
 
 use serde_json::Value as JsonValue;
 
 use crate::db::{Sql, SqlRow, SqlValue};
 use crate::{Instant, RecordKind, Result};
 
-/// A row that can be edited. Its first two columns are its key, and its last is its version; a table whose key is one
-/// column has the same in both.
+/// A row that can be edited. The first two columns are the key, the last is the version; a table with one key column
+/// repeats it.
 pub(crate) trait StoredRecord: Clone + PartialEq {
-    /// What kind of thing it is.
+    /// The kind of record.
     const KIND: RecordKind;
-    /// The statements that its table takes.
+    /// The statements of its table.
     const TABLE: TableSql;
 
     /// Reads a row of [`TableSql::select`].
@@ -19,14 +19,14 @@ pub(crate) trait StoredRecord: Clone + PartialEq {
     /// The values of a row, for [`TableSql::insert`].
     fn values(&self) -> Vec<SqlValue>;
 
-    /// What the audit and the API show.
+    /// The representation in the audit and the API.
     fn json(&self) -> JsonValue;
 
-    /// Its version.
+    /// The version.
     fn version(&self) -> i64;
 }
 
-/// Texts of SQL for one table. All are texts of this program; values are put in where `?` stands.
+/// SQL for one table; `?` stands for a bound value.
 pub(crate) struct TableSql {
     /// `SELECT … FROM …`, without a condition.
     pub(crate) select: &'static str,
@@ -43,21 +43,21 @@ pub(crate) struct TableSql {
 }
 
 impl TableSql {
-    /// Goes on with ` WHERE namespace = … AND id IN (…)`. Not with pairs of both: SQLite would look at every row.
+    /// Appends ` WHERE namespace = … AND id IN (…)`. Not pairs of both: SQLite would scan the table.
     pub(crate) fn select_ids(&self, sql: &mut Sql, namespace: &str, ids: &[&str]) {
         sql.and(" WHERE namespace = ? AND ", [namespace.into()]);
         sql.and(self.id, []);
         sql.and_listed(" IN (", "?", ")", ids.iter().map(|id| vec![(*id).into()]));
     }
 
-    /// Goes on with ` ORDER BY` the key.
+    /// Appends ` ORDER BY` the key.
     pub(crate) fn in_order(&self, sql: &mut Sql) {
         sql.and(" ORDER BY namespace, ", []);
         sql.and(self.id, []);
     }
 }
 
-/// When a row was made, changed, and by which generation.
+/// Times and version of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowStamp {
     pub(crate) created_at: Instant,

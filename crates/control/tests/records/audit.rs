@@ -53,12 +53,12 @@ on_both! {
 
     async fn generations_say_who_what_for_and_how_much(db: Database) {
         history(&db).await;
-        let mut order = crate::drafts::order([client("user:2", client_draft("gold"))]);
-        (order.author, order.action) = (Author { id: "t1".to_owned(), name: "deploy".to_owned() }, "import".to_owned());
-        if let tollgate_control::Edit::Client { namespace, .. } = &mut order.edits[0] {
+        let mut changes = crate::drafts::change_set([client("user:2", client_draft("gold"))]);
+        (changes.author, changes.action) = (Author { id: "t1".to_owned(), name: "deploy".to_owned() }, "import".to_owned());
+        if let tollgate_control::Edit::Client { namespace, .. } = &mut changes.edits[0] {
             *namespace = "shop".to_owned();
         }
-        db.control.apply(&order).await.unwrap();
+        db.control.apply(&changes).await.unwrap();
         let all = db.control.generations(None, &Page::default()).await.unwrap().entries;
         let told: Vec<(i64, &str, i64)> = all.iter().map(|one| (one.generation, one.action.as_str(), one.changes)).collect();
         assert_eq!(told, [(6, "import", 1), (5, "test", 2), (4, "refresh", 1), (3, "test", 1), (2, "test", 1), (1, "test", 2)]);

@@ -8,7 +8,7 @@ use tollgate_testkit::patience::Watch;
 use tollgate_testkit::postgres::{Server, Shutdown};
 
 use crate::databases::author;
-use crate::drafts::{NAMESPACE, apply, client, client_draft, order, per_second, rule};
+use crate::drafts::{NAMESPACE, apply, change_set, client, client_draft, per_second, rule};
 
 async fn start() -> (Server, DatabaseUrl, Control) {
     let server = tokio::task::spawn_blocking(Server::start).await.unwrap();
@@ -24,7 +24,7 @@ async fn a_server_that_fell_silent_is_away_in_time_and_comes_back() {
     apply(&control, [rule("a", per_second(1), Precondition::Absent)]).await;
     server.stop();
     let watch = Watch::start();
-    let (change, refresh) = (order([rule("a", per_second(2), Precondition::Present)]), author());
+    let (change, refresh) = (change_set([rule("a", per_second(2), Precondition::Present)]), author());
     let (read, written, refreshed) =
         tokio::join!(control.rule(NAMESPACE, "a"), control.apply(&change), control.refresh(&refresh));
     let took = watch.elapsed();
@@ -84,7 +84,7 @@ async fn a_file_that_another_process_holds_is_away_in_time() {
     let mut other = <sqlx::SqliteConnection as sqlx::Connection>::connect(path.to_str().unwrap()).await.unwrap();
     sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
     let watch = Watch::start();
-    let written = control.apply(&order([rule("a", per_second(2), Precondition::Present)])).await;
+    let written = control.apply(&change_set([rule("a", per_second(2), Precondition::Present)])).await;
     assert!(matches!(written, Err(Error::Unavailable(_))), "{written:?}");
     assert!(watch.elapsed() < Duration::from_secs(4));
     assert_eq!(control.rule(NAMESPACE, "a").await.unwrap().version, 1, "whoever reads waits for nobody");

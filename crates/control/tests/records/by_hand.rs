@@ -22,7 +22,7 @@ const RULE: &str =
 /// Takes over all that was written, as a node does.
 pub async fn take_over(control: &Control) {
     for _ in 0..50 {
-        match control.take_over_sql_edits().await {
+        match control.record_sql_edits().await {
             Ok(false) => return,
             // On a busy machine a lock may take too long: the same again, later.
             Ok(true) | Err(Error::Unavailable(_)) => {}
@@ -131,7 +131,7 @@ on_both! {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Absent), rule("b", per_second(1), Precondition::Absent)]).await;
         apply(control, [overriding("o", override_draft("user:1", "a", 5)), overriding("p", override_draft("user:2", "b", 5))]).await;
-        assert!(!control.take_over_sql_edits().await.unwrap());
+        assert!(!control.record_sql_edits().await.unwrap());
         assert_eq!(control.state().await.unwrap().generation, 2, "what the program writes is no edit with SQL");
 
         let before = control.rule(NAMESPACE, "a").await.unwrap();
@@ -244,7 +244,7 @@ on_both! {
     async fn many_edits_are_taken_over_in_pieces(db: Database) {
         let rows: Vec<String> = (0..1200).map(|n| format!("('user:{n}', 'gold')")).collect();
         db.run(&format!("INSERT INTO clients (client_key, tier) VALUES {}", rows.join(", "))).await;
-        assert!(db.control.take_over_sql_edits().await.unwrap());
+        assert!(db.control.record_sql_edits().await.unwrap());
         take_over(&db.control).await;
         assert_eq!(db.control.state().await.unwrap().generation, 3, "other writers come in between");
         assert_eq!(db.texts("SELECT CAST(COUNT(*) AS TEXT) FROM audit WHERE author = 'sql'").await, ["1200"]);

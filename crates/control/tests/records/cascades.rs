@@ -3,7 +3,7 @@
 use tollgate_control::{AuditFilter, Error, OverrideFilter, Page, Precondition, RecordKind};
 
 use crate::databases::on_both;
-use crate::drafts::{apply, order, override_draft, overriding, patiently, per_second, rule, seed};
+use crate::drafts::{apply, change_set, override_draft, overriding, patiently, per_second, rule, seed};
 
 on_both! {
     async fn overrides_go_with_their_rule_and_the_audit_says_so(db: Database) {
@@ -55,7 +55,7 @@ on_both! {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Absent)]).await;
         seed(control, (0..12_000).map(|n| overriding(&format!("o-{n}"), override_draft(&format!("user:{n}"), "a", 5)))).await;
-        let delete = order([rule("a", None, Precondition::Present)]);
+        let delete = change_set([rule("a", None, Precondition::Present)]);
         let why = patiently(async || match control.apply(&delete).await {
             Err(Error::Conflict(why)) => Ok(why),
             Err(other) => Err(other),

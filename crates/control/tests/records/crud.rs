@@ -95,14 +95,14 @@ on_both! {
     async fn a_dry_run_tells_what_would_change_and_changes_nothing(db: Database) {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Anything), overriding("o", override_draft("user:1", "a", 2))]).await;
-        let mut order = crate::drafts::order([rule("a", None, Precondition::Anything), rule("b", per_second(1), Precondition::Absent)]);
-        (order.dry_run, order.idempotency_key) = (true, Some("k".to_owned()));
-        let tried = control.apply(&order).await.unwrap();
+        let mut changes = crate::drafts::change_set([rule("a", None, Precondition::Anything), rule("b", per_second(1), Precondition::Absent)]);
+        (changes.dry_run, changes.idempotency_key) = (true, Some("k".to_owned()));
+        let tried = control.apply(&changes).await.unwrap();
         assert_eq!((tried.generation, tried.changes.len()), (1, 3));
         assert!(control.rule(NAMESPACE, "a").await.is_ok());
         assert!(control.rule(NAMESPACE, "b").await.is_err());
-        order.dry_run = false;
-        let done = control.apply(&order).await.unwrap();
+        changes.dry_run = false;
+        let done = control.apply(&changes).await.unwrap();
         assert_eq!((done.generation, done.replayed), (2, false), "a trial is not remembered");
         assert_eq!(without_times(&done.changes), without_times(&tried.changes));
     }
@@ -110,7 +110,7 @@ on_both! {
     async fn an_order_is_done_whole_or_not_at_all(db: Database) {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Anything)]).await;
-        let bad = crate::drafts::order([
+        let bad = crate::drafts::change_set([
             rule("b", per_second(1), Precondition::Absent),
             client("user:1", client_draft("gold")),
             rule("a", per_second(2), Precondition::Version(7)),
@@ -132,8 +132,8 @@ on_both! {
         apply(control, [rule("gold", named("for-friends"), Precondition::Absent)]).await;
         assert_eq!(control.rule(NAMESPACE, "gold").await.unwrap().draft.name, "for-friends");
         assert_eq!(control.rule(NAMESPACE, "free").await.unwrap().draft.name, "");
-        let order = crate::drafts::order([rule("other", named("for-friends"), Precondition::Absent)]);
-        let Err(Error::Conflict(why)) = control.apply(&order).await else { panic!("it was made") };
+        let changes = crate::drafts::change_set([rule("other", named("for-friends"), Precondition::Absent)]);
+        let Err(Error::Conflict(why)) = control.apply(&changes).await else { panic!("it was made") };
         assert_eq!(why, "another rule of this namespace has the same client_key, endpoint and name; give it another name");
     }
 
@@ -183,12 +183,12 @@ on_both! {
         assert!(!all.is_empty() && all.iter().all(|fault| fault.code == "crowded-patterns"), "{:?}", all.first());
         apply(control, together(0, 450)).await;
         let mut next = 450;
-        while control.apply(&crate::drafts::order(together(next, next + 50))).await.is_ok() {
+        while control.apply(&crate::drafts::change_set(together(next, next + 50))).await.is_ok() {
             next += 50;
             assert!(next < 2048, "nothing was refused");
         }
         let refusal = loop {
-            match control.apply(&crate::drafts::order(together(next, next + 1))).await {
+            match control.apply(&crate::drafts::change_set(together(next, next + 1))).await {
                 Ok(_) => next += 1,
                 Err(Error::Invalid(faults)) => break faults,
                 Err(other) => panic!("{other}"),
@@ -210,7 +210,7 @@ on_both! {
         let replacing = |names: &[&str]| rule_draft(json!({ "unlimited": true, "replaces": names }));
         assert_eq!(refused(control, [rule("a", replacing(&["b"]), Precondition::Absent)]).await, [pair("unknown-rule", "replaces[0]")]);
         apply(control, [rule("b", per_second(1), Precondition::Absent), rule("a", replacing(&["b"]), Precondition::Absent)]).await;
-        let Err(Error::Conflict(why)) = control.apply(&crate::drafts::order([rule("b", None, Precondition::Anything)])).await else {
+        let Err(Error::Conflict(why)) = control.apply(&crate::drafts::change_set([rule("b", None, Precondition::Anything)])).await else {
             panic!("it was deleted");
         };
         assert_eq!(why, "the rule `a` names `b` in `replaces`; change that first");

@@ -58,7 +58,7 @@ pub fn client(client_key: &str, to: impl Into<Option<ClientDraft>>) -> Edit {
     Edit::Client { namespace, client_key, to: to.into(), expect: Precondition::Anything }
 }
 
-pub fn order(edits: impl IntoIterator<Item = Edit>) -> ChangeSet {
+pub fn change_set(edits: impl IntoIterator<Item = Edit>) -> ChangeSet {
     let edits = edits.into_iter().collect();
     ChangeSet {
         edits,
@@ -71,7 +71,7 @@ pub fn order(edits: impl IntoIterator<Item = Edit>) -> ChangeSet {
 }
 
 pub async fn apply(control: &Control, edits: impl IntoIterator<Item = Edit>) -> AppliedChanges {
-    control.apply(&order(edits)).await.unwrap()
+    control.apply(&change_set(edits)).await.unwrap()
 }
 
 /// How long a database on a starved machine may take to answer in time.
@@ -94,14 +94,14 @@ pub async fn patiently<T>(operation: impl AsyncFn() -> Result<T, Error>) -> T {
 pub async fn seed(control: &Control, edits: impl IntoIterator<Item = Edit>) {
     let edits: Vec<Edit> = edits.into_iter().collect();
     for chunk in edits.chunks(SEEDED) {
-        let order = order(chunk.to_vec());
-        patiently(async || control.apply(&order).await).await;
+        let changes = change_set(chunk.to_vec());
+        patiently(async || control.apply(&changes).await).await;
     }
 }
 
 /// What is wrong with an order that only is not valid.
 pub async fn faults(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Vec<FieldError> {
-    match control.apply(&order(edits)).await {
+    match control.apply(&change_set(edits)).await {
         Err(Error::Invalid(faults)) => faults,
         other => panic!("{other:?}"),
     }

@@ -3,7 +3,7 @@
 use tollgate_control::{Edit, Error, Precondition};
 
 use crate::databases::on_both;
-use crate::drafts::{NAMESPACE, apply, client_draft, order, override_draft, per_second, rule};
+use crate::drafts::{NAMESPACE, apply, change_set, client_draft, override_draft, per_second, rule};
 
 /// What comes of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,9 +51,9 @@ on_both! {
             for (expect, wanted) in MATRIX {
                 let cases = [("there", true), ("there", false), ("nothing", true), ("nothing", false)];
                 for ((id, write), wanted) in cases.into_iter().zip(wanted) {
-                    let mut order = order([edit(kind, id, write, expect)]);
-                    order.dry_run = true;
-                    let done = match control.apply(&order).await {
+                    let mut changes = change_set([edit(kind, id, write, expect)]);
+                    changes.dry_run = true;
+                    let done = match control.apply(&changes).await {
                         Ok(applied) if applied.changes.is_empty() => Done::Nothing,
                         Ok(_) => Done::Changed,
                         Err(Error::Conflict(_)) => Done::Conflict,

@@ -5,7 +5,7 @@ use tollgate_control::{ChangeSet, Edit, Enforcement, Error, Precondition, Record
 use tollgate_rules::{LimitSpec, RuleSpec};
 
 use crate::databases::on_both;
-use crate::drafts::{NAMESPACE, apply, order, override_draft, overriding, per_second, rule};
+use crate::drafts::{NAMESPACE, apply, change_set, override_draft, overriding, per_second, rule};
 
 fn switch(rule_id: &str, to: Option<Enforcement>, expect: Precondition) -> Edit {
     let to = to.map(|mode| RuleModeDraft { mode, reason: "test".to_owned() });
@@ -16,14 +16,14 @@ fn switch(rule_id: &str, to: Option<Enforcement>, expect: Precondition) -> Edit 
 fn knowing(name: &str, edits: impl IntoIterator<Item = Edit>) -> ChangeSet {
     let limit = LimitSpec { requests: 5, window_ns: 1_000_000_000, ..LimitSpec::default() };
     let rule = RuleSpec { name: Some(name.to_owned()), limit: Some(limit), ..RuleSpec::default() };
-    ChangeSet { file_rules: vec![(NAMESPACE.to_owned(), rule)], ..order(edits) }
+    ChangeSet { file_rules: vec![(NAMESPACE.to_owned(), rule)], ..change_set(edits) }
 }
 
 on_both! {
     async fn overrides_of_rules_in_files_are_kept_and_checked_against_them(db: Database) {
         let control = &db.control;
         let more = overriding("more", override_draft("user:1", "filed", 50));
-        let unknown = control.apply(&order([more.clone()])).await;
+        let unknown = control.apply(&change_set([more.clone()])).await;
         assert!(matches!(&unknown, Err(Error::Invalid(faults)) if faults[0].code == "unknown-rule"), "{unknown:?}");
         control.apply(&knowing("filed", [more])).await.unwrap();
         let again = overriding("again", override_draft("user:1", "filed", 9));
@@ -37,7 +37,7 @@ on_both! {
     async fn a_rule_of_any_source_has_a_switch_which_goes_with_a_rule_of_the_tables(db: Database) {
         let control = &db.control;
         apply(control, [rule("stored", per_second(1), Precondition::Absent)]).await;
-        let unknown = control.apply(&order([switch("filed", Some(Enforcement::Shadow), Precondition::Anything)])).await;
+        let unknown = control.apply(&change_set([switch("filed", Some(Enforcement::Shadow), Precondition::Anything)])).await;
         assert!(matches!(unknown, Err(Error::NotFound(_))), "{unknown:?}");
         control.apply(&knowing("filed", [
             switch("filed", Some(Enforcement::Shadow), Precondition::Anything),

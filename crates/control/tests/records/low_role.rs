@@ -49,7 +49,7 @@ async fn a_temporary_table_neither_hides_an_edit_nor_runs_code_as_the_owner() {
     run(&mut connection, "UPDATE rate_limit_rules SET max_requests = 97").await.unwrap();
     assert_eq!(db.texts("SELECT token_id FROM tokens").await, Vec::<String>::new());
     assert_eq!(db.texts("SELECT written_by || ' ' || id FROM tollgate_sql_edits").await, [format!("{name} a")]);
-    while db.control.take_over_sql_edits().await.unwrap() {}
+    while db.control.record_sql_edits().await.unwrap() {}
     let told = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries;
     assert_eq!((told[0].author_name.as_str(), told[0].id.as_str()), (name.as_str(), "a"));
     done(connection, &name).await;

@@ -4,7 +4,7 @@ use tollgate_control::record::RuleDraft;
 use tollgate_control::{DatabaseUrl, Error, Precondition};
 
 use crate::databases::{Database, on_both};
-use crate::drafts::{NAMESPACE, apply, order, override_draft, overriding, per_second, rule};
+use crate::drafts::{NAMESPACE, apply, change_set, override_draft, overriding, per_second, rule};
 
 const INSERT: &str = "INSERT INTO rate_limit_rules (rule_id, name, max_requests, window_secs) VALUES ";
 
@@ -22,7 +22,7 @@ impl Database {
     }
 
     async fn faults(&self, id: &str, draft: RuleDraft) -> Vec<(String, String, String)> {
-        match self.control.apply(&order([rule(id, draft, Precondition::Anything)])).await {
+        match self.control.apply(&change_set([rule(id, draft, Precondition::Anything)])).await {
             Err(Error::Invalid(faults)) => {
                 faults.into_iter().map(|fault| (fault.code, fault.field, fault.help.unwrap_or_default())).collect()
             }
@@ -57,7 +57,7 @@ on_both! {
         apply(&db.control, [rule("Api", per_second(1), Precondition::Absent), rule("other", per_second(1), Precondition::Absent)]).await;
         let faults = db.faults("API", per_second(1)).await;
         assert_eq!((faults[0].0.as_str(), faults[0].1.as_str()), ("duplicate-name", "rule_id"));
-        let both = order([rule("x", per_second(1), Precondition::Absent), rule("X", per_second(1), Precondition::Absent)]);
+        let both = change_set([rule("x", per_second(1), Precondition::Absent), rule("X", per_second(1), Precondition::Absent)]);
         let Err(Error::Invalid(faults)) = db.control.apply(&both).await else { panic!("both were made") };
         assert_eq!(faults[0].message, "`x` differs from the rule `X` only in upper and lower case");
         // One that goes in the same order leaves its name free.
@@ -100,7 +100,7 @@ on_both! {
             overriding("o", override_draft("user:1", "free tier", 9)),
         ]).await;
         db.run("UPDATE rate_limit_rules SET max_requests = 7 WHERE rule_id IN ('free tier', 'api')").await;
-        while db.control.take_over_sql_edits().await.unwrap() {}
+        while db.control.record_sql_edits().await.unwrap() {}
         assert_eq!(db.in_force().await, ["Api", "api", "free tier"]);
         apply(&db.control, [rule("free tier", None, Precondition::Present)]).await;
         let back = db.control.rollback_edits(changed.generation).await.unwrap();

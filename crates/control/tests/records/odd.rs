@@ -5,7 +5,7 @@ use tollgate_control::{ClientFilter, Error, OverrideFilter, Page, Precondition, 
 
 use crate::databases::on_both;
 use crate::drafts::{
-    NAMESPACE, apply, client, client_draft, faults, order, override_draft, overriding, per_second, refused, rule,
+    NAMESPACE, apply, change_set, client, client_draft, faults, override_draft, overriding, per_second, refused, rule,
     rule_draft,
 };
 
@@ -101,7 +101,7 @@ on_both! {
         let mut change = override_draft("user:1", "a", 5);
         change.reason = mebibyte;
         assert_eq!(refused(control, [overriding("o", change)]).await[0].1, "reason");
-        assert_eq!(control.apply(&order([])).await.unwrap().generation, 0);
+        assert_eq!(control.apply(&change_set([])).await.unwrap().generation, 0);
     }
 
     async fn a_question_may_hold_anything(db: Database) {
@@ -113,7 +113,7 @@ on_both! {
         }
         assert!(matches!(control.clients(&about("x\u{0}y"), &Page::default()).await, Err(Error::Invalid(_))));
         assert!(matches!(control.rule("\u{0}", "a").await, Err(Error::Invalid(_))));
-        let gone = order([rule("\u{0}", None, Precondition::Present)]);
+        let gone = change_set([rule("\u{0}", None, Precondition::Present)]);
         assert!(matches!(control.apply(&gone).await, Err(Error::NotFound(_))));
     }
 }

@@ -7,7 +7,7 @@ use tollgate_control::record::NamespaceDraft;
 use tollgate_control::{Control, Edit, Error, Precondition, RecordKind};
 
 use crate::databases::on_both;
-use crate::drafts::{NAMESPACE, apply, client_draft, order, override_draft, rule_draft};
+use crate::drafts::{NAMESPACE, apply, change_set, client_draft, override_draft, rule_draft};
 
 /// Everything that is there, without what every change leaves on it.
 async fn state(control: &Control) -> BTreeMap<(RecordKind, String, String), Value> {
@@ -102,18 +102,18 @@ on_both! {
             namespaces.iter().find(|(name, _)| name == NAMESPACE).map(|(_, draft)| draft.ipv6_prefix)
         };
         for ipv6_prefix in [48, 56] {
-            control.apply(&order([set(ipv6_prefix)])).await.unwrap();
+            control.apply(&change_set([set(ipv6_prefix)])).await.unwrap();
         }
         let (_, first) = control.revert_edit(1).await.unwrap();
-        assert!(matches!(control.apply(&order([first])).await, Err(Error::Stale { version: Some(2), .. })));
+        assert!(matches!(control.apply(&change_set([first])).await, Err(Error::Stale { version: Some(2), .. })));
         assert_eq!(prefix().await, Some(56));
         let (_, second) = control.revert_edit(2).await.unwrap();
-        control.apply(&order([second])).await.unwrap();
+        control.apply(&change_set([second])).await.unwrap();
         assert_eq!(prefix().await, Some(48));
         db.run("UPDATE rate_limit_namespaces SET ipv6_prefix = 60").await;
-        while control.take_over_sql_edits().await.unwrap() {}
+        while control.record_sql_edits().await.unwrap() {}
         let (_, third) = control.revert_edit(3).await.unwrap();
-        assert!(matches!(control.apply(&order([third])).await, Err(Error::Stale { .. })), "SQL changed it since");
+        assert!(matches!(control.apply(&change_set([third])).await, Err(Error::Stale { .. })), "SQL changed it since");
     }
 
     async fn the_way_back_leads_to_exactly_what_was(db: Database) {
@@ -124,7 +124,7 @@ on_both! {
         while states.len() < 80 {
             tries += 1;
             let edits: Vec<Edit> = (0..1 + dice.draw(3)).map(|_| dice.edit()).collect();
-            match control.apply(&order(edits)).await {
+            match control.apply(&change_set(edits)).await {
                 Ok(applied) if applied.generation < i64::try_from(states.len()).unwrap() => {}
                 Ok(_) => states.push(state(control).await),
                 Err(Error::Invalid(_) | Error::Conflict(_)) => refused += 1,

@@ -83,7 +83,7 @@ async fn upgrades(place: DatabaseUrl) {
     control.snapshot().await.unwrap().rules(None, put).await.unwrap();
     assert_eq!(bad, ["bad"], "it stays, and is left out as before");
     assert_eq!(good, ["7", "free tier"], "names from before their form was asked for stay in force");
-    assert!(!control.take_over_sql_edits().await.unwrap());
+    assert!(!control.record_sql_edits().await.unwrap());
     assert_eq!(control.state().await.unwrap().generation, 0, "to upgrade is no edit");
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tollgate_control::{Error, Page, Precondition};
 
 use crate::databases::on_both;
-use crate::drafts::{NAMESPACE, apply, client, client_draft, order, per_second, rule};
+use crate::drafts::{NAMESPACE, apply, change_set, client, client_draft, per_second, rule};
 
 on_both! {
     async fn of_many_who_change_one_version_one_wins(db: Database) {
@@ -13,7 +13,7 @@ on_both! {
         let nodes = [db.control.clone(), db.node()];
         let writing = (0..32).map(|n: u64| {
             let node = nodes[usize::try_from(n).unwrap() % 2].clone();
-            tokio::spawn(async move { node.apply(&order([rule("orders", per_second(100 + n), Precondition::Version(1))])).await })
+            tokio::spawn(async move { node.apply(&change_set([rule("orders", per_second(100 + n), Precondition::Version(1))])).await })
         });
         let (mut won, mut stale) = (Vec::new(), 0);
         for one in writing.collect::<Vec<_>>() {
@@ -38,7 +38,7 @@ on_both! {
                         rule(&format!("rule-{n}"), per_second(1 + m), Precondition::Anything),
                         client(&format!("user:{n}"), client_draft(&format!("tier-{m}"))),
                     ];
-                    generations.push(node.apply(&order(edits)).await.unwrap().generation);
+                    generations.push(node.apply(&change_set(edits)).await.unwrap().generation);
                 }
                 generations
             })
@@ -64,7 +64,7 @@ on_both! {
         let writer = db.node();
         let writing = tokio::spawn(async move {
             for n in 2..60 {
-                writer.apply(&order(pair(n))).await.unwrap();
+                writer.apply(&change_set(pair(n))).await.unwrap();
             }
         });
         let mut looks = 0;
