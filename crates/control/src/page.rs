@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn cursors_come_back_as_what_they_were() {
+    fn cursors_decode_to_what_was_encoded() {
         for (a, b) in [("default", "x"), ("", ""), ("é🦀", "a\"b\\c\u{0}")] {
             assert_eq!(after(&cursor(&json!([a, b]))).after_key().unwrap(), Some((a.into(), b.into())));
         }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cursor_is_refused() {
+    fn an_invalid_cursor_is_refused() {
         for text in ["", "0", "zz", "5b", "5b5d", "é", &cursor(&json!(7)), &cursor(&json!(["a", 1])), &"f".repeat(9999)]
         {
             let Err(Error::Invalid(faults)) = after(text).after_key() else { panic!("{text} was taken") };

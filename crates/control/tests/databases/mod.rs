@@ -7,7 +7,7 @@ use tollgate_testkit::postgres;
 
 /// A fresh database with its tables.
 pub struct Database {
-    /// A node on it.
+    /// A node that uses it.
     pub control: Control,
     pub url: DatabaseUrl,
     _files: Option<TempDir>,
@@ -31,12 +31,12 @@ impl Database {
         Database { control, url, _files: files }
     }
 
-    /// Another node on it, with connections of its own.
+    /// Another node, with connections of its own.
     pub fn node(&self) -> Control {
         Control::new(&self.url).unwrap()
     }
 
-    /// Runs SQL as somebody who uses the tables with tools of their own.
+    /// Runs SQL directly, not through the control plane.
     pub async fn run(&self, text: &str) {
         let text = AssertSqlSafe(text.to_owned());
         match &self.url {
@@ -51,7 +51,7 @@ impl Database {
         }
     }
 
-    /// The first column of an answer, which is text.
+    /// The first column of a result, as text.
     pub async fn texts(&self, text: &str) -> Vec<String> {
         let text = AssertSqlSafe(text.to_owned());
         match &self.url {
@@ -69,7 +69,7 @@ impl Database {
     }
 }
 
-/// Somebody at the command line.
+/// The author of changes from the command line.
 pub fn author() -> Author {
     Author { id: "cli".to_owned(), name: "me".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! What is kept of changes, and how it is found out that somebody changed that.
+//! The audit of changes, and how tampering is detected.
 
 use tollgate_control::{AuditFilter, Author, Instant, Page, Precondition, RecordKind};
 
@@ -43,7 +43,7 @@ on_both! {
         assert_eq!(count(AuditFilter { id: Some("o".to_owned()), ..filter() }).await, 2);
         assert_eq!(count(AuditFilter { author: Some("node".to_owned()), ..filter() }).await, 0);
         assert_eq!(count(AuditFilter { namespaces: Some(vec!["default".to_owned()]), ..filter() }).await, 6);
-        // Several generations may fall into one instant of the database's clock.
+        // Several generations may share one instant of the database's clock.
         let last = all.iter().filter(|row| row.at == all[0].at).count();
         assert!(last >= 2 && all.is_sorted_by(|later, earlier| later.at >= earlier.at));
         assert_eq!(count(AuditFilter { from: Some(all[0].at), ..filter() }).await, last);
@@ -51,7 +51,7 @@ on_both! {
         assert_eq!(count(AuditFilter { from: Some(Instant(all[0].at.0 + 1)), ..filter() }).await, 0);
     }
 
-    async fn generations_say_who_what_for_and_how_much(db: Database) {
+    async fn generations_have_author_action_and_number_of_changes(db: Database) {
         history(&db).await;
         let mut changes = crate::drafts::change_set([client("user:2", client_draft("gold"))]);
         (changes.author, changes.action) = (Author { id: "t1".to_owned(), name: "deploy".to_owned() }, "import".to_owned());
@@ -67,10 +67,10 @@ on_both! {
         assert_eq!(shop.iter().map(|one| one.generation).collect::<Vec<_>>(), [6]);
     }
 
-    async fn a_row_that_somebody_changed_is_named(db: Database) {
+    async fn a_changed_audit_row_is_reported(db: Database) {
         history(&db).await;
         let tampering = [
-            ("UPDATE audit SET author = 'nobody' WHERE number = 2", "UPDATE audit SET author = 'cli' WHERE number = 2", 2),
+            ("UPDATE audit SET author = 'other' WHERE number = 2", "UPDATE audit SET author = 'cli' WHERE number = 2", 2),
             ("UPDATE audit SET after = replace(after, 'gold', 'free') WHERE number = 2",
              "UPDATE audit SET after = replace(after, 'free', 'gold') WHERE number = 2", 2),
             ("UPDATE audit SET before = NULL WHERE number = 3 AND generation = 2; \
@@ -83,7 +83,7 @@ on_both! {
         }
     }
 
-    async fn a_row_that_somebody_took_out_is_missed(db: Database) {
+    async fn a_missing_audit_row_is_reported(db: Database) {
         history(&db).await;
         db.run("DELETE FROM audit WHERE number = 7").await;
         assert_eq!(db.control.verify_audit().await.unwrap().broken_at, Some(7), "the last one");

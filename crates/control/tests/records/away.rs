@@ -1,4 +1,4 @@
-//! A database that does not answer, and one that does again.
+//! A database that is unavailable, and returns.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn start() -> (Server, DatabaseUrl, Control) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_fell_silent_is_away_in_time_and_comes_back() {
+async fn a_silent_server_is_unavailable_in_time_and_returns() {
     let (server, _, control) = start().await;
     apply(&control, [rule("a", per_second(1), Precondition::Absent)]).await;
     server.stop();
@@ -39,7 +39,7 @@ async fn a_server_that_fell_silent_is_away_in_time_and_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_was_killed_keeps_what_it_acknowledged() {
+async fn a_killed_server_keeps_what_it_acknowledged() {
     let (mut server, _, control) = start().await;
     for n in 0..20 {
         apply(&control, [rule("a", per_second(1 + n), Precondition::Anything)]).await;
@@ -55,10 +55,9 @@ async fn a_server_that_was_killed_keeps_what_it_acknowledged() {
     assert_eq!(apply(&control, [rule("a", None, Precondition::Version(20))]).await.generation, 21);
 }
 
-/// The issue wants: two nodes on one PostgreSQL serve a new rule within two seconds, also after the listener's connection
-/// was cut.
+/// Two nodes on one PostgreSQL serve a new rule within two seconds, also after the listener's connection was cut.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_listener_whose_line_was_cut_hears_again() {
+async fn a_listener_whose_connection_was_cut_reconnects() {
     let (server, place, control) = start().await;
     let elsewhere = Control::new(&place).unwrap();
     let mut listener = elsewhere.listener();
@@ -75,7 +74,7 @@ async fn a_listener_whose_line_was_cut_hears_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_another_process_holds_is_away_in_time() {
+async fn a_file_locked_by_another_process_is_unavailable_in_time() {
     let files = tempfile::tempdir().unwrap();
     let path = files.path().join("t.db");
     let control = Control::open(&DatabaseUrl::Sqlite(path.clone())).await.unwrap();
@@ -87,7 +86,7 @@ async fn a_file_that_another_process_holds_is_away_in_time() {
     let written = control.apply(&change_set([rule("a", per_second(2), Precondition::Present)])).await;
     assert!(matches!(written, Err(Error::Unavailable(_))), "{written:?}");
     assert!(watch.elapsed() < Duration::from_secs(4));
-    assert_eq!(control.rule(NAMESPACE, "a").await.unwrap().version, 1, "whoever reads waits for nobody");
+    assert_eq!(control.rule(NAMESPACE, "a").await.unwrap().version, 1, "readers wait for no writer");
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     apply(&control, [rule("a", per_second(2), Precondition::Present)]).await;
 }

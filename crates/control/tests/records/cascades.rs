@@ -1,4 +1,4 @@
-//! What goes with something else.
+//! Records that are deleted with others.
 
 use tollgate_control::{AuditFilter, Error, OverrideFilter, Page, Precondition, RecordKind};
 
@@ -6,7 +6,7 @@ use crate::databases::on_both;
 use crate::drafts::{apply, change_set, override_draft, overriding, patiently, per_second, rule, seed};
 
 on_both! {
-    async fn overrides_go_with_their_rule_and_the_audit_says_so(db: Database) {
+    async fn overrides_are_deleted_with_their_rule_and_audited(db: Database) {
         let control = &db.control;
         apply(control, [
             rule("a", per_second(1), Precondition::Absent),
@@ -42,7 +42,7 @@ on_both! {
         assert_eq!(left[0].draft.rule_id, "b");
     }
 
-    async fn a_rule_that_is_replaced_in_one_order_loses_its_overrides(db: Database) {
+    async fn a_rule_deleted_and_created_in_one_change_set_loses_its_overrides(db: Database) {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Absent), overriding("o", override_draft("user:1", "a", 5))]).await;
         let applied = apply(control, [rule("a", None, Precondition::Present), rule("a", per_second(2), Precondition::Absent)]).await;

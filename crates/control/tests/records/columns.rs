@@ -1,4 +1,4 @@
-//! Whatever a rules file can say of a rule, a row can keep: drawn at random, many rules mean the same afterwards.
+//! Every rule of a rules file fits into a row: random rules have the same meaning after they were stored.
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{NamespaceDraft, RuleDraft, RuleRecord};
@@ -19,7 +19,7 @@ impl Dice {
         from[self.draw(from.len())].clone()
     }
 
-    /// One field in so many is there.
+    /// Each field is present with this probability.
     fn maybe(&mut self, map: &mut Map<String, Value>, one_in: usize, name: &str, from: &[Value]) {
         if self.draw(one_in) == 0 {
             map.insert(name.to_owned(), self.pick(from));
@@ -135,7 +135,7 @@ impl Dice {
     }
 }
 
-/// A rule that was never stored.
+/// A random rule.
 fn unstored(rule_id: &str, draft: RuleDraft) -> RuleRecord {
     let (namespace, never) = (NAMESPACE.to_owned(), Instant(0));
     RuleRecord { namespace, rule_id: rule_id.to_owned(), draft, created_at: never, updated_at: never, version: 0 }

@@ -1,4 +1,4 @@
-//! SQL past the constraints of the tables, and SQL that they refuse.
+//! SQL that bypasses the constraints of the tables, and SQL that they refuse.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tollgate_control::DatabaseUrl;
@@ -6,7 +6,7 @@ use tollgate_control::DatabaseUrl;
 use crate::databases::Database;
 
 impl Database {
-    /// The same as it was before the tables had constraints.
+    /// Runs SQL as if the tables had no constraints.
     pub async fn run_unchecked(&self, text: &str) {
         match &self.url {
             DatabaseUrl::Sqlite(_) => self.run(&format!("PRAGMA ignore_check_constraints = ON; {text}")).await,
@@ -20,7 +20,7 @@ impl Database {
         }
     }
 
-    /// What SQL is refused with.
+    /// The error of refused SQL.
     pub async fn refusal(&self, text: &str) -> String {
         let text = AssertSqlSafe(text.to_owned());
         let done = match &self.url {

@@ -12,7 +12,7 @@ use crate::databases::Database;
 use crate::drafts::{apply, per_second, rule};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_cannot_be_read_keeps_no_other_out_of_the_copy() {
+async fn an_unreadable_row_keeps_no_other_out_of_the_copy() {
     let db = Database::postgres().await;
     apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
     let files = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What is written is read back, and what is deleted is gone.
+//! Records are created, read, changed and deleted.
 
 use serde_json::json;
 use tollgate_control::record::{NamespaceDraft, RuleDraft};
@@ -75,7 +75,7 @@ on_both! {
         assert_eq!(control.namespaces().await.unwrap(), [(NAMESPACE.to_owned(), NamespaceDraft::default())]);
     }
 
-    async fn what_changes_nothing_makes_no_generation(db: Database) {
+    async fn edits_without_effect_make_no_generation(db: Database) {
         let control = &db.control;
         let edits = || [
             rule("orders", rule_draft(json!({ "limit": { "requests": 10, "window": "60s" } })), Precondition::Anything),
@@ -92,7 +92,7 @@ on_both! {
         assert_eq!(apply(control, []).await.generation, 1);
     }
 
-    async fn a_dry_run_tells_what_would_change_and_changes_nothing(db: Database) {
+    async fn a_dry_run_returns_the_changes_and_commits_nothing(db: Database) {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Anything), overriding("o", override_draft("user:1", "a", 2))]).await;
         let mut changes = crate::drafts::change_set([rule("a", None, Precondition::Anything), rule("b", per_second(1), Precondition::Absent)]);
@@ -107,7 +107,7 @@ on_both! {
         assert_eq!(without_times(&done.changes), without_times(&tried.changes));
     }
 
-    async fn an_order_is_done_whole_or_not_at_all(db: Database) {
+    async fn a_change_set_is_applied_whole_or_not_at_all(db: Database) {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Anything)]).await;
         let bad = crate::drafts::change_set([
@@ -137,7 +137,7 @@ on_both! {
         assert_eq!(why, "another rule of this namespace has the same client_key, endpoint and name; give it another name");
     }
 
-    async fn what_is_wrong_is_said_with_its_field(db: Database) {
+    async fn errors_name_their_field(db: Database) {
         let control = &db.control;
         let wrong = rule_draft(json!({ "limit": { "requests": "ten", "window": "1", "brust": 3 }, "mode": "of" }));
         assert_eq!(refused(control, [rule("a b\"", per_second(1), Precondition::Absent)]).await, [pair("bad-name", "rule_id")]);
@@ -170,7 +170,7 @@ on_both! {
         assert_eq!(faults(control, several).await[0].field, "edits[1]");
     }
 
-    async fn patterns_without_text_of_their_own_are_refused_beyond_their_bound(db: Database) {
+    async fn patterns_without_literal_text_are_refused_beyond_their_limit(db: Database) {
         let control = &db.control;
         let crowded = |number: usize| {
             let text: String = (0..11).map(|bit| if number >> bit & 1 == 1 { "*a" } else { "*b" }).collect();
@@ -197,7 +197,7 @@ on_both! {
         assert_eq!(refusal.len(), 1);
         assert_eq!((refusal[0].code.as_str(), refusal[0].field.as_str()), ("crowded-patterns", "match.org"));
         assert!(refusal[0].message.contains("have no text that tells them apart"), "{}", refusal[0].message);
-        // What has text of its own, what is there already and what is no wildcard is not refused.
+        // Patterns with literal text, existing ones and exact values are not refused.
         let own = json!({ "match": { "org": "*-only-this-one-*" }, "limit": { "requests": 1, "window": "1s" } });
         apply(control, [rule("own", rule_draft(own), Precondition::Absent)]).await;
         let mut more = crowded(next - 1);
@@ -205,7 +205,7 @@ on_both! {
         apply(control, [rule(&id(next - 1), more, Precondition::Present), rule("plain", per_second(1), Precondition::Absent)]).await;
     }
 
-    async fn what_only_is_wrong_together_is_refused(db: Database) {
+    async fn edits_that_are_invalid_only_together_are_refused(db: Database) {
         let control = &db.control;
         let replacing = |names: &[&str]| rule_draft(json!({ "unlimited": true, "replaces": names }));
         assert_eq!(refused(control, [rule("a", replacing(&["b"]), Precondition::Absent)]).await, [pair("unknown-rule", "replaces[0]")]);

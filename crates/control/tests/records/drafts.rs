@@ -1,4 +1,4 @@
-//! Things to write, and the orders that write them.
+//! Records for tests, and the change sets that write them.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub fn rule_draft(json: Value) -> RuleDraft {
     RuleDraft { name: String::new(), document: document(json), enabled: true }
 }
 
-/// So many requests a second.
+/// A limit per second.
 pub fn per_second(requests: u64) -> RuleDraft {
     rule_draft(json!({ "limit": { "requests": requests, "window": "1s" } }))
 }
@@ -74,12 +74,12 @@ pub async fn apply(control: &Control, edits: impl IntoIterator<Item = Edit>) -> 
     control.apply(&change_set(edits)).await.unwrap()
 }
 
-/// How long a database on a starved machine may take to answer in time.
+/// How long to retry on a starved machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Edits per order of [`seed`]. A statement may take two seconds, and a transaction five.
+/// Edits per change set of [`seed`]. A statement may take two seconds, and a transaction five.
 const SEEDED: usize = 250;
 
-/// Repeats an operation that may be repeated while the database does not answer in time, as callers are told to do.
+/// Retries an idempotent operation while the database does not answer in time, as callers are told to do.
 pub async fn patiently<T>(operation: impl AsyncFn() -> Result<T, Error>) -> T {
     let started = tokio::time::Instant::now();
     loop {
@@ -90,7 +90,7 @@ pub async fn patiently<T>(operation: impl AsyncFn() -> Result<T, Error>) -> T {
     }
 }
 
-/// Many edits that may be applied twice, in small orders.
+/// Applies many idempotent edits, in small change sets.
 pub async fn seed(control: &Control, edits: impl IntoIterator<Item = Edit>) {
     let edits: Vec<Edit> = edits.into_iter().collect();
     for chunk in edits.chunks(SEEDED) {
@@ -99,7 +99,7 @@ pub async fn seed(control: &Control, edits: impl IntoIterator<Item = Edit>) {
     }
 }
 
-/// What is wrong with an order that only is not valid.
+/// The errors of an invalid change set.
 pub async fn faults(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Vec<FieldError> {
     match control.apply(&change_set(edits)).await {
         Err(Error::Invalid(faults)) => faults,
@@ -107,7 +107,7 @@ pub async fn faults(control: &Control, edits: impl IntoIterator<Item = Edit>) ->
     }
 }
 
-/// The code and the field of each fault.
+/// Code and field of each error.
 pub async fn refused(control: &Control, edits: impl IntoIterator<Item = Edit>) -> Vec<(String, String)> {
     faults(control, edits).await.into_iter().map(|fault| (fault.code, fault.field)).collect()
 }

@@ -1,11 +1,11 @@
-//! What must be true before an edit, and what is said when it is not.
+//! Preconditions of edits, and the errors when they do not hold.
 
 use tollgate_control::{Edit, Error, Precondition};
 
 use crate::databases::on_both;
 use crate::drafts::{NAMESPACE, apply, change_set, client_draft, override_draft, per_second, rule};
 
-/// What comes of it.
+/// The outcome of an edit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Done {
     Changed,
@@ -15,7 +15,7 @@ enum Done {
     Stale(Option<i64>),
 }
 
-/// Expectation, then what comes of writing and of deleting what is at version 2, and of both where there is nothing.
+/// Precondition, then the outcomes of writing and of deleting a record at version 2, and of both for a missing record.
 const MATRIX: [(Precondition, [Done; 4]); 5] = [
     (Precondition::Anything, [Done::Changed, Done::Changed, Done::Changed, Done::Nothing]),
     (Precondition::Absent, [Done::Conflict, Done::Conflict, Done::Changed, Done::Nothing]),
@@ -24,7 +24,7 @@ const MATRIX: [(Precondition, [Done; 4]); 5] = [
     (Precondition::Version(1), [Done::Stale(Some(2)), Done::Stale(Some(2)), Done::Stale(None), Done::Stale(None)]),
 ];
 
-/// An edit of a rule, an override or a client, which writes another one than the one before, or deletes.
+/// An edit of a rule, an override or a client that writes different content, or deletes.
 fn edit(kind: usize, id: &str, write: bool, expect: Precondition) -> Edit {
     let (namespace, id) = (NAMESPACE.to_owned(), id.to_owned());
     match kind {
@@ -38,7 +38,7 @@ fn edit(kind: usize, id: &str, write: bool, expect: Precondition) -> Edit {
 }
 
 on_both! {
-    async fn every_expectation_is_kept_for_every_kind(db: Database) {
+    async fn every_precondition_holds_for_every_kind(db: Database) {
         let control = &db.control;
         apply(control, [rule("base", per_second(1), Precondition::Anything)]).await;
         let other = override_draft("user:2", "base", 1);

@@ -1,4 +1,4 @@
-//! Overrides and switches of rules that stand in files: the tables keep them, though they do not know the rules.
+//! Overrides and modes of rules in files: the tables store them without knowing the rules.
 
 use tollgate_control::record::RuleModeDraft;
 use tollgate_control::{ChangeSet, Edit, Enforcement, Error, Precondition, RecordKind};
@@ -12,7 +12,7 @@ fn switch(rule_id: &str, to: Option<Enforcement>, expect: Precondition) -> Edit 
     Edit::RuleMode { namespace: NAMESPACE.to_owned(), rule_id: rule_id.to_owned(), to, expect }
 }
 
-/// An order that knows of a rule in a file.
+/// A change set that knows a rule of a file.
 fn knowing(name: &str, edits: impl IntoIterator<Item = Edit>) -> ChangeSet {
     let limit = LimitSpec { requests: 5, window_ns: 1_000_000_000, ..LimitSpec::default() };
     let rule = RuleSpec { name: Some(name.to_owned()), limit: Some(limit), ..RuleSpec::default() };
@@ -34,7 +34,7 @@ on_both! {
         assert!(namespaces.iter().any(|(name, _)| name == NAMESPACE), "it has an override, and no rule");
     }
 
-    async fn a_rule_of_any_source_has_a_switch_which_goes_with_a_rule_of_the_tables(db: Database) {
+    async fn a_rule_of_any_source_has_a_mode_which_is_deleted_with_a_rule_of_the_tables(db: Database) {
         let control = &db.control;
         apply(control, [rule("stored", per_second(1), Precondition::Absent)]).await;
         let unknown = control.apply(&change_set([switch("filed", Some(Enforcement::Shadow), Precondition::Anything)])).await;

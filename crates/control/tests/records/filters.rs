@@ -1,4 +1,4 @@
-//! Lists, what of them is asked for, and their pages.
+//! Lists, their filters and their pages.
 
 use serde_json::json;
 use tollgate_control::{
@@ -20,7 +20,7 @@ async fn keys(control: &Control, filter: ClientFilter) -> Vec<String> {
     control.clients(&filter, &page).await.unwrap().entries.into_iter().map(|record| record.client_key).collect()
 }
 
-/// Walks a list page by page.
+/// Reads a list page by page.
 async fn walk<T>(limit: u32, mut ask: impl AsyncFnMut(Page) -> Result<Listing<T>>) -> Vec<T> {
     let (mut all, mut page) = (Vec::new(), Page { limit, after: None });
     loop {
@@ -99,7 +99,7 @@ on_both! {
         assert!(ids(at(NEXT_YEAR)).await.is_empty(), "all end before their instant");
     }
 
-    async fn clients_by_tier_organisation_and_the_letters_they_begin_with(db: Database) {
+    async fn clients_by_tier_organisation_and_prefix(db: Database) {
         let control = &db.control;
         let mut acme = client_draft("gold");
         acme.organisation = Some("acme".to_owned());
@@ -122,7 +122,7 @@ on_both! {
         assert_eq!(keys(control, filter()).await, sorted, "byte by byte, whatever the database's own order is");
     }
 
-    async fn pages_hold_everything_once_and_in_order(db: Database) {
+    async fn pages_list_every_entry_once_and_sorted(db: Database) {
         let control = &db.control;
         for namespace in ["default", "shop"] {
             let edits = (0..57).map(|n| Edit::Client {
@@ -133,12 +133,12 @@ on_both! {
             });
             apply(control, edits).await;
         }
-        let everybody = walk(1000, async |page| control.clients(&ClientFilter::default(), &page).await).await;
-        assert_eq!(everybody.len(), 114);
-        assert!(everybody.is_sorted_by_key(|record| (record.namespace.clone(), record.client_key.clone())));
+        let all = walk(1000, async |page| control.clients(&ClientFilter::default(), &page).await).await;
+        assert_eq!(all.len(), 114);
+        assert!(all.is_sorted_by_key(|record| (record.namespace.clone(), record.client_key.clone())));
         for limit in [1, 7, 57, 114] {
             let walked = walk(limit, async |page| control.clients(&ClientFilter::default(), &page).await).await;
-            assert_eq!(walked, everybody, "in pages of {limit}");
+            assert_eq!(walked, all, "in pages of {limit}");
         }
         let even = ClientFilter { tier: Some("even".to_owned()), ..ClientFilter::default() };
         assert_eq!(walk(5, async |page| control.clients(&even, &page).await).await.len(), 58);

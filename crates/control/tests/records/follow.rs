@@ -1,4 +1,4 @@
-//! What a node needs that follows the database.
+//! What a node uses to follow the database.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::drafts::{
     NAMESPACE, apply, client, client_draft, override_draft, overriding, patiently, per_second, rule, seed,
 };
 
-/// Within this, a change must have been heard of.
+/// How long a notification may take.
 const SOON: Duration = Duration::from_secs(2);
 
 async fn heard(listener: &mut GenerationListener) {
     timeout(SOON, listener.changed()).await.expect("heard of it in time");
 }
 
-/// Waits until there is nothing more to hear: what is said when a listener begins.
+/// Waits until all initial notifications of a listener have arrived.
 async fn hush(listener: &mut GenerationListener) {
     heard(listener).await;
     while timeout(Duration::from_millis(200), listener.changed()).await.is_ok() {}
@@ -30,7 +30,7 @@ fn keys(keys: &[&str]) -> BTreeSet<(String, String)> {
 }
 
 on_both! {
-    async fn what_changed_since_a_generation_is_told(db: Database) {
+    async fn changes_since_a_generation_are_listed(db: Database) {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Absent), rule("b", per_second(1), Precondition::Absent)]).await;
         apply(control, [client("user:1", client_draft("gold"))]).await;
@@ -53,14 +53,14 @@ on_both! {
         assert_eq!(touched.rules, keys(&["a"]), "one rule, not all of its namespace");
         assert!(touched.namespaces.is_empty());
         control.refresh(&author()).await.unwrap();
-        assert!(control.changes_since(6).await.unwrap().everything, "somebody said so");
+        assert!(control.changes_since(6).await.unwrap().everything, "a refresh was requested");
         assert!(!control.changes_since(7).await.unwrap().everything);
         assert!(control.changes_since(8).await.unwrap().everything, "a database that was restored");
         db.run("DELETE FROM generations WHERE generation = 7").await;
-        assert!(control.changes_since(6).await.unwrap().everything, "nobody knows what changed");
+        assert!(control.changes_since(6).await.unwrap().everything, "the audit does not tell what changed");
     }
 
-    async fn a_snapshot_is_of_one_generation_however_long_it_takes(db: Database) {
+    async fn a_snapshot_shows_one_generation_however_long_it_is_read(db: Database) {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Absent), client("user:1", client_draft("gold"))]).await;
         let mut snapshot = control.snapshot().await.unwrap();
@@ -78,7 +78,7 @@ on_both! {
         assert_eq!(control.snapshot().await.unwrap().state().await.unwrap().generation, 2);
     }
 
-    async fn many_rows_are_handed_over_one_by_one(db: Database) {
+    async fn many_rows_are_streamed_one_by_one(db: Database) {
         let control = &db.control;
         seed(control, (0..20_000).map(|n| client(&format!("user:{n}"), client_draft("gold")))).await;
         let mut count = 0;
@@ -88,7 +88,7 @@ on_both! {
         assert_eq!((touched.everything, touched.clients.len()), (false, 20_000));
     }
 
-    async fn changes_are_heard_of_here_and_elsewhere(db: Database) {
+    async fn changes_notify_listeners_here_and_on_other_nodes(db: Database) {
         let mut here = db.control.listener();
         let elsewhere = db.node();
         let mut there = elsewhere.listener();

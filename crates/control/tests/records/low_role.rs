@@ -1,5 +1,5 @@
-//! Triggers of PostgreSQL run with the rights of the owner of the tables, for roles that may write to one table only: nothing
-//! such a role makes is run or written to in their place.
+//! Triggers of PostgreSQL run with the rights of the tables' owner, for roles that may write to one table only. Objects
+//! made by such a role must not be executed or written to instead.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tollgate_control::{AuditFilter, DatabaseUrl, Page, Precondition};
@@ -7,7 +7,7 @@ use tollgate_control::{AuditFilter, DatabaseUrl, Page, Precondition};
 use crate::databases::Database;
 use crate::drafts::{apply, per_second, rule};
 
-/// A connection of a role that may read and update rules, and nothing else.
+/// A connection of a role that may only read and update rules.
 async fn low(db: &Database) -> (PgConnection, String) {
     let DatabaseUrl::Postgres(url) = &db.url else { panic!("a role of PostgreSQL") };
     let mut connection = PgConnection::connect(url).await.unwrap();
@@ -24,7 +24,7 @@ async fn run(connection: &mut PgConnection, text: &'static str) -> Result<(), sq
     sqlx::raw_sql(text).execute(connection).await.map(|_| ())
 }
 
-/// No other test looks into the cluster for these roles, but another run may use it.
+/// Drops the role: other runs may use the same cluster.
 async fn done(mut connection: PgConnection, name: &str) {
     let drop = format!("RESET SESSION AUTHORIZATION; DROP OWNED BY \"{name}\"; DROP ROLE \"{name}\"");
     sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut connection).await.unwrap();
@@ -56,7 +56,7 @@ async fn a_temporary_table_neither_hides_an_edit_nor_runs_code_as_the_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn functions_of_the_owner_are_not_for_others_to_call() {
+async fn other_roles_cannot_call_functions_of_the_owner() {
     let db = Database::postgres().await;
     apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
     let (mut connection, name) = low(&db).await;

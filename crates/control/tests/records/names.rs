@@ -1,4 +1,4 @@
-//! Ids and names of rules: one form for new ones, wherever they come from; those from before it stay in force.
+//! Ids and names of rules: one form for new ones from any source; earlier ones stay in force.
 
 use tollgate_control::record::RuleDraft;
 use tollgate_control::{DatabaseUrl, Error, Precondition};
@@ -9,7 +9,7 @@ use crate::drafts::{NAMESPACE, apply, change_set, override_draft, overriding, pe
 const INSERT: &str = "INSERT INTO rate_limit_rules (rule_id, name, max_requests, window_secs) VALUES ";
 
 impl Database {
-    /// Runs SQL as a version of Tollgate did that knew no form of names.
+    /// Runs SQL like a version of Tollgate without a form of names.
     async fn run_as_before(&self, text: &str) {
         match &self.url {
             DatabaseUrl::Sqlite(_) => {
@@ -60,12 +60,12 @@ on_both! {
         let both = change_set([rule("x", per_second(1), Precondition::Absent), rule("X", per_second(1), Precondition::Absent)]);
         let Err(Error::Invalid(faults)) = db.control.apply(&both).await else { panic!("both were made") };
         assert_eq!(faults[0].message, "`x` differs from the rule `X` only in upper and lower case");
-        // One that goes in the same order leaves its name free.
+        // A rule deleted in the same change set frees its name.
         apply(&db.control, [rule("Api", None, Precondition::Present), rule("api", per_second(1), Precondition::Absent)]).await;
         assert_eq!(db.in_force().await, ["api", "other"]);
     }
 
-    async fn rows_written_by_hand_have_names_of_that_form(db: Database) {
+    async fn rows_written_with_sql_have_names_of_that_form(db: Database) {
         for (values, column) in [
             ("('free tier', '', 1, 1)", "rule_id:"),
             ("('größe', '', 1, 1)", "rule_id:"),
@@ -88,11 +88,11 @@ on_both! {
         assert_eq!(db.in_force().await, ["API", "b"]);
     }
 
-    async fn names_from_before_stay_in_force(db: Database) {
+    async fn earlier_names_stay_in_force(db: Database) {
         db.run_as_before("INSERT INTO rate_limit_rules (rule_id, name, max_requests, window_secs) \
                           VALUES ('free tier', 'for all', 1, 1), ('Api', 'x', 1, 1), ('api', 'y', 1, 1)").await;
         assert_eq!(db.in_force().await, ["Api", "api", "free tier"]);
-        // They may be changed, through the API and with SQL, overridden, deleted, and brought back.
+        // They may be changed, through the API and with SQL, overridden, deleted, and restored.
         let named = |requests| RuleDraft { name: "for all".to_owned(), ..per_second(requests) };
         let changed = apply(&db.control, [
             rule("free tier", named(5), Precondition::Present),

@@ -1,4 +1,4 @@
-//! Odd bytes, and text that would like to be SQL (RELIABILITY S01).
+//! Odd bytes, and attempts at SQL injection (RELIABILITY S01).
 
 use serde_json::json;
 use tollgate_control::{ClientFilter, Error, OverrideFilter, Page, Precondition, RuleFilter};
@@ -25,7 +25,7 @@ const ODD: [&str; 12] = [
 ];
 
 on_both! {
-    async fn odd_text_comes_back_as_it_was(db: Database) {
+    async fn odd_text_is_stored_unchanged(db: Database) {
         let control = &db.control;
         let describe = |text: &str| {
             let limit = json!({ "requests": 1, "window": "1s" });
@@ -57,7 +57,7 @@ on_both! {
         assert_eq!(db.texts("SELECT CAST(COUNT(*) AS TEXT) FROM clients").await, [ODD.len().to_string()]);
     }
 
-    async fn what_a_database_cannot_hold_is_refused_before_it_is_asked(db: Database) {
+    async fn text_that_a_database_cannot_store_is_refused_first(db: Database) {
         let control = &db.control;
         apply(control, [rule("a", per_second(1), Precondition::Absent)]).await;
         let limit = json!({ "requests": 1, "window": "1s" });
@@ -78,7 +78,7 @@ on_both! {
         assert_eq!(refused(control, [rule("b", named, Precondition::Absent)]).await[0].1, "name");
     }
 
-    async fn what_is_too_long_is_refused(db: Database) {
+    async fn long_text_is_refused(db: Database) {
         let control = &db.control;
         let mebibyte = "x".repeat(1 << 20);
         let limit = json!({ "requests": 1, "window": "1s" });
@@ -104,7 +104,7 @@ on_both! {
         assert_eq!(control.apply(&change_set([])).await.unwrap().generation, 0);
     }
 
-    async fn a_question_may_hold_anything(db: Database) {
+    async fn a_filter_may_hold_any_text(db: Database) {
         let control = &db.control;
         let about = |text: &str| ClientFilter { tier: Some(text.to_owned()), prefix: Some(text.to_owned()), ..ClientFilter::default() };
         for text in ODD {

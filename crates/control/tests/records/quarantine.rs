@@ -1,4 +1,4 @@
-//! Rows that somebody wrote by hand, and wrongly: they are named, and all others are used.
+//! Invalid rows written with SQL: they are reported, and all others are used.
 
 use serde_json::json;
 use tollgate_control::{Error, Page, Precondition, Quarantined, RecordKind};
@@ -25,7 +25,7 @@ async fn look(db: &Database) -> Seen {
 }
 
 on_both! {
-    async fn rows_that_make_no_sense_are_named_and_the_rest_is_used(db: Database) {
+    async fn invalid_rows_are_reported_and_the_rest_is_used(db: Database) {
         let control = &db.control;
         apply(control, ["a", "b", "c", "d", "e"].map(|id| rule(id, per_second(1), Precondition::Absent))).await;
         apply(control, [
@@ -34,7 +34,7 @@ on_both! {
             overriding("fine", override_draft("user:1", "a", 5)),
             overriding("odd", override_draft("user:2", "a", 5)),
         ]).await;
-        // What CHECKs refuse today may stand there from before them.
+        // Rows from before the CHECKs may hold what they refuse.
         db.run_unchecked("UPDATE rate_limit_rules SET algorithm = 'tocken_bucket' WHERE rule_id = 'a'").await;
         db.run_unchecked("UPDATE rate_limit_rules SET max_requests = -5, window_ms = 4000 WHERE rule_id = 'b'").await;
         db.run_unchecked("UPDATE rate_limit_rules SET \"match\" = '[1]' WHERE rule_id = 'c'").await;
@@ -71,7 +71,7 @@ on_both! {
         assert_eq!(look(&db).await.bad.len(), 3);
     }
 
-    async fn rows_written_by_hand_need_only_what_they_say(db: Database) {
+    async fn rows_written_with_sql_need_only_their_own_columns(db: Database) {
         db.run("INSERT INTO rate_limit_rules (rule_id, max_requests, window_secs) VALUES ('plain', 100, 60)").await;
         db.run("INSERT INTO rate_limit_rules (rule_id, client_key, endpoint, max_requests, window_secs, window_ms, burst_size) \
                 VALUES ('full', 'user:1', 'GET /x', 5, 0, 250, 10)").await;
@@ -88,7 +88,7 @@ on_both! {
         apply(&db.control, [rule("full", per_second(1), Precondition::Version(0))]).await;
     }
 
-    async fn a_rule_that_says_something_twice_is_not_used(db: Database) {
+    async fn a_rule_with_a_condition_given_twice_is_not_used(db: Database) {
         let endpoint = rule_draft(json!({ "match": { "endpoint": "GET /x" }, "limit": { "requests": 1, "window": "1s" } }));
         apply(&db.control, [rule("a", endpoint, Precondition::Absent)]).await;
         db.run("UPDATE rate_limit_rules SET \"match\" = '{\"endpoint\": \"GET /y\"}'").await;

@@ -1,4 +1,4 @@
-//! Orders that come twice.
+//! Change sets that are sent again with their idempotency key.
 
 use tollgate_control::{Author, Error, Precondition};
 
@@ -6,7 +6,7 @@ use crate::databases::on_both;
 use crate::drafts::{apply, change_set, per_second, rule};
 
 on_both! {
-    async fn the_same_order_again_changes_nothing_and_is_answered_alike(db: Database) {
+    async fn a_repeated_change_set_changes_nothing_and_gets_the_same_response(db: Database) {
         let control = &db.control;
         let mut create = change_set([rule("orders", per_second(1), Precondition::Absent)]);
         create.idempotency_key = Some("key-1".to_owned());
@@ -20,11 +20,11 @@ on_both! {
         let mut other = create.clone();
         other.edits = change_set([rule("orders", per_second(3), Precondition::Absent)]).edits;
         assert_eq!(control.apply(&other).await, Err(Error::KeyReused));
-        other.author = Author { id: "somebody-else".to_owned(), name: String::new() };
-        assert!(matches!(control.apply(&other).await, Err(Error::Conflict(_))), "keys are everybody's own");
+        other.author = Author { id: "other".to_owned(), name: String::new() };
+        assert!(matches!(control.apply(&other).await, Err(Error::Conflict(_))), "each author has keys of their own");
     }
 
-    async fn of_the_same_order_many_times_at_once_one_is_done(db: Database) {
+    async fn of_concurrent_repetitions_one_is_applied(db: Database) {
         let mut create = change_set([rule("orders", per_second(1), Precondition::Absent)]);
         create.idempotency_key = Some("key-1".to_owned());
         let nodes = [db.control.clone(), db.node()];
@@ -41,7 +41,7 @@ on_both! {
         assert_eq!(done, 1);
     }
 
-    async fn an_order_that_failed_may_come_again(db: Database) {
+    async fn a_failed_change_set_may_be_repeated(db: Database) {
         let control = &db.control;
         let mut change = change_set([rule("orders", per_second(1), Precondition::Present)]);
         change.idempotency_key = Some("key-1".to_owned());
@@ -51,7 +51,7 @@ on_both! {
         assert!(control.apply(&change).await.unwrap().replayed);
     }
 
-    async fn answers_are_kept_for_a_day(db: Database) {
+    async fn responses_are_kept_for_a_day(db: Database) {
         let control = &db.control;
         let mut create = change_set([rule("orders", per_second(1), Precondition::Anything)]);
         create.idempotency_key = Some("key-1".to_owned());

@@ -1,4 +1,4 @@
-//! The way back to an earlier generation, after edits drawn at random.
+//! Rollback to earlier generations, after random edits.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tollgate_control::{Control, Edit, Error, Precondition, RecordKind};
 use crate::databases::on_both;
 use crate::drafts::{NAMESPACE, apply, change_set, client_draft, override_draft, rule_draft};
 
-/// Everything that is there, without what every change leaves on it.
+/// All records, without the fields that every change sets.
 async fn state(control: &Control) -> BTreeMap<(RecordKind, String, String), Value> {
     let mut all = BTreeMap::new();
     let mut snapshot = control.snapshot().await.unwrap();
@@ -43,7 +43,7 @@ async fn state(control: &Control) -> BTreeMap<(RecordKind, String, String), Valu
     all
 }
 
-/// Numbers that look drawn, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -116,7 +116,7 @@ on_both! {
         assert!(matches!(control.apply(&change_set([third])).await, Err(Error::Stale { .. })), "SQL changed it since");
     }
 
-    async fn the_way_back_leads_to_exactly_what_was(db: Database) {
+    async fn a_rollback_restores_exactly_the_earlier_state(db: Database) {
         let control = &db.control;
         let mut dice = Dice(11);
         let mut states = vec![state(control).await];
@@ -147,7 +147,7 @@ on_both! {
         assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
     }
 
-    async fn a_difference_is_told_from_either_side(db: Database) {
+    async fn a_diff_works_in_both_directions(db: Database) {
         let control = &db.control;
         let limit = |n: u64| rule_draft(json!({ "limit": { "requests": n, "window": "1s" } }));
         let rule = |id: &str, to| crate::drafts::rule(id, to, Precondition::Anything);

@@ -1,4 +1,4 @@
-//! The tables are made once, whoever asks and however often.
+//! Migrations run once, also with several nodes at once.
 
 use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
 use sqlx::{Connection, PgConnection, SqlSafeStr, SqliteConnection};
@@ -44,7 +44,7 @@ async fn eight_nodes_make_the_tables_of_postgres_once() {
     race(DatabaseUrl::Postgres(url)).await;
 }
 
-/// Makes the tables of the first version.
+/// Creates the tables of the first version.
 async fn first_version<C: Migrate>(text: &'static str, connection: &mut C) {
     let first = Migration::new(1, "tables".into(), MigrationType::Simple, text.into_sql_str(), false);
     let mut migrator = Migrator::with_migrations(vec![first]);
@@ -54,7 +54,7 @@ async fn first_version<C: Migrate>(text: &'static str, connection: &mut C) {
     migrator.run_direct(None, connection, false).await.unwrap();
 }
 
-/// Rows as the first version had them, one of which no version should have let in.
+/// Rows of the first version, one of them invalid.
 const OLD: &str = "INSERT INTO rate_limit_rules (rule_id, name, algorithm, max_requests, window_secs, version) \
                    VALUES ('7', '7', 'gcra', 5, 1, 3), ('free tier', 'Für alle', 'gcra', 5, 1, 3), ('bad', 'bad', 'tocken_bucket', -1, 1, 0); \
                    INSERT INTO rate_limit_overrides (override_id, client_key, rule_id, max_requests, valid_until) \
@@ -110,7 +110,7 @@ async fn a_database_of_the_first_version_is_upgraded_by_postgres() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn nobody_else_may_read_the_file() {
+async fn only_the_owner_may_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
     let files = tempfile::tempdir().unwrap();
     let control = Control::open(&DatabaseUrl::Sqlite(files.path().join("t.db"))).await.unwrap();
@@ -122,7 +122,7 @@ async fn nobody_else_may_read_the_file() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there_is_away() {
+async fn a_missing_database_is_unavailable() {
     let nowhere = DatabaseUrl::Postgres("postgres://me:s3cret@127.0.0.1:1/none".to_owned());
     let Err(Error::Unavailable(why)) = Control::open(&nowhere).await else { panic!("it answered") };
     assert!(!why.contains("s3cret"));

@@ -1,4 +1,4 @@
-//! Many who write at once.
+//! Concurrent writers.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::databases::on_both;
 use crate::drafts::{NAMESPACE, apply, change_set, client, client_draft, per_second, rule};
 
 on_both! {
-    async fn of_many_who_change_one_version_one_wins(db: Database) {
+    async fn of_many_writers_of_one_version_one_wins(db: Database) {
         apply(&db.control, [rule("orders", per_second(1), Precondition::Absent)]).await;
         let nodes = [db.control.clone(), db.node()];
         let writing = (0..32).map(|n: u64| {
@@ -58,7 +58,7 @@ on_both! {
         assert_eq!(listed, (1..=128).rev().collect::<Vec<_>>());
     }
 
-    async fn nobody_sees_half_of_an_order(db: Database) {
+    async fn readers_never_see_a_part_of_a_change_set(db: Database) {
         let pair = |n| [rule("a", per_second(n), Precondition::Anything), rule("z", per_second(n), Precondition::Anything)];
         apply(&db.control, pair(1)).await;
         let writer = db.node();
