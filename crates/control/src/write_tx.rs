@@ -6,6 +6,8 @@
 //!
 //! While `writing` is set (a column in SQLite, a setting in PostgreSQL), which no other transaction sees, the triggers
 //! of the tables record nothing: this transaction writes its own audit. Every other write is an SQL edit (`sql_edits`).
+//! Every role of PostgreSQL may change a setting, so the triggers there also require that the transaction has updated
+//! `tollgate_state`, as the first statement does.
 
 use crate::audit::{self, ChainHead, GenerationMeta};
 use crate::db::{DatabasePool, Tx, sql};

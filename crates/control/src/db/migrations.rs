@@ -36,6 +36,11 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/sqlite/0004_names_and_forms.sql"),
         include_str!("../../migrations/postgres/0004_names_and_forms.sql"),
     ),
+    (
+        "writers",
+        include_str!("../../migrations/sqlite/0005_writers.sql"),
+        include_str!("../../migrations/postgres/0005_writers.sql"),
+    ),
 ];
 
 /// Not sqlx's default, which another program may use in the same database.

@@ -2,7 +2,8 @@
 
 use tollgate_control::{AuditFilter, Error, OverrideFilter, Page, Precondition, RecordKind};
 
-use crate::databases::on_both;
+use crate::by_hand::record_all_sql_edits;
+use crate::databases::{Database, on_both};
 use crate::drafts::{apply, change_set, override_draft, overriding, patiently, per_second, rule, seed};
 
 on_both! {
@@ -67,4 +68,22 @@ on_both! {
         assert_eq!(before, ["12000"]);
         assert_eq!(patiently(async || control.verify_audit().await).await.rows, 12_001);
     }
+}
+
+/// SQLite has no TRUNCATE.
+#[tokio::test(flavor = "multi_thread")]
+async fn truncating_rules_deletes_their_overrides_and_modes_and_keeps_those_of_files() {
+    let db = Database::postgres().await;
+    let control = &db.control;
+    apply(control, [rule("a", per_second(1), Precondition::Absent), overriding("o", override_draft("user:1", "a", 5))])
+        .await;
+    db.run("INSERT INTO rate_limit_rule_modes (rule_id, mode) VALUES ('a', 'off'), ('filed', 'off')").await;
+    db.run("INSERT INTO rate_limit_overrides (override_id, client_key, rule_id, max_requests, valid_until) VALUES ('p', 'user:1', 'filed', 7, '2030-01-01')").await;
+    record_all_sql_edits(control).await;
+    db.run("TRUNCATE rate_limit_rules").await;
+    record_all_sql_edits(control).await;
+    assert_eq!(db.texts("SELECT override_id FROM rate_limit_overrides").await, ["p"]);
+    assert_eq!(db.texts("SELECT rule_id FROM rate_limit_rule_modes").await, ["filed"]);
+    let gone = "SELECT kind || ' ' || id FROM audit WHERE author = 'sql' AND after IS NULL AND kind <> 'everything' ORDER BY kind";
+    assert_eq!(db.texts(gone).await, ["override o", "rule_mode a"]);
 }

@@ -56,6 +56,26 @@ async fn a_temporary_table_neither_hides_an_edit_nor_runs_code_as_the_owner() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_setting_of_tollgate_does_not_hide_an_edit() {
+    let db = Database::postgres().await;
+    apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
+    let (mut connection, name) = low(&db).await;
+    for write in [
+        "SET tollgate.writing = 'on'; UPDATE rate_limit_rules SET max_requests = 97; RESET tollgate.writing",
+        // Set between the checks before and after the statement.
+        "UPDATE rate_limit_rules SET max_requests = CASE set_config('tollgate.writing', 'on', TRUE) WHEN 'on' THEN 98 END \
+         RETURNING set_config('tollgate.writing', 'off', TRUE)",
+    ] {
+        run(&mut connection, write).await.unwrap();
+        assert_eq!(db.texts("SELECT written_by FROM tollgate_sql_edits").await, [name.as_str()], "{write}");
+        while db.control.record_sql_edits().await.unwrap() {}
+    }
+    let authors = db.texts("SELECT author_name FROM audit WHERE author = 'sql'").await;
+    assert_eq!(authors, [name.as_str(), name.as_str()]);
+    done(connection, &name).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn other_roles_cannot_call_functions_of_the_owner() {
     let db = Database::postgres().await;
     apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
@@ -79,5 +99,5 @@ async fn every_function_of_the_owner_looks_at_temporary_objects_last() {
                   AND NOT EXISTS (SELECT 1 FROM unnest(proconfig) AS set WHERE set LIKE 'search_path=%, pg_temp')";
     assert_eq!(db.texts(others).await, Vec::<String>::new());
     let all = "SELECT CAST(COUNT(*) AS TEXT) FROM pg_proc WHERE prosecdef AND proname LIKE 'tollgate%'";
-    assert_eq!(db.texts(all).await, ["6"]);
+    assert_eq!(db.texts(all).await, ["8"]);
 }

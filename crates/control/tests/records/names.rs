@@ -17,7 +17,10 @@ impl Database {
                     format!("UPDATE tollgate_state SET writing = 1; {text}; UPDATE tollgate_state SET writing = 0");
                 self.run(&text).await;
             }
-            DatabaseUrl::Postgres(_) => self.run(&format!("SET tollgate.writing = 'on'; {text}")).await,
+            DatabaseUrl::Postgres(_) => {
+                let lock = "UPDATE tollgate_state SET generation = generation; SET tollgate.writing = 'on'";
+                self.run(&format!("{lock}; {text}")).await;
+            }
         }
     }
 
