@@ -91,8 +91,20 @@ pub struct ChangeSet {
     /// A key under which the response is kept for a day: the same change set again changes nothing and gets the same
     /// response. Generated content, such as an id, must be derived from the key, or the second change set differs.
     pub idempotency_key: Option<String>,
+    /// What happens to overrides and modes of rules that are deleted.
+    pub dependents: Dependents,
     /// Rules of files that the edits name, with their namespaces: overrides and modes may refer to them.
     pub file_rules: Vec<(String, RuleSpec)>,
+}
+
+/// What happens to the overrides and the mode of a rule when it is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dependents {
+    /// They are deleted with it.
+    #[default]
+    Delete,
+    /// They stay without effect, and are in force again when the rule returns: for a rollback of rules only.
+    Keep,
 }
 
 impl ChangeSet {

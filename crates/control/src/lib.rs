@@ -33,7 +33,7 @@ pub use control::{
 };
 pub use database_url::DatabaseUrl;
 pub use db::Schema;
-pub use edit::{AppliedChanges, Change, ChangeSet, Edit, Precondition};
+pub use edit::{AppliedChanges, Change, ChangeSet, Dependents, Edit, Precondition};
 pub use enforcement::Enforcement;
 pub use error::{Error, FieldError, Result};
 pub use instant::Instant;

@@ -8,7 +8,7 @@ use crate::db::sql;
 use crate::error::field_error;
 use crate::hex::hex;
 use crate::write_tx::WriteTx;
-use crate::{Change, ChangeSet, Edit, Error, Instant, Precondition, Result};
+use crate::{Change, ChangeSet, Dependents, Edit, Error, Instant, Precondition, Result};
 
 /// How long a response is kept.
 const KEY_TTL_MICROS: i64 = 24 * 3600 * 1_000_000;
@@ -76,7 +76,9 @@ pub(crate) struct ApplyResult {
 
 /// Digest of the edits. Action and author do not matter.
 fn digest(change_set: &ChangeSet) -> String {
-    let edits: Vec<Value> = change_set.edits.iter().map(wanted).collect();
+    let mut edits: Vec<Value> = change_set.edits.iter().map(wanted).collect();
+    // Change sets of earlier versions keep their digest.
+    edits.extend((change_set.dependents == Dependents::Keep).then(|| json!("keep dependents")));
     hex(digest::digest(&digest::SHA256, Value::Array(edits).to_string().as_bytes()).as_ref())
 }
 

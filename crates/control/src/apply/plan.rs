@@ -12,7 +12,7 @@ use crate::record::{
     RuleDraft, RuleModeDraft, RuleModeRecord, RuleRow, StoredRecord, document,
 };
 use crate::write_tx::WriteTx;
-use crate::{Change, ChangeSet, Edit, Error, FieldError, Precondition, RecordKind, Result};
+use crate::{Change, ChangeSet, Dependents, Edit, Error, FieldError, Precondition, RecordKind, Result};
 
 /// Most overrides that are deleted with their rule: each is a row of the audit, in one transaction.
 const CASCADE_MAX: usize = 10_000;
@@ -40,7 +40,8 @@ impl ChangePlan {
             if kind == RecordKind::Rule || kind == RecordKind::Namespace {
                 keys.entry(RecordKind::Namespace).or_default().insert((key.0.clone(), key.0.clone()));
             }
-            if matches!(edit, Edit::Rule { to: None, .. }) && is_valid_text_key(&key) {
+            let cascades = change_set.dependents == Dependents::Delete;
+            if cascades && matches!(edit, Edit::Rule { to: None, .. }) && is_valid_text_key(&key) {
                 self.read_overrides(&key, write).await?;
                 keys.entry(RecordKind::RuleMode).or_default().insert(key.clone());
             }
@@ -79,7 +80,7 @@ impl ChangePlan {
             let faults = match edit {
                 Edit::Rule { to, expect, .. } => {
                     let settings = settings.get(&key.0).cloned().unwrap_or_default();
-                    self.rule(key, to.as_ref(), *expect, &settings, write)?
+                    self.rule(key, to.as_ref(), *expect, &settings, change_set.dependents, write)?
                 }
                 Edit::Override { to, expect, .. } => self.overriding(key, to.as_ref(), *expect, write)?,
                 Edit::RuleMode { to, expect, .. } => self.rule_mode(key, to.as_ref(), *expect, change_set, write)?,
@@ -112,13 +113,16 @@ impl ChangePlan {
         to: Option<&RuleDraft>,
         expect: Precondition,
         settings: &NamespaceDraft,
+        dependents: Dependents,
         write: &WriteTx,
     ) -> Result<Vec<FieldError>> {
         let before = self.rules.get(&key);
         check_precondition(expect, RecordKind::Rule, &key, before)?;
         let Some(draft) = to else {
             if before.is_some() {
-                self.cascade(&key);
+                if dependents == Dependents::Delete {
+                    self.cascade(&key);
+                }
                 self.specs.remove(&key);
                 record_change(&mut self.rules, &mut self.changes, key, None);
             }

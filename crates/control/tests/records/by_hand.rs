@@ -8,13 +8,11 @@ use serde_json::json;
 use tokio::time::timeout;
 use tollgate_control::change_feed::{ChangeFeed, ChangeFeedConfig, LoadContext, LoadedState};
 use tollgate_control::record::Role;
-use tollgate_control::{
-    AuditFilter, ChangeSet, Control, Error, Page, Precondition, RecordKind, TokenDraft, ViolationFilter,
-};
+use tollgate_control::{AuditFilter, Control, Error, Page, Precondition, RecordKind, TokenDraft, ViolationFilter};
 use tollgate_core::{ManualClock, Secret, Time};
 
 use crate::databases::{Database, author, on_both};
-use crate::drafts::{NAMESPACE, apply, override_draft, overriding, per_second, rule};
+use crate::drafts::{NAMESPACE, apply, change_set, override_draft, overriding, per_second, rule};
 
 const RULE: &str =
     "INSERT INTO rate_limit_rules (client_key, endpoint, algorithm, max_requests, window_secs, burst_size) ";
@@ -157,7 +155,7 @@ on_both! {
         assert_eq!(control.state().await.unwrap().generation, 3, "each edit once");
 
         let edits = control.rollback_edits(2).await.unwrap();
-        let back = ChangeSet { edits, author: author(), action: "rollback to 2".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
+        let back = change_set(edits);
         control.apply(&back).await.unwrap();
         assert_eq!(control.rule(NAMESPACE, "a").await.unwrap().draft, before.draft);
         assert!(control.rule(NAMESPACE, "b").await.is_ok() && control.overriding(NAMESPACE, "p").await.is_ok());
@@ -191,7 +189,7 @@ on_both! {
         }
         for generation in [2, 1] {
             let edits = control.rollback_edits(generation).await.unwrap();
-            let back = ChangeSet { edits, author: author(), action: "rollback".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
+            let back = change_set(edits);
             control.apply(&back).await.unwrap();
             assert!(control.overriding(NAMESPACE, "o").await.is_err() && control.client(NAMESPACE, "user:2").await.is_err(), "{generation}");
         }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{ClientDraft, OverrideDraft, RuleDraft};
-use tollgate_control::{AppliedChanges, ChangeSet, Control, Edit, Error, FieldError, Instant, Precondition};
+use tollgate_control::{
+    AppliedChanges, ChangeSet, Control, Dependents, Edit, Error, FieldError, Instant, Precondition,
+};
 
 use crate::databases::author;
 
@@ -66,6 +68,7 @@ pub fn change_set(edits: impl IntoIterator<Item = Edit>) -> ChangeSet {
         action: "test".to_owned(),
         dry_run: false,
         idempotency_key: None,
+        dependents: Dependents::Delete,
         file_rules: Vec::new(),
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tollgate_control::record::NamespaceDraft;
-use tollgate_control::{Control, Edit, Error, Precondition, RecordKind};
+use tollgate_control::record::{NamespaceDraft, RuleModeDraft};
+use tollgate_control::{ChangeSet, Control, Dependents, Edit, Enforcement, Error, Precondition, RecordKind};
 
+use crate::by_hand::follow;
 use crate::databases::on_both;
-use crate::drafts::{NAMESPACE, apply, change_set, client_draft, override_draft, rule_draft};
+use crate::drafts::{NAMESPACE, apply, change_set, client_draft, override_draft, overriding, rule_draft};
 
 /// All records, without the fields that every change sets.
 async fn state(control: &Control) -> BTreeMap<(RecordKind, String, String), Value> {
@@ -145,6 +146,34 @@ on_both! {
             assert!(control.diff(generation, applied.generation).await.unwrap().is_empty());
         }
         assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
+    }
+
+    async fn a_rollback_of_rules_keeps_overrides_and_modes_unless_asked(db: Database) {
+        let control = &db.control;
+        let limit = |n: u64| rule_draft(json!({ "limit": { "requests": n, "window": "1s" } }));
+        let rule = |id: &str, to| crate::drafts::rule(id, to, Precondition::Anything);
+        let to = RuleModeDraft { mode: Enforcement::Shadow, reason: String::new() };
+        let mode = Edit::RuleMode { namespace: NAMESPACE.to_owned(), rule_id: "b".to_owned(), to: Some(to), expect: Precondition::Absent };
+        apply(control, [rule("a", Some(limit(1)))]).await;
+        apply(control, [rule("b", Some(limit(1))), overriding("o", override_draft("user:1", "b", 5)), mode]).await;
+        let whole = state(control).await;
+        let rules_of = async |generation| {
+            let edits = control.rollback_edits(generation).await.unwrap();
+            let edits = edits.into_iter().filter(|edit| matches!(edit, Edit::Rule { .. }));
+            ChangeSet { dependents: Dependents::Keep, ..change_set(edits) }
+        };
+        let applied = control.apply(&rules_of(1).await).await.unwrap();
+        assert_eq!(applied.changes.iter().map(|change| change.kind).collect::<Vec<_>>(), [RecordKind::Rule]);
+        assert!(matches!(control.rule(NAMESPACE, "b").await, Err(Error::NotFound(_))));
+        assert!(control.overriding(NAMESPACE, "o").await.is_ok() && control.rule_mode(NAMESPACE, "b").await.is_ok());
+        let (_feed, seen) = follow(&db).await;
+        let loaded = seen.lock().unwrap().clone().unwrap();
+        assert!(loaded.quarantined.is_empty(), "an override without its rule has no effect: {:?}", loaded.quarantined);
+
+        control.apply(&rules_of(2).await).await.unwrap();
+        assert_eq!(state(control).await, whole, "the rule has its override again");
+        apply(control, control.rollback_edits(1).await.unwrap()).await;
+        assert!(control.overriding(NAMESPACE, "o").await.is_err() && control.rule_mode(NAMESPACE, "b").await.is_err());
     }
 
     async fn a_diff_works_in_both_directions(db: Database) {
