@@ -32,7 +32,7 @@ pub use control::{
     ViolationFilter, ViolationRecord,
 };
 pub use database_url::DatabaseUrl;
-pub use db::Schema;
+pub use db::{DatabaseTimeouts, Schema};
 pub use edit::{AppliedChanges, Change, ChangeSet, Dependents, Edit, Precondition};
 pub use enforcement::Enforcement;
 pub use error::{Error, FieldError, Result};

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use super::Control;
-use crate::db::DatabasePool;
+use crate::db::Connections;
 
 /// PostgreSQL's notification channel.
 pub(crate) const CHANNEL: &str = "tollgate_generation";
@@ -42,9 +42,9 @@ impl Control {
         let (pool, committed, notify) = (self.pool().clone(), self.committed.subscribe(), changed.clone());
         let task = tokio::spawn(async move {
             let others = async {
-                match &pool {
-                    DatabasePool::Sqlite { readers, .. } => poll_file(&readers.connect_options(), &notify).await,
-                    DatabasePool::Postgres(pool) => listen(&pool.connect_options(), &notify).await,
+                match &pool.connections {
+                    Connections::Sqlite { readers, .. } => poll_file(&readers.connect_options(), &notify).await,
+                    Connections::Postgres(pool) => listen(&pool.connect_options(), &notify).await,
                 }
             };
             tokio::join!(forward_local(committed, &notify), others);

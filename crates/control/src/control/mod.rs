@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::db::{self, DatabasePool, Schema, Tx};
+use crate::db::{self, DatabasePool, DatabaseTimeouts, Schema, Tx};
 use crate::{DatabaseUrl, Result};
 
 /// The database. Clones share connections.
@@ -45,7 +45,12 @@ pub struct Control {
 impl Control {
     /// Prepares connections without opening any: a node may start while the database is unavailable.
     pub fn new(url: &DatabaseUrl) -> Result<Control> {
-        Ok(Control { pool: DatabasePool::new(url)?, committed: Arc::new(watch::Sender::new(0)) })
+        Control::with_timeouts(url, DatabaseTimeouts::default())
+    }
+
+    /// The same with other time limits.
+    pub fn with_timeouts(url: &DatabaseUrl, timeouts: DatabaseTimeouts) -> Result<Control> {
+        Ok(Control { pool: DatabasePool::new(url, timeouts)?, committed: Arc::new(watch::Sender::new(0)) })
     }
 
     /// Connects and reads the schema version. Changes no tables; see [`migrate`](Control::migrate).

@@ -1,7 +1,7 @@
 //! Queries of rules.
 
 use super::Control;
-use crate::db::{DatabasePool, Sql};
+use crate::db::{Connections, Sql};
 use crate::record::{RuleRecord, RuleRow, StoredRecord};
 use crate::{Listing, Page, Result};
 
@@ -28,9 +28,9 @@ impl Control {
         let mut sql = Sql::new(RuleRow::TABLE.select, vec![]);
         sql.and(" WHERE TRUE", []);
         sql.and_in("namespace", filter.namespaces.as_deref());
-        let [endpoint, tier, client_key] = match self.pool() {
-            DatabasePool::Sqlite { .. } => SQLITE,
-            DatabasePool::Postgres(_) => POSTGRES,
+        let [endpoint, tier, client_key] = match self.pool().connections {
+            Connections::Sqlite { .. } => SQLITE,
+            Connections::Postgres(_) => POSTGRES,
         };
         if let Some(value) = &filter.endpoint {
             sql.and(endpoint, [value.into(), value.into()]);

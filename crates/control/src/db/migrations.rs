@@ -11,7 +11,7 @@ use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 
 use super::failure::DatabaseFailure;
 use super::time_limit::TimeLimit;
-use super::{DatabasePool, Tx, sql};
+use super::{Connections, DatabasePool, Tx, sql};
 use crate::{Error, Result};
 
 /// Description, script for SQLite, script for PostgreSQL; the first is version 1.
@@ -82,15 +82,15 @@ pub(crate) async fn schema(tx: &mut Tx) -> Result<Schema> {
 pub(crate) async fn migrate(pool: &DatabasePool) -> Result<usize> {
     // `MigrateError` is kept as a value, because `bound` would replace it.
     let migrated = async {
-        Ok(match pool {
-            DatabasePool::Sqlite { writer, .. } => {
+        Ok(match &pool.connections {
+            Connections::Sqlite { writer, .. } => {
                 let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
                 match run(&migrator(|(_, sqlite, _)| sqlite), &mut *tx).await {
                     Ok(steps) => tx.commit().await.map(|()| steps).map_err(MigrateError::from),
                     Err(error) => Err(error),
                 }
             }
-            DatabasePool::Postgres(pool) => {
+            Connections::Postgres(pool) => {
                 let timeout = [("statement_timeout", MIGRATION_TIMEOUT.as_millis().to_string())];
                 let mut connection = pool.connect_options().as_ref().clone().options(timeout).connect().await?;
                 // A session lock: it ends with the connection.

@@ -21,10 +21,11 @@ mod tx;
 mod value;
 
 pub use migrations::Schema;
+pub use pool::DatabaseTimeouts;
 
 pub(crate) use failure::bad_cell;
 pub(crate) use migrations::{migrate, schema};
-pub(crate) use pool::DatabasePool;
+pub(crate) use pool::{Connections, DatabasePool};
 pub(crate) use row::SqlRow;
 pub(crate) use sql::{Sql, sql};
 pub(crate) use tx::Tx;

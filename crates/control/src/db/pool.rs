@@ -14,23 +14,44 @@ use super::time_limit::TimeLimit;
 use super::tx::{Tx, TxConnection};
 use crate::{DatabaseUrl, Error, Result};
 
-/// How long a transaction may take, and a single row of a long result.
-const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a statement may take, including the wait for other writers.
-const STATEMENT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long to wait for a connection.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
-/// When PostgreSQL ends an idle transaction: it may hold the lock that all writers need.
-const IDLE_IN_TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long reading a whole table may take.
 const FULL_READ_TIMEOUT: Duration = Duration::from_secs(600);
 
 const CONNECTIONS: u32 = 8;
 const SQLITE_READERS: u32 = 4;
 
+/// Time limits of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseTimeouts {
+    /// How long a transaction may take, and a single row of a long result. PostgreSQL ends a transaction that is idle for
+    /// twice as long: it may hold the lock that all writers need.
+    pub transaction: Duration,
+    /// How long a statement may take, including the wait for other writers.
+    pub statement: Duration,
+    /// How long to wait for a connection.
+    pub acquire: Duration,
+}
+
+impl Default for DatabaseTimeouts {
+    fn default() -> DatabaseTimeouts {
+        DatabaseTimeouts {
+            transaction: Duration::from_secs(5),
+            statement: Duration::from_secs(2),
+            acquire: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Connections to one database, and their time limits.
+#[derive(Clone)]
+pub(crate) struct DatabasePool {
+    pub(crate) connections: Connections,
+    timeouts: DatabaseTimeouts,
+}
+
 /// Connections to one database.
 #[derive(Clone)]
-pub(crate) enum DatabasePool {
+pub(crate) enum Connections {
     /// SQLite allows one writer at a time, so there is one connection for writing: the queue of the pool is fair, the
     /// file lock is not.
     Sqlite {
@@ -45,19 +66,21 @@ pub(crate) enum DatabasePool {
 
 impl DatabasePool {
     /// Prepares connections without opening any.
-    pub(crate) fn new(url: &DatabaseUrl) -> Result<DatabasePool> {
-        match url {
-            DatabaseUrl::Sqlite(path) => sqlite(path),
-            DatabaseUrl::Postgres(url) => postgres(url),
-        }
+    pub(crate) fn new(url: &DatabaseUrl, timeouts: DatabaseTimeouts) -> Result<DatabasePool> {
+        let connections = match url {
+            DatabaseUrl::Sqlite(path) => sqlite(path, timeouts)?,
+            DatabaseUrl::Postgres(url) => postgres(url, timeouts)?,
+        };
+        Ok(DatabasePool { connections, timeouts })
     }
 
     /// Begins a transaction that writes.
     pub(crate) async fn write(&self) -> Result<Tx> {
-        match self {
-            DatabasePool::Sqlite { writer, .. } => begin_sqlite(writer, "BEGIN IMMEDIATE").await,
+        let limit = self.limit();
+        match &self.connections {
+            Connections::Sqlite { writer, .. } => begin_sqlite(writer, "BEGIN IMMEDIATE", limit).await,
             // READ COMMITTED is sufficient: a writer first takes the lock of all writers and then sees their commits.
-            DatabasePool::Postgres(pool) => begin_postgres(pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await,
+            Connections::Postgres(pool) => begin_postgres(pool, "BEGIN ISOLATION LEVEL READ COMMITTED", limit).await,
         }
     }
 
@@ -68,10 +91,11 @@ impl DatabasePool {
 
     /// Begins a transaction that reads one snapshot.
     pub(crate) async fn read(&self) -> Result<Tx> {
-        match self {
-            DatabasePool::Sqlite { readers, .. } => begin_sqlite(readers, "BEGIN").await,
-            DatabasePool::Postgres(pool) => {
-                begin_postgres(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await
+        let limit = self.limit();
+        match &self.connections {
+            Connections::Sqlite { readers, .. } => begin_sqlite(readers, "BEGIN", limit).await,
+            Connections::Postgres(pool) => {
+                begin_postgres(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", limit).await
             }
         }
     }
@@ -81,34 +105,36 @@ impl DatabasePool {
         self.lengthen(self.read().await?).await
     }
 
+    fn limit(&self) -> TimeLimit {
+        TimeLimit::of(self.timeouts.transaction)
+    }
+
     async fn lengthen(&self, mut tx: Tx) -> Result<Tx> {
         if tx.is_postgres() {
             tx.allow(FULL_READ_TIMEOUT).await?;
         }
-        tx.time_limit = TimeLimit::ForEach(TRANSACTION_TIMEOUT);
+        tx.time_limit = TimeLimit::ForEach(self.timeouts.transaction);
         Ok(tx)
     }
 }
 
-async fn begin_sqlite(pool: &SqlitePool, how: &'static str) -> Result<Tx> {
-    let time_limit = TimeLimit::of(TRANSACTION_TIMEOUT);
+async fn begin_sqlite(pool: &SqlitePool, how: &'static str, time_limit: TimeLimit) -> Result<Tx> {
     let session = async { TxConnection::begin(pool.acquire().await?, how).await };
     let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
     Ok(Tx::sqlite(session, time_limit))
 }
 
-async fn begin_postgres(pool: &PgPool, how: &'static str) -> Result<Tx> {
-    let time_limit = TimeLimit::of(TRANSACTION_TIMEOUT);
+async fn begin_postgres(pool: &PgPool, how: &'static str, time_limit: TimeLimit) -> Result<Tx> {
     let session = async { TxConnection::begin(pool.acquire().await?, how).await };
     let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
     Ok(Tx::postgres(session, time_limit))
 }
 
-fn pool<DB: sqlx::Database>(connections: u32) -> PoolOptions<DB> {
-    PoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE_TIMEOUT)
+fn pool<DB: sqlx::Database>(connections: u32, timeouts: DatabaseTimeouts) -> PoolOptions<DB> {
+    PoolOptions::new().max_connections(connections).acquire_timeout(timeouts.acquire)
 }
 
-fn sqlite(path: &Path) -> Result<DatabasePool> {
+fn sqlite(path: &Path, timeouts: DatabaseTimeouts) -> Result<Connections> {
     make_private(path).map_err(|error| match error.kind() {
         ErrorKind::StorageFull => Error::Full(error.to_string()),
         _ => Error::Unavailable(format!("{} cannot be opened: {error}", path.display())),
@@ -116,12 +142,12 @@ fn sqlite(path: &Path) -> Result<DatabasePool> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
-        .busy_timeout(STATEMENT_TIMEOUT)
+        .busy_timeout(timeouts.statement)
         .synchronous(SqliteSynchronous::Full)
         .pragma("journal_size_limit", "67108864");
-    let writer = pool(1).idle_timeout(None).max_lifetime(None);
-    let readers = pool(SQLITE_READERS);
-    Ok(DatabasePool::Sqlite {
+    let writer = pool(1, timeouts).idle_timeout(None).max_lifetime(None);
+    let readers = pool(SQLITE_READERS, timeouts);
+    Ok(Connections::Sqlite {
         // Only the writer enables the write-ahead log: doing so takes a lock, and the file stores the setting.
         writer: writer.connect_lazy_with(options.clone().journal_mode(SqliteJournalMode::Wal)),
         readers: readers.connect_lazy_with(options.pragma("query_only", "ON")),
@@ -138,22 +164,22 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     options.open(path).map(|_| ())
 }
 
-fn postgres(url: &str) -> Result<DatabasePool> {
+fn postgres(url: &str, timeouts: DatabaseTimeouts) -> Result<Connections> {
     let options =
         PgConnectOptions::from_str(url).map_err(|error| Error::Unexpected(format!("invalid database URL: {error}")))?;
     let options = options.application_name("tollgate").options([
-        ("statement_timeout", STATEMENT_TIMEOUT.as_millis().to_string()),
-        ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT.as_millis().to_string()),
+        ("statement_timeout", timeouts.statement.as_millis().to_string()),
+        ("idle_in_transaction_session_timeout", (timeouts.transaction * 2).as_millis().to_string()),
     ]);
-    Ok(DatabasePool::Postgres(pool(CONNECTIONS).connect_lazy_with(options)))
+    Ok(Connections::Postgres(pool(CONNECTIONS, timeouts).connect_lazy_with(options)))
 }
 
 impl fmt::Debug for DatabasePool {
     /// Omits the options, which contain the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DatabasePool::Sqlite { .. } => "DatabasePool(sqlite)",
-            DatabasePool::Postgres(_) => "DatabasePool(postgres)",
+        f.write_str(match self.connections {
+            Connections::Sqlite { .. } => "DatabasePool(sqlite)",
+            Connections::Postgres(_) => "DatabasePool(postgres)",
         })
     }
 }

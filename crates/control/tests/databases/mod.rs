@@ -1,9 +1,18 @@
 //! A database for a test: the same test runs on SQLite and on PostgreSQL.
 
+use std::time::Duration;
+
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use tempfile::TempDir;
-use tollgate_control::{Author, Control, DatabaseUrl};
+use tollgate_control::{Author, Control, DatabaseTimeouts, DatabaseUrl};
 use tollgate_testkit::postgres;
+
+/// Time limits for a starved machine. Tests of the time limits themselves use the defaults.
+const PATIENT: DatabaseTimeouts = DatabaseTimeouts {
+    transaction: Duration::from_secs(120),
+    statement: Duration::from_secs(60),
+    acquire: Duration::from_secs(120),
+};
 
 /// A fresh database with its tables.
 pub struct Database {
@@ -26,14 +35,14 @@ impl Database {
     }
 
     async fn at(url: DatabaseUrl, files: Option<TempDir>) -> Database {
-        let control = Control::open(&url).await.unwrap();
+        let control = Control::with_timeouts(&url, PATIENT).unwrap();
         control.migrate().await.unwrap();
         Database { control, url, _files: files }
     }
 
     /// Another node, with connections of its own.
     pub fn node(&self) -> Control {
-        Control::new(&self.url).unwrap()
+        Control::with_timeouts(&self.url, PATIENT).unwrap()
     }
 
     /// Runs SQL directly, not through the control plane.

@@ -79,7 +79,7 @@ pub async fn apply(control: &Control, edits: impl IntoIterator<Item = Edit>) -> 
 
 /// How long to retry on a starved machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Edits per change set of [`seed`]. A statement may take two seconds, and a transaction five.
+/// Edits per change set of [`seed`].
 const SEEDED: usize = 250;
 
 /// Retries an idempotent operation while the database does not answer in time, as callers are told to do.
