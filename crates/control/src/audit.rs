@@ -1,37 +1,38 @@
-//! The chain that the rows of the audit are.
+//! The hash chain of the audit.
 //!
-//! Every row carries a SHA-256 over the hash of the row before and over all of itself. Whoever changes a row must change
-//! all that follow, and the last hash also stands in `tollgate_state` and in whatever backups and logs there are.
+//! Every row carries a SHA-256 over the hash of the row before and over its own content. Changing a row requires
+//! changing all later ones, and the last hash is also in `tollgate_state`, in backups and in logs.
 
 use aws_lc_rs::digest;
 use serde_json::Value;
 
-use crate::db::{Row, Sql, Tx};
+use crate::db::{Sql, SqlRow, Tx};
+use crate::hex::hex;
 use crate::{Author, Change, Instant, Result};
 
-/// Most rows in one statement.
+/// Most rows of one statement.
 const CHUNK: usize = 500;
 
-/// Where the chain ends.
+/// The end of the chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Link {
-    /// The last row's number; 0 before the first.
+pub(crate) struct ChainHead {
+    /// Number of the last row; 0 before the first.
     pub(crate) number: i64,
-    /// Its hash, in hex; empty before the first.
+    /// Its hash in hex; empty before the first.
     pub(crate) hash: String,
 }
 
-/// What all changes of one generation have in common.
-pub(crate) struct Occasion<'a> {
+/// What all changes of one generation share.
+pub(crate) struct GenerationMeta<'a> {
     pub(crate) generation: i64,
     pub(crate) at: Instant,
     pub(crate) author: &'a Author,
     pub(crate) action: &'a str,
 }
 
-/// A row.
-pub(crate) struct Entry {
-    pub(crate) link: Link,
+/// A row of the audit.
+pub(crate) struct AuditRow {
+    pub(crate) link: ChainHead,
     pub(crate) generation: i64,
     pub(crate) at: Instant,
     pub(crate) author: String,
@@ -44,19 +45,24 @@ pub(crate) struct Entry {
     pub(crate) after: Option<String>,
 }
 
-/// The columns, in the order of [`Entry::read`].
+/// The columns, in the order of [`AuditRow::read`].
 pub(crate) const SELECT: &str = "SELECT number, generation, at, author, author_name, action, kind, namespace, id, \
                                  before, after, hash FROM audit";
 const INSERT: &str = "INSERT INTO audit (number, generation, at, author, author_name, action, kind, namespace, id, \
                       before, after, hash) VALUES ";
 
-/// Writes a row for each change behind the last one; answers where the chain ends then.
-pub(crate) async fn append(last: Link, occasion: &Occasion<'_>, changes: &[Change], tx: &mut Tx) -> Result<Link> {
+/// Appends a row for each change and returns the new end of the chain.
+pub(crate) async fn append(
+    last: ChainHead,
+    meta: &GenerationMeta<'_>,
+    changes: &[Change],
+    tx: &mut Tx,
+) -> Result<ChainHead> {
     let mut last = last;
     for chunk in changes.chunks(CHUNK) {
         let mut sql = Sql::new(INSERT, vec![]);
         let rows = chunk.iter().map(|change| {
-            let entry = Entry::of(&last, occasion, change);
+            let entry = AuditRow::of(&last, meta, change);
             last = entry.link.clone();
             entry.values()
         });
@@ -66,15 +72,15 @@ pub(crate) async fn append(last: Link, occasion: &Occasion<'_>, changes: &[Chang
     Ok(last)
 }
 
-impl Entry {
-    fn of(last: &Link, occasion: &Occasion<'_>, change: &Change) -> Entry {
-        let mut entry = Entry {
-            link: Link { number: last.number + 1, hash: String::new() },
-            generation: occasion.generation,
-            at: occasion.at,
-            author: occasion.author.id.clone(),
-            author_name: occasion.author.name.clone(),
-            action: occasion.action.to_owned(),
+impl AuditRow {
+    fn of(last: &ChainHead, meta: &GenerationMeta<'_>, change: &Change) -> AuditRow {
+        let mut entry = AuditRow {
+            link: ChainHead { number: last.number + 1, hash: String::new() },
+            generation: meta.generation,
+            at: meta.at,
+            author: meta.author.id.clone(),
+            author_name: meta.author.name.clone(),
+            action: meta.action.to_owned(),
             kind: change.kind.name().to_owned(),
             namespace: change.namespace.clone(),
             id: change.id.clone(),
@@ -86,9 +92,9 @@ impl Entry {
     }
 
     /// Reads a row of [`SELECT`].
-    pub(crate) fn read(row: &Row) -> Result<Entry> {
-        Ok(Entry {
-            link: Link { number: row.get(0)?, hash: row.get(11)? },
+    pub(crate) fn read(row: &SqlRow) -> Result<AuditRow> {
+        Ok(AuditRow {
+            link: ChainHead { number: row.get(0)?, hash: row.get(11)? },
             generation: row.get(1)?,
             at: row.get(2)?,
             author: row.get(3)?,
@@ -102,7 +108,7 @@ impl Entry {
         })
     }
 
-    fn values(self) -> Vec<crate::db::Value> {
+    fn values(self) -> Vec<crate::db::SqlValue> {
         vec![
             self.link.number.into(),
             self.generation.into(),
@@ -119,8 +125,8 @@ impl Entry {
         ]
     }
 
-    /// The hash that this row should have behind that one. Every field is preceded by whether it is there and by its
-    /// length: no two rows are the same bytes.
+    /// The hash of this row after the row with hash `before`. Every field is preceded by its presence and its length,
+    /// so that no two rows have the same encoding.
     pub(crate) fn hash(&self, before: &str) -> String {
         let mut context = digest::Context::new(&digest::SHA256);
         let mut field = |bytes: Option<&[u8]>| {
@@ -137,10 +143,4 @@ impl Entry {
         [&self.before, &self.after].into_iter().for_each(|text| field(text.as_ref().map(String::as_bytes)));
         hex(context.finish().as_ref())
     }
-}
-
-/// Bytes as hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

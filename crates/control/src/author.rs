@@ -1,10 +1,10 @@
-//! Who changes something.
+//! Authors of changes.
 
-/// Whoever is behind a change, as authentication says; never taken from a body.
+/// The author of a change, from authentication; never from a request body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Author {
-    /// The token's id, `cli` for somebody at the database itself, `node` for a server by itself.
+    /// The token's id, `cli` for the command line, `node` for a server, `sql` for a direct write to the tables.
     pub id: String,
-    /// The token's name, for people.
+    /// The token's name, to be read by people.
     pub name: String,
 }

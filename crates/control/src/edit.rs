@@ -1,136 +1,148 @@
-//! What can be changed, and what came of it.
+//! Edits, and their results.
 
 use serde_json::{Value, json};
 use tollgate_rules::RuleSpec;
 
-use crate::Author;
 use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft};
+use crate::{Author, RecordKind};
 
-/// One thing to change. `to: None` deletes it.
+/// A record to change. `to: None` deletes it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
     /// A rule.
     Rule {
-        /// Whose.
+        /// Its namespace.
         namespace: String,
-        /// Which.
+        /// Its id.
         rule_id: String,
-        /// What it shall be.
+        /// Its new content.
         to: Option<RuleDraft>,
-        /// What must be true of it before.
-        expect: Expect,
+        /// Its required state before the edit.
+        expect: Precondition,
     },
     /// An override.
     Override {
-        /// Whose.
+        /// Its namespace.
         namespace: String,
-        /// Which.
+        /// Its id.
         override_id: String,
-        /// What it shall be.
+        /// Its new content.
         to: Option<OverrideDraft>,
-        /// What must be true of it before.
-        expect: Expect,
+        /// Its required state before the edit.
+        expect: Precondition,
     },
-    /// The mode that holds instead of a rule's own, whatever the source of the rule.
+    /// The mode that replaces a rule's own, wherever the rule is defined.
     RuleMode {
-        /// Whose.
+        /// Its namespace.
         namespace: String,
-        /// Of which rule.
+        /// The rule.
         rule_id: String,
-        /// What it shall be.
+        /// Its new content.
         to: Option<RuleModeDraft>,
-        /// What must be true of it before.
-        expect: Expect,
+        /// Its required state before the edit.
+        expect: Precondition,
     },
-    /// What is known of a client.
+    /// A client.
     Client {
-        /// Whose.
+        /// Its namespace.
         namespace: String,
-        /// Which.
+        /// Its key.
         client_key: String,
-        /// What it shall be.
+        /// Its new content.
         to: Option<ClientDraft>,
-        /// What must be true of it before.
-        expect: Expect,
+        /// Its required state before the edit.
+        expect: Precondition,
     },
-    /// How a namespace reads requests.
+    /// Settings of a namespace.
     Namespace {
-        /// Which.
+        /// Its name.
         namespace: String,
-        /// What it shall be; `None` for the defaults.
+        /// Its new content; `None` for the defaults.
         to: Option<NamespaceDraft>,
-        /// What must be true of it before. Without a row of its own, which the defaults do not need, it is not there.
-        expect: Expect,
+        /// Its required state before the edit. Defaults are not stored: such a namespace is absent.
+        expect: Precondition,
     },
 }
 
-/// What must be true before an edit.
+/// The required state of a record before an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expect {
-    /// Nothing: it is made or replaced.
+pub enum Precondition {
+    /// Any: the record is created or replaced.
     Anything,
-    /// It is not there yet; otherwise [`Conflict`](crate::Error::Conflict).
+    /// It does not exist; otherwise [`Conflict`](crate::Error::Conflict).
     Absent,
-    /// It is there; otherwise [`NotFound`](crate::Error::NotFound).
+    /// It exists; otherwise [`NotFound`](crate::Error::NotFound).
     Present,
-    /// It is there in this version; otherwise [`Stale`](crate::Error::Stale).
+    /// It exists in this version; otherwise [`Stale`](crate::Error::Stale).
     Version(i64),
 }
 
-/// How edits are to be applied.
+/// Edits to apply together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order {
+pub struct ChangeSet {
     /// The edits, in their order.
     pub edits: Vec<Edit>,
-    /// Who wants them.
+    /// The author of all changes.
     pub author: Author,
-    /// What it is for: `create`, `update`, `import`, `rollback to 12`, … for people who read the audit.
+    /// The purpose, for readers of the audit: `create`, `update`, `import`, `rollback to 12`, …
     pub action: String,
     /// Do everything but commit.
     pub dry_run: bool,
-    /// A key under which the answer is kept for a day: the same order again changes nothing and is answered alike. Whatever
-    /// is made up for an order, such as an id, must be made from the key, or it is another order the second time.
+    /// A key under which the response is kept for a day: the same change set again changes nothing and gets the same
+    /// response. Generated content, such as an id, must be derived from the key, or the second change set differs.
     pub idempotency_key: Option<String>,
-    /// Rules of files that the edits name, with their namespaces: overrides and switches may be of those as well.
+    /// What happens to overrides and modes of rules that are deleted.
+    pub dependents: Dependents,
+    /// Rules of files that the edits name, with their namespaces: overrides and modes may refer to them.
     pub file_rules: Vec<(String, RuleSpec)>,
 }
 
-impl Order {
-    /// The rule of a file that has this name in this namespace, if the order knows it.
+/// What happens to the overrides and the mode of a rule when it is deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dependents {
+    /// They are deleted with it.
+    #[default]
+    Delete,
+    /// They stay without effect, and are in force again when the rule returns: for a rollback of rules only.
+    Keep,
+}
+
+impl ChangeSet {
+    /// The rule of a file with this name in this namespace, if known.
     pub(crate) fn file_rule(&self, namespace: &str, rule_id: &str) -> Option<&RuleSpec> {
         let mut rules = self.file_rules.iter().filter(|(whose, _)| whose == namespace);
         rules.find(|(_, spec)| spec.name.as_deref() == Some(rule_id)).map(|(_, spec)| spec)
     }
 }
 
-/// What was changed.
+/// The result of a change set.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Applied {
-    /// The generation that the changes are; the present one if nothing changed or nothing was committed.
+pub struct AppliedChanges {
+    /// The generation of the changes; the present one if nothing changed or was committed.
     pub generation: i64,
-    /// Everything that changed, cascades included; edits that change nothing are left out.
+    /// All changes, including cascades; edits without effect are left out.
     pub changes: Vec<Change>,
-    /// True if it had been applied before, under the same idempotency key.
+    /// True if it was applied before under the same idempotency key.
     pub replayed: bool,
 }
 
-/// One thing that changed.
+/// A changed record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// What kind of thing.
-    pub kind: Kind,
-    /// Whose.
+    /// The kind of record.
+    pub kind: RecordKind,
+    /// Its namespace.
     pub namespace: String,
     /// Its id.
     pub id: String,
-    /// The record before, as [`json`](crate::record) shows it; `None` if it was made.
+    /// The record before, as [`json`](crate::record) represents it; `None` if it was created.
     pub before: Option<Value>,
     /// The record after; `None` if it was deleted.
     pub after: Option<Value>,
 }
 
 impl Change {
-    /// As answers show it.
+    /// The representation in responses.
     pub fn json(&self) -> Value {
         json!({
             "kind": self.kind.name(),
@@ -141,12 +153,12 @@ impl Change {
         })
     }
 
-    /// The change that [`json`](Change::json) showed.
+    /// Parses the representation of [`json`](Change::json).
     pub(crate) fn from_json(json: &Value) -> Option<Change> {
         let text = |name: &str| json.get(name)?.as_str();
         let record = |name: &str| json.get(name).filter(|value| !value.is_null()).cloned();
         Some(Change {
-            kind: Kind::named(text("kind")?)?,
+            kind: RecordKind::named(text("kind")?)?,
             namespace: text("namespace")?.to_owned(),
             id: text("id")?.to_owned(),
             before: record("before"),
@@ -155,55 +167,7 @@ impl Change {
     }
 }
 
-/// Kinds of things that have an audit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// A rule.
-    Rule,
-    /// An override.
-    Override,
-    /// The mode that holds instead of a rule's own.
-    RuleMode,
-    /// A client.
-    Client,
-    /// Settings of a namespace.
-    Namespace,
-    /// A token.
-    Token,
-    /// The switch between off, shadow and enforce.
-    Mode,
-    /// Everything: somebody changed tables by hand and asks all nodes to read them anew.
-    Everything,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 8] = [
-        Kind::Rule,
-        Kind::Override,
-        Kind::RuleMode,
-        Kind::Client,
-        Kind::Namespace,
-        Kind::Token,
-        Kind::Mode,
-        Kind::Everything,
-    ];
-
-    /// Its name in rows and answers.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Rule => "rule",
-            Kind::Override => "override",
-            Kind::RuleMode => "rule_mode",
-            Kind::Client => "client",
-            Kind::Namespace => "namespace",
-            Kind::Token => "token",
-            Kind::Mode => "mode",
-            Kind::Everything => "everything",
-        }
-    }
-    /// The kind of that name.
-    pub fn named(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
-    }
+/// A change of a record without a namespace.
+pub(crate) fn fleet_change(kind: RecordKind, id: &str, before: Option<Value>, after: Option<Value>) -> Change {
+    Change { kind, namespace: String::new(), id: id.to_owned(), before, after }
 }

@@ -1,48 +1,50 @@
-//! What can go wrong, and whose fault it is.
+//! Errors, and their causes.
 
 use std::fmt;
 
-/// Short for results of this crate.
+use tollgate_rules::problem::Problem;
+
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why something was not done. Whatever it is, nothing was half done.
+/// Why an operation failed. It had no partial effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// There is no such thing: what was looked for.
+    /// The record does not exist: its description.
     NotFound(String),
-    /// There is one already, or it is in use: which.
+    /// The record exists already or is in use: the reason.
     Conflict(String),
-    /// Somebody else changed it since it was read.
+    /// The record was changed since it was read.
     Stale {
-        /// What was to be changed.
+        /// The record.
         what: String,
-        /// Its version now; `None` if it is gone.
+        /// Its present version; `None` if it was deleted.
         version: Option<i64>,
     },
-    /// What was sent cannot be: every reason, with the path of the field.
-    Invalid(Vec<Fault>),
-    /// The same idempotency key came with another body.
+    /// The input is invalid: every reason, with the path of the field.
+    Invalid(Vec<FieldError>),
+    /// The idempotency key was used with another body.
     KeyReused,
-    /// The database does not answer, or not in time; try again. Says what it said.
-    Away(String),
-    /// There is no room left in the database.
+    /// The database does not answer, or not in time; try again. Contains its message.
+    Unavailable(String),
+    /// The database has no space left.
     Full(String),
-    /// The tables are not those of this version: what to do about it.
+    /// The tables do not have this version: what to do.
     Schema(String),
-    /// The database said something that nobody expected.
+    /// An unexpected reply of the database.
     Unexpected(String),
 }
 
-/// One thing wrong with what was sent.
+/// An error in a field of the input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Fault {
-    /// Path of the field, such as `limit.window`; empty for the whole.
+pub struct FieldError {
+    /// Path of the field, such as `limit.window`; empty for the whole input.
     pub field: String,
-    /// Stable name of the mistake, such as `unknown-field`.
+    /// Stable name of the error, such as `unknown-field`.
     pub code: String,
     /// What was found.
     pub message: String,
-    /// What would be right.
+    /// What is expected.
     pub help: Option<String>,
 }
 
@@ -59,8 +61,8 @@ impl fmt::Display for Error {
                 Some(fault) => write!(f, "{}: {}", fault.field, fault.message),
                 None => f.write_str("not valid"),
             },
-            Error::KeyReused => f.write_str("this idempotency key came with another request before"),
-            Error::Away(reason) => write!(f, "the database does not answer: {reason}"),
+            Error::KeyReused => f.write_str("this idempotency key was used for another request"),
+            Error::Unavailable(reason) => write!(f, "the database does not answer: {reason}"),
             Error::Full(reason) => write!(f, "the database is full: {reason}"),
             Error::Schema(reason) | Error::Unexpected(reason) => f.write_str(reason),
         }
@@ -68,3 +70,19 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Problem> for FieldError {
+    fn from(problem: Problem) -> FieldError {
+        FieldError { field: problem.field, code: problem.code.to_owned(), message: problem.message, help: problem.help }
+    }
+}
+
+/// An error with its remedy.
+pub(crate) fn field_error(field: &str, code: &str, message: &str, help: &str) -> FieldError {
+    FieldError {
+        field: field.to_owned(),
+        code: code.to_owned(),
+        message: message.to_owned(),
+        help: Some(help.to_owned()),
+    }
+}

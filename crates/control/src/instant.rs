@@ -1,21 +1,21 @@
-//! Points in time, as rows have them.
+//! Points in time.
 
 use std::fmt;
 
 use tollgate_core::Time;
 use tollgate_rules::datetime;
 
-/// A point in time, in microseconds since 1970, which is what PostgreSQL keeps. Always UTC.
+/// A point in time, in microseconds since 1970, PostgreSQL's resolution. Always UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(pub i64);
 
 impl Instant {
-    /// Reads RFC 3339, with any offset. What is finer than a microsecond is cut off.
+    /// Parses RFC 3339 with any offset, truncated to microseconds.
     pub fn parse(text: &str) -> Result<Instant, tollgate_rules::problem::ParseError> {
         datetime::parse(text).map(|nanos| Time::from_nanos(nanos).into())
     }
 
-    /// The same on a clock of the engine. What lies before 1970 becomes 1970.
+    /// The same instant on the engine's clock. Instants before 1970 become 1970.
     pub fn time(self) -> Time {
         Time::from_nanos(u64::try_from(self.0).unwrap_or(0).saturating_mul(1000))
     }
@@ -28,7 +28,7 @@ impl From<Time> for Instant {
 }
 
 impl fmt::Display for Instant {
-    /// RFC 3339 in UTC, always with microseconds: as text, instants sort as they follow each other.
+    /// RFC 3339 in UTC, always with microseconds, so that texts sort by time.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = u64::try_from(self.0).unwrap_or(0);
         let seconds = micros / 1_000_000;

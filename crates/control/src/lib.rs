@@ -1,35 +1,40 @@
 //! The control plane: rules, overrides, clients, tokens, violations and audit, in a relational database.
 //!
-//! SQLite serves one machine and needs no set-up; PostgreSQL serves a fleet. Both hold the same tables, which people may
-//! read with tools of their own ([`migrations`](Control::migrate)). Nothing here is asked on the path of a decision: a
-//! node reads what it needs into memory and follows what changes.
+//! SQLite serves one machine and needs no set-up; PostgreSQL serves a fleet. Both have the same tables, which people
+//! may read with their own tools ([`migrations`](Control::migrate)). Decisions never query the database: a node loads
+//! what it needs into memory and follows the changes.
 //!
-//! There is one way to change anything: [`Control::apply`] takes edits, and either all of them are committed, as one
-//! generation with one audit row each, or none.
+//! All changes go through [`Control::apply`]: it commits all edits of a change set, as one generation with one audit
+//! row each, or none.
 
 mod apply;
 mod audit;
 mod author;
+pub mod change_feed;
 mod control;
+mod database_url;
 mod db;
-mod document;
 mod edit;
 mod error;
-pub mod feed;
+mod hex;
 mod instant;
+mod kind;
 mod page;
-mod place;
 pub mod record;
-mod secret;
+mod token_secret;
+mod write_tx;
 
 pub use author::Author;
 pub use control::{
-    AuditFilter, AuditRecord, By, ClientFilter, Control, GenerationRecord, Listener, Mode, Offender, OverrideFilter,
-    Quarantined, RuleFilter, Schema, Snapshot, State, TokenDraft, Touched, Verified, Violation, ViolationFilter,
-    ViolationRecord,
+    AuditFilter, AuditRecord, ChangedKeys, ClientFilter, Control, FleetState, GenerationListener, GenerationRecord,
+    GroupBy, Offender, OverrideFilter, Quarantined, RuleFilter, Snapshot, TokenDraft, Verified, Violation,
+    ViolationFilter, ViolationRecord,
 };
-pub use edit::{Applied, Change, Edit, Expect, Kind, Order};
-pub use error::{Error, Fault, Result};
+pub use database_url::DatabaseUrl;
+pub use db::{DatabaseTimeouts, Schema};
+pub use edit::{AppliedChanges, Change, ChangeSet, Dependents, Edit, Precondition};
+pub use tollgate_core::Enforcement;
+pub use error::{Error, FieldError, Result};
 pub use instant::Instant;
+pub use kind::RecordKind;
 pub use page::{Listing, Page};
-pub use place::Place;

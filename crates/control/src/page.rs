@@ -1,20 +1,20 @@
-//! Long lists in pieces.
+//! Pages of lists.
 
 use serde_json::Value;
 
-use crate::audit::hex;
-use crate::document::fault;
+use crate::error::field_error;
+use crate::hex::hex;
 use crate::{Error, Result};
 
-/// Most entries of a piece.
+/// Most entries of a page.
 const LIMIT_MAX: u32 = 1000;
 
-/// Which piece of a list.
+/// A request for a page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Most entries; 1 to 1000.
     pub limit: u32,
-    /// Where the last piece ended: its `next`, opaque to everybody else.
+    /// The `next` of the previous page; opaque.
     pub after: Option<String>,
 }
 
@@ -25,12 +25,12 @@ impl Default for Page {
 }
 
 impl Page {
-    /// How many entries to give, within what is allowed.
+    /// The number of entries, within the allowed range.
     pub(crate) fn limit(&self) -> usize {
         usize::try_from(self.limit.clamp(1, LIMIT_MAX)).unwrap_or(1)
     }
 
-    /// Where the last piece ended, as a list's own [`cursor`] says it: two texts, each of which a [`place`] made.
+    /// The key after which the page begins, from a [`cursor`] of two [`cursor_part`]s.
     pub(crate) fn after_key(&self) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         let Some(cursor) = &self.after else { return Ok(None) };
         let key = read(cursor).and_then(|value| {
@@ -40,20 +40,20 @@ impl Page {
         key.map(Some).ok_or_else(broken)
     }
 
-    /// The same for lists that have a number.
+    /// The number after which the page begins, for lists with a numeric key.
     pub(crate) fn after_number(&self) -> Result<Option<i64>> {
         let Some(cursor) = &self.after else { return Ok(None) };
         read(cursor).and_then(|value| value.as_i64()).map(Some).ok_or_else(broken)
     }
 }
 
-/// A place in a list, as text. People are not to make sense of it, so nobody comes to depend on it.
+/// A position in a list, as opaque text.
 pub(crate) fn cursor(place: &Value) -> String {
     hex(place.to_string().as_bytes())
 }
 
-/// A text of a database as a piece of a cursor; a list of bytes if it is no UTF-8, which SQLite does not check.
-pub(crate) fn place(text: Vec<u8>) -> Value {
+/// A text of a database as a part of a cursor; a list of bytes if it is not UTF-8, which SQLite does not validate.
+pub(crate) fn cursor_part(text: Vec<u8>) -> Value {
     String::from_utf8(text).map_or_else(|bad| bad.into_bytes().into(), Value::from)
 }
 
@@ -74,15 +74,15 @@ fn read(cursor: &str) -> Option<Value> {
 
 fn broken() -> Error {
     let help = "send the `next_cursor` of the last page as it was, or none for the first page";
-    Error::Invalid(vec![fault("cursor", "bad-cursor", "this is not a cursor of this list", help)])
+    Error::Invalid(vec![field_error("cursor", "bad-cursor", "this is not a cursor of this list", help)])
 }
 
-/// A piece of a list.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing<T> {
     /// The entries.
     pub entries: Vec<T>,
-    /// Where the next piece begins; `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next: Option<String>,
 }
 
@@ -96,17 +96,17 @@ mod tests {
     }
 
     #[test]
-    fn cursors_come_back_as_what_they_were() {
+    fn cursors_decode_to_what_was_encoded() {
         for (a, b) in [("default", "x"), ("", ""), ("é🦀", "a\"b\\c\u{0}")] {
             assert_eq!(after(&cursor(&json!([a, b]))).after_key().unwrap(), Some((a.into(), b.into())));
         }
-        let odd = json!([place(b"a\xff".to_vec()), place(b"b".to_vec())]);
+        let odd = json!([cursor_part(b"a\xff".to_vec()), cursor_part(b"b".to_vec())]);
         assert_eq!(after(&cursor(&odd)).after_key().unwrap(), Some((b"a\xff".to_vec(), b"b".to_vec())));
         assert_eq!(after(&cursor(&json!(-7))).after_number().unwrap(), Some(-7));
     }
 
     #[test]
-    fn what_is_no_cursor_is_refused() {
+    fn an_invalid_cursor_is_refused() {
         for text in ["", "0", "zz", "5b", "5b5d", "é", &cursor(&json!(7)), &cursor(&json!(["a", 1])), &"f".repeat(9999)]
         {
             let Err(Error::Invalid(faults)) = after(text).after_key() else { panic!("{text} was taken") };

@@ -1,4 +1,4 @@
-//! Protocol buffers as tonic carries them, but for one thing: a message that cannot be read is its sender's fault.
+//! Codec of tonic for Protocol Buffers that answers an undecodable message with `invalid_argument`.
 
 use std::marker::PhantomData;
 
@@ -25,22 +25,22 @@ where
     type Encode = T;
     type Decode = U;
     type Encoder = ProstEncoder<T>;
-    type Decoder = Reader<U>;
+    type Decoder = MessageDecoder<U>;
 
     fn encoder(&mut self) -> Self::Encoder {
         ProstEncoder::default()
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        Reader(ProstDecoder::default())
+        MessageDecoder(ProstDecoder::default())
     }
 }
 
 /// Decodes `U`.
 #[derive(Clone, Debug)]
-pub struct Reader<U>(ProstDecoder<U>);
+pub struct MessageDecoder<U>(ProstDecoder<U>);
 
-impl<U: Message + Default> Decoder for Reader<U> {
+impl<U: Message + Default> Decoder for MessageDecoder<U> {
     type Item = U;
     type Error = Status;
 

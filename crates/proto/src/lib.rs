@@ -1,5 +1,4 @@
-//! The protocol buffers that Tollgate speaks, as Rust. Generated from `proto/`; nothing is written here by hand but names,
-//! and whose fault it is when a message cannot be read.
+//! Protocol Buffers of Tollgate, generated from `proto/`. Only names, and the codec, are written by hand.
 
 #![allow(missing_docs, clippy::all, clippy::unwrap_used, reason = "generated, from files that are documented")]
 
@@ -21,5 +20,5 @@ pub use all::grpc::health::v1 as health;
 /// Tollgate's own service.
 pub use all::tollgate::v1;
 
-/// All files described, for reflection.
+/// Descriptors of all files, for reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));

@@ -16,7 +16,9 @@ use crate::path::{EscapedSlash, PathCase};
 use crate::pattern::Matcher;
 use crate::position::SourcePosition;
 pub use limit::{Align, LimitAlgorithm, LimitSpec};
-pub use policy::{Consistency, Enforcement, LeaseSpec, Missing, OnFail, SoftSpec};
+pub use tollgate_core::Enforcement;
+
+pub use policy::{Consistency, LeaseSpec, Missing, OnFail, SoftSpec};
 
 /// One file of rules, or one namespace of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]

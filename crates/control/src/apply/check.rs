@@ -1,7 +1,7 @@
-//! What must hold between rows, once an order is done.
+//! Checks across rows after the edits of a change set.
 //!
-//! Only what the order may have broken is looked at, and only the rows that takes: a namespace may have a hundred
-//! thousand rules and a rule a million overrides.
+//! Only rows that the change set may have invalidated are read: a namespace may have a hundred thousand rules and a
+//! rule a million overrides.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,40 +11,40 @@ use tollgate_rules::problem::{Problem, quote};
 use tollgate_rules::{OverrideSpec, RuleFile, RuleSpec};
 
 use super::plan::{at, key_of};
-use super::{Key, Plan};
-use crate::control::Work;
+use super::{ChangePlan, RecordKey};
 use crate::db::{Json, Sql, sql};
-use crate::document::{self, fault};
-use crate::record::{NamespaceDraft, OverrideRecord, RuleRow, Stored};
-use crate::{Error, Fault, Kind, Order, Result};
+use crate::error::field_error;
+use crate::record::{NamespaceDraft, OverrideRecord, RuleRow, StoredRecord, document};
+use crate::write_tx::WriteTx;
+use crate::{ChangeSet, Error, FieldError, RecordKind, Result};
 
-/// Most clients whose overrides are looked up at once.
+/// Most clients whose overrides one statement reads.
 const CHUNK: usize = 500;
 
-impl Plan {
-    /// Judges what came of the edits.
-    pub(super) async fn judge(&mut self, order: &Order, work: &mut Work) -> Result<()> {
-        let mut found = Found::new(order);
-        self.judge_names(&mut found, work).await?;
-        self.judge_settings(&mut found, work).await?;
-        self.judge_replacing(&mut found, work).await?;
-        self.judge_crowds(&mut found, work).await?;
-        self.judge_overrides(&mut found, order, work).await?;
-        match found.faults.is_empty() {
+impl ChangePlan {
+    /// Validates the rows as they are after the edits.
+    pub(super) async fn validate(&mut self, change_set: &ChangeSet, write: &mut WriteTx) -> Result<()> {
+        let mut errors = EditErrors::new(change_set);
+        self.validate_names(&mut errors, write).await?;
+        self.validate_settings(&mut errors, write).await?;
+        self.validate_replaces(&mut errors, write).await?;
+        self.validate_wildcards(&mut errors, write).await?;
+        self.validate_overrides(&mut errors, change_set, write).await?;
+        match errors.faults.is_empty() {
             true => Ok(()),
-            false => Err(Error::Invalid(found.faults)),
+            false => Err(Error::Invalid(errors.faults)),
         }
     }
 
-    /// Rules that made sense must make sense under new settings of their namespace.
-    async fn judge_settings(&self, found: &mut Found, work: &mut Work) -> Result<()> {
+    /// Rules that were valid must stay valid under changed settings of their namespace.
+    async fn validate_settings(&self, errors: &mut EditErrors, write: &mut WriteTx) -> Result<()> {
         for (key, row) in self.namespaces.changed() {
-            let before = self.namespaces.was(key).map(|row| row.draft.clone()).unwrap_or_default();
+            let before = self.namespaces.original(key).map(|row| row.draft.clone()).unwrap_or_default();
             let after = row.map(|row| row.draft.clone()).unwrap_or_default();
             let mut sql = Sql::new(RuleRow::TABLE.select, vec![]);
             sql.and(" WHERE namespace = ?", [(&key.0).into()]);
             let mut broken = Vec::new();
-            let judge = |row: crate::db::Row| {
+            let validate = |row: crate::db::SqlRow| {
                 let Ok(rule) = RuleRow::read(&row) else { return Ok(()) };
                 let rule = rule.record();
                 if self.rules.is_changed(&(rule.namespace.clone(), rule.rule_id.clone())) || rule.spec(&before).is_err()
@@ -54,47 +54,48 @@ impl Plan {
                 broken.extend(rule.spec(&after).err().into_iter().flatten().map(|fault| (rule.rule_id.clone(), fault)));
                 Ok(())
             };
-            work.tx.each(sql, judge).await?;
+            write.tx.each(sql, validate).await?;
             for (rule_id, fault) in broken {
                 let message = format!("the rule {} would be refused: {}", quote(&rule_id), fault.message);
-                found.add(Kind::Namespace, key, Fault { field: String::new(), message, ..fault });
+                errors.add(RecordKind::Namespace, key, FieldError { field: String::new(), message, ..fault });
             }
         }
         Ok(())
     }
 
-    /// Names in `replaces` are names of rules, and lead nowhere in a circle.
-    async fn judge_replacing(&self, found: &mut Found, work: &mut Work) -> Result<()> {
+    /// `replaces` must name existing rules and must not form a cycle.
+    async fn validate_replaces(&self, errors: &mut EditErrors, write: &mut WriteTx) -> Result<()> {
         let namespaces: BTreeSet<&String> =
             self.rules.changed().filter(|(key, row)| self.may_break_names(key, *row)).map(|(key, _)| &key.0).collect();
         for namespace in namespaces {
             let file = RuleFile {
                 namespace: namespace.clone(),
-                rules: self.replacing(namespace, work).await?,
+                rules: self.replacing(namespace, write).await?,
                 ..RuleFile::default()
             };
             for problem in across(&file) {
-                self.hear_of_names(&file, problem, found)?;
+                self.report_replaces_problem(&file, problem, errors)?;
             }
         }
         Ok(())
     }
 
-    /// A rule that goes may be named by others; one that replaces may name nobody.
-    fn may_break_names(&self, key: &Key, row: Option<&RuleRow>) -> bool {
+    /// True if the change can invalidate `replaces`: a deleted rule may be named by others, and a replacing rule may
+    /// name a missing one.
+    fn may_break_names(&self, key: &RecordKey, row: Option<&RuleRow>) -> bool {
         row.is_none() || self.specs.get(key).is_some_and(|spec| !spec.replaces.is_empty())
     }
 
-    /// All rules of a namespace as they will be, with nothing but their names and whom they replace.
-    async fn replacing(&self, namespace: &str, work: &mut Work) -> Result<Vec<RuleSpec>> {
+    /// All rules of a namespace after the edits, reduced to their names and `replaces`.
+    async fn replacing(&self, namespace: &str, write: &mut WriteTx) -> Result<Vec<RuleSpec>> {
         let mut replaces: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let rows = sql!("SELECT rule_id, options FROM rate_limit_rules WHERE namespace = $1", namespace);
-        let read = |row: crate::db::Row| {
+        let read = |row: crate::db::SqlRow| {
             let options = row.get::<Json>(1).map(|json| json.0).unwrap_or_default();
-            replaces.insert(row.shown(0)?, names(options.get("replaces")));
+            replaces.insert(row.lossy_text(0)?, names(options.get("replaces")));
             Ok(())
         };
-        work.tx.each(rows, read).await?;
+        write.tx.each(rows, read).await?;
         for (key, row) in self.rules.changed().filter(|(key, _)| key.0 == namespace) {
             match row {
                 None => replaces.remove(&key.1),
@@ -108,7 +109,7 @@ impl Plan {
         Ok(specs.map(|(name, replaces)| RuleSpec { name: Some(name), replaces, ..RuleSpec::default() }).collect())
     }
 
-    fn hear_of_names(&self, file: &RuleFile, problem: Problem, found: &mut Found) -> Result<()> {
+    fn report_replaces_problem(&self, file: &RuleFile, problem: Problem, errors: &mut EditErrors) -> Result<()> {
         let Some((index, rest)) = split("rules", &problem.field) else { return Ok(()) };
         let Some(rule) = file.rules.get(index) else { return Ok(()) };
         let key = (file.namespace.clone(), rule.name.clone().unwrap_or_default());
@@ -117,12 +118,12 @@ impl Plan {
             self.rules.is_changed(&key) && self.rules.get(&key).is_none()
         };
         if self.rules.is_changed(&key) {
-            found.add(Kind::Rule, &key, Fault { field: rest.to_owned(), ..Fault::from(problem) });
+            errors.add(RecordKind::Rule, &key, FieldError { field: rest.to_owned(), ..FieldError::from(problem) });
         } else if problem.code == "replaces-cycle" {
-            // It may have been there before; whoever touched nothing of it is not to blame.
+            // The cycle may predate this change set, which is refused only if it touched a member.
             let touched = self.rules.changed().find(|(key, row)| row.is_some() && self.may_break_names(key, *row));
             if let Some((key, _)) = touched {
-                found.add(Kind::Rule, key, Fault { field: rest.to_owned(), ..Fault::from(problem) });
+                errors.add(RecordKind::Rule, key, FieldError { field: rest.to_owned(), ..FieldError::from(problem) });
             }
         } else if let Some(name) = rule.replaces.iter().find(|name| gone(name)) {
             return Err(Error::Conflict(format!(
@@ -134,55 +135,60 @@ impl Plan {
         Ok(())
     }
 
-    /// Overrides belong to a rule, whose numbers theirs must suit, and a client has one of a rule at a time.
-    async fn judge_overrides(&mut self, found: &mut Found, order: &Order, work: &mut Work) -> Result<()> {
-        let touched: Vec<(Key, OverrideRecord)> =
+    /// An override must fit the limit of its rule, and a client has at most one override of a rule at a time.
+    async fn validate_overrides(
+        &mut self,
+        errors: &mut EditErrors,
+        change_set: &ChangeSet,
+        write: &mut WriteTx,
+    ) -> Result<()> {
+        let touched: Vec<(RecordKey, OverrideRecord)> =
             self.overrides.changed().filter_map(|(key, record)| Some((key.clone(), record?.clone()))).collect();
-        let rule_keys: BTreeSet<Key> = touched.iter().map(|(key, record)| rule_of(key, record)).collect();
-        self.rules.read(rule_keys, &mut work.tx).await?;
-        self.read_siblings(&touched, work).await?;
+        let rule_keys: BTreeSet<RecordKey> = touched.iter().map(|(key, record)| rule_of(key, record)).collect();
+        self.rules.read(rule_keys, &mut write.tx).await?;
+        self.read_siblings(&touched, write).await?;
         let mut witnesses = Vec::new();
         for key in self.changed_limits() {
-            witnesses.extend(self.witnesses(&key, work).await?);
+            witnesses.extend(self.witnesses(&key, write).await?);
         }
-        let mut files: BTreeMap<String, File> = BTreeMap::new();
-        let pairs: BTreeSet<(Key, &String)> =
+        let mut files: BTreeMap<String, OverrideFile> = BTreeMap::new();
+        let pairs: BTreeSet<(RecordKey, &String)> =
             touched.iter().map(|(key, record)| (rule_of(key, record), &record.draft.client_key)).collect();
         let siblings = self.overrides.all().filter(|(key, record)| {
             !self.overrides.is_changed(key) && pairs.contains(&(rule_of(key, record), &record.draft.client_key))
         });
-        // Those that were there first: whoever comes later is in their way.
+        // Existing overrides come first, so that a conflict is reported for the later one.
         let siblings = siblings.map(|(key, record)| (key.clone(), record.clone()));
         for (key, record) in witnesses.into_iter().chain(siblings).chain(touched.iter().cloned()) {
             let Ok(spec) = document::overriding(&record.draft) else { continue };
-            let file = files.entry(key.0.clone()).or_insert_with(|| File::new(&key.0));
+            let file = files.entry(key.0.clone()).or_insert_with(|| OverrideFile::new(&key.0));
             file.add(key, spec);
         }
         for file in files.values_mut() {
-            self.add_rules(file, order);
+            self.add_rules(file, change_set);
             for problem in across(&file.file) {
-                self.hear_of_overrides(file, problem, found);
+                self.report_override_problem(file, problem, errors);
             }
         }
         Ok(())
     }
 
-    /// Takes out the other overrides of the same clients.
-    async fn read_siblings(&mut self, touched: &[(Key, OverrideRecord)], work: &mut Work) -> Result<()> {
+    /// Reads the other overrides of the same clients.
+    async fn read_siblings(&mut self, touched: &[(RecordKey, OverrideRecord)], write: &mut WriteTx) -> Result<()> {
         for chunk in touched.chunk_by(|one, next| one.0.0 == next.0.0).flat_map(|chunk| chunk.chunks(CHUNK)) {
             let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
             let clients = chunk.iter().map(|(_, record)| vec![(&record.draft.client_key).into()]);
             sql.and_listed(" WHERE client_key IN (", "?", ")", clients);
             sql.and_if(" AND namespace = ?", chunk.first().map(|(key, _)| &key.0));
-            self.overrides.take(sql, &mut work.tx).await?;
+            self.overrides.load(sql, &mut write.tx).await?;
         }
         Ok(())
     }
 
-    /// Rules whose numbers are others than before.
-    fn changed_limits(&self) -> Vec<Key> {
+    /// Rules whose limit changed.
+    fn changed_limits(&self) -> Vec<RecordKey> {
         let changed = self.rules.changed().filter(|(key, row)| {
-            let before = self.rules.was(key).and_then(|row| row.record().spec(&self.settings(&key.0)).ok());
+            let before = self.rules.original(key).and_then(|row| row.record().spec(&self.settings(&key.0)).ok());
             row.is_some()
                 && before.is_some_and(|before| {
                     self.specs
@@ -193,28 +199,28 @@ impl Plan {
         changed.map(|(key, _)| key.clone()).collect()
     }
 
-    /// Of the overrides of a rule, one for each pair of numbers: what is right for it is right for all.
-    async fn witnesses(&self, rule: &Key, work: &mut Work) -> Result<Vec<(Key, OverrideRecord)>> {
+    /// One override of a rule for each combination of numbers: all others with the same numbers are as valid.
+    async fn witnesses(&self, rule: &RecordKey, write: &mut WriteTx) -> Result<Vec<(RecordKey, OverrideRecord)>> {
         let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
         sql.and(
             " WHERE namespace = ? AND override_id IN (SELECT MIN(override_id) FROM rate_limit_overrides \
              WHERE namespace = ? AND rule_id = ? GROUP BY max_requests, burst_size, unlimited)",
             [(&rule.0).into(), (&rule.0).into(), (&rule.1).into()],
         );
-        let rows = work.tx.all(sql).await?;
+        let rows = write.tx.all(sql).await?;
         let records = rows.iter().filter_map(|row| OverrideRecord::read(row).ok());
         let records = records.map(|record| ((record.namespace.clone(), record.override_id.clone()), record));
         Ok(records.filter(|(key, _)| !self.overrides.is_changed(key)).collect())
     }
 
-    /// The rules that the overrides of a file name, without what only matters between rules.
-    fn add_rules(&self, file: &mut File, order: &Order) {
+    /// Adds the rules that the overrides name, without `replaces`.
+    fn add_rules(&self, file: &mut OverrideFile, change_set: &ChangeSet) {
         let names: BTreeSet<String> = file.file.overrides.iter().map(|spec| spec.rule.clone()).collect();
         for name in names {
             let key = (file.file.namespace.clone(), name);
             let spec = match (self.specs.get(&key), self.rules.get(&key)) {
-                // A rule of a file hides one of the same name in the database.
-                _ if let Some(spec) = order.file_rule(&key.0, &key.1) => Some(spec.clone()),
+                // A rule of a file shadows one of the same name in the database.
+                _ if let Some(spec) = change_set.file_rule(&key.0, &key.1) => Some(spec.clone()),
                 (Some(spec), _) => Some(spec.clone()),
                 (None, Some(row)) => row.record().spec(&self.settings(&key.0)).ok(),
                 (None, None) => None,
@@ -228,7 +234,7 @@ impl Plan {
         self.namespaces.get(&key).map(|row| row.draft.clone()).unwrap_or_default()
     }
 
-    fn hear_of_overrides(&self, file: &File, problem: Problem, found: &mut Found) {
+    fn report_override_problem(&self, file: &OverrideFile, problem: Problem, errors: &mut EditErrors) {
         let Some((index, rest)) = split("overrides", &problem.field) else { return };
         let (Some(key), Some(spec)) = (file.keys.get(index), file.file.overrides.get(index)) else { return };
         let field = rest.to_owned();
@@ -237,56 +243,58 @@ impl Plan {
         let problem = Problem { field, message, ..problem };
         let rule = (key.0.clone(), spec.rule.clone());
         if self.overrides.is_changed(key) {
-            document::of_override(vec![problem]).into_iter().for_each(|fault| found.add(Kind::Override, key, fault));
+            document::of_override(vec![problem])
+                .into_iter()
+                .for_each(|fault| errors.add(RecordKind::Override, key, fault));
         } else if self.rules.is_changed(&rule) && problem.code != "duplicate-name" {
             let message = format!("the override {} would not suit it: {}", quote(&key.1), problem.message);
             let help = "change or end the override first";
-            found.add(Kind::Rule, &rule, fault("limit", problem.code, &message, help));
+            errors.add(RecordKind::Rule, &rule, field_error("limit", problem.code, &message, help));
         }
     }
 }
 
-/// The overrides of a namespace that matter, in the form of a rules file, and their keys.
-struct File {
+/// The overrides of a namespace to be checked, in the form of a rules file, and their keys.
+struct OverrideFile {
     file: RuleFile,
-    keys: Vec<Key>,
+    keys: Vec<RecordKey>,
 }
 
-impl File {
-    fn new(namespace: &str) -> File {
-        File { file: RuleFile { namespace: namespace.to_owned(), ..RuleFile::default() }, keys: Vec::new() }
+impl OverrideFile {
+    fn new(namespace: &str) -> OverrideFile {
+        OverrideFile { file: RuleFile { namespace: namespace.to_owned(), ..RuleFile::default() }, keys: Vec::new() }
     }
 
-    fn add(&mut self, key: Key, spec: OverrideSpec) {
+    fn add(&mut self, key: RecordKey, spec: OverrideSpec) {
         self.keys.push(key);
         self.file.overrides.push(spec);
     }
 }
 
-/// Faults, with the edits that they are laid to.
-pub(super) struct Found {
-    edits: HashMap<(Kind, Key), usize>,
+/// Errors, each assigned to the edit that caused it.
+pub(super) struct EditErrors {
+    edits: HashMap<(RecordKind, RecordKey), usize>,
     several: bool,
-    faults: Vec<Fault>,
+    faults: Vec<FieldError>,
 }
 
-impl Found {
-    fn new(order: &Order) -> Found {
-        let edits = order.edits.iter().enumerate().map(|(index, edit)| (key_of(edit), index));
-        Found { edits: edits.collect(), several: order.edits.len() > 1, faults: Vec::new() }
+impl EditErrors {
+    fn new(change_set: &ChangeSet) -> EditErrors {
+        let edits = change_set.edits.iter().enumerate().map(|(index, edit)| (key_of(edit), index));
+        EditErrors { edits: edits.collect(), several: change_set.edits.len() > 1, faults: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, kind: Kind, key: &Key, fault: Fault) {
+    pub(super) fn add(&mut self, kind: RecordKind, key: &RecordKey, fault: FieldError) {
         let index = self.edits.get(&(kind, key.clone())).copied().filter(|_| self.several);
         self.faults.push(at(index, fault));
     }
 }
 
-fn rule_of(key: &Key, record: &OverrideRecord) -> Key {
+fn rule_of(key: &RecordKey, record: &OverrideRecord) -> RecordKey {
     (key.0.clone(), record.draft.rule_id.clone())
 }
 
-/// `rules[3].replaces[0]` as 3 and `replaces[0]`.
+/// Splits `rules[3].replaces[0]` into 3 and `replaces[0]`.
 pub(super) fn split<'a>(list: &str, field: &'a str) -> Option<(usize, &'a str)> {
     let (index, rest) = field.strip_prefix(list)?.strip_prefix('[')?.split_once(']')?;
     Some((index.parse().ok()?, rest.strip_prefix('.').unwrap_or(rest)))

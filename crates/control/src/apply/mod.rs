@@ -1,57 +1,49 @@
-//! How an order becomes rows: read what it touches, change that in memory, judge the result, write it.
+//! Applies a change set: reads the rows it touches, edits them in memory, validates the result, writes the difference.
 //!
-//! Not edit by edit: an import of ten thousand clients would ask the database as many times, with all other writers
-//! waiting. [`Shelf`] holds the rows that matter, [`Plan`] changes them, [`check`] judges what must hold between them.
-//! Everything happens inside one [`Work`], whose lock makes what was read stay true until it is written.
+//! Not edit by edit: an import of ten thousand clients would need as many statements while all other writers wait.
+//! [`RowSet`] holds the rows, [`ChangePlan`] edits them, [`check`] validates across rows. All of it happens inside one
+//! [`WriteTx`], whose lock keeps the rows unchanged between reading and writing.
 
 mod check;
-mod crowds;
+mod idempotency;
 mod names;
 mod plan;
-mod replay;
-mod shelf;
+mod row_set;
+mod wildcards;
 
 use std::time::Duration;
 
-pub(crate) use plan::Plan;
-pub(crate) use replay::Replay;
-use shelf::{Key, Shelf};
+pub(crate) use idempotency::{ApplyResult, IdempotencyKey};
+pub(crate) use plan::ChangePlan;
+use row_set::{RecordKey, RowSet};
 
-use crate::control::{Ending, Work};
-use crate::{Change, Order, Result};
+use crate::write_tx::{Completion, WriteTx};
+use crate::{ChangeSet, Result};
 
-/// How much longer than other work an order may take, for each edit.
+/// Time added to the transaction's deadline for each edit.
 const PER_EDIT: Duration = Duration::from_millis(1);
 
-/// Does what an order says, or finds that it was done before.
-pub(crate) async fn fill(order: &Order, work: &mut Work) -> Result<Filled> {
-    work.tx.extend(PER_EDIT.saturating_mul(u32::try_from(order.edits.len()).unwrap_or(u32::MAX)));
-    let replay = Replay::of(order)?;
-    if let Some(replay) = &replay
-        && let Some(answer) = replay.find(work).await?
+/// Applies a change set, or returns the response of its first application.
+pub(crate) async fn apply(change_set: &ChangeSet, write: &mut WriteTx) -> Result<ApplyResult> {
+    write.tx.extend(PER_EDIT.saturating_mul(u32::try_from(change_set.edits.len()).unwrap_or(u32::MAX)));
+    let key = IdempotencyKey::of(change_set)?;
+    if let Some(key) = &key
+        && let Some(answer) = key.find(write).await?
     {
-        work.ending = Ending::Undo;
+        write.completion = Completion::Rollback;
         return Ok(answer);
     }
-    let mut plan = Plan::default();
-    plan.read(order, work).await?;
-    plan.fold(order, work)?;
-    plan.judge(order, work).await?;
-    let changes = plan.write(work).await?;
-    changes.iter().cloned().for_each(|change| work.note(change));
-    if order.dry_run {
-        work.ending = Ending::Undo;
-    } else if let Some(replay) = &replay {
-        let generation = if changes.is_empty() { work.generation - 1 } else { work.generation };
-        replay.keep(generation, &changes, work).await?;
+    let mut plan = ChangePlan::default();
+    plan.read(change_set, write).await?;
+    plan.apply_edits(change_set, write)?;
+    plan.validate(change_set, write).await?;
+    let changes = plan.write(write).await?;
+    changes.iter().cloned().for_each(|change| write.record(change));
+    if change_set.dry_run {
+        write.completion = Completion::Rollback;
+    } else if let Some(key) = &key {
+        let generation = if changes.is_empty() { write.generation - 1 } else { write.generation };
+        key.keep(generation, &changes, write).await?;
     }
-    Ok(Filled { changes, replayed: None })
-}
-
-/// What came of an order.
-pub(crate) struct Filled {
-    /// What it changed, or would have.
-    pub(crate) changes: Vec<Change>,
-    /// The generation that it made when it was done before.
-    pub(crate) replayed: Option<i64>,
+    Ok(ApplyResult { changes, replayed: None })
 }

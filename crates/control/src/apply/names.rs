@@ -1,29 +1,30 @@
-//! Names of rules that an order brings in: letters, digits, `.`, `_`, `-`, and none twice but for case.
+//! Names of new rules: letters, digits, `.`, `_`, `-`, and unique except for case.
 //!
-//! Names from before this rule are kept: their rows are loaded and may be changed, and those that the audit knows may come
-//! back, or a rollback could not.
+//! Names from before this restriction stay valid: their rows are loaded and may be changed, and names in the audit may
+//! return, or a rollback could not restore them.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tollgate_rules::problem::quote;
 
-use super::check::Found;
-use super::{Key, Plan};
-use crate::control::Work;
+use super::check::EditErrors;
+use super::{ChangePlan, RecordKey};
 use crate::db::{Sql, sql};
-use crate::document::{self, fault};
-use crate::{Kind, Result};
+use crate::error::field_error;
+use crate::record::document;
+use crate::write_tx::WriteTx;
+use crate::{RecordKind, Result};
 
-/// Most ids that are looked up at once.
+/// Most ids that one statement looks up.
 const CHUNK: usize = 500;
 
-impl Plan {
-    /// Judges ids and names that were not there before.
-    pub(super) async fn judge_names(&self, found: &mut Found, work: &mut Work) -> Result<()> {
+impl ChangePlan {
+    /// Validates ids and names that are new.
+    pub(super) async fn validate_names(&self, errors: &mut EditErrors, write: &mut WriteTx) -> Result<()> {
         let mut fresh: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (key, row) in self.rules.changed() {
             let Some(row) = row else { continue };
-            let before = self.rules.was(key);
+            let before = self.rules.original(key);
             let new_id = before.is_none().then_some(("rule_id", key.1.as_str()));
             let new_name = before.is_none_or(|before| before.name() != row.name()).then_some(("name", row.name()));
             let fresh_ones = new_id.into_iter().chain(new_name.filter(|(_, name)| *name != key.1));
@@ -31,23 +32,30 @@ impl Plan {
             if bad.is_empty() && before.is_none() {
                 fresh.entry(&key.0).or_default().push(&key.1);
             }
-            // It may have had this name once: what a rollback brings back is not new.
-            if !bad.is_empty() && (before.is_some() || !was_known(key, work).await?) {
-                bad.into_iter().for_each(|fault| found.add(Kind::Rule, key, fault));
+            // A name that the audit knows is restored by a rollback and is not new.
+            if !bad.is_empty() && (before.is_some() || !was_known(key, write).await?) {
+                bad.into_iter().for_each(|fault| errors.add(RecordKind::Rule, key, fault));
             }
         }
         for (namespace, ids) in fresh {
-            self.judge_case(namespace, &ids, found, work).await?;
+            self.validate_case(namespace, &ids, errors, write).await?;
         }
         Ok(())
     }
 
-    /// Ids that differ from another only in case: people and file systems take them for the same.
-    async fn judge_case(&self, namespace: &str, ids: &[&str], found: &mut Found, work: &mut Work) -> Result<()> {
+    /// Refuses ids that differ from another only in case: people and file systems confuse them.
+    async fn validate_case(
+        &self,
+        namespace: &str,
+        ids: &[&str],
+        errors: &mut EditErrors,
+        write: &mut WriteTx,
+    ) -> Result<()> {
         let mut taken: HashMap<String, String> = HashMap::new();
         for chunk in ids.chunks(CHUNK) {
-            // The index of migration 4. PostgreSQL folds by its locale, where `I` may not become `i`, unless told.
-            let folded = match work.tx.is_postgres() {
+            // Uses the index of migration 4. Without the collation PostgreSQL folds by locale, where `I` may not become
+            // `i`.
+            let folded = match write.tx.is_postgres() {
                 true => " WHERE namespace = ? AND lower(rule_id COLLATE \"C\") IN (",
                 false => " WHERE namespace = ? AND lower(rule_id) IN (",
             };
@@ -55,7 +63,7 @@ impl Plan {
             let lower = chunk.iter().map(|id| vec![id.to_ascii_lowercase().into()]);
             sql.and(folded, [namespace.into()]);
             sql.and_listed("", "?", ")", lower);
-            for row in work.tx.all(sql).await? {
+            for row in write.tx.all(sql).await? {
                 let id: String = row.get(0)?;
                 let key = (namespace.to_owned(), id.clone());
                 if !self.rules.is_changed(&key) || self.rules.get(&key).is_some() {
@@ -68,16 +76,16 @@ impl Plan {
             if first != id {
                 let message =
                     format!("{} differs from the rule {} only in upper and lower case", quote(id), quote(first));
-                let fault = fault("rule_id", "duplicate-name", &message, "change that rule, or use another id");
-                found.add(Kind::Rule, &(namespace.to_owned(), (*id).to_owned()), fault);
+                let fault = field_error("rule_id", "duplicate-name", &message, "change that rule, or use another id");
+                errors.add(RecordKind::Rule, &(namespace.to_owned(), (*id).to_owned()), fault);
             }
         }
         Ok(())
     }
 }
 
-/// Whether a rule of that id was there once.
-async fn was_known(key: &Key, work: &mut Work) -> Result<bool> {
+/// True if the audit knows a rule of that id.
+async fn was_known(key: &RecordKey, write: &mut WriteTx) -> Result<bool> {
     let known = sql!("SELECT 1 FROM audit WHERE id = $1 AND kind = 'rule' AND namespace = $2 LIMIT 1", &key.1, &key.0);
-    Ok(work.tx.one(known).await?.is_some())
+    Ok(write.tx.one(known).await?.is_some())
 }

@@ -1,68 +1,68 @@
-//! What an order makes of the rows that it touches.
+//! Edits applied to rows in memory.
 
 use std::collections::{BTreeSet, HashMap};
 
 use tollgate_rules::RuleSpec;
 
-use super::shelf::is_askable;
-use super::{Key, Shelf};
-use crate::control::Work;
+use super::row_set::is_valid_text_key;
+use super::{RecordKey, RowSet};
 use crate::db::Sql;
-use crate::document;
 use crate::record::{
-    ClientDraft, ClientRecord, Columns, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, RuleDraft,
-    RuleModeDraft, RuleModeRecord, RuleRow, Stamp, Stored,
+    ClientDraft, ClientRecord, NamespaceDraft, NamespaceRow, OverrideDraft, OverrideRecord, RowStamp, RuleColumns,
+    RuleDraft, RuleModeDraft, RuleModeRecord, RuleRow, StoredRecord, document,
 };
-use crate::{Change, Edit, Error, Expect, Fault, Kind, Order, Result};
+use crate::write_tx::WriteTx;
+use crate::{Change, ChangeSet, Dependents, Edit, Error, FieldError, Precondition, RecordKind, Result};
 
-/// Most overrides that go with a rule which is deleted. Each is a row of the audit, in one transaction.
+/// Most overrides that are deleted with their rule: each is a row of the audit, in one transaction.
 const CASCADE_MAX: usize = 10_000;
 
-/// The rows that an order touches, or depends on, and what it changes about them.
+/// The rows that a change set touches or depends on, and the changes to them.
 #[derive(Default)]
-pub(crate) struct Plan {
-    pub(super) namespaces: Shelf<NamespaceRow>,
-    pub(super) rules: Shelf<RuleRow>,
-    pub(super) overrides: Shelf<OverrideRecord>,
-    pub(super) modes: Shelf<RuleModeRecord>,
-    pub(super) clients: Shelf<ClientRecord>,
-    /// What the rules mean that were made or changed.
-    pub(super) specs: HashMap<Key, RuleSpec>,
+pub(crate) struct ChangePlan {
+    pub(super) namespaces: RowSet<NamespaceRow>,
+    pub(super) rules: RowSet<RuleRow>,
+    pub(super) overrides: RowSet<OverrideRecord>,
+    pub(super) modes: RowSet<RuleModeRecord>,
+    pub(super) clients: RowSet<ClientRecord>,
+    /// Specifications of the rules that were created or changed.
+    pub(super) specs: HashMap<RecordKey, RuleSpec>,
     changes: Vec<Change>,
-    faults: Vec<Fault>,
+    faults: Vec<FieldError>,
 }
 
-impl Plan {
-    /// Takes out every row that the edits name, and the overrides of rules that go.
-    pub(super) async fn read(&mut self, order: &Order, work: &mut Work) -> Result<()> {
-        let mut keys: HashMap<Kind, BTreeSet<Key>> = HashMap::new();
-        for edit in &order.edits {
+impl ChangePlan {
+    /// Reads every row that the edits name, and the overrides of rules to be deleted.
+    pub(super) async fn read(&mut self, change_set: &ChangeSet, write: &mut WriteTx) -> Result<()> {
+        let mut keys: HashMap<RecordKind, BTreeSet<RecordKey>> = HashMap::new();
+        for edit in &change_set.edits {
             let (kind, key) = key_of(edit);
-            if kind == Kind::Rule || kind == Kind::Namespace {
-                keys.entry(Kind::Namespace).or_default().insert((key.0.clone(), key.0.clone()));
+            if kind == RecordKind::Rule || kind == RecordKind::Namespace {
+                keys.entry(RecordKind::Namespace).or_default().insert((key.0.clone(), key.0.clone()));
             }
-            if matches!(edit, Edit::Rule { to: None, .. }) && is_askable(&key) {
-                self.read_overrides(&key, work).await?;
-                keys.entry(Kind::RuleMode).or_default().insert(key.clone());
+            let cascades = change_set.dependents == Dependents::Delete;
+            if cascades && matches!(edit, Edit::Rule { to: None, .. }) && is_valid_text_key(&key) {
+                self.read_overrides(&key, write).await?;
+                keys.entry(RecordKind::RuleMode).or_default().insert(key.clone());
             }
             if matches!(edit, Edit::RuleMode { to: Some(_), .. }) {
-                keys.entry(Kind::Rule).or_default().insert(key.clone());
+                keys.entry(RecordKind::Rule).or_default().insert(key.clone());
             }
             keys.entry(kind).or_default().insert(key);
         }
         let mut keys = |kind| keys.remove(&kind).unwrap_or_default();
-        self.namespaces.read(keys(Kind::Namespace), &mut work.tx).await?;
-        self.rules.read(keys(Kind::Rule), &mut work.tx).await?;
-        self.overrides.read(keys(Kind::Override), &mut work.tx).await?;
-        self.modes.read(keys(Kind::RuleMode), &mut work.tx).await?;
-        self.clients.read(keys(Kind::Client), &mut work.tx).await
+        self.namespaces.read(keys(RecordKind::Namespace), &mut write.tx).await?;
+        self.rules.read(keys(RecordKind::Rule), &mut write.tx).await?;
+        self.overrides.read(keys(RecordKind::Override), &mut write.tx).await?;
+        self.modes.read(keys(RecordKind::RuleMode), &mut write.tx).await?;
+        self.clients.read(keys(RecordKind::Client), &mut write.tx).await
     }
 
-    async fn read_overrides(&mut self, rule: &Key, work: &mut Work) -> Result<()> {
+    async fn read_overrides(&mut self, rule: &RecordKey, write: &mut WriteTx) -> Result<()> {
         let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
         sql.and(" WHERE namespace = ? AND rule_id = ?", [(&rule.0).into(), (&rule.1).into()]);
         sql.and(" LIMIT ?", [i64::try_from(CASCADE_MAX + 1).unwrap_or(i64::MAX).into()]);
-        match self.overrides.take(sql, &mut work.tx).await? {
+        match self.overrides.load(sql, &mut write.tx).await? {
             count if count > CASCADE_MAX => Err(Error::Conflict(format!(
                 "the rule {} has more than {CASCADE_MAX} overrides; delete those first, in several steps",
                 rule.1
@@ -71,21 +71,21 @@ impl Plan {
         }
     }
 
-    /// Does the edits, one after the other, to the rows that were taken out.
-    pub(super) fn fold(&mut self, order: &Order, work: &Work) -> Result<()> {
-        let settings = self.settings_after(order);
-        let several = order.edits.len() > 1;
-        for (index, edit) in order.edits.iter().enumerate() {
+    /// Applies the edits to the rows, in their order.
+    pub(super) fn apply_edits(&mut self, change_set: &ChangeSet, write: &WriteTx) -> Result<()> {
+        let settings = self.settings_after(change_set);
+        let several = change_set.edits.len() > 1;
+        for (index, edit) in change_set.edits.iter().enumerate() {
             let (_, key) = key_of(edit);
             let faults = match edit {
                 Edit::Rule { to, expect, .. } => {
                     let settings = settings.get(&key.0).cloned().unwrap_or_default();
-                    self.rule(key, to.as_ref(), *expect, &settings, work)?
+                    self.rule(key, to.as_ref(), *expect, &settings, change_set.dependents, write)?
                 }
-                Edit::Override { to, expect, .. } => self.overriding(key, to.as_ref(), *expect, work)?,
-                Edit::RuleMode { to, expect, .. } => self.rule_mode(key, to.as_ref(), *expect, order, work)?,
-                Edit::Client { to, expect, .. } => self.client(key, to.as_ref(), *expect, work)?,
-                Edit::Namespace { to, expect, .. } => self.namespace(key, to.as_ref(), *expect, work)?,
+                Edit::Override { to, expect, .. } => self.overriding(key, to.as_ref(), *expect, write)?,
+                Edit::RuleMode { to, expect, .. } => self.rule_mode(key, to.as_ref(), *expect, change_set, write)?,
+                Edit::Client { to, expect, .. } => self.client(key, to.as_ref(), *expect, write)?,
+                Edit::Namespace { to, expect, .. } => self.namespace(key, to.as_ref(), *expect, write)?,
             };
             self.faults.extend(faults.into_iter().map(|fault| at(several.then_some(index), fault)));
         }
@@ -95,11 +95,11 @@ impl Plan {
         }
     }
 
-    /// How namespaces will read requests when the order is done.
-    fn settings_after(&self, order: &Order) -> HashMap<String, NamespaceDraft> {
+    /// Settings of the namespaces after the edits.
+    fn settings_after(&self, change_set: &ChangeSet) -> HashMap<String, NamespaceDraft> {
         let mut settings: HashMap<String, NamespaceDraft> =
             self.namespaces.all().map(|(key, row)| (key.0.clone(), row.draft.clone())).collect();
-        for edit in &order.edits {
+        for edit in &change_set.edits {
             if let Edit::Namespace { namespace, to, .. } = edit {
                 settings.insert(namespace.clone(), to.clone().unwrap_or_default());
             }
@@ -109,24 +109,27 @@ impl Plan {
 
     fn rule(
         &mut self,
-        key: Key,
+        key: RecordKey,
         to: Option<&RuleDraft>,
-        expect: Expect,
+        expect: Precondition,
         settings: &NamespaceDraft,
-        work: &Work,
-    ) -> Result<Vec<Fault>> {
+        dependents: Dependents,
+        write: &WriteTx,
+    ) -> Result<Vec<FieldError>> {
         let before = self.rules.get(&key);
-        meet(expect, Kind::Rule, &key, before)?;
+        check_precondition(expect, RecordKind::Rule, &key, before)?;
         let Some(draft) = to else {
             if before.is_some() {
-                self.cascade(&key);
+                if dependents == Dependents::Delete {
+                    self.cascade(&key);
+                }
                 self.specs.remove(&key);
-                turn(&mut self.rules, &mut self.changes, key, None);
+                record_change(&mut self.rules, &mut self.changes, key, None);
             }
             return Ok(Vec::new());
         };
-        let mut faults: Vec<Fault> = document::bad_id("namespace", &key.0).into_iter().collect();
-        let (columns, spec) = match Columns::of(&key.1, draft, &document::settings(settings)) {
+        let mut faults: Vec<FieldError> = document::bad_id("namespace", &key.0).into_iter().collect();
+        let (columns, spec) = match RuleColumns::of(&key.1, draft, &document::settings(settings)) {
             Ok(read) if faults.is_empty() => read,
             Ok(_) => return Ok(faults),
             Err(more) => {
@@ -135,42 +138,48 @@ impl Plan {
             }
         };
         if before.is_none_or(|before| before.columns != columns) {
-            let stamp = work.stamp(before.map(|before| before.stamp.created_at));
+            let stamp = write.stamp(before.map(|before| before.stamp.created_at));
             let row = RuleRow { namespace: key.0.clone(), rule_id: key.1.clone(), columns, stamp };
             self.specs.insert(key.clone(), spec);
-            turn(&mut self.rules, &mut self.changes, key, Some(row));
+            record_change(&mut self.rules, &mut self.changes, key, Some(row));
         }
         Ok(Vec::new())
     }
 
-    /// Overrides and the switch go with their rule.
-    fn cascade(&mut self, rule: &Key) {
+    /// Deletes the overrides and the mode of a rule with it.
+    fn cascade(&mut self, rule: &RecordKey) {
         let of_rule = |record: &OverrideRecord| record.namespace == rule.0 && record.draft.rule_id == rule.1;
-        let gone: Vec<Key> =
+        let gone: Vec<RecordKey> =
             self.overrides.all().filter(|(_, record)| of_rule(record)).map(|(key, _)| key.clone()).collect();
         for key in gone {
-            turn(&mut self.overrides, &mut self.changes, key, None);
+            record_change(&mut self.overrides, &mut self.changes, key, None);
         }
         if self.modes.get(rule).is_some() {
-            turn(&mut self.modes, &mut self.changes, rule.clone(), None);
+            record_change(&mut self.modes, &mut self.changes, rule.clone(), None);
         }
     }
 
-    fn overriding(&mut self, key: Key, to: Option<&OverrideDraft>, expect: Expect, work: &Work) -> Result<Vec<Fault>> {
+    fn overriding(
+        &mut self,
+        key: RecordKey,
+        to: Option<&OverrideDraft>,
+        expect: Precondition,
+        write: &WriteTx,
+    ) -> Result<Vec<FieldError>> {
         let before = self.overrides.get(&key);
-        meet(expect, Kind::Override, &key, before)?;
+        check_precondition(expect, RecordKind::Override, &key, before)?;
         if before.map(|before| &before.draft) == to {
             return Ok(Vec::new());
         }
         if let Some(draft) = to {
-            let mut faults: Vec<Fault> = document::bad_id("namespace", &key.0).into_iter().collect();
+            let mut faults: Vec<FieldError> = document::bad_id("namespace", &key.0).into_iter().collect();
             faults.extend(document::bad_id("override_id", &key.1));
             faults.extend(document::overriding(draft).err().unwrap_or_default());
             if !faults.is_empty() {
                 return Ok(faults);
             }
         }
-        let stamp = work.stamp(before.map(|before| before.created_at));
+        let stamp = write.stamp(before.map(|before| before.created_at));
         let record = to.map(|draft| OverrideRecord {
             namespace: key.0.clone(),
             override_id: key.1.clone(),
@@ -179,25 +188,25 @@ impl Plan {
             updated_at: stamp.updated_at,
             version: stamp.version,
         });
-        turn(&mut self.overrides, &mut self.changes, key, record);
+        record_change(&mut self.overrides, &mut self.changes, key, record);
         Ok(Vec::new())
     }
 
     fn rule_mode(
         &mut self,
-        key: Key,
+        key: RecordKey,
         to: Option<&RuleModeDraft>,
-        expect: Expect,
-        order: &Order,
-        work: &Work,
-    ) -> Result<Vec<Fault>> {
+        expect: Precondition,
+        change_set: &ChangeSet,
+        write: &WriteTx,
+    ) -> Result<Vec<FieldError>> {
         let before = self.modes.get(&key);
-        meet(expect, Kind::RuleMode, &key, before)?;
+        check_precondition(expect, RecordKind::RuleMode, &key, before)?;
         if before.map(|before| &before.draft) == to {
             return Ok(Vec::new());
         }
         if let Some(draft) = to {
-            if self.rules.get(&key).is_none() && order.file_rule(&key.0, &key.1).is_none() {
+            if self.rules.get(&key).is_none() && change_set.file_rule(&key.0, &key.1).is_none() {
                 return Err(Error::NotFound(format!("rule {} in the namespace {}", key.1, key.0)));
             }
             let mut faults = Vec::new();
@@ -206,7 +215,7 @@ impl Plan {
                 return Ok(faults);
             }
         }
-        let stamp = work.stamp(before.map(|before| before.created_at));
+        let stamp = write.stamp(before.map(|before| before.created_at));
         let record = to.map(|draft| RuleModeRecord {
             namespace: key.0.clone(),
             rule_id: key.1.clone(),
@@ -215,24 +224,30 @@ impl Plan {
             updated_at: stamp.updated_at,
             version: stamp.version,
         });
-        turn(&mut self.modes, &mut self.changes, key, record);
+        record_change(&mut self.modes, &mut self.changes, key, record);
         Ok(Vec::new())
     }
 
-    fn client(&mut self, key: Key, to: Option<&ClientDraft>, expect: Expect, work: &Work) -> Result<Vec<Fault>> {
+    fn client(
+        &mut self,
+        key: RecordKey,
+        to: Option<&ClientDraft>,
+        expect: Precondition,
+        write: &WriteTx,
+    ) -> Result<Vec<FieldError>> {
         let before = self.clients.get(&key);
-        meet(expect, Kind::Client, &key, before)?;
+        check_precondition(expect, RecordKind::Client, &key, before)?;
         if before.map(|before| &before.draft) == to {
             return Ok(Vec::new());
         }
         if let Some(draft) = to {
-            let mut faults: Vec<Fault> = document::bad_id("namespace", &key.0).into_iter().collect();
+            let mut faults: Vec<FieldError> = document::bad_id("namespace", &key.0).into_iter().collect();
             faults.extend(document::client(&key.1, draft).err().unwrap_or_default());
             if !faults.is_empty() {
                 return Ok(faults);
             }
         }
-        let stamp = work.stamp(before.map(|before| before.created_at));
+        let stamp = write.stamp(before.map(|before| before.created_at));
         let record = to.map(|draft| ClientRecord {
             namespace: key.0.clone(),
             client_key: key.1.clone(),
@@ -241,34 +256,40 @@ impl Plan {
             updated_at: stamp.updated_at,
             version: stamp.version,
         });
-        turn(&mut self.clients, &mut self.changes, key, record);
+        record_change(&mut self.clients, &mut self.changes, key, record);
         Ok(Vec::new())
     }
 
-    fn namespace(&mut self, key: Key, to: Option<&NamespaceDraft>, expect: Expect, work: &Work) -> Result<Vec<Fault>> {
-        meet(expect, Kind::Namespace, &key, self.namespaces.get(&key))?;
-        // A row that says nothing but the defaults is no row.
+    fn namespace(
+        &mut self,
+        key: RecordKey,
+        to: Option<&NamespaceDraft>,
+        expect: Precondition,
+        write: &WriteTx,
+    ) -> Result<Vec<FieldError>> {
+        check_precondition(expect, RecordKind::Namespace, &key, self.namespaces.get(&key))?;
+        // A row that holds only defaults is not stored.
         let to = to.filter(|draft| **draft != NamespaceDraft::default());
         if self.namespaces.get(&key).map(|before| &before.draft) == to {
             return Ok(Vec::new());
         }
-        let mut faults: Vec<Fault> = document::bad_id("namespace", &key.0).into_iter().collect();
+        let mut faults: Vec<FieldError> = document::bad_id("namespace", &key.0).into_iter().collect();
         faults.extend(to.and_then(document::namespace));
         if faults.is_empty() {
             let row = to.map(|draft| NamespaceRow {
                 namespace: key.0.clone(),
                 draft: draft.clone(),
-                version: work.generation,
+                version: write.generation,
             });
-            turn(&mut self.namespaces, &mut self.changes, key, row);
+            record_change(&mut self.namespaces, &mut self.changes, key, row);
         }
         Ok(faults)
     }
 
-    /// Writes what is different, and answers everything that changed.
-    pub(super) async fn write(self, work: &mut Work) -> Result<Vec<Change>> {
-        let tx = &mut work.tx;
-        // First what goes, so that its names are free; what depends on something goes before it and comes after it.
+    /// Writes the difference and returns all changes.
+    pub(super) async fn write(self, write: &mut WriteTx) -> Result<Vec<Change>> {
+        let tx = &mut write.tx;
+        // Deletions come first, to free names. Dependent rows are deleted before their rule and written after it.
         self.overrides.delete(tx).await?;
         self.modes.delete(tx).await?;
         self.rules.delete(tx).await?;
@@ -289,15 +310,15 @@ impl Plan {
     }
 }
 
-impl Work {
-    /// What a row is stamped with that this work writes.
-    fn stamp(&self, created_at: Option<crate::Instant>) -> Stamp {
-        Stamp { created_at: created_at.unwrap_or(self.at), updated_at: self.at, version: self.generation }
+impl WriteTx {
+    /// The stamp of rows that this transaction writes.
+    fn stamp(&self, created_at: Option<crate::Instant>) -> RowStamp {
+        RowStamp { created_at: created_at.unwrap_or(self.at), updated_at: self.at, version: self.generation }
     }
 }
 
-/// Where a fault is, if there are several edits.
-pub(super) fn at(index: Option<usize>, mut fault: Fault) -> Fault {
+/// Prefixes the field with the index of the edit, if there are several.
+pub(super) fn at(index: Option<usize>, mut fault: FieldError) -> FieldError {
     if let Some(index) = index {
         let dot = if fault.field.is_empty() { "" } else { "." };
         fault.field = format!("edits[{index}]{dot}{}", fault.field);
@@ -305,37 +326,42 @@ pub(super) fn at(index: Option<usize>, mut fault: Fault) -> Fault {
     fault
 }
 
-/// The kind of thing that an edit is about, and its key.
-pub(super) fn key_of(edit: &Edit) -> (Kind, Key) {
+/// Kind and key of the record that an edit changes.
+pub(super) fn key_of(edit: &Edit) -> (RecordKind, RecordKey) {
     let (kind, namespace, id) = match edit {
-        Edit::Rule { namespace, rule_id, .. } => (Kind::Rule, namespace, rule_id),
-        Edit::Override { namespace, override_id, .. } => (Kind::Override, namespace, override_id),
-        Edit::RuleMode { namespace, rule_id, .. } => (Kind::RuleMode, namespace, rule_id),
-        Edit::Client { namespace, client_key, .. } => (Kind::Client, namespace, client_key),
-        Edit::Namespace { namespace, .. } => (Kind::Namespace, namespace, namespace),
+        Edit::Rule { namespace, rule_id, .. } => (RecordKind::Rule, namespace, rule_id),
+        Edit::Override { namespace, override_id, .. } => (RecordKind::Override, namespace, override_id),
+        Edit::RuleMode { namespace, rule_id, .. } => (RecordKind::RuleMode, namespace, rule_id),
+        Edit::Client { namespace, client_key, .. } => (RecordKind::Client, namespace, client_key),
+        Edit::Namespace { namespace, .. } => (RecordKind::Namespace, namespace, namespace),
     };
     (kind, (namespace.clone(), id.clone()))
 }
 
-fn meet<R: Stored>(expect: Expect, kind: Kind, key: &Key, before: Option<&R>) -> Result<()> {
+fn check_precondition<R: StoredRecord>(
+    expect: Precondition,
+    kind: RecordKind,
+    key: &RecordKey,
+    before: Option<&R>,
+) -> Result<()> {
     let what = || format!("{} {} in the namespace {}", kind.name(), key.1, key.0);
-    let version = before.map(Stored::version);
+    let version = before.map(StoredRecord::version);
     match (expect, version) {
-        (Expect::Anything, _) | (Expect::Absent, None) | (Expect::Present, Some(_)) => Ok(()),
-        (Expect::Version(wanted), Some(version)) if wanted == version => Ok(()),
-        (Expect::Absent, Some(_)) => Err(Error::Conflict(format!("there is a {} already", what()))),
-        (Expect::Present, None) => Err(Error::NotFound(what())),
-        (Expect::Version(_), version) => Err(Error::Stale { what: what(), version }),
+        (Precondition::Anything, _) | (Precondition::Absent, None) | (Precondition::Present, Some(_)) => Ok(()),
+        (Precondition::Version(wanted), Some(version)) if wanted == version => Ok(()),
+        (Precondition::Absent, Some(_)) => Err(Error::Conflict(format!("there is a {} already", what()))),
+        (Precondition::Present, None) => Err(Error::NotFound(what())),
+        (Precondition::Version(_), version) => Err(Error::Stale { what: what(), version }),
     }
 }
 
-fn turn<R: Stored>(shelf: &mut Shelf<R>, changes: &mut Vec<Change>, key: Key, after: Option<R>) {
+fn record_change<R: StoredRecord>(rows: &mut RowSet<R>, changes: &mut Vec<Change>, key: RecordKey, after: Option<R>) {
     changes.push(Change {
         kind: R::KIND,
         namespace: key.0.clone(),
         id: key.1.clone(),
-        before: shelf.get(&key).map(Stored::json),
-        after: after.as_ref().map(Stored::json),
+        before: rows.get(&key).map(StoredRecord::json),
+        after: after.as_ref().map(StoredRecord::json),
     });
-    shelf.set(key, after);
+    rows.set(key, after);
 }

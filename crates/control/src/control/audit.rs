@@ -1,48 +1,48 @@
-//! Who changed what, and the generations that this made.
+//! Queries of the audit and of generations.
 
 use serde_json::{Value, json};
 
 use super::Control;
-use crate::audit::{self, Entry, Link};
-use crate::db::{Row, Sql, sql};
+use crate::audit::{self, AuditRow, ChainHead};
+use crate::db::{Sql, SqlRow, sql};
 use crate::page::cursor;
-use crate::{Error, Instant, Kind, Listing, Page, Result};
+use crate::{Error, Instant, Listing, Page, RecordKind, Result};
 
-/// Which rows of the audit. What is `None` is not asked about.
+/// Selects rows of the audit; `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Of these namespaces; what belongs to none (tokens, the mode) only without this.
+    /// Rows of these namespaces. Rows without a namespace (tokens, the mode) only match `None`.
     pub namespaces: Option<Vec<String>>,
-    /// About this kind of thing.
-    pub kind: Option<Kind>,
-    /// About the thing of this id.
+    /// The kind of record.
+    pub kind: Option<RecordKind>,
+    /// The id of the record.
     pub id: Option<String>,
-    /// By this author.
+    /// The author's id.
     pub author: Option<String>,
-    /// Not before.
+    /// At or after.
     pub from: Option<Instant>,
     /// Before.
     pub to: Option<Instant>,
 }
 
-/// One row of the audit. Rows are never changed; each carries a hash over itself and the row before.
+/// A row of the audit. Rows are never changed; each carries a hash over itself and the row before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditRecord {
     /// Counts up from 1, without gaps.
     pub number: i64,
-    /// The generation that the change made, or that was in force.
+    /// The generation of the change.
     pub generation: i64,
-    /// When.
+    /// When the change was made.
     pub at: Instant,
-    /// Who: a token's id, or `cli`, or `node`.
+    /// The author: a token's id, `cli`, `node` or `sql`.
     pub author: String,
-    /// The name of that token then.
+    /// The token's name at that time.
     pub author_name: String,
-    /// What for.
+    /// The purpose of the change, such as `create` or `rollback to 12`.
     pub action: String,
-    /// What kind of thing was changed.
-    pub kind: Kind,
-    /// Whose; empty for what belongs to no namespace.
+    /// The kind of the changed record.
+    pub kind: RecordKind,
+    /// Its namespace; empty for records without one.
     pub namespace: String,
     /// Its id.
     pub id: String,
@@ -50,38 +50,38 @@ pub struct AuditRecord {
     pub before: Option<Value>,
     /// The record after.
     pub after: Option<Value>,
-    /// SHA-256 over this row and the hash before, in hex.
+    /// SHA-256 over this row and the previous hash, in hex.
     pub hash: String,
 }
 
-/// One generation.
+/// A generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GenerationRecord {
     /// Its number.
     pub generation: i64,
-    /// When.
+    /// When it was made.
     pub at: Instant,
-    /// Who made it.
+    /// Its author's id.
     pub author: String,
-    /// The name of that token then.
+    /// The token's name at that time.
     pub author_name: String,
-    /// What for.
+    /// The purpose of the change.
     pub action: String,
-    /// How many things it changed.
+    /// The number of changed records.
     pub changes: i64,
 }
 
-/// What came of checking the chain of hashes.
+/// The result of verifying the hash chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// Rows that were looked at.
+    /// Number of rows read.
     pub rows: i64,
-    /// The first row that is not what it was, or that follows a missing one.
+    /// The first row that was altered or that follows a missing one.
     pub broken_at: Option<i64>,
 }
 
 impl AuditRecord {
-    /// What the API shows.
+    /// The representation in the API.
     pub fn json(&self) -> Value {
         json!({
             "number": self.number,
@@ -99,12 +99,12 @@ impl AuditRecord {
         })
     }
 
-    pub(super) fn of(entry: Entry) -> Result<AuditRecord> {
+    pub(super) fn of(entry: AuditRow) -> Result<AuditRecord> {
         let json = |text: Option<String>| {
             let read = text.map(|text| serde_json::from_str(&text)).transpose();
             read.map_err(|error| Error::Unexpected(format!("row {} of the audit: {error}", entry.link.number)))
         };
-        let kind = Kind::named(&entry.kind);
+        let kind = RecordKind::named(&entry.kind);
         let unknown = || Error::Unexpected(format!("row {} of the audit: unknown kind", entry.link.number));
         Ok(AuditRecord {
             kind: kind.ok_or_else(unknown)?,
@@ -124,7 +124,7 @@ impl AuditRecord {
 }
 
 impl GenerationRecord {
-    /// What the API shows.
+    /// The representation in the API.
     pub fn json(&self) -> Value {
         json!({
             "generation": self.generation,
@@ -136,7 +136,7 @@ impl GenerationRecord {
         })
     }
 
-    fn read(row: &Row) -> Result<GenerationRecord> {
+    fn read(row: &SqlRow) -> Result<GenerationRecord> {
         Ok(GenerationRecord {
             generation: row.get(0)?,
             at: row.get(1)?,
@@ -154,18 +154,18 @@ impl Control {
         let mut sql = Sql::new(audit::SELECT, vec![]);
         sql.and(" WHERE TRUE", []);
         sql.and_in("namespace", filter.namespaces.as_deref());
-        sql.and_if(" AND kind = ?", filter.kind.map(Kind::name));
+        sql.and_if(" AND kind = ?", filter.kind.map(RecordKind::name));
         sql.and_if(" AND id = ?", filter.id.as_ref());
         sql.and_if(" AND author = ?", filter.author.as_ref());
         sql.and_if(" AND at >= ?", filter.from);
         sql.and_if(" AND at < ?", filter.to);
         sql.and_if(" AND number < ?", page.after_number()?);
         sql.and(" ORDER BY number DESC", []);
-        let read = |row: &Row| Entry::read(row).and_then(AuditRecord::of);
+        let read = |row: &SqlRow| AuditRow::read(row).and_then(AuditRecord::of);
         self.list_latest(sql, page, read, |record| record.number).await
     }
 
-    /// Generations, the latest first; of these namespaces, or all.
+    /// Generations of these namespaces, the latest first; `None` for all.
     pub async fn generations(&self, namespaces: Option<&[String]>, page: &Page) -> Result<Listing<GenerationRecord>> {
         let mut sql = sql!("SELECT generation, at, author, author_name, action, changes FROM generations WHERE TRUE");
         if namespaces.is_some() {
@@ -182,7 +182,7 @@ impl Control {
         &self,
         mut sql: Sql,
         page: &Page,
-        read: impl Fn(&Row) -> Result<T>,
+        read: impl Fn(&SqlRow) -> Result<T>,
         number: impl Fn(&T) -> i64,
     ) -> Result<Listing<T>> {
         let limit = page.limit();
@@ -194,28 +194,28 @@ impl Control {
         Ok(Listing { entries, next })
     }
 
-    /// Walks the whole chain, to where the last change says that it ends.
+    /// Verifies the whole chain up to the end that `tollgate_state` records.
     pub async fn verify_audit(&self) -> Result<Verified> {
         let mut tx = self.pool().read_long().await?;
         let end = tx.one(sql!("SELECT audit_number, audit_hash FROM tollgate_state")).await?;
         let end = match &end {
-            Some(row) => Link { number: row.get(0)?, hash: row.get(1)? },
+            Some(row) => ChainHead { number: row.get(0)?, hash: row.get(1)? },
             None => return Err(Error::Schema("tollgate_state has lost its row; restore the database".to_owned())),
         };
-        let mut last = Link::default();
+        let mut last = ChainHead::default();
         let mut verified = Verified { rows: 0, broken_at: None };
         let mut sql = Sql::new(audit::SELECT, vec![]);
         sql.and(" ORDER BY number", []);
-        let follow = |row: Row| {
+        let follow = |row: SqlRow| {
             verified.rows += 1;
             let number: i64 = row.get(0)?;
-            // Of a row that cannot even be read, somebody changed the type.
-            let follows = Entry::read(&row)
+            // An unreadable row was altered.
+            let follows = AuditRow::read(&row)
                 .is_ok_and(|entry| entry.link.number == last.number + 1 && entry.link.hash == entry.hash(&last.hash));
             if verified.broken_at.is_none() && !follows {
                 verified.broken_at = Some(number);
             }
-            last = Link { number, hash: row.get(11).unwrap_or_default() };
+            last = ChainHead { number, hash: row.get(11).unwrap_or_default() };
             Ok(())
         };
         tx.each(sql, follow).await?;

@@ -1,27 +1,27 @@
-//! Questions about clients, and about how namespaces read requests.
+//! Queries of clients and namespaces.
 
 use std::collections::BTreeMap;
 
 use super::Control;
 use crate::db::{Sql, Tx, sql};
-use crate::record::{ClientRecord, NamespaceDraft, NamespaceRow, Stored};
+use crate::record::{ClientRecord, NamespaceDraft, NamespaceRow, StoredRecord};
 use crate::{Listing, Page, Result};
 
-/// Which clients. What is `None` is not asked about.
+/// Selects clients; `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientFilter {
-    /// Of these namespaces.
+    /// In these namespaces.
     pub namespaces: Option<Vec<String>>,
-    /// Of this tier.
+    /// With this tier.
     pub tier: Option<String>,
-    /// Of this organisation.
+    /// With this organisation.
     pub organisation: Option<String>,
-    /// Whose key begins so; taken literally.
+    /// With this key prefix, taken literally.
     pub prefix: Option<String>,
 }
 
 impl Control {
-    /// Clients in the order of namespace and key.
+    /// Clients, sorted by namespace and key.
     pub async fn clients(&self, filter: &ClientFilter, page: &Page) -> Result<Listing<ClientRecord>> {
         let mut sql = Sql::new(ClientRecord::TABLE.select, vec![]);
         sql.and(" WHERE TRUE", []);
@@ -29,7 +29,7 @@ impl Control {
         sql.and_if(" AND tier = ?", filter.tier.as_ref());
         sql.and_if(" AND organisation = ?", filter.organisation.as_ref());
         if let Some(prefix) = &filter.prefix {
-            // Keys are compared byte by byte, so those with a prefix stand together: no LIKE, and nothing to escape.
+            // Keys sort by bytes, so that keys with a prefix are a range: no LIKE, and nothing to escape.
             sql.and(" AND client_key >= ?", [prefix.into()]);
             sql.and_if(" AND client_key < ?", after_all_with(prefix));
         }
@@ -41,25 +41,25 @@ impl Control {
         self.find(namespace, client_key).await
     }
 
-    /// How many rules of the database each namespace has; those without any are left out.
+    /// Number of rules in the database per namespace; namespaces without rules are left out.
     pub async fn rules_by_namespace(&self) -> Result<BTreeMap<String, i64>> {
         self.read(async |tx| {
             let rows = tx.all(sql!("SELECT namespace, COUNT(*) FROM rate_limit_rules GROUP BY namespace")).await?;
-            rows.iter().map(|row| Ok((row.shown(0)?, row.get(1)?))).collect()
+            rows.iter().map(|row| Ok((row.lossy_text(0)?, row.get(1)?))).collect()
         })
         .await
     }
 
-    /// Every namespace that has rules, overrides, clients or settings, with its settings.
+    /// Every namespace with rules, overrides, clients or settings, and its settings.
     pub async fn namespaces(&self) -> Result<Vec<(String, NamespaceDraft)>> {
         self.read(async |tx| namespaces(tx).await).await
     }
 }
 
-/// Every namespace that there is anything of. Settings that cannot be read are the defaults, with a word in the log.
+/// Every namespace with any rows. Unreadable settings are logged and replaced by the defaults.
 pub(super) async fn namespaces(tx: &mut Tx) -> Result<Vec<(String, NamespaceDraft)>> {
-    // Clients and overrides are many and namespaces few, so the former are not all looked at: each recursion leaps from
-    // one namespace to the next. Overrides may be of rules that are in files.
+    // Clients and overrides are many, namespaces few: each recursion skips to the next namespace instead of reading all
+    // rows. Overrides count too, because their rules may be in files.
     let names = sql!(
         "WITH RECURSIVE leap (namespace) AS (SELECT MIN(namespace) FROM clients UNION ALL \
          SELECT (SELECT MIN(namespace) FROM clients WHERE namespace > leap.namespace) FROM leap \
@@ -73,25 +73,27 @@ pub(super) async fn namespaces(tx: &mut Tx) -> Result<Vec<(String, NamespaceDraf
     );
     let mut namespaces = Vec::new();
     for row in tx.all(names).await? {
-        // Rows of a namespace whose name is no text are in quarantine, one by one.
-        namespaces.extend(row.askable(0)?.map(|name| (name, NamespaceDraft::default())));
+        // A namespace whose name is not text: its rows are quarantined one by one.
+        namespaces.extend(row.valid_text(0)?.map(|name| (name, NamespaceDraft::default())));
     }
     for row in tx.all(Sql::new(NamespaceRow::TABLE.select, vec![])).await? {
-        let name = row.shown(0)?;
+        let name = row.lossy_text(0)?;
         match (NamespaceRow::read(&row), namespaces.iter_mut().find(|(other, _)| *other == name)) {
             (Ok(row), Some((_, draft))) => *draft = row.draft,
-            (Err(error), _) => tracing::warn!(namespace = name, "its settings are left out: {error}"),
+            (Err(error), _) => {
+                tracing::warn!(namespace = name, "unreadable settings replaced by the defaults: {error}")
+            }
             (Ok(_), None) => {}
         }
     }
     Ok(namespaces)
 }
 
-/// The first text behind all that begin with this one; none if there is no end.
+/// The first text after all texts with this prefix; `None` if there is none.
 fn after_all_with(prefix: &str) -> Option<String> {
     let mut letters: Vec<char> = prefix.chars().collect();
     while let Some(last) = letters.pop() {
-        // Not every number is a letter: what lies between the two blocks of letters is skipped.
+        // Skips the surrogates, which are not characters.
         let next = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
         if let Some(next) = next {
             letters.push(next);

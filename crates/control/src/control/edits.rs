@@ -1,34 +1,38 @@
-//! The one way to change something.
+//! Applying change sets.
 
-use super::{Control, Work, of_the_fleet};
+use super::Control;
 use crate::apply;
-use crate::{Applied, Author, Kind, Order, Result};
+use crate::edit::fleet_change;
+use crate::write_tx::WriteTx;
+use crate::{AppliedChanges, Author, ChangeSet, RecordKind, Result};
 
 impl Control {
-    /// Applies edits: all of them in one transaction, as one generation, with one audit row per change; or none.
-    /// Durable when it answers.
-    pub async fn apply(&self, order: &Order) -> Result<Applied> {
-        // Not by way of `write`: a closure that holds the order makes a future of which the compiler cannot prove to
-        // callers that it may move between threads.
-        let mut again = true;
+    /// Applies all edits in one transaction, as one generation with one audit row per change, or none. Durable on
+    /// return.
+    pub async fn apply(&self, change_set: &ChangeSet) -> Result<AppliedChanges> {
+        // Not through `write`: the compiler cannot prove that the future of a closure that borrows the change set is
+        // `Send`.
+        let mut may_retry = true;
         let (filled, generation) = loop {
-            let mut work = Work::begin(self).await?;
-            let filled = apply::fill(order, &mut work).await;
-            if let Some(kept) = self.settle(work, &order.author, &order.action, filled, &mut again).await? {
-                break kept;
+            let mut write = WriteTx::begin(self.pool()).await?;
+            let filled = apply::apply(change_set, &mut write).await;
+            if let Some(result) =
+                self.finish_write(write, &change_set.author, &change_set.action, filled, &mut may_retry).await?
+            {
+                break result;
             }
         };
-        Ok(Applied {
+        Ok(AppliedChanges {
             generation: filled.replayed.unwrap_or(generation),
             changes: filled.changes,
             replayed: filled.replayed.is_some(),
         })
     }
 
-    /// Makes a generation in which anything may have changed: all nodes read everything anew.
+    /// Makes a generation that causes all nodes to load everything again.
     pub async fn refresh(&self, author: &Author) -> Result<i64> {
-        let everything = async |work: &mut Work| {
-            work.note(of_the_fleet(Kind::Everything, "", None, None));
+        let everything = async |write: &mut WriteTx| {
+            write.record(fleet_change(RecordKind::Everything, "", None, None));
             Ok(())
         };
         self.write(author, "refresh", everything).await.map(|((), generation)| generation)

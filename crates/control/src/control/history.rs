@@ -1,23 +1,23 @@
-//! What was different in other generations, folded from the audit.
+//! Differences between generations, computed from the audit.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::{AuditRecord, Control};
-use crate::audit::{self, Entry};
-use crate::db::{Row, Sql, Tx, sql};
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft};
-use crate::{Change, Edit, Error, Expect, Kind, Result, document};
+use crate::audit::{self, AuditRow};
+use crate::db::{Sql, SqlRow, Tx, sql};
+use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft, RuleDraft, RuleModeDraft, document};
+use crate::{Change, Edit, Error, Precondition, RecordKind, Result};
 
-/// Most things that may differ between two generations for them to be compared.
-const THINGS_MAX: usize = 100_000;
+/// Most records that may differ between two compared generations.
+const RECORDS_MAX: usize = 100_000;
 
 /// Kind, namespace and id.
-type Thing = (Kind, String, String);
+type RecordId = (RecordKind, String, String);
 
 impl Control {
-    /// What is different in generation `to` from generation `from`, which may be the later one.
+    /// The changes from generation `from` to generation `to`, which may be the earlier one.
     pub async fn diff(&self, from: i64, to: i64) -> Result<Vec<Change>> {
         let mut changes = self.between(from.min(to), Some(from.max(to))).await?;
         if from > to {
@@ -26,25 +26,27 @@ impl Control {
         Ok(changes)
     }
 
-    /// The edits that bring back what was in force in a generation. What was deleted comes back with new versions.
-    pub async fn way_back(&self, generation: i64) -> Result<Vec<Edit>> {
+    /// The edits that restore the state of a generation. Deleted records return with new versions.
+    pub async fn rollback_edits(&self, generation: i64) -> Result<Vec<Edit>> {
         let changes = self.between(generation, None).await?;
-        let mut edits = changes.iter().filter_map(|change| back(change).transpose()).collect::<Result<Vec<Edit>>>()?;
-        edits.sort_by_key(order);
+        let mut edits =
+            changes.iter().filter_map(|change| revert(change).transpose()).collect::<Result<Vec<Edit>>>()?;
+        edits.sort_by_key(apply_order);
         Ok(edits)
     }
 
-    /// The edit that undoes one change, by its number in the audit, and the change's namespace. It holds only as long as
-    /// nothing else has changed the same thing since.
-    pub async fn undoing(&self, number: i64) -> Result<(String, Edit)> {
+    /// The edit that reverts one change, by its number in the audit, and the change's namespace. Applying it fails if
+    /// the record was changed since.
+    pub async fn revert_edit(&self, number: i64) -> Result<(String, Edit)> {
         let mut sql = Sql::new(audit::SELECT, vec![]);
         sql.and(" WHERE number = ?", [number.into()]);
         let row = self.read(async |tx| tx.one(sql).await).await?;
         let row = row.ok_or_else(|| Error::NotFound(format!("change {number} in the audit")))?;
-        let AuditRecord { generation, kind, namespace, id, before, after, .. } = AuditRecord::of(Entry::read(&row)?)?;
-        let expected = if after.is_some() { Expect::Version(generation) } else { Expect::Absent };
+        let AuditRecord { generation, kind, namespace, id, before, after, .. } =
+            AuditRecord::of(AuditRow::read(&row)?)?;
+        let expected = if after.is_some() { Precondition::Version(generation) } else { Precondition::Absent };
         let change = Change { kind, namespace, id, before, after };
-        let Some(mut edit) = back(&change)? else {
+        let Some(mut edit) = revert(&change)? else {
             let what = kind.name();
             return Err(Error::Conflict(format!("change {number} is of a {what}, which is not reverted this way")));
         };
@@ -58,7 +60,7 @@ impl Control {
         Ok((change.namespace, edit))
     }
 
-    /// What is different in a generation from an earlier one; in the present one, if none is named.
+    /// The changes from one generation to a later one; to the present one if `to` is `None`.
     async fn between(&self, from: i64, to: Option<i64>) -> Result<Vec<Change>> {
         let mut tx = self.pool().read_long().await?;
         let present = present(&mut tx).await?;
@@ -68,27 +70,27 @@ impl Control {
                 return Err(Error::NotFound(format!("generation {generation}; the present one is {present}")));
             }
         }
-        let mut things: BTreeMap<Thing, (Option<Value>, Option<Value>)> = BTreeMap::new();
+        let mut records: BTreeMap<RecordId, (Option<Value>, Option<Value>)> = BTreeMap::new();
         let mut sql = Sql::new(audit::SELECT, vec![]);
         sql.and(" WHERE generation > ? AND generation <= ? ORDER BY number", [from.into(), to.into()]);
-        let fold = |row: Row| {
-            let record = AuditRecord::of(Entry::read(&row)?)?;
-            let thing = things.entry((record.kind, record.namespace, record.id));
-            thing.or_insert((record.before, None)).1 = record.after;
-            if things.len() > THINGS_MAX {
+        let fold = |row: SqlRow| {
+            let record = AuditRecord::of(AuditRow::read(&row)?)?;
+            let entry = records.entry((record.kind, record.namespace, record.id));
+            entry.or_insert((record.before, None)).1 = record.after;
+            if records.len() > RECORDS_MAX {
                 return Err(Error::Conflict(format!(
-                    "more than {THINGS_MAX} things differ between generations {from} and {to}; take smaller steps"
+                    "more than {RECORDS_MAX} records differ between generations {from} and {to}; take smaller steps"
                 )));
             }
             Ok(())
         };
         tx.each(sql, fold).await?;
         let _ = tx.rollback().await;
-        let things = things.into_iter().filter(|((kind, ..), (before, after))| {
-            *kind != Kind::Everything && substance(before.as_ref()) != substance(after.as_ref())
+        let records = records.into_iter().filter(|((kind, ..), (before, after))| {
+            *kind != RecordKind::Everything && content(before.as_ref()) != content(after.as_ref())
         });
         let change = |((kind, namespace, id), (before, after))| Change { kind, namespace, id, before, after };
-        Ok(things.map(change).collect())
+        Ok(records.map(change).collect())
     }
 }
 
@@ -99,8 +101,8 @@ async fn present(tx: &mut Tx) -> Result<i64> {
     }
 }
 
-/// A record without what every change leaves on it.
-pub(super) fn substance(record: Option<&Value>) -> Option<Value> {
+/// A record without the fields that every change sets.
+pub(super) fn content(record: Option<&Value>) -> Option<Value> {
     let mut record = record?.clone();
     if let Value::Object(fields) = &mut record {
         for name in ["created_at", "updated_at", "version"] {
@@ -110,43 +112,45 @@ pub(super) fn substance(record: Option<&Value>) -> Option<Value> {
     Some(record)
 }
 
-/// A row that could not even be read, in the audit.
+/// The audit's representation of an unreadable row.
 pub(super) fn unreadable(why: &str) -> Value {
     json!({ UNREADABLE: why })
 }
 
 const UNREADABLE: &str = "unreadable";
 
-/// The edit that undoes a change; tokens and the mode are not what a generation of rules is about. Overrides and clients that
-/// no node could use were not in force, and do not come back.
-fn back(change: &Change) -> Result<Option<Edit>> {
-    let (namespace, id, expect) = (change.namespace.clone(), change.id.clone(), Expect::Anything);
+/// The edit that reverts a change; `None` for tokens and the mode. Overrides and clients that no node could use were
+/// not in force and are not restored.
+fn revert(change: &Change) -> Result<Option<Edit>> {
+    let (namespace, id, expect) = (change.namespace.clone(), change.id.clone(), Precondition::Anything);
     let before = change.before.as_ref().filter(|before| before.get(UNREADABLE).is_none());
     Ok(Some(match change.kind {
-        Kind::Rule => Edit::Rule { namespace, rule_id: id, to: before.map(RuleDraft::from_json).transpose()?, expect },
-        Kind::Override => {
+        RecordKind::Rule => {
+            Edit::Rule { namespace, rule_id: id, to: before.map(RuleDraft::from_json).transpose()?, expect }
+        }
+        RecordKind::Override => {
             let to = before.map(OverrideDraft::from_json).transpose()?;
             let to = to.filter(|draft| document::overriding(draft).is_ok());
             Edit::Override { namespace, override_id: id, to, expect }
         }
-        Kind::RuleMode => {
+        RecordKind::RuleMode => {
             let to = before.map(RuleModeDraft::from_json).transpose()?;
             Edit::RuleMode { namespace, rule_id: id, to, expect }
         }
-        Kind::Client => {
+        RecordKind::Client => {
             let to = before.map(ClientDraft::from_json).transpose()?;
             let to = to.filter(|draft| document::client(&id, draft).is_ok());
             Edit::Client { namespace, client_key: id, to, expect }
         }
-        Kind::Namespace => {
+        RecordKind::Namespace => {
             Edit::Namespace { namespace, to: before.map(NamespaceDraft::from_json).transpose()?, expect }
         }
-        Kind::Token | Kind::Mode | Kind::Everything => return Ok(None),
+        RecordKind::Token | RecordKind::Mode | RecordKind::Everything => return Ok(None),
     }))
 }
 
-/// What others depend on comes first, and goes last.
-fn order(edit: &Edit) -> u8 {
+/// Position of an edit: records that others depend on are created first and deleted last.
+fn apply_order(edit: &Edit) -> u8 {
     match edit {
         Edit::Namespace { .. } => 0,
         Edit::Rule { to: Some(_), .. } => 1,

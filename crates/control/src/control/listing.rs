@@ -1,19 +1,18 @@
-//! Lists of rows in the order of their keys.
+//! Pages of rows, sorted by key.
 
 use serde_json::json;
 
 use super::Control;
 use crate::db::{Sql, Tx};
-use crate::page::{cursor, place};
-use crate::record::Stored;
-use crate::{Error, Kind, Listing, Page, Result};
+use crate::page::{cursor, cursor_part};
+use crate::record::StoredRecord;
+use crate::{Error, Listing, Page, RecordKind, Result};
 
 impl Control {
-    /// A piece of the list that `sql` asks for: the select of its table, and conditions.
+    /// A page of the rows that `sql` selects: the select of the table, and conditions.
     ///
-    /// A row that cannot even be read is left out, with a word in the log: one row that somebody broke by hand must not
-    /// hide all others.
-    pub(super) async fn list<R: Stored>(&self, mut sql: Sql, page: &Page) -> Result<Listing<R>> {
+    /// An unreadable row is logged and left out: it must not hide all others.
+    pub(super) async fn list<R: StoredRecord>(&self, mut sql: Sql, page: &Page) -> Result<Listing<R>> {
         let limit = page.limit();
         if let Some((namespace, id)) = page.after_key()? {
             sql.and(" AND (namespace, ", []);
@@ -21,7 +20,7 @@ impl Control {
             let text = |bytes: &Vec<u8>| String::from_utf8(bytes.clone()).ok().filter(|text| !text.contains('\0'));
             match (text(&namespace), text(&id)) {
                 (Some(namespace), Some(id)) => sql.and(") > (?, ?)", [namespace.into(), id.into()]),
-                // Of a row in SQLite whose key is no text.
+                // In SQLite a key may not be text.
                 _ => sql
                     .and(") > (CAST(? AS TEXT), CAST(? AS TEXT))", [namespace.as_slice().into(), id.as_slice().into()]),
             }
@@ -37,32 +36,36 @@ impl Control {
             match R::read(row) {
                 Ok(record) => listing.entries.push(record),
                 Err(error) => {
-                    tracing::warn!(kind = R::KIND.name(), id = shown(R::KIND, &row.shown(1)?), "left out: {error}")
+                    tracing::warn!(
+                        kind = R::KIND.name(),
+                        id = loggable_id(R::KIND, &row.lossy_text(1)?),
+                        "unreadable row left out: {error}"
+                    )
                 }
             }
             if index + 1 == limit && rows.len() > limit {
-                listing.next = Some(cursor(&json!([place(row.bytes(0)?), place(row.bytes(1)?)])));
+                listing.next = Some(cursor(&json!([cursor_part(row.bytes(0)?), cursor_part(row.bytes(1)?)])));
             }
         }
         Ok(listing)
     }
 
     /// One row by its key.
-    pub(super) async fn find<R: Stored>(&self, namespace: &str, id: &str) -> Result<R> {
+    pub(super) async fn find<R: StoredRecord>(&self, namespace: &str, id: &str) -> Result<R> {
         self.read(async |tx| find::<R>(tx, namespace, id).await)
             .await?
             .ok_or_else(|| Error::NotFound(format!("{} {id} in the namespace {namespace}", R::KIND.name())))
     }
 }
 
-/// One row by its key, if it is there.
-pub(super) async fn find<R: Stored>(tx: &mut Tx, namespace: &str, id: &str) -> Result<Option<R>> {
+/// One row by its key, if it exists.
+pub(super) async fn find<R: StoredRecord>(tx: &mut Tx, namespace: &str, id: &str) -> Result<Option<R>> {
     let mut sql = Sql::new(R::TABLE.select, vec![]);
     R::TABLE.select_ids(&mut sql, namespace, &[id]);
     tx.one(sql).await?.as_ref().map(R::read).transpose()
 }
 
-/// Keys of clients are not for the log.
-fn shown(kind: Kind, id: &str) -> &str {
-    if kind == Kind::Client { "(a client)" } else { id }
+/// Keys of clients are not logged.
+fn loggable_id(kind: RecordKind, id: &str) -> &str {
+    if kind == RecordKind::Client { "(a client)" } else { id }
 }

@@ -1,11 +1,10 @@
-//! Everything that can be asked of the database. One file per kind of question.
+//! Operations on the database, one file per topic.
 
 mod audit;
-mod behind;
 mod clients;
 mod edits;
+mod generation_listener;
 mod history;
-mod listener;
 mod listing;
 mod mode;
 mod overrides;
@@ -14,84 +13,77 @@ mod rules;
 mod snapshot;
 mod sql_edits;
 mod tokens;
+mod unaudited;
 mod violations;
-mod work;
+mod write;
 
 pub use audit::{AuditFilter, AuditRecord, GenerationRecord, Verified};
 pub use clients::ClientFilter;
-pub use listener::Listener;
-pub use mode::{Mode, State};
+pub use generation_listener::GenerationListener;
+pub use mode::FleetState;
 pub use overrides::OverrideFilter;
 pub use rules::RuleFilter;
-pub use snapshot::{Quarantined, Snapshot, Touched};
+pub use snapshot::{ChangedKeys, Quarantined, Snapshot};
 pub use tokens::TokenDraft;
-pub use violations::{By, Offender, Violation, ViolationFilter, ViolationRecord};
+pub use violations::{GroupBy, Offender, Violation, ViolationFilter, ViolationRecord};
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-pub(crate) use work::{Ending, Work, of_the_fleet};
+use crate::db::{self, DatabasePool, DatabaseTimeouts, Schema, Tx};
+use crate::{DatabaseUrl, Result};
 
-use crate::db::{self, Pool, Tx};
-use crate::{Place, Result};
-
-/// The database. Cheap to clone; all clones are one.
+/// The database. Clones share connections.
 #[derive(Clone, Debug)]
 pub struct Control {
-    pool: Pool,
-    /// The last generation that was made through this, or a clone.
-    woken: Arc<watch::Sender<i64>>,
-}
-
-/// How the tables stand to this version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schema {
-    /// They are what is needed.
-    Current,
-    /// Migrations are missing: so many were run, of so many.
-    Behind(usize, usize),
-    /// A newer version was here.
-    Ahead,
+    pool: DatabasePool,
+    /// The last generation committed through this instance or a clone.
+    committed: Arc<watch::Sender<i64>>,
 }
 
 impl Control {
-    /// Gets ready without asking the database anything: a node may start while it is away.
-    pub fn new(place: &Place) -> Result<Control> {
-        Ok(Control { pool: Pool::new(place)?, woken: Arc::new(watch::Sender::new(0)) })
+    /// Prepares connections without opening any: a node may start while the database is unavailable.
+    pub fn new(url: &DatabaseUrl) -> Result<Control> {
+        Control::with_timeouts(url, DatabaseTimeouts::default())
     }
 
-    /// Connects. Changes no tables; see [`migrate`](Control::migrate).
-    pub async fn open(place: &Place) -> Result<Control> {
-        let control = Control::new(place)?;
+    /// The same with other time limits.
+    pub fn with_timeouts(url: &DatabaseUrl, timeouts: DatabaseTimeouts) -> Result<Control> {
+        Ok(Control { pool: DatabasePool::new(url, timeouts)?, committed: Arc::new(watch::Sender::new(0)) })
+    }
+
+    /// Connects and reads the schema version. Changes no tables; see [`migrate`](Control::migrate).
+    pub async fn open(url: &DatabaseUrl) -> Result<Control> {
+        let control = Control::new(url)?;
         control.schema().await.map(|_| control)
     }
 
-    /// How the tables stand.
+    /// The version of the tables.
     pub async fn schema(&self) -> Result<Schema> {
         self.read(async |tx| db::schema(tx).await).await
     }
 
-    /// Brings the tables to this version; answers how many steps that took. Safe to run from several nodes at once.
+    /// Migrates the tables to this version and returns the number of steps. Safe to run from several nodes at once.
     pub async fn migrate(&self) -> Result<usize> {
         db::migrate(&self.pool).await
     }
 
-    /// Looks at things as they are at one point in time.
-    pub(crate) async fn read<T>(&self, look: impl AsyncFnOnce(&mut Tx) -> Result<T>) -> Result<T> {
+    /// Runs a read in one snapshot.
+    pub(crate) async fn read<T>(&self, operation: impl AsyncFnOnce(&mut Tx) -> Result<T>) -> Result<T> {
         let mut tx = self.pool.read().await?;
-        let seen = look(&mut tx).await;
-        // Nothing was changed: an end that fails costs a connection, not an answer.
+        let result = operation(&mut tx).await;
+        // Nothing was written: a failed rollback costs a connection, not the result.
         let _ = tx.rollback().await;
-        seen
+        result
     }
 
-    pub(crate) fn pool(&self) -> &Pool {
+    pub(crate) fn pool(&self) -> &DatabasePool {
         &self.pool
     }
 
-    /// Tells those who listen in this process.
-    pub(crate) fn wake(&self, generation: i64) {
-        self.woken.send_if_modified(|last| std::mem::replace(last, generation.max(*last)) < generation);
+    /// Notifies listeners in this process.
+    pub(crate) fn notify_generation(&self, generation: i64) {
+        self.committed.send_if_modified(|last| std::mem::replace(last, generation.max(*last)) < generation);
     }
 }

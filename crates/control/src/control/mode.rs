@@ -1,97 +1,68 @@
-//! The switch that all nodes of a fleet follow, and where the tables stand.
+//! The mode that all nodes of a fleet follow, and the generation.
 
 use serde_json::json;
 
-use super::{Control, Work, of_the_fleet};
+use super::Control;
 use crate::db::{Tx, sql};
-use crate::{Author, Error, Instant, Kind, Result};
+use crate::edit::fleet_change;
+use crate::write_tx::WriteTx;
+use crate::{Author, Enforcement, Error, Instant, RecordKind, Result};
 
-/// How far ahead of the database's clock somebody's may be, in microseconds. What is said further in the future counts
-/// as said then: a clock that is wrong by a year must not keep everybody else from the switch for that long.
-const AHEAD_MOST: i64 = 1_000_000;
+/// How far `since` may be ahead of the database's clock. Later instants are reduced to this: a clock that is wrong by a
+/// year must not block the switch for a year.
+const CLOCK_SKEW_MAX_MICROS: i64 = 1_000_000;
 
-/// Whether limits are enforced at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// As the rules say.
-    #[default]
-    Enforce,
-    /// Every rule is a shadow rule: counted, logged, never denies.
-    Shadow,
-    /// Everything is allowed, and nothing is counted.
-    Off,
-}
-
-impl Mode {
-    /// Every mode.
-    pub const ALL: [Mode; 3] = [Mode::Enforce, Mode::Shadow, Mode::Off];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Enforce => "enforce",
-            Mode::Shadow => "shadow",
-            Mode::Off => "off",
-        }
-    }
-
-    /// The mode of that name.
-    pub fn named(name: &str) -> Option<Mode> {
-        Mode::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-}
-
-/// Where the tables stand.
+/// The row of `tollgate_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct FleetState {
     /// The last generation.
     pub generation: i64,
-    /// The mode that all nodes should follow.
-    pub mode: Mode,
+    /// The mode that all nodes follow.
+    pub mode: Enforcement,
     /// When it was set.
     pub mode_since: Instant,
 }
 
 impl Control {
-    /// Where the tables stand; one small read.
-    pub async fn state(&self) -> Result<State> {
+    /// The current state; one small read.
+    pub async fn state(&self) -> Result<FleetState> {
         self.read(async |tx| read_state(tx).await).await
     }
 
-    /// Sets the mode of the fleet, with an audit row. `since` is when somebody said so: an older word never replaces a
-    /// newer one, and of two of the same instant the first stays. Answers what holds now, whoever said it.
-    pub async fn set_mode(&self, mode: Mode, since: Instant, author: &Author) -> Result<State> {
-        let set = async move |work: &mut Work| {
-            let last = read_state(&mut work.tx).await?;
-            let since = since.min(Instant(work.at.0.saturating_add(AHEAD_MOST)));
+    /// Sets the mode of the fleet, with an audit row. `since` is when it was ordered: an older order never replaces a
+    /// newer one, and of two with the same instant the first wins. Returns the state that is then in force.
+    pub async fn set_mode(&self, mode: Enforcement, since: Instant, author: &Author) -> Result<FleetState> {
+        let set = async move |write: &mut WriteTx| {
+            let last = read_state(&mut write.tx).await?;
+            let since = since.min(Instant(write.at.0.saturating_add(CLOCK_SKEW_MAX_MICROS)));
             if since <= last.mode_since {
                 return Ok(last);
             }
-            work.tx.run(sql!("UPDATE tollgate_state SET mode = $1, mode_since = $2", mode.name(), since)).await?;
-            let now = State { mode, mode_since: since, ..last };
-            work.note(of_the_fleet(Kind::Mode, "mode", Some(last.mode_json()), Some(now.mode_json())));
+            write.tx.run(sql!("UPDATE tollgate_state SET mode = $1, mode_since = $2", mode.name(), since)).await?;
+            let now = FleetState { mode, mode_since: since, ..last };
+            write.record(fleet_change(RecordKind::Mode, "mode", Some(last.mode_json()), Some(now.mode_json())));
             Ok(now)
         };
         let (state, generation) = self.write(author, mode.name(), set).await?;
-        Ok(State { generation, ..state })
+        Ok(FleetState { generation, ..state })
     }
 }
 
-impl State {
+impl FleetState {
     fn mode_json(&self) -> serde_json::Value {
         json!({"mode": self.mode.name(), "since": self.mode_since.to_string()})
     }
 }
 
-async fn read_state(tx: &mut Tx) -> Result<State> {
+async fn read_state(tx: &mut Tx) -> Result<FleetState> {
     let Some(row) = tx.one(sql!("SELECT generation, mode, mode_since FROM tollgate_state")).await? else {
         return Err(Error::Schema("tollgate_state has lost its row; restore the database".to_owned()));
     };
     let mode: String = row.get(1)?;
-    let mode = Mode::named(&mode).unwrap_or_else(|| {
-        // Whoever wrote that wanted something else than the rules, but nobody knows what.
+    let mode = Enforcement::named(&mode).unwrap_or_else(|| {
+        // An unknown value cannot be interpreted.
         tracing::error!(%mode, "tollgate_state.mode is none of off, shadow, enforce: limits are enforced");
-        Mode::default()
+        Enforcement::default()
     });
-    Ok(State { generation: row.get(0)?, mode, mode_since: row.get(2)? })
+    Ok(FleetState { generation: row.get(0)?, mode, mode_since: row.get(2)? })
 }

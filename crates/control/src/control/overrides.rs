@@ -1,25 +1,25 @@
-//! Questions about overrides.
+//! Queries of overrides.
 
 use super::Control;
 use crate::db::Sql;
-use crate::record::{OverrideRecord, Stored};
+use crate::record::{OverrideRecord, StoredRecord};
 use crate::{Instant, Listing, Page, Result};
 
-/// Which overrides. What is `None` is not asked about.
+/// Selects overrides; `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OverrideFilter {
-    /// Of these namespaces.
+    /// In these namespaces.
     pub namespaces: Option<Vec<String>>,
     /// For this client.
     pub client_key: Option<String>,
     /// Of this rule.
     pub rule_id: Option<String>,
-    /// That hold at this instant.
+    /// In force at this instant.
     pub holds_at: Option<Instant>,
 }
 
 impl Control {
-    /// Overrides in the order of namespace and id.
+    /// Overrides, sorted by namespace and id.
     pub async fn overrides(&self, filter: &OverrideFilter, page: &Page) -> Result<Listing<OverrideRecord>> {
         let mut sql = Sql::new(OverrideRecord::TABLE.select, vec![]);
         sql.and(" WHERE TRUE", []);

@@ -1,17 +1,17 @@
-//! Questions about the switches of single rules.
+//! Queries of the modes set for single rules.
 
 use super::Control;
 use crate::Result;
 use crate::db::Sql;
-use crate::record::{RuleModeRecord, Stored};
+use crate::record::{RuleModeRecord, StoredRecord};
 
 impl Control {
-    /// The switch of a rule, if it has one.
+    /// The mode set for a rule.
     pub async fn rule_mode(&self, namespace: &str, rule_id: &str) -> Result<RuleModeRecord> {
         self.find(namespace, rule_id).await
     }
 
-    /// All switches of these namespaces; of all, if none is named. There are few: a switch is for days, not for good.
+    /// The modes set in these namespaces; `None` for all. They are few and not paged: a mode is set for days.
     pub async fn rule_modes(&self, namespaces: Option<&[String]>) -> Result<Vec<RuleModeRecord>> {
         let mut sql = Sql::new(RuleModeRecord::TABLE.select, vec![]);
         sql.and(" WHERE TRUE", []);

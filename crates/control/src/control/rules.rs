@@ -1,36 +1,36 @@
-//! Questions about rules.
+//! Queries of rules.
 
 use super::Control;
-use crate::db::{Pool, Sql};
-use crate::record::{RuleRecord, RuleRow, Stored};
+use crate::db::{Connections, Sql};
+use crate::record::{RuleRecord, RuleRow, StoredRecord};
 use crate::{Listing, Page, Result};
 
-/// Which rules. What is `None` is not asked about.
+/// Selects rules; `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleFilter {
-    /// Of these namespaces.
+    /// In these namespaces.
     pub namespaces: Option<Vec<String>>,
-    /// With this endpoint pattern, spelled alike.
+    /// With exactly this endpoint pattern.
     pub endpoint: Option<String>,
-    /// That ask for this tier, alone or among others.
+    /// With this tier, alone or among others.
     pub tier: Option<String>,
     /// For this client.
     pub client_key: Option<String>,
     /// With this name.
     pub name: Option<String>,
-    /// On or off.
+    /// Enabled or disabled.
     pub enabled: Option<bool>,
 }
 
 impl Control {
-    /// Rules in the order of namespace and id.
+    /// Rules, sorted by namespace and id.
     pub async fn rules(&self, filter: &RuleFilter, page: &Page) -> Result<Listing<RuleRecord>> {
         let mut sql = Sql::new(RuleRow::TABLE.select, vec![]);
         sql.and(" WHERE TRUE", []);
         sql.and_in("namespace", filter.namespaces.as_deref());
-        let [endpoint, tier, client_key] = match self.pool() {
-            Pool::Sqlite { .. } => SQLITE,
-            Pool::Postgres(_) => POSTGRES,
+        let [endpoint, tier, client_key] = match self.pool().connections {
+            Connections::Sqlite { .. } => SQLITE,
+            Connections::Postgres(_) => POSTGRES,
         };
         if let Some(value) = &filter.endpoint {
             sql.and(endpoint, [value.into(), value.into()]);
@@ -51,8 +51,8 @@ impl Control {
     }
 }
 
-/// Conditions on an endpoint, a tier and a client: in a column of their own, or alone or among others in `match`.
-/// Text that is not JSON, as only a hand can have written it into SQLite, holds nothing.
+/// Conditions on endpoint, tier and client: in their own column, or alone or among others in `match`. Text in SQLite
+/// that is not JSON matches nothing.
 const SQLITE: [&str; 3] = [
     " AND (endpoint = ? OR CASE WHEN json_valid(\"match\") THEN \
      EXISTS (SELECT 1 FROM json_each(\"match\", '$.endpoint') WHERE value = ?) END)",

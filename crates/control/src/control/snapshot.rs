@@ -1,7 +1,7 @@
-//! The tables as they are at one point in time, for whoever copies them into memory.
+//! Reads the tables at one point in time.
 //!
-//! Rows are handed over one by one: there may be a million clients. A row that makes no sense is handed over as
-//! [`Quarantined`], and the next one follows.
+//! Rows are passed on one by one: there may be a million clients. An invalid row is passed on as [`Quarantined`] and
+//! does not stop the others.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +10,15 @@ use tollgate_rules::check;
 
 use super::clients::namespaces;
 use super::listing::find;
-use super::{Control, Mode, State};
-use crate::db::{Row, Sql, Tx, sql};
-use crate::document::{self, fault};
-use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, RuleRow, Stored};
-use crate::{Error, Fault, Kind, Result};
+use super::{Control, FleetState};
+use crate::db::{Sql, SqlRow, Tx, sql};
+use crate::error::field_error;
+use crate::record::{
+    ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, RuleRow, StoredRecord, document,
+};
+use crate::{Enforcement, Error, FieldError, RecordKind, Result};
 
-/// Most rows of the audit that are looked through to learn what changed: reading everything anew is then quicker.
+/// Most audit rows to read for the changes since a generation: beyond that, loading everything is faster.
 const ROWS_MAX: i64 = 50_000;
 
 /// The tables at one point in time.
@@ -27,72 +29,72 @@ pub struct Snapshot {
 /// A row that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Quarantined {
-    /// What kind of row.
-    pub kind: Kind,
-    /// Whose.
+    /// The kind of row.
+    pub kind: RecordKind,
+    /// Its namespace.
     pub namespace: String,
-    /// Which.
+    /// Its id.
     pub id: String,
     /// Everything that is wrong with it.
-    pub reasons: Vec<Fault>,
+    pub reasons: Vec<FieldError>,
 }
 
 impl Quarantined {
-    /// A rule that means nothing by itself.
-    pub(crate) fn rule(record: &RuleRecord, reasons: Vec<Fault>) -> Quarantined {
+    /// A rule that is invalid by itself.
+    pub(crate) fn rule(record: &RuleRecord, reasons: Vec<FieldError>) -> Quarantined {
         let (namespace, id) = (record.namespace.clone(), record.rule_id.clone());
-        Quarantined { kind: Kind::Rule, namespace, id, reasons }
+        Quarantined { kind: RecordKind::Rule, namespace, id, reasons }
     }
 
-    /// False if the row could be used among other rows.
+    /// False if the row is invalid only together with others.
     pub(crate) fn is_bad_alone(&self) -> bool {
         !self.reasons.iter().any(|reason| check::CROSS_RULE_CODES.contains(&reason.code.as_str()))
     }
 }
 
-/// What changed since a generation.
+/// Keys of the records that changed since a generation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Touched {
-    /// Where the tables stand.
-    pub state: State,
-    /// Anything may have changed: somebody said so, or the audit does not say what did.
+pub struct ChangedKeys {
+    /// The state of the tables.
+    pub state: FleetState,
+    /// Anything may have changed: a refresh was requested, or the audit does not tell.
     pub everything: bool,
-    /// Namespaces whose settings, or switches of rules, changed.
+    /// Namespaces whose settings, or modes of rules, changed.
     pub namespaces: BTreeSet<String>,
-    /// Namespaces and ids of rules that changed, came or went.
+    /// Namespace and id of rules that were created, changed or deleted.
     pub rules: BTreeSet<(String, String)>,
-    /// Namespaces and keys of clients of whom something else is known now, or who have other overrides.
+    /// Namespace and key of clients that changed or whose overrides changed.
     pub clients: BTreeSet<(String, String)>,
-    /// Tokens were made or revoked.
+    /// Tokens were created or revoked.
     pub tokens: bool,
 }
 
 impl Control {
-    /// The tables as they are now, however long it takes to read them.
+    /// A snapshot of the tables, without a deadline for reading it.
     pub async fn snapshot(&self) -> Result<Snapshot> {
         Ok(Snapshot { tx: self.pool().read_long().await? })
     }
 
-    /// What changed since a generation.
-    pub async fn changes_since(&self, generation: i64) -> Result<Touched> {
-        self.snapshot().await?.touched(generation).await
+    /// The changes since a generation.
+    pub async fn changes_since(&self, generation: i64) -> Result<ChangedKeys> {
+        self.snapshot().await?.changed_since(generation).await
     }
 }
 
 impl Snapshot {
     /// Generation and mode.
-    pub async fn state(&mut self) -> Result<State> {
+    pub async fn state(&mut self) -> Result<FleetState> {
         read_state(&mut self.tx).await
     }
 
-    /// The last row of the audit: its number and its hash, by which one history is told from another.
-    pub(crate) async fn mark(&mut self) -> Result<(i64, String)> {
+    /// Number and hash of the last audit row, which identify a history.
+    pub(crate) async fn audit_head(&mut self) -> Result<(i64, String)> {
         let row = self.tx.one(sql!("SELECT audit_number, audit_hash FROM tollgate_state")).await?;
         row.map_or_else(|| Ok((0, String::new())), |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Whether the audit of these tables goes on from a mark: a database that was restored tells another story.
-    pub(crate) async fn continues(&mut self, (number, hash): &(i64, String)) -> Result<bool> {
+    /// True if the audit contains this row: a restored database has another history.
+    pub(crate) async fn continues_from(&mut self, (number, hash): &(i64, String)) -> Result<bool> {
         if *number == 0 {
             return Ok(true);
         }
@@ -100,16 +102,16 @@ impl Snapshot {
         row.map_or(Ok(false), |row| Ok(row.get::<String>(0)? == *hash))
     }
 
-    /// What nodes make digests and cursors with that all of them understand.
+    /// The key of digests and cursors that all nodes share.
     pub async fn secret(&mut self) -> Result<String> {
         let row = self.tx.one(sql!("SELECT secret FROM tollgate_state")).await?;
         row.map_or_else(|| Ok(String::new()), |row| row.get(0))
     }
 
-    /// What changed since a generation.
-    pub async fn touched(&mut self, generation: i64) -> Result<Touched> {
+    /// The changes since a generation.
+    pub async fn changed_since(&mut self, generation: i64) -> Result<ChangedKeys> {
         let state = self.state().await?;
-        let mut touched = Touched {
+        let mut touched = ChangedKeys {
             state,
             everything: false,
             namespaces: BTreeSet::new(),
@@ -117,7 +119,7 @@ impl Snapshot {
             clients: BTreeSet::new(),
             tokens: false,
         };
-        // A generation from the future: the database is one that was restored.
+        // A generation that is not there yet: the database was restored.
         if generation > state.generation || !self.reaches_back(generation, state).await? {
             touched.everything = true;
             return Ok(touched);
@@ -129,28 +131,28 @@ impl Snapshot {
             ROWS_MAX + 1
         );
         let mut count = 0;
-        let note = |row: Row| {
+        let note = |row: SqlRow| {
             count += 1;
-            touched.note(&row)
+            touched.add(&row)
         };
         self.tx.each(rows, note).await?;
         touched.everything |= count > ROWS_MAX;
         Ok(touched)
     }
 
-    /// Whether every generation since is told of.
-    async fn reaches_back(&mut self, generation: i64, state: State) -> Result<bool> {
+    /// True if every generation since is recorded.
+    async fn reaches_back(&mut self, generation: i64, state: FleetState) -> Result<bool> {
         let count = sql!("SELECT COUNT(*) FROM generations WHERE generation > $1", generation);
-        let told: i64 = self.tx.one(count).await?.map_or(Ok(0), |row| row.get(0))?;
-        Ok(told == state.generation - generation)
+        let recorded: i64 = self.tx.one(count).await?.map_or(Ok(0), |row| row.get(0))?;
+        Ok(recorded == state.generation - generation)
     }
 
-    /// Every namespace that has rules, overrides, clients or settings, with its settings.
+    /// Every namespace with rules, overrides, clients or settings, and its settings.
     pub async fn namespaces(&mut self) -> Result<Vec<(String, NamespaceDraft)>> {
         namespaces(&mut self.tx).await
     }
 
-    /// The rules of a namespace, or of all. Those that make no sense are [`Quarantined`], the disabled ones among them.
+    /// The rules of one namespace or of all. Invalid ones are [`Quarantined`], including disabled ones.
     pub async fn rules(
         &mut self,
         namespace: Option<&str>,
@@ -158,14 +160,14 @@ impl Snapshot {
     ) -> Result<()> {
         let settings = self.namespaces().await?;
         let settings = |namespace: &str| settings.iter().find(|(name, _)| name == namespace).map(|(_, draft)| draft);
-        let judge = |row: RuleRow| {
+        let validate = |row: RuleRow| {
             let record = row.record();
             record.spec(settings(&record.namespace).unwrap_or(&NamespaceDraft::default())).map(|_| record)
         };
-        self.each(namespace, judge, &mut take).await
+        self.each(namespace, validate, &mut take).await
     }
 
-    /// The switches of single rules, of a namespace or of all.
+    /// The modes set for single rules, in one namespace or in all.
     pub async fn rule_modes(
         &mut self,
         namespace: Option<&str>,
@@ -174,13 +176,13 @@ impl Snapshot {
         self.each(namespace, Ok, &mut take).await
     }
 
-    /// One rule, if it is there. What it means is not judged.
+    /// One rule, if it exists. It is not validated.
     pub async fn rule(&mut self, namespace: &str, id: &str) -> Result<Option<Result<RuleRecord, Quarantined>>> {
         let mut sql = Sql::new(RuleRow::TABLE.select, vec![]);
         RuleRow::TABLE.select_ids(&mut sql, namespace, &[id]);
         let Some(row) = self.tx.one(sql).await? else { return Ok(None) };
         let record = RuleRow::read(&row).map(|row| row.record()).map_err(|error| Quarantined {
-            kind: Kind::Rule,
+            kind: RecordKind::Rule,
             namespace: namespace.to_owned(),
             id: id.to_owned(),
             reasons: unreadable(&error),
@@ -188,20 +190,20 @@ impl Snapshot {
         Ok(Some(record))
     }
 
-    /// Everything that is known of clients.
+    /// All clients.
     pub async fn clients(&mut self, mut take: impl FnMut(Result<ClientRecord, Quarantined>)) -> Result<()> {
-        let judge = |record: ClientRecord| document::client(&record.client_key, &record.draft).map(|_| record);
-        self.each(None, judge, &mut take).await
+        let validate = |record: ClientRecord| document::client(&record.client_key, &record.draft).map(|_| record);
+        self.each(None, validate, &mut take).await
     }
 
-    /// All overrides, also those that are over.
+    /// All overrides, including expired ones.
     pub async fn overrides(&mut self, mut take: impl FnMut(Result<OverrideRecord, Quarantined>)) -> Result<()> {
-        let judge = |record: OverrideRecord| document::overriding(&record.draft).map(|_| record);
-        self.each(None, judge, &mut take).await
+        let validate = |record: OverrideRecord| document::overriding(&record.draft).map(|_| record);
+        self.each(None, validate, &mut take).await
     }
 
-    /// What is known of one client, and its overrides. What makes no sense is left out.
-    pub async fn known(
+    /// One client and its overrides. Invalid ones are left out.
+    pub async fn client_with_overrides(
         &mut self,
         namespace: &str,
         client_key: &str,
@@ -217,22 +219,22 @@ impl Snapshot {
         Ok((client, overrides.filter(|record| document::overriding(&record.draft).is_ok()).collect()))
     }
 
-    async fn each<R: Stored, T>(
+    async fn each<R: StoredRecord, T>(
         &mut self,
         namespace: Option<&str>,
-        judge: impl Fn(R) -> Result<T, Vec<Fault>>,
+        validate: impl Fn(R) -> Result<T, Vec<FieldError>>,
         take: &mut impl FnMut(Result<T, Quarantined>),
     ) -> Result<()> {
         let mut sql = Sql::new(R::TABLE.select, vec![]);
         sql.and_if(" WHERE namespace = ?", namespace);
         R::TABLE.in_order(&mut sql);
-        let hand_over = |row: Row| {
-            let (namespace, id) = (row.shown(0)?, row.shown(1)?);
-            let read = match row.askable(0)?.and(row.askable(1)?) {
+        let hand_over = |row: SqlRow| {
+            let (namespace, id) = (row.lossy_text(0)?, row.lossy_text(1)?);
+            let read = match row.valid_text(0)?.and(row.valid_text(1)?) {
                 Some(_) => R::read(&row),
-                None => Err(Error::Unexpected("its key is not text in UTF-8 without NUL".to_owned())),
+                None => Err(Error::Unexpected("its key is not UTF-8 text without NUL".to_owned())),
             };
-            let judged = read.map_err(|error| unreadable(&error)).and_then(&judge);
+            let judged = read.map_err(|error| unreadable(&error)).and_then(&validate);
             take(judged.map_err(|reasons| Quarantined { kind: R::KIND, namespace, id, reasons }));
             Ok(())
         };
@@ -240,18 +242,18 @@ impl Snapshot {
     }
 }
 
-fn unreadable(error: &Error) -> Vec<Fault> {
-    vec![fault("", "bad-row", &error.to_string(), "write it anew, or delete it")]
+fn unreadable(error: &Error) -> Vec<FieldError> {
+    vec![field_error("", "bad-row", &error.to_string(), "rewrite or delete it")]
 }
 
-impl Touched {
-    fn note(&mut self, row: &Row) -> Result<()> {
+impl ChangedKeys {
+    fn add(&mut self, row: &SqlRow) -> Result<()> {
         let (namespace, id): (String, String) = (row.get(1)?, row.get(2)?);
-        match Kind::named(&row.get::<String>(0)?) {
-            Some(Kind::Namespace | Kind::RuleMode) => drop(self.namespaces.insert(namespace)),
-            Some(Kind::Rule) => drop(self.rules.insert((namespace, id))),
-            Some(Kind::Client) => drop(self.clients.insert((namespace, id))),
-            Some(Kind::Override) => {
+        match RecordKind::named(&row.get::<String>(0)?) {
+            Some(RecordKind::Namespace | RecordKind::RuleMode) => drop(self.namespaces.insert(namespace)),
+            Some(RecordKind::Rule) => drop(self.rules.insert((namespace, id))),
+            Some(RecordKind::Client) => drop(self.clients.insert((namespace, id))),
+            Some(RecordKind::Override) => {
                 for record in [row.get::<Option<String>>(3)?, row.get::<Option<String>>(4)?].into_iter().flatten() {
                     let record: Value = serde_json::from_str(&record).unwrap_or_default();
                     match record.get("client_key").and_then(Value::as_str) {
@@ -260,20 +262,24 @@ impl Touched {
                     }
                 }
             }
-            Some(Kind::Token) => self.tokens = true,
-            // In the state already.
-            Some(Kind::Mode) => {}
-            // Of a newer version.
-            Some(Kind::Everything) | None => self.everything = true,
+            Some(RecordKind::Token) => self.tokens = true,
+            // Part of the state.
+            Some(RecordKind::Mode) => {}
+            // A kind of a newer version.
+            Some(RecordKind::Everything) | None => self.everything = true,
         }
         Ok(())
     }
 }
 
-async fn read_state(tx: &mut Tx) -> Result<State> {
+async fn read_state(tx: &mut Tx) -> Result<FleetState> {
     let Some(row) = tx.one(sql!("SELECT generation, mode, mode_since FROM tollgate_state")).await? else {
         return Err(Error::Schema("tollgate_state has lost its row; restore the database".to_owned()));
     };
     let mode: String = row.get(1)?;
-    Ok(State { generation: row.get(0)?, mode: Mode::named(&mode).unwrap_or_default(), mode_since: row.get(2)? })
+    Ok(FleetState {
+        generation: row.get(0)?,
+        mode: Enforcement::named(&mode).unwrap_or_default(),
+        mode_since: row.get(2)?,
+    })
 }

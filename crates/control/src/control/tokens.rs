@@ -1,44 +1,46 @@
-//! Tokens: made, listed, revoked. Their secrets are told once and never kept.
+//! Tokens: create, list, revoke. Secrets are returned once and never stored.
 
-use super::{Control, Snapshot, Work, of_the_fleet};
-use crate::db::{Json, Row, Sql, Tx, sql};
+use super::{Control, Snapshot};
+use crate::db::{Json, Sql, SqlRow, Tx, sql};
+use crate::edit::fleet_change;
 use crate::record::{Role, TokenRecord};
-use crate::secret::Secret;
-use crate::{Author, Error, Fault, Instant, Kind, Result};
+use crate::token_secret::TokenSecret;
+use crate::write_tx::WriteTx;
+use crate::{Author, Error, FieldError, Instant, RecordKind, Result};
 
-/// What a name may have, in characters.
-const NAME_LONGEST: usize = 200;
-/// In microseconds: when a token was last used is kept to the minute.
+/// Longest name, in characters.
+const NAME_CHARS_MAX: usize = 200;
+/// In microseconds: the last use of a token is stored to the minute.
 const MINUTE: i64 = 60_000_000;
 
-/// What a token shall be.
+/// A token to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenDraft {
-    /// For people.
+    /// Its name, to be read by people.
     pub name: String,
-    /// What it may do.
+    /// Its permissions.
     pub role: Role,
-    /// In which namespaces; `None` for all.
+    /// Its namespaces; `None` for all.
     pub namespaces: Option<Vec<String>>,
-    /// First instant it opens nothing any more.
+    /// First instant at which it is invalid.
     pub expires_at: Option<Instant>,
 }
 
 impl Snapshot {
-    /// All tokens that were not revoked, in the order they were made.
+    /// All tokens that were not revoked, oldest first.
     pub async fn tokens(&mut self) -> Result<Vec<TokenRecord>> {
-        all(&mut self.tx).await
+        active_tokens(&mut self.tx).await
     }
 }
 
-async fn all(tx: &mut Tx) -> Result<Vec<TokenRecord>> {
+async fn active_tokens(tx: &mut Tx) -> Result<Vec<TokenRecord>> {
     let mut query = select();
     query.and(" ORDER BY created_at, token_id", []);
     let rows = tx.all(query).await?;
-    let good = |row: &Row| {
+    let good = |row: &SqlRow| {
         let token = read(row).inspect_err(|error| {
-            let token_id = row.shown(0).unwrap_or_default();
-            tracing::error!(token_id, %error, "a row of tokens is left out: it opens nothing");
+            let token_id = row.lossy_text(0).unwrap_or_default();
+            tracing::error!(token_id, %error, "invalid row of tokens left out: the token is refused");
         });
         token.ok()
     };
@@ -46,10 +48,9 @@ async fn all(tx: &mut Tx) -> Result<Vec<TokenRecord>> {
 }
 
 impl Control {
-    /// All tokens that were not revoked, in the order they were made. A row that says nonsense opens nothing: it is left
-    /// out and logged.
+    /// All tokens that were not revoked, oldest first. Invalid rows are logged and left out.
     pub async fn tokens(&self) -> Result<Vec<TokenRecord>> {
-        self.read(async |tx| all(tx).await).await
+        self.read(async |tx| active_tokens(tx).await).await
     }
 
     /// One token, unless it was revoked.
@@ -57,56 +58,56 @@ impl Control {
         self.read(async |tx| find(token_id, tx).await).await
     }
 
-    /// Makes a token. Answers it, and the whole of it (`tg_<id>_<secret>`), which nobody will ever tell again.
+    /// Creates a token. Returns its record and the full token (`tg_<id>_<secret>`), which cannot be read again.
     pub async fn create_token(&self, draft: &TokenDraft, author: &Author) -> Result<(TokenRecord, String)> {
         let (draft, maker) = (draft.clone(), author.id.clone());
-        let create = async move |work: &mut Work| {
-            draft.check(work.at)?;
-            make(&draft, &maker, work).await
+        let create = async move |write: &mut WriteTx| {
+            draft.check(write.at)?;
+            insert_token(&draft, &maker, write).await
         };
         self.write(author, "create", create).await.map(|(made, _)| made)
     }
 
-    /// Revokes a token: no node takes it any more once it has heard of it. The row stays, for who reads the audit.
+    /// Revokes a token: nodes refuse it as soon as they load the change. The row stays, for readers of the audit.
     pub async fn revoke_token(&self, token_id: &str, author: &Author) -> Result<TokenRecord> {
         let token_id = token_id.to_owned();
-        let revoke = async move |work: &mut Work| {
-            let token = find(&token_id, &mut work.tx).await?;
-            let others = all(&mut work.tx).await?.into_iter().filter(|other| other.token_id != token_id);
+        let revoke = async move |write: &mut WriteTx| {
+            let token = find(&token_id, &mut write.tx).await?;
+            let others = active_tokens(&mut write.tx).await?.into_iter().filter(|other| other.token_id != token_id);
             let opens_all = |token: &TokenRecord| token.role == Role::Admin && token.namespaces.is_none();
-            let lasts = |token: &TokenRecord| token.expires_at.is_none_or(|end| end > work.at);
+            let lasts = |token: &TokenRecord| token.expires_at.is_none_or(|end| end > write.at);
             if opens_all(&token) && !others.into_iter().any(|other| opens_all(&other) && lasts(&other)) {
                 return Err(Error::Conflict(
-                    "it is the last token of an admin: whoever revokes it locks everybody out; make another first"
+                    "this is the last admin token for all namespaces; create another one before you revoke it"
                         .to_owned(),
                 ));
             }
-            work.tx.run(sql!("UPDATE tokens SET revoked_at = $1 WHERE token_id = $2", work.at, &token_id)).await?;
-            work.note(of_the_fleet(Kind::Token, &token_id, Some(token.json()), None));
+            write.tx.run(sql!("UPDATE tokens SET revoked_at = $1 WHERE token_id = $2", write.at, &token_id)).await?;
+            write.record(fleet_change(RecordKind::Token, &token_id, Some(token.json()), None));
             Ok(token)
         };
         self.write(author, "revoke", revoke).await.map(|(token, _)| token)
     }
 
-    /// Makes the first token, an admin's, if there never was any; `None` if there was. Of all nodes that start at once
-    /// on one database, one gets it.
+    /// Creates the first token, with the role admin, if there never was any; `None` if there was. If several nodes
+    /// start at once on one database, one of them gets it.
     pub async fn first_token(&self) -> Result<Option<(TokenRecord, String)>> {
         let draft = TokenDraft { name: "first".to_owned(), role: Role::Admin, namespaces: None, expires_at: None };
-        let create = async move |work: &mut Work| match work.tx.one(sql!("SELECT 1 FROM tokens LIMIT 1")).await? {
+        let create = async move |write: &mut WriteTx| match write.tx.one(sql!("SELECT 1 FROM tokens LIMIT 1")).await? {
             Some(_) => Ok(None),
-            None => make(&draft, "node", work).await.map(Some),
+            None => insert_token(&draft, "node", write).await.map(Some),
         };
         let author = Author { id: "node".to_owned(), name: "first start".to_owned() };
         self.write(&author, "create", create).await.map(|(made, _)| made)
     }
 
-    /// Notes when tokens were last used, to the minute; not audited. What is newer already stays.
+    /// Stores when tokens were last used, to the minute, without audit. Later instants are kept.
     pub async fn touch_tokens(&self, used: &[(String, Instant)]) -> Result<()> {
         if used.is_empty() {
             return Ok(());
         }
         let mut used = used.to_vec();
-        used.sort(); // all nodes in the same order, so that none waits for one that waits for it
+        used.sort(); // the same order on all nodes prevents deadlocks
         let touch = async move |tx: &mut Tx| {
             for (token_id, at) in &used {
                 let minute = Instant(at.0 - at.0.rem_euclid(MINUTE));
@@ -120,59 +121,60 @@ impl Control {
             }
             Ok(())
         };
-        self.write_behind(touch).await
+        self.write_unaudited(touch).await
     }
 }
 
 impl TokenDraft {
-    /// Every reason why there can be no such token.
+    /// Validates all fields.
     fn check(&self, now: Instant) -> Result<()> {
         let mut faults = Vec::new();
         let mut fault = |field: &str, code: &str, message: String, help: &str| {
             let (field, code, help) = (field.to_owned(), code.to_owned(), Some(help.to_owned()));
-            faults.push(Fault { field, code, message, help });
+            faults.push(FieldError { field, code, message, help });
         };
         if self.name.trim().is_empty() {
             fault("name", "empty", "a token needs a name".to_owned(), "say who or what will use it");
         }
-        if self.name.chars().count() > NAME_LONGEST {
-            fault("name", "too-long", format!("longer than {NAME_LONGEST} characters"), "say it in fewer words");
+        if self.name.chars().count() > NAME_CHARS_MAX {
+            fault("name", "too-long", format!("longer than {NAME_CHARS_MAX} characters"), "shorten it");
         }
         if self.name.chars().any(char::is_control) {
             fault("name", "bad-character", "has a control character".to_owned(), "write it on one line");
         }
         if let Some(end) = self.expires_at.filter(|end| *end <= now) {
-            fault("expires_at", "past", format!("{end} is over"), "choose an instant in the future, or none");
+            fault("expires_at", "past", format!("{end} is in the past"), "choose an instant in the future, or none");
         }
         for (index, namespace) in self.namespaces.iter().flatten().enumerate() {
             if namespace.is_empty() || namespace.chars().any(char::is_control) {
-                let message = format!("{namespace:?} is no namespace");
-                fault(&format!("namespaces[{index}]"), "bad-name", message, "write its name");
+                let message = format!("{namespace:?} is not a namespace");
+                fault(&format!("namespaces[{index}]"), "bad-name", message, "use the name of a namespace");
             }
         }
         if self.namespaces.as_ref().is_some_and(Vec::is_empty) {
-            let message = "a token for no namespace opens nothing".to_owned();
+            let message = "the list of namespaces is empty".to_owned();
             fault("namespaces", "empty", message, "name some, or leave the field out for all");
         }
         if faults.is_empty() { Ok(()) } else { Err(Error::Invalid(faults)) }
     }
 }
 
-/// Writes a new token, and notes it for the audit.
-async fn make(draft: &TokenDraft, maker: &str, work: &mut Work) -> Result<(TokenRecord, String)> {
-    let secret = Secret::new()?;
+/// Inserts a token and records the change.
+async fn insert_token(draft: &TokenDraft, maker: &str, write: &mut WriteTx) -> Result<(TokenRecord, String)> {
+    let secret = TokenSecret::new()?;
     let token = TokenRecord {
         token_id: secret.id().to_owned(),
         name: draft.name.clone(),
         role: draft.role,
         namespaces: draft.namespaces.clone(),
         hash: secret.hash(),
-        created_at: work.at,
+        created_at: write.at,
         created_by: maker.to_owned(),
         expires_at: draft.expires_at,
         last_used_at: None,
     };
-    work.tx
+    write
+        .tx
         .run(sql!(
             "INSERT INTO tokens (token_id, name, role, namespaces, hash, created_at, created_by, expires_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -186,8 +188,8 @@ async fn make(draft: &TokenDraft, maker: &str, work: &mut Work) -> Result<(Token
             token.expires_at,
         ))
         .await?;
-    work.note(of_the_fleet(Kind::Token, &token.token_id, None, Some(token.json())));
-    Ok((token, secret.whole()))
+    write.record(fleet_change(RecordKind::Token, &token.token_id, None, Some(token.json())));
+    Ok((token, secret.full_token()))
 }
 
 pub(super) async fn find(token_id: &str, tx: &mut Tx) -> Result<TokenRecord> {
@@ -199,7 +201,7 @@ pub(super) async fn find(token_id: &str, tx: &mut Tx) -> Result<TokenRecord> {
     }
 }
 
-/// Those that were not revoked.
+/// Selects tokens that were not revoked.
 fn select() -> Sql {
     sql!(
         "SELECT token_id, name, role, namespaces, hash, created_at, created_by, expires_at, last_used_at \
@@ -207,18 +209,18 @@ fn select() -> Sql {
     )
 }
 
-fn read(row: &Row) -> Result<TokenRecord> {
-    let nonsense = |column: &str| Error::Unexpected(format!("column {column} says nothing that a token can be"));
+fn read(row: &SqlRow) -> Result<TokenRecord> {
+    let invalid = |column: &str| Error::Unexpected(format!("column {column}: not valid for a token"));
     let role: String = row.get(2)?;
     let namespaces: Option<Json> = row.get(3)?;
-    let namespaces = namespaces.map(|list| strings(list.0).ok_or_else(|| nonsense("namespaces"))).transpose()?;
+    let namespaces = namespaces.map(|list| strings(list.0).ok_or_else(|| invalid("namespaces"))).transpose()?;
     let hash: Vec<u8> = row.get(4)?;
     Ok(TokenRecord {
         token_id: row.get(0)?,
         name: row.get(1)?,
-        role: Role::named(&role).ok_or_else(|| nonsense("role"))?,
+        role: Role::named(&role).ok_or_else(|| invalid("role"))?,
         namespaces,
-        hash: hash.try_into().map_err(|_| nonsense("hash"))?,
+        hash: hash.try_into().map_err(|_| invalid("hash"))?,
         created_at: row.get(5)?,
         created_by: row.get(6)?,
         expires_at: row.get(7)?,

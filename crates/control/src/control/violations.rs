@@ -1,43 +1,43 @@
-//! Who was refused, by key and minute. Written behind, in batches; not audited.
+//! Refused requests, by client, rule and minute. Written in batches, without audit.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::Control;
-use crate::db::{Row, Sql, Tx, sql};
-use crate::{Error, Fault, Instant, Listing, Page, Result};
+use crate::db::{Sql, SqlRow, Tx, sql};
+use crate::{Error, FieldError, Instant, Listing, Page, Result};
 
-/// What is kept of a client's key and of an endpoint, in bytes: what somebody sends may be longer than an index takes.
-const TEXT_LONGEST: usize = 1024;
+/// Longest stored client key or endpoint, in bytes: callers may send more than an index takes.
+const TEXT_BYTES_MAX: usize = 1024;
 
-/// Refusals of one key by one rule in one minute.
+/// Refusals of one client by one rule in one minute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
-    /// Who was refused.
+    /// The refused client.
     pub client_key: String,
-    /// What was asked for: the path that was refused first in that minute.
+    /// The path that was refused first in that minute.
     pub endpoint: String,
-    /// Which rule refused; `None` in a row that SQL wrote and that names none.
+    /// The rule that refused; `None` in a row from SQL without one.
     pub rule_id: Option<String>,
-    /// The rule is in shadow mode: it would have refused, and did not.
+    /// The rule is in shadow mode: it would have refused.
     pub is_shadow: bool,
-    /// The minute's first instant.
+    /// First instant of the minute.
     pub minute: Instant,
-    /// The last time in that minute.
+    /// Last refusal in that minute.
     pub last: Instant,
-    /// How often.
+    /// Number of refusals.
     pub refused: i64,
-    /// The count that met the limit, the refused request included: the highest of that minute.
+    /// The highest count in that minute, including the refused request.
     pub request_count: i64,
-    /// The limit that was in force.
+    /// The limit in force.
     pub limit_value: i64,
 }
 
 impl Violation {
-    /// Adds what was counted later in the same minute.
+    /// Adds later refusals of the same minute.
     pub fn add(&mut self, later: &Violation) {
         self.refused = self.refused.saturating_add(later.refused);
         self.request_count = self.request_count.max(later.request_count);
@@ -46,69 +46,69 @@ impl Violation {
     }
 }
 
-/// A violation as it is stored.
+/// A stored violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViolationRecord {
     /// Its id.
     pub violation_id: i64,
-    /// What happened.
+    /// The refusals.
     pub violation: Violation,
 }
 
-/// Which violations. What is `None` is not asked about.
+/// Selects violations; `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViolationFilter {
-    /// Of these namespaces.
+    /// In these namespaces.
     pub namespaces: Option<Vec<String>>,
-    /// Of a client that has any of these names.
+    /// Of any of these client keys.
     pub client_keys: Option<Vec<String>>,
     /// Of this endpoint.
     pub endpoint: Option<String>,
     /// Of this rule.
     pub rule_id: Option<String>,
-    /// Only of rules in shadow mode, or only of others.
+    /// Only rules in shadow mode, or only others.
     pub is_shadow: Option<bool>,
-    /// Not before.
+    /// At or after.
     pub from: Option<Instant>,
     /// Before.
     pub to: Option<Instant>,
 }
 
-/// What offenders are counted by.
+/// How offenders are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// Clients.
+pub enum GroupBy {
+    /// By client.
     Client,
-    /// Rules.
+    /// By rule.
     Rule,
-    /// Endpoints.
+    /// By endpoint.
     Endpoint,
 }
 
-/// Somebody or something, and how often it was refused.
+/// A client, rule or endpoint with its refusals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offender {
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
-    /// The client, the rule or the endpoint; empty for rows that name none.
+    /// The client, rule or endpoint; empty for rows without one.
     pub what: String,
-    /// Counted of rules in shadow mode, which refuse nothing.
+    /// Refusals by rules in shadow mode, which denied nothing.
     pub is_shadow: bool,
-    /// How often, in all.
+    /// Number of refusals.
     pub refused: i64,
-    /// The last time it happened.
+    /// The last refusal.
     pub last: Instant,
 }
 
 impl Control {
-    /// Adds counts to what is there for the same key, rule and minute; all of them, or none. The limit is that of the
-    /// last word, the endpoint that of the first.
+    /// Adds counts to the rows of the same client, rule and minute; all or none. The limit is that of the last
+    /// violation, the endpoint that of the first.
     pub async fn record_violations(&self, violations: &[Violation]) -> Result<()> {
         if violations.is_empty() {
             return Ok(());
         }
         let rows = rows(violations);
-        self.write_behind(async move |tx| tx.run(add(rows.clone(), tx.is_postgres())).await.map(|_| ())).await
+        self.write_unaudited(async move |tx| tx.run(add(rows.clone(), tx.is_postgres())).await.map(|_| ())).await
     }
 
     /// Violations, the latest first.
@@ -133,12 +133,12 @@ impl Control {
         Ok(Listing { entries, next })
     }
 
-    /// Those with the most refusals, the worst first.
-    pub async fn offenders(&self, by: By, filter: &ViolationFilter, limit: u32) -> Result<Vec<Offender>> {
+    /// Clients, rules or endpoints with the most refusals, in descending order.
+    pub async fn offenders(&self, by: GroupBy, filter: &ViolationFilter, limit: u32) -> Result<Vec<Offender>> {
         let (select, group) = match by {
-            By::Client => ("SELECT namespace, client_key", " GROUP BY namespace, client_key, shadow"),
-            By::Rule => ("SELECT namespace, rule_id", " GROUP BY namespace, rule_id, shadow"),
-            By::Endpoint => ("SELECT namespace, endpoint", " GROUP BY namespace, endpoint, shadow"),
+            GroupBy::Client => ("SELECT namespace, client_key", " GROUP BY namespace, client_key, shadow"),
+            GroupBy::Rule => ("SELECT namespace, rule_id", " GROUP BY namespace, rule_id, shadow"),
+            GroupBy::Endpoint => ("SELECT namespace, endpoint", " GROUP BY namespace, endpoint, shadow"),
         };
         let mut query = sql!(select);
         let counts = ", shadow, CAST(SUM(refused) AS BIGINT), MAX(COALESCE(last_at, violated_at)) \
@@ -148,10 +148,10 @@ impl Control {
         query.and(group, []);
         query.and(" ORDER BY 4 DESC, 1, 2, 3 LIMIT ?", [limit.clamp(1, 1000).into()]);
         let rows = self.read(async move |tx| tx.all(query).await).await?;
-        let offender = |row: &Row| {
+        let offender = |row: &SqlRow| {
             Ok(Offender {
-                namespace: row.shown(0)?,
-                what: row.shown(1)?,
+                namespace: row.lossy_text(0)?,
+                what: row.lossy_text(1)?,
                 is_shadow: row.get(2)?,
                 refused: row.get(3)?,
                 last: row.get(4)?,
@@ -160,7 +160,7 @@ impl Control {
         rows.iter().map(offender).collect()
     }
 
-    /// Before which instant violations would have to go so that no more than `most` stay; `None` if there are not more.
+    /// The instant before which violations must be deleted to keep at most `most` rows; `None` if there are not more.
     pub async fn surplus_violations(&self, most: u32) -> Result<Option<Instant>> {
         let query = sql!(
             "SELECT violated_at FROM rate_limit_violations ORDER BY violated_at DESC, violation_id DESC LIMIT 1 OFFSET $1",
@@ -171,7 +171,7 @@ impl Control {
         Ok(minute.map(|minute| Instant(minute.0.saturating_add(1))))
     }
 
-    /// Deletes what is older, at most so many rows at once; answers how many it were.
+    /// Deletes older violations, at most `most` rows, and returns their number.
     pub async fn prune_violations(&self, before: Instant, most: u32) -> Result<u64> {
         let prune = async move |tx: &mut Tx| {
             tx.run(sql!(
@@ -182,7 +182,7 @@ impl Control {
             ))
             .await
         };
-        self.write_behind(prune).await
+        self.write_unaudited(prune).await
     }
 }
 
@@ -190,9 +190,9 @@ impl ViolationFilter {
     fn apply(&self, query: &mut Sql) {
         query.and_in("namespace", self.namespaces.as_deref());
         let client_keys: Option<Vec<String>> =
-            self.client_keys.as_ref().map(|keys| keys.iter().map(|key| kept(key)).collect());
+            self.client_keys.as_ref().map(|keys| keys.iter().map(|key| stored_text(key)).collect());
         query.and_in("client_key", client_keys.as_deref());
-        query.and_if(" AND endpoint = ?", self.endpoint.as_deref().map(kept));
+        query.and_if(" AND endpoint = ?", self.endpoint.as_deref().map(stored_text));
         query.and_if(" AND rule_id = ?", self.rule_id.as_deref());
         query.and_if(" AND shadow = ?", self.is_shadow);
         query.and_if(" AND violated_at >= ?", self.from);
@@ -200,7 +200,7 @@ impl ViolationFilter {
     }
 }
 
-/// Adds a list of rows. One value however many they are, so that there is one statement to prepare.
+/// Adds a list of rows. It is bound as one value, so that one statement is prepared for any number of rows.
 fn add(rows: Value, is_postgres: bool) -> Sql {
     let mut statement = sql!(
         "INSERT INTO rate_limit_violations (namespace, client_key, endpoint, rule_id, shadow, violated_at, last_at, \
@@ -229,13 +229,13 @@ fn add(rows: Value, is_postgres: bool) -> Sql {
     statement
 }
 
-/// Violations as a list of rows: one per key, rule and minute, and in their order, so that nodes that write the same rows
-/// do not wait for each other in a circle.
+/// Violations as a list: one row per client, rule and minute, sorted, so that nodes that write the same rows do not
+/// deadlock.
 fn rows(violations: &[Violation]) -> Value {
     let mut rows: BTreeMap<_, Violation> = BTreeMap::new();
     for violation in violations {
         let Violation { namespace, client_key, rule_id, minute, is_shadow, .. } = violation;
-        let key = (namespace, kept(client_key), rule_id, minute, is_shadow);
+        let key = (namespace, stored_text(client_key), rule_id, minute, is_shadow);
         match rows.get_mut(&key) {
             Some(earlier) => earlier.add(violation),
             None => drop(rows.insert(key, violation.clone())),
@@ -243,7 +243,7 @@ fn rows(violations: &[Violation]) -> Value {
     }
     let row = |row: &Violation| {
         json!({
-            "n": row.namespace, "c": kept(&row.client_key), "e": kept(&row.endpoint), "r": row.rule_id,
+            "n": row.namespace, "c": stored_text(&row.client_key), "e": stored_text(&row.endpoint), "r": row.rule_id,
             "s": row.is_shadow, "t": row.minute.to_string(), "z": row.last.to_string(), "f": row.refused,
             "q": row.request_count, "l": row.limit_value,
         })
@@ -251,9 +251,9 @@ fn rows(violations: &[Violation]) -> Value {
     rows.values().map(row).collect()
 }
 
-/// What is kept of a text that somebody sent: as much as fits, without the one character that PostgreSQL cannot keep.
-fn kept(text: &str) -> String {
-    let mut end = text.len().min(TEXT_LONGEST);
+/// A text as it is stored: shortened, and without NUL, which PostgreSQL cannot store.
+fn stored_text(text: &str) -> String {
+    let mut end = text.len().min(TEXT_BYTES_MAX);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
@@ -263,23 +263,23 @@ fn kept(text: &str) -> String {
 fn cursor(text: &str) -> Result<(Instant, i64)> {
     let parts = text.split_once('.').and_then(|(at, id)| Some((Instant(at.parse().ok()?), id.parse().ok()?)));
     parts.ok_or_else(|| {
-        Error::Invalid(vec![Fault {
+        Error::Invalid(vec![FieldError {
             field: "cursor".to_owned(),
             code: "bad-cursor".to_owned(),
-            message: "no list ended there".to_owned(),
-            help: Some("send the next_cursor of the page before, as it was".to_owned()),
+            message: "this is not a cursor of this list".to_owned(),
+            help: Some("send the `next_cursor` of the last page as it was, or none for the first page".to_owned()),
         }])
     })
 }
 
-fn read(row: &Row) -> Result<ViolationRecord> {
+fn read(row: &SqlRow) -> Result<ViolationRecord> {
     Ok(ViolationRecord {
         violation_id: row.get(0)?,
         violation: Violation {
-            namespace: row.shown(1)?,
-            client_key: row.shown(2)?,
-            endpoint: row.shown(3)?,
-            rule_id: row.get::<Option<String>>(4).or_else(|_| row.shown(4).map(Some))?,
+            namespace: row.lossy_text(1)?,
+            client_key: row.lossy_text(2)?,
+            endpoint: row.lossy_text(3)?,
+            rule_id: row.get::<Option<String>>(4).or_else(|_| row.lossy_text(4).map(Some))?,
             is_shadow: row.get(5)?,
             minute: row.get(6)?,
             last: row.get(7)?,

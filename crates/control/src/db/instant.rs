@@ -12,7 +12,7 @@ use crate::Instant;
 /// `timestamptz` in PostgreSQL's catalogue.
 const TIMESTAMPTZ: Oid = Oid(1184);
 
-/// PostgreSQL counts its microseconds from 2000-01-01: so many after 1970.
+/// Microseconds from 1970 to 2000-01-01, PostgreSQL's epoch.
 const EPOCH: i64 = 946_684_800_000_000;
 
 impl Type<Postgres> for Instant {
@@ -29,7 +29,7 @@ impl Encode<'_, Postgres> for Instant {
 }
 
 impl Decode<'_, Postgres> for Instant {
-    /// `infinity` and `-infinity`, the largest and the smallest number there, stay the ends of time here.
+    /// `infinity` and `-infinity` are the largest and the smallest number in PostgreSQL, and here.
     fn decode(value: PgValueRef<'_>) -> Result<Self, BoxDynError> {
         let micros = i64::from_be_bytes(value.as_bytes()?.try_into()?);
         Ok(Instant(if micros == i64::MIN { i64::MIN } else { micros.saturating_add(EPOCH) }))
@@ -49,7 +49,7 @@ impl Encode<'_, Sqlite> for Instant {
 }
 
 impl<'r> Decode<'r, Sqlite> for Instant {
-    /// Also as SQLite's own `datetime()` writes it, `2026-12-01 00:00:00`, which is UTC.
+    /// Also accepts the format of SQLite's `datetime()`, `2026-12-01 00:00:00`, which is UTC.
     fn decode(value: SqliteValueRef<'r>) -> Result<Self, BoxDynError> {
         let text = <&str as Decode<Sqlite>>::decode(value)?;
         let own = || Instant::parse(&format!("{}Z", text.replacen(' ', "T", 1)));

@@ -1,7 +1,7 @@
-//! The tables, version by version.
+//! Schema migrations.
 //!
-//! Each database has its own texts: they say what people see who look at the tables, with the types that are native
-//! there. A text that was released is never changed; the next one follows it.
+//! Each database has its own scripts, with native types, because people read the tables too. A released script never
+//! changes; a new one follows it.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -9,13 +9,12 @@ use std::time::Duration;
 use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{ConnectOptions, Connection, SqlSafeStr};
 
-use super::fault::Complaint;
-use super::patience::Patience;
-use super::{Pool, Tx, sql};
-use crate::control::Schema;
+use super::failure::DatabaseFailure;
+use super::time_limit::TimeLimit;
+use super::{Connections, DatabasePool, Tx, sql};
 use crate::{Error, Result};
 
-/// Description, text for SQLite, text for PostgreSQL; the first is version 1.
+/// Description, script for SQLite, script for PostgreSQL; the first is version 1.
 const MIGRATIONS: &[(&str, &str, &str)] = &[
     (
         "tables",
@@ -37,15 +36,31 @@ const MIGRATIONS: &[(&str, &str, &str)] = &[
         include_str!("../../migrations/sqlite/0004_names_and_forms.sql"),
         include_str!("../../migrations/postgres/0004_names_and_forms.sql"),
     ),
+    (
+        "writers",
+        include_str!("../../migrations/sqlite/0005_writers.sql"),
+        include_str!("../../migrations/postgres/0005_writers.sql"),
+    ),
 ];
 
-/// Not sqlx's own name, for others may use that in the same database.
+/// Not sqlx's default, which another program may use in the same database.
 const TABLE: &str = "tollgate_migrations";
 
-/// How long the tables may take to change, and others wait for it who want the same.
-const MIGRATING: Duration = Duration::from_secs(300);
+/// How long migrations may take, including the wait for another node that migrates.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// How the tables stand.
+/// The version of the tables compared with this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schema {
+    /// The tables have the required version.
+    Current,
+    /// Migrations are missing: number applied, number known.
+    Behind(usize, usize),
+    /// A newer version migrated the tables.
+    Ahead,
+}
+
+/// Compares the tables with this version.
 pub(crate) async fn schema(tx: &mut Tx) -> Result<Schema> {
     let there = match tx.is_postgres() {
         true => sql!("SELECT 1 WHERE to_regclass('tollgate_migrations') IS NOT NULL"),
@@ -62,23 +77,23 @@ pub(crate) async fn schema(tx: &mut Tx) -> Result<Schema> {
     })
 }
 
-/// Brings the tables to this version; answers how many steps that took. Whoever comes second waits for the first, and
-/// finds nothing to do.
-pub(crate) async fn migrate(pool: &Pool) -> Result<usize> {
-    // Migrations speak of themselves in errors of their own, which must not get lost on the way through `bound`.
+/// Migrates the tables to this version and returns the number of steps. A second node waits for the first and finds
+/// nothing to do.
+pub(crate) async fn migrate(pool: &DatabasePool) -> Result<usize> {
+    // `MigrateError` is kept as a value, because `bound` would replace it.
     let migrated = async {
-        Ok(match pool {
-            Pool::Sqlite { writer, .. } => {
+        Ok(match &pool.connections {
+            Connections::Sqlite { writer, .. } => {
                 let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
                 match run(&migrator(|(_, sqlite, _)| sqlite), &mut *tx).await {
                     Ok(steps) => tx.commit().await.map(|()| steps).map_err(MigrateError::from),
                     Err(error) => Err(error),
                 }
             }
-            Pool::Postgres(pool) => {
-                let timeout = [("statement_timeout", MIGRATING.as_millis().to_string())];
+            Connections::Postgres(pool) => {
+                let timeout = [("statement_timeout", MIGRATION_TIMEOUT.as_millis().to_string())];
                 let mut connection = pool.connect_options().as_ref().clone().options(timeout).connect().await?;
-                // Of the session: whatever happens, it ends with the connection.
+                // A session lock: it ends with the connection.
                 sqlx::query("SELECT pg_advisory_lock(1953459300)").execute(&mut connection).await?;
                 let steps = run(&migrator(|(_, _, postgres)| postgres), &mut connection).await;
                 connection.close().await?;
@@ -86,7 +101,7 @@ pub(crate) async fn migrate(pool: &Pool) -> Result<usize> {
             }
         })
     };
-    let migrated = Patience::of(MIGRATING).bound(migrated).await.map_err(|complaint| complaint.error)?;
+    let migrated = TimeLimit::of(MIGRATION_TIMEOUT).bound(migrated).await.map_err(|failure| failure.error)?;
     migrated.map_err(refused)
 }
 
@@ -110,12 +125,12 @@ fn migrator(text: impl Fn(&(&str, &'static str, &'static str)) -> &'static str) 
 
 fn refused(error: MigrateError) -> Error {
     match error {
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => Complaint::from(error).error,
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => DatabaseFailure::from(error).error,
         MigrateError::VersionMissing(version) => Error::Schema(format!(
             "the tables are at version {version}, which is newer than this program; use the newer one"
         )),
         MigrateError::VersionMismatch(version) => Error::Schema(format!(
-            "the tables were made by another text of version {version}: that was no release of this program"
+            "migration {version} of the tables is not the released one: they were made by an unreleased program"
         )),
         other => Error::Schema(other.to_string()),
     }

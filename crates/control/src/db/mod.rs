@@ -1,30 +1,32 @@
-//! SQL, for two databases, as little of it as the control plane needs.
+//! SQL for two databases, as little as the control plane needs.
 //!
-//! One text of SQL serves both wherever both understand it, which is almost everywhere: `$1`, `ON CONFLICT`, `RETURNING`.
-//! What differs is what a column is made of (an instant is a `TIMESTAMPTZ` here and text there) and how a transaction
-//! begins. So there is one type for what goes in ([`Value`]), one for what comes out ([`Row`]), and one for the
-//! transaction between ([`Tx`]); each is an enum of two, and the only files that look inside are in this folder.
+//! One text of SQL serves both almost everywhere: `$1`, `ON CONFLICT`, `RETURNING`. Column types differ (an instant is
+//! a `TIMESTAMPTZ` or text), and how a transaction begins. So there is one type for bound values ([`SqlValue`]), one
+//! for rows ([`SqlRow`]) and one for the transaction ([`Tx`]); each is an enum of two, and only this folder matches on
+//! them.
 //!
-//! Why not the two ways that sqlx offers: its `Any` driver knows neither instants nor JSON, and hides from us which
-//! error it was; code generic over its `Database` needs a page of bounds at every function, and both halves compiled
-//! wherever it is used.
+//! Why not what sqlx offers: its `Any` driver supports neither instants nor JSON and hides error codes; code generic
+//! over its `Database` needs a page of bounds at every function, and is compiled twice.
 //!
-//! Everything here ends: a transaction carries the instant by which it must be done, and whatever waits, waits no longer.
+//! Every wait is bounded: a transaction carries its deadline.
 
-mod fault;
+mod failure;
 mod instant;
 mod migrations;
-mod patience;
 mod pool;
 mod row;
 mod sql;
+mod time_limit;
 mod tx;
 mod value;
 
-pub(crate) use fault::bad_cell;
+pub use migrations::Schema;
+pub use pool::DatabaseTimeouts;
+
+pub(crate) use failure::bad_cell;
 pub(crate) use migrations::{migrate, schema};
-pub(crate) use pool::Pool;
-pub(crate) use row::Row;
+pub(crate) use pool::{Connections, DatabasePool};
+pub(crate) use row::SqlRow;
 pub(crate) use sql::{Sql, sql};
 pub(crate) use tx::Tx;
-pub(crate) use value::{Json, Value};
+pub(crate) use value::{Json, SqlValue};

@@ -10,67 +10,93 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqliteSynchronous};
 
-use super::patience::Patience;
-use super::tx::{Session, Tx};
-use crate::{Error, Place, Result};
+use super::time_limit::TimeLimit;
+use super::tx::{Tx, TxConnection};
+use crate::{DatabaseUrl, Error, Result};
 
-/// How long a transaction may take in all, and a single row of a long answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long one statement may take; a line of writers is part of it.
-const STATEMENT: Duration = Duration::from_secs(2);
-/// How long to wait for a connection.
-const ACQUIRE: Duration = Duration::from_secs(3);
-/// When PostgreSQL ends a transaction whose owner fell silent: it may hold the lock that all writers need.
-const SILENCE: Duration = Duration::from_secs(10);
-/// How long a whole table may take to be read.
-const READING: Duration = Duration::from_secs(600);
+/// How long reading a whole table may take.
+const FULL_READ_TIMEOUT: Duration = Duration::from_secs(600);
 
 const CONNECTIONS: u32 = 8;
 const SQLITE_READERS: u32 = 4;
 
+/// Time limits of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseTimeouts {
+    /// How long a transaction may take, and a single row of a long result. PostgreSQL ends a transaction that is idle for
+    /// twice as long: it may hold the lock that all writers need.
+    pub transaction: Duration,
+    /// How long a statement may take, including the wait for other writers.
+    pub statement: Duration,
+    /// How long to wait for a connection.
+    pub acquire: Duration,
+}
+
+impl Default for DatabaseTimeouts {
+    fn default() -> DatabaseTimeouts {
+        DatabaseTimeouts {
+            transaction: Duration::from_secs(5),
+            statement: Duration::from_secs(2),
+            acquire: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Connections to one database, and their time limits.
+#[derive(Clone)]
+pub(crate) struct DatabasePool {
+    pub(crate) connections: Connections,
+    timeouts: DatabaseTimeouts,
+}
+
 /// Connections to one database.
 #[derive(Clone)]
-pub(crate) enum Pool {
-    /// SQLite lets one write at a time, so there is one connection to write with: waiting in a line of our own is fair,
-    /// waiting for the lock of a file is not.
+pub(crate) enum Connections {
+    /// SQLite allows one writer at a time, so there is one connection for writing: the queue of the pool is fair, the
+    /// file lock is not.
     Sqlite {
-        /// The one that writes.
+        /// The connection for writing.
         writer: SqlitePool,
-        /// Those that read, beside it: the log is written ahead.
+        /// Connections for reading, concurrent with the writer thanks to the write-ahead log.
         readers: SqlitePool,
     },
     /// PostgreSQL.
     Postgres(PgPool),
 }
 
-impl Pool {
-    /// Gets ready without connecting.
-    pub(crate) fn new(place: &Place) -> Result<Pool> {
-        match place {
-            Place::Sqlite(path) => sqlite(path),
-            Place::Postgres(url) => postgres(url),
-        }
+impl DatabasePool {
+    /// Prepares connections without opening any.
+    pub(crate) fn new(url: &DatabaseUrl, timeouts: DatabaseTimeouts) -> Result<DatabasePool> {
+        let connections = match url {
+            DatabaseUrl::Sqlite(path) => sqlite(path, timeouts)?,
+            DatabaseUrl::Postgres(url) => postgres(url, timeouts)?,
+        };
+        Ok(DatabasePool { connections, timeouts })
     }
 
-    /// Begins to change things.
+    /// Begins a transaction that writes.
     pub(crate) async fn write(&self) -> Result<Tx> {
-        match self {
-            Pool::Sqlite { writer, .. } => begin_sqlite(writer, "BEGIN IMMEDIATE").await,
-            // Not stricter: a writer first takes the lock that all writers take, and then sees what others committed.
-            Pool::Postgres(pool) => begin_postgres(pool, "BEGIN ISOLATION LEVEL READ COMMITTED").await,
+        let limit = self.limit();
+        match &self.connections {
+            Connections::Sqlite { writer, .. } => begin_sqlite(writer, "BEGIN IMMEDIATE", limit).await,
+            // READ COMMITTED is sufficient: a writer first takes the lock of all writers and then sees their commits.
+            Connections::Postgres(pool) => begin_postgres(pool, "BEGIN ISOLATION LEVEL READ COMMITTED", limit).await,
         }
     }
 
-    /// The same for whole tables, which take longer than anything else; not beside others who write.
+    /// The same for whole tables, which take longer; not concurrent with other writers.
     pub(crate) async fn write_long(&self) -> Result<Tx> {
         self.lengthen(self.write().await?).await
     }
 
-    /// Begins to look at things as they are at one point in time.
+    /// Begins a transaction that reads one snapshot.
     pub(crate) async fn read(&self) -> Result<Tx> {
-        match self {
-            Pool::Sqlite { readers, .. } => begin_sqlite(readers, "BEGIN").await,
-            Pool::Postgres(pool) => begin_postgres(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY").await,
+        let limit = self.limit();
+        match &self.connections {
+            Connections::Sqlite { readers, .. } => begin_sqlite(readers, "BEGIN", limit).await,
+            Connections::Postgres(pool) => {
+                begin_postgres(pool, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", limit).await
+            }
         }
     }
 
@@ -79,55 +105,57 @@ impl Pool {
         self.lengthen(self.read().await?).await
     }
 
+    fn limit(&self) -> TimeLimit {
+        TimeLimit::of(self.timeouts.transaction)
+    }
+
     async fn lengthen(&self, mut tx: Tx) -> Result<Tx> {
         if tx.is_postgres() {
-            tx.allow(READING).await?;
+            tx.allow(FULL_READ_TIMEOUT).await?;
         }
-        tx.patience = Patience::ForEach(PATIENCE);
+        tx.time_limit = TimeLimit::ForEach(self.timeouts.transaction);
         Ok(tx)
     }
 }
 
-async fn begin_sqlite(pool: &SqlitePool, how: &'static str) -> Result<Tx> {
-    let patience = Patience::of(PATIENCE);
-    let session = async { Session::begin(pool.acquire().await?, how).await };
-    let session = patience.bound(session).await.map_err(|complaint| complaint.error)?;
-    Ok(Tx::sqlite(session, patience))
+async fn begin_sqlite(pool: &SqlitePool, how: &'static str, time_limit: TimeLimit) -> Result<Tx> {
+    let session = async { TxConnection::begin(pool.acquire().await?, how).await };
+    let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
+    Ok(Tx::sqlite(session, time_limit))
 }
 
-async fn begin_postgres(pool: &PgPool, how: &'static str) -> Result<Tx> {
-    let patience = Patience::of(PATIENCE);
-    let session = async { Session::begin(pool.acquire().await?, how).await };
-    let session = patience.bound(session).await.map_err(|complaint| complaint.error)?;
-    Ok(Tx::postgres(session, patience))
+async fn begin_postgres(pool: &PgPool, how: &'static str, time_limit: TimeLimit) -> Result<Tx> {
+    let session = async { TxConnection::begin(pool.acquire().await?, how).await };
+    let session = time_limit.bound(session).await.map_err(|failure| failure.error)?;
+    Ok(Tx::postgres(session, time_limit))
 }
 
-fn pool<DB: sqlx::Database>(connections: u32) -> PoolOptions<DB> {
-    PoolOptions::new().max_connections(connections).acquire_timeout(ACQUIRE)
+fn pool<DB: sqlx::Database>(connections: u32, timeouts: DatabaseTimeouts) -> PoolOptions<DB> {
+    PoolOptions::new().max_connections(connections).acquire_timeout(timeouts.acquire)
 }
 
-fn sqlite(path: &Path) -> Result<Pool> {
+fn sqlite(path: &Path, timeouts: DatabaseTimeouts) -> Result<Connections> {
     make_private(path).map_err(|error| match error.kind() {
         ErrorKind::StorageFull => Error::Full(error.to_string()),
-        _ => Error::Away(format!("{} cannot be opened: {error}", path.display())),
+        _ => Error::Unavailable(format!("{} cannot be opened: {error}", path.display())),
     })?;
     let options = SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(true)
-        .busy_timeout(STATEMENT)
+        .busy_timeout(timeouts.statement)
         .synchronous(SqliteSynchronous::Full)
         .pragma("journal_size_limit", "67108864");
-    let writer = pool(1).idle_timeout(None).max_lifetime(None);
-    let readers = pool(SQLITE_READERS);
-    Ok(Pool::Sqlite {
-        // Only the writer turns the log on: doing so takes a lock, and the file remembers.
+    let writer = pool(1, timeouts).idle_timeout(None).max_lifetime(None);
+    let readers = pool(SQLITE_READERS, timeouts);
+    Ok(Connections::Sqlite {
+        // Only the writer enables the write-ahead log: doing so takes a lock, and the file stores the setting.
         writer: writer.connect_lazy_with(options.clone().journal_mode(SqliteJournalMode::Wal)),
         readers: readers.connect_lazy_with(options.pragma("query_only", "ON")),
     })
 }
 
-/// Makes the file if it is not there, for nobody else to read: hashes of tokens and names of clients are in it. SQLite
-/// gives the files beside it the same permissions.
+/// Creates the file if absent, readable only by its owner: it holds hashes of tokens and keys of clients. SQLite gives
+/// its side files the same permissions.
 fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.create(true).append(true);
@@ -136,22 +164,22 @@ fn make_private(path: &Path) -> std::io::Result<()> {
     options.open(path).map(|_| ())
 }
 
-fn postgres(url: &str) -> Result<Pool> {
-    let options = PgConnectOptions::from_str(url)
-        .map_err(|error| Error::Unexpected(format!("the address of the database cannot be read: {error}")))?;
+fn postgres(url: &str, timeouts: DatabaseTimeouts) -> Result<Connections> {
+    let options =
+        PgConnectOptions::from_str(url).map_err(|error| Error::Unexpected(format!("invalid database URL: {error}")))?;
     let options = options.application_name("tollgate").options([
-        ("statement_timeout", STATEMENT.as_millis().to_string()),
-        ("idle_in_transaction_session_timeout", SILENCE.as_millis().to_string()),
+        ("statement_timeout", timeouts.statement.as_millis().to_string()),
+        ("idle_in_transaction_session_timeout", (timeouts.transaction * 2).as_millis().to_string()),
     ]);
-    Ok(Pool::Postgres(pool(CONNECTIONS).connect_lazy_with(options)))
+    Ok(Connections::Postgres(pool(CONNECTIONS, timeouts).connect_lazy_with(options)))
 }
 
-impl fmt::Debug for Pool {
-    /// Without the options of the pool, among which is a password.
+impl fmt::Debug for DatabasePool {
+    /// Omits the options, which contain the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Pool::Sqlite { .. } => "Pool(sqlite)",
-            Pool::Postgres(_) => "Pool(postgres)",
+        f.write_str(match self.connections {
+            Connections::Sqlite { .. } => "DatabasePool(sqlite)",
+            Connections::Postgres(_) => "DatabasePool(postgres)",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What comes out of a statement.
+//! Rows of a result.
 
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
@@ -7,49 +7,52 @@ use sqlx::{Column, Decode, Postgres, Row as _, Sqlite, Type};
 use super::bad_cell;
 use crate::Result;
 
-/// One row of an answer.
-pub(crate) enum Row {
+/// One row of a result.
+pub(crate) enum SqlRow {
     /// From SQLite.
     Sqlite(SqliteRow),
     /// From PostgreSQL.
     Postgres(PgRow),
 }
 
-/// What a column can be read as: `i64`, `String`, `bool`, `Vec<u8>`, [`Instant`](crate::Instant),
+/// Types that a column can be read as: `i64`, `String`, `bool`, `Vec<u8>`, [`Instant`](crate::Instant),
 /// [`Json`](super::Json), or an `Option` of these.
-pub(crate) trait Cell:
+pub(crate) trait FromColumn:
     for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres>
 {
 }
 
-impl<T> Cell for T where T: for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres> {}
+impl<T> FromColumn for T where
+    T: for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres>
+{
+}
 
-impl Row {
+impl SqlRow {
     /// The column at a position, counted from 0. An error names the column.
-    pub(crate) fn get<T: Cell>(&self, position: usize) -> Result<T> {
+    pub(crate) fn get<T: FromColumn>(&self, position: usize) -> Result<T> {
         match self {
-            Row::Sqlite(row) => row.try_get(position).map_err(|error| (name(row.columns(), position), error)),
-            Row::Postgres(row) => row.try_get(position).map_err(|error| (name(row.columns(), position), error)),
+            SqlRow::Sqlite(row) => row.try_get(position).map_err(|error| (name(row.columns(), position), error)),
+            SqlRow::Postgres(row) => row.try_get(position).map_err(|error| (name(row.columns(), position), error)),
         }
         .map_err(|(name, error)| bad_cell(&name, &error))
     }
 
-    /// The bytes of a text, which SQLite does not check; none if there is no text.
+    /// The bytes of a text, which SQLite does not validate; empty for NULL.
     pub(crate) fn bytes(&self, position: usize) -> Result<Vec<u8>> {
         Ok(match self {
-            Row::Sqlite(_) => self.get::<Option<Vec<u8>>>(position)?,
-            Row::Postgres(_) => self.get::<Option<String>>(position)?.map(String::into_bytes),
+            SqlRow::Sqlite(_) => self.get::<Option<Vec<u8>>>(position)?,
+            SqlRow::Postgres(_) => self.get::<Option<String>>(position)?.map(String::into_bytes),
         }
         .unwrap_or_default())
     }
 
-    /// A text to name a row by, whatever it holds: what is not UTF-8 is replaced. Only for people to read.
-    pub(crate) fn shown(&self, position: usize) -> Result<String> {
+    /// A text for display; invalid UTF-8 is replaced.
+    pub(crate) fn lossy_text(&self, position: usize) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.bytes(position)?).into_owned())
     }
 
-    /// A text that either database can be asked about; `None` if it is not UTF-8, or holds a NUL.
-    pub(crate) fn askable(&self, position: usize) -> Result<Option<String>> {
+    /// A text that can be used as a value in both databases; `None` if it is not UTF-8 or contains NUL.
+    pub(crate) fn valid_text(&self, position: usize) -> Result<Option<String>> {
         Ok(String::from_utf8(self.bytes(position)?).ok().filter(|text| !text.contains('\0')))
     }
 }

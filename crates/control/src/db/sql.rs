@@ -1,37 +1,37 @@
-//! A statement and its values, put together from texts of this program only.
+//! A statement and its bound values.
 
 use std::borrow::Cow;
 
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
-use super::Value;
-use crate::document::fault;
+use super::SqlValue;
+use crate::error::field_error;
 use crate::{Error, Result};
 
-/// A statement. Its text is made of texts that stand in this program; what anybody sent is a [`Value`]. That is why
-/// there is nothing to escape.
+/// A statement. Its text consists of literals of this program; input is always a bound [`SqlValue`], so nothing is
+/// escaped.
 #[derive(Clone, Debug)]
 pub(crate) struct Sql {
     text: Cow<'static, str>,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<SqlValue>,
 }
 
 /// A statement with its values: `sql!("DELETE FROM clients WHERE client_key = $1", key)`.
 macro_rules! sql {
     ($text:expr $(, $value:expr)* $(,)?) => {
-        $crate::db::Sql::new($text, vec![$($crate::db::Value::from($value)),*])
+        $crate::db::Sql::new($text, vec![$($crate::db::SqlValue::from($value)),*])
     };
 }
 pub(crate) use sql;
 
 impl Sql {
-    /// A statement whose text names its values `$1`, `$2`, …, or has none yet and goes on.
-    pub(crate) fn new(text: &'static str, values: Vec<Value>) -> Sql {
+    /// A statement whose text names its values `$1`, `$2`, …, or has no values yet.
+    pub(crate) fn new(text: &'static str, values: Vec<SqlValue>) -> Sql {
         Sql { text: Cow::Borrowed(text), values }
     }
 
-    /// Goes on with more text, in which each `?` stands for the next value.
-    pub(crate) fn and(&mut self, text: &'static str, values: impl IntoIterator<Item = Value>) {
+    /// Appends text in which each `?` stands for the next value.
+    pub(crate) fn and(&mut self, text: &'static str, values: impl IntoIterator<Item = SqlValue>) {
         let before = self.values.len();
         self.values.extend(values);
         debug_assert_eq!(text.matches('?').count(), self.values.len() - before, "values for {text}");
@@ -39,20 +39,20 @@ impl Sql {
         self.text.to_mut().push_str(text);
     }
 
-    /// Goes on if there is something to ask about: one condition with one value.
-    pub(crate) fn and_if(&mut self, text: &'static str, value: Option<impl Into<Value>>) {
+    /// Appends a condition with one value, if there is a value.
+    pub(crate) fn and_if(&mut self, text: &'static str, value: Option<impl Into<SqlValue>>) {
         if let Some(value) = value {
             self.and(text, [value.into()]);
         }
     }
 
-    /// Goes on with ` AND column IN (…)`, if there is something to ask about. Nothing is in an empty list.
+    /// Appends ` AND column IN (…)`, if there is a list. An empty list matches nothing.
     pub(crate) fn and_in(&mut self, column: &'static str, any: Option<&[String]>) {
         let Some(any) = any else { return };
         self.and(" AND ", []);
         self.and(column, []);
         match any.split_first() {
-            None => self.and(" <> ?", [Value::Null]),
+            None => self.and(" <> ?", [SqlValue::Null]),
             Some((first, rest)) => {
                 self.and(" IN (?", [first.into()]);
                 rest.iter().for_each(|one| self.and(", ?", [one.into()]));
@@ -61,13 +61,13 @@ impl Sql {
         }
     }
 
-    /// Goes on with one piece for each row of values, with commas between.
+    /// Appends `piece` for each row of values, separated by commas.
     pub(crate) fn and_listed(
         &mut self,
         open: &'static str,
         piece: &'static str,
         close: &'static str,
-        rows: impl IntoIterator<Item = Vec<Value>>,
+        rows: impl IntoIterator<Item = Vec<SqlValue>>,
     ) {
         self.and(open, []);
         for (index, row) in rows.into_iter().enumerate() {
@@ -77,20 +77,23 @@ impl Sql {
         self.and(close, []);
     }
 
-    /// Refuses NUL in text, which PostgreSQL cannot hold: what one database refuses, both do.
+    /// Refuses NUL in text, which PostgreSQL cannot store, for both databases alike.
     pub(super) fn check(&self) -> Result<()> {
-        match self.values.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0'))) {
-            true => Err(Error::Invalid(vec![fault("", "bad-text", "there is a NUL byte in a text", "remove it")])),
+        match self.values.iter().any(|value| matches!(value, SqlValue::Text(text) if text.contains('\0'))) {
+            true => {
+                Err(Error::Invalid(vec![field_error("", "bad-text", "there is a NUL byte in a text", "remove it")]))
+            }
             false => Ok(()),
         }
     }
 
-    /// The text for SQLite, which looks every name of a value up in a list: a thousand values had better have none.
+    /// The text for SQLite, with unnumbered parameters: it looks up named ones in a list, which is slow for a thousand
+    /// values.
     pub(super) fn for_sqlite(&self) -> SqlStr {
         AssertSqlSafe(self.text.clone()).into_sql_str()
     }
 
-    /// The text for PostgreSQL, where every value has a number.
+    /// The text for PostgreSQL, with numbered parameters.
     pub(super) fn for_postgres(&self) -> SqlStr {
         let mut pieces = self.text.split('?');
         let mut text = pieces.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What goes into a statement, in the type that each database has for it.
+//! Bound values of a statement, in the native type of each database.
 
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
@@ -10,10 +10,10 @@ use sqlx::{Decode, Encode, Postgres, Sqlite, Type};
 
 use crate::Instant;
 
-/// One value of a statement.
+/// A bound value.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    /// Nothing, whatever the column is made of.
+pub(crate) enum SqlValue {
+    /// NULL of any type.
     Null,
     /// `BIGINT`, `INTEGER`.
     Int(i64),
@@ -29,39 +29,39 @@ pub(crate) enum Value {
     Bytes(Vec<u8>),
 }
 
-impl Value {
+impl SqlValue {
     pub(super) fn to_sqlite<'q>(
         &self,
         query: Query<'q, Sqlite, SqliteArguments>,
     ) -> Query<'q, Sqlite, SqliteArguments> {
         match self.clone() {
-            Value::Null => query.bind(None::<i64>),
-            Value::Int(number) => query.bind(number),
-            Value::Text(text) => query.bind(text),
-            Value::Bool(flag) => query.bind(flag),
-            Value::Time(instant) => query.bind(instant),
-            Value::Json(json) => query.bind(Json(json)),
-            Value::Bytes(bytes) => query.bind(bytes),
+            SqlValue::Null => query.bind(None::<i64>),
+            SqlValue::Int(number) => query.bind(number),
+            SqlValue::Text(text) => query.bind(text),
+            SqlValue::Bool(flag) => query.bind(flag),
+            SqlValue::Time(instant) => query.bind(instant),
+            SqlValue::Json(json) => query.bind(Json(json)),
+            SqlValue::Bytes(bytes) => query.bind(bytes),
         }
     }
 
     pub(super) fn to_postgres<'q>(&self, query: Query<'q, Postgres, PgArguments>) -> Query<'q, Postgres, PgArguments> {
         match self.clone() {
-            Value::Null => query.bind(Nothing),
-            Value::Int(number) => query.bind(number),
-            Value::Text(text) => query.bind(text),
-            Value::Bool(flag) => query.bind(flag),
-            Value::Time(instant) => query.bind(instant),
-            Value::Json(json) => query.bind(Json(json)),
-            Value::Bytes(bytes) => query.bind(bytes),
+            SqlValue::Null => query.bind(Nothing),
+            SqlValue::Int(number) => query.bind(number),
+            SqlValue::Text(text) => query.bind(text),
+            SqlValue::Bool(flag) => query.bind(flag),
+            SqlValue::Time(instant) => query.bind(instant),
+            SqlValue::Json(json) => query.bind(Json(json)),
+            SqlValue::Bytes(bytes) => query.bind(bytes),
         }
     }
 }
 
 macro_rules! from {
     ($($from:ty => $make:expr),* $(,)?) => {
-        $(impl From<$from> for Value {
-            fn from(value: $from) -> Value {
+        $(impl From<$from> for SqlValue {
+            fn from(value: $from) -> SqlValue {
                 $make(value)
             }
         })*
@@ -69,24 +69,24 @@ macro_rules! from {
 }
 
 from! {
-    i64 => Value::Int,
-    u32 => |number| Value::Int(i64::from(number)),
-    bool => Value::Bool,
-    Instant => Value::Time,
-    String => Value::Text,
-    &String => |text: &String| Value::Text(text.clone()),
-    &str => |text: &str| Value::Text(text.to_owned()),
-    serde_json::Value => Value::Json,
-    &[u8] => |bytes: &[u8]| Value::Bytes(bytes.to_vec()),
+    i64 => SqlValue::Int,
+    u32 => |number| SqlValue::Int(i64::from(number)),
+    bool => SqlValue::Bool,
+    Instant => SqlValue::Time,
+    String => SqlValue::Text,
+    &String => |text: &String| SqlValue::Text(text.clone()),
+    &str => |text: &str| SqlValue::Text(text.to_owned()),
+    serde_json::Value => SqlValue::Json,
+    &[u8] => |bytes: &[u8]| SqlValue::Bytes(bytes.to_vec()),
 }
 
-impl<T: Into<Value>> From<Option<T>> for Value {
-    fn from(value: Option<T>) -> Value {
-        value.map_or(Value::Null, Into::into)
+impl<T: Into<SqlValue>> From<Option<T>> for SqlValue {
+    fn from(value: Option<T>) -> SqlValue {
+        value.map_or(SqlValue::Null, Into::into)
     }
 }
 
-/// NULL without a type: PostgreSQL takes that of the column. A typed one would have to be told at every call.
+/// NULL without a type: PostgreSQL takes the type of the column.
 struct Nothing;
 
 impl Type<Postgres> for Nothing {
@@ -105,7 +105,7 @@ impl Encode<'_, Postgres> for Nothing {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Json(pub(crate) serde_json::Value);
 
-/// `jsonb` in PostgreSQL's catalogue, and the only version of how it is sent.
+/// `jsonb` in PostgreSQL's catalogue, and its only version on the wire.
 const JSONB: Oid = Oid(3802);
 const JSONB_VERSION: u8 = 1;
 

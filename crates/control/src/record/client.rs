@@ -1,45 +1,45 @@
-//! Clients: what is known of those who send requests.
+//! Clients: tier, organisation and attributes.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Stamp;
-use super::shown::{Shown, texts};
-use super::stored::{Stored, Table};
-use crate::db::{Json, Row, Value as Cell};
-use crate::{Error, Instant, Kind, Result};
+use super::RowStamp;
+use super::audited_json::{AuditedJson, texts};
+use super::stored_record::{StoredRecord, TableSql};
+use crate::db::{Json, SqlRow, SqlValue};
+use crate::{Error, Instant, RecordKind, Result};
 
-/// What is to be known of a client.
+/// The content of a client record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientDraft {
     /// Its tier.
     pub tier: Option<String>,
     /// Its organisation.
     pub organisation: Option<String>,
-    /// Whatever else rules match on.
+    /// Further attributes that rules match on.
     pub attributes: BTreeMap<String, String>,
 }
 
-/// A client as it is stored.
+/// A stored client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRecord {
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
-    /// Who: `key:abc`, `user:42`, …
+    /// Its key: `key:abc`, `user:42`, …
     pub client_key: String,
-    /// What is known.
+    /// Its content.
     pub draft: ClientDraft,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Instant,
     /// When it was changed.
     pub updated_at: Instant,
-    /// The generation that changed it last.
+    /// The generation of its last change.
     pub version: i64,
 }
 
 impl ClientRecord {
-    /// What the audit and the API show.
+    /// The representation in the audit and the API.
     pub fn json(&self) -> Value {
         json!({
             "client_key": self.client_key,
@@ -55,9 +55,9 @@ impl ClientRecord {
 }
 
 impl ClientDraft {
-    /// The draft that [`ClientRecord::json`] showed.
+    /// Parses the representation of [`ClientRecord::json`].
     pub(crate) fn from_json(json: &Value) -> Result<ClientDraft> {
-        let json = Shown(json);
+        let json = AuditedJson(json);
         Ok(ClientDraft {
             tier: json.maybe_text("tier")?,
             organisation: json.maybe_text("organisation")?,
@@ -66,9 +66,9 @@ impl ClientDraft {
     }
 }
 
-impl Stored for ClientRecord {
-    const KIND: Kind = Kind::Client;
-    const TABLE: Table = Table {
+impl StoredRecord for ClientRecord {
+    const KIND: RecordKind = RecordKind::Client;
+    const TABLE: TableSql = TableSql {
         select: "SELECT namespace, client_key, tier, organisation, attributes, created_at, updated_at, version \
                  FROM clients",
         id: "client_key",
@@ -81,7 +81,7 @@ impl Stored for ClientRecord {
         delete: "DELETE FROM clients",
     };
 
-    fn read(row: &Row) -> Result<ClientRecord> {
+    fn read(row: &SqlRow) -> Result<ClientRecord> {
         Ok(ClientRecord {
             namespace: row.get(0)?,
             client_key: row.get(1)?,
@@ -97,8 +97,8 @@ impl Stored for ClientRecord {
         })
     }
 
-    fn values(&self) -> Vec<Cell> {
-        let stamp = Stamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
+    fn values(&self) -> Vec<SqlValue> {
+        let stamp = RowStamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
         let mut values = vec![
             (&self.namespace).into(),
             (&self.client_key).into(),

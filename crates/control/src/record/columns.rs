@@ -1,30 +1,30 @@
-//! A rule as the columns of `rate_limit_rules`, and back.
+//! Conversion between rules and the columns of `rate_limit_rules`.
 //!
-//! The columns are for people who query: the numbers of a limit, the one client, the one endpoint. What has no column
-//! of its own stands in `match` and `options` as it was sent. Defaults are left out of documents, so a rule comes back
-//! no longer than it was.
+//! The columns are for people who query: the numbers of a limit, the one client, the one endpoint. Fields without a
+//! column are in `match` and `options` as they were sent. Defaults are left out of documents, so a rule returns no
+//! longer than it was.
 
 use serde_json::{Map, Value, json};
 use tollgate_rules::document::NamespaceSettings;
 use tollgate_rules::{LimitAlgorithm, Pattern, RuleSpec, duration};
 
-use crate::db::{Json, Row, Value as Cell};
-use crate::document::{self, fault, short_text};
-use crate::record::RuleDraft;
-use crate::{Error, Fault, Result};
+use super::document::{self, short_text};
+use super::rule::RuleDraft;
+use crate::db::{Json, SqlRow, SqlValue};
+use crate::error::field_error;
+use crate::{Error, FieldError, Result};
 
-/// Fields of a limit that have no column.
+/// Fields of a limit without a column.
 const LIMIT_OPTIONS: [&str; 3] = ["slot_ttl", "max_delay", "align"];
-/// Algorithms to which `burst_size` means something.
-const HAVE_BURST: [LimitAlgorithm; 3] =
-    [LimitAlgorithm::TokenBucket, LimitAlgorithm::Gcra, LimitAlgorithm::LeakyBucket];
+/// Algorithms that use `burst_size`.
+const HAVE_BURST: [LimitAlgorithm; 3] = [LimitAlgorithm::TokenBucket, LimitAlgorithm::Gcra, LimitAlgorithm::LeakyBucket];
 /// Longest name of a rule.
 const NAME_BYTES_MAX: usize = 256;
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// The columns of a rule that say what it is.
+/// The columns with the content of a rule.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Columns {
+pub(crate) struct RuleColumns {
     name: String,
     client_key: String,
     endpoint: String,
@@ -43,20 +43,20 @@ pub(crate) struct Columns {
     enabled: bool,
 }
 
-/// How many columns there are.
+/// Number of columns.
 pub(crate) const COLUMNS: usize = 16;
 
-impl Columns {
-    /// The columns of a draft, and what it means; or everything that is wrong with it.
+impl RuleColumns {
+    /// The columns and the specification of a draft, or all errors in it.
     pub(crate) fn of(
         rule_id: &str,
         draft: &RuleDraft,
         settings: &NamespaceSettings,
-    ) -> Result<(Columns, RuleSpec), Vec<Fault>> {
+    ) -> Result<(RuleColumns, RuleSpec), Vec<FieldError>> {
         let mut faults = Vec::new();
         short_text("name", &draft.name, NAME_BYTES_MAX, &mut faults);
         if draft.name.chars().any(char::is_control) {
-            faults.push(fault("name", "bad-name", "name has control characters", "remove them"));
+            faults.push(field_error("name", "bad-name", "name has control characters", "remove them"));
         }
         let spec = match document::rule(rule_id, &draft.document, settings) {
             Ok(spec) if faults.is_empty() => spec,
@@ -64,8 +64,8 @@ impl Columns {
             Err(more) => return Err([faults, more].concat()),
         };
         match spec.limit.as_ref().is_none_or(|limit| limit.window_ns.is_multiple_of(NANOS_PER_MILLI)) {
-            true => Ok((Columns::split(rule_id, draft, &spec), spec)),
-            false => Err(vec![fault(
+            true => Ok((RuleColumns::split(rule_id, draft, &spec), spec)),
+            false => Err(vec![field_error(
                 "limit.window",
                 "bad-duration",
                 "limit.window is finer than a millisecond",
@@ -74,7 +74,7 @@ impl Columns {
         }
     }
 
-    fn split(rule_id: &str, draft: &RuleDraft, spec: &RuleSpec) -> Columns {
+    fn split(rule_id: &str, draft: &RuleDraft, spec: &RuleSpec) -> RuleColumns {
         let mut rest = draft.document.clone();
         let mut conditions = match rest.remove("match") {
             Some(Value::Object(conditions)) => conditions,
@@ -94,8 +94,8 @@ impl Columns {
         options.extend(rest);
         let limit = spec.limit.as_ref();
         let window_ms = limit.filter(|limit| limit.window_ns > 0).map(|limit| limit.window_ns / NANOS_PER_MILLI);
-        Columns {
-            // The id stands in for a name, so that rules of one endpoint differ in what the table wants to be unique.
+        RuleColumns {
+            // The id serves as the name, so that rules of one endpoint satisfy the UNIQUE constraint.
             name: if draft.name.is_empty() { rule_id.to_owned() } else { draft.name.clone() },
             client_key: take(&mut conditions, "client_key", |text| {
                 matches!(Pattern::parse(text), Ok(Pattern::Exact(_)))
@@ -120,8 +120,7 @@ impl Columns {
         }
     }
 
-    /// The draft that these columns are. Whether it makes sense is for the reader to say: somebody may have written
-    /// them by hand.
+    /// The draft of these columns. It is not validated: SQL may have written them.
     pub(crate) fn draft(&self, rule_id: &str) -> RuleDraft {
         let mut document = self.options.clone();
         let mut conditions = self.conditions.clone();
@@ -156,15 +155,15 @@ impl Columns {
         limit.insert("algorithm".to_owned(), json!(self.algorithm));
         limit.extend(self.max_requests.map(|requests| (most.to_owned(), json!(requests))));
         limit.extend(self.window_secs.map(|seconds| ("window".to_owned(), json!(window(seconds, self.window_ms)))));
-        // Every row has the column, and a window has no burst: what a hand wrote there means nothing.
+        // Every row has the column, but windows have no burst: a value from SQL is ignored.
         let has_burst = HAVE_BURST.iter().any(|algorithm| algorithm.name() == self.algorithm);
         limit.extend((has_burst && self.burst_size != 0).then(|| ("burst".to_owned(), json!(self.burst_size))));
         limit
     }
 
-    /// Reads them out of a row, from a position on, in the order of [`values`](Columns::values).
-    pub(crate) fn read(row: &Row, from: usize) -> Result<Columns> {
-        let columns = Columns {
+    /// Reads the columns from a position on, in the order of [`values`](RuleColumns::values).
+    pub(crate) fn read(row: &SqlRow, from: usize) -> Result<RuleColumns> {
+        let columns = RuleColumns {
             name: row.get(from)?,
             client_key: row.get(from + 1)?,
             endpoint: row.get(from + 2)?,
@@ -194,8 +193,8 @@ impl Columns {
         &self.name
     }
 
-    /// What goes into a row.
-    pub(crate) fn values(&self) -> [Cell; COLUMNS] {
+    /// The values of a row.
+    pub(crate) fn values(&self) -> [SqlValue; COLUMNS] {
         [
             (&self.name).into(),
             (&self.client_key).into(),
@@ -217,7 +216,7 @@ impl Columns {
     }
 }
 
-/// Takes a condition out that is a single text of the wanted form; `*`, which a column has by itself, if it is not.
+/// Removes and returns a condition that is a single text of the wanted form; otherwise `*`, the default of the column.
 fn take(conditions: &mut Map<String, Value>, name: &str, wanted: impl Fn(&str) -> bool) -> String {
     let is_single = |text: &str| !text.starts_with('!') && wanted(text);
     match conditions.get(name) {
@@ -234,8 +233,8 @@ fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The text of a window. One that is negative, or above a second in the column for less, is shown as it is and refused
-/// by the reader.
+/// The text of a window. An invalid one, negative or with 1000 ms and more, is rendered as it is, for the reader to
+/// refuse.
 fn window(seconds: i64, ms: i64) -> String {
     let nanos = u64::try_from(seconds).ok().zip(u64::try_from(ms).ok().filter(|ms| *ms < 1000));
     let nanos =

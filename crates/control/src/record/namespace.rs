@@ -1,17 +1,17 @@
-//! Namespaces: how requests are read.
+//! Settings of namespaces.
 
 use serde_json::{Value, json};
 use tollgate_rules::Normalize;
 
-use super::shown::Shown;
-use super::stored::{Stored, Table};
-use crate::db::{Row, Value as Cell};
-use crate::{Error, Kind, Result};
+use super::audited_json::AuditedJson;
+use super::stored_record::{StoredRecord, TableSql};
+use crate::db::{SqlRow, SqlValue};
+use crate::{Error, RecordKind, Result};
 
-/// How a namespace reads requests: what stands at the top of a rules file and cannot be said by a single rule.
+/// Settings of a namespace: the top level of a rules file, which a single rule cannot set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamespaceDraft {
-    /// How many leading bits of an IPv6 address identify a client.
+    /// Leading bits of an IPv6 address that identify a client.
     pub ipv6_prefix: u8,
     /// Whether `%2F` in paths is kept instead of refused.
     pub keep_escaped_slash: bool,
@@ -33,7 +33,7 @@ impl Default for NamespaceDraft {
 }
 
 impl NamespaceDraft {
-    /// What the audit and the API show.
+    /// The representation in the audit and the API.
     pub fn json(&self) -> Value {
         json!({
             "ipv6_prefix": self.ipv6_prefix,
@@ -43,14 +43,14 @@ impl NamespaceDraft {
         })
     }
 
-    /// The draft that [`json`](NamespaceDraft::json) showed.
+    /// Parses the representation of [`json`](NamespaceDraft::json).
     pub(crate) fn from_json(json: &Value) -> Result<NamespaceDraft> {
-        let json = Shown(json);
+        let json = AuditedJson(json);
         Ok(NamespaceDraft {
             ipv6_prefix: u8::try_from(json.number("ipv6_prefix")?).unwrap_or_default(),
             keep_escaped_slash: json.text("escaped_slash")? == slash(true),
             allow_block_all: json.flag("allow_block_all")?,
-            // Not there in rows of the audit from before the setting.
+            // Absent in audit rows from before the setting.
             normalize: json.text("normalize").ok().and_then(|name| Normalize::from_name(&name)).unwrap_or_default(),
         })
     }
@@ -60,7 +60,7 @@ fn slash(keep: bool) -> &'static str {
     if keep { "keep" } else { "reject" }
 }
 
-/// The settings of a namespace as they are stored.
+/// Stored settings of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamespaceRow {
     pub(crate) namespace: String,
@@ -68,9 +68,9 @@ pub(crate) struct NamespaceRow {
     pub(crate) version: i64,
 }
 
-impl Stored for NamespaceRow {
-    const KIND: Kind = Kind::Namespace;
-    const TABLE: Table = Table {
+impl StoredRecord for NamespaceRow {
+    const KIND: RecordKind = RecordKind::Namespace;
+    const TABLE: TableSql = TableSql {
         select: "SELECT namespace, namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, version \
                  FROM rate_limit_namespaces",
         id: "namespace",
@@ -83,7 +83,7 @@ impl Stored for NamespaceRow {
         delete: "DELETE FROM rate_limit_namespaces",
     };
 
-    fn read(row: &Row) -> Result<NamespaceRow> {
+    fn read(row: &SqlRow) -> Result<NamespaceRow> {
         let bad = |column: &str| Error::Unexpected(format!("column {column}: out of range"));
         Ok(NamespaceRow {
             namespace: row.get(0)?,
@@ -101,7 +101,7 @@ impl Stored for NamespaceRow {
         })
     }
 
-    fn values(&self) -> Vec<Cell> {
+    fn values(&self) -> Vec<SqlValue> {
         vec![
             (&self.namespace).into(),
             i64::from(self.draft.ipv6_prefix).into(),

@@ -1,53 +1,53 @@
-//! Overrides: other numbers of one rule for one client, for a time.
+//! Overrides: other limits of one rule for one client, for a time.
 
 use serde_json::{Value, json};
 
-use super::Stamp;
-use super::shown::Shown;
-use super::stored::{Stored, Table};
-use crate::db::{Row, Value as Cell};
-use crate::{Instant, Kind, Result};
+use super::RowStamp;
+use super::audited_json::AuditedJson;
+use super::stored_record::{StoredRecord, TableSql};
+use crate::db::{SqlRow, SqlValue};
+use crate::{Instant, RecordKind, Result};
 
-/// What an override shall be.
+/// The content of an override.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverrideDraft {
-    /// Whom it is for.
+    /// Its client.
     pub client_key: String,
-    /// Which rule it changes, of the same namespace.
+    /// Its rule, in the same namespace.
     pub rule_id: String,
     /// Units per window instead of the rule's.
     pub max_requests: Option<i64>,
-    /// Capacity instead of the rule's; 0 as if it were not there.
+    /// Capacity instead of the rule's; 0 for the rule's.
     pub burst_size: i64,
     /// Exempts the client.
     pub unlimited: bool,
-    /// First instant it holds; from the beginning if none.
+    /// First instant of validity; `None` for no lower bound.
     pub valid_from: Option<Instant>,
-    /// First instant it holds no more.
+    /// First instant after validity.
     pub valid_until: Instant,
-    /// For people.
+    /// The reason, to be read by people.
     pub reason: String,
 }
 
-/// An override as it is stored.
+/// A stored override.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverrideRecord {
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
     /// Its id.
     pub override_id: String,
-    /// What it is.
+    /// Its content.
     pub draft: OverrideDraft,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Instant,
     /// When it was changed.
     pub updated_at: Instant,
-    /// The generation that changed it last.
+    /// The generation of its last change.
     pub version: i64,
 }
 
 impl OverrideRecord {
-    /// What the audit and the API show.
+    /// The representation in the audit and the API.
     pub fn json(&self) -> Value {
         json!({
             "override_id": self.override_id,
@@ -68,9 +68,9 @@ impl OverrideRecord {
 }
 
 impl OverrideDraft {
-    /// The draft that [`OverrideRecord::json`] showed.
+    /// Parses the representation of [`OverrideRecord::json`].
     pub(crate) fn from_json(json: &Value) -> Result<OverrideDraft> {
-        let json = Shown(json);
+        let json = AuditedJson(json);
         Ok(OverrideDraft {
             client_key: json.text("client_key")?,
             rule_id: json.text("rule_id")?,
@@ -84,9 +84,9 @@ impl OverrideDraft {
     }
 }
 
-impl Stored for OverrideRecord {
-    const KIND: Kind = Kind::Override;
-    const TABLE: Table = Table {
+impl StoredRecord for OverrideRecord {
+    const KIND: RecordKind = RecordKind::Override;
+    const TABLE: TableSql = TableSql {
         select: "SELECT namespace, override_id, client_key, rule_id, max_requests, burst_size, unlimited, valid_from, \
                  valid_until, reason, created_at, updated_at, version FROM rate_limit_overrides",
         id: "override_id",
@@ -101,7 +101,7 @@ impl Stored for OverrideRecord {
         delete: "DELETE FROM rate_limit_overrides",
     };
 
-    fn read(row: &Row) -> Result<OverrideRecord> {
+    fn read(row: &SqlRow) -> Result<OverrideRecord> {
         Ok(OverrideRecord {
             namespace: row.get(0)?,
             override_id: row.get(1)?,
@@ -121,9 +121,9 @@ impl Stored for OverrideRecord {
         })
     }
 
-    fn values(&self) -> Vec<Cell> {
+    fn values(&self) -> Vec<SqlValue> {
         let draft = &self.draft;
-        let stamp = Stamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
+        let stamp = RowStamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
         let mut values = vec![
             (&self.namespace).into(),
             (&self.override_id).into(),

@@ -1,41 +1,41 @@
-//! Switches of single rules: a mode that holds instead of the rule's own, whatever the source of the rule.
+//! Modes set for single rules, which replace the rule's own, wherever the rule is defined.
 
 use serde_json::{Value, json};
 
-use super::Stamp;
-use super::shown::Shown;
-use super::stored::{Stored, Table};
-use crate::db::{Row, Value as Cell};
-use crate::{Error, Instant, Kind, Mode, Result};
+use super::RowStamp;
+use super::audited_json::AuditedJson;
+use super::stored_record::{StoredRecord, TableSql};
+use crate::db::{SqlRow, SqlValue};
+use crate::{Enforcement, Error, Instant, RecordKind, Result};
 
-/// What a switch shall be.
+/// The content of a rule's mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleModeDraft {
-    /// The mode that holds.
-    pub mode: Mode,
-    /// For people.
+    /// The mode in force.
+    pub mode: Enforcement,
+    /// The reason, to be read by people.
     pub reason: String,
 }
 
-/// A switch as it is stored.
+/// A stored mode of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleModeRecord {
-    /// Whose.
+    /// Its namespace.
     pub namespace: String,
-    /// Of which rule.
+    /// The rule.
     pub rule_id: String,
-    /// What it is.
+    /// Its content.
     pub draft: RuleModeDraft,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Instant,
     /// When it was changed.
     pub updated_at: Instant,
-    /// The generation that changed it last.
+    /// The generation of its last change.
     pub version: i64,
 }
 
 impl RuleModeRecord {
-    /// What the audit and the API show.
+    /// The representation in the audit and the API.
     pub fn json(&self) -> Value {
         json!({
             "rule_id": self.rule_id,
@@ -50,20 +50,20 @@ impl RuleModeRecord {
 }
 
 impl RuleModeDraft {
-    /// The draft that [`RuleModeRecord::json`] showed.
+    /// Parses the representation of [`RuleModeRecord::json`].
     pub(crate) fn from_json(json: &Value) -> Result<RuleModeDraft> {
-        let json = Shown(json);
+        let json = AuditedJson(json);
         Ok(RuleModeDraft { mode: mode(&json.text("mode")?)?, reason: json.text("reason")? })
     }
 }
 
-fn mode(name: &str) -> Result<Mode> {
-    Mode::named(name).ok_or_else(|| Error::Unexpected("column mode: none of off, shadow, enforce".to_owned()))
+fn mode(name: &str) -> Result<Enforcement> {
+    Enforcement::named(name).ok_or_else(|| Error::Unexpected("column mode: none of off, shadow, enforce".to_owned()))
 }
 
-impl Stored for RuleModeRecord {
-    const KIND: Kind = Kind::RuleMode;
-    const TABLE: Table = Table {
+impl StoredRecord for RuleModeRecord {
+    const KIND: RecordKind = RecordKind::RuleMode;
+    const TABLE: TableSql = TableSql {
         select: "SELECT namespace, rule_id, mode, reason, created_at, updated_at, version FROM rate_limit_rule_modes",
         id: "rule_id",
         insert: "INSERT INTO rate_limit_rule_modes (namespace, rule_id, mode, reason, created_at, updated_at, version) \
@@ -74,7 +74,7 @@ impl Stored for RuleModeRecord {
         delete: "DELETE FROM rate_limit_rule_modes",
     };
 
-    fn read(row: &Row) -> Result<RuleModeRecord> {
+    fn read(row: &SqlRow) -> Result<RuleModeRecord> {
         Ok(RuleModeRecord {
             namespace: row.get(0)?,
             rule_id: row.get(1)?,
@@ -85,8 +85,8 @@ impl Stored for RuleModeRecord {
         })
     }
 
-    fn values(&self) -> Vec<Cell> {
-        let stamp = Stamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
+    fn values(&self) -> Vec<SqlValue> {
+        let stamp = RowStamp { created_at: self.created_at, updated_at: self.updated_at, version: self.version };
         let mut values = vec![
             (&self.namespace).into(),
             (&self.rule_id).into(),

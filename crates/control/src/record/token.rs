@@ -1,4 +1,4 @@
-//! Tokens of those who use the admin API.
+//! Tokens of the admin API.
 
 use std::fmt;
 
@@ -6,27 +6,27 @@ use serde_json::{Value, json};
 
 use crate::Instant;
 
-/// What somebody may do.
+/// The permissions of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Only ask the data API for decisions.
+    /// Only request decisions from the data API.
     Check,
     /// Read, without raw client keys.
     Viewer,
-    /// Also switch rules, or all of them, to shadow and back, and change nothing else.
+    /// Also switch rules, or all of them, between shadow and enforce; no other changes.
     OnCall,
     /// Read with raw client keys, and change rules, overrides and clients.
     Operator,
-    /// Also tokens, settings and the mode `off`.
+    /// Also change tokens, settings and the mode `off`.
     Admin,
 }
 
 impl Role {
-    /// Every role, the weakest first.
+    /// All roles, the weakest first.
     pub const ALL: [Role; 5] = [Role::Check, Role::Viewer, Role::OnCall, Role::Operator, Role::Admin];
 
-    /// Whether it may do what that role is needed for. Each role may do what the weaker ones may, but for `check`: the data
-    /// API is for tokens of its own, which open nothing else.
+    /// True if this role includes the needed one. Each role includes the weaker ones, except `check`: the data API has
+    /// tokens of its own, which permit nothing else.
     pub fn may(self, needed: Role) -> bool {
         match needed {
             Role::Check => self == Role::Check,
@@ -34,7 +34,7 @@ impl Role {
         }
     }
 
-    /// Its name in rows and answers.
+    /// The name in rows and responses.
     pub const fn name(self) -> &'static str {
         match self {
             Role::Check => "check",
@@ -51,31 +51,31 @@ impl Role {
     }
 }
 
-/// A token as it is stored: `tg_<token_id>_<secret>`, of which only a hash is kept.
+/// A stored token: `tg_<token_id>_<secret>`, of which only a hash is kept.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenRecord {
     /// Its public half.
     pub token_id: String,
-    /// For people.
+    /// Its name, to be read by people.
     pub name: String,
-    /// What it may do.
+    /// Its permissions.
     pub role: Role,
-    /// In which namespaces; `None` for all.
+    /// Its namespaces; `None` for all.
     pub namespaces: Option<Vec<String>>,
     /// SHA-256 of the secret half.
     pub hash: [u8; 32],
-    /// When it was made.
+    /// When it was created.
     pub created_at: Instant,
-    /// Who made it: a token's id.
+    /// The id of the token that created it.
     pub created_by: String,
-    /// First instant it opens nothing any more.
+    /// First instant at which it is invalid.
     pub expires_at: Option<Instant>,
     /// When it was last used, to the minute.
     pub last_used_at: Option<Instant>,
 }
 
 impl TokenRecord {
-    /// What the audit says of it: not the hash, and not when it was used.
+    /// The representation in the audit, without hash and last use.
     pub(crate) fn json(&self) -> Value {
         json!({
             "token_id": self.token_id,
@@ -90,7 +90,7 @@ impl TokenRecord {
 }
 
 impl fmt::Debug for TokenRecord {
-    /// Without the hash: logs are read by many.
+    /// Omits the hash: the text may be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenRecord")
             .field("token_id", &self.token_id)

@@ -1,66 +1,75 @@
 //! A database for a test: the same test runs on SQLite and on PostgreSQL.
 
+use std::time::Duration;
+
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use tempfile::TempDir;
-use tollgate_control::{Author, Control, Place};
+use tollgate_control::{Author, Control, DatabaseTimeouts, DatabaseUrl};
 use tollgate_testkit::postgres;
+
+/// Time limits for a starved machine. Tests of the time limits themselves use the defaults.
+const PATIENT: DatabaseTimeouts = DatabaseTimeouts {
+    transaction: Duration::from_secs(120),
+    statement: Duration::from_secs(60),
+    acquire: Duration::from_secs(120),
+};
 
 /// A fresh database with its tables.
 pub struct Database {
-    /// A node on it.
+    /// A node that uses it.
     pub control: Control,
-    pub place: Place,
+    pub url: DatabaseUrl,
     _files: Option<TempDir>,
 }
 
 impl Database {
     pub async fn sqlite() -> Database {
         let files = tempfile::tempdir().unwrap();
-        let place = Place::Sqlite(files.path().join("tollgate.db"));
-        Database::at(place, Some(files)).await
+        let url = DatabaseUrl::Sqlite(files.path().join("tollgate.db"));
+        Database::at(url, Some(files)).await
     }
 
     pub async fn postgres() -> Database {
         let url = tokio::task::spawn_blocking(postgres::database).await.unwrap();
-        Database::at(Place::Postgres(url), None).await
+        Database::at(DatabaseUrl::Postgres(url), None).await
     }
 
-    async fn at(place: Place, files: Option<TempDir>) -> Database {
-        let control = Control::open(&place).await.unwrap();
+    async fn at(url: DatabaseUrl, files: Option<TempDir>) -> Database {
+        let control = Control::with_timeouts(&url, PATIENT).unwrap();
         control.migrate().await.unwrap();
-        Database { control, place, _files: files }
+        Database { control, url, _files: files }
     }
 
-    /// Another node on it, with connections of its own.
+    /// Another node, with connections of its own.
     pub fn node(&self) -> Control {
-        Control::new(&self.place).unwrap()
+        Control::with_timeouts(&self.url, PATIENT).unwrap()
     }
 
-    /// Runs SQL as somebody who uses the tables with tools of their own.
+    /// Runs SQL directly, not through the control plane.
     pub async fn run(&self, text: &str) {
         let text = AssertSqlSafe(text.to_owned());
-        match &self.place {
-            Place::Sqlite(path) => {
+        match &self.url {
+            DatabaseUrl::Sqlite(path) => {
                 let mut connection = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
                 sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
             }
-            Place::Postgres(url) => {
+            DatabaseUrl::Postgres(url) => {
                 let mut connection = PgConnection::connect(url).await.unwrap();
                 sqlx::raw_sql(text).execute(&mut connection).await.unwrap();
             }
         }
     }
 
-    /// The first column of an answer, which is text.
+    /// The first column of a result, as text.
     pub async fn texts(&self, text: &str) -> Vec<String> {
         let text = AssertSqlSafe(text.to_owned());
-        match &self.place {
-            Place::Sqlite(path) => {
+        match &self.url {
+            DatabaseUrl::Sqlite(path) => {
                 let mut connection = SqliteConnection::connect(path.to_str().unwrap()).await.unwrap();
                 let rows = sqlx::query(text).fetch_all(&mut connection).await.unwrap();
                 rows.iter().map(|row| row.get(0)).collect()
             }
-            Place::Postgres(url) => {
+            DatabaseUrl::Postgres(url) => {
                 let mut connection = PgConnection::connect(url).await.unwrap();
                 let rows = sqlx::query(text).fetch_all(&mut connection).await.unwrap();
                 rows.iter().map(|row| row.get(0)).collect()
@@ -69,7 +78,7 @@ impl Database {
     }
 }
 
-/// Somebody at the command line.
+/// The author of changes from the command line.
 pub fn author() -> Author {
     Author { id: "cli".to_owned(), name: "me".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! What all nodes of a fleet share beside rules: tokens, the mode, and who was refused.
+//! What the nodes of a fleet share besides rules: tokens, the mode, violations.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 

@@ -1,4 +1,4 @@
-//! Tokens are told once, kept as hashes, and opened by nobody's mistake.
+//! Tokens are returned once, stored as hashes, and invalid rows grant nothing.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use tollgate_control::record::Role;
@@ -17,7 +17,7 @@ fn ids(tokens: &[tollgate_control::record::TokenRecord]) -> Vec<&str> {
 }
 
 on_both! {
-    async fn a_token_is_told_once_and_kept_as_a_hash(db: Database) {
+    async fn a_token_is_returned_once_and_stored_as_a_hash(db: Database) {
         let draft = TokenDraft {
             name: "Robert'); DROP TABLE tokens; -- \u{1f980}".to_owned(),
             role: Role::Viewer,
@@ -39,7 +39,7 @@ on_both! {
         assert!(!format!("{token:?}").contains("hash"));
     }
 
-    async fn a_revoked_token_opens_nothing_and_its_row_stays(db: Database) {
+    async fn a_revoked_token_is_refused_and_its_row_stays(db: Database) {
         let (first, _) = db.control.create_token(&draft("first"), &author()).await.unwrap();
         let (second, _) = db.control.create_token(&draft("second"), &author()).await.unwrap();
         assert_eq!(ids(&db.control.tokens().await.unwrap()), [&first.token_id, &second.token_id]);
@@ -47,7 +47,7 @@ on_both! {
         assert_eq!(db.control.tokens().await.unwrap(), [second]);
         let kept = db.texts("SELECT name FROM tokens WHERE revoked_at IS NOT NULL").await;
         assert_eq!(kept, ["first"]);
-        for gone in [first.token_id.as_str(), "", "nobody", "' OR 1=1 --"] {
+        for gone in [first.token_id.as_str(), "", "unknown", "' OR 1=1 --"] {
             let error = db.control.revoke_token(gone, &author()).await.unwrap_err();
             assert!(matches!(&error, Error::NotFound(what) if what.contains("token")), "{error}");
         }
@@ -77,11 +77,11 @@ on_both! {
         assert_eq!(db.control.first_token().await.unwrap(), None, "there was one once");
     }
 
-    async fn uses_are_kept_to_the_minute_and_only_go_forward(db: Database) {
+    async fn last_use_is_stored_to_the_minute_and_only_moves_forward(db: Database) {
         let (used, _) = db.control.create_token(&draft("used"), &author()).await.unwrap();
         let (idle, _) = db.control.create_token(&draft("idle"), &author()).await.unwrap();
         let touch = async |at: i64| {
-            let touched = [("nobody".to_owned(), Instant(at)), (used.token_id.clone(), Instant(at))];
+            let touched = [("unknown".to_owned(), Instant(at)), (used.token_id.clone(), Instant(at))];
             db.node().touch_tokens(&touched).await.unwrap();
             let tokens = db.control.tokens().await.unwrap();
             assert_eq!((tokens[1].token_id.as_str(), tokens[1].last_used_at), (idle.token_id.as_str(), None));
@@ -95,7 +95,7 @@ on_both! {
         assert_eq!(db.control.state().await.unwrap().generation, 2, "a use is no change");
     }
 
-    async fn nodes_note_uses_of_the_same_tokens_at_once(db: Database) {
+    async fn nodes_store_uses_of_the_same_tokens_at_once(db: Database) {
         let mut tokens = Vec::new();
         for n in 0..5 {
             tokens.push(db.control.create_token(&draft(&n.to_string()), &author()).await.unwrap().0.token_id);
@@ -118,7 +118,7 @@ on_both! {
         assert!(used.iter().all(|token| token.last_used_at == Some(Instant(MINUTE * 80))), "{used:?}");
     }
 
-    async fn a_draft_that_cannot_be_is_refused_with_every_reason(db: Database) {
+    async fn an_invalid_draft_is_refused_with_every_reason(db: Database) {
         let bad = TokenDraft {
             name: " \0".to_owned(),
             role: Role::Admin,
@@ -137,7 +137,7 @@ on_both! {
         assert!(db.control.tokens().await.unwrap().is_empty());
     }
 
-    async fn a_row_that_says_nonsense_opens_nothing_and_the_rest_does(db: Database) {
+    async fn an_invalid_row_grants_nothing_and_the_rest_works(db: Database) {
         let (good, _) = db.control.create_token(&draft("good"), &author()).await.unwrap();
         for (column, nonsense) in [("role", "'root'"), ("namespaces", "'{\"a\": 1}'"), ("namespaces", "'[1]'")] {
             let (bad, _) = db.control.create_token(&draft("bad"), &author()).await.unwrap();

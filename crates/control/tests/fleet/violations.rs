@@ -1,6 +1,6 @@
-//! Who was refused: counts add up, pages follow each other, what is old goes.
+//! Violations: counting, paging and retention.
 
-use tollgate_control::{By, Error, Instant, Page, Violation, ViolationFilter};
+use tollgate_control::{Error, GroupBy, Instant, Page, Violation, ViolationFilter};
 
 use crate::databases::{Database, on_both};
 
@@ -37,7 +37,7 @@ on_both! {
         db.control.record_violations(&[]).await.unwrap();
         let sum = Violation { limit_value: 50, last: Instant(5 * MINUTE + 3), ..violation("ann", "r", 5, 8) };
         assert_eq!(list(&db, &ViolationFilter::default()).await, [violation("ann", "r", 6, 1), other, sum]);
-        assert_eq!(db.control.state().await.unwrap().generation, 0, "nobody changed anything");
+        assert_eq!(db.control.state().await.unwrap().generation, 0, "violations make no generation");
     }
 
     async fn nodes_count_the_same_rows_at_once(db: Database) {
@@ -90,7 +90,7 @@ on_both! {
         assert_eq!((listing.entries.len(), listing.next), (4, None));
     }
 
-    async fn what_was_asked_for_is_found_and_nothing_else(db: Database) {
+    async fn filters_select_exactly_the_matching_violations(db: Database) {
         let rows: Vec<_> = ["ann", "bob"].into_iter().flat_map(|client| {
             ["r", "s"].into_iter().flat_map(move |rule| (1..=3).map(move |minute| violation(client, rule, minute, 1)))
         }).collect();
@@ -119,7 +119,7 @@ on_both! {
         }
     }
 
-    async fn the_worst_come_first(db: Database) {
+    async fn offenders_are_sorted_by_refusals(db: Database) {
         let mut rows = vec![violation("ann", "r", 1, 5), violation("ann", "s", 2, 5), violation("bob", "r", 3, 9)];
         rows.push(Violation { namespace: "shop".to_owned(), ..violation("cat", "r", 4, 100) });
         db.control.record_violations(&rows).await.unwrap();
@@ -131,13 +131,13 @@ on_both! {
             offenders.into_iter().map(told).collect::<Vec<_>>()
         };
         let all = ViolationFilter::default();
-        assert_eq!(worst(By::Client, &all, 10).await, ["shop/cat 100 4", "default/ann 10 2", "default/bob 9 3"]);
-        assert_eq!(worst(By::Rule, &all, 2).await, ["shop/r 100 4", "default/r 14 3"]);
+        assert_eq!(worst(GroupBy::Client, &all, 10).await, ["shop/cat 100 4", "default/ann 10 2", "default/bob 9 3"]);
+        assert_eq!(worst(GroupBy::Rule, &all, 2).await, ["shop/r 100 4", "default/r 14 3"]);
         let ours = ViolationFilter { namespaces: Some(vec!["default".to_owned()]), ..all };
-        assert_eq!(worst(By::Endpoint, &ours, 10).await, ["default//of/ann 10 2", "default//of/bob 9 3"]);
+        assert_eq!(worst(GroupBy::Endpoint, &ours, 10).await, ["default//of/ann 10 2", "default//of/bob 9 3"]);
     }
 
-    async fn what_shadow_rules_would_have_refused_is_a_row_of_its_own(db: Database) {
+    async fn refusals_of_shadow_rules_are_separate_rows(db: Database) {
         let shadow = Violation { is_shadow: true, last: Instant(MINUTE + 9), ..violation("ann", "r", 1, 5) };
         let rows = [violation("ann", "r", 1, 2), shadow.clone(), Violation { request_count: 150, last: Instant(MINUTE + 7), ..shadow.clone() }];
         db.control.record_violations(&rows).await.unwrap();
@@ -145,12 +145,12 @@ on_both! {
         assert_eq!(list(&db, &only(false)).await, [violation("ann", "r", 1, 2)]);
         let sum = Violation { refused: 10, request_count: 150, ..shadow };
         assert_eq!(list(&db, &only(true)).await, [sum], "the highest count, and the last time");
-        let worst = db.control.offenders(By::Client, &ViolationFilter::default(), 9).await.unwrap();
+        let worst = db.control.offenders(GroupBy::Client, &ViolationFilter::default(), 9).await.unwrap();
         let told: Vec<_> = worst.iter().map(|one| (one.what.as_str(), one.is_shadow, one.refused, one.last.0 - MINUTE)).collect();
         assert_eq!(told, [("ann", true, 10, 9), ("ann", false, 2, 2)]);
     }
 
-    async fn what_is_old_goes_in_bites(db: Database) {
+    async fn old_violations_are_deleted_in_batches(db: Database) {
         let rows: Vec<_> = (0..10).map(|n| violation("ann", "r", n, 1)).collect();
         db.control.record_violations(&rows).await.unwrap();
         let before = Instant(7 * MINUTE);
@@ -161,7 +161,7 @@ on_both! {
         assert_eq!(list(&db, &ViolationFilter::default()).await.len(), 3);
     }
 
-    async fn the_oldest_of_too_many_are_found(db: Database) {
+    async fn the_surplus_of_violations_is_found(db: Database) {
         let rows: Vec<_> = (0..10).map(|n| violation(&n.to_string(), "r", n / 2, 1)).collect();
         db.control.record_violations(&rows).await.unwrap();
         assert_eq!(db.control.surplus_violations(10).await.unwrap(), None);
@@ -170,7 +170,7 @@ on_both! {
         assert_eq!(list(&db, &ViolationFilter::default()).await.last().unwrap().minute, Instant(2 * MINUTE));
     }
 
-    async fn odd_and_endless_keys_spoil_no_batch(db: Database) {
+    async fn odd_and_long_keys_do_not_fail_a_batch(db: Database) {
         let long = "ä\u{1f980}x".repeat(3000);
         let odd = ["\0", "a\0b", "'; DROP TABLE rate_limit_violations; --", "\u{202e}\u{ffff}", "", "{\"n\": 1}", &long];
         let rows: Vec<_> = odd.iter().map(|client| violation(client, "r", 1, 1)).collect();

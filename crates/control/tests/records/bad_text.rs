@@ -1,12 +1,12 @@
-//! Texts that are none: SQLite takes any bytes. They are refused where SQL writes them; where they stand already, from before
-//! or past the triggers, their rows are named and everything else goes on.
+//! Invalid text: SQLite stores any bytes. Triggers refuse it from SQL. Rows that hold it from before, or that bypassed
+//! the triggers, are reported, and everything else goes on.
 
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tollgate_control::{Expect, Page};
+use tollgate_control::{Page, Precondition};
 
-use crate::by_hand::{follow, take_over};
+use crate::by_hand::{follow, record_all_sql_edits};
 use crate::databases::{Database, on_both};
 use crate::drafts::{NAMESPACE, apply, per_second, rule};
 
@@ -39,7 +39,7 @@ fn inserts(text: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_that_are_none_are_refused_at_once() {
+async fn invalid_text_is_refused_at_once() {
     let db = Database::sqlite().await;
     for text in BAD {
         for insert in inserts(text)
@@ -68,9 +68,9 @@ async fn texts_that_are_none_are_refused_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_whose_texts_are_none_are_named_and_everything_else_goes_on() {
+async fn rows_with_invalid_text_are_reported_and_everything_else_goes_on() {
     let db = Database::sqlite().await;
-    apply(&db.control, ["a", "b"].map(|id| rule(id, per_second(1), Expect::Absent))).await;
+    apply(&db.control, ["a", "b"].map(|id| rule(id, per_second(1), Precondition::Absent))).await;
     db.run("DROP TRIGGER rate_limit_violations_text_inserted").await;
     let (feed, _) = follow(&db).await;
     let mut state = feed.state();
@@ -80,7 +80,7 @@ async fn rows_whose_texts_are_none_are_named_and_everything_else_goes_on() {
             .into_iter()
             .chain([format!("INSERT INTO rate_limit_rules (max_requests, window_secs, rule_id) VALUES (1, 1, {text})")])
         {
-            // As if it stood there from before the triggers, and had been noted by those of old.
+            // A row from before the triggers, recorded by earlier ones.
             let note = "INSERT OR IGNORE INTO tollgate_sql_edits (kind, namespace, id, existed) VALUES";
             db.run(&format!(
                 "BEGIN IMMEDIATE; UPDATE tollgate_state SET writing = 1; {}; UPDATE tollgate_state SET writing = 0; \
@@ -94,11 +94,11 @@ async fn rows_whose_texts_are_none_are_named_and_everything_else_goes_on() {
         generation += 1;
         let heard = timeout(
             Duration::from_secs(20),
-            state.wait_for(|state| state.generation >= generation && state.away.is_none()),
+            state.wait_for(|state| state.generation >= generation && state.unavailable.is_none()),
         )
         .await;
         assert!(heard.is_ok(), "{text} holds others up");
-        take_over(&db.control).await;
+        record_all_sql_edits(&db.control).await;
         generation = db.control.state().await.unwrap().generation;
     }
     let (restarted, seen) = follow(&db).await;
@@ -124,36 +124,36 @@ async fn rows_whose_texts_are_none_are_named_and_everything_else_goes_on() {
     assert!(page.after.is_none() && listed.contains(&"a".to_owned()) && listed.contains(&"b".to_owned()));
     db.control.violations(&Default::default(), &Page::default()).await.unwrap();
     db.control.namespaces().await.unwrap();
-    apply(&db.control, [rule("c", per_second(1), Expect::Absent)]).await;
+    apply(&db.control, [rule("c", per_second(1), Precondition::Absent)]).await;
     drop(restarted);
 }
 
 on_both! {
-    async fn junk_among_the_notes_holds_no_edit_up(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+    async fn junk_among_the_recorded_edits_delays_no_other(db: Database) {
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
         for (kind, id) in [("bogus", "x"), ("rule", ""), ("token", "none"), ("client", "%"), ("namespace", "\u{202e}")] {
             db.run(&format!("INSERT INTO tollgate_sql_edits (kind, namespace, id, existed, written_by) VALUES ('{kind}', 'x', '{id}', TRUE, '')")).await;
         }
         db.run("UPDATE rate_limit_rules SET max_requests = 7 WHERE rule_id = 'a'").await;
         for _ in 0..3 {
-            take_over(&db.control).await;
+            record_all_sql_edits(&db.control).await;
         }
         assert_eq!(db.texts("SELECT kind FROM tollgate_sql_edits").await, Vec::<String>::new());
         assert_eq!(db.control.rule(NAMESPACE, "a").await.unwrap().version, db.control.state().await.unwrap().generation);
     }
 
-    async fn an_edit_that_cannot_be_taken_over_holds_no_other_up(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent), rule("b", per_second(1), Expect::Absent)]).await;
-        // A trigger that a database administrator added, of which the program knows nothing.
-        db.run(match db.place {
-            tollgate_control::Place::Sqlite(_) => "CREATE TRIGGER no BEFORE UPDATE OF version ON rate_limit_rules WHEN NEW.rule_id = 'a' AND NEW.version > 1 \
+    async fn an_edit_that_cannot_be_recorded_delays_no_other(db: Database) {
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent), rule("b", per_second(1), Precondition::Absent)]).await;
+        // A trigger of a database administrator, unknown to the program.
+        db.run(match db.url {
+            tollgate_control::DatabaseUrl::Sqlite(_) => "CREATE TRIGGER no BEFORE UPDATE OF version ON rate_limit_rules WHEN NEW.rule_id = 'a' AND NEW.version > 1 \
                                                    BEGIN SELECT RAISE(ABORT, 'no'); END",
-            tollgate_control::Place::Postgres(_) => "CREATE FUNCTION no() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END'; \
+            tollgate_control::DatabaseUrl::Postgres(_) => "CREATE FUNCTION no() RETURNS TRIGGER LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END'; \
                                    CREATE TRIGGER no BEFORE UPDATE ON rate_limit_rules FOR EACH ROW \
                                    WHEN (NEW.rule_id = 'a' AND NEW.version > 1) EXECUTE FUNCTION no()",
         }).await;
         db.run("UPDATE rate_limit_rules SET max_requests = 7").await;
-        take_over(&db.control).await;
+        record_all_sql_edits(&db.control).await;
         assert_eq!(db.control.rule(NAMESPACE, "b").await.unwrap().version, 2);
         assert!(db.control.changes_since(1).await.unwrap().everything, "all nodes look for what the audit does not tell");
     }

@@ -1,29 +1,29 @@
-//! Rows that people write with SQL, as textbooks show it: little needs to be said, nonsense is refused, and what is written
-//! is in force, audited and can be undone.
+//! Rows written with SQL, as textbooks show it: defaults fill in most columns, invalid values are refused, and the rows
+//! are in force, audited and can be rolled back.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::timeout;
-use tollgate_control::feed::{Feed, Following, Loaded, Terms};
+use tollgate_control::change_feed::{ChangeFeed, ChangeFeedConfig, LoadContext, LoadedState};
 use tollgate_control::record::Role;
-use tollgate_control::{AuditFilter, Control, Error, Expect, Kind, Order, Page, TokenDraft, ViolationFilter};
+use tollgate_control::{AuditFilter, Control, Error, Page, Precondition, RecordKind, TokenDraft, ViolationFilter};
 use tollgate_core::{ManualClock, Secret, Time};
 
 use crate::databases::{Database, author, on_both};
-use crate::drafts::{NAMESPACE, apply, override_draft, overriding, per_second, rule};
+use crate::drafts::{NAMESPACE, apply, change_set, override_draft, overriding, per_second, rule};
 
 const RULE: &str =
     "INSERT INTO rate_limit_rules (client_key, endpoint, algorithm, max_requests, window_secs, burst_size) ";
 
-/// Takes over all that was written, as a node does.
-pub async fn take_over(control: &Control) {
+/// Records all SQL edits, as a node does.
+pub async fn record_all_sql_edits(control: &Control) {
     for _ in 0..50 {
-        match control.take_over_sql_edits().await {
+        match control.record_sql_edits().await {
             Ok(false) => return,
-            // On a busy machine a lock may take too long: the same again, later.
-            Ok(true) | Err(Error::Away(_)) => {}
+            // On a busy machine a lock may take too long: try again.
+            Ok(true) | Err(Error::Unavailable(_)) => {}
             Err(why) => panic!("{why}"),
         }
     }
@@ -47,16 +47,16 @@ async fn audit(db: &Database) -> Vec<String> {
     told
 }
 
-pub type Seen = Arc<Mutex<Option<Arc<Loaded>>>>;
+pub type Seen = Arc<Mutex<Option<Arc<LoadedState>>>>;
 
-/// A node that follows the database, and what it put into force last.
-pub async fn follow(db: &Database) -> (Feed, Seen) {
+/// A node that follows the database, and the state it activated last.
+pub async fn follow(db: &Database) -> (ChangeFeed, Seen) {
     let seen = Seen::default();
     let keep = seen.clone();
-    let following = Following {
+    let following = ChangeFeedConfig {
         control: db.node(),
         copy: None,
-        terms: Terms { secret: Secret::new([7; 16]), identities: Arc::new(|_| None) },
+        context: LoadContext { secret: Secret::new([7; 16]), identities: Arc::new(|_| None) },
         poll: Duration::from_secs(30),
         clock: Arc::new(ManualClock::at(Time::from_nanos(1))),
         adopt: Arc::new(move |loaded| {
@@ -64,7 +64,7 @@ pub async fn follow(db: &Database) -> (Feed, Seen) {
             true
         }),
     };
-    (Feed::start(following).await.unwrap(), seen)
+    (ChangeFeed::start(following).await.unwrap(), seen)
 }
 
 on_both! {
@@ -95,7 +95,7 @@ on_both! {
         assert_eq!((&violation.rule_id, violation.is_shadow, violation.last), (&None, false, violation.minute));
     }
 
-    async fn nonsense_is_refused_at_once(db: Database) {
+    async fn invalid_values_are_refused_at_once(db: Database) {
         for (row, constraint) in [
             ("('*', '/a', 'tocken_bucket', 1, 1, 0)", "rule_algorithm"),
             ("('*', '/a', 'gcra', -1, 1, 0)", "rule_max_requests"),
@@ -127,9 +127,9 @@ on_both! {
 
     async fn edits_with_sql_become_generations_with_their_audit(db: Database) {
         let control = &db.control;
-        apply(control, [rule("a", per_second(1), Expect::Absent), rule("b", per_second(1), Expect::Absent)]).await;
+        apply(control, [rule("a", per_second(1), Precondition::Absent), rule("b", per_second(1), Precondition::Absent)]).await;
         apply(control, [overriding("o", override_draft("user:1", "a", 5)), overriding("p", override_draft("user:2", "b", 5))]).await;
-        assert!(!control.take_over_sql_edits().await.unwrap());
+        assert!(!control.record_sql_edits().await.unwrap());
         assert_eq!(control.state().await.unwrap().generation, 2, "what the program writes is no edit with SQL");
 
         let before = control.rule(NAMESPACE, "a").await.unwrap();
@@ -138,7 +138,7 @@ on_both! {
         db.run("DELETE FROM rate_limit_rules WHERE rule_id = 'b'").await;
         db.run("INSERT INTO rate_limit_namespaces (namespace, ipv6_prefix) VALUES ('shop', 48)").await;
         db.run("UPDATE clients SET tier = 'gold' WHERE client_key = 'user:9'").await;
-        take_over(control).await;
+        record_all_sql_edits(control).await;
         let after = control.rule(NAMESPACE, "a").await.unwrap();
         assert_eq!(after.draft.document["limit"]["requests"], 7);
         assert!(after.updated_at > before.updated_at && after.created_at == before.created_at);
@@ -151,64 +151,64 @@ on_both! {
         assert!(!touched.everything && touched.clients.len() == 2 && touched.rules.len() == 2, "{touched:?}");
         assert_eq!(touched.namespaces, ["shop".to_owned()].into());
         assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
-        take_over(control).await;
+        record_all_sql_edits(control).await;
         assert_eq!(control.state().await.unwrap().generation, 3, "each edit once");
 
-        let edits = control.way_back(2).await.unwrap();
-        let back = Order { edits, author: author(), action: "rollback to 2".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
+        let edits = control.rollback_edits(2).await.unwrap();
+        let back = change_set(edits);
         control.apply(&back).await.unwrap();
         assert_eq!(control.rule(NAMESPACE, "a").await.unwrap().draft, before.draft);
         assert!(control.rule(NAMESPACE, "b").await.is_ok() && control.overriding(NAMESPACE, "p").await.is_ok());
-        take_over(control).await;
+        record_all_sql_edits(control).await;
         assert_eq!(control.state().await.unwrap().generation, 4);
     }
 
-    async fn a_row_that_makes_no_sense_makes_all_nodes_look_and_name_it(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+    async fn an_invalid_row_makes_all_nodes_load_everything_and_report_it(db: Database) {
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
         db.run("INSERT INTO rate_limit_overrides (client_key, rule_id, valid_until) VALUES ('user:1', 'a', '2030-01-01')").await;
-        take_over(&db.control).await;
+        record_all_sql_edits(&db.control).await;
         assert!(db.control.changes_since(1).await.unwrap().everything, "an override that changes nothing");
         db.run("UPDATE rate_limit_overrides SET unlimited = TRUE").await;
-        take_over(&db.control).await;
+        record_all_sql_edits(&db.control).await;
         let overrides = db.control.overrides(&Default::default(), &Page::default()).await.unwrap().entries;
         assert!(overrides[0].draft.unlimited);
     }
 
-    async fn a_row_that_was_wrong_at_first_is_audited_and_undone_like_others(db: Database) {
+    async fn a_row_that_was_invalid_at_first_is_audited_and_rolled_back_like_others(db: Database) {
         let control = &db.control;
-        apply(control, [rule("a", per_second(1), Expect::Absent)]).await;
+        apply(control, [rule("a", per_second(1), Precondition::Absent)]).await;
         db.run("INSERT INTO rate_limit_overrides (override_id, client_key, rule_id, valid_until) VALUES ('o', 'user:1', 'a', '2030-01-01')").await;
         db.run("INSERT INTO clients (client_key, attributes) VALUES ('user:2', '{\"a\": {}}')").await;
-        take_over(control).await;
+        record_all_sql_edits(control).await;
         db.run("UPDATE rate_limit_overrides SET max_requests = 7").await;
         db.run("UPDATE clients SET attributes = '{\"a\": \"b\"}'").await;
-        take_over(control).await;
+        record_all_sql_edits(control).await;
         let told = audit(&db).await;
         for line in ["sql override o made", "sql override o changed", "sql client user:2 made", "sql client user:2 changed"] {
             assert!(told.contains(&line.to_owned()), "{line}: {told:?}");
         }
         for generation in [2, 1] {
-            let edits = control.way_back(generation).await.unwrap();
-            let back = Order { edits, author: author(), action: "rollback".to_owned(), dry_run: false, idempotency_key: None, file_rules: Vec::new() };
+            let edits = control.rollback_edits(generation).await.unwrap();
+            let back = change_set(edits);
             control.apply(&back).await.unwrap();
             assert!(control.overriding(NAMESPACE, "o").await.is_err() && control.client(NAMESPACE, "user:2").await.is_err(), "{generation}");
         }
         assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
     }
 
-    async fn a_row_that_sql_renames_is_one_gone_and_one_made(db: Database) {
+    async fn a_row_renamed_with_sql_is_one_deleted_and_one_created(db: Database) {
         let control = &db.control;
-        apply(control, [rule("a", per_second(1), Expect::Absent), overriding("o", override_draft("user:1", "a", 5))]).await;
+        apply(control, [rule("a", per_second(1), Precondition::Absent), overriding("o", override_draft("user:1", "a", 5))]).await;
         db.run("INSERT INTO clients (client_key) VALUES ('user:1')").await;
         db.run("INSERT INTO rate_limit_rule_modes (rule_id, mode) VALUES ('a', 'shadow')").await;
         db.run("INSERT INTO rate_limit_namespaces (namespace, ipv6_prefix) VALUES ('shop', 48)").await;
-        take_over(control).await;
+        record_all_sql_edits(control).await;
         db.run("UPDATE rate_limit_rules SET rule_id = 'b', name = 'b'").await;
         db.run("UPDATE rate_limit_overrides SET override_id = 'p'").await;
         db.run("UPDATE clients SET client_key = 'user:2'").await;
         db.run("UPDATE rate_limit_rule_modes SET rule_id = 'b'").await;
         db.run("UPDATE rate_limit_namespaces SET namespace = 'mall'").await;
-        take_over(control).await;
+        record_all_sql_edits(control).await;
         let told = audit(&db).await;
         for (kind, old, new) in [("rule", "a", "b"), ("override", "o", "p"), ("client", "user:1", "user:2"), ("rule_mode", "a", "b"), ("namespace", "shop", "mall")] {
             assert!(told.contains(&format!("sql {kind} {old} gone")) && told.contains(&format!("sql {kind} {new} made")), "{kind}: {told:?}");
@@ -216,12 +216,12 @@ on_both! {
         assert!(!control.changes_since(2).await.unwrap().everything);
     }
 
-    async fn the_switch_of_a_rule_goes_with_it(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent), rule("b", per_second(1), Expect::Absent)]).await;
+    async fn the_mode_of_a_rule_is_deleted_with_it(db: Database) {
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent), rule("b", per_second(1), Precondition::Absent)]).await;
         db.run("INSERT INTO rate_limit_rule_modes (rule_id, mode) VALUES ('a', 'off'), ('b', 'off')").await;
-        take_over(&db.control).await;
+        record_all_sql_edits(&db.control).await;
         db.run("DELETE FROM rate_limit_rules WHERE rule_id = 'a'").await;
-        take_over(&db.control).await;
+        record_all_sql_edits(&db.control).await;
         assert_eq!(db.texts("SELECT rule_id FROM rate_limit_rule_modes").await, ["b"], "a new rule of that id is not off");
         let told = audit(&db).await;
         assert!(told.contains(&"sql rule_mode a gone".to_owned()) && told.contains(&"sql rule a gone".to_owned()), "{told:?}");
@@ -231,25 +231,25 @@ on_both! {
         let draft = TokenDraft { name: "ci".to_owned(), role: Role::Operator, namespaces: None, expires_at: None };
         let (token, _) = db.control.create_token(&draft, &author()).await.unwrap();
         db.control.touch_tokens(&[(token.token_id.clone(), token.created_at)]).await.unwrap();
-        take_over(&db.control).await;
+        record_all_sql_edits(&db.control).await;
         assert_eq!(db.control.state().await.unwrap().generation, 1, "to use a token is no edit");
         db.run("UPDATE tokens SET revoked_at = created_at").await;
-        take_over(&db.control).await;
+        record_all_sql_edits(&db.control).await;
         assert!(db.control.changes_since(1).await.unwrap().tokens);
         assert_eq!(audit(&db).await, [format!("cli token {} made", token.token_id), format!("sql token {} gone", token.token_id)]);
     }
 
-    async fn many_edits_are_taken_over_in_pieces(db: Database) {
+    async fn many_edits_are_recorded_in_batches(db: Database) {
         let rows: Vec<String> = (0..1200).map(|n| format!("('user:{n}', 'gold')")).collect();
         db.run(&format!("INSERT INTO clients (client_key, tier) VALUES {}", rows.join(", "))).await;
-        assert!(db.control.take_over_sql_edits().await.unwrap());
-        take_over(&db.control).await;
+        assert!(db.control.record_sql_edits().await.unwrap());
+        record_all_sql_edits(&db.control).await;
         assert_eq!(db.control.state().await.unwrap().generation, 3, "other writers come in between");
         assert_eq!(db.texts("SELECT CAST(COUNT(*) AS TEXT) FROM audit WHERE author = 'sql'").await, ["1200"]);
     }
 
     async fn what_sql_writes_is_in_force_within_two_seconds(db: Database) {
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
         let (feed, seen) = follow(&db).await;
         let mut state = feed.state();
         for (number, sql) in [
@@ -266,12 +266,12 @@ on_both! {
         let names: Vec<_> = loaded.namespaces[NAMESPACE].rules.iter().map(|rule| rule.name.clone().unwrap()).collect();
         assert_eq!(names.len(), 1);
         assert_eq!(loaded.quarantined, []);
-        let kinds: Vec<Kind> = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries.iter().map(|row| row.kind).collect();
-        assert_eq!(kinds, [Kind::Rule; 4], "and none of it by reading everything anew");
+        let kinds: Vec<RecordKind> = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries.iter().map(|row| row.kind).collect();
+        assert_eq!(kinds, [RecordKind::Rule; 4], "and none of it by reading everything anew");
     }
 
-    async fn a_rule_that_cannot_be_used_comes_and_goes_without_the_others(db: Database) {
-        apply(&db.control, ["a", "b"].map(|id| rule(id, per_second(1), Expect::Absent))).await;
+    async fn an_unusable_rule_comes_and_goes_without_the_others(db: Database) {
+        apply(&db.control, ["a", "b"].map(|id| rule(id, per_second(1), Precondition::Absent))).await;
         let (feed, seen) = follow(&db).await;
         let mut state = feed.state();
         let spoil = "UPDATE rate_limit_rules SET options = '{\"colour\": \"red\"}' WHERE rule_id = 'a'";
@@ -296,6 +296,6 @@ on_both! {
                 assert_eq!(rules[0].limit.as_ref().unwrap().requests, 7);
             }
         }
-        assert_eq!(state.borrow().whole, 1, "everything was read once");
+        assert_eq!(state.borrow().full_loads, 1, "everything was read once");
     }
 }

@@ -1,8 +1,8 @@
-//! Whatever a rules file can say of a rule, a row can keep: drawn at random, many rules mean the same afterwards.
+//! Every rule of a rules file fits into a row: random rules have the same meaning after they were stored.
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{NamespaceDraft, RuleDraft, RuleRecord};
-use tollgate_control::{Expect, Instant, Page};
+use tollgate_control::{Instant, Page, Precondition};
 
 use crate::databases::on_both;
 use crate::drafts::{NAMESPACE, apply, rule};
@@ -19,7 +19,7 @@ impl Dice {
         from[self.draw(from.len())].clone()
     }
 
-    /// One field in so many is there.
+    /// Each field is present with this probability.
     fn maybe(&mut self, map: &mut Map<String, Value>, one_in: usize, name: &str, from: &[Value]) {
         if self.draw(one_in) == 0 {
             map.insert(name.to_owned(), self.pick(from));
@@ -135,7 +135,7 @@ impl Dice {
     }
 }
 
-/// A rule that was never stored.
+/// A random rule.
 fn unstored(rule_id: &str, draft: RuleDraft) -> RuleRecord {
     let (namespace, never) = (NAMESPACE.to_owned(), Instant(0));
     RuleRecord { namespace, rule_id: rule_id.to_owned(), draft, created_at: never, updated_at: never, version: 0 }
@@ -155,7 +155,7 @@ on_both! {
             }
         }
         assert!(drafts.len() > 300, "only {} of 600 rules can be: the dice are loaded", drafts.len());
-        apply(&db.control, drafts.iter().map(|record| rule(&record.rule_id, record.draft.clone(), Expect::Absent))).await;
+        apply(&db.control, drafts.iter().map(|record| rule(&record.rule_id, record.draft.clone(), Precondition::Absent))).await;
 
         let listed = db.control.rules(&Default::default(), &Page { limit: 1000, after: None }).await.unwrap().entries;
         assert_eq!(listed.len(), drafts.len());
@@ -165,9 +165,9 @@ on_both! {
             assert_eq!((name, enabled), (&sent.draft.name, sent.draft.enabled));
             assert_eq!(stored.spec(&settings), sent.spec(&settings), "{:?}\n{:?}", sent.draft.document, stored.draft.document);
         }
-        let again = apply(&db.control, listed.into_iter().map(|record| rule(&record.rule_id, record.draft, Expect::Present))).await;
+        let again = apply(&db.control, listed.into_iter().map(|record| rule(&record.rule_id, record.draft, Precondition::Present))).await;
         assert!(again.changes.is_empty(), "what was read is what is written: {:?}", again.changes.first());
-        let again = apply(&db.control, drafts.into_iter().map(|record| rule(&record.rule_id, record.draft, Expect::Present))).await;
+        let again = apply(&db.control, drafts.into_iter().map(|record| rule(&record.rule_id, record.draft, Precondition::Present))).await;
         assert!(again.changes.is_empty(), "what was sent is what is there: {:?}", again.changes.first());
     }
 }

@@ -4,29 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use tollgate_control::feed::{Copy, Feed, Following, Terms};
-use tollgate_control::{Control, Expect, Page, Place};
+use tollgate_control::change_feed::{ChangeFeed, ChangeFeedConfig, LoadContext, LocalCopy};
+use tollgate_control::{Control, DatabaseUrl, Page, Precondition};
 use tollgate_core::{ManualClock, Secret, Time};
 
 use crate::databases::Database;
 use crate::drafts::{apply, per_second, rule};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_cannot_be_read_keeps_no_other_out_of_the_copy() {
+async fn an_unreadable_row_keeps_no_other_out_of_the_copy() {
     let db = Database::postgres().await;
-    apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+    apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
     let files = tempfile::tempdir().unwrap();
     let file = files.path().join("copy.db");
-    let following = Following {
+    let following = ChangeFeedConfig {
         control: db.node(),
-        copy: Some(Copy::open(&file, db.node()).await.unwrap()),
-        terms: Terms { secret: Secret::new([7; 16]), identities: Arc::new(|_| None) },
+        copy: Some(LocalCopy::open(&file, db.node()).await.unwrap()),
+        context: LoadContext { secret: Secret::new([7; 16]), identities: Arc::new(|_| None) },
         poll: Duration::from_secs(30),
         clock: Arc::new(ManualClock::at(Time::from_nanos(1))),
         adopt: Arc::new(|_| true),
     };
-    let feed = Feed::start(following).await.unwrap();
-    let copy = Control::new(&Place::Sqlite(file)).unwrap();
+    let feed = ChangeFeed::start(following).await.unwrap();
+    let copy = Control::new(&DatabaseUrl::Sqlite(file)).unwrap();
     let steps = [
         "INSERT INTO rate_limit_rules (rule_id, max_requests, window_secs, cost) VALUES ('b', 1, 1, '1e400'), ('c', 1, 1, '1')",
         "UPDATE rate_limit_rules SET max_requests = 7 WHERE rule_id = 'c'",

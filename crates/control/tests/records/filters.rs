@@ -1,8 +1,8 @@
-//! Lists, what of them is asked for, and their pages.
+//! Lists, their filters and their pages.
 
 use serde_json::json;
 use tollgate_control::{
-    ClientFilter, Control, Edit, Error, Expect, Instant, Listing, OverrideFilter, Page, Result, RuleFilter,
+    ClientFilter, Control, Edit, Error, Instant, Listing, OverrideFilter, Page, Precondition, Result, RuleFilter,
 };
 
 use crate::databases::on_both;
@@ -20,7 +20,7 @@ async fn keys(control: &Control, filter: ClientFilter) -> Vec<String> {
     control.clients(&filter, &page).await.unwrap().entries.into_iter().map(|record| record.client_key).collect()
 }
 
-/// Walks a list page by page.
+/// Reads a list page by page.
 async fn walk<T>(limit: u32, mut ask: impl AsyncFnMut(Page) -> Result<Listing<T>>) -> Vec<T> {
     let (mut all, mut page) = (Vec::new(), Page { limit, after: None });
     loop {
@@ -46,15 +46,15 @@ on_both! {
             namespace: "shop".to_owned(),
             rule_id: "elsewhere".to_owned(),
             to: Some(with(json!({ "tier": "free" }))),
-            expect: Expect::Absent,
+            expect: Precondition::Absent,
         };
         apply(control, [
-            rule("one", with(json!({ "endpoint": "/api/orders", "tier": "free" })), Expect::Absent),
-            rule("two", with(json!({ "endpoint": ["/api/orders", "/api/carts"], "tier": ["trial", "free"] })), Expect::Absent),
-            rule("three", with(json!({ "endpoint": "/api/ordersX", "tier": "freely" })), Expect::Absent),
-            rule("four", with(json!({ "client_key": "user:1", "tier": ["!free"] })), Expect::Absent),
-            rule("five", with(json!({ "client_key": ["user:1", "user:2"] })), Expect::Absent),
-            rule("off", off, Expect::Absent),
+            rule("one", with(json!({ "endpoint": "/api/orders", "tier": "free" })), Precondition::Absent),
+            rule("two", with(json!({ "endpoint": ["/api/orders", "/api/carts"], "tier": ["trial", "free"] })), Precondition::Absent),
+            rule("three", with(json!({ "endpoint": "/api/ordersX", "tier": "freely" })), Precondition::Absent),
+            rule("four", with(json!({ "client_key": "user:1", "tier": ["!free"] })), Precondition::Absent),
+            rule("five", with(json!({ "client_key": ["user:1", "user:2"] })), Precondition::Absent),
+            rule("off", off, Precondition::Absent),
             elsewhere,
         ]).await;
         let filter = RuleFilter::default;
@@ -79,8 +79,8 @@ on_both! {
         let mut later = override_draft("user:1", "b", 1);
         later.valid_from = Some(NEW_YEAR);
         apply(control, [
-            rule("a", per_second(1), Expect::Absent),
-            rule("b", per_second(1), Expect::Absent),
+            rule("a", per_second(1), Precondition::Absent),
+            rule("b", per_second(1), Precondition::Absent),
             overriding("1a", override_draft("user:1", "a", 1)),
             overriding("1b", later),
             overriding("2a", override_draft("user:2", "a", 1)),
@@ -99,7 +99,7 @@ on_both! {
         assert!(ids(at(NEXT_YEAR)).await.is_empty(), "all end before their instant");
     }
 
-    async fn clients_by_tier_organisation_and_the_letters_they_begin_with(db: Database) {
+    async fn clients_by_tier_organisation_and_prefix(db: Database) {
         let control = &db.control;
         let mut acme = client_draft("gold");
         acme.organisation = Some("acme".to_owned());
@@ -122,23 +122,23 @@ on_both! {
         assert_eq!(keys(control, filter()).await, sorted, "byte by byte, whatever the database's own order is");
     }
 
-    async fn pages_hold_everything_once_and_in_order(db: Database) {
+    async fn pages_list_every_entry_once_and_sorted(db: Database) {
         let control = &db.control;
         for namespace in ["default", "shop"] {
             let edits = (0..57).map(|n| Edit::Client {
                 namespace: namespace.to_owned(),
                 client_key: format!("user:{n}"),
                 to: Some(client_draft(if n % 2 == 0 { "even" } else { "odd" })),
-                expect: Expect::Absent,
+                expect: Precondition::Absent,
             });
             apply(control, edits).await;
         }
-        let everybody = walk(1000, async |page| control.clients(&ClientFilter::default(), &page).await).await;
-        assert_eq!(everybody.len(), 114);
-        assert!(everybody.is_sorted_by_key(|record| (record.namespace.clone(), record.client_key.clone())));
+        let all = walk(1000, async |page| control.clients(&ClientFilter::default(), &page).await).await;
+        assert_eq!(all.len(), 114);
+        assert!(all.is_sorted_by_key(|record| (record.namespace.clone(), record.client_key.clone())));
         for limit in [1, 7, 57, 114] {
             let walked = walk(limit, async |page| control.clients(&ClientFilter::default(), &page).await).await;
-            assert_eq!(walked, everybody, "in pages of {limit}");
+            assert_eq!(walked, all, "in pages of {limit}");
         }
         let even = ClientFilter { tier: Some("even".to_owned()), ..ClientFilter::default() };
         assert_eq!(walk(5, async |page| control.clients(&even, &page).await).await.len(), 58);

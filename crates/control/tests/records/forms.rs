@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tollgate_control::feed::Loaded;
+use tollgate_control::change_feed::LoadedState;
 use tollgate_control::record::NamespaceDraft;
-use tollgate_control::{Edit, Expect};
+use tollgate_control::{Edit, Precondition};
 use tollgate_core::{Attribute, Request, Secret};
 use tollgate_rules::Normalize;
 use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
@@ -18,7 +18,7 @@ const COMPOSED: &str = "am\u{e9}lie";
 const DECOMPOSED: &str = "ame\u{301}lie";
 
 /// The tiers of both spellings, as decisions see them.
-fn tiers(loaded: &Loaded) -> [Option<String>; 2] {
+fn tiers(loaded: &LoadedState) -> [Option<String>; 2] {
     let namespace = &loaded.namespaces[NAMESPACE];
     let directories = [namespace.directory.clone()];
     let part = NamespaceRules { file: &namespace.settings, rules: &namespace.rules, directories: &directories };
@@ -34,9 +34,9 @@ on_both! {
     async fn clients_are_found_by_every_spelling(db: Database) {
         let form = |normalize| Edit::Namespace {
             namespace: NAMESPACE.to_owned(),
-            to: Some(NamespaceDraft { normalize, ..NamespaceDraft::default() }), expect: Expect::Anything };
+            to: Some(NamespaceDraft { normalize, ..NamespaceDraft::default() }), expect: Precondition::Anything };
         let gold = |name: &str| client(&format!("user:{name}"), client_draft("gold"));
-        apply(&db.control, [rule("a", per_second(1), Expect::Absent), gold(DECOMPOSED)]).await;
+        apply(&db.control, [rule("a", per_second(1), Precondition::Absent), gold(DECOMPOSED)]).await;
         let (feed, seen) = follow(&db).await;
         let mut state = feed.state();
         let silver = || client(&format!("user:{DECOMPOSED}"), client_draft("silver"));

@@ -1,15 +1,15 @@
-//! Triggers of PostgreSQL run with the rights of the owner of the tables, for roles that may write to one table only: nothing
-//! such a role makes is run or written to in their place.
+//! Triggers of PostgreSQL run with the rights of the tables' owner, for roles that may write to one table only. Objects
+//! made by such a role must not be executed or written to instead.
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
-use tollgate_control::{AuditFilter, Expect, Page, Place};
+use tollgate_control::{AuditFilter, DatabaseUrl, Page, Precondition};
 
 use crate::databases::Database;
 use crate::drafts::{apply, per_second, rule};
 
-/// A connection of a role that may read and update rules, and nothing else.
+/// A connection of a role that may only read and update rules.
 async fn low(db: &Database) -> (PgConnection, String) {
-    let Place::Postgres(url) = &db.place else { panic!("a role of PostgreSQL") };
+    let DatabaseUrl::Postgres(url) = &db.url else { panic!("a role of PostgreSQL") };
     let mut connection = PgConnection::connect(url).await.unwrap();
     let name: String =
         sqlx::query_scalar("SELECT 'low_' || current_database()").fetch_one(&mut connection).await.unwrap();
@@ -24,7 +24,7 @@ async fn run(connection: &mut PgConnection, text: &'static str) -> Result<(), sq
     sqlx::raw_sql(text).execute(connection).await.map(|_| ())
 }
 
-/// No other test looks into the cluster for these roles, but another run may use it.
+/// Drops the role: other runs may use the same cluster.
 async fn done(mut connection: PgConnection, name: &str) {
     let drop = format!("RESET SESSION AUTHORIZATION; DROP OWNED BY \"{name}\"; DROP ROLE \"{name}\"");
     sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut connection).await.unwrap();
@@ -33,7 +33,7 @@ async fn done(mut connection: PgConnection, name: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_temporary_table_neither_hides_an_edit_nor_runs_code_as_the_owner() {
     let db = Database::postgres().await;
-    apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+    apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
     let (mut connection, name) = low(&db).await;
     run(
         &mut connection,
@@ -49,16 +49,36 @@ async fn a_temporary_table_neither_hides_an_edit_nor_runs_code_as_the_owner() {
     run(&mut connection, "UPDATE rate_limit_rules SET max_requests = 97").await.unwrap();
     assert_eq!(db.texts("SELECT token_id FROM tokens").await, Vec::<String>::new());
     assert_eq!(db.texts("SELECT written_by || ' ' || id FROM tollgate_sql_edits").await, [format!("{name} a")]);
-    while db.control.take_over_sql_edits().await.unwrap() {}
+    while db.control.record_sql_edits().await.unwrap() {}
     let told = db.control.audit(&AuditFilter::default(), &Page::default()).await.unwrap().entries;
     assert_eq!((told[0].author_name.as_str(), told[0].id.as_str()), (name.as_str(), "a"));
     done(connection, &name).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn functions_of_the_owner_are_not_for_others_to_call() {
+async fn the_setting_of_tollgate_does_not_hide_an_edit() {
     let db = Database::postgres().await;
-    apply(&db.control, [rule("a", per_second(1), Expect::Absent)]).await;
+    apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
+    let (mut connection, name) = low(&db).await;
+    for write in [
+        "SET tollgate.writing = 'on'; UPDATE rate_limit_rules SET max_requests = 97; RESET tollgate.writing",
+        // Set between the checks before and after the statement.
+        "UPDATE rate_limit_rules SET max_requests = CASE set_config('tollgate.writing', 'on', TRUE) WHEN 'on' THEN 98 END \
+         RETURNING set_config('tollgate.writing', 'off', TRUE)",
+    ] {
+        run(&mut connection, write).await.unwrap();
+        assert_eq!(db.texts("SELECT written_by FROM tollgate_sql_edits").await, [name.as_str()], "{write}");
+        while db.control.record_sql_edits().await.unwrap() {}
+    }
+    let authors = db.texts("SELECT author_name FROM audit WHERE author = 'sql'").await;
+    assert_eq!(authors, [name.as_str(), name.as_str()]);
+    done(connection, &name).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_roles_cannot_call_functions_of_the_owner() {
+    let db = Database::postgres().await;
+    apply(&db.control, [rule("a", per_second(1), Precondition::Absent)]).await;
     let (mut connection, name) = low(&db).await;
     let note = "SELECT public.tollgate_note_edit('rule', '{\"id\": \"x\"}', 'id', TRUE)";
     let said = run(&mut connection, note).await.unwrap_err().to_string();
@@ -79,5 +99,5 @@ async fn every_function_of_the_owner_looks_at_temporary_objects_last() {
                   AND NOT EXISTS (SELECT 1 FROM unnest(proconfig) AS set WHERE set LIKE 'search_path=%, pg_temp')";
     assert_eq!(db.texts(others).await, Vec::<String>::new());
     let all = "SELECT CAST(COUNT(*) AS TEXT) FROM pg_proc WHERE prosecdef AND proname LIKE 'tollgate%'";
-    assert_eq!(db.texts(all).await, ["6"]);
+    assert_eq!(db.texts(all).await, ["8"]);
 }

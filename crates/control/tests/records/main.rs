@@ -1,5 +1,4 @@
-//! Rules, overrides, clients and namespaces: what can be asked of them, how they are changed, and what is kept of that.
-//! Every test runs on SQLite and on PostgreSQL.
+//! Rules, overrides, clients and namespaces: queries, changes and audit. Every test runs on SQLite and on PostgreSQL.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on may panic")]
 

@@ -1,11 +1,11 @@
-//! Odd bytes, and text that would like to be SQL (RELIABILITY S01).
+//! Odd bytes, and attempts at SQL injection (RELIABILITY S01).
 
 use serde_json::json;
-use tollgate_control::{ClientFilter, Error, Expect, OverrideFilter, Page, RuleFilter};
+use tollgate_control::{ClientFilter, Error, OverrideFilter, Page, Precondition, RuleFilter};
 
 use crate::databases::on_both;
 use crate::drafts::{
-    NAMESPACE, apply, client, client_draft, faults, order, override_draft, overriding, per_second, refused, rule,
+    NAMESPACE, apply, change_set, client, client_draft, faults, override_draft, overriding, per_second, refused, rule,
     rule_draft,
 };
 
@@ -25,7 +25,7 @@ const ODD: [&str; 12] = [
 ];
 
 on_both! {
-    async fn odd_text_comes_back_as_it_was(db: Database) {
+    async fn odd_text_is_stored_unchanged(db: Database) {
         let control = &db.control;
         let describe = |text: &str| {
             let limit = json!({ "requests": 1, "window": "1s" });
@@ -39,7 +39,7 @@ on_both! {
             let mut change = override_draft(text, &rule_id, 5);
             change.reason = text.to_owned();
             apply(control, [
-                rule(&rule_id, describe(text), Expect::Absent),
+                rule(&rule_id, describe(text), Precondition::Absent),
                 client(text, known.clone()),
                 overriding(&override_id, change.clone()),
             ]).await;
@@ -57,12 +57,12 @@ on_both! {
         assert_eq!(db.texts("SELECT CAST(COUNT(*) AS TEXT) FROM clients").await, [ODD.len().to_string()]);
     }
 
-    async fn what_a_database_cannot_hold_is_refused_before_it_is_asked(db: Database) {
+    async fn text_that_a_database_cannot_store_is_refused_first(db: Database) {
         let control = &db.control;
-        apply(control, [rule("a", per_second(1), Expect::Absent)]).await;
+        apply(control, [rule("a", per_second(1), Precondition::Absent)]).await;
         let limit = json!({ "requests": 1, "window": "1s" });
         let nul = rule_draft(json!({ "description": "a\u{0}b", "match": { "tier": "\u{0}" }, "limit": limit }));
-        let fields: Vec<String> = refused(control, [rule("b", nul, Expect::Absent)]).await.into_iter().map(|(_, field)| field).collect();
+        let fields: Vec<String> = refused(control, [rule("b", nul, Precondition::Absent)]).await.into_iter().map(|(_, field)| field).collect();
         assert_eq!(fields, ["description", "match.tier"]);
         let mut change = override_draft("user:1", "a", 5);
         change.reason = "\u{0}".to_owned();
@@ -71,28 +71,28 @@ on_both! {
         known.attributes.insert("x".to_owned(), "\u{0}".to_owned());
         assert_eq!(faults(control, [client("user:1", known)]).await.len(), 2);
         for id in ["a\u{0}", "", "é", &"x".repeat(129)] {
-            assert_eq!(refused(control, [rule(id, per_second(1), Expect::Anything)]).await[0].1, "rule_id");
+            assert_eq!(refused(control, [rule(id, per_second(1), Precondition::Anything)]).await[0].1, "rule_id");
         }
         let mut named = per_second(1);
         named.name = "a\u{0}".to_owned();
-        assert_eq!(refused(control, [rule("b", named, Expect::Absent)]).await[0].1, "name");
+        assert_eq!(refused(control, [rule("b", named, Precondition::Absent)]).await[0].1, "name");
     }
 
-    async fn what_is_too_long_is_refused(db: Database) {
+    async fn long_text_is_refused(db: Database) {
         let control = &db.control;
         let mebibyte = "x".repeat(1 << 20);
         let limit = json!({ "requests": 1, "window": "1s" });
         let described = rule_draft(json!({ "description": mebibyte, "limit": limit }));
-        assert!(refused(control, [rule("a", described, Expect::Absent)]).await.contains(&("too-large".into(), "description".into())));
+        assert!(refused(control, [rule("a", described, Precondition::Absent)]).await.contains(&("too-large".into(), "description".into())));
         let many: Vec<String> = (0..9_000).map(|n| format!("{n:0>200}")).collect();
         let listed = rule_draft(json!({ "match": { "tier": many }, "limit": limit }));
-        assert_eq!(refused(control, [rule("a", listed, Expect::Absent)]).await[0], ("too-large".to_owned(), String::new()));
+        assert_eq!(refused(control, [rule("a", listed, Precondition::Absent)]).await[0], ("too-large".to_owned(), String::new()));
         let mut deep = json!("x");
         for _ in 0..50 {
             deep = json!([deep]);
         }
         let deep = rule_draft(json!({ "match": deep, "limit": limit }));
-        assert_eq!(refused(control, [rule("a", deep, Expect::Absent)]).await[0].0, "too-deep");
+        assert_eq!(refused(control, [rule("a", deep, Precondition::Absent)]).await[0].0, "too-deep");
         assert_eq!(refused(control, [client("user:1", client_draft(&mebibyte))]).await[0].1, "tier");
         assert_eq!(refused(control, [client(&mebibyte, client_draft("gold"))]).await[0].1, "client_key");
         let mut known = client_draft("gold");
@@ -101,10 +101,10 @@ on_both! {
         let mut change = override_draft("user:1", "a", 5);
         change.reason = mebibyte;
         assert_eq!(refused(control, [overriding("o", change)]).await[0].1, "reason");
-        assert_eq!(control.apply(&order([])).await.unwrap().generation, 0);
+        assert_eq!(control.apply(&change_set([])).await.unwrap().generation, 0);
     }
 
-    async fn a_question_may_hold_anything(db: Database) {
+    async fn a_filter_may_hold_any_text(db: Database) {
         let control = &db.control;
         let about = |text: &str| ClientFilter { tier: Some(text.to_owned()), prefix: Some(text.to_owned()), ..ClientFilter::default() };
         for text in ODD {
@@ -113,7 +113,7 @@ on_both! {
         }
         assert!(matches!(control.clients(&about("x\u{0}y"), &Page::default()).await, Err(Error::Invalid(_))));
         assert!(matches!(control.rule("\u{0}", "a").await, Err(Error::Invalid(_))));
-        let gone = order([rule("\u{0}", None, Expect::Present)]);
+        let gone = change_set([rule("\u{0}", None, Precondition::Present)]);
         assert!(matches!(control.apply(&gone).await, Err(Error::NotFound(_))));
     }
 }

@@ -1,7 +1,7 @@
-//! Rows that somebody wrote by hand, and wrongly: they are named, and all others are used.
+//! Invalid rows written with SQL: they are reported, and all others are used.
 
 use serde_json::json;
-use tollgate_control::{Error, Expect, Kind, Page, Quarantined};
+use tollgate_control::{Error, Page, Precondition, Quarantined, RecordKind};
 
 use crate::databases::{Database, on_both};
 use crate::drafts::{NAMESPACE, apply, client, client_draft, override_draft, overriding, per_second, rule, rule_draft};
@@ -25,16 +25,16 @@ async fn look(db: &Database) -> Seen {
 }
 
 on_both! {
-    async fn rows_that_make_no_sense_are_named_and_the_rest_is_used(db: Database) {
+    async fn invalid_rows_are_reported_and_the_rest_is_used(db: Database) {
         let control = &db.control;
-        apply(control, ["a", "b", "c", "d", "e"].map(|id| rule(id, per_second(1), Expect::Absent))).await;
+        apply(control, ["a", "b", "c", "d", "e"].map(|id| rule(id, per_second(1), Precondition::Absent))).await;
         apply(control, [
             client("user:1", client_draft("gold")),
             client("user:2", client_draft("gold")),
             overriding("fine", override_draft("user:1", "a", 5)),
             overriding("odd", override_draft("user:2", "a", 5)),
         ]).await;
-        // What CHECKs refuse today may stand there from before them.
+        // Rows from before the CHECKs may hold what they refuse.
         db.run_unchecked("UPDATE rate_limit_rules SET algorithm = 'tocken_bucket' WHERE rule_id = 'a'").await;
         db.run_unchecked("UPDATE rate_limit_rules SET max_requests = -5, window_ms = 4000 WHERE rule_id = 'b'").await;
         db.run_unchecked("UPDATE rate_limit_rules SET \"match\" = '[1]' WHERE rule_id = 'c'").await;
@@ -43,18 +43,18 @@ on_both! {
         db.run_unchecked("UPDATE rate_limit_overrides SET valid_from = '2027-06-01T00:00:00.000000Z' WHERE override_id = 'odd'").await;
         let seen = look(&db).await;
         assert_eq!(seen.good, ["e", "user:1", "fine"]);
-        let told: Vec<(Kind, &str, String)> = seen
+        let told: Vec<(RecordKind, &str, String)> = seen
             .bad
             .iter()
             .map(|bad| (bad.kind, bad.id.as_str(), format!("{}: {}", bad.reasons[0].code, bad.reasons[0].field)))
             .collect();
         assert_eq!(told, [
-            (Kind::Rule, "a", "unknown-value: limit.algorithm".to_owned()),
-            (Kind::Rule, "b", "out-of-range: limit.requests".to_owned()),
-            (Kind::Rule, "c", "bad-row: ".to_owned()),
-            (Kind::Rule, "d", "unknown-field: colour".to_owned()),
-            (Kind::Client, "user:2", "bad-row: ".to_owned()),
-            (Kind::Override, "odd", "bad-time: valid_until".to_owned()),
+            (RecordKind::Rule, "a", "unknown-value: limit.algorithm".to_owned()),
+            (RecordKind::Rule, "b", "out-of-range: limit.requests".to_owned()),
+            (RecordKind::Rule, "c", "bad-row: ".to_owned()),
+            (RecordKind::Rule, "d", "unknown-field: colour".to_owned()),
+            (RecordKind::Client, "user:2", "bad-row: ".to_owned()),
+            (RecordKind::Override, "odd", "bad-time: valid_until".to_owned()),
         ]);
         assert_eq!(seen.bad[1].reasons.len(), 2, "everything that is wrong with it");
         assert_eq!(seen.bad[2].reasons[0].message, "column match: should hold an object");
@@ -62,16 +62,16 @@ on_both! {
         let listed = control.rules(&Default::default(), &Page::default()).await.unwrap().entries;
         assert_eq!(listed.len(), 4, "what can be shown is shown, to be put right");
         assert_eq!(control.clients(&Default::default(), &Page::default()).await.unwrap().entries.len(), 1);
-        let (known, overrides) = control.snapshot().await.unwrap().known(NAMESPACE, "user:2").await.unwrap();
+        let (known, overrides) = control.snapshot().await.unwrap().client_with_overrides(NAMESPACE, "user:2").await.unwrap();
         assert!(known.is_none() && overrides.is_empty());
         assert!(matches!(control.rule(NAMESPACE, "c").await, Err(Error::Unexpected(_))));
         for id in ["a", "b", "d"] {
-            apply(control, [rule(id, per_second(2), Expect::Present)]).await;
+            apply(control, [rule(id, per_second(2), Precondition::Present)]).await;
         }
         assert_eq!(look(&db).await.bad.len(), 3);
     }
 
-    async fn rows_written_by_hand_need_only_what_they_say(db: Database) {
+    async fn rows_written_with_sql_need_only_their_own_columns(db: Database) {
         db.run("INSERT INTO rate_limit_rules (rule_id, max_requests, window_secs) VALUES ('plain', 100, 60)").await;
         db.run("INSERT INTO rate_limit_rules (rule_id, client_key, endpoint, max_requests, window_secs, window_ms, burst_size) \
                 VALUES ('full', 'user:1', 'GET /x', 5, 0, 250, 10)").await;
@@ -85,12 +85,12 @@ on_both! {
             "limit": { "requests": 5, "window": "250ms", "algorithm": "token_bucket", "burst": 10 },
         }));
         assert_eq!(record.version, 0);
-        apply(&db.control, [rule("full", per_second(1), Expect::Version(0))]).await;
+        apply(&db.control, [rule("full", per_second(1), Precondition::Version(0))]).await;
     }
 
-    async fn a_rule_that_says_something_twice_is_not_used(db: Database) {
+    async fn a_rule_with_a_condition_given_twice_is_not_used(db: Database) {
         let endpoint = rule_draft(json!({ "match": { "endpoint": "GET /x" }, "limit": { "requests": 1, "window": "1s" } }));
-        apply(&db.control, [rule("a", endpoint, Expect::Absent)]).await;
+        apply(&db.control, [rule("a", endpoint, Precondition::Absent)]).await;
         db.run("UPDATE rate_limit_rules SET \"match\" = '{\"endpoint\": \"GET /y\"}'").await;
         let seen = look(&db).await;
         assert_eq!(seen.bad[0].reasons[0].message, "column match: has endpoint, which stands in its own column too");

@@ -1,31 +1,31 @@
-//! Orders that come twice.
+//! Change sets that are sent again with their idempotency key.
 
-use tollgate_control::{Author, Error, Expect};
+use tollgate_control::{Author, Error, Precondition};
 
 use crate::databases::on_both;
-use crate::drafts::{apply, order, per_second, rule};
+use crate::drafts::{apply, change_set, per_second, rule};
 
 on_both! {
-    async fn the_same_order_again_changes_nothing_and_is_answered_alike(db: Database) {
+    async fn a_repeated_change_set_changes_nothing_and_gets_the_same_response(db: Database) {
         let control = &db.control;
-        let mut create = order([rule("orders", per_second(1), Expect::Absent)]);
+        let mut create = change_set([rule("orders", per_second(1), Precondition::Absent)]);
         create.idempotency_key = Some("key-1".to_owned());
         let first = control.apply(&create).await.unwrap();
-        apply(control, [rule("orders", per_second(2), Expect::Present)]).await;
+        apply(control, [rule("orders", per_second(2), Precondition::Present)]).await;
         let again = control.apply(&create).await.unwrap();
         assert_eq!((again.generation, again.replayed), (1, true));
         assert_eq!(again.changes, first.changes);
         assert_eq!(control.state_generation().await, 2);
 
         let mut other = create.clone();
-        other.edits = order([rule("orders", per_second(3), Expect::Absent)]).edits;
+        other.edits = change_set([rule("orders", per_second(3), Precondition::Absent)]).edits;
         assert_eq!(control.apply(&other).await, Err(Error::KeyReused));
-        other.author = Author { id: "somebody-else".to_owned(), name: String::new() };
-        assert!(matches!(control.apply(&other).await, Err(Error::Conflict(_))), "keys are everybody's own");
+        other.author = Author { id: "other".to_owned(), name: String::new() };
+        assert!(matches!(control.apply(&other).await, Err(Error::Conflict(_))), "each author has keys of their own");
     }
 
-    async fn of_the_same_order_many_times_at_once_one_is_done(db: Database) {
-        let mut create = order([rule("orders", per_second(1), Expect::Absent)]);
+    async fn of_concurrent_repetitions_one_is_applied(db: Database) {
+        let mut create = change_set([rule("orders", per_second(1), Precondition::Absent)]);
         create.idempotency_key = Some("key-1".to_owned());
         let nodes = [db.control.clone(), db.node()];
         let sending = (0..16).map(|n| {
@@ -41,19 +41,19 @@ on_both! {
         assert_eq!(done, 1);
     }
 
-    async fn an_order_that_failed_may_come_again(db: Database) {
+    async fn a_failed_change_set_may_be_repeated(db: Database) {
         let control = &db.control;
-        let mut change = order([rule("orders", per_second(1), Expect::Present)]);
+        let mut change = change_set([rule("orders", per_second(1), Precondition::Present)]);
         change.idempotency_key = Some("key-1".to_owned());
         assert!(matches!(control.apply(&change).await, Err(Error::NotFound(_))));
-        apply(control, [rule("orders", per_second(2), Expect::Absent)]).await;
+        apply(control, [rule("orders", per_second(2), Precondition::Absent)]).await;
         assert_eq!(control.apply(&change).await.unwrap().generation, 2);
         assert!(control.apply(&change).await.unwrap().replayed);
     }
 
-    async fn answers_are_kept_for_a_day(db: Database) {
+    async fn responses_are_kept_for_a_day(db: Database) {
         let control = &db.control;
-        let mut create = order([rule("orders", per_second(1), Expect::Anything)]);
+        let mut create = change_set([rule("orders", per_second(1), Precondition::Anything)]);
         create.idempotency_key = Some("key-1".to_owned());
         control.apply(&create).await.unwrap();
         db.run("UPDATE idempotency_keys SET at = '2020-01-01T00:00:00.000000Z'").await;

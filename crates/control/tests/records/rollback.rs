@@ -1,16 +1,17 @@
-//! The way back to an earlier generation, after edits drawn at random.
+//! Rollback to earlier generations, after random edits.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use tollgate_control::record::NamespaceDraft;
-use tollgate_control::{Control, Edit, Error, Expect, Kind};
+use tollgate_control::record::{NamespaceDraft, RuleModeDraft};
+use tollgate_control::{ChangeSet, Control, Dependents, Edit, Enforcement, Error, Precondition, RecordKind};
 
+use crate::by_hand::follow;
 use crate::databases::on_both;
-use crate::drafts::{NAMESPACE, apply, client_draft, order, override_draft, rule_draft};
+use crate::drafts::{NAMESPACE, apply, change_set, client_draft, override_draft, overriding, rule_draft};
 
-/// Everything that is there, without what every change leaves on it.
-async fn state(control: &Control) -> BTreeMap<(Kind, String, String), Value> {
+/// All records, without the fields that every change sets.
+async fn state(control: &Control) -> BTreeMap<(RecordKind, String, String), Value> {
     let mut all = BTreeMap::new();
     let mut snapshot = control.snapshot().await.unwrap();
     let strip = |mut json: Value| {
@@ -19,31 +20,31 @@ async fn state(control: &Control) -> BTreeMap<(Kind, String, String), Value> {
     };
     for (name, draft) in snapshot.namespaces().await.unwrap() {
         if draft != NamespaceDraft::default() {
-            all.insert((Kind::Namespace, name.clone(), name), draft.json());
+            all.insert((RecordKind::Namespace, name.clone(), name), draft.json());
         }
     }
     let put = |row: tollgate_control::record::RuleRecord| {
-        ((Kind::Rule, row.namespace.clone(), row.rule_id.clone()), strip(row.json()))
+        ((RecordKind::Rule, row.namespace.clone(), row.rule_id.clone()), strip(row.json()))
     };
     snapshot.rules(None, |row| all.extend([put(row.unwrap())])).await.unwrap();
     snapshot
         .clients(|row| {
             let row = row.unwrap();
-            all.insert((Kind::Client, row.namespace.clone(), row.client_key.clone()), strip(row.json()));
+            all.insert((RecordKind::Client, row.namespace.clone(), row.client_key.clone()), strip(row.json()));
         })
         .await
         .unwrap();
     snapshot
         .overrides(|row| {
             let row = row.unwrap();
-            all.insert((Kind::Override, row.namespace.clone(), row.override_id.clone()), strip(row.json()));
+            all.insert((RecordKind::Override, row.namespace.clone(), row.override_id.clone()), strip(row.json()));
         })
         .await
         .unwrap();
     all
 }
 
-/// Numbers that look drawn, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -54,7 +55,7 @@ impl Dice {
 
     fn edit(&mut self) -> Edit {
         let namespace = ["default", "shop"][usize::try_from(self.draw(2)).unwrap()].to_owned();
-        let (id, keep, expect) = (self.draw(4), self.draw(3) > 0, Expect::Anything);
+        let (id, keep, expect) = (self.draw(4), self.draw(3) > 0, Precondition::Anything);
         match self.draw(10) {
             0..=3 => {
                 let replaces: Vec<String> = (0..id.min(self.draw(3))).map(|n| format!("rule-{n}")).collect();
@@ -95,28 +96,28 @@ on_both! {
         let control = &db.control;
         let set = |ipv6_prefix| {
             let to = NamespaceDraft { ipv6_prefix, ..NamespaceDraft::default() };
-            Edit::Namespace { namespace: NAMESPACE.to_owned(), to: Some(to), expect: Expect::Anything }
+            Edit::Namespace { namespace: NAMESPACE.to_owned(), to: Some(to), expect: Precondition::Anything }
         };
         let prefix = async || {
             let namespaces = control.namespaces().await.unwrap();
             namespaces.iter().find(|(name, _)| name == NAMESPACE).map(|(_, draft)| draft.ipv6_prefix)
         };
         for ipv6_prefix in [48, 56] {
-            control.apply(&order([set(ipv6_prefix)])).await.unwrap();
+            control.apply(&change_set([set(ipv6_prefix)])).await.unwrap();
         }
-        let (_, first) = control.undoing(1).await.unwrap();
-        assert!(matches!(control.apply(&order([first])).await, Err(Error::Stale { version: Some(2), .. })));
+        let (_, first) = control.revert_edit(1).await.unwrap();
+        assert!(matches!(control.apply(&change_set([first])).await, Err(Error::Stale { version: Some(2), .. })));
         assert_eq!(prefix().await, Some(56));
-        let (_, second) = control.undoing(2).await.unwrap();
-        control.apply(&order([second])).await.unwrap();
+        let (_, second) = control.revert_edit(2).await.unwrap();
+        control.apply(&change_set([second])).await.unwrap();
         assert_eq!(prefix().await, Some(48));
         db.run("UPDATE rate_limit_namespaces SET ipv6_prefix = 60").await;
-        while control.take_over_sql_edits().await.unwrap() {}
-        let (_, third) = control.undoing(3).await.unwrap();
-        assert!(matches!(control.apply(&order([third])).await, Err(Error::Stale { .. })), "SQL changed it since");
+        while control.record_sql_edits().await.unwrap() {}
+        let (_, third) = control.revert_edit(3).await.unwrap();
+        assert!(matches!(control.apply(&change_set([third])).await, Err(Error::Stale { .. })), "SQL changed it since");
     }
 
-    async fn the_way_back_leads_to_exactly_what_was(db: Database) {
+    async fn a_rollback_restores_exactly_the_earlier_state(db: Database) {
         let control = &db.control;
         let mut dice = Dice(11);
         let mut states = vec![state(control).await];
@@ -124,7 +125,7 @@ on_both! {
         while states.len() < 80 {
             tries += 1;
             let edits: Vec<Edit> = (0..1 + dice.draw(3)).map(|_| dice.edit()).collect();
-            match control.apply(&order(edits)).await {
+            match control.apply(&change_set(edits)).await {
                 Ok(applied) if applied.generation < i64::try_from(states.len()).unwrap() => {}
                 Ok(_) => states.push(state(control).await),
                 Err(Error::Invalid(_) | Error::Conflict(_)) => refused += 1,
@@ -135,22 +136,50 @@ on_both! {
         for _ in 0..25 {
             let to = usize::try_from(dice.draw(u64::try_from(states.len()).unwrap())).unwrap();
             let generation = i64::try_from(to).unwrap();
-            let edits = control.way_back(generation).await.unwrap();
+            let edits = control.rollback_edits(generation).await.unwrap();
             let applied = apply(control, edits).await;
             assert_eq!(state(control).await, states[to], "back to {to}");
             if !applied.changes.is_empty() {
                 states.push(states[to].clone());
             }
-            assert!(control.way_back(generation).await.unwrap().is_empty(), "there already");
+            assert!(control.rollback_edits(generation).await.unwrap().is_empty(), "there already");
             assert!(control.diff(generation, applied.generation).await.unwrap().is_empty());
         }
         assert_eq!(control.verify_audit().await.unwrap().broken_at, None);
     }
 
-    async fn a_difference_is_told_from_either_side(db: Database) {
+    async fn a_rollback_of_rules_keeps_overrides_and_modes_unless_asked(db: Database) {
         let control = &db.control;
         let limit = |n: u64| rule_draft(json!({ "limit": { "requests": n, "window": "1s" } }));
-        let rule = |id: &str, to| crate::drafts::rule(id, to, Expect::Anything);
+        let rule = |id: &str, to| crate::drafts::rule(id, to, Precondition::Anything);
+        let to = RuleModeDraft { mode: Enforcement::Shadow, reason: String::new() };
+        let mode = Edit::RuleMode { namespace: NAMESPACE.to_owned(), rule_id: "b".to_owned(), to: Some(to), expect: Precondition::Absent };
+        apply(control, [rule("a", Some(limit(1)))]).await;
+        apply(control, [rule("b", Some(limit(1))), overriding("o", override_draft("user:1", "b", 5)), mode]).await;
+        let whole = state(control).await;
+        let rules_of = async |generation| {
+            let edits = control.rollback_edits(generation).await.unwrap();
+            let edits = edits.into_iter().filter(|edit| matches!(edit, Edit::Rule { .. }));
+            ChangeSet { dependents: Dependents::Keep, ..change_set(edits) }
+        };
+        let applied = control.apply(&rules_of(1).await).await.unwrap();
+        assert_eq!(applied.changes.iter().map(|change| change.kind).collect::<Vec<_>>(), [RecordKind::Rule]);
+        assert!(matches!(control.rule(NAMESPACE, "b").await, Err(Error::NotFound(_))));
+        assert!(control.overriding(NAMESPACE, "o").await.is_ok() && control.rule_mode(NAMESPACE, "b").await.is_ok());
+        let (_feed, seen) = follow(&db).await;
+        let loaded = seen.lock().unwrap().clone().unwrap();
+        assert!(loaded.quarantined.is_empty(), "an override without its rule has no effect: {:?}", loaded.quarantined);
+
+        control.apply(&rules_of(2).await).await.unwrap();
+        assert_eq!(state(control).await, whole, "the rule has its override again");
+        apply(control, control.rollback_edits(1).await.unwrap()).await;
+        assert!(control.overriding(NAMESPACE, "o").await.is_err() && control.rule_mode(NAMESPACE, "b").await.is_err());
+    }
+
+    async fn a_diff_works_in_both_directions(db: Database) {
+        let control = &db.control;
+        let limit = |n: u64| rule_draft(json!({ "limit": { "requests": n, "window": "1s" } }));
+        let rule = |id: &str, to| crate::drafts::rule(id, to, Precondition::Anything);
         apply(control, [rule("a", Some(limit(1))), rule("b", Some(limit(1)))]).await;
         apply(control, [rule("a", Some(limit(2)))]).await;
         apply(control, [rule("b", None), rule("c", Some(limit(3)))]).await;
@@ -167,7 +196,7 @@ on_both! {
         assert_eq!(ids(0, 1).await, [row("a", false, true), row("b", false, true)]);
         assert!(ids(2, 2).await.is_empty());
         assert!(matches!(control.diff(1, 5).await, Err(Error::NotFound(_))));
-        assert!(matches!(control.way_back(-1).await, Err(Error::NotFound(_))));
-        assert!(matches!(control.way_back(5).await, Err(Error::NotFound(_))));
+        assert!(matches!(control.rollback_edits(-1).await, Err(Error::NotFound(_))));
+        assert!(matches!(control.rollback_edits(5).await, Err(Error::NotFound(_))));
     }
 }

@@ -1,8 +1,8 @@
-//! The tables are made once, whoever asks and however often.
+//! Migrations run once, also with several nodes at once.
 
 use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
 use sqlx::{Connection, PgConnection, SqlSafeStr, SqliteConnection};
-use tollgate_control::{Control, Error, Page, Place, Schema, ViolationFilter};
+use tollgate_control::{Control, DatabaseUrl, Error, Page, Schema, ViolationFilter};
 use tollgate_testkit::postgres;
 
 use crate::databases::{author, on_both};
@@ -20,7 +20,7 @@ on_both! {
     }
 }
 
-async fn race(place: Place) {
+async fn race(place: DatabaseUrl) {
     let nodes: Vec<Control> = (0..8).map(|_| Control::new(&place).unwrap()).collect();
     assert!(matches!(nodes[0].schema().await.unwrap(), Schema::Behind(0, _)));
     assert!(matches!(nodes[0].refresh(&author()).await, Err(Error::Schema(_))));
@@ -29,22 +29,22 @@ async fn race(place: Place) {
     for one in migrating.collect::<Vec<_>>() {
         steps += one.await.unwrap();
     }
-    assert_eq!(steps, 4);
+    assert_eq!(steps, 5);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_nodes_make_the_tables_of_sqlite_once() {
     let files = tempfile::tempdir().unwrap();
-    race(Place::Sqlite(files.path().join("t.db"))).await;
+    race(DatabaseUrl::Sqlite(files.path().join("t.db"))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_nodes_make_the_tables_of_postgres_once() {
     let url = tokio::task::spawn_blocking(postgres::database).await.unwrap();
-    race(Place::Postgres(url)).await;
+    race(DatabaseUrl::Postgres(url)).await;
 }
 
-/// Makes the tables of the first version.
+/// Creates the tables of the first version.
 async fn first_version<C: Migrate>(text: &'static str, connection: &mut C) {
     let first = Migration::new(1, "tables".into(), MigrationType::Simple, text.into_sql_str(), false);
     let mut migrator = Migrator::with_migrations(vec![first]);
@@ -54,7 +54,7 @@ async fn first_version<C: Migrate>(text: &'static str, connection: &mut C) {
     migrator.run_direct(None, connection, false).await.unwrap();
 }
 
-/// Rows as the first version had them, one of which no version should have let in.
+/// Rows of the first version, one of them invalid.
 const OLD: &str = "INSERT INTO rate_limit_rules (rule_id, name, algorithm, max_requests, window_secs, version) \
                    VALUES ('7', '7', 'gcra', 5, 1, 3), ('free tier', 'Für alle', 'gcra', 5, 1, 3), ('bad', 'bad', 'tocken_bucket', -1, 1, 0); \
                    INSERT INTO rate_limit_overrides (override_id, client_key, rule_id, max_requests, valid_until) \
@@ -63,10 +63,10 @@ const OLD: &str = "INSERT INTO rate_limit_rules (rule_id, name, algorithm, max_r
                    INSERT INTO rate_limit_violations (client_key, endpoint, rule_id, violated_at, request_count, limit_value) \
                    VALUES ('user:1', '/x', '7', '2026-01-01T00:00:00.000000Z', 12, 5)";
 
-async fn upgrades(place: Place) {
+async fn upgrades(place: DatabaseUrl) {
     let control = Control::open(&place).await.unwrap();
-    assert_eq!(control.schema().await.unwrap(), Schema::Behind(1, 4));
-    assert_eq!(control.migrate().await.unwrap(), 3);
+    assert_eq!(control.schema().await.unwrap(), Schema::Behind(1, 5));
+    assert_eq!(control.migrate().await.unwrap(), 4);
     assert_eq!(control.schema().await.unwrap(), Schema::Current);
     let rule = control.rule("default", "7").await.unwrap();
     assert_eq!((rule.version, &rule.draft.document["limit"]["requests"]), (3, &5.into()));
@@ -83,7 +83,7 @@ async fn upgrades(place: Place) {
     control.snapshot().await.unwrap().rules(None, put).await.unwrap();
     assert_eq!(bad, ["bad"], "it stays, and is left out as before");
     assert_eq!(good, ["7", "free tier"], "names from before their form was asked for stay in force");
-    assert!(!control.take_over_sql_edits().await.unwrap());
+    assert!(!control.record_sql_edits().await.unwrap());
     assert_eq!(control.state().await.unwrap().generation, 0, "to upgrade is no edit");
 }
 
@@ -95,7 +95,7 @@ async fn a_database_of_the_first_version_is_upgraded_by_sqlite() {
     first_version(include_str!("../../migrations/sqlite/0001_tables.sql"), &mut connection).await;
     sqlx::raw_sql(OLD).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    upgrades(Place::Sqlite(file)).await;
+    upgrades(DatabaseUrl::Sqlite(file)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -105,15 +105,15 @@ async fn a_database_of_the_first_version_is_upgraded_by_postgres() {
     first_version(include_str!("../../migrations/postgres/0001_tables.sql"), &mut connection).await;
     sqlx::raw_sql(OLD).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    upgrades(Place::Postgres(url)).await;
+    upgrades(DatabaseUrl::Postgres(url)).await;
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn nobody_else_may_read_the_file() {
+async fn only_the_owner_may_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
     let files = tempfile::tempdir().unwrap();
-    let control = Control::open(&Place::Sqlite(files.path().join("t.db"))).await.unwrap();
+    let control = Control::open(&DatabaseUrl::Sqlite(files.path().join("t.db"))).await.unwrap();
     control.migrate().await.unwrap();
     for file in std::fs::read_dir(files.path()).unwrap() {
         let file = file.unwrap();
@@ -122,10 +122,10 @@ async fn nobody_else_may_read_the_file() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_not_there_is_away() {
-    let nowhere = Place::Postgres("postgres://me:s3cret@127.0.0.1:1/none".to_owned());
-    let Err(Error::Away(why)) = Control::open(&nowhere).await else { panic!("it answered") };
+async fn a_missing_database_is_unavailable() {
+    let nowhere = DatabaseUrl::Postgres("postgres://me:s3cret@127.0.0.1:1/none".to_owned());
+    let Err(Error::Unavailable(why)) = Control::open(&nowhere).await else { panic!("it answered") };
     assert!(!why.contains("s3cret"));
-    let nowhere = Place::Sqlite("/no/such/directory/t.db".into());
-    assert!(matches!(Control::open(&nowhere).await, Err(Error::Away(_))));
+    let nowhere = DatabaseUrl::Sqlite("/no/such/directory/t.db".into());
+    assert!(matches!(Control::open(&nowhere).await, Err(Error::Unavailable(_))));
 }

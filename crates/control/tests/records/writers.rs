@@ -1,19 +1,19 @@
-//! Many who write at once.
+//! Concurrent writers.
 
 use std::collections::BTreeSet;
 
-use tollgate_control::{Error, Expect, Page};
+use tollgate_control::{Error, Page, Precondition};
 
 use crate::databases::on_both;
-use crate::drafts::{NAMESPACE, apply, client, client_draft, order, per_second, rule};
+use crate::drafts::{NAMESPACE, apply, change_set, client, client_draft, per_second, rule};
 
 on_both! {
-    async fn of_many_who_change_one_version_one_wins(db: Database) {
-        apply(&db.control, [rule("orders", per_second(1), Expect::Absent)]).await;
+    async fn of_many_writers_of_one_version_one_wins(db: Database) {
+        apply(&db.control, [rule("orders", per_second(1), Precondition::Absent)]).await;
         let nodes = [db.control.clone(), db.node()];
         let writing = (0..32).map(|n: u64| {
             let node = nodes[usize::try_from(n).unwrap() % 2].clone();
-            tokio::spawn(async move { node.apply(&order([rule("orders", per_second(100 + n), Expect::Version(1))])).await })
+            tokio::spawn(async move { node.apply(&change_set([rule("orders", per_second(100 + n), Precondition::Version(1))])).await })
         });
         let (mut won, mut stale) = (Vec::new(), 0);
         for one in writing.collect::<Vec<_>>() {
@@ -35,10 +35,10 @@ on_both! {
                 let mut generations = Vec::new();
                 for m in 0..4 {
                     let edits = [
-                        rule(&format!("rule-{n}"), per_second(1 + m), Expect::Anything),
+                        rule(&format!("rule-{n}"), per_second(1 + m), Precondition::Anything),
                         client(&format!("user:{n}"), client_draft(&format!("tier-{m}"))),
                     ];
-                    generations.push(node.apply(&order(edits)).await.unwrap().generation);
+                    generations.push(node.apply(&change_set(edits)).await.unwrap().generation);
                 }
                 generations
             })
@@ -58,13 +58,13 @@ on_both! {
         assert_eq!(listed, (1..=128).rev().collect::<Vec<_>>());
     }
 
-    async fn nobody_sees_half_of_an_order(db: Database) {
-        let pair = |n| [rule("a", per_second(n), Expect::Anything), rule("z", per_second(n), Expect::Anything)];
+    async fn readers_never_see_a_part_of_a_change_set(db: Database) {
+        let pair = |n| [rule("a", per_second(n), Precondition::Anything), rule("z", per_second(n), Precondition::Anything)];
         apply(&db.control, pair(1)).await;
         let writer = db.node();
         let writing = tokio::spawn(async move {
             for n in 2..60 {
-                writer.apply(&order(pair(n))).await.unwrap();
+                writer.apply(&change_set(pair(n))).await.unwrap();
             }
         });
         let mut looks = 0;

@@ -101,10 +101,10 @@ impl Rule {
     }
 
     /// The enforcement of its charges.
-    pub fn enforcement(&self) -> tollgate_core::Enforcement {
+    pub fn enforcement(&self) -> Enforcement {
         match self.is_enforced() {
-            true => tollgate_core::Enforcement::Enforce,
-            false => tollgate_core::Enforcement::Shadow,
+            true => Enforcement::Enforce,
+            false => Enforcement::Shadow,
         }
     }
 

@@ -2,18 +2,6 @@
 
 use std::fmt;
 
-/// Whether a rule is enforced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Enforcement {
-    /// It denies requests.
-    #[default]
-    Enforce,
-    /// It is charged and reported, and never denies.
-    Shadow,
-    /// It is not evaluated.
-    Off,
-}
-
 /// How nodes share the buckets of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Consistency {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use tollgate_config::{ControlSettings, DbPlace};
-use tollgate_control::Place;
+use tollgate_control::DatabaseUrl;
 
 use crate::client::Token;
 
@@ -19,7 +19,7 @@ pub fn find() -> Result<Option<Token>> {
     // Beside the database that the server's own variable names, if it names a file.
     let db = std::env::var("TOLLGATE_DB").ok().and_then(|db| db.parse::<DbPlace>().ok());
     let beside = match db {
-        Some(DbPlace::At(Place::Sqlite(path))) => path.parent().map(Path::to_owned),
+        Some(DbPlace::At(DatabaseUrl::Sqlite(path))) => path.parent().map(Path::to_owned),
         _ => None,
     };
     for path in beside.into_iter().chain(settings.state_dir()).map(|directory| directory.join(NAME)) {

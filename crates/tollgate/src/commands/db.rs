@@ -7,7 +7,7 @@ use clap::Subcommand;
 use serde_json::json;
 use tollgate_config::{ControlSettings, DbPlace};
 use tollgate_control::record::Role;
-use tollgate_control::{Author, Control, Place, Schema, TokenDraft};
+use tollgate_control::{Author, Control, DatabaseUrl, Schema, TokenDraft};
 use tollgate_server::with_password;
 
 use crate::exit::Exit;
@@ -89,7 +89,7 @@ Exit codes:
 pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
     let (Command::Migrate(args) | Command::Status(args) | Command::Token(TokenArgs { database: args, .. })) = command;
     let place = args.place()?;
-    if let (Command::Status(_), Place::Sqlite(path)) = (command, &place)
+    if let (Command::Status(_), DatabaseUrl::Sqlite(path)) = (command, &place)
         && !path.exists()
     {
         // To look is not to make one.
@@ -108,7 +108,7 @@ pub fn run(command: &Command, out: &mut Output) -> Result<Exit> {
 }
 
 impl Args {
-    fn place(&self) -> Result<Place> {
+    fn place(&self) -> Result<DatabaseUrl> {
         // Never repeats the text: it may hold a password.
         let db: DbPlace = self.db.parse().map_err(|fault| anyhow!("--db: {fault}"))?;
         let settings = ControlSettings {
@@ -122,7 +122,7 @@ impl Args {
     }
 }
 
-async fn migrate(control: &Control, place: &Place, args: &Args, out: &mut Output) -> Result<Exit> {
+async fn migrate(control: &Control, place: &DatabaseUrl, args: &Args, out: &mut Output) -> Result<Exit> {
     let steps = control.migrate().await?;
     match args.json {
         true => out.json_line(&json!({ "db": place.to_string(), "schema": "current", "steps": steps }))?,
@@ -146,7 +146,7 @@ async fn token(control: &Control, wanted: &TokenArgs, out: &mut Output) -> Resul
     Ok(Exit::Ok)
 }
 
-fn absent(place: &Place, args: &Args, out: &mut Output) -> Result<Exit> {
+fn absent(place: &DatabaseUrl, args: &Args, out: &mut Output) -> Result<Exit> {
     match args.json {
         true => out.json_line(&json!({ "db": place.to_string(), "schema": "absent" }))?,
         false => {
@@ -156,7 +156,7 @@ fn absent(place: &Place, args: &Args, out: &mut Output) -> Result<Exit> {
     Ok(Exit::No)
 }
 
-async fn status(control: &Control, place: &Place, args: &Args, out: &mut Output) -> Result<Exit> {
+async fn status(control: &Control, place: &DatabaseUrl, args: &Args, out: &mut Output) -> Result<Exit> {
     let schema = control.schema().await?;
     let palette = out.palette();
     let (word, said) = match schema {

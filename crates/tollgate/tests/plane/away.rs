@@ -121,7 +121,7 @@ fn copied(place: &Place) -> i64 {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let control = tollgate_control::Control::new(&tollgate_control::Place::Sqlite(file)).unwrap();
+        let control = tollgate_control::Control::new(&tollgate_control::DatabaseUrl::Sqlite(file)).unwrap();
         control.state().await.map_or(0, |state| state.generation)
     })
 }

@@ -1,30 +1,31 @@
-//! Drafts, judged by the reader that also judges rules files.
+//! Validates drafts with the reader of rules files.
 //!
-//! What people send is JSON and what a row says is columns; both become the tree that a rules file would be, so there
-//! is one judge for all. This file builds the trees, and puts what the judge says into the words of the API: `rule_id`
-//! where a file says `rule`, `max_requests` where it says `requests`.
+//! Requests are JSON and rows are columns; both are converted to the tree of a rules file, so that one reader validates
+//! all. This file builds the trees and translates errors into the field names of the API: `rule_id` for `rule` of a
+//! file, `max_requests` for `requests`.
 
 use serde_json::{Map, Value};
 use tollgate_rules::check::{self, is_label};
 use tollgate_rules::document::{self, NamespaceSettings};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::problem::{Problem, quote};
-use tollgate_rules::yaml::{DEPTH_MAX, SCALAR_BYTES_MAX, YamlNode};
+use tollgate_rules::yaml::{DEPTH_MAX, YamlNode, SCALAR_BYTES_MAX};
 use tollgate_rules::{ClientSpec, OverrideSpec, RuleSpec};
 
-use crate::Fault;
-use crate::record::{ClientDraft, NamespaceDraft, OverrideDraft};
+use super::{ClientDraft, NamespaceDraft, OverrideDraft};
+use crate::FieldError;
+use crate::error::field_error;
 
 /// Longest document of one rule, as JSON.
 const RULE_BYTES_MAX: usize = 1 << 20;
-/// Longest text that is known of a client: no pattern could match a longer one.
+/// Longest value of a client's fields: no pattern matches a longer one.
 const VALUE_BYTES_MAX: usize = 1024;
-/// Most attributes that are known of a client.
+/// Most attributes of a client.
 const ATTRIBUTES_MAX: usize = 64;
 /// Longest reason of an override.
 pub(crate) const REASON_BYTES_MAX: usize = 4096;
 
-/// What a rule has to know of its namespace.
+/// The settings of a namespace that rules depend on.
 pub(crate) fn settings(namespace: &NamespaceDraft) -> NamespaceSettings {
     NamespaceSettings {
         escaped_slash: if namespace.keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject },
@@ -33,17 +34,22 @@ pub(crate) fn settings(namespace: &NamespaceDraft) -> NamespaceSettings {
     }
 }
 
-/// Reads the document of a rule, under its id.
+/// Reads the document of a rule with this id.
 pub(crate) fn rule(
     rule_id: &str,
     document: &Map<String, Value>,
     settings: &NamespaceSettings,
-) -> Result<RuleSpec, Vec<Fault>> {
+) -> Result<RuleSpec, Vec<FieldError>> {
     let mut faults = Vec::new();
-    // Wider than what a new rule may be called: rows from before that are read here too.
+    // Wider than the form of new names: rows from before that restriction are read here too.
     faults.extend(bad_id("rule_id", rule_id).and_then(|_| bad_rule_name("rule_id", rule_id)));
     if document.contains_key("name") {
-        faults.push(fault("name", "unknown-field", "a document has no name of its own", "name the rule beside it"));
+        faults.push(field_error(
+            "name",
+            "unknown-field",
+            "the document of a rule has no name",
+            "set `name` beside the document",
+        ));
     }
     if document.values().map(bytes).sum::<usize>() > RULE_BYTES_MAX {
         faults.push(too_large("", "the rule", RULE_BYTES_MAX));
@@ -53,19 +59,19 @@ pub(crate) fn rule(
         return Err(faults);
     }
     let entries = document.iter().map(|(name, value)| (name.clone(), node(value)));
-    // Not read as a name: rows from before the rule for names (`Plan::judge_names`) keep theirs and stay in force.
+    // Not read as a name: rows from before `ChangePlan::validate_names` keep their names and stay in force.
     match document::rule(&YamlNode::map(entries), settings) {
         Ok(spec) => Ok(RuleSpec { name: Some(rule_id.to_owned()), ..spec }),
-        Err(problems) => Err(problems.into_iter().map(Fault::from).collect()),
+        Err(problems) => Err(problems.into_iter().map(FieldError::from).collect()),
     }
 }
 
-/// Reads what is to be known of a client.
-pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec, Vec<Fault>> {
+/// Validates a client.
+pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec, Vec<FieldError>> {
     let mut faults = Vec::new();
     if draft.attributes.len() > ATTRIBUTES_MAX {
         let help = format!("give at most {ATTRIBUTES_MAX}");
-        faults.push(fault("attributes", "too-large", "the client has too many attributes", &help));
+        faults.push(field_error("attributes", "too-large", "the client has too many attributes", &help));
     }
     let texts = [("tier", &draft.tier), ("organisation", &draft.organisation)];
     let texts = texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text.as_ref()?)));
@@ -86,8 +92,8 @@ pub(crate) fn client(client_key: &str, draft: &ClientDraft) -> Result<ClientSpec
     document::client(&YamlNode::map(entries)).map_err(|problems| renamed(problems, &[("org", "organisation")]))
 }
 
-/// Reads an override by itself.
-pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<Fault>> {
+/// Validates an override by itself.
+pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<FieldError>> {
     let mut faults = Vec::new();
     short_text("reason", &draft.reason, REASON_BYTES_MAX, &mut faults);
     faults.extend(bad_id("rule_id", &draft.rule_id));
@@ -104,52 +110,47 @@ pub(crate) fn overriding(draft: &OverrideDraft) -> Result<OverrideSpec, Vec<Faul
     document::override_of(&YamlNode::map(entries)).map_err(of_override)
 }
 
-/// What is said about an override, in the words of its columns.
-pub(crate) fn of_override(problems: Vec<Problem>) -> Vec<Fault> {
+/// Errors of an override, with the names of its columns.
+pub(crate) fn of_override(problems: Vec<Problem>) -> Vec<FieldError> {
     renamed(problems, &[("rule", "rule_id"), ("requests", "max_requests"), ("burst", "burst_size")])
 }
 
-/// Judges how a namespace is to read requests.
-pub(crate) fn namespace(draft: &NamespaceDraft) -> Option<Fault> {
+/// Validates the settings of a namespace.
+pub(crate) fn namespace(draft: &NamespaceDraft) -> Option<FieldError> {
     let bits = check::IPV6_PREFIX;
     let help = format!("allowed: {} to {}", bits.start(), bits.end());
     let message = format!("ipv6_prefix is {}", draft.ipv6_prefix);
-    (!bits.contains(&u64::from(draft.ipv6_prefix))).then(|| fault("ipv6_prefix", "out-of-range", &message, &help))
+    (!bits.contains(&u64::from(draft.ipv6_prefix))).then(|| field_error("ipv6_prefix", "out-of-range", &message, &help))
 }
 
-/// Judges an id or a name of a rule that was not there before.
-pub(crate) fn bad_rule_name(field: &str, name: &str) -> Option<Fault> {
+/// Validates a new id or name of a rule.
+pub(crate) fn bad_rule_name(field: &str, name: &str) -> Option<FieldError> {
     let message = format!("{} cannot be a {field}", quote(name));
-    (!check::is_rule_name(name)).then(|| fault(field, "bad-name", &message, &check::rule_name_help(name)))
+    (!check::is_rule_name(name)).then(|| field_error(field, "bad-name", &message, &check::rule_name_help(name)))
 }
 
-/// Judges a name that people or callers see.
-pub(crate) fn bad_id(field: &str, id: &str) -> Option<Fault> {
+/// Validates a name that people or callers see.
+pub(crate) fn bad_id(field: &str, id: &str) -> Option<FieldError> {
     let message = format!("{} cannot be a {field}", quote(id));
-    (!is_label(id)).then(|| fault(field, "bad-name", &message, check::LABEL_HELP))
+    (!is_label(id)).then(|| field_error(field, "bad-name", &message, check::LABEL_HELP))
 }
 
-/// Judges text that ends up in a column: nothing that PostgreSQL cannot hold, and not too much of it.
-pub(crate) fn short_text(field: &str, text: &str, most: usize, faults: &mut Vec<Fault>) {
+/// Validates text of a column: its length, and no NUL, which PostgreSQL cannot store.
+pub(crate) fn short_text(field: &str, text: &str, most: usize, faults: &mut Vec<FieldError>) {
     if text.len() > most {
         faults.push(too_large(field, field, most));
     }
     if text.contains('\0') {
-        faults.push(fault(field, "bad-text", &format!("{field} has a NUL byte"), "remove it"));
+        faults.push(field_error(field, "bad-text", &format!("{field} has a NUL byte"), "remove it"));
     }
 }
 
-/// A fault with its remedy.
-pub(crate) fn fault(field: &str, code: &str, message: &str, help: &str) -> Fault {
-    Fault { field: field.to_owned(), code: code.to_owned(), message: message.to_owned(), help: Some(help.to_owned()) }
+fn too_large(field: &str, what: &str, most: usize) -> FieldError {
+    field_error(field, "too-large", &format!("{what} is too long"), &format!("use at most {most} bytes"))
 }
 
-fn too_large(field: &str, what: &str, most: usize) -> Fault {
-    fault(field, "too-large", &format!("{what} is too long"), &format!("use at most {most} bytes"))
-}
-
-fn renamed(problems: Vec<Problem>, names: &[(&str, &str)]) -> Vec<Fault> {
-    let faults = problems.into_iter().map(Fault::from).map(|mut fault| {
+fn renamed(problems: Vec<Problem>, names: &[(&str, &str)]) -> Vec<FieldError> {
+    let faults = problems.into_iter().map(FieldError::from).map(|mut fault| {
         if let Some((file, column)) = names.iter().find(|(file, _)| *file == fault.field) {
             fault.message = fault.message.replacen(file, column, 1);
             fault.field = (*column).to_owned();
@@ -159,13 +160,7 @@ fn renamed(problems: Vec<Problem>, names: &[(&str, &str)]) -> Vec<Fault> {
     faults.collect()
 }
 
-impl From<Problem> for Fault {
-    fn from(problem: Problem) -> Fault {
-        Fault { field: problem.field, code: problem.code.to_owned(), message: problem.message, help: problem.help }
-    }
-}
-
-/// JSON as a tree. Keys are sorted: what a rule means must not depend on how a database keeps its JSON.
+/// JSON as a tree. Keys are sorted: the meaning of a rule must not depend on how a database stores JSON.
 fn node(value: &Value) -> YamlNode {
     match value {
         Value::Null => YamlNode::blank(),
@@ -181,11 +176,11 @@ fn node(value: &Value) -> YamlNode {
     }
 }
 
-/// Refuses what a text that was parsed could not hold either: too deep, too long, NUL.
-fn plain_text(path: &str, value: &Value, depth: usize, faults: &mut Vec<Fault>) {
+/// Refuses what the parser of rules files would refuse: excessive depth or length, NUL.
+fn plain_text(path: &str, value: &Value, depth: usize, faults: &mut Vec<FieldError>) {
     match value {
         _ if depth > DEPTH_MAX => {
-            faults.push(fault(path, "too-deep", "the document is nested too deeply", "flatten it"))
+            faults.push(field_error(path, "too-deep", "the document is nested too deeply", "flatten it"))
         }
         Value::String(text) => short_text(path, text, SCALAR_BYTES_MAX, faults),
         Value::Array(items) => {
@@ -203,7 +198,7 @@ fn plain_text(path: &str, value: &Value, depth: usize, faults: &mut Vec<Fault>) 
     }
 }
 
-/// About how much a value takes; every value takes something.
+/// Approximate size of a value; at least 1.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

@@ -1,4 +1,4 @@
-//! Records as the audit has kept them, read back.
+//! Reads records from their representation in the audit.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::{Error, Instant, Result};
 
-/// A record that was shown as JSON.
-pub(super) struct Shown<'a>(pub(super) &'a Value);
+/// A record as JSON.
+pub(super) struct AuditedJson<'a>(pub(super) &'a Value);
 
-impl Shown<'_> {
+impl AuditedJson<'_> {
     pub(super) fn text(&self, name: &str) -> Result<String> {
         self.maybe_text(name)?.ok_or_else(|| bad(name))
     }

@@ -1,58 +1,57 @@
-//! Orders that come twice, because somebody did not hear the answer.
+//! Idempotency keys: a change set that is sent again gets the first response.
 
 use aws_lc_rs::digest;
 use serde_json::{Value, json};
 
-use super::Filled;
 use super::plan::key_of;
-use crate::audit::hex;
-use crate::control::Work;
 use crate::db::sql;
-use crate::document::fault;
-use crate::{Change, Edit, Error, Expect, Instant, Order, Result};
+use crate::error::field_error;
+use crate::hex::hex;
+use crate::write_tx::WriteTx;
+use crate::{Change, ChangeSet, Dependents, Edit, Error, Instant, Precondition, Result};
 
-/// How long an answer is kept.
-const KEPT_MICROS: i64 = 24 * 3600 * 1_000_000;
+/// How long a response is kept.
+const KEY_TTL_MICROS: i64 = 24 * 3600 * 1_000_000;
 /// Longest key.
 const KEY_BYTES_MAX: usize = 256;
 
-/// An order with an idempotency key.
-pub(crate) struct Replay {
+/// The key of a change set, its author, and a digest of its edits.
+pub(crate) struct IdempotencyKey {
     key: String,
     author: String,
     digest: String,
 }
 
-impl Replay {
-    /// Of an order that has a key and is meant.
-    pub(super) fn of(order: &Order) -> Result<Option<Replay>> {
-        let Some(key) = order.idempotency_key.clone().filter(|_| !order.dry_run) else { return Ok(None) };
+impl IdempotencyKey {
+    /// The key of a change set; `None` without a key or in a dry run.
+    pub(super) fn of(change_set: &ChangeSet) -> Result<Option<IdempotencyKey>> {
+        let Some(key) = change_set.idempotency_key.clone().filter(|_| !change_set.dry_run) else { return Ok(None) };
         if key.is_empty() || key.len() > KEY_BYTES_MAX || key.chars().any(char::is_control) {
             let message = "the idempotency key cannot be used";
             let help = format!("send 1 to {KEY_BYTES_MAX} bytes without control characters");
-            return Err(Error::Invalid(vec![fault("idempotency_key", "bad-name", message, &help)]));
+            return Err(Error::Invalid(vec![field_error("idempotency_key", "bad-name", message, &help)]));
         }
-        Ok(Some(Replay { key, author: order.author.id.clone(), digest: digest(order) }))
+        Ok(Some(IdempotencyKey { key, author: change_set.author.id.clone(), digest: digest(change_set) }))
     }
 
-    /// What was answered to the same order before.
-    pub(super) async fn find(&self, work: &mut Work) -> Result<Option<Filled>> {
-        let too_old = Instant(work.at.0 - KEPT_MICROS);
-        work.tx.run(sql!("DELETE FROM idempotency_keys WHERE at < $1", too_old)).await?;
+    /// The stored response to the same change set.
+    pub(super) async fn find(&self, write: &mut WriteTx) -> Result<Option<ApplyResult>> {
+        let too_old = Instant(write.at.0 - KEY_TTL_MICROS);
+        write.tx.run(sql!("DELETE FROM idempotency_keys WHERE at < $1", too_old)).await?;
         let found =
             sql!("SELECT digest, answer FROM idempotency_keys WHERE author = $1 AND key = $2", &self.author, &self.key);
-        let Some(row) = work.tx.one(found).await? else { return Ok(None) };
+        let Some(row) = write.tx.one(found).await? else { return Ok(None) };
         if row.get::<String>(0)? != self.digest {
             return Err(Error::KeyReused);
         }
         let answer: Value = serde_json::from_str(&row.get::<String>(1)?).unwrap_or_default();
         let changes = answer.get("changes").and_then(Value::as_array).into_iter().flatten();
         let changes = changes.filter_map(Change::from_json).collect();
-        Ok(Some(Filled { changes, replayed: answer.get("generation").and_then(Value::as_i64).or(Some(0)) }))
+        Ok(Some(ApplyResult { changes, replayed: answer.get("generation").and_then(Value::as_i64).or(Some(0)) }))
     }
 
-    /// Keeps the answer.
-    pub(super) async fn keep(&self, generation: i64, changes: &[Change], work: &mut Work) -> Result<()> {
+    /// Stores the response.
+    pub(super) async fn keep(&self, generation: i64, changes: &[Change], write: &mut WriteTx) -> Result<()> {
         let changes: Vec<Value> = changes.iter().map(Change::json).collect();
         let answer = json!({ "generation": generation, "changes": changes }).to_string();
         let keep = sql!(
@@ -61,15 +60,25 @@ impl Replay {
             &self.key,
             &self.digest,
             answer,
-            work.at,
+            write.at,
         );
-        work.tx.run(keep).await.map(|_| ())
+        write.tx.run(keep).await.map(|_| ())
     }
 }
 
-/// What an order wants, in a few bytes. Not what for, nor by whom.
-fn digest(order: &Order) -> String {
-    let edits: Vec<Value> = order.edits.iter().map(wanted).collect();
+/// The result of a change set.
+pub(crate) struct ApplyResult {
+    /// The changes, committed or not.
+    pub(crate) changes: Vec<Change>,
+    /// The generation of the first application, if this is a repetition.
+    pub(crate) replayed: Option<i64>,
+}
+
+/// Digest of the edits. Action and author do not matter.
+fn digest(change_set: &ChangeSet) -> String {
+    let mut edits: Vec<Value> = change_set.edits.iter().map(wanted).collect();
+    // Change sets of earlier versions keep their digest.
+    edits.extend((change_set.dependents == Dependents::Keep).then(|| json!("keep dependents")));
     hex(digest::digest(&digest::SHA256, Value::Array(edits).to_string().as_bytes()).as_ref())
 }
 
@@ -98,16 +107,16 @@ fn wanted(edit: &Edit) -> Value {
             let draft = to.as_ref().map(|to| json!([to.tier, to.organisation, to.attributes]));
             (draft, Some(*expect))
         }
-        // Orders of a version that knew no expectation here are still the same orders.
+        // Earlier versions had no precondition here: their digests stay the same.
         Edit::Namespace { to, expect, .. } => {
-            (to.as_ref().map(|to| to.json()), Some(*expect).filter(|expect| *expect != Expect::Anything))
+            (to.as_ref().map(|to| to.json()), Some(*expect).filter(|expect| *expect != Precondition::Anything))
         }
     };
     let expect = expect.map(|expect| match expect {
-        Expect::Anything => json!("anything"),
-        Expect::Absent => json!("absent"),
-        Expect::Present => json!("present"),
-        Expect::Version(version) => json!(version),
+        Precondition::Anything => json!("anything"),
+        Precondition::Absent => json!("absent"),
+        Precondition::Present => json!("present"),
+        Precondition::Version(version) => json!(version),
     });
     json!([kind.name(), namespace, id, to, expect])
 }

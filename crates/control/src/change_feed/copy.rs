@@ -1,7 +1,7 @@
-//! The last word of a database that is elsewhere, kept on this node's disk.
+//! A copy of a remote database on this node's disk.
 //!
-//! A copy is a SQLite file with the same tables, so that whatever reads the database reads the copy. It is a follower like
-//! any other: it asks what changed since the generation it has, and takes over just that, in one transaction.
+//! The copy is a SQLite file with the same tables, so that the same code reads it. It is updated like a node: it reads
+//! the changes since its generation and applies them in one transaction.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,53 +13,53 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::table::{CLIENTS, NAMESPACES, OVERRIDES, RULE_MODES, RULES, TOKENS, Table};
-use super::{Loaded, Terms};
-use crate::control::{Snapshot, Touched};
+use super::load::{LoadContext, LoadExtent, LoadedState};
+use super::table::{CLIENTS, CopiedTable, NAMESPACES, OVERRIDES, RULE_MODES, RULES, TOKENS};
+use crate::control::{ChangedKeys, Snapshot};
 use crate::db::{Tx, sql};
-use crate::{Control, Place, Result};
+use crate::{Control, DatabaseUrl, Result};
 
-/// Changes that come one after the other are copied together: so often at most.
-const BREATH: Duration = Duration::from_millis(500);
-/// How long to wait after a copy that failed.
-const PAUSE: Duration = Duration::from_secs(5);
+/// Shortest time between two updates; changes in between are copied together.
+const MIN_INTERVAL: Duration = Duration::from_millis(500);
+/// Delay after a failed update.
+const RETRY_DELAY: Duration = Duration::from_secs(5);
 
-/// Keeps a copy for as long as it lives.
+/// Keeps the copy up to date until dropped.
 #[derive(Debug)]
-pub struct Copy {
+pub struct LocalCopy {
     to: Control,
     trigger: Arc<Notify>,
     task: AbortHandle,
 }
 
-impl Copy {
-    /// A copy of a database in this file, made if it is not there. Needs a runtime.
-    pub async fn open(file: &Path, from: Control) -> Result<Copy> {
-        let to = Control::new(&Place::Sqlite(file.to_owned()))?;
+impl LocalCopy {
+    /// Opens the copy in this file and creates it if absent. Needs a runtime.
+    pub async fn open(file: &Path, from: Control) -> Result<LocalCopy> {
+        let to = Control::new(&DatabaseUrl::Sqlite(file.to_owned()))?;
         to.migrate().await?;
         let trigger = Arc::new(Notify::new());
         let task = tokio::spawn(follow(from, to.clone(), trigger.clone())).abort_handle();
-        Ok(Copy { to, trigger, task })
+        Ok(LocalCopy { to, trigger, task })
     }
 
-    /// There is something new. Never waits.
+    /// Requests an update. Never waits.
     pub(super) fn catch_up(&self) {
         self.trigger.notify_one();
     }
 
-    /// What was copied last; `None` if nothing ever was.
-    pub(super) async fn read(&self, terms: &Terms) -> Option<Loaded> {
-        let kept = Loaded::whole(&self.to, terms).await;
+    /// The content of the copy; `None` if nothing was ever copied.
+    pub(super) async fn read(&self, context: &LoadContext) -> Option<LoadedState> {
+        let kept = LoadedState::load(&self.to, context).await;
         kept.ok().filter(|loaded| loaded.state.generation > 0)
     }
 
-    /// The generation of what is kept.
+    /// The generation of the copy.
     pub async fn generation(&self) -> Result<i64> {
         Ok(self.to.state().await?.generation)
     }
 }
 
-impl Drop for Copy {
+impl Drop for LocalCopy {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -69,10 +69,10 @@ async fn follow(from: Control, to: Control, trigger: Arc<Notify>) {
     loop {
         trigger.notified().await;
         match catch_up(&from, &to).await {
-            Ok(()) => sleep(BREATH).await,
+            Ok(()) => sleep(MIN_INTERVAL).await,
             Err(why) => {
-                warn!(%why, "cannot copy what the database says to this node's disk; trying again");
-                sleep(PAUSE).await;
+                warn!(%why, "cannot update the copy of the database on disk; retrying");
+                sleep(RETRY_DELAY).await;
                 trigger.notify_one();
             }
         }
@@ -82,40 +82,34 @@ async fn follow(from: Control, to: Control, trigger: Arc<Notify>) {
 async fn catch_up(from: &Control, to: &Control) -> Result<()> {
     let has = to.state().await?;
     let mut snapshot = from.snapshot().await?;
-    let touched = snapshot.touched(has.generation).await?;
-    let mark = to.snapshot().await?.mark().await?;
-    let continues = snapshot.continues(&mark).await?;
+    let touched = snapshot.changed_since(has.generation).await?;
+    let audit_head = to.snapshot().await?.audit_head().await?;
+    let continues = snapshot.continues_from(&audit_head).await?;
     if touched.state == has && continues {
         return Ok(());
     }
-    // What only a step cannot do, such as two rules that trade their names, a whole copy can.
+    // Some changes, such as two rules that swap names, fail row by row. A full copy succeeds.
     if continues
         && !touched.everything
         && has.generation > 0
-        && write(to, &mut snapshot, &touched, Extent::Step).await.is_ok()
+        && write(to, &mut snapshot, &touched, LoadExtent::Incremental).await.is_ok()
     {
         return Ok(());
     }
-    write(to, &mut snapshot, &touched, Extent::Whole).await
+    write(to, &mut snapshot, &touched, LoadExtent::Full).await
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    Step,
-    Whole,
-}
-
-async fn write(to: &Control, snapshot: &mut Snapshot, touched: &Touched, extent: Extent) -> Result<()> {
+async fn write(to: &Control, snapshot: &mut Snapshot, touched: &ChangedKeys, extent: LoadExtent) -> Result<()> {
     let mut tx = to.pool().write_long().await?;
-    // The copy holds what the database holds, older than a CHECK or not, and notes no edits.
+    // The copy accepts rows that violate a CHECK, as the database may hold them, and records no edits.
     tx.run(sql!("PRAGMA ignore_check_constraints = ON")).await?;
     tx.run(sql!("UPDATE tollgate_state SET writing = TRUE")).await?;
     match extent {
-        Extent::Whole => whole(&mut snapshot.tx, &mut tx).await?,
-        Extent::Step => step(&mut snapshot.tx, &mut tx, touched).await?,
+        LoadExtent::Full => whole(&mut snapshot.tx, &mut tx).await?,
+        LoadExtent::Incremental => step(&mut snapshot.tx, &mut tx, touched).await?,
     }
     let state = touched.state;
-    let ((number, hash), secret) = (snapshot.mark().await?, snapshot.secret().await?);
+    let ((number, hash), secret) = (snapshot.audit_head().await?, snapshot.secret().await?);
     tx.run(sql!(
         "UPDATE tollgate_state SET generation = $1, mode = $2, mode_since = $3, secret = $4, audit_number = $5, \
          audit_hash = $6, writing = FALSE",
@@ -148,14 +142,14 @@ async fn whole(from: &mut Tx, to: &mut Tx) -> Result<()> {
     Ok(())
 }
 
-async fn step(from: &mut Tx, to: &mut Tx, touched: &Touched) -> Result<()> {
+async fn step(from: &mut Tx, to: &mut Tx, touched: &ChangedKeys) -> Result<()> {
     let of_rules = touched.rules.iter().map(|(namespace, _)| namespace);
     for namespace in touched.namespaces.iter().chain(of_rules).collect::<BTreeSet<_>>() {
         replace(&NAMESPACES, from, to, &[namespace]).await?;
         replace(&RULE_MODES, from, to, &[namespace]).await?;
     }
     for (namespace, id) in &touched.rules {
-        // Overrides and switches of a rule that went are rows of their own, of which the audit tells as well.
+        // Overrides and modes of a deleted rule have audit rows of their own.
         match RULES.of(from, &[namespace, id]).await?.first() {
             Some(row) => to.run(RULES.upsert(row)).await?,
             None => to.run(RULES.delete(vec![namespace.as_str().into(), id.as_str().into()])).await?,
@@ -172,8 +166,8 @@ async fn step(from: &mut Tx, to: &mut Tx, touched: &Touched) -> Result<()> {
     Ok(())
 }
 
-/// Takes over the rows that are about something.
-async fn replace(table: &Table, from: &mut Tx, to: &mut Tx, of: &[&str]) -> Result<()> {
+/// Replaces the rows about these values.
+async fn replace(table: &CopiedTable, from: &mut Tx, to: &mut Tx, of: &[&str]) -> Result<()> {
     to.run(table.delete_of(of)).await?;
     for row in table.of(from, of).await? {
         to.run(table.insert(&row)).await?;

@@ -1,30 +1,31 @@
-//! The rules of one namespace while they are being read, and which of them can be used.
+//! Builds one namespace from its rows and sorts out rules that cannot be used.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tollgate_core::Secret;
 use tollgate_rules::problem::Problem;
-use tollgate_rules::{Directory, DirectoryBuilder, Enforcement, EscapedSlash, KeyBy, RuleFile, RuleSpec, check};
+use tollgate_rules::{Directory, DirectoryBuilder, EscapedSlash, KeyBy, RuleFile, RuleSpec, check};
 
-use super::LoadedNamespace;
+use super::namespace::{LoadedNamespace, name_of};
 use crate::control::Quarantined;
+use crate::Enforcement;
 use crate::record::{NamespaceDraft, RuleModeRecord, RuleRecord};
-use crate::{Fault, Kind};
+use crate::{FieldError, RecordKind};
 
-/// A namespace that is being read.
-pub(super) struct Draft {
+/// A namespace while its rows are read.
+pub(super) struct NamespaceBuilder {
     settings: NamespaceDraft,
     rules: Vec<RuleSpec>,
     modes: BTreeMap<String, Enforcement>,
     pub(super) clients: DirectoryBuilder,
 }
 
-impl Draft {
-    pub(super) fn new(settings: NamespaceDraft, secret: Secret) -> Draft {
+impl NamespaceBuilder {
+    pub(super) fn new(settings: NamespaceDraft, secret: Secret) -> NamespaceBuilder {
         let mut clients = Directory::builder(secret, settings.ipv6_prefix);
         clients.normalize(settings.normalize);
-        Draft { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
+        NamespaceBuilder { settings, rules: Vec::new(), modes: BTreeMap::new(), clients }
     }
 
     pub(super) fn rule(&mut self, record: &RuleRecord, quarantined: &mut Vec<Quarantined>) {
@@ -35,52 +36,51 @@ impl Draft {
     }
 
     pub(super) fn mode(&mut self, record: &RuleModeRecord) {
-        let mode = match record.draft.mode {
-            crate::Mode::Enforce => Enforcement::Enforce,
-            crate::Mode::Shadow => Enforcement::Shadow,
-            crate::Mode::Off => Enforcement::Off,
-        };
-        self.modes.insert(record.rule_id.clone(), mode);
+        self.modes.insert(record.rule_id.clone(), record.draft.mode);
     }
 
-    /// Rules that are each right, but not together, are left out until the rest is: such sets were written past the API,
-    /// which refuses them.
+    /// Rules that are valid alone but not together are quarantined until the rest is consistent. The API refuses such
+    /// sets; only SQL can write them.
     pub(super) fn finish(mut self, namespace: &str, quarantined: &mut Vec<Quarantined>) -> LoadedNamespace {
         let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all, normalize } = self.settings;
         let escaped_slash = if keep_escaped_slash { EscapedSlash::Keep } else { EscapedSlash::Reject };
         let namespace = namespace.to_owned();
         let settings =
             RuleFile { namespace, ipv6_prefix, escaped_slash, allow_block_all, normalize, ..RuleFile::default() };
-        // Not in the order of the database: its collation is not ours.
+        // Sorted here, because the collation of the database may differ.
         self.rules.sort_unstable_by(|one, other| name_of(one).cmp(name_of(other)));
         let mut file = RuleFile { rules: self.rules, modes: self.modes, ..settings };
-        let mut unusable_rules = check::unusable_rules(&file);
-        let mut rules = Vec::with_capacity(file.rules.len() - unusable_rules.len());
+        let mut misfits = check::unusable_rules(&file);
+        let mut rules = Vec::with_capacity(file.rules.len() - misfits.len());
         for (place, spec) in std::mem::take(&mut file.rules).into_iter().enumerate() {
-            match unusable_rules.remove(&place) {
+            match misfits.remove(&place) {
                 None => rules.push(Arc::new(spec)),
                 Some(Problem { code, message, help, .. }) => quarantined.push(Quarantined {
-                    kind: Kind::Rule,
+                    kind: RecordKind::Rule,
                     namespace: file.namespace.clone(),
                     id: spec.name.unwrap_or_default(),
-                    reasons: vec![Fault { field: String::new(), code: code.to_owned(), message, help }],
+                    reasons: vec![FieldError { field: String::new(), code: code.to_owned(), message, help }],
                 }),
             }
         }
-        let linked = rules.iter().any(|rule| !rule.replaces.is_empty());
-        LoadedNamespace { settings: Arc::new(file), rules: Arc::new(rules), linked, directory: self.clients.finish() }
+        let has_replaces = rules.iter().any(|rule| !rule.replaces.is_empty());
+        LoadedNamespace {
+            settings: Arc::new(file),
+            rules: Arc::new(rules),
+            has_replaces,
+            directory: self.clients.finish(),
+        }
     }
 }
 
-pub(super) fn name_of(rule: &RuleSpec) -> &str {
-    rule.name.as_deref().unwrap_or_default()
-}
-
-/// What a row means, with everything said that a rule may leave to defaults: it can then be used as it is.
-pub(super) fn spec_of(record: &RuleRecord, settings: &NamespaceDraft) -> std::result::Result<RuleSpec, Vec<Fault>> {
+/// The specification of a row with all defaults filled in, ready for use.
+pub(super) fn spec_of(
+    record: &RuleRecord,
+    settings: &NamespaceDraft,
+) -> std::result::Result<RuleSpec, Vec<FieldError>> {
     let mut spec = record.spec(settings)?;
     spec.key_by.get_or_insert_with(KeyBy::client);
-    // Not left out where it is disabled: another rule may replace it by name.
+    // A disabled rule stays in the set: another rule may replace it by name.
     if !record.draft.enabled {
         spec.mode = Enforcement::Off;
     }

@@ -1,30 +1,30 @@
-//! Tables as rows of values, for whoever copies them and does not care what they mean.
+//! Tables as rows of untyped values, for copying.
 
 use tracing::warn;
 
 use crate::Result;
-use crate::db::{Json, Row, Sql, Tx, Value};
+use crate::db::{Json, Sql, SqlRow, SqlValue, Tx};
 
-/// Rows at a time.
+/// Rows of one page.
 const PAGE: i64 = 1000;
 
-/// A table, column by column.
+/// A table and its columns.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct CopiedTable {
     name: &'static str,
     columns: &'static [(&'static str, Type)],
-    /// How many of the first columns are its key.
+    /// Number of leading columns that form the key.
     key: usize,
-    /// The columns that say what a row is about.
+    /// The columns that rows are selected by.
     about: &'static [&'static str],
 }
 
-/// Some rows of a table.
-pub(super) struct Page {
-    /// The values of those that can be read.
-    pub(super) rows: Vec<Vec<Value>>,
-    /// The key of the last, readable or not.
-    pub(super) last: Vec<Value>,
+/// A page of rows.
+pub(super) struct RowPage {
+    /// The rows that can be read.
+    pub(super) rows: Vec<Vec<SqlValue>>,
+    /// The key of the last row, readable or not.
+    pub(super) last: Vec<SqlValue>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ enum Type {
 
 use Type::{Bool, Bytes, Int, Json as Document, Text, Time};
 
-pub(super) static NAMESPACES: Table = Table {
+pub(super) static NAMESPACES: CopiedTable = CopiedTable {
     name: "rate_limit_namespaces",
     columns: &[
         ("namespace", Text),
@@ -53,7 +53,7 @@ pub(super) static NAMESPACES: Table = Table {
     about: &["namespace"],
 };
 
-pub(super) static RULES: Table = Table {
+pub(super) static RULES: CopiedTable = CopiedTable {
     name: "rate_limit_rules",
     columns: &[
         ("namespace", Text),
@@ -82,7 +82,7 @@ pub(super) static RULES: Table = Table {
     about: &["namespace", "rule_id"],
 };
 
-pub(super) static OVERRIDES: Table = Table {
+pub(super) static OVERRIDES: CopiedTable = CopiedTable {
     name: "rate_limit_overrides",
     columns: &[
         ("namespace", Text),
@@ -103,7 +103,7 @@ pub(super) static OVERRIDES: Table = Table {
     about: &["namespace", "client_key"],
 };
 
-pub(super) static RULE_MODES: Table = Table {
+pub(super) static RULE_MODES: CopiedTable = CopiedTable {
     name: "rate_limit_rule_modes",
     columns: &[
         ("namespace", Text),
@@ -118,7 +118,7 @@ pub(super) static RULE_MODES: Table = Table {
     about: &["namespace"],
 };
 
-pub(super) static CLIENTS: Table = Table {
+pub(super) static CLIENTS: CopiedTable = CopiedTable {
     name: "clients",
     columns: &[
         ("namespace", Text),
@@ -134,7 +134,7 @@ pub(super) static CLIENTS: Table = Table {
     about: &["namespace", "client_key"],
 };
 
-pub(super) static TOKENS: Table = Table {
+pub(super) static TOKENS: CopiedTable = CopiedTable {
     name: "tokens",
     columns: &[
         ("token_id", Text),
@@ -152,9 +152,9 @@ pub(super) static TOKENS: Table = Table {
     about: &[],
 };
 
-impl Table {
-    /// The next rows after a key, and the key of the last; `None` at the end.
-    pub(super) async fn page(&self, tx: &mut Tx, after: Option<&[Value]>) -> Result<Option<Page>> {
+impl CopiedTable {
+    /// The next rows after a key; `None` at the end.
+    pub(super) async fn page(&self, tx: &mut Tx, after: Option<&[SqlValue]>) -> Result<Option<RowPage>> {
         let mut select = self.select();
         if let Some(after) = after {
             select.and(" AND (", []);
@@ -169,17 +169,17 @@ impl Table {
         let rows = tx.all(select).await?;
         let Some(last) = rows.last() else { return Ok(None) };
         let last = self.columns.iter().take(self.key).enumerate().map(|(place, (_, kind))| kind.read(last, place));
-        Ok(Some(Page { last: last.collect::<Result<_>>()?, rows: self.readable(&rows) }))
+        Ok(Some(RowPage { last: last.collect::<Result<_>>()?, rows: self.readable(&rows) }))
     }
 
-    /// All rows about something.
-    pub(super) async fn of(&self, tx: &mut Tx, of: &[&str]) -> Result<Vec<Vec<Value>>> {
+    /// All rows with these values in the `about` columns.
+    pub(super) async fn of(&self, tx: &mut Tx, of: &[&str]) -> Result<Vec<Vec<SqlValue>>> {
         let mut select = self.select();
         self.about(&mut select, of);
         Ok(self.readable(&tx.all(select).await?))
     }
 
-    pub(super) fn insert(&self, row: &[Value]) -> Sql {
+    pub(super) fn insert(&self, row: &[SqlValue]) -> Sql {
         let mut insert = Sql::new("INSERT INTO ", Vec::new());
         insert.and(self.name, []);
         insert.and(" (", []);
@@ -190,7 +190,7 @@ impl Table {
         insert
     }
 
-    pub(super) fn upsert(&self, row: &[Value]) -> Sql {
+    pub(super) fn upsert(&self, row: &[SqlValue]) -> Sql {
         let mut upsert = self.insert(row);
         upsert.and(" ON CONFLICT (", []);
         list(&mut upsert, self.keys());
@@ -205,7 +205,7 @@ impl Table {
     }
 
     /// Deletes the row of a key.
-    pub(super) fn delete(&self, key: Vec<Value>) -> Sql {
+    pub(super) fn delete(&self, key: Vec<SqlValue>) -> Sql {
         let mut delete = self.empty();
         delete.and(" WHERE (", []);
         list(&mut delete, self.keys());
@@ -215,7 +215,7 @@ impl Table {
         delete
     }
 
-    /// Deletes all rows about something.
+    /// Deletes all rows with these values in the `about` columns.
     pub(super) fn delete_of(&self, of: &[&str]) -> Sql {
         let mut delete = self.empty();
         delete.and(" WHERE TRUE", []);
@@ -223,7 +223,7 @@ impl Table {
         delete
     }
 
-    /// Deletes everything.
+    /// Deletes all rows.
     pub(super) fn empty(&self) -> Sql {
         let mut delete = Sql::new("DELETE FROM ", Vec::new());
         delete.and(self.name, []);
@@ -251,22 +251,22 @@ impl Table {
         self.columns.iter().take(self.key).map(|(name, _)| *name)
     }
 
-    /// The rows that can be read. Others are in quarantine wherever the database itself is read, and used nowhere.
-    fn readable(&self, rows: &[Row]) -> Vec<Vec<Value>> {
+    /// The rows that can be read. Nodes quarantine all others.
+    fn readable(&self, rows: &[SqlRow]) -> Vec<Vec<SqlValue>> {
         let values = |row| {
             let values = self.values(row);
-            values.inspect_err(|why| warn!(table = self.name, %why, "a row cannot be read: it is not copied")).ok()
+            values.inspect_err(|why| warn!(table = self.name, %why, "unreadable row not copied")).ok()
         };
         rows.iter().filter_map(values).collect()
     }
 
-    fn values(&self, row: &Row) -> Result<Vec<Value>> {
+    fn values(&self, row: &SqlRow) -> Result<Vec<SqlValue>> {
         self.columns.iter().enumerate().map(|(place, (_, kind))| kind.read(row, place)).collect()
     }
 }
 
 impl Type {
-    fn read(self, row: &Row, place: usize) -> Result<Value> {
+    fn read(self, row: &SqlRow, place: usize) -> Result<SqlValue> {
         Ok(match self {
             Int => row.get::<Option<i64>>(place)?.into(),
             Text => row.get::<Option<String>>(place)?.into(),
@@ -285,7 +285,7 @@ fn list(statement: &mut Sql, names: impl Iterator<Item = &'static str>) {
     }
 }
 
-fn marks(statement: &mut Sql, values: &[Value]) {
+fn marks(statement: &mut Sql, values: &[SqlValue]) {
     for (number, value) in values.iter().enumerate() {
         statement.and(if number > 0 { ", ?" } else { "?" }, [value.clone()]);
     }

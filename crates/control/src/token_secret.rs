@@ -1,33 +1,33 @@
-//! What a token is made of: `tg_<id>_<secret>`.
+//! Generates tokens: `tg_<id>_<secret>`.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 
 use crate::{Error, Result};
 
-/// 32 characters, so that each is five bits of a random byte and none is likelier than another. No `0`, `1`, `i` or `l`:
+/// 32 characters, so that each encodes five bits of a random byte with equal probability. No `0`, `1`, `i` or `l`:
 /// people read tokens aloud.
 const ALPHABET: &[u8; 32] = b"abcdefghjkmnopqrstuvwxyz23456789";
 const ID_LENGTH: usize = 12;
 /// In characters; 160 bits.
 const SECRET_LENGTH: usize = 32;
 
-/// A token that was just made. Shown by nothing but [`whole`](Secret::whole).
-pub(crate) struct Secret {
+/// A new token. Only [`full_token`](TokenSecret::full_token) reveals it.
+pub(crate) struct TokenSecret {
     id: String,
     secret: String,
 }
 
-impl Secret {
-    /// A new one, from the randomness of the system.
-    pub(crate) fn new() -> Result<Secret> {
+impl TokenSecret {
+    /// Generates a token from the system's random numbers.
+    pub(crate) fn new() -> Result<TokenSecret> {
         let mut bytes = [0; ID_LENGTH + SECRET_LENGTH];
         let random = SystemRandom::new();
-        random.fill(&mut bytes).map_err(|_| Error::Unexpected("the system gives no random bytes".to_owned()))?;
+        random.fill(&mut bytes).map_err(|_| Error::Unexpected("the system provides no random bytes".to_owned()))?;
         let symbol = |byte: &u8| ALPHABET.get(usize::from(byte & 31)).map(|&symbol| char::from(symbol));
         let text: String = bytes.iter().filter_map(symbol).collect();
         let (id, secret) = text.split_at(ID_LENGTH);
-        Ok(Secret { id: id.to_owned(), secret: secret.to_owned() })
+        Ok(TokenSecret { id: id.to_owned(), secret: secret.to_owned() })
     }
 
     /// The public half.
@@ -35,15 +35,15 @@ impl Secret {
         &self.id
     }
 
-    /// The only thing that is kept of the other half.
+    /// The stored hash of the secret half.
     pub(crate) fn hash(&self) -> [u8; 32] {
         let mut hash = [0; 32];
         hash.copy_from_slice(digest(&SHA256, self.secret.as_bytes()).as_ref());
         hash
     }
 
-    /// All of it, for whoever will use it.
-    pub(crate) fn whole(&self) -> String {
+    /// The full token, for its user.
+    pub(crate) fn full_token(&self) -> String {
         format!("tg_{}_{}", self.id, self.secret)
     }
 }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_token_is_lower_case_and_never_the_same() {
-        let tokens: BTreeSet<String> = (0..1000).map(|_| Secret::new().unwrap().whole()).collect();
+        let tokens: BTreeSet<String> = (0..1000).map(|_| TokenSecret::new().unwrap().full_token()).collect();
         assert_eq!(tokens.len(), 1000);
         let mut seen = BTreeSet::new();
         for token in &tokens {

@@ -1,39 +1,39 @@
-//! Where the database is.
+//! The address of the database.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A database, as the setting `db` names it.
+/// The database that the setting `db` names.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Place {
-    /// A file of SQLite, made if it is not there.
+pub enum DatabaseUrl {
+    /// A SQLite file, created if absent.
     Sqlite(PathBuf),
     /// A PostgreSQL server.
     Postgres(String),
 }
 
-impl Place {
-    /// Reads `sqlite:PATH` or `postgres://…`; an error says what would be right.
-    pub fn parse(text: &str) -> Result<Place, String> {
+impl DatabaseUrl {
+    /// Parses `sqlite:PATH` or `postgres://…`; the error says what is expected.
+    pub fn parse(text: &str) -> Result<DatabaseUrl, String> {
         if let Some(path) = text.strip_prefix("sqlite:").map(|path| path.strip_prefix("//").unwrap_or(path)) {
             return match path {
                 "" => Err("sqlite: needs a file, such as sqlite:/var/lib/tollgate/tollgate.db".to_owned()),
-                path => Ok(Place::Sqlite(path.into())),
+                path => Ok(DatabaseUrl::Sqlite(path.into())),
             };
         }
         match text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            true => Ok(Place::Postgres(text.to_owned())),
+            true => Ok(DatabaseUrl::Postgres(text.to_owned())),
             false => Err("write sqlite:PATH or postgres://USER@HOST/DATABASE".to_owned()),
         }
     }
 }
 
-impl fmt::Display for Place {
-    /// Without a password: this ends up in logs.
+impl fmt::Display for DatabaseUrl {
+    /// Omits the password: the text is logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
-            Place::Postgres(url) => {
+            DatabaseUrl::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            DatabaseUrl::Postgres(url) => {
                 let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
                 let rest = rest.split(['?', '#']).next().unwrap_or_default();
                 let (user, host) = rest.rsplit_once('@').map_or(("", rest), |(user, host)| (user, host));
@@ -46,9 +46,9 @@ impl fmt::Display for Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({self})")
+        write!(f, "DatabaseUrl({self})")
     }
 }
 
@@ -65,9 +65,9 @@ mod tests {
             ("postgresql://db/limits", "postgresql://db/limits"),
             ("postgres://me:a@b@db/limits", "postgres://me@db/limits"),
         ] {
-            assert_eq!(Place::parse(text).unwrap().to_string(), shown);
-            assert!(!format!("{:?}", Place::parse(text)).contains("s3cr"));
+            assert_eq!(DatabaseUrl::parse(text).unwrap().to_string(), shown);
+            assert!(!format!("{:?}", DatabaseUrl::parse(text)).contains("s3cr"));
         }
-        assert!(Place::parse("mysql://db").unwrap_err().contains("sqlite:PATH"));
+        assert!(DatabaseUrl::parse("mysql://db").unwrap_err().contains("sqlite:PATH"));
     }
 }

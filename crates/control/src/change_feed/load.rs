@@ -1,127 +1,118 @@
-//! From tables to what an engine can be built with.
+//! Loads the tables into the form that the engine is built from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::time;
 use tollgate_core::Secret;
-use tollgate_rules::{
-    ClientSpec, Directory, DirectoryRecord, Normalize, OverrideSpec, RuleFile, RuleSpec, SourcePosition, check,
-};
+use tollgate_rules::{ClientSpec, DirectoryRecord, Normalize, OverrideSpec, SourcePosition, check};
 
-use super::draft::{Draft, name_of, spec_of};
-use crate::control::{Quarantined, Snapshot, Touched};
+use super::builder::{NamespaceBuilder, spec_of};
+use super::namespace::{LoadedNamespace, name_of};
+use crate::control::{ChangedKeys, Quarantined, Snapshot};
 use crate::record::{ClientRecord, NamespaceDraft, OverrideRecord, RuleModeRecord, RuleRecord, TokenRecord};
-use crate::{Control, Kind, Result, State};
+use crate::{Control, FleetState, RecordKind, Result};
 
-/// What the database says, at one generation. Cheap to clone: what did not change is shared with the one before.
+/// The content of the database at one generation. Cheap to clone: unchanged parts are shared with the previous one.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedState {
     /// Generation and mode.
-    pub state: State,
-    /// Before this, nothing had been read yet: what was committed earlier is contained, what came later may be missing.
+    pub state: FleetState,
+    /// When reading began: earlier commits are included, later ones may be missing.
     pub read_at: time::Instant,
-    /// The row of the audit that it is the state after.
-    pub(super) mark: Arc<(i64, String)>,
-    /// What all nodes make digests and cursors with; never shown.
+    /// Last row of the audit at this state.
+    pub(super) audit_head: Arc<(i64, String)>,
+    /// The key of digests and cursors that all nodes share; never shown.
     pub secret: Arc<str>,
-    /// What it says of each namespace.
+    /// The content of each namespace.
     pub namespaces: BTreeMap<String, LoadedNamespace>,
-    /// Who may use the admin API.
+    /// Tokens of the admin API.
     pub tokens: Arc<Vec<TokenRecord>>,
-    /// Rows that cannot be used, and why; the rest is.
+    /// Rows that cannot be used, with the reasons. All other rows are used.
     pub quarantined: Vec<Quarantined>,
 }
 
-/// What the database says of one namespace.
-#[derive(Clone, Debug)]
-pub struct LoadedNamespace {
-    /// Its settings; rules, clients and overrides are elsewhere.
-    pub settings: Arc<RuleFile>,
-    /// Its rules in the order of their ids; disabled ones are off. Those that did not change are shared with the
-    /// generation before, so that they need not be compiled again.
-    pub rules: Arc<Vec<Arc<RuleSpec>>>,
-    /// Some rule replaces others by name: no rule can be judged alone.
-    pub(super) linked: bool,
-    /// What is known of clients, and what is different for them.
-    pub directory: Directory,
-}
-
-/// How many clients may be read one by one; beyond that, reading all of them is quicker.
-const ONE_BY_ONE: usize = 10_000;
-/// The same for rules of one namespace.
-const RULES_ONE_BY_ONE: usize = 1_000;
-/// When a delta is folded into its base: copying it, at every change, begins to be felt.
+/// Most clients to read one by one; beyond that, reading all of them is faster.
+const CLIENTS_READ_SINGLY_MAX: usize = 10_000;
+/// Most rules of one namespace to read one by one.
+const RULES_READ_SINGLY_MAX: usize = 1_000;
+/// Size at which a delta is merged into its base: every change copies the delta.
 const DELTA_MAX: usize = 10_000;
 
-impl Loaded {
-    /// Reads everything.
-    pub(super) async fn whole(control: &Control, terms: &Terms) -> Result<Loaded> {
+impl LoadedState {
+    /// Loads everything.
+    pub(super) async fn load(control: &Control, context: &LoadContext) -> Result<LoadedState> {
         let read_at = time::Instant::now();
-        Loaded::all(&mut control.snapshot().await?, terms, read_at).await
+        LoadedState::read_all(&mut control.snapshot().await?, context, read_at).await
     }
 
-    /// Reads what changed since; `None` if nothing did.
-    pub(super) async fn next(&self, control: &Control, terms: &Terms) -> Result<Option<(Loaded, Extent)>> {
+    /// Loads the changes since this state; `None` if there are none.
+    pub(super) async fn load_changes(
+        &self,
+        control: &Control,
+        context: &LoadContext,
+    ) -> Result<Option<(LoadedState, LoadExtent)>> {
         let read_at = time::Instant::now();
         let mut snapshot = control.snapshot().await?;
-        let touched = snapshot.touched(self.state.generation).await?;
+        let touched = snapshot.changed_since(self.state.generation).await?;
         let others = |(name, known): (&String, &LoadedNamespace)| {
             let hashed = (known.settings.ipv6_prefix, known.settings.normalize);
-            (terms.identities)(name).is_some_and(|said| said != hashed)
+            (context.identities)(name).is_some_and(|identity| identity != hashed)
         };
         let rehashed = self.namespaces.iter().any(others);
-        let another = rehashed || !snapshot.continues(&self.mark).await?;
+        let another = rehashed || !snapshot.continues_from(&self.audit_head).await?;
         if touched.state == self.state && !another {
             return Ok(None);
         }
-        let stepped = match another || touched.everything || touched.clients.len() > ONE_BY_ONE {
+        let incremental = match another || touched.everything || touched.clients.len() > CLIENTS_READ_SINGLY_MAX {
             true => None,
-            false => self.step(&mut snapshot, terms, &touched).await?,
+            false => self.read_changes(&mut snapshot, context, &touched).await?,
         };
-        Ok(Some(match stepped {
-            Some(loaded) => (Loaded { read_at, ..loaded }, Extent::Step),
+        Ok(Some(match incremental {
+            Some(loaded) => (LoadedState { read_at, ..loaded }, LoadExtent::Incremental),
             None => {
-                let mut loaded = Loaded::all(&mut snapshot, terms, read_at).await?;
+                let mut loaded = LoadedState::read_all(&mut snapshot, context, read_at).await?;
                 for (name, namespace) in &mut loaded.namespaces {
-                    self.namespaces.get(name).into_iter().for_each(|before| namespace.keep_equal(&before.rules));
+                    self.namespaces.get(name).into_iter().for_each(|before| namespace.share_unchanged(&before.rules));
                 }
-                (loaded, Extent::Whole)
+                (loaded, LoadExtent::Full)
             }
         }))
     }
 
-    async fn all(snapshot: &mut Snapshot, terms: &Terms, read_at: time::Instant) -> Result<Loaded> {
+    async fn read_all(snapshot: &mut Snapshot, context: &LoadContext, read_at: time::Instant) -> Result<LoadedState> {
         let state = snapshot.state().await?;
         let mut quarantined = Vec::new();
-        let mut drafts: BTreeMap<String, Draft> = BTreeMap::new();
+        let mut drafts: BTreeMap<String, NamespaceBuilder> = BTreeMap::new();
         for (namespace, settings) in snapshot.namespaces().await? {
-            let draft = Draft::new(terms.settings(&namespace, settings), terms.secret);
+            let draft = NamespaceBuilder::new(context.settings(&namespace, settings), context.secret);
             drafts.insert(namespace, draft);
         }
-        let draft = |drafts: &mut BTreeMap<String, Draft>, namespace: &str, put: &mut dyn FnMut(&mut Draft)| {
+        let draft = |drafts: &mut BTreeMap<String, NamespaceBuilder>,
+                     namespace: &str,
+                     put: &mut dyn FnMut(&mut NamespaceBuilder)| {
             if !drafts.contains_key(namespace) {
-                let settings = terms.settings(namespace, NamespaceDraft::default());
-                drafts.insert(namespace.to_owned(), Draft::new(settings, terms.secret));
+                let settings = context.settings(namespace, NamespaceDraft::default());
+                drafts.insert(namespace.to_owned(), NamespaceBuilder::new(settings, context.secret));
             }
             drafts.get_mut(namespace).into_iter().for_each(put);
         };
-        let put_rule = |row: Row<RuleRecord>| match row {
+        let put_rule = |row: RowResult<RuleRecord>| match row {
             Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.rule(&record, &mut quarantined)),
             Err(bad) => quarantined.push(bad),
         };
         snapshot.rules(None, put_rule).await?;
-        let put_mode = |row: Row<RuleModeRecord>| match row {
+        let put_mode = |row: RowResult<RuleModeRecord>| match row {
             Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.mode(&record)),
             Err(bad) => quarantined.push(bad),
         };
         snapshot.rule_modes(None, put_mode).await?;
-        let put_client = |row: Row<ClientRecord>| match row {
+        let put_client = |row: RowResult<ClientRecord>| match row {
             Ok(record) => draft(&mut drafts, &record.namespace, &mut |draft| draft.clients.client(&client(&record))),
             Err(bad) => quarantined.push(bad),
         };
         snapshot.clients(put_client).await?;
-        let put_override = |row: Row<OverrideRecord>| match row {
+        let put_override = |row: RowResult<OverrideRecord>| match row {
             Ok(record) => {
                 let spec = overriding(&record);
                 draft(&mut drafts, &record.namespace, &mut |draft| draft.clients.override_of(&spec));
@@ -136,22 +127,31 @@ impl Loaded {
             namespaces.insert(name, namespace);
         }
         let secret = snapshot.secret().await?.into();
-        let mark = Arc::new(snapshot.mark().await?);
-        Ok(Loaded { state, read_at, mark, secret, namespaces, tokens, quarantined })
+        let audit_head = Arc::new(snapshot.audit_head().await?);
+        Ok(LoadedState { state, read_at, audit_head, secret, namespaces, tokens, quarantined })
     }
 
-    /// The same one step further; `None` if it is a leap.
-    async fn step(&self, snapshot: &mut Snapshot, terms: &Terms, touched: &Touched) -> Result<Option<Loaded>> {
+    /// Applies the changed rows to this state; `None` if everything has to be loaded.
+    async fn read_changes(
+        &self,
+        snapshot: &mut Snapshot,
+        context: &LoadContext,
+        touched: &ChangedKeys,
+    ) -> Result<Option<LoadedState>> {
         let of_clients: BTreeSet<&str> = touched.clients.iter().map(|(namespace, _)| namespace.as_str()).collect();
         let touches = |bad: &Quarantined| of_clients.contains(bad.namespace.as_str());
-        if self.quarantined.iter().any(|bad| bad.kind != Kind::Rule && bad.kind != Kind::RuleMode && touches(bad)) {
-            return Ok(None); // one of them may be what was repaired
+        if self
+            .quarantined
+            .iter()
+            .any(|bad| bad.kind != RecordKind::Rule && bad.kind != RecordKind::RuleMode && touches(bad))
+        {
+            return Ok(None); // the change may repair one of them
         }
-        let mark = Arc::new(snapshot.mark().await?);
-        let mut next = Loaded { state: touched.state, mark, ..self.clone() };
+        let audit_head = Arc::new(snapshot.audit_head().await?);
+        let mut next = LoadedState { state: touched.state, audit_head, ..self.clone() };
         let settings: BTreeMap<String, NamespaceDraft> = snapshot.namespaces().await?.into_iter().collect();
         let settings =
-            |namespace: &str| terms.settings(namespace, settings.get(namespace).cloned().unwrap_or_default());
+            |namespace: &str| context.settings(namespace, settings.get(namespace).cloned().unwrap_or_default());
         let mut whole: BTreeSet<&str> = touched.namespaces.iter().map(String::as_str).collect();
         let mut single: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (namespace, id) in &touched.rules {
@@ -163,16 +163,16 @@ impl Loaded {
             }
         }
         for namespace in whole {
-            if !next.read_namespace(snapshot, terms, namespace, settings(namespace)).await? {
+            if !next.read_namespace(snapshot, context, namespace, settings(namespace)).await? {
                 return Ok(None);
             }
         }
         let mut changed: BTreeMap<&str, Vec<DirectoryRecord>> = BTreeMap::new();
         for (namespace, client_key) in &touched.clients {
             if is_network(client_key) || is_respelled(client_key, settings(namespace).normalize) {
-                return Ok(None); // others may name the same network or client, and are told together
+                return Ok(None); // other keys may name the same network or client
             }
-            let (record, overrides) = snapshot.known(namespace, client_key).await?;
+            let (record, overrides) = snapshot.client_with_overrides(namespace, client_key).await?;
             changed.entry(namespace).or_default().push(DirectoryRecord {
                 client_key: client_key.clone(),
                 client: record.as_ref().map(client),
@@ -180,10 +180,9 @@ impl Loaded {
             });
         }
         for (namespace, known) in changed {
-            let entry = next
-                .namespaces
-                .entry(namespace.to_owned())
-                .or_insert_with(|| Draft::new(settings(namespace), terms.secret).finish(namespace, &mut Vec::new()));
+            let entry = next.namespaces.entry(namespace.to_owned()).or_insert_with(|| {
+                NamespaceBuilder::new(settings(namespace), context.secret).finish(namespace, &mut Vec::new())
+            });
             entry.directory = entry.directory.with(&known);
         }
         for namespace in next.namespaces.values_mut().filter(|namespace| namespace.directory.delta_len() > DELTA_MAX) {
@@ -195,28 +194,28 @@ impl Loaded {
         Ok(Some(next))
     }
 
-    /// Reads all rules of a namespace anew; false if its clients would have to be read, too.
+    /// Reads all rules of a namespace again; false if its clients have to be read as well.
     async fn read_namespace(
         &mut self,
         snapshot: &mut Snapshot,
-        terms: &Terms,
+        context: &LoadContext,
         name: &str,
         settings: NamespaceDraft,
     ) -> Result<bool> {
         let before = self.namespaces.remove(name);
         let hashed = |before: &LoadedNamespace| (before.settings.ipv6_prefix, before.settings.normalize);
         if before.as_ref().is_some_and(|before| hashed(before) != (settings.ipv6_prefix, settings.normalize)) {
-            return Ok(false); // identities are hashed with it: all of them change
+            return Ok(false); // part of the hashed identity of every client
         }
-        let mut draft = Draft::new(settings, terms.secret);
-        let of_rules = |bad: &Quarantined| bad.kind == Kind::Rule || bad.kind == Kind::RuleMode;
+        let mut draft = NamespaceBuilder::new(settings, context.secret);
+        let of_rules = |bad: &Quarantined| bad.kind == RecordKind::Rule || bad.kind == RecordKind::RuleMode;
         self.quarantined.retain(|bad| !of_rules(bad) || bad.namespace != *name);
-        let put_rule = |row: Row<RuleRecord>| match row {
+        let put_rule = |row: RowResult<RuleRecord>| match row {
             Ok(record) => draft.rule(&record, &mut self.quarantined),
             Err(bad) => self.quarantined.push(bad),
         };
         snapshot.rules(Some(name), put_rule).await?;
-        let put_mode = |row: Row<RuleModeRecord>| match row {
+        let put_mode = |row: RowResult<RuleModeRecord>| match row {
             Ok(record) => draft.mode(&record),
             Err(bad) => self.quarantined.push(bad),
         };
@@ -224,13 +223,13 @@ impl Loaded {
         let mut namespace = draft.finish(name, &mut self.quarantined);
         if let Some(before) = before {
             namespace.directory = before.directory;
-            namespace.keep_equal(&before.rules);
+            namespace.share_unchanged(&before.rules);
         }
         self.namespaces.insert(name.to_owned(), namespace);
         Ok(true)
     }
 
-    /// Reads single rules of a namespace; false if all of them must be read, because rules cannot be judged alone.
+    /// Reads single rules of a namespace; false if all have to be read, because rules depend on each other.
     async fn read_rules(
         &mut self,
         snapshot: &mut Snapshot,
@@ -238,11 +237,13 @@ impl Loaded {
         ids: &[&str],
         settings: &NamespaceDraft,
     ) -> Result<bool> {
-        let of_rules = |bad: &Quarantined| bad.kind == Kind::Rule && bad.namespace == name;
-        let Some(namespace) = self.namespaces.get(name).filter(|namespace| !namespace.linked) else { return Ok(false) };
-        // A rule that others keep out may be wanted again when one of them goes.
+        let of_rules = |bad: &Quarantined| bad.kind == RecordKind::Rule && bad.namespace == name;
+        let Some(namespace) = self.namespaces.get(name).filter(|namespace| !namespace.has_replaces) else {
+            return Ok(false);
+        };
+        // A rule that is in conflict with others becomes usable when one of them goes.
         let kept_out = |bad: &Quarantined| of_rules(bad) && !bad.is_bad_alone();
-        if ids.len() > RULES_ONE_BY_ONE || self.quarantined.iter().any(kept_out) {
+        if ids.len() > RULES_READ_SINGLY_MAX || self.quarantined.iter().any(kept_out) {
             return Ok(false);
         }
         let mut rules = Vec::clone(&namespace.rules);
@@ -288,34 +289,20 @@ impl Loaded {
     }
 }
 
-impl LoadedNamespace {
-    /// Shares rules that say the same as before, which need not be compiled again.
-    fn keep_equal(&mut self, before: &[Arc<RuleSpec>]) {
-        let rules = Arc::make_mut(&mut self.rules);
-        let mut before = before.iter().peekable();
-        for rule in rules {
-            while before.next_if(|old| name_of(old) < name_of(rule)).is_some() {}
-            if let Some(old) = before.next_if(|old| name_of(old) == name_of(rule)).filter(|old| *old == rule) {
-                *rule = old.clone();
-            }
-        }
-    }
-}
-
-/// What reading needs besides the tables.
+/// What loading needs besides the tables.
 #[derive(Clone)]
-pub struct Terms {
-    /// The key of the digests that clients are found by: the engine's.
+pub struct LoadContext {
+    /// The engine's key for the digests of clients.
     pub secret: Secret,
-    /// How clients of a namespace are told apart, where a rules file says so and not the database.
+    /// Identity settings of namespaces that are set in rules files.
     pub identities: Identities,
 }
 
-/// Answers for a namespace: how many leading bits of an IPv6 address identify a client, and in which Unicode form.
+/// For a namespace: leading bits of an IPv6 address that identify a client, and the Unicode form.
 pub type Identities = Arc<dyn Fn(&str) -> Option<(u8, Normalize)> + Send + Sync>;
 
-impl Terms {
-    /// The settings of a namespace as they are in force.
+impl LoadContext {
+    /// The effective settings of a namespace.
     fn settings(&self, namespace: &str, own: NamespaceDraft) -> NamespaceDraft {
         let (ipv6_prefix, normalize) = (self.identities)(namespace).unwrap_or((own.ipv6_prefix, own.normalize));
         NamespaceDraft { ipv6_prefix, normalize, ..own }
@@ -324,19 +311,19 @@ impl Terms {
 
 /// How much was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    Step,
-    Whole,
+pub(super) enum LoadExtent {
+    Incremental,
+    Full,
 }
 
-type Row<T> = std::result::Result<T, Quarantined>;
+type RowResult<T> = std::result::Result<T, Quarantined>;
 
-/// True for an address of IPv6, of which only the network tells clients apart.
+/// True for an IPv6 address, where only the network identifies a client.
 fn is_network(client_key: &str) -> bool {
     client_key.strip_prefix("ip:").is_some_and(|address| address.contains(':'))
 }
 
-/// True for a key that other spellings may name, too.
+/// True for a key that has equivalent spellings.
 fn is_respelled(client_key: &str, form: Normalize) -> bool {
     form != Normalize::None && !client_key.is_ascii()
 }

@@ -1,0 +1,52 @@
+//! Audited writes, retried once after a conflict.
+
+use super::Control;
+use crate::write_tx::WriteTx;
+use crate::{Author, Result};
+
+impl Control {
+    /// Runs `operation` in one write transaction: lock, audit of the recorded changes, generation, notification of all
+    /// nodes. Returns its result and the generation then in force.
+    ///
+    /// After a conflict with a direct write to the tables it runs once more, so it must not keep state of its first
+    /// attempt.
+    pub(crate) async fn write<T>(
+        &self,
+        author: &Author,
+        action: &str,
+        mut operation: impl AsyncFnMut(&mut WriteTx) -> Result<T>,
+    ) -> Result<(T, i64)> {
+        let mut may_retry = true;
+        loop {
+            let mut write = WriteTx::begin(self.pool()).await?;
+            let done = operation(&mut write).await;
+            if let Some(result) = self.finish_write(write, author, action, done, &mut may_retry).await? {
+                return Ok(result);
+            }
+        }
+    }
+
+    /// Finishes a write transaction: commits or rolls back. `None` after a conflict, if it is to be repeated.
+    pub(super) async fn finish_write<T>(
+        &self,
+        write: WriteTx,
+        author: &Author,
+        action: &str,
+        done: Result<T>,
+        may_retry: &mut bool,
+    ) -> Result<Option<(T, i64)>> {
+        match done {
+            Ok(answer) => {
+                let generation = write.finish(author, action).await?;
+                self.notify_generation(generation);
+                Ok(Some((answer, generation)))
+            }
+            Err(error) => {
+                let retry = std::mem::take(may_retry) && write.tx.is_retryable();
+                // The error matters more than a failed rollback.
+                let _ = write.tx.rollback().await;
+                if retry { Ok(None) } else { Err(error) }
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Kinds of records.
+
+/// Kinds of records that have an audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RecordKind {
+    /// A rule.
+    Rule,
+    /// An override.
+    Override,
+    /// The mode set for a rule.
+    RuleMode,
+    /// A client.
+    Client,
+    /// Settings of a namespace.
+    Namespace,
+    /// A token.
+    Token,
+    /// The mode of the fleet: off, shadow or enforce.
+    Mode,
+    /// Everything: all nodes load the tables again.
+    Everything,
+}
+
+impl RecordKind {
+    /// All kinds.
+    pub const ALL: [RecordKind; 8] = [
+        RecordKind::Rule,
+        RecordKind::Override,
+        RecordKind::RuleMode,
+        RecordKind::Client,
+        RecordKind::Namespace,
+        RecordKind::Token,
+        RecordKind::Mode,
+        RecordKind::Everything,
+    ];
+
+    /// The name in rows and responses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RecordKind::Rule => "rule",
+            RecordKind::Override => "override",
+            RecordKind::RuleMode => "rule_mode",
+            RecordKind::Client => "client",
+            RecordKind::Namespace => "namespace",
+            RecordKind::Token => "token",
+            RecordKind::Mode => "mode",
+            RecordKind::Everything => "everything",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn named(name: &str) -> Option<RecordKind> {
+        RecordKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
