@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use tollgate_testkit::plot::{Plot, Scale};
+use tollgate_lab::plot::{Plot, Scale};
 
 use crate::field;
 use crate::options::Options;

@@ -1,7 +1,7 @@
 //! A cluster: do its primaries share the work?
 
 use tokio::runtime::Runtime;
-use tollgate_testkit::redis::Cluster;
+use tollgate_lab::redis::Cluster;
 
 use super::callers::Callers;
 use super::exact::KEYS;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use tollgate_lab::redis::{Client, Server};
 use tollgate_store_redis::resp::Value;
-use tollgate_testkit::redis::{Client, Server};
 
 use crate::cores::Cores;
 use crate::process;

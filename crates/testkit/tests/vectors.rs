@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use tollgate_testkit::redis::Server;
+use tollgate_lab::redis::Server;
 use tollgate_testkit::subject::Store;
 use tollgate_testkit::vectors::{self, File, Report};
 

@@ -8,8 +8,8 @@
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
+use tollgate_lab::faults::{self, Lab, Outcome};
 use tollgate_testkit::Config;
-use tollgate_testkit::faults::{self, Lab, Outcome};
 
 static QUIET: RwLock<()> = RwLock::new(());
 

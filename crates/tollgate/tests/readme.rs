@@ -16,9 +16,9 @@ use std::path::Path;
 use running::Server;
 use support::Dir;
 use tollgate_core::{Clock, Span};
+use tollgate_lab::redis::Server as Redis;
 use tollgate_store::MonotonicClock;
 use tollgate_store_redis::check::acl_user;
-use tollgate_testkit::redis::Server as Redis;
 
 /// Where the pages say that the servers are: those of callers, and those of operators.
 const DATA: [&str; 2] = ["127.0.0.1:8080", "127.0.0.1:8081"];

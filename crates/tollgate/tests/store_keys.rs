@@ -15,8 +15,8 @@ use std::time::Duration;
 use running::Server;
 use serde_json::Value;
 use support::Dir;
-use tollgate_testkit::patience;
-use tollgate_testkit::redis::{Cluster, Server as Redis};
+use tollgate_lab::patience;
+use tollgate_lab::redis::{Cluster, Server as Redis};
 
 const RULES: &str = "key_by: client_key
 rules:

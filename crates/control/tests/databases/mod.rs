@@ -3,7 +3,7 @@
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use tempfile::TempDir;
 use tollgate_control::{Author, Control, Place};
-use tollgate_testkit::postgres;
+use tollgate_lab::postgres;
 
 /// A fresh database with its tables.
 pub struct Database {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate_control::{Control, Error, Expect, Place};
-use tollgate_testkit::patience::Watch;
-use tollgate_testkit::postgres::{Server, Shutdown};
+use tollgate_lab::patience::Watch;
+use tollgate_lab::postgres::{Server, Shutdown};
 
 use crate::databases::author;
 use crate::drafts::{NAMESPACE, apply, client, client_draft, order, per_second, rule};

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate_core::Limit;
+use tollgate_lab::redis::{Cluster, Plan};
 use tollgate_store_redis::key::Key;
-use tollgate_testkit::redis::{Cluster, Plan};
 
 use super::*;
 

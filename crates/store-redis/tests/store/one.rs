@@ -1,10 +1,10 @@
 //! One server.
 
 use tollgate_core::{Gcra, Receipt, Source};
+use tollgate_lab::redis::{Flavour, Server};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::{Bell, MemoryLevel, NodeRules, Refusal};
-use tollgate_testkit::redis::{Flavour, Server};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! A primary that the Sentinels name, and another one after it.
 
+use tollgate_lab::redis::Sentinels;
 use tollgate_store_redis::Health;
-use tollgate_testkit::redis::Sentinels;
 
 use super::*;
 

@@ -4,10 +4,10 @@ use bytes::BytesMut;
 use tollgate_core::{
     Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, SlidingCounter, SlidingLog, SlotId, Span, Time,
 };
+use tollgate_lab::redis::{Client, Server};
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::resp::{self, Value};
 use tollgate_store_redis::script::{BadReply, Batch, Call, Question, Reply};
-use tollgate_testkit::redis::{Client, Server};
 
 pub const NEVER: Time = Time::from_nanos(u64::MAX);
 

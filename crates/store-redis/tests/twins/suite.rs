@@ -4,10 +4,10 @@ use std::sync::Mutex;
 
 use tollgate_core::Clock as _;
 use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
+use tollgate_lab::redis::{Client, Flavour, Server};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::script::{Answer, Question};
-use tollgate_testkit::redis::{Client, Flavour, Server};
 use tollgate_testkit::subject::InRedis;
 use tollgate_testkit::suite::{self, Fixture};
 

@@ -6,8 +6,8 @@ use proptest::prelude::any;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
 use tollgate_core::LimitKind;
+use tollgate_lab::redis::Server;
 use tollgate_testkit::oracle::{Pass, Script, play_together};
-use tollgate_testkit::redis::Server;
 use tollgate_testkit::subject::Store;
 use tollgate_testkit::{Config as Numbers, oracle};
 

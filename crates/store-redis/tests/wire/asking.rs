@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tollgate_core::{Receipt, Span};
+use tollgate_lab::redis::Server;
 use tollgate_store::StoreErrorKind;
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::resp::Value;
 use tollgate_store_redis::script::Answer;
 use tollgate_store_redis::{Primary, RedisConfig};
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, now, question, start, take, until, used, warm};
 

@@ -1,8 +1,8 @@
 //! What is said about servers before they are trusted.
 
+use tollgate_lab::redis::{Cluster, Sentinels, Server};
 use tollgate_store_redis::check::{COMMANDS, Level, acl_user};
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, check};
-use tollgate_testkit::redis::{Cluster, Sentinels, Server};
 
 use crate::house::{PATIENT, config, consume, take, until, warm};
 

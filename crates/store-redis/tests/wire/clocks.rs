@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use tollgate_core::Span;
+use tollgate_lab::redis::Server;
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::{Primary, Shared};
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, Shifted, config, consume, take, used};
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tollgate_lab::patience;
+use tollgate_lab::redis::{Client, Server};
 use tollgate_store_redis::failure::{Elsewhere, Failure};
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::script::{Answer, Question};
 use tollgate_store_redis::{HostPort, Layout, Primary, Redirect, RedisConfig};
-use tollgate_testkit::patience;
-use tollgate_testkit::redis::{Client, Server};
 
 use crate::house::{PATIENT, config, consume, question, start, take};
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tollgate_core::Span;
+use tollgate_lab::patience;
+use tollgate_lab::redis::Server;
 use tollgate_store::StoreErrorKind::{Indeterminate, Saturated, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::{Primary, RedisConfig};
-use tollgate_testkit::patience;
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, take, until, used, warm};
 use crate::proxy::{Mode, Proxy};

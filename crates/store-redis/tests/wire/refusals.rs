@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use tollgate_core::Span;
+use tollgate_lab::redis::Server;
 use tollgate_store::StoreErrorKind::{Indeterminate, Refused, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::failure::Failure;
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::{Login, Password, Primary, Redirect, RedisConfig, Refusal};
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, question, take, until, used, warm};
 

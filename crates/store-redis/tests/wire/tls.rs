@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use tempfile::TempDir;
+use tollgate_lab::redis::Server;
 use tollgate_store::StoreErrorKind;
 use tollgate_store_redis::RedisConfig;
 use tollgate_store_redis::breaker::Phase;
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, start, take, until, warm};
 

@@ -1,8 +1,8 @@
 //! What the probe sees. Names begin with the row of the fault matrix.
 
+use tollgate_lab::redis::Server;
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::Key;
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, question, take, until, warm};
 

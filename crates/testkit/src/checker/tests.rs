@@ -189,7 +189,7 @@ fn p11_slots_held_at_once() {
 
 #[test]
 fn a_line_cut_off_by_a_crash_is_left_out_and_others_are_not() {
-    let directory = crate::process::directory();
+    let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let whole = r#"{"node":"a","key":"k","allowed":true,"generation":1,"time_ns":1,"charged":[]}"#;
     std::fs::write(&path, format!("{whole}\n{}", &whole[..20])).unwrap();

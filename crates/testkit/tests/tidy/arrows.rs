@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::expect_none;
 use crate::metadata::{list, members, text};
 
-/// A crate, and those of ours that it may depend on. No one but tests and benchmarks depends on testkit.
+/// A crate, and those of ours that it may depend on. Only tests, benchmarks and each other depend on testkit and lab.
 const ARROWS: &[(&str, &[&str])] = &[
     ("tollgate-core", &[]),
     ("tollgate-proto", &[]),
@@ -43,8 +43,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "tollgate-testkit",
-        &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-store-redis", "tollgate-engine"],
+        &["tollgate-core", "tollgate-rules", "tollgate-store", "tollgate-store-redis"],
     ),
+    ("tollgate-lab", &["tollgate-core", "tollgate-store", "tollgate-store-redis", "tollgate-testkit"]),
 ];
 
 /// The crates without async, I/O or a clock, and everything they may depend on.

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tollgate_testkit::process::{self, Process};
-use tollgate_testkit::proxies::{Kind, Plan, Proxy};
-use tollgate_testkit::{patience, ports};
+use tollgate_lab::process::{self, Process};
+use tollgate_lab::proxies::{Kind, Plan, Proxy};
+use tollgate_lab::{patience, ports};
 
 /// The configuration that the guide shows.
 pub const CONFIG: &str = include_str!("../../../../deploy/proxies/envoy-rls.yaml");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tollgate_testkit::postgres;
-use tollgate_testkit::proxy::{Direction, Mode, Proxy};
+use tollgate_lab::postgres;
+use tollgate_lab::proxy::{Direction, Mode, Proxy};
 
 use super::rig::{Node, Place, rule};
 

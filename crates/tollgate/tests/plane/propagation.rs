@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_testkit::{patience, postgres};
+use tollgate_lab::{patience, postgres};
 
 use super::rig::{Place, rule};
 

@@ -15,8 +15,8 @@ use std::time::Duration;
 use app::{Answer, App, ask};
 use running::Server;
 use support::Dir;
-use tollgate_testkit::patience;
-use tollgate_testkit::proxies::{Kind, Plan, Proxy};
+use tollgate_lab::patience;
+use tollgate_lab::proxies::{Kind, Plan, Proxy};
 
 const RULES: &str = "
 key_by: api_key
