@@ -5,9 +5,9 @@
 //! | [`redis`] | Redis and Valkey: alone, under Sentinels, as a cluster |
 //! | [`postgres`] | PostgreSQL, with a fresh database for each test |
 //! | [`proxies`] | nginx, Caddy, HAProxy, Envoy and Traefik |
-//! | [`proxy`] | a TCP proxy that delays, drops and resets between a node and its store |
+//! | [`fault_proxy`] | a TCP proxy that delays, drops and resets between a node and its store |
 //! | [`faults`] | the fault matrix, applied to a fleet of real nodes |
-//! | [`process`], [`program`], [`ports`], [`patience`], [`shim`] | child processes, where their programs are, free ports, waiting, a wall clock that steps |
+//! | [`process`], [`program`], [`ports`], [`patience`], [`wall_clock`] | child processes, where their programs are, free ports, waiting, a wall clock that steps |
 //! | [`plot`] | line charts as SVG |
 //! | [`pictures`] | what the algorithms admit over time: driven, measured and drawn |
 //!
@@ -15,6 +15,7 @@
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
 
+pub mod fault_proxy;
 pub mod faults;
 pub mod patience;
 pub mod pictures;
@@ -24,6 +25,5 @@ pub mod postgres;
 pub mod process;
 pub mod program;
 pub mod proxies;
-pub mod proxy;
 pub mod redis;
-pub mod shim;
+pub mod wall_clock;

@@ -1,33 +1,35 @@
-//! What the tests of every crate share: test vectors, models, oracles. Never part of a shipped program.
+//! What the tests of every crate share and needs no process: vectors, models, oracles. Never part of a shipped program.
 //!
-//! | module | answers |
+//! | module | checks |
 //! |---|---|
-//! | [`vectors`] | does a [`Subject`] answer the published vectors, field by field? |
-//! | [`mod@reference`] | what should a store answer? The whole of all-or-nothing, on a map, without any cleverness |
-//! | [`model`] | what should an algorithm answer? SPEC section 5 once more, in unbounded integers and from other state |
-//! | [`oracle`] | do the promises hold? Keeps everything that was admitted, and searches instead of computing |
-//! | [`suite`] | does a store keep what [`Store`](tollgate_store::Store) promises? |
-//! | [`fuzzing`] | does it hold for any bytes? |
-//! | [`checker`] | and did it keep its promises? Reads decision logs and what clients noted, and searches for a broken bound |
+//! | [`vectors`] | that a [`Subject`] agrees with the published vectors, field by field |
+//! | [`mod@reference`] | what a store must answer: all or nothing, on a plain map |
+//! | [`model`] | what an algorithm must answer: SPEC section 5 again, in unbounded integers and with other state |
+//! | [`oracle`] | the promises of an algorithm, by search over everything that was admitted |
+//! | [`suite`] | that a store keeps what [`Store`](tollgate_store::Store) promises |
+//! | [`fuzzing`] | the same for any bytes |
+//! | [`checker`] | the promises of a fleet, from decision logs and from what clients observed |
+//!
+//! What starts real processes is in `tollgate-lab`.
 
 #![expect(clippy::indexing_slicing, reason = "a test that reads out of bounds has found its bug")]
 
-pub mod answer;
 pub mod bucket;
 pub mod checker;
-pub mod config;
 pub mod envoy;
 pub mod fuzzing;
+pub mod limit_config;
 pub mod model;
 pub mod oracle;
 pub mod redis;
 pub mod reference;
+pub mod spec_outcome;
 pub mod subject;
 pub mod suite;
 pub mod vectors;
 
-pub use answer::Answer;
 pub use bucket::Bucket;
-pub use config::Config;
+pub use limit_config::LimitConfig;
 pub use reference::Reference;
+pub use spec_outcome::SpecOutcome;
 pub use subject::Subject;

@@ -15,7 +15,7 @@ use running::Server;
 use serde_json::Value;
 use support::Dir;
 use tollgate_core::{Clock, Span, Time};
-use tollgate_lab::shim::WallClock;
+use tollgate_lab::wall_clock::WallClock;
 use tollgate_rules::datetime;
 use tollgate_store::MonotonicClock;
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tollgate_control::{Control, Error, Expect, Place};
 use tollgate_lab::patience::Watch;
-use tollgate_lab::postgres::{Server, Shutdown};
+use tollgate_lab::postgres::{PostgresServer, Shutdown};
 
 use crate::databases::author;
 use crate::drafts::{NAMESPACE, apply, client, client_draft, order, per_second, rule};
 
-async fn start() -> (Server, Place, Control) {
-    let server = tokio::task::spawn_blocking(Server::start).await.unwrap();
+async fn start() -> (PostgresServer, Place, Control) {
+    let server = tokio::task::spawn_blocking(PostgresServer::start).await.unwrap();
     let place = Place::Postgres(server.database());
     let control = Control::open(&place).await.unwrap();
     control.migrate().await.unwrap();

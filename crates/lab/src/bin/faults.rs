@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tollgate_lab::faults::{self, Outcome, ROWS, Row, Speed};
+use tollgate_lab::faults::{self, FaultRow, ROWS, RowResult, Speed};
 
 const HELP: &str = "\
 Does to a fleet of real processes what the fault matrix lists, and checks what was admitted meanwhile.
@@ -45,7 +45,7 @@ fn main() -> io::Result<ExitCode> {
 struct Arguments {
     tollgate: PathBuf,
     results: Option<PathBuf>,
-    rows: Vec<&'static Row>,
+    rows: Vec<&'static FaultRow>,
     list: bool,
     help: bool,
 }
@@ -73,13 +73,13 @@ impl Arguments {
 }
 
 /// What stopped a row half way: the others are run all the same.
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Outcome {
+fn panicked(panic: &(dyn std::any::Any + Send)) -> RowResult {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    Outcome { broken: vec![text.unwrap_or("it panicked").to_owned()], ..Outcome::default() }
+    RowResult { broken: vec![text.unwrap_or("it panicked").to_owned()], ..RowResult::default() }
 }
 
 fn run(arguments: &Arguments, out: &mut impl Write) -> io::Result<ExitCode> {
-    let mut results: Vec<(&Row, Outcome, Duration)> = Vec::new();
+    let mut results: Vec<(&FaultRow, RowResult, Duration)> = Vec::new();
     for row in &arguments.rows {
         write!(out, "{:12} {} ... ", row.id, row.title)?;
         out.flush()?;

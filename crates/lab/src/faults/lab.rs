@@ -8,12 +8,12 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tollgate_core::Clock;
 use tollgate_store::MonotonicClock;
-use tollgate_testkit::checker::{Loss, Mode, Note, Promise};
+use tollgate_testkit::checker::{AdmissionMode, ClientObservation, Loss, Promise};
 
-use super::load::{Ask, Directory, Load, Plan, ask_once};
-use super::node::{Node, Start};
-use super::rules::{self, Rule};
-use crate::shim::WallClock;
+use super::load::{BackgroundLoad, LoadProfile, LoadRequest, NodeList, ask_once};
+use super::node::{NodeOptions, TestNode};
+use super::rules::{self, FaultRule};
+use crate::wall_clock::WallClock;
 use crate::{patience, ports, process};
 
 /// Times are told with this much doubt where two processes are involved.
@@ -22,7 +22,7 @@ const DOUBT: Duration = Duration::from_millis(100);
 /// A fleet under test. One row, one lab: everything in it is gone afterwards.
 pub struct Lab {
     /// The nodes, those that were killed included.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<TestNode>,
     /// What was expected and is not so.
     pub broken: Vec<String>,
     /// What a reader of the table should know.
@@ -32,12 +32,12 @@ pub struct Lab {
     /// Whether the store's time can be used: not if it ran twice through the same hour.
     pub store_time_is_one: bool,
     /// Everything that callers wrote down, loads that have ended included.
-    pub notes: Vec<Note>,
+    pub observations: Vec<ClientObservation>,
     pub(super) clock: MonotonicClock,
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<FaultRule>,
     pub(super) tollgate: PathBuf,
     directory: TempDir,
-    listed: Directory,
+    listed: NodeList,
     arguments: Vec<String>,
     parts: u64,
 }
@@ -51,7 +51,7 @@ impl Lab {
             remarks: Vec::new(),
             promises: Vec::new(),
             store_time_is_one: true,
-            notes: Vec::new(),
+            observations: Vec::new(),
             clock: MonotonicClock::new(),
             rules: Vec::new(),
             tollgate: tollgate.to_owned(),
@@ -65,28 +65,28 @@ impl Lab {
     }
 
     /// Other rules, before nodes are started.
-    pub fn use_rules(&mut self, rules: &[Rule]) {
+    pub fn use_rules(&mut self, rules: &[FaultRule]) {
         self.rules = rules.to_vec();
         self.promises = rules::promises(rules, self.parts);
         std::fs::write(self.directory.path().join("rules.yaml"), rules::file(rules)).expect("a file of rules");
     }
 
     /// More arguments for nodes that are started from now on.
-    pub fn argue(&mut self, arguments: &[&str]) {
+    pub fn add_arguments(&mut self, arguments: &[&str]) {
         self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
     }
 
     /// For rows about who is asked, not how soon: a store that answers late because the machine is busy stays the one
     /// that decides, and whoever decides without it has a reason to be found.
-    pub fn be_patient(&mut self) {
-        self.argue(&["--store-timeout", "2s", "--decision-deadline", "3s"]);
+    pub fn use_long_timeouts(&mut self) {
+        self.add_arguments(&["--store-timeout", "2s", "--decision-deadline", "3s"]);
     }
 
     /// Starts a fleet that knows its size, and waits until the store decides everywhere.
     pub fn fleet(&mut self, store: &str, count: u64) {
         self.parts = count;
         self.promises = rules::promises(&self.rules, count);
-        self.argue(&["--nodes", &count.to_string()]);
+        self.add_arguments(&["--nodes", &count.to_string()]);
         for number in 1..=count {
             self.start_node(&format!("n{number}"), store);
         }
@@ -101,7 +101,7 @@ impl Lab {
     /// Starts one node at a port, by a wall clock.
     pub fn start_node_at(&mut self, name: &str, store: &str, port: u16, clock: Option<&WallClock>) -> usize {
         let (tollgate, directory, arguments) = (&self.tollgate, self.directory.path(), &self.arguments);
-        let node = Node::start(&Start { tollgate, directory, name, port, store, arguments, clock });
+        let node = TestNode::start(&NodeOptions { tollgate, directory, name, port, store, arguments, clock });
         self.listed.write().expect("nobody panics with the directory").push((node.name.clone(), node.at));
         self.nodes.push(node);
         self.nodes.len() - 1
@@ -129,47 +129,47 @@ impl Lab {
     }
 
     /// The usual load: so many callers of three keys, on all rules in turn.
-    pub fn load(&self, callers: usize) -> Load {
+    pub fn load(&self, callers: usize) -> BackgroundLoad {
         let names: Vec<&'static str> = self.rules.iter().map(|rule| rule.name).collect();
-        self.load_as(&Plan {
+        self.load_as(&LoadProfile {
             callers,
             pace: Duration::from_millis(1),
             script: Arc::new(move |caller, turn| {
                 let rule = names[turn as usize % names.len()];
-                Ask::new(rule, &format!("k{}", caller % 3))
+                LoadRequest::new(rule, &format!("k{}", caller % 3))
             }),
         })
     }
 
     /// A load of one's own.
-    pub fn load_as(&self, plan: &Plan) -> Load {
-        Load::start(plan, &self.listed, self.clock)
+    pub fn load_as(&self, plan: &LoadProfile) -> BackgroundLoad {
+        BackgroundLoad::start(plan, &self.listed, self.clock)
     }
 
     /// One request to one node, by hand; its answer.
     pub fn ask(&mut self, node: usize, rule: &str, key: &str) -> Value {
-        self.ask_for(node, &Ask::new(rule, key))
+        self.ask_for(node, &LoadRequest::new(rule, key))
     }
 
     /// One request to one node, by hand; its answer.
-    pub fn ask_for(&mut self, node: usize, ask: &Ask) -> Value {
+    pub fn ask_for(&mut self, node: usize, ask: &LoadRequest) -> Value {
         let node = &self.nodes[node];
-        let (note, answer) = ask_once((&node.name, node.at), ask, self.clock);
-        self.notes.push(note);
+        let (observation, answer) = ask_once((&node.name, node.at), ask, self.clock);
+        self.observations.push(observation);
         answer
     }
 
     /// The mode in which a node decides about a fresh key at present. Cost zero: nothing is charged.
-    pub fn mode(&mut self, node: usize) -> Option<Mode> {
+    pub fn mode(&mut self, node: usize) -> Option<AdmissionMode> {
         let rule = self.rules[0].name.to_owned();
-        let ask = Ask { rule, key: "look".to_owned(), cost: 0 };
+        let ask = LoadRequest { rule, key: "look".to_owned(), cost: 0 };
         let node = &self.nodes[node];
         ask_once((&node.name, node.at), &ask, self.clock).0.mode
     }
 
     /// Waits until every node that runs asks the store, not only now and then, and answers how long that took.
     pub fn wait_for_store(&mut self, within: Duration) -> Option<Duration> {
-        let asks = |lab: &mut Lab, node: usize| (0..10).all(|_| lab.mode(node) == Some(Mode::Store));
+        let asks = |lab: &mut Lab, node: usize| (0..10).all(|_| lab.mode(node) == Some(AdmissionMode::Store));
         let is_so = |lab: &mut Lab| (0..lab.nodes.len()).all(|node| !lab.nodes[node].is_alive() || asks(lab, node));
         let took = patience::try_until(within, || is_so(self));
         self.expect(took.is_some(), || format!("the store does not decide within {within:?}"));
@@ -198,7 +198,7 @@ impl Lab {
     }
 
     /// A figure of all nodes together.
-    pub fn figure(&self, name: &str) -> u64 {
-        self.nodes.iter().map(|node| node.figure(name)).sum()
+    pub fn metric(&self, name: &str) -> u64 {
+        self.nodes.iter().map(|node| node.metric(name)).sum()
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tollgate_core::Clock;
 use tollgate_store::MonotonicClock;
-use tollgate_testkit::checker::{Mode, Note};
+use tollgate_testkit::checker::{AdmissionMode, ClientObservation};
 
 use super::Caller;
 use crate::patience;
@@ -19,7 +19,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
 /// One request: the rule's endpoint, and whose.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct LoadRequest {
     /// The rule that it is about, which is also its endpoint.
     pub rule: String,
     /// Who asks.
@@ -28,45 +28,45 @@ pub struct Ask {
     pub cost: u64,
 }
 
-impl Ask {
+impl LoadRequest {
     /// A request of cost one.
-    pub fn new(rule: &str, key: &str) -> Ask {
-        Ask { rule: rule.to_owned(), key: key.to_owned(), cost: 1 }
+    pub fn new(rule: &str, key: &str) -> LoadRequest {
+        LoadRequest { rule: rule.to_owned(), key: key.to_owned(), cost: 1 }
     }
 
     fn body(&self) -> String {
-        let Ask { rule, key, cost } = self;
+        let LoadRequest { rule, key, cost } = self;
         format!(r#"{{"client_key":"{key}","endpoint":"/{rule}","cost":{cost}}}"#)
     }
 }
 
 /// Who listens where at present: callers look here when they connect.
-pub type Directory = Arc<RwLock<Vec<(String, SocketAddr)>>>;
+pub type NodeList = Arc<RwLock<Vec<(String, SocketAddr)>>>;
 
 /// What each caller asks for, by its number and turn.
-pub type Script = Arc<dyn Fn(usize, u64) -> Ask + Send + Sync>;
+pub type RequestScript = Arc<dyn Fn(usize, u64) -> LoadRequest + Send + Sync>;
 
 /// How a load is driven.
 #[derive(Clone)]
-pub struct Plan {
+pub struct LoadProfile {
     /// How many callers, each with one connection to one node.
     pub callers: usize,
     /// How long each waits between an answer and its next request.
     pub pace: Duration,
     /// What they ask.
-    pub script: Script,
+    pub script: RequestScript,
 }
 
 /// Callers at work.
-pub struct Load {
-    threads: Vec<JoinHandle<Vec<Note>>>,
+pub struct BackgroundLoad {
+    threads: Vec<JoinHandle<Vec<ClientObservation>>>,
     is_over: Arc<AtomicBool>,
     answered: Arc<AtomicU64>,
 }
 
-impl Load {
+impl BackgroundLoad {
     /// Sends the callers to work, spread over all nodes.
-    pub fn start(plan: &Plan, nodes: &Directory, clock: MonotonicClock) -> Load {
+    pub fn start(plan: &LoadProfile, nodes: &NodeList, clock: MonotonicClock) -> BackgroundLoad {
         let (is_over, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let threads = (0..plan.callers).map(|number| {
             let mut worker = Worker {
@@ -80,7 +80,7 @@ impl Load {
             };
             std::thread::spawn(move || worker.run())
         });
-        Load { threads: threads.collect(), is_over, answered }
+        BackgroundLoad { threads: threads.collect(), is_over, answered }
     }
 
     /// Answers so far.
@@ -89,7 +89,7 @@ impl Load {
     }
 
     /// Ends it, and answers everything that was written down.
-    pub fn stop(self) -> Vec<Note> {
+    pub fn stop(self) -> Vec<ClientObservation> {
         self.is_over.store(true, Ordering::Relaxed);
         self.threads.into_iter().flat_map(|thread| thread.join().expect("a caller does not panic")).collect()
     }
@@ -97,8 +97,8 @@ impl Load {
 
 struct Worker {
     number: usize,
-    plan: Plan,
-    nodes: Directory,
+    plan: LoadProfile,
+    nodes: NodeList,
     clock: MonotonicClock,
     is_over: Arc<AtomicBool>,
     answered: Arc<AtomicU64>,
@@ -107,30 +107,30 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(&mut self) -> Vec<Note> {
-        let (mut notes, mut turn) = (Vec::new(), 0);
+    fn run(&mut self) -> Vec<ClientObservation> {
+        let (mut observations, mut turn) = (Vec::new(), 0);
         while !self.is_over.load(Ordering::Relaxed) {
             let ask = (self.plan.script)(self.number, turn);
-            let note = self.ask(ask);
+            let observation = self.ask(ask);
             turn += 1;
-            let pace = if note.mode.is_some() { self.plan.pace } else { AFTER_FAILURE };
-            notes.push(note);
+            let pace = if observation.mode.is_some() { self.plan.pace } else { AFTER_FAILURE };
+            observations.push(observation);
             if !pace.is_zero() {
                 patience::pause(pace);
             }
         }
-        notes
+        observations
     }
 
-    fn ask(&mut self, ask: Ask) -> Note {
+    fn ask(&mut self, ask: LoadRequest) -> ClientObservation {
         let name = self.connect();
         let Some((_, caller)) = &mut self.caller else { return blank(&ask, "", self.clock.now().nanos()) };
-        let (note, answer) = caller.ask(name.as_deref().unwrap_or_default(), &ask, self.clock);
+        let (observation, answer) = caller.ask(name.as_deref().unwrap_or_default(), &ask, self.clock);
         match answer {
             Value::Null => self.caller = None,
             _ => drop(self.answered.fetch_add(1, Ordering::Relaxed)),
         }
-        note
+        observation
     }
 
     /// Makes sure of a connection, and answers to whom. A node that is gone is left for the next one.
@@ -146,36 +146,40 @@ impl Worker {
 
 impl Caller {
     /// Asks, and writes down what came of it; null if nothing did.
-    pub fn ask(&mut self, node: &str, ask: &Ask, clock: MonotonicClock) -> (Note, Value) {
-        let mut note = blank(ask, node, clock.now().nanos());
+    pub fn ask(&mut self, node: &str, ask: &LoadRequest, clock: MonotonicClock) -> (ClientObservation, Value) {
+        let mut observation = blank(ask, node, clock.now().nanos());
         let answer = self.post("/v1/check", &ask.body()).unwrap_or(Value::Null);
-        note.heard = clock.now().nanos();
+        observation.heard = clock.now().nanos();
         if !answer.is_null() {
-            fill(&mut note, &answer);
+            fill(&mut observation, &answer);
         }
-        (note, answer)
+        (observation, answer)
     }
 }
 
 /// A request without an answer.
-fn blank(ask: &Ask, node: &str, now: u64) -> Note {
-    let Ask { rule, key, cost } = ask.clone();
-    Note { rule, key, node: node.to_owned(), mode: None, allowed: false, cost, asked: now, heard: now }
+fn blank(ask: &LoadRequest, node: &str, now: u64) -> ClientObservation {
+    let LoadRequest { rule, key, cost } = ask.clone();
+    ClientObservation { rule, key, node: node.to_owned(), mode: None, allowed: false, cost, asked: now, heard: now }
 }
 
 /// Writes an answer down. One that is about another rule than was asked is nobody's: it belongs to somebody else's
-/// question, and stands in the notes under a name that no promise knows.
-fn fill(note: &mut Note, answer: &Value) {
-    note.allowed = answer.get("allowed").and_then(Value::as_bool).unwrap_or(false);
-    note.mode = answer.get("mode").and_then(Value::as_str).and_then(Mode::named);
+/// question, and stands in the observations under a name that no promise knows.
+fn fill(observation: &mut ClientObservation, answer: &Value) {
+    observation.allowed = answer.get("allowed").and_then(Value::as_bool).unwrap_or(false);
+    observation.mode = answer.get("mode").and_then(Value::as_str).and_then(AdmissionMode::named);
     match answer.get("rule").and_then(Value::as_str) {
-        Some(rule) if rule != note.rule => note.rule = format!("{rule} instead of {}", note.rule),
+        Some(rule) if rule != observation.rule => observation.rule = format!("{rule} instead of {}", observation.rule),
         _ => {}
     }
 }
 
 /// One request on a connection of its own.
-pub(super) fn ask_once(node: (&str, SocketAddr), ask: &Ask, clock: MonotonicClock) -> (Note, Value) {
+pub(super) fn ask_once(
+    node: (&str, SocketAddr),
+    ask: &LoadRequest,
+    clock: MonotonicClock,
+) -> (ClientObservation, Value) {
     match Caller::connect(node.1) {
         Ok(mut caller) => caller.ask(node.0, ask, clock),
         Err(_) => (blank(ask, node.0, clock.now().nanos()), Value::Null),

@@ -2,7 +2,7 @@
 //! processes under load, and ends in the history checker.
 
 mod caller;
-mod judge;
+mod conclude;
 mod lab;
 mod load;
 mod node;
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 pub use caller::Caller;
 pub use lab::Lab;
-pub use load::{Ask, Load, Plan};
-pub use node::Node;
+pub use load::{BackgroundLoad, LoadProfile, LoadRequest};
+pub use node::TestNode;
 pub use rows::ROWS;
 pub use table::table;
 
@@ -24,7 +24,7 @@ use crate::patience::Watch;
 
 /// A fault, and what is expected of a fleet that meets it.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct FaultRow {
     /// `F1`, as in the matrix.
     pub id: &'static str,
     /// What is done.
@@ -32,7 +32,7 @@ pub struct Row {
     /// Whether it is quick enough for every change.
     pub speed: Speed,
     /// Does it.
-    pub run: fn(Lab) -> Outcome,
+    pub run: fn(Lab) -> RowResult,
 }
 
 /// How long a row takes.
@@ -46,7 +46,7 @@ pub enum Speed {
 
 /// What came of a row.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct RowResult {
     /// Units that the bucket nearest to its bound admitted.
     pub admitted: u64,
     /// The most that it might have.
@@ -59,7 +59,7 @@ pub struct Outcome {
     pub remarks: Vec<String>,
 }
 
-impl Outcome {
+impl RowResult {
     /// True if everything was as expected.
     pub fn held(&self) -> bool {
         self.broken.is_empty()
@@ -67,13 +67,13 @@ impl Outcome {
 }
 
 /// Runs a row against a binary, and answers what came of it and how long that took.
-pub fn run(row: &Row, tollgate: &Path) -> (Outcome, Duration) {
+pub fn run(row: &FaultRow, tollgate: &Path) -> (RowResult, Duration) {
     let watch = Watch::start();
     let outcome = (row.run)(Lab::new(tollgate));
     (outcome, watch.elapsed())
 }
 
 /// The row of this name, in any case of its letters.
-pub fn find(id: &str) -> Option<&'static Row> {
+pub fn find(id: &str) -> Option<&'static FaultRow> {
     ROWS.iter().find(|row| row.id.eq_ignore_ascii_case(id))
 }

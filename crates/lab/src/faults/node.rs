@@ -12,14 +12,14 @@ use rustix::process::Signal;
 
 use super::Caller;
 use crate::process::Process;
-use crate::shim::WallClock;
+use crate::wall_clock::WallClock;
 
 /// How long a node may take to end after SIGTERM: it answers who is there and returns its leases.
 const DRAIN: Duration = Duration::from_secs(15);
 
 /// What a node is started with.
 #[derive(Debug)]
-pub struct Start<'a> {
+pub struct NodeOptions<'a> {
     /// The binary.
     pub tollgate: &'a Path,
     /// Where its files are.
@@ -38,7 +38,7 @@ pub struct Start<'a> {
 
 /// A running node.
 #[derive(Debug)]
-pub struct Node {
+pub struct TestNode {
     /// Its name, in its log too.
     pub name: String,
     /// Where it listens for requests.
@@ -50,9 +50,9 @@ pub struct Node {
     errors: PathBuf,
 }
 
-impl Node {
+impl TestNode {
     /// Starts it, and waits until it listens.
-    pub fn start(start: &Start<'_>) -> Node {
+    pub fn start(start: &NodeOptions<'_>) -> TestNode {
         let file = |ending: &str| start.directory.join(format!("{}.{ending}", start.name));
         let (log, errors) = (file("decisions"), file("log"));
         let mut process = Process::start(start.tollgate, |command| {
@@ -81,7 +81,7 @@ impl Node {
             address.unwrap_or_else(|| panic!("{} did not start: {said:?}\n{}", start.name, complaint()))
         };
         let (at, admin) = (address("listening on http://"), address("admin on http://"));
-        Node { name: start.name.to_owned(), at, log, admin, process, errors }
+        TestNode { name: start.name.to_owned(), at, log, admin, process, errors }
     }
 
     /// Kills it without a word.
@@ -104,20 +104,20 @@ impl Node {
     }
 
     /// A figure of its metrics, all labels added up; zero if there is none.
-    pub fn figure(&self, name: &str) -> u64 {
-        self.figures(name).iter().map(|(_, value)| value).sum()
+    pub fn metric(&self, name: &str) -> u64 {
+        self.metric_lines(name).iter().map(|(_, value)| value).sum()
     }
 
     /// The figures of a name above zero, by the value of a label.
-    pub fn classes(&self, name: &str, label: &str) -> BTreeMap<String, u64> {
+    pub fn metric_by_label(&self, name: &str, label: &str) -> BTreeMap<String, u64> {
         let start = format!("{label}=\"");
         let class = |line: &String| Some(line.split_once(&start)?.1.split_once('"')?.0.to_owned());
-        let figures = self.figures(name).into_iter().filter(|(_, value)| *value > 0);
+        let figures = self.metric_lines(name).into_iter().filter(|(_, value)| *value > 0);
         figures.filter_map(|(line, value)| Some((class(&line)?, value))).collect()
     }
 
     /// The lines of a figure, and their values.
-    fn figures(&self, name: &str) -> Vec<(String, u64)> {
+    fn metric_lines(&self, name: &str) -> Vec<(String, u64)> {
         let page = Caller::connect(self.admin).and_then(|mut caller| caller.get("/metrics")).unwrap_or_default();
         let lines = page.lines().filter(|line| {
             let rest = line.strip_prefix(name);
@@ -147,7 +147,7 @@ impl Node {
     }
 
     /// What it logged.
-    pub fn said(&self) -> String {
+    pub fn server_log(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap_or_default()
     }
 }

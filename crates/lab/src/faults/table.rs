@@ -3,17 +3,17 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::{Outcome, Row};
+use super::{FaultRow, RowResult};
 
 /// One line per row.
-pub fn table(results: &[(&Row, Outcome, Duration)]) -> String {
+pub fn table(results: &[(&FaultRow, RowResult, Duration)]) -> String {
     let mut text =
         "| row | fault | admitted | bound | verdict | seconds | notes |\n|---|---|--:|--:|---|--:|---|\n".to_owned();
     for (row, outcome, took) in results {
         let verdict = if outcome.held() { "held" } else { "**BROKEN**" };
         let notes: Vec<&str> = outcome.broken.iter().chain(&outcome.remarks).map(String::as_str).collect();
         let notes = notes.join("; ").replace('|', "\\|").replace('\n', " ");
-        let (Outcome { admitted, bound, .. }, seconds) = (outcome, took.as_secs_f64());
+        let (RowResult { admitted, bound, .. }, seconds) = (outcome, took.as_secs_f64());
         let _ = writeln!(
             text,
             "| {} | {} | {admitted} | {bound} | {verdict} | {seconds:.1} | {notes} |",

@@ -29,7 +29,7 @@ pub(super) fn moment(ms: u64) -> Time {
 }
 
 /// A limit met a load.
-pub(super) struct Run {
+pub(super) struct LoadRun {
     /// When something was asked for.
     pub offered: Vec<u64>,
     /// When it was admitted.
@@ -39,7 +39,7 @@ pub(super) struct Run {
 }
 
 /// Asks for one unit at each of the times.
-pub(super) fn run(limit: &Limit, offered: Vec<u64>) -> Run {
+pub(super) fn run(limit: &Limit, offered: Vec<u64>) -> LoadRun {
     let mut bucket = Bucket::unused(limit.kind());
     let (mut admitted, mut remaining) = (Vec::new(), Vec::new());
     let mut due = offered.iter().copied().peekable();
@@ -51,7 +51,7 @@ pub(super) fn run(limit: &Limit, offered: Vec<u64>) -> Run {
         }
         remaining.push((tick, bucket.peek(limit, moment(tick), 1).remaining));
     }
-    Run { offered, admitted, remaining }
+    LoadRun { offered, admitted, remaining }
 }
 
 /// One request of cost one.

@@ -3,7 +3,7 @@
 use tollgate_core::{FixedWindow, Gcra, Limit, SlidingCounter, SlidingLog, Span};
 
 use super::Picture;
-use super::load::{END_MS, REQUESTS, Run, WINDOW_MS, run, shared};
+use super::load::{END_MS, LoadRun, REQUESTS, WINDOW_MS, run, shared};
 use super::measure::{Curve, counted, curve, in_the_last, most, seconds};
 use crate::plot::{Plot, Scale, stacked};
 
@@ -79,7 +79,7 @@ fn staircase(rise: u64, run: u64) -> Curve {
 
 impl Rate {
     fn draw(&self) -> Picture {
-        let Run { offered, admitted, remaining } = run(&self.limit, shared());
+        let LoadRun { offered, admitted, remaining } = run(&self.limit, shared());
         let last_second = in_the_last(WINDOW_MS, &admitted, END_MS);
         let since_start = Plot::new(self.title)
             .y("requests", Scale::Linear)

@@ -16,7 +16,7 @@ const WORK_MS: u64 = 300;
 const DIES: usize = 5;
 
 /// What slots made of the shared load.
-pub(super) struct Held {
+pub(super) struct SlotRun {
     pub offered: Vec<u64>,
     pub admitted: Vec<u64>,
     /// Slots in use, at every hundredth of a second.
@@ -24,7 +24,7 @@ pub(super) struct Held {
     died: usize,
 }
 
-pub(super) fn hold() -> Held {
+pub(super) fn hold() -> SlotRun {
     let limit = Limit::Concurrency(Concurrency::new(SLOTS, Span::from_millis(TTL_MS)).expect("a valid limit"));
     let mut bucket = Bucket::unused(limit.kind());
     let offered = shared();
@@ -51,11 +51,11 @@ pub(super) fn hold() -> Held {
         }
         in_use.push((now, bucket.peek(&limit, moment(now), 1).used));
     }
-    Held { offered, admitted, in_use, died }
+    SlotRun { offered, admitted, in_use, died }
 }
 
 pub(super) fn draw() -> Picture {
-    let Held { offered, admitted, in_use, died } = hold();
+    let SlotRun { offered, admitted, in_use, died } = hold();
     let flow = Plot::new("Concurrency: 5 slots, each request takes 300 ms, every fifth holder dies")
         .y("requests", Scale::Linear)
         .steps("offered", counted(&offered, END_MS))

@@ -1,9 +1,9 @@
 //! Real PostgreSQL servers for tests, started on free ports and gone with the test.
 //!
 //! A server takes a moment to start, a database on it hardly any: tests that do nothing to the server itself take a
-//! database of the [`shared`] one. Who stops, kills or counts connections starts a [`Server`] of its own.
+//! database of the [`shared`] one. Who stops, kills or counts connections starts a [`PostgresServer`] of its own.
 
-mod family;
+mod children;
 mod program;
 mod server;
 mod template;
@@ -11,12 +11,12 @@ mod template;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-pub use server::{Server, Shutdown};
+pub use server::{PostgresServer, Shutdown};
 
 /// The server that all tests of this process share.
-pub fn shared() -> &'static Server {
-    static SHARED: OnceLock<Server> = OnceLock::new();
-    SHARED.get_or_init(Server::start)
+pub fn shared() -> &'static PostgresServer {
+    static SHARED: OnceLock<PostgresServer> = OnceLock::new();
+    SHARED.get_or_init(PostgresServer::start)
 }
 
 /// A fresh, empty database on the [`shared`] server: its URL.

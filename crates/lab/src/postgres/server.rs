@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::{family, program, template};
+use super::{children, program, template};
 use crate::process::{self, Process};
 use crate::{patience, ports};
 
@@ -43,7 +43,7 @@ pub enum Shutdown {
 
 /// A server on a free port, with nothing in it. Ended when dropped, and when the test ends in any other way.
 #[derive(Debug)]
-pub struct Server {
+pub struct PostgresServer {
     process: Process,
     port: u16,
     settings: Vec<String>,
@@ -51,21 +51,21 @@ pub struct Server {
     directory: TempDir,
 }
 
-impl Server {
+impl PostgresServer {
     /// Starts a server with nothing in it.
-    pub fn start() -> Server {
-        Server::start_with(&[])
+    pub fn start() -> PostgresServer {
+        PostgresServer::start_with(&[])
     }
 
     /// Starts a server with more settings, such as `["max_connections=10"]`.
-    pub fn start_with(settings: &[&str]) -> Server {
+    pub fn start_with(settings: &[&str]) -> PostgresServer {
         let directory = process::directory();
         program::hand_over(directory.path()).expect("a directory can be handed over");
         template::copy_to(&directory.path().join("data"));
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let port = ports::free();
         let process = launch(port, &settings, directory.path());
-        let mut server = Server { process, port, settings, databases: AtomicUsize::new(0), directory };
+        let mut server = PostgresServer { process, port, settings, databases: AtomicUsize::new(0), directory };
         for _ in 1..PORTS {
             if server.is_up() {
                 return server;
@@ -157,16 +157,16 @@ impl Server {
     /// Halts it, with all its children: it keeps its connections and says nothing.
     pub fn stop(&self) {
         self.process.halt(); // first, so that no child is born meanwhile
-        family::signal(&family::children(self.pid()), Signal::STOP);
+        children::signal(&children::children(self.pid()), Signal::STOP);
     }
 
     /// Lets it go on.
     pub fn cont(&self) {
-        family::signal(&family::children(self.pid()), Signal::CONT);
+        children::signal(&children::children(self.pid()), Signal::CONT);
         self.process.signal(Signal::CONT);
     }
 
-    /// Tells it to end, and waits until it has; [`restart`](Server::restart) brings it back.
+    /// Tells it to end, and waits until it has; [`restart`](PostgresServer::restart) brings it back.
     pub fn shut_down(&mut self, how: Shutdown) {
         if self.process.ended().is_some() {
             return;
@@ -178,16 +178,16 @@ impl Server {
         assert!(self.process.wait(PATIENCE).is_some(), "postgres does not end: {}", self.log());
     }
 
-    /// Kills it with all its children, without a word; [`restart`](Server::restart) brings it back.
+    /// Kills it with all its children, without a word; [`restart`](PostgresServer::restart) brings it back.
     pub fn kill(&mut self) {
         if self.process.ended().is_some() {
             return;
         }
         self.process.halt();
-        let children = family::children(self.pid());
-        family::signal(&children, Signal::KILL);
+        let children = children::children(self.pid());
+        children::signal(&children, Signal::KILL);
         self.process.kill();
-        patience::until("the children of a killed server are gone", PATIENCE, || family::are_gone(&children));
+        patience::until("the children of a killed server are gone", PATIENCE, || children::are_gone(&children));
         self.give_back_memory();
     }
 
@@ -208,7 +208,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         if self.process.ended().is_none() {
             self.cont(); // who is halted does not hear that it is to end

@@ -1,11 +1,11 @@
 //! Child processes that end with the test, however the test ends.
 //!
 //! A test that is killed runs no destructor, and asking the kernel to kill its children takes unsafe code. So one shell,
-//! the undertaker, reads the numbers of all children from a pipe: when the pipe closes, because the test is over or gone,
-//! it kills who is left and removes the files. A child waits until the undertaker knows it before it becomes its program,
+//! the reaper, reads the numbers of all children from a pipe: when the pipe closes, because the test is over or gone,
+//! it kills who is left and removes the files. A child waits until the reaper knows it before it becomes its program,
 //! so that there is no moment in which nobody would care.
 
-mod undertaker;
+mod reaper;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Process {
         command.args(["-c", "read -r go && exec \"$@\" </dev/null", "sh"]).arg(program);
         configure(&mut command);
         let child = command.stdin(Stdio::piped()).spawn()?;
-        undertaker::expect(child.id());
+        reaper::expect(child.id());
         let mut process = Process { child, is_over: false, takes_leave: false };
         match process.child.stdin.take() {
             Some(mut input) => input.write_all(b"go\n")?,
@@ -49,7 +49,7 @@ impl Process {
     /// because it is dropped or the test is gone. For programs that leave something in the kernel, such as memory.
     #[must_use]
     pub fn with_farewell(mut self) -> Process {
-        undertaker::take_leave_of(self.child.id());
+        reaper::take_leave_of(self.child.id());
         self.takes_leave = true;
         self
     }
@@ -81,7 +81,7 @@ impl Process {
             let _ = self.child.kill();
             let _ = self.child.wait();
             self.is_over = true;
-            undertaker::forget(self.child.id());
+            reaper::forget(self.child.id());
         }
     }
 
@@ -90,7 +90,7 @@ impl Process {
         let status = self.child.try_wait().expect("a child can be asked");
         if status.is_some() && !self.is_over {
             self.is_over = true;
-            undertaker::forget(self.child.id());
+            reaper::forget(self.child.id());
         }
         status
     }
@@ -131,10 +131,10 @@ impl Drop for Process {
 
 /// A directory that goes when it is dropped, and when the process ends without dropping it.
 pub fn directory() -> TempDir {
-    tempfile::tempdir_in(undertaker::root()).expect("a directory for a test")
+    tempfile::tempdir_in(reaper::root()).expect("a directory for a test")
 }
 
 /// The directory of this process, for what is made once.
 pub fn root() -> &'static Path {
-    undertaker::root()
+    reaper::root()
 }

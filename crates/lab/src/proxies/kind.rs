@@ -8,7 +8,7 @@ use crate::program;
 
 /// The program behind a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ProxyKind {
     /// `nginx`.
     Nginx,
     /// `caddy`.
@@ -21,15 +21,15 @@ pub enum Kind {
     Traefik,
 }
 
-impl Kind {
+impl ProxyKind {
     /// What its program is called.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Nginx => "nginx",
-            Kind::Caddy => "caddy",
-            Kind::Haproxy => "haproxy",
-            Kind::Envoy => "envoy",
-            Kind::Traefik => "traefik",
+            ProxyKind::Nginx => "nginx",
+            ProxyKind::Caddy => "caddy",
+            ProxyKind::Haproxy => "haproxy",
+            ProxyKind::Envoy => "envoy",
+            ProxyKind::Traefik => "traefik",
         }
     }
 
@@ -40,11 +40,11 @@ impl Kind {
 
     pub(super) fn config_name(self) -> &'static str {
         match self {
-            Kind::Nginx => "nginx.conf",
-            Kind::Caddy => "Caddyfile",
-            Kind::Haproxy => "haproxy.cfg",
-            Kind::Envoy => "envoy.yaml",
-            Kind::Traefik => "traefik-dynamic.yaml",
+            ProxyKind::Nginx => "nginx.conf",
+            ProxyKind::Caddy => "Caddyfile",
+            ProxyKind::Haproxy => "haproxy.cfg",
+            ProxyKind::Envoy => "envoy.yaml",
+            ProxyKind::Traefik => "traefik-dynamic.yaml",
         }
     }
 
@@ -52,36 +52,36 @@ impl Kind {
     /// port but those of the plan.
     pub(super) fn adapt(self, config: &str, directory: &Path) -> String {
         match self {
-            Kind::Nginx => {
+            ProxyKind::Nginx => {
                 let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|what| {
                     format!("  {what}_temp_path {};\n", directory.join(what).display()) // Debian's own are root's
                 });
                 config.replacen("http {\n", &format!("http {{\n  access_log off;\n{}", paths.concat()), 1)
             }
-            Kind::Caddy => format!("{{\n\tadmin off\n\tpersist_config off\n}}\n{config}"),
-            Kind::Haproxy | Kind::Envoy | Kind::Traefik => config.to_owned(),
+            ProxyKind::Caddy => format!("{{\n\tadmin off\n\tpersist_config off\n}}\n{config}"),
+            ProxyKind::Haproxy | ProxyKind::Envoy | ProxyKind::Traefik => config.to_owned(),
         }
     }
 
     pub(super) fn arguments(self, command: &mut Command, config: &Path) {
         match self {
             // One process: children of one that is killed would live on.
-            Kind::Nginx => {
+            ProxyKind::Nginx => {
                 let directory = config.parent().unwrap_or(config);
                 let pid = format!("daemon off; master_process off; pid {}/pid;", directory.display());
                 command.arg("-p").arg(directory).args(["-e", "stderr", "-g", &pid, "-c"]).arg(config)
             }
-            Kind::Caddy => command.args(["run", "--adapter", "caddyfile", "--config"]).arg(config),
-            Kind::Haproxy => command.args(["-db", "-f"]).arg(config),
+            ProxyKind::Caddy => command.args(["run", "--adapter", "caddyfile", "--config"]).arg(config),
+            ProxyKind::Haproxy => command.args(["-db", "-f"]).arg(config),
             // Where it listens is no part of this file: the command that a comment in there shows says so.
-            Kind::Traefik => {
+            ProxyKind::Traefik => {
                 let text = fs::read_to_string(config).unwrap_or_default();
                 let shown = text.split_whitespace().find(|word| word.starts_with("--entrypoints."));
                 let shown = shown.expect("the configuration shows how Traefik is started");
                 command.args([shown, "--global.checknewversion=false", "--global.sendanonymoususage=false"]);
                 command.arg(format!("--providers.file.filename={}", config.display()))
             }
-            Kind::Envoy => {
+            ProxyKind::Envoy => {
                 command.args(["--concurrency", "1", "--disable-hot-restart", "-l", "warning", "-c"]).arg(config)
             }
         };

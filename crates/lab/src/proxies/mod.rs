@@ -1,13 +1,13 @@
 //! Real proxies, each a child process on free ports that ends with the test: nginx, Caddy, HAProxy, Envoy and
 //! Traefik.
 //!
-//! What they are started with are whole configurations with ordinary ports, such as people copy them; a [`Plan`] says
+//! What they are started with are whole configurations with ordinary ports, such as people copy them; a [`ProxyOptions`] says
 //! which of these ports become which.
 
 mod fill;
 mod kind;
 
-pub use kind::Kind;
+pub use kind::ProxyKind;
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpStream};
@@ -27,8 +27,8 @@ const DRAWS: usize = 5;
 
 /// What a proxy is started with.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    kind: Kind,
+pub struct ProxyOptions {
+    kind: ProxyKind,
     config: String,
     own: Vec<u16>,
     others: Vec<(u16, u16)>,
@@ -37,43 +37,43 @@ pub struct Plan {
 
 /// A running proxy; killed when dropped.
 #[derive(Debug)]
-pub struct Proxy {
-    kind: Kind,
+pub struct ProxyServer {
+    kind: ProxyKind,
     process: Process,
     /// Its ports: as the configuration has them, and as they are.
     ports: Vec<(u16, u16)>,
     directory: TempDir,
 }
 
-impl Plan {
+impl ProxyOptions {
     /// A proxy with this configuration.
-    pub fn new(kind: Kind, config: &str) -> Plan {
-        Plan { kind, config: config.to_owned(), own: Vec::new(), others: Vec::new(), files: Vec::new() }
+    pub fn new(kind: ProxyKind, config: &str) -> ProxyOptions {
+        ProxyOptions { kind, config: config.to_owned(), own: Vec::new(), others: Vec::new(), files: Vec::new() }
     }
 
     /// It listens on this port of its configuration, which becomes a free one.
     #[must_use]
-    pub fn listens(mut self, port: u16) -> Plan {
+    pub fn listens(mut self, port: u16) -> ProxyOptions {
         self.own.push(port);
         self
     }
 
     /// Somebody else listens on this port of its configuration; really on that one.
     #[must_use]
-    pub fn finds(mut self, port: u16, really: u16) -> Plan {
+    pub fn finds(mut self, port: u16, really: u16) -> ProxyOptions {
         self.others.push((port, really));
         self
     }
 
     /// A file beside its configuration.
     #[must_use]
-    pub fn file(mut self, name: &str, text: &str) -> Plan {
+    pub fn file(mut self, name: &str, text: &str) -> ProxyOptions {
         self.files.push((name.to_owned(), text.to_owned()));
         self
     }
 
     /// Starts it, and waits until it takes connections.
-    pub fn start(&self) -> Proxy {
+    pub fn start(&self) -> ProxyServer {
         let mut said = String::new();
         for _ in 0..DRAWS {
             match self.try_start() {
@@ -84,7 +84,7 @@ impl Plan {
         panic!("{} does not start: {said}", self.kind.name())
     }
 
-    fn try_start(&self) -> Result<Proxy, String> {
+    fn try_start(&self) -> Result<ProxyServer, String> {
         let directory = process::directory();
         let own: Vec<(u16, u16)> = self.own.iter().map(|port| (*port, ports::free())).collect();
         let all: Vec<(u16, u16)> = own.iter().chain(&self.others).copied().collect();
@@ -100,12 +100,12 @@ impl Plan {
             command.stdout(log.try_clone().expect("one more handle")).stderr(Stdio::from(log));
         });
         let process = process.unwrap_or_else(|error| panic!("{} does not start: {error}", self.kind.name()));
-        let mut proxy = Proxy { kind: self.kind, process, ports: own, directory };
+        let mut proxy = ProxyServer { kind: self.kind, process, ports: own, directory };
         if proxy.is_up() { Ok(proxy) } else { Err(proxy.log()) }
     }
 }
 
-impl Proxy {
+impl ProxyServer {
     /// Waits until it listens; false if it ended instead.
     fn is_up(&mut self) -> bool {
         let mut listens = false;
@@ -117,7 +117,7 @@ impl Proxy {
     }
 
     /// Which proxy it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ProxyKind {
         self.kind
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_store_redis::resp::Value;
 
-use super::{Client, Plan, Server};
+use super::{Client, RedisOptions, RedisServer};
 use crate::patience;
 
 const PRIMARIES: usize = 3;
@@ -15,21 +15,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Six processes. Nodes 0 to 2 are primaries at first, node 3 follows node 0 and so on. They miss each other after a
 /// second.
 #[derive(Debug)]
-pub struct Cluster {
+pub struct RedisCluster {
     /// The nodes.
-    pub nodes: Vec<Server>,
+    pub nodes: Vec<RedisServer>,
     ids: Vec<String>,
 }
 
-impl Cluster {
+impl RedisCluster {
     /// Starts all, and waits until everybody agrees that all is well.
-    pub fn start() -> Cluster {
-        Cluster::start_as(&Plan::default())
+    pub fn start() -> RedisCluster {
+        RedisCluster::start_as(&RedisOptions::default())
     }
 
-    /// As [`start`](Cluster::start), with nodes of this plan.
-    pub fn start_as(plan: &Plan) -> Cluster {
-        let plan = Plan { in_cluster: true, ..plan.clone() }.with(&[
+    /// As [`start`](RedisCluster::start), with nodes of this plan.
+    pub fn start_as(plan: &RedisOptions) -> RedisCluster {
+        let plan = RedisOptions { in_cluster: true, ..plan.clone() }.with(&[
             "--cluster-node-timeout",
             "1000",
             "--cluster-replica-validity-factor",
@@ -37,9 +37,9 @@ impl Cluster {
             "--repl-diskless-sync-delay",
             "0",
         ]);
-        let nodes: Vec<Server> = (0..NODES).map(|_| plan.clone().start()).collect();
+        let nodes: Vec<RedisServer> = (0..NODES).map(|_| plan.clone().start()).collect();
         let ids = nodes.iter().map(|node| node.client().text(&["CLUSTER", "MYID"])).collect();
-        let cluster = Cluster { nodes, ids };
+        let cluster = RedisCluster { nodes, ids };
         cluster.assign_slots();
         cluster.introduce();
         cluster.assign_replicas();
@@ -84,7 +84,7 @@ impl Cluster {
     }
 
     /// How many lines of a node's view of the cluster are such.
-    fn sees(&self, node: &Server, is_such: impl Fn(&str) -> bool) -> usize {
+    fn sees(&self, node: &RedisServer, is_such: impl Fn(&str) -> bool) -> usize {
         node.client().text(&["CLUSTER", "NODES"]).lines().filter(|line| is_such(line)).count()
     }
 
@@ -96,7 +96,7 @@ impl Cluster {
 
     /// The URL by which a client finds the nodes.
     pub fn url(&self) -> String {
-        let addresses: Vec<String> = self.nodes.iter().map(Server::address).collect();
+        let addresses: Vec<String> = self.nodes.iter().map(RedisServer::address).collect();
         format!("redis-cluster://{}", addresses.join(","))
     }
 
@@ -173,7 +173,7 @@ fn as_text(bytes: &[u8]) -> String {
 }
 
 /// What a node says about the cluster; nothing, if it does not answer.
-fn state(node: &Server) -> Option<bool> {
+fn state(node: &RedisServer) -> Option<bool> {
     let mut client = Client::connect(node.port()).ok()?.patience(Duration::from_millis(300));
     match client.try_call(&["CLUSTER", "INFO"]).ok()? {
         Value::Text(text) => Some(as_text(&text).contains("cluster_state:ok")),
@@ -181,6 +181,6 @@ fn state(node: &Server) -> Option<bool> {
     }
 }
 
-fn is_linked(replica: &Server) -> bool {
+fn is_linked(replica: &RedisServer) -> bool {
     replica.client().text(&["INFO", "replication"]).contains("master_link_status:up")
 }

@@ -5,8 +5,8 @@ mod flavour;
 mod sentinels;
 mod server;
 
-pub use cluster::Cluster;
+pub use cluster::RedisCluster;
 pub use flavour::Flavour;
 pub use sentinels::Sentinels;
-pub use server::{Plan, Server};
+pub use server::{RedisOptions, RedisServer};
 pub use tollgate_testkit::redis::Client;

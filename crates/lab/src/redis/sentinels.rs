@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tollgate_store_redis::resp::Value;
 
-use super::{Client, Plan, Server};
+use super::{Client, RedisOptions, RedisServer};
 use crate::patience;
 
 /// What the Sentinels call the primary.
@@ -15,25 +15,28 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Sentinels {
     /// The primary at first, then its replica.
-    pub servers: [Server; 2],
+    pub servers: [RedisServer; 2],
     /// Those who watch.
-    pub sentinels: [Server; 3],
+    pub sentinels: [RedisServer; 3],
 }
 
 impl Sentinels {
     /// Starts all, and waits until everybody knows everybody.
     pub fn start() -> Sentinels {
-        Sentinels::start_as(&Plan::default())
+        Sentinels::start_as(&RedisOptions::default())
     }
 
     /// As [`start`](Sentinels::start), with servers of this plan.
-    pub fn start_as(plan: &Plan) -> Sentinels {
+    pub fn start_as(plan: &RedisOptions) -> Sentinels {
         let primary = plan.clone().with(&["--repl-diskless-sync-delay", "0"]).start();
         let port = primary.port().to_string();
         let follow = ["--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", &port];
         let replica = plan.clone().with(&follow).start();
-        let sentinel =
-            || Plan { sentinel: Some(configuration(primary.port())), flavour: plan.flavour, ..Plan::default() };
+        let sentinel = || RedisOptions {
+            sentinel: Some(configuration(primary.port())),
+            flavour: plan.flavour,
+            ..RedisOptions::default()
+        };
         let sentinels = [(); 3].map(|()| sentinel().start());
         let all = Sentinels { servers: [primary, replica], sentinels };
         all.wait_for_peace();
@@ -42,7 +45,7 @@ impl Sentinels {
 
     /// The URL by which a client finds the primary.
     pub fn url(&self) -> String {
-        let addresses = self.sentinels.each_ref().map(Server::address);
+        let addresses = self.sentinels.each_ref().map(RedisServer::address);
         format!("redis-sentinel://{}/{MASTER}", addresses.join(","))
     }
 
@@ -88,7 +91,7 @@ impl Sentinels {
 }
 
 /// Whether a Sentinel knows the replica and both others. `CKQUORUM` also asks whether they can agree.
-fn knows_all(sentinel: &Server) -> bool {
+fn knows_all(sentinel: &RedisServer) -> bool {
     let mut client = sentinel.client();
     let known = client.text(&["INFO", "sentinel"]);
     let quorum = client.call(&["SENTINEL", "CKQUORUM", MASTER]);

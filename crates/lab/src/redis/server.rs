@@ -12,7 +12,7 @@ use tollgate_store_redis::resp::Value;
 
 use super::{Client, Flavour};
 use crate::process::{self, Process};
-use crate::shim::WallClock;
+use crate::wall_clock::WallClock;
 use crate::{patience, ports};
 
 /// How long a server may take until it answers.
@@ -22,12 +22,12 @@ const PORTS: usize = 5;
 
 /// What a server is to be, where it differs from an empty Redis without persistence.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub struct RedisOptions {
     /// Which program.
     pub flavour: Flavour,
     /// More arguments, such as `--maxmemory`, `10mb`.
     pub arguments: Vec<String>,
-    /// Whether its wall clock can be moved: [`Server::step_clock`].
+    /// Whether its wall clock can be moved: [`RedisServer::step_clock`].
     pub own_clock: bool,
     /// Whether it is a member of a cluster.
     pub in_cluster: bool,
@@ -37,8 +37,8 @@ pub struct Plan {
 
 /// A server on a free port, without persistence. Killed when dropped, and when the test ends in any other way.
 #[derive(Debug)]
-pub struct Server {
-    plan: Plan,
+pub struct RedisServer {
+    plan: RedisOptions,
     process: Process,
     port: u16,
     bus: u16,
@@ -46,15 +46,15 @@ pub struct Server {
     directory: TempDir,
 }
 
-impl Plan {
+impl RedisOptions {
     /// The plan with more arguments.
-    pub fn with(mut self, arguments: &[&str]) -> Plan {
+    pub fn with(mut self, arguments: &[&str]) -> RedisOptions {
         self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
         self
     }
 
     /// Starts the server.
-    pub fn start(self) -> Server {
+    pub fn start(self) -> RedisServer {
         for _ in 1..PORTS {
             if let Some(server) = self.clone().try_start() {
                 return server;
@@ -64,30 +64,30 @@ impl Plan {
     }
 
     /// Starts the server on a port that may have been taken in the meantime.
-    fn try_start(self) -> Option<Server> {
+    fn try_start(self) -> Option<RedisServer> {
         let directory = process::directory();
         let clock = self.own_clock.then(|| WallClock::new(directory.path()));
         let (port, bus) = (ports::free(), if self.in_cluster { ports::free() } else { 0 });
         let process = launch(&self, port, bus, clock.as_ref(), directory.path());
-        let mut server = Server { plan: self, process, port, bus, clock, directory };
+        let mut server = RedisServer { plan: self, process, port, bus, clock, directory };
         server.is_up().then_some(server)
     }
 }
 
-impl Server {
+impl RedisServer {
     /// Starts a server with nothing in it.
-    pub fn start() -> Server {
-        Plan::default().start()
+    pub fn start() -> RedisServer {
+        RedisOptions::default().start()
     }
 
     /// Starts a server with more arguments, such as `["--maxmemory", "10mb"]`.
-    pub fn start_with(arguments: &[&str]) -> Server {
-        Plan::default().with(arguments).start()
+    pub fn start_with(arguments: &[&str]) -> RedisServer {
+        RedisOptions::default().with(arguments).start()
     }
 
     /// Starts a server of this flavour.
-    pub fn of(flavour: Flavour) -> Server {
-        Plan { flavour, ..Plan::default() }.start()
+    pub fn of(flavour: Flavour) -> RedisServer {
+        RedisOptions { flavour, ..RedisOptions::default() }.start()
     }
 
     /// Waits until the server answers, and it is this one; false if it ended instead.
@@ -169,7 +169,7 @@ impl Server {
         self.process.signal(Signal::CONT);
     }
 
-    /// Kills it without a word; [`restart`](Server::restart) brings it back.
+    /// Kills it without a word; [`restart`](RedisServer::restart) brings it back.
     pub fn kill(&mut self) {
         self.process.kill();
     }
@@ -180,7 +180,7 @@ impl Server {
         assert!(self.is_up(), "{} does not come back on port {}", self.plan.flavour.name(), self.port);
     }
 
-    /// [`restart`](Server::restart), with other arguments from now on, and without waiting until it answers.
+    /// [`restart`](RedisServer::restart), with other arguments from now on, and without waiting until it answers.
     pub fn restart_with(&mut self, arguments: &[&str]) {
         self.plan.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         self.start_again();
@@ -192,7 +192,7 @@ impl Server {
     }
 }
 
-fn launch(plan: &Plan, port: u16, bus: u16, clock: Option<&WallClock>, directory: &Path) -> Process {
+fn launch(plan: &RedisOptions, port: u16, bus: u16, clock: Option<&WallClock>, directory: &Path) -> Process {
     let started = Process::start(&plan.flavour.program(), |command| {
         match &plan.sentinel {
             Some(configuration) => {

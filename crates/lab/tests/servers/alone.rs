@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use tollgate_lab::patience::{self, Watch};
-use tollgate_lab::redis::{Client, Flavour, Plan, Server};
+use tollgate_lab::redis::{Client, Flavour, RedisOptions, RedisServer};
 use tollgate_testkit::checker;
 
 #[test]
 fn both_flavours_answer_and_say_who_they_are() {
-    let redis = Server::of(Flavour::Redis);
+    let redis = RedisServer::of(Flavour::Redis);
     assert!(!redis.client().fields(&["INFO", "server"]).contains_key("valkey_version"));
-    let valkey = Server::of(Flavour::Valkey);
+    let valkey = RedisServer::of(Flavour::Valkey);
     assert!(valkey.client().fields(&["INFO", "server"])["valkey_version"].starts_with("9."));
 }
 
 #[test]
 fn comes_back_empty_on_its_port() {
-    let mut server = Server::start();
+    let mut server = RedisServer::start();
     let port = server.port();
     server.client().succeed(&["SET", "a", "1"]);
     server.kill();
@@ -27,7 +27,7 @@ fn comes_back_empty_on_its_port() {
 
 #[test]
 fn halts_and_goes_on() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut client = server.client().patience(Duration::from_millis(200));
     server.stop();
     assert!(client.try_call(&["PING"]).is_err(), "a halted server says nothing");
@@ -38,7 +38,7 @@ fn halts_and_goes_on() {
 #[test]
 fn clocks_step_on_both_flavours() {
     for flavour in Flavour::ALL {
-        let server = Plan { flavour, own_clock: true, ..Plan::default() }.start();
+        let server = RedisOptions { flavour, own_clock: true, ..RedisOptions::default() }.start();
         let (start, watch) = (server.seconds(), Watch::start());
         for step in [-3600, 7200, 0, 86_400 * 365 * 80] {
             server.step_clock(step);
@@ -51,7 +51,7 @@ fn clocks_step_on_both_flavours() {
 
 #[test]
 fn keys_expire_by_the_clock_that_steps() {
-    let server = Plan { own_clock: true, ..Plan::default() }.start();
+    let server = RedisOptions { own_clock: true, ..RedisOptions::default() }.start();
     let mut client = server.client();
     client.succeed(&["SET", "a", "1", "PX", "10000"]);
     server.step_clock(-3600);
@@ -64,7 +64,7 @@ fn keys_expire_by_the_clock_that_steps() {
 
 #[test]
 fn p19_a_scan_finds_buckets_that_stay() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut client = server.client();
     let [good, long, immortal] = ["good", "long", "immortal"].map(|name| format!("tg:{{abc}}{name:_<22}"));
     for (key, millis) in [(good.as_str(), "1000"), (&long, "70000"), ("tg:{abc}secret", "80000")] {

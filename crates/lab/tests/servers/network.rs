@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tollgate_lab::fault_proxy::{Direction, FaultProxy, LinkMode};
 use tollgate_lab::patience::{self, Watch};
-use tollgate_lab::proxy::{Direction, Mode, Proxy};
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -44,7 +44,7 @@ impl Drop for Echo {
     }
 }
 
-fn connect(proxy: &Proxy) -> TcpStream {
+fn connect(proxy: &FaultProxy) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", proxy.port())).unwrap();
     stream.set_nodelay(true).unwrap();
     stream.set_read_timeout(Some(ms(5000))).unwrap();
@@ -64,15 +64,15 @@ fn round(stream: &mut TcpStream, text: &[u8]) -> std::io::Result<Duration> {
 #[test]
 fn passes_delays_and_counts() {
     let (echo, mut took) = (Echo::start(), Vec::new());
-    let proxy = Proxy::start(echo.port);
+    let proxy = FaultProxy::start(echo.port);
     let mut stream = connect(&proxy);
     round(&mut stream, b"hello").unwrap();
     assert_eq!((proxy.bytes(Direction::Requests), proxy.bytes(Direction::Replies)), (5, 5));
     assert_eq!((proxy.accepted(), proxy.open()), (1, 1));
-    proxy.set(Mode::Delay(ms(60)));
+    proxy.set(LinkMode::Delay(ms(60)));
     took.push(round(&mut stream, b"hello").unwrap());
-    proxy.set(Mode::Pass);
-    proxy.set_only(Direction::Requests, Mode::Delay(ms(120)));
+    proxy.set(LinkMode::Pass);
+    proxy.set_only(Direction::Requests, LinkMode::Delay(ms(120)));
     took.push(round(&mut stream, b"hello").unwrap());
     assert!(took.iter().all(|took| (ms(120)..ms(1000)).contains(took)), "{took:?}");
     drop(stream);
@@ -82,8 +82,8 @@ fn passes_delays_and_counts() {
 #[test]
 fn a_delay_is_not_a_queue() {
     let echo = Echo::start();
-    let proxy = Proxy::start(echo.port);
-    proxy.set_only(Direction::Requests, Mode::Delay(ms(200)));
+    let proxy = FaultProxy::start(echo.port);
+    proxy.set_only(Direction::Requests, LinkMode::Delay(ms(200)));
     let mut stream = connect(&proxy);
     let watch = Watch::start();
     for _ in 0..10 {
@@ -97,8 +97,8 @@ fn a_delay_is_not_a_queue() {
 #[test]
 fn jitter_differs_and_keeps_the_order() {
     let echo = Echo::start();
-    let proxy = Proxy::start(echo.port);
-    proxy.set_only(Direction::Replies, Mode::Jitter(ms(50)));
+    let proxy = FaultProxy::start(echo.port);
+    proxy.set_only(Direction::Replies, LinkMode::Jitter(ms(50)));
     let mut stream = connect(&proxy);
     let mut took: Vec<Duration> = (0..20).map(|_| round(&mut stream, b"in order").unwrap()).collect();
     took.sort();
@@ -108,14 +108,14 @@ fn jitter_differs_and_keeps_the_order() {
 #[test]
 fn a_black_hole_says_nothing_and_gives_back_what_it_swallowed() {
     let echo = Echo::start();
-    let proxy = Proxy::start(echo.port);
+    let proxy = FaultProxy::start(echo.port);
     let mut stream = connect(&proxy);
-    proxy.set_only(Direction::Replies, Mode::Drop);
+    proxy.set_only(Direction::Replies, LinkMode::Drop);
     stream.set_read_timeout(Some(ms(200))).unwrap();
     let error = round(&mut stream, b"lost").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
     assert_eq!(proxy.bytes(Direction::Requests), 4, "the request has arrived: E11");
-    proxy.set(Mode::Pass);
+    proxy.set(LinkMode::Pass);
     stream.set_read_timeout(Some(ms(5000))).unwrap();
     stream.read_exact(&mut [0; 4]).unwrap();
 }
@@ -123,14 +123,14 @@ fn a_black_hole_says_nothing_and_gives_back_what_it_swallowed() {
 #[test]
 fn a_reset_cuts_a_reply_in_half() {
     let echo = Echo::start();
-    let proxy = Proxy::start(echo.port);
+    let proxy = FaultProxy::start(echo.port);
     let mut stream = connect(&proxy);
-    proxy.set_only(Direction::Replies, Mode::Reset);
+    proxy.set_only(Direction::Replies, LinkMode::Reset);
     stream.write_all(b"12345678").unwrap();
     let mut heard = Vec::new();
     let error = stream.read_to_end(&mut heard).unwrap_err();
     assert_eq!((error.kind(), heard.as_slice()), (ErrorKind::ConnectionReset, &b"1234"[..]));
-    proxy.set(Mode::Pass);
+    proxy.set(LinkMode::Pass);
     round(&mut connect(&proxy), b"again").unwrap();
     patience::until("nothing is left open", ms(5000), || proxy.open() == 0);
 }
@@ -138,11 +138,11 @@ fn a_reset_cuts_a_reply_in_half() {
 #[test]
 fn trickles_and_cuts() {
     let echo = Echo::start();
-    let proxy = Proxy::start(echo.port);
+    let proxy = FaultProxy::start(echo.port);
     let mut stream = connect(&proxy);
-    proxy.set_only(Direction::Replies, Mode::Trickle(50));
+    proxy.set_only(Direction::Replies, LinkMode::Trickle(50));
     assert!(round(&mut stream, b"0123456789").unwrap() >= ms(160));
-    proxy.set_only(Direction::Replies, Mode::CutAfter(7));
+    proxy.set_only(Direction::Replies, LinkMode::CutAfter(7));
     stream.write_all(b"01234").unwrap();
     stream.read_exact(&mut [0; 5]).unwrap();
     stream.write_all(b"56789").unwrap();
@@ -154,7 +154,7 @@ fn trickles_and_cuts() {
 #[test]
 fn refuses_and_admits() {
     let echo = Echo::start();
-    let proxy = Proxy::start(echo.port);
+    let proxy = FaultProxy::start(echo.port);
     let mut stream = connect(&proxy);
     round(&mut stream, b"hello").unwrap();
     proxy.refuse();
@@ -168,11 +168,11 @@ fn refuses_and_admits() {
 #[test]
 fn goes_with_all_its_connections() {
     let echo = Echo::start();
-    let proxy = Proxy::start(echo.port);
+    let proxy = FaultProxy::start(echo.port);
     let port = proxy.port();
     let mut stream = connect(&proxy);
     round(&mut stream, b"hello").unwrap();
-    proxy.set(Mode::Drop);
+    proxy.set(LinkMode::Drop);
     stream.write_all(b"held").unwrap();
     drop(proxy);
     assert!(stream.read_exact(&mut [0; 1]).is_err());

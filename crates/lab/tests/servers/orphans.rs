@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use tollgate_lab::redis::Server;
+use tollgate_lab::redis::RedisServer;
 use tollgate_lab::{patience, postgres};
 
 const ROLE: &str = "TOLLGATE_TEST_VICTIM";
@@ -34,7 +34,7 @@ fn nothing_outlives_a_test_that_is_killed() {
 }
 
 fn wait_for_the_end() {
-    let (running, halted) = (Server::start(), Server::start());
+    let (running, halted) = (RedisServer::start(), RedisServer::start());
     halted.stop();
     let database = postgres::shared().pid();
     let files = running.directory().display();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate_lab::patience;
-use tollgate_lab::postgres::{self, Server, Shutdown};
+use tollgate_lab::postgres::{self, PostgresServer, Shutdown};
 
 /// Whether the kernel keeps memory that this process made: a killed server leaves some behind.
 fn has_memory(pid: u32) -> bool {
@@ -21,13 +21,13 @@ fn databases_of_the_shared_server_are_apart() {
 
 #[test]
 fn what_is_committed_survives_every_end() {
-    let mut server = Server::start();
+    let mut server = PostgresServer::start();
     let port = server.port();
     server.run_sql("CREATE TABLE a (b INT)");
-    let ends: [fn(&mut Server); 4] = [
+    let ends: [fn(&mut PostgresServer); 4] = [
         |server| server.shut_down(Shutdown::Fast),
         |server| server.shut_down(Shutdown::Immediate),
-        Server::kill,
+        PostgresServer::kill,
         |_| (), // a restart by itself
     ];
     for (count, end) in ends.into_iter().enumerate() {
@@ -42,7 +42,7 @@ fn what_is_committed_survives_every_end() {
 
 #[test]
 fn halts_with_its_children_and_goes_on() {
-    let server = Server::start();
+    let server = PostgresServer::start();
     let url = server.url();
     let query = std::thread::spawn(move || postgres::run_sql(&url, "SELECT pg_sleep(0.5), 'done'"));
     let running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%done%' AND pid <> pg_backend_pid()";
@@ -56,7 +56,7 @@ fn halts_with_its_children_and_goes_on() {
 
 #[test]
 fn connections_can_be_cut() {
-    let server = Server::start_with(&["max_connections=10"]);
+    let server = PostgresServer::start_with(&["max_connections=10"]);
     assert_eq!(server.run_sql("SHOW max_connections"), "10");
     let url = server.url();
     let query = std::thread::spawn(move || postgres::try_run_sql(&url, "SELECT pg_sleep(60)"));
@@ -67,7 +67,7 @@ fn connections_can_be_cut() {
 
 #[test]
 fn a_server_that_is_dropped_leaves_nothing_in_the_kernel() {
-    let (server, halted, mut killed) = (Server::start(), Server::start(), Server::start());
+    let (server, halted, mut killed) = (PostgresServer::start(), PostgresServer::start(), PostgresServer::start());
     let (files, pids) = (server.data(), [server.pid(), halted.pid(), killed.pid()]);
     assert!(files.exists() && pids.into_iter().all(has_memory));
     halted.stop();

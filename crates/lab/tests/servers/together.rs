@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tollgate_lab::patience;
-use tollgate_lab::redis::{Cluster, Flavour, Plan, Sentinels};
+use tollgate_lab::redis::{Flavour, RedisCluster, RedisOptions, Sentinels};
 use tollgate_store_redis::key;
 
 #[test]
@@ -34,7 +34,7 @@ fn a_replica_that_was_cut_off_is_promoted_without_what_it_missed() {
 
 #[test]
 fn a_cluster_survives_its_primary() {
-    let mut cluster = Cluster::start();
+    let mut cluster = RedisCluster::start();
     let slot = key::slot_of(b"a");
     let owner = cluster.primary_of(slot);
     cluster.nodes[owner].kill();
@@ -49,7 +49,7 @@ fn a_cluster_survives_its_primary() {
 
 #[test]
 fn a_slot_moves_by_ask_tryagain_and_moved() {
-    let cluster = Cluster::start();
+    let cluster = RedisCluster::start();
     let (slot, pair) = (key::slot_of(b"t"), ["MGET", "{t}a", "{t}b"]);
     let from = cluster.primary_of(slot);
     let to = (from + 1) % 3;
@@ -69,6 +69,6 @@ fn a_slot_moves_by_ask_tryagain_and_moved() {
 
 #[test]
 fn valkey_makes_a_cluster_too() {
-    let cluster = Cluster::start_as(&Plan { flavour: Flavour::Valkey, ..Plan::default() });
+    let cluster = RedisCluster::start_as(&RedisOptions { flavour: Flavour::Valkey, ..RedisOptions::default() });
     assert!(cluster.is_ok());
 }

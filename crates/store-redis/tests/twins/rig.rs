@@ -4,7 +4,7 @@ use bytes::BytesMut;
 use tollgate_core::{
     Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, SlidingCounter, SlidingLog, SlotId, Span, Time,
 };
-use tollgate_lab::redis::{Client, Server};
+use tollgate_lab::redis::{Client, RedisServer};
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::resp::{self, Value};
 use tollgate_store_redis::script::{BadReply, Batch, Call, Question, Reply};
@@ -14,7 +14,7 @@ pub const NEVER: Time = Time::from_nanos(u64::MAX);
 pub struct Rig {
     pub client: Client,
     /// Gone with the rig.
-    _server: Server,
+    _server: RedisServer,
 }
 
 impl Rig {
@@ -23,7 +23,7 @@ impl Rig {
     }
 
     pub fn start_with(arguments: &[&str]) -> Rig {
-        let server = Server::start_with(arguments);
+        let server = RedisServer::start_with(arguments);
         Rig { client: server.client(), _server: server }
     }
 

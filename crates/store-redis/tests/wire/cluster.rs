@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_lab::patience;
-use tollgate_lab::redis::{Client, Server};
+use tollgate_lab::redis::{Client, RedisServer};
 use tollgate_store_redis::failure::{Elsewhere, Failure};
 use tollgate_store_redis::key::Key;
 use tollgate_store_redis::script::{Answer, Question};
@@ -18,8 +18,8 @@ fn text(client: &mut Client, parts: &[&str]) -> String {
 }
 
 /// Slots 0 to 8191, and the others.
-fn pair() -> (Server, Server) {
-    let start = || Server::start_with(&["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]);
+fn pair() -> (RedisServer, RedisServer) {
+    let start = || RedisServer::start_with(&["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]);
     let (low, high) = (start(), start());
     text(&mut low.client(), &["CLUSTER", "ADDSLOTSRANGE", "0", "8191"]);
     text(&mut high.client(), &["CLUSTER", "ADDSLOTSRANGE", "8192", "16383"]);
@@ -36,7 +36,7 @@ fn pair() -> (Server, Server) {
 
 fn clustered(port: u16) -> RedisConfig {
     let mut config = config(port);
-    config.url.layout = Layout::Cluster;
+    config.url.layout = Layout::RedisCluster;
     config
 }
 
@@ -104,7 +104,7 @@ async fn questions_of_different_slots_travel_together_in_calls_of_their_own() {
 
 #[tokio::test]
 async fn a_cluster_without_slots_is_down() {
-    let server = Server::start_with(&["--cluster-enabled", "yes"]);
+    let server = RedisServer::start_with(&["--cluster-enabled", "yes"]);
     let primary = start(clustered(server.port()));
     let charge = consume(1);
     let asked = primary.ask(question(charge), Key::of(&charge).slot(), PATIENT).await;

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-use tollgate_testkit::checker::{self, Mode};
+use tollgate_testkit::checker::{self, AdmissionMode};
 
-use crate::faults::{Lab, Outcome};
-use crate::redis::{Cluster, Plan, Server};
-use crate::shim::WallClock;
+use crate::faults::{Lab, RowResult};
+use crate::redis::{RedisCluster, RedisOptions, RedisServer};
+use crate::wall_clock::WallClock;
 
 const DAY: i64 = 86_400;
 const MILLI: u64 = 1_000_000;
 
 /// F33.
-pub fn back(lab: Lab) -> Outcome {
+pub fn back(lab: Lab) -> RowResult {
     stepped(lab, &[-3600, -2 * DAY])
 }
 
 /// F34.
-pub fn ahead(lab: Lab) -> Outcome {
+pub fn ahead(lab: Lab) -> RowResult {
     stepped(lab, &[3600, 80 * 365 * DAY])
 }
 
-/// Steps the store's clock under load. Its time is told twice then, so callers' notes are what counts; every step may
+/// Steps the store's clock under load. Its time is told twice then, so callers' observations are what counts; every step may
 /// cost one more limit (P20).
-fn stepped(mut lab: Lab, steps: &[i64]) -> Outcome {
-    let server = Plan { own_clock: true, ..Plan::default() }.start();
+fn stepped(mut lab: Lab, steps: &[i64]) -> RowResult {
+    let server = RedisOptions { own_clock: true, ..RedisOptions::default() }.start();
     lab.fleet(&server.url(), 2);
     for (round, step) in steps.iter().enumerate() {
         let load = lab.load(8);
@@ -33,13 +33,13 @@ fn stepped(mut lab: Lab, steps: &[i64]) -> Outcome {
         server.step_clock(*step);
         let to = lab.now();
         lab.lost(from, to);
-        lab.expect_figure("tollgate_store_clock_steps", round as u64 + 1, Duration::from_millis(2000));
+        lab.expect_metric("tollgate_store_clock_steps", round as u64 + 1, Duration::from_millis(2000));
         lab.expect_return();
         lab.pause(700);
         lab.stop(load);
         // No key is blocked longer than P20 says, and what is told about it is true.
         lab.expect_unlocked();
-        lab.expect_truth();
+        lab.expect_truthful_hints();
     }
     // Leaves the log to those whose clock ran once through every hour: the store was in several.
     lab.store_time_is_one = false;
@@ -47,8 +47,8 @@ fn stepped(mut lab: Lab, steps: &[i64]) -> Outcome {
 }
 
 /// F35.
-pub fn apart(mut lab: Lab) -> Outcome {
-    let mut cluster = Cluster::start_as(&Plan { own_clock: true, ..Plan::default() });
+pub fn apart(mut lab: Lab) -> RowResult {
+    let mut cluster = RedisCluster::start_as(&RedisOptions { own_clock: true, ..RedisOptions::default() });
     let owner = cluster.primary_of(0);
     cluster.nodes[owner].step_clock(5);
     let load = super::cluster::begin(&mut lab, &cluster);
@@ -60,19 +60,19 @@ pub fn apart(mut lab: Lab) -> Outcome {
     lab.lost(from, to);
     lab.pause(1000);
     lab.stop(load);
-    lab.expect_quick(from, to);
+    lab.expect_timely(from, to);
     lab.expect_unlocked();
     lab.store_time_is_one = false;
     lab.conclude()
 }
 
 /// F36. One node lives tomorrow, then yesterday; the other in the present. Both decide by the store's time.
-pub fn of_nodes(mut lab: Lab) -> Outcome {
-    let server = Server::start();
+pub fn of_nodes(mut lab: Lab) -> RowResult {
+    let server = RedisServer::start();
     let wall = WallClock::new(lab.directory());
     wall.set(DAY);
-    lab.be_patient();
-    lab.argue(&["--nodes", "2"]);
+    lab.use_long_timeouts();
+    lab.add_arguments(&["--nodes", "2"]);
     lab.start_node("n1", &server.url());
     lab.start_node_at("n2", &server.url(), crate::ports::free(), Some(&wall));
     lab.wait_for_store(Duration::from_secs(10));
@@ -83,10 +83,10 @@ pub fn of_nodes(mut lab: Lab) -> Outcome {
     lab.pause(1000);
     lab.stop(load);
     let to = lab.now();
-    let other = lab.notes.iter().filter(|note| note.mode != Some(Mode::Store)).count();
+    let other = lab.observations.iter().filter(|observation| observation.mode != Some(AdmissionMode::Store)).count();
     lab.expect(other == 0, || format!("{other} decisions without the store"));
     lab.expect_answers(from, to);
-    lab.expect_truth();
+    lab.expect_truthful_hints();
     for node in &mut lab.nodes {
         node.end();
     }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use tollgate_testkit::checker::Mode;
+use tollgate_testkit::checker::AdmissionMode;
 
-use crate::faults::{Lab, Outcome};
-use crate::redis::Server;
+use crate::faults::{Lab, RowResult};
+use crate::redis::RedisServer;
 
 /// F21.
-pub fn flushed(mut lab: Lab) -> Outcome {
-    let server = Server::start();
+pub fn flushed(mut lab: Lab) -> RowResult {
+    let server = RedisServer::start();
     lab.fleet(&server.url(), 2);
     let load = lab.load(8);
     lab.pause(700);
@@ -18,7 +18,7 @@ pub fn flushed(mut lab: Lab) -> Outcome {
         server.client().succeed(&["FLUSHALL"]);
         let to = lab.now();
         lab.lost(from, to);
-        lab.expect_figure("tollgate_store_epoch_changes", round, Duration::from_millis(1500));
+        lab.expect_metric("tollgate_store_epoch_changes", round, Duration::from_millis(1500));
         lab.pause(1200);
     }
     lab.stop(load);
@@ -28,10 +28,10 @@ pub fn flushed(mut lab: Lab) -> Outcome {
 }
 
 /// F22.
-pub fn scripts_flushed(mut lab: Lab) -> Outcome {
+pub fn scripts_flushed(mut lab: Lab) -> RowResult {
     const FLUSHES: u64 = 20;
-    let server = Server::start();
-    lab.be_patient();
+    let server = RedisServer::start();
+    lab.use_long_timeouts();
     lab.fleet(&server.url(), 2);
     let load = lab.load(8);
     lab.pause(700);
@@ -43,7 +43,7 @@ pub fn scripts_flushed(mut lab: Lab) -> Outcome {
     }
     let (to, evals) = (lab.now(), evals(&server) - before);
     lab.stop(load);
-    let other = lab.between(from, to).filter(|note| note.mode != Some(Mode::Store)).count();
+    let other = lab.between(from, to).filter(|observation| observation.mode != Some(AdmissionMode::Store)).count();
     lab.expect(other == 0, || format!("{other} decisions without the store"));
     // Two scripts; each connection of a node may find out by itself.
     let most = FLUSHES * 2 * lab.nodes.len() as u64 * 2;
@@ -56,7 +56,7 @@ pub fn scripts_flushed(mut lab: Lab) -> Outcome {
 }
 
 /// How often the text of a script was sent instead of its hash.
-fn evals(server: &Server) -> u64 {
+fn evals(server: &RedisServer) -> u64 {
     let statistics = server.client().fields(&["INFO", "commandstats"]);
     let line = statistics.get("cmdstat_eval").map(String::as_str).unwrap_or_default();
     let calls = line.split(',').find_map(|part| part.strip_prefix("calls="));
@@ -64,9 +64,9 @@ fn evals(server: &Server) -> u64 {
 }
 
 /// F28. A delay per key stands in for a gigabyte.
-pub fn loading(mut lab: Lab) -> Outcome {
+pub fn loading(mut lab: Lab) -> RowResult {
     const KEYS: usize = 3000;
-    let mut server = Server::start();
+    let mut server = RedisServer::start();
     let mut client = server.client();
     for key in 0..KEYS {
         client.succeed(&["SET", &format!("ballast-{key}"), &"x".repeat(1000)]);

@@ -11,14 +11,14 @@ use std::time::Duration;
 use serde_json::Value;
 use tollgate_core::Clock;
 use tollgate_store::MonotonicClock;
-use tollgate_testkit::checker::Held;
+use tollgate_testkit::checker::HeldSlot;
 
 use super::processes::expect_slots;
+use crate::fault_proxy::{Direction, FaultProxy, LinkMode};
 use crate::faults::rules::{EXACT, SHARED, SLOTS};
-use crate::faults::{Ask, Caller, Lab, Outcome, Plan};
+use crate::faults::{Caller, Lab, LoadProfile, LoadRequest, RowResult};
 use crate::patience;
-use crate::proxy::{Direction, Mode, Proxy};
-use crate::redis::Server;
+use crate::redis::RedisServer;
 
 const NODES: u64 = 5;
 const CALLERS: usize = 60;
@@ -28,29 +28,29 @@ const HOLDERS: usize = 4;
 const SEED: &str = "TOLLGATE_FAULTS_SEED";
 
 /// For CI.
-pub fn shortly(lab: Lab) -> Outcome {
+pub fn shortly(lab: Lab) -> RowResult {
     storm(lab, 10)
 }
 
 /// For a minute.
-pub fn a_minute(lab: Lab) -> Outcome {
+pub fn a_minute(lab: Lab) -> RowResult {
     storm(lab, 60)
 }
 
-fn storm(mut lab: Lab, seconds: u64) -> Outcome {
+fn storm(mut lab: Lab, seconds: u64) -> RowResult {
     let given = std::env::var(SEED).ok().and_then(|text| text.parse().ok());
     let seed = given.unwrap_or_else(|| RandomState::new().hash_one(0));
     lab.remark(format!("{SEED}={seed}"));
-    let server = Server::start();
-    let proxy = Proxy::start(server.port());
+    let server = RedisServer::start();
+    let proxy = FaultProxy::start(server.port());
     lab.use_rules(&[EXACT, SHARED, &[SLOTS]].concat());
     lab.fleet(&proxy.url(), NODES);
     let names: Vec<&str> = EXACT.iter().chain(SHARED).map(|rule| rule.name).collect();
-    let load = lab.load_as(&Plan {
+    let load = lab.load_as(&LoadProfile {
         callers: CALLERS,
         pace: Duration::from_millis(15),
         script: Arc::new(move |caller, turn| {
-            Ask::new(names[(caller + turn as usize) % names.len()], &format!("k{}", caller % 5))
+            LoadRequest::new(names[(caller + turn as usize) % names.len()], &format!("k{}", caller % 5))
         }),
     });
     let holders = Holders::start(&lab);
@@ -78,8 +78,8 @@ fn storm(mut lab: Lab, seconds: u64) -> Outcome {
 /// What can happen, one at a time.
 struct Storm {
     lot: u64,
-    server: Server,
-    proxy: Proxy,
+    server: RedisServer,
+    proxy: FaultProxy,
     /// How often the store lost everything.
     forgotten: usize,
     counts: std::collections::BTreeMap<&'static str, u32>,
@@ -99,11 +99,11 @@ impl Storm {
         let (what, span) = (self.draw(10), 200 + self.draw(1000));
         let late = Duration::from_millis(1 + self.draw(80));
         let name = match what {
-            0 => self.network(lab, "delay", Mode::Delay(late), span),
-            1 => self.network(lab, "jitter", Mode::Jitter(late * 3), span),
-            2 => self.network(lab, "drop", Mode::Drop, span),
-            3 => self.network(lab, "reset", Mode::Reset, span),
-            4 => self.network(lab, "trickle", Mode::Trickle(20), span),
+            0 => self.network(lab, "delay", LinkMode::Delay(late), span),
+            1 => self.network(lab, "jitter", LinkMode::Jitter(late * 3), span),
+            2 => self.network(lab, "drop", LinkMode::Drop, span),
+            3 => self.network(lab, "reset", LinkMode::Reset, span),
+            4 => self.network(lab, "trickle", LinkMode::Trickle(20), span),
             5 => {
                 self.proxy.refuse();
                 lab.pause(span);
@@ -126,11 +126,11 @@ impl Storm {
         *self.counts.entry(name).or_default() += 1;
     }
 
-    fn network(&mut self, lab: &Lab, name: &'static str, mode: Mode, span: u64) -> &'static str {
+    fn network(&mut self, lab: &Lab, name: &'static str, mode: LinkMode, span: u64) -> &'static str {
         let direction = if self.draw(2) == 0 { Direction::Requests } else { Direction::Replies };
         self.proxy.set_only(direction, mode);
         lab.pause(span);
-        self.proxy.set(Mode::Pass);
+        self.proxy.set(LinkMode::Pass);
         name
     }
 
@@ -146,7 +146,7 @@ impl Storm {
 
 /// Callers that take a slot, keep it a little and give it back.
 struct Holders {
-    threads: Vec<JoinHandle<Vec<Held>>>,
+    threads: Vec<JoinHandle<Vec<HeldSlot>>>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -160,14 +160,14 @@ impl Holders {
         Holders { threads: threads.collect(), is_over }
     }
 
-    fn stop(self) -> Vec<Held> {
+    fn stop(self) -> Vec<HeldSlot> {
         self.is_over.store(true, Ordering::Relaxed);
         self.threads.into_iter().flat_map(|thread| thread.join().expect("a holder does not panic")).collect()
     }
 }
 
 /// Tries for several slots at a time, so that all of them together want more than there are.
-fn hold_and_release(at: SocketAddr, clock: MonotonicClock, is_over: &AtomicBool) -> Vec<Held> {
+fn hold_and_release(at: SocketAddr, clock: MonotonicClock, is_over: &AtomicBool) -> Vec<HeldSlot> {
     let mut caller = Caller::connect(at).expect("a node that runs");
     let mut all = Vec::new();
     while !is_over.load(Ordering::Relaxed) {
@@ -182,7 +182,7 @@ fn hold_and_release(at: SocketAddr, clock: MonotonicClock, is_over: &AtomicBool)
         }
         patience::pause(Duration::from_millis(40));
         for (slot, from) in held {
-            all.push(Held { from, to: clock.now().nanos() });
+            all.push(HeldSlot { from, to: clock.now().nanos() });
             let _ = caller.post("/v1/slots/release", &format!(r#"{{"slot":"{slot}"}}"#));
         }
     }

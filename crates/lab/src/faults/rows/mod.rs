@@ -13,14 +13,14 @@ mod sentinels;
 mod starved;
 
 use super::Speed::{Fast, Slow};
-use super::{Lab, Outcome, Row, Speed};
+use super::{FaultRow, Lab, RowResult, Speed};
 
-const fn row(id: &'static str, speed: Speed, title: &'static str, run: fn(Lab) -> Outcome) -> Row {
-    Row { id, title, speed, run }
+const fn row(id: &'static str, speed: Speed, title: &'static str, run: fn(Lab) -> RowResult) -> FaultRow {
+    FaultRow { id, title, speed, run }
 }
 
 /// Every row, in the order of the matrix.
-pub const ROWS: &[Row] = &[
+pub const ROWS: &[FaultRow] = &[
     row("F1", Fast, "Redis killed under load", processes::redis_kill),
     row("F2", Fast, "Redis back, empty", processes::redis_back_empty),
     row("F3", Fast, "Redis halted for 3 s", processes::redis_halted_shortly),

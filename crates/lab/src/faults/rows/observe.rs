@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tollgate_testkit::checker::{Mode, Note};
+use tollgate_testkit::checker::{AdmissionMode, ClientObservation};
 
 use crate::faults::Lab;
 
@@ -19,27 +19,28 @@ const BACK: Duration = Duration::from_secs(12);
 
 impl Lab {
     /// Notes of requests that were asked and answered between two times.
-    pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &Note> {
-        self.notes.iter().filter(move |note| note.asked >= from && note.heard <= to)
+    pub fn between(&self, from: u64, to: u64) -> impl Iterator<Item = &ClientObservation> {
+        self.observations.iter().filter(move |observation| observation.asked >= from && observation.heard <= to)
     }
 
     /// How often each mode answered between two times.
-    pub fn modes(&self, from: u64, to: u64) -> BTreeMap<Option<Mode>, u64> {
+    pub fn modes(&self, from: u64, to: u64) -> BTreeMap<Option<AdmissionMode>, u64> {
         let mut modes = BTreeMap::new();
-        self.between(from, to).for_each(|note| *modes.entry(note.mode).or_default() += 1);
+        self.between(from, to).for_each(|observation| *modes.entry(observation.mode).or_default() += 1);
         modes
     }
 
     /// The share of answers that the store, or a lease of it, gave between two times, in percent.
     pub fn store_share(&self, from: u64, to: u64) -> u64 {
         let modes = self.modes(from, to);
-        let of = |mode: Mode| modes.get(&Some(mode)).copied().unwrap_or(0);
-        (of(Mode::Store) + of(Mode::Lease)) * 100 / modes.values().sum::<u64>().max(1)
+        let of = |mode: AdmissionMode| modes.get(&Some(mode)).copied().unwrap_or(0);
+        (of(AdmissionMode::Store) + of(AdmissionMode::Lease)) * 100 / modes.values().sum::<u64>().max(1)
     }
 
     /// A quantile of how long answers took, in milliseconds.
     pub fn latency(&self, from: u64, to: u64, quantile: f64) -> f64 {
-        let mut took: Vec<u64> = self.between(from, to).map(|note| note.heard - note.asked).collect();
+        let mut took: Vec<u64> =
+            self.between(from, to).map(|observation| observation.heard - observation.asked).collect();
         took.sort_unstable();
         let place = (took.len() as f64 * quantile) as usize;
         took.get(place.min(took.len().saturating_sub(1))).map_or(0.0, |nanos| *nanos as f64 / MILLI as f64)
@@ -47,32 +48,39 @@ impl Lab {
 
     /// Between these times the store was away, and everybody was answered, in time, by policy.
     pub fn expect_outage(&mut self, from: u64, to: u64) {
-        let first = self.between(from, to).filter(|note| is_by_policy(note)).map(|note| note.heard).min();
+        let first = self
+            .between(from, to)
+            .filter(|observation| is_by_policy(observation))
+            .map(|observation| observation.heard)
+            .min();
         let first = first.map(|at| (at - from) / MILLI);
         self.expect(first.is_some(), || "nobody was answered by policy".to_owned());
         let after = self.modes(from + NOTICED, to);
-        let asked = after.get(&Some(Mode::Store)).copied().unwrap_or(0);
+        let asked = after.get(&Some(AdmissionMode::Store)).copied().unwrap_or(0);
         self.expect(asked == 0, || format!("{asked} answers of a store that is away: {after:?}"));
-        self.expect_quick(from, to);
+        self.expect_timely(from, to);
         self.remark(format!("first answer by policy after {} ms", first.unwrap_or(0)));
     }
 
     /// Between these times everybody was answered.
     pub fn expect_answers(&mut self, from: u64, to: u64) {
-        let unanswered = self.between(from, to).filter(|note| note.mode.is_none()).count();
+        let unanswered = self.between(from, to).filter(|observation| observation.mode.is_none()).count();
         self.expect(unanswered == 0, || format!("{unanswered} requests without an answer"));
     }
 
     /// Between these times everybody was answered, in time.
-    pub fn expect_quick(&mut self, from: u64, to: u64) {
+    pub fn expect_timely(&mut self, from: u64, to: u64) {
         self.expect_answers(from, to);
         let (p99, most) = (self.latency(from, to, 0.99), self.latency(from, to, 1.0));
         self.expect(p99 <= DECISION_MS, || format!("p99 of decisions {p99:.1} ms"));
-        let late = self.between(from, to).filter(|note| (note.heard - note.asked) as f64 > DECISION_MS * 1e6).count();
+        let late = self
+            .between(from, to)
+            .filter(|observation| (observation.heard - observation.asked) as f64 > DECISION_MS * 1e6)
+            .count();
         self.remark(format!("decisions p99 {p99:.1} ms, longest {most:.1} ms, {late} above {DECISION_MS} ms"));
     }
 
-    /// The store is back: waits until it decides again, and notes how long that took.
+    /// The store is back: waits until it decides again, and observations how long that took.
     pub fn expect_return(&mut self) {
         if let Some(took) = self.wait_for_store(BACK) {
             self.remark(format!("store decides again after {} ms", took.as_millis()));
@@ -81,19 +89,19 @@ impl Lab {
 
     /// Errors of the store are counted, by class.
     pub fn expect_errors(&mut self) {
-        let classes: BTreeMap<String, u64> = self.nodes[0].classes("tollgate_redis_errors", "error");
+        let classes: BTreeMap<String, u64> = self.nodes[0].metric_by_label("tollgate_redis_errors", "error");
         self.expect(!classes.is_empty(), || "no error is counted".to_owned());
         self.remark(format!("errors {classes:?}"));
     }
 
     /// A figure reaches at least so much in time.
-    pub fn expect_figure(&mut self, name: &str, least: u64, within: Duration) {
-        let reached = crate::patience::try_until(within, || self.figure(name) >= least);
+    pub fn expect_metric(&mut self, name: &str, least: u64, within: Duration) {
+        let reached = crate::patience::try_until(within, || self.metric(name) >= least);
         self.expect(reached.is_some(), || format!("{name} stays below {least} for {within:?}"));
     }
 
     /// What a caller is told is true (P10): one that was refused waits as long as it was told, and is admitted.
-    pub fn expect_truth(&mut self) {
+    pub fn expect_truthful_hints(&mut self) {
         let mut told = Vec::new();
         for rule in self.rules.clone() {
             let refused = (0..500).find_map(|_| self.ask(0, rule.name, "truth").get("retry_after_ms")?.as_u64());
@@ -110,6 +118,6 @@ impl Lab {
     }
 }
 
-fn is_by_policy(note: &Note) -> bool {
-    matches!(note.mode, Some(Mode::Fallback | Mode::Open | Mode::Closed))
+fn is_by_policy(observation: &ClientObservation) -> bool {
+    matches!(observation.mode, Some(AdmissionMode::Fallback | AdmissionMode::Open | AdmissionMode::Closed))
 }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use tollgate_testkit::checker::{Held, Mode, Note, inflight};
+use tollgate_testkit::checker::{AdmissionMode, ClientObservation, HeldSlot, inflight};
 
 use crate::faults::rules::{EXACT, SHARED, SLOTS, TALLY};
-use crate::faults::{Ask, Caller, Lab, Outcome, Plan};
+use crate::faults::{Caller, Lab, LoadProfile, LoadRequest, RowResult};
 use crate::patience;
-use crate::redis::Server;
+use crate::redis::RedisServer;
 
 /// F1.
-pub fn redis_kill(mut lab: Lab) -> Outcome {
-    let mut server = Server::start();
+pub fn redis_kill(mut lab: Lab) -> RowResult {
+    let mut server = RedisServer::start();
     lab.fleet(&server.url(), 2);
     let load = lab.load(8);
     lab.pause(700);
@@ -32,8 +32,8 @@ pub fn redis_kill(mut lab: Lab) -> Outcome {
 }
 
 /// F2.
-pub fn redis_back_empty(mut lab: Lab) -> Outcome {
-    let mut server = Server::start();
+pub fn redis_back_empty(mut lab: Lab) -> RowResult {
+    let mut server = RedisServer::start();
     lab.fleet(&server.url(), 2);
     let load = lab.load(8);
     lab.pause(700);
@@ -44,27 +44,27 @@ pub fn redis_back_empty(mut lab: Lab) -> Outcome {
     let back = lab.now();
     lab.lost(from, back);
     lab.expect_return();
-    lab.expect_figure("tollgate_store_epoch_changes", 1, Duration::from_millis(1500));
+    lab.expect_metric("tollgate_store_epoch_changes", 1, Duration::from_millis(1500));
     lab.pause(1500);
     lab.stop(load);
-    lab.expect_quick(from, back);
+    lab.expect_timely(from, back);
     lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
 }
 
 /// F3, for CI.
-pub fn redis_halted_shortly(lab: Lab) -> Outcome {
+pub fn redis_halted_shortly(lab: Lab) -> RowResult {
     redis_halted(lab, 3000)
 }
 
 /// F3, as it is written.
-pub fn redis_halted_long(lab: Lab) -> Outcome {
+pub fn redis_halted_long(lab: Lab) -> RowResult {
     redis_halted(lab, 30_000)
 }
 
-fn redis_halted(mut lab: Lab, millis: u64) -> Outcome {
-    let server = Server::start();
+fn redis_halted(mut lab: Lab, millis: u64) -> RowResult {
+    let server = RedisServer::start();
     lab.use_rules(&[EXACT, &[TALLY]].concat());
     lab.fleet(&server.url(), 2);
     let load = lab.load(8);
@@ -93,18 +93,20 @@ fn redis_halted(mut lab: Lab, millis: u64) -> Outcome {
 /// turned away by the breaker, and prove nothing.
 pub(super) fn ask_in_vain(lab: &mut Lab, key: &'static str) -> usize {
     let (callers, pace) = (16, Duration::from_millis(1));
-    let load = lab.load_as(&Plan { callers, pace, script: Arc::new(move |_, _| Ask::new("tally", key)) });
+    let load =
+        lab.load_as(&LoadProfile { callers, pace, script: Arc::new(move |_, _| LoadRequest::new("tally", key)) });
     lab.pause(200);
     lab.stop(load);
-    let waited = |note: &&Note| note.key == key && note.heard - note.asked > 20_000_000;
-    let sent = lab.notes.iter().filter(waited).count();
+    let waited =
+        |observation: &&ClientObservation| observation.key == key && observation.heard - observation.asked > 20_000_000;
+    let sent = lab.observations.iter().filter(waited).count();
     lab.expect(sent >= 5, || format!("only {sent} requests were sent to a store that says nothing"));
     sent
 }
 
 /// What the store has recorded for a key under the rule for counting.
 pub(super) fn charged(lab: &mut Lab, key: &str) -> u64 {
-    let ask = Ask { cost: 0, ..Ask::new("tally", key) };
+    let ask = LoadRequest { cost: 0, ..LoadRequest::new("tally", key) };
     let mut charged = None;
     patience::try_until(Duration::from_secs(3), || {
         let answer = lab.ask_for(0, &ask);
@@ -118,17 +120,19 @@ pub(super) fn charged(lab: &mut Lab, key: &str) -> u64 {
 }
 
 /// F12.
-pub fn node_killed(mut lab: Lab) -> Outcome {
-    let server = Server::start();
+pub fn node_killed(mut lab: Lab) -> RowResult {
+    let server = RedisServer::start();
     lab.use_rules(&[&[SLOTS][..], SHARED].concat());
-    lab.argue(&["--lease-ttl", "1s"]);
+    lab.add_arguments(&["--lease-ttl", "1s"]);
     lab.promises.clear();
     lab.fleet(&server.url(), 2);
     let names: Vec<&str> = SHARED.iter().map(|rule| rule.name).collect();
-    let load = lab.load_as(&Plan {
+    let load = lab.load_as(&LoadProfile {
         callers: 8,
         pace: Duration::from_millis(1),
-        script: Arc::new(move |caller, turn| Ask::new(names[turn as usize % names.len()], &format!("k{}", caller % 3))),
+        script: Arc::new(move |caller, turn| {
+            LoadRequest::new(names[turn as usize % names.len()], &format!("k{}", caller % 3))
+        }),
     });
     lab.pause(700);
     let mut holder = Caller::connect(lab.nodes[0].at).expect("a node that runs");
@@ -155,10 +159,10 @@ fn hold(caller: &mut Caller) -> bool {
 }
 
 /// F60.
-pub fn rolling(mut lab: Lab) -> Outcome {
-    let server = Server::start();
+pub fn rolling(mut lab: Lab) -> RowResult {
+    let server = RedisServer::start();
     lab.use_rules(&[EXACT, SHARED].concat());
-    lab.be_patient();
+    lab.use_long_timeouts();
     lab.fleet(&server.url(), 2);
     let load = lab.load(8);
     lab.pause(700);
@@ -174,8 +178,8 @@ pub fn rolling(mut lab: Lab) -> Outcome {
         }
     }
     lab.stop(load);
-    let fallen = lab.notes.iter().filter(|note| note.mode == Some(Mode::Fallback));
-    let fallen: BTreeSet<&str> = fallen.map(|note| note.node.as_str()).collect();
+    let fallen = lab.observations.iter().filter(|observation| observation.mode == Some(AdmissionMode::Fallback));
+    let fallen: BTreeSet<&str> = fallen.map(|observation| observation.node.as_str()).collect();
     if !fallen.is_empty() {
         lab.broken.push(format!("decisions without the store, which was there all the time, by {fallen:?}"));
     }
@@ -185,7 +189,7 @@ pub fn rolling(mut lab: Lab) -> Outcome {
 }
 
 /// How many slots were held at once, of those that callers were sure of.
-pub(super) fn expect_slots(lab: &mut Lab, held: &[Held], most: usize) {
+pub(super) fn expect_slots(lab: &mut Lab, held: &[HeldSlot], most: usize) {
     let found = inflight(held);
     lab.expect(found <= most, || format!("P11: {found} slots held at once, at most {most}"));
     lab.remark(format!("{} slots taken, at most {found} at once", held.len()));

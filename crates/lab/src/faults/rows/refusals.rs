@@ -4,12 +4,12 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::faults::{Lab, Load, Outcome};
+use crate::faults::{BackgroundLoad, Lab, RowResult};
 use crate::patience;
 use crate::process::Process;
-use crate::redis::{Client, Server};
+use crate::redis::{Client, RedisServer};
 
-fn begin(lab: &mut Lab, url: &str) -> Load {
+fn begin(lab: &mut Lab, url: &str) -> BackgroundLoad {
     lab.fleet(url, 2);
     let load = lab.load(8);
     lab.pause(700);
@@ -17,7 +17,7 @@ fn begin(lab: &mut Lab, url: &str) -> Load {
 }
 
 /// Does something to the server, waits while nodes do without it, undoes it and waits for them to come back.
-fn refused_for_a_while(mut lab: Lab, server: &Server, does: &[&str], undoes: &[&str]) -> Outcome {
+fn refused_for_a_while(mut lab: Lab, server: &RedisServer, does: &[&str], undoes: &[&str]) -> RowResult {
     let load = begin(&mut lab, &server.url());
     let mut client = server.client();
     let from = lab.now();
@@ -36,22 +36,22 @@ fn refused_for_a_while(mut lab: Lab, server: &Server, does: &[&str], undoes: &[&
 }
 
 /// F23.
-pub fn out_of_memory(lab: Lab) -> Outcome {
-    let server = Server::start();
+pub fn out_of_memory(lab: Lab) -> RowResult {
+    let server = RedisServer::start();
     let set = ["CONFIG", "SET", "maxmemory"];
     refused_for_a_while(lab, &server, &[&set[..], &["1"]].concat(), &[&set[..], &["0"]].concat())
 }
 
 /// F26.
-pub fn no_replicas(lab: Lab) -> Outcome {
-    let server = Server::start();
+pub fn no_replicas(lab: Lab) -> RowResult {
+    let server = RedisServer::start();
     let set = ["CONFIG", "SET", "min-replicas-to-write"];
     refused_for_a_while(lab, &server, &[&set[..], &["1"]].concat(), &[&set[..], &["0"]].concat())
 }
 
 /// F24. Nothing is broken yet, so the start is where it is noticed.
-pub fn evicting(mut lab: Lab) -> Outcome {
-    let server = Server::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
+pub fn evicting(mut lab: Lab) -> RowResult {
+    let server = RedisServer::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
     let rules = lab.directory().join("rules.yaml");
     let errors = lab.directory().join("refused.log");
     let mut node = Process::start(&lab.tollgate, |command| {
@@ -65,7 +65,7 @@ pub fn evicting(mut lab: Lab) -> Outcome {
     lab.expect(status.is_some_and(|status| !status.success()), || format!("it starts all the same: {said}"));
     lab.expect(said.contains("noeviction"), || format!("it does not say why: {said}"));
     lab.fleet(&server.url(), 2);
-    let said = lab.nodes[0].said();
+    let said = lab.nodes[0].server_log();
     lab.expect(said.contains("noeviction"), || format!("no warning: {said}"));
     let load = lab.load(8);
     lab.pause(1000);
@@ -76,8 +76,8 @@ pub fn evicting(mut lab: Lab) -> Outcome {
 }
 
 /// F27. We never kill scripts of others, so it still runs when we look.
-pub fn busy(mut lab: Lab) -> Outcome {
-    let server = Server::start_with(&["--busy-reply-threshold", "100"]);
+pub fn busy(mut lab: Lab) -> RowResult {
+    let server = RedisServer::start_with(&["--busy-reply-threshold", "100"]);
     let load = begin(&mut lab, &server.url());
     let (mut culprit, mut client) = (server.client(), server.client());
     let from = lab.now();
@@ -95,9 +95,9 @@ pub fn busy(mut lab: Lab) -> Outcome {
 }
 
 /// F29.
-pub fn password_changed(mut lab: Lab) -> Outcome {
+pub fn password_changed(mut lab: Lab) -> RowResult {
     const FIRST: &str = "first-password-6021";
-    let server = Server::start_with(&["--requirepass", ""]);
+    let server = RedisServer::start_with(&["--requirepass", ""]);
     let mut client = server.client();
     client.succeed(&["CONFIG", "SET", "requirepass", FIRST]);
     let load = begin(&mut lab, &format!("redis://:{FIRST}@127.0.0.1:{}", server.port()));
@@ -111,7 +111,7 @@ pub fn password_changed(mut lab: Lab) -> Outcome {
     lab.expect_return();
     lab.pause(500);
     lab.stop(load);
-    let said: String = lab.nodes.iter().map(|node| node.said()).collect();
+    let said: String = lab.nodes.iter().map(|node| node.server_log()).collect();
     lab.expect(!said.contains(FIRST), || "P30: the password is in the log".to_owned());
     lab.expect_outage(from, to);
     lab.expect_alive();
@@ -121,9 +121,9 @@ pub fn password_changed(mut lab: Lab) -> Outcome {
 }
 
 /// F30.
-pub fn too_many_clients(mut lab: Lab) -> Outcome {
+pub fn too_many_clients(mut lab: Lab) -> RowResult {
     const CLIENTS: usize = 40;
-    let server = Server::start_with(&["--maxclients", &CLIENTS.to_string()]);
+    let server = RedisServer::start_with(&["--maxclients", &CLIENTS.to_string()]);
     let load = begin(&mut lab, &server.url());
     let mut client = server.client();
     let from = lab.now();
@@ -139,7 +139,7 @@ pub fn too_many_clients(mut lab: Lab) -> Outcome {
     lab.pause(500);
     lab.stop(load);
     lab.expect_outage(full, to);
-    lab.expect_quick(from, to);
+    lab.expect_timely(from, to);
     lab.expect_alive();
     lab.expect_ttls(&[server.port()]);
     lab.conclude()
@@ -147,7 +147,7 @@ pub fn too_many_clients(mut lab: Lab) -> Outcome {
 
 /// Takes every place of a server: throws everybody out again and again, and is back sooner than those who wait a little
 /// before they try again.
-fn crowd_out(server: &Server, client: &mut Client, places: usize) -> Vec<TcpStream> {
+fn crowd_out(server: &RedisServer, client: &mut Client, places: usize) -> Vec<TcpStream> {
     let mut crowd: Vec<TcpStream> = Vec::new();
     patience::until("the crowd takes every place", Duration::from_secs(10), || {
         let ours: Vec<String> = crowd.iter().filter_map(|stream| Some(stream.local_addr().ok()?.to_string())).collect();

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use tollgate_testkit::checker::Mode;
+use tollgate_testkit::checker::AdmissionMode;
 
-use crate::faults::{Lab, Load, Outcome};
+use crate::faults::{BackgroundLoad, Lab, RowResult};
 use crate::redis::Sentinels;
 
-fn begin(lab: &mut Lab) -> (Sentinels, Load) {
+fn begin(lab: &mut Lab) -> (Sentinels, BackgroundLoad) {
     let sentinels = Sentinels::start();
     lab.fleet(&sentinels.url(), 2);
     let load = lab.load(8);
@@ -22,11 +22,11 @@ fn fail_over(lab: &mut Lab, sentinels: &Sentinels, from: u64) {
     lab.expect_return();
     let to = lab.now();
     lab.lost(from, to);
-    lab.expect_figure("tollgate_store_epoch_changes", 1, Duration::from_millis(1500));
+    lab.expect_metric("tollgate_store_epoch_changes", 1, Duration::from_millis(1500));
 }
 
 /// F14.
-pub fn failover(mut lab: Lab) -> Outcome {
+pub fn failover(mut lab: Lab) -> RowResult {
     let (sentinels, load) = begin(&mut lab);
     let from = lab.now();
     sentinels.servers[0].stop();
@@ -34,16 +34,16 @@ pub fn failover(mut lab: Lab) -> Outcome {
     lab.pause(1000);
     let to = lab.now();
     lab.stop(load);
-    let fallen = lab.modes(from, to).get(&Some(Mode::Fallback)).copied().unwrap_or(0);
+    let fallen = lab.modes(from, to).get(&Some(AdmissionMode::Fallback)).copied().unwrap_or(0);
     lab.expect(fallen > 0, || "nobody was answered by policy during the failover".to_owned());
-    lab.expect_quick(from, to);
+    lab.expect_timely(from, to);
     lab.expect_alive();
     lab.expect_ttls(&[sentinels.servers[1].port()]);
     lab.conclude()
 }
 
 /// F15.
-pub fn split_brain(mut lab: Lab) -> Outcome {
+pub fn split_brain(mut lab: Lab) -> RowResult {
     let (sentinels, load) = begin(&mut lab);
     let from = lab.now();
     sentinels.servers[0].stop();
@@ -56,14 +56,14 @@ pub fn split_brain(mut lab: Lab) -> Outcome {
     let after = sentinels.servers[1].client().figure("stats", "total_commands_processed");
     lab.expect(after > before, || "the new primary is not asked".to_owned());
     let to = lab.now();
-    lab.expect_quick(from, to);
+    lab.expect_timely(from, to);
     lab.expect_alive();
     lab.expect_ttls(&[sentinels.servers[1].port()]);
     lab.conclude()
 }
 
 /// F16.
-pub fn stale_replica(mut lab: Lab) -> Outcome {
+pub fn stale_replica(mut lab: Lab) -> RowResult {
     let (mut sentinels, load) = begin(&mut lab);
     let from = lab.now();
     sentinels.cut_replication(0);
@@ -73,7 +73,7 @@ pub fn stale_replica(mut lab: Lab) -> Outcome {
     lab.pause(1000);
     let to = lab.now();
     lab.stop(load);
-    lab.expect_quick(from, to);
+    lab.expect_timely(from, to);
     lab.expect_alive();
     lab.expect_ttls(&[sentinels.servers[1].port()]);
     lab.conclude()

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use crate::faults::{Lab, Outcome};
-use crate::redis::Server;
+use crate::faults::{Lab, RowResult};
+use crate::redis::RedisServer;
 
 const NODES: u64 = 3;
 const LOOPS: usize = 4;
@@ -15,10 +15,10 @@ const BY_THE_STORE: u64 = 90;
 
 /// Busy loops beside three nodes and their Redis: replies that a node did not get to read in time are decided without
 /// the store, one by one, and no breaker opens.
-pub fn busy(mut lab: Lab) -> Outcome {
-    let server = Server::start();
+pub fn busy(mut lab: Lab) -> RowResult {
+    let server = RedisServer::start();
     lab.fleet(&server.url(), NODES);
-    let before = lab.figure("tollgate_redis_breaker_openings");
+    let before = lab.metric("tollgate_redis_breaker_openings");
     let loops = Loops::start();
     let load = lab.load(8);
     let from = lab.now();
@@ -26,13 +26,16 @@ pub fn busy(mut lab: Lab) -> Outcome {
     let to = lab.now();
     lab.stop(load);
     loops.stop();
-    let openings = lab.figure("tollgate_redis_breaker_openings") - before;
+    let openings = lab.metric("tollgate_redis_breaker_openings") - before;
     lab.expect(openings == 0, || format!("breakers opened {openings} times"));
     let share = lab.store_share(from, to);
     lab.expect(share >= BY_THE_STORE, || format!("the store decided {share} %"));
     lab.expect_answers(from, to);
-    let late: u64 =
-        lab.nodes.iter().filter_map(|node| node.classes("tollgate_redis_errors", "error").remove("own_delay")).sum();
+    let late: u64 = lab
+        .nodes
+        .iter()
+        .filter_map(|node| node.metric_by_label("tollgate_redis_errors", "error").remove("own_delay"))
+        .sum();
     lab.remark(format!(
         "{LOOPS} busy loops: {share} % by the store, {openings} breakers opened, {late} late for reasons of the nodes, p99 {:.1} ms",
         lab.latency(from, to, 0.99)

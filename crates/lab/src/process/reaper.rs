@@ -33,17 +33,17 @@ done
 rm -rf "$1"
 "#;
 
-struct Undertaker {
+struct Reaper {
     child: Mutex<Child>,
     root: PathBuf,
 }
 
-fn undertaker() -> &'static Undertaker {
-    static UNDERTAKER: OnceLock<Undertaker> = OnceLock::new();
-    UNDERTAKER.get_or_init(|| {
+fn reaper() -> &'static Reaper {
+    static REAPER: OnceLock<Reaper> = OnceLock::new();
+    REAPER.get_or_init(|| {
         let root = tempfile::Builder::new().prefix("tollgate-test-").tempdir().expect("a directory for tests").keep();
         let child = Command::new("sh")
-            .args(["-c", SCRIPT, "undertaker"])
+            .args(["-c", SCRIPT, "reaper"])
             .arg(&root)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -52,13 +52,13 @@ fn undertaker() -> &'static Undertaker {
             .process_group(0) // who ends the test by its group does not end this
             .spawn()
             .expect("a shell");
-        Undertaker { child: Mutex::new(child), root }
+        Reaper { child: Mutex::new(child), root }
     })
 }
 
 /// Where files of this process belong.
 pub(super) fn root() -> &'static Path {
-    &undertaker().root
+    &reaper().root
 }
 
 /// This child must not outlive us.
@@ -77,7 +77,7 @@ pub(super) fn forget(pid: u32) {
 }
 
 fn tell(line: &str) {
-    let mut child = undertaker().child.lock().expect("nobody panics while telling");
+    let mut child = reaper().child.lock().expect("nobody panics while telling");
     let input = child.stdin.as_mut().expect("the input is a pipe");
-    input.write_all(line.as_bytes()).expect("the undertaker listens");
+    input.write_all(line.as_bytes()).expect("the reaper listens");
 }

@@ -4,7 +4,7 @@ use tollgate_core::{Outcome, Wait};
 
 /// What the caller is told, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct SpecOutcome {
     /// The cost passes.
     pub allowed: bool,
     /// Capacity in cost units.
@@ -23,9 +23,9 @@ pub struct Answer {
     pub in_use: u64,
 }
 
-impl From<&Outcome> for Answer {
-    fn from(outcome: &Outcome) -> Answer {
-        Answer {
+impl From<&Outcome> for SpecOutcome {
+    fn from(outcome: &Outcome) -> SpecOutcome {
+        SpecOutcome {
             allowed: outcome.allowed,
             limit: outcome.limit,
             remaining: outcome.remaining,

@@ -10,15 +10,15 @@ use super::Direction;
 
 /// A client and the server it talks to.
 #[derive(Debug)]
-pub(super) struct Pair {
+pub(super) struct SocketPair {
     client: TcpStream,
     server: TcpStream,
     is_over: AtomicBool,
 }
 
-impl Pair {
-    pub(super) fn new(client: TcpStream, server: TcpStream) -> Pair {
-        Pair { client, server, is_over: AtomicBool::new(false) }
+impl SocketPair {
+    pub(super) fn new(client: TcpStream, server: TcpStream) -> SocketPair {
+        SocketPair { client, server, is_over: AtomicBool::new(false) }
     }
 
     /// Where the bytes of a direction come from.

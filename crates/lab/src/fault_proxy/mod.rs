@@ -4,44 +4,44 @@
 //! whoever is tested.
 
 mod mode;
-mod pair;
 mod pump;
-mod shared;
+mod socket_pair;
+mod state;
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-pub use mode::{Direction, Mode};
+pub use mode::{Direction, LinkMode};
 
 use crate::ports;
-use pair::Pair;
-use shared::Shared;
+use socket_pair::SocketPair;
+use state::ProxyState;
 
 /// A proxy in front of one port; gone when dropped, with all connections.
 #[derive(Debug)]
-pub struct Proxy {
+pub struct FaultProxy {
     port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     accepting: Option<JoinHandle<()>>,
 }
 
-impl Proxy {
+impl FaultProxy {
     /// A proxy in front of `upstream`, a port of this machine. Lets everything pass until it is told otherwise.
-    pub fn start(upstream: u16) -> Proxy {
+    pub fn start(upstream: u16) -> FaultProxy {
         let (port, listener) = loop {
             let port = ports::free();
             if let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) {
                 break (port, listener);
             }
         };
-        let shared = Arc::new(Shared::new(upstream));
+        let shared = Arc::new(ProxyState::new(upstream));
         let accepting = std::thread::spawn({
             let shared = Arc::clone(&shared);
             move || accept(port, Some(listener), &shared)
         });
-        Proxy { port, shared, accepting: Some(accepting) }
+        FaultProxy { port, shared, accepting: Some(accepting) }
     }
 
     /// Where it listens.
@@ -55,16 +55,16 @@ impl Proxy {
     }
 
     /// Treats both directions this way from now on.
-    pub fn set(&self, mode: Mode) {
+    pub fn set(&self, mode: LinkMode) {
         self.shared.set(&[Direction::Requests, Direction::Replies], mode);
     }
 
     /// Treats one direction this way from now on.
-    pub fn set_only(&self, direction: Direction, mode: Mode) {
+    pub fn set_only(&self, direction: Direction, mode: LinkMode) {
         self.shared.set(&[direction], mode);
     }
 
-    /// As if the server were gone: resets who is connected, and refuses who comes, until [`admit`](Proxy::admit).
+    /// As if the server were gone: resets who is connected, and refuses who comes, until [`admit`](FaultProxy::admit).
     pub fn refuse(&self) {
         self.shared.refuse(true);
         self.nudge();
@@ -99,7 +99,7 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
+impl Drop for FaultProxy {
     fn drop(&mut self) {
         self.shared.close();
         self.nudge();
@@ -112,7 +112,7 @@ impl Drop for Proxy {
 }
 
 /// Takes connections until the proxy closes; has no socket while it refuses.
-fn accept(port: u16, mut listener: Option<TcpListener>, shared: &Arc<Shared>) {
+fn accept(port: u16, mut listener: Option<TcpListener>, shared: &Arc<ProxyState>) {
     loop {
         let Some(listening) = &listener else {
             if !shared.wait_until_admitted() {
@@ -136,12 +136,12 @@ fn accept(port: u16, mut listener: Option<TcpListener>, shared: &Arc<Shared>) {
 }
 
 /// Joins a client with the server; a server that is not there looks as if it had hung up.
-fn serve(client: TcpStream, shared: &Arc<Shared>) {
+fn serve(client: TcpStream, shared: &Arc<ProxyState>) {
     shared.accepted.fetch_add(1, Ordering::Relaxed);
     let upstream = TcpStream::connect(("127.0.0.1", shared.upstream));
     let (Ok(upstream), Ok(())) = (upstream, client.set_nodelay(true)) else { return };
     let _ = upstream.set_nodelay(true);
-    let pair = Arc::new(Pair::new(client, upstream));
+    let pair = Arc::new(SocketPair::new(client, upstream));
     shared.add(&pair);
     for direction in [Direction::Requests, Direction::Replies] {
         shared.keep(pump::start(Arc::clone(&pair), direction, Arc::clone(shared)));

@@ -5,26 +5,26 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::pair::Pair;
-use super::{Direction, Mode};
+use super::socket_pair::SocketPair;
+use super::{Direction, LinkMode};
 
 /// The state of a proxy.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ProxyState {
     pub(super) upstream: u16,
     pub(super) accepted: AtomicU64,
     requests: AtomicU64,
     replies: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
-    pairs: Mutex<Vec<Weak<Pair>>>,
+    pairs: Mutex<Vec<Weak<SocketPair>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
 struct State {
-    requests: Order,
-    replies: Order,
+    requests: ModeSetting,
+    replies: ModeSetting,
     refuses: bool,
     is_listening: bool,
     is_closed: bool,
@@ -32,16 +32,16 @@ struct State {
 
 /// A mode, and which one it is: the same mode set again starts afresh.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Order {
-    pub(super) mode: Mode,
+pub(super) struct ModeSetting {
+    pub(super) mode: LinkMode,
     pub(super) number: u64,
 }
 
-impl Shared {
-    pub(super) fn new(upstream: u16) -> Shared {
-        let order = Order::default();
+impl ProxyState {
+    pub(super) fn new(upstream: u16) -> ProxyState {
+        let order = ModeSetting::default();
         let state = State { requests: order, replies: order, refuses: false, is_listening: true, is_closed: false };
-        Shared {
+        ProxyState {
             upstream,
             accepted: AtomicU64::new(0),
             requests: AtomicU64::new(0),
@@ -62,14 +62,14 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    pub(super) fn set(&self, directions: &[Direction], mode: Mode) {
+    pub(super) fn set(&self, directions: &[Direction], mode: LinkMode) {
         self.change(|state| {
             for direction in directions {
                 let order = match direction {
                     Direction::Requests => &mut state.requests,
                     Direction::Replies => &mut state.replies,
                 };
-                *order = Order { mode, number: order.number + 1 };
+                *order = ModeSetting { mode, number: order.number + 1 };
             }
         });
     }
@@ -95,7 +95,7 @@ impl Shared {
     }
 
     /// How a direction is treated now; nothing, when the proxy closes.
-    pub(super) fn order(&self, direction: Direction) -> Option<Order> {
+    pub(super) fn order(&self, direction: Direction) -> Option<ModeSetting> {
         let state = self.state();
         (!state.is_closed).then_some(match direction {
             Direction::Requests => state.requests,
@@ -104,7 +104,7 @@ impl Shared {
     }
 
     /// Waits until the direction is treated in another way, the proxy closes, or the time is over.
-    pub(super) fn wait_for_change(&self, direction: Direction, from: Order, within: Duration) {
+    pub(super) fn wait_for_change(&self, direction: Direction, from: ModeSetting, within: Duration) {
         let is_same = |state: &mut State| {
             let order = if direction == Direction::Requests { state.requests } else { state.replies };
             order == from && !state.is_closed
@@ -133,7 +133,7 @@ impl Shared {
         self.bytes(direction).fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn add(&self, pair: &Arc<Pair>) {
+    pub(super) fn add(&self, pair: &Arc<SocketPair>) {
         let mut pairs = self.pairs.lock().expect("nobody panics with the pairs");
         pairs.retain(|pair| pair.strong_count() > 0);
         pairs.push(Arc::downgrade(pair));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How one direction of every connection is treated, from the moment it is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum LinkMode {
     /// Bytes pass.
     #[default]
     Pass,

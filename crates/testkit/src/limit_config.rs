@@ -8,7 +8,7 @@ use tollgate_core::{Concurrency, FixedWindow, Gcra, Limit, LimitError, Queue, Sl
 /// An algorithm and its numbers; spans in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields are the parameters of SPEC section 5, under their own names")]
-pub enum Config {
+pub enum LimitConfig {
     /// SPEC 5.1.
     Gcra { count: u64, period: u64, burst: u64, max_debt: u64, clamp: bool },
     /// SPEC 5.3.
@@ -23,34 +23,34 @@ pub enum Config {
     Concurrency { slots: u64, ttl: u64 },
 }
 
-impl Config {
+impl LimitConfig {
     /// The limit, or why there is none.
     pub fn limit(&self) -> Result<Limit, LimitError> {
         let span = Span::from_nanos;
         Ok(match *self {
-            Config::Gcra { count, period, burst, max_debt, clamp } => {
+            LimitConfig::Gcra { count, period, burst, max_debt, clamp } => {
                 let gcra = Gcra::new(count, span(period), burst)?.with_max_debt(max_debt)?;
                 Limit::Gcra(if clamp { gcra } else { gcra.unclamped() })
             }
-            Config::Queue { count, period, max_delay } => {
+            LimitConfig::Queue { count, period, max_delay } => {
                 Limit::Queue(Queue::new(count, span(period), span(max_delay))?)
             }
-            Config::FixedWindow { limit, window, offset } => {
+            LimitConfig::FixedWindow { limit, window, offset } => {
                 Limit::FixedWindow(FixedWindow::new(limit, span(window))?.with_offset(span(offset)))
             }
-            Config::SlidingLog { limit, window } => Limit::SlidingLog(SlidingLog::new(limit, span(window))?),
-            Config::SlidingCounter { limit, window, offset } => {
+            LimitConfig::SlidingLog { limit, window } => Limit::SlidingLog(SlidingLog::new(limit, span(window))?),
+            LimitConfig::SlidingCounter { limit, window, offset } => {
                 Limit::SlidingCounter(SlidingCounter::new(limit, span(window))?.with_offset(span(offset)))
             }
-            Config::Concurrency { slots, ttl } => Limit::Concurrency(Concurrency::new(slots, span(ttl))?),
+            LimitConfig::Concurrency { slots, ttl } => Limit::Concurrency(Concurrency::new(slots, span(ttl))?),
         })
     }
 
     /// Time in which one unit comes back; 1 where nothing ever does.
     pub fn interval(&self) -> u64 {
         match *self {
-            Config::Gcra { count, period, burst, .. } if count > 0 && burst > 0 => period / count,
-            Config::Queue { count, period, .. } if count > 0 => period / count,
+            LimitConfig::Gcra { count, period, burst, .. } if count > 0 && burst > 0 => period / count,
+            LimitConfig::Queue { count, period, .. } if count > 0 => period / count,
             _ => 1,
         }
     }
@@ -58,13 +58,13 @@ impl Config {
     /// The largest cost that can pass.
     pub fn capacity(&self) -> u64 {
         match *self {
-            Config::Gcra { count: 0, .. } | Config::Queue { count: 0, .. } => 0,
-            Config::Gcra { burst, .. } => burst,
-            Config::Queue { max_delay, .. } => max_delay / self.interval() + 1,
-            Config::FixedWindow { limit, .. }
-            | Config::SlidingLog { limit, .. }
-            | Config::SlidingCounter { limit, .. } => limit,
-            Config::Concurrency { slots, .. } => slots,
+            LimitConfig::Gcra { count: 0, .. } | LimitConfig::Queue { count: 0, .. } => 0,
+            LimitConfig::Gcra { burst, .. } => burst,
+            LimitConfig::Queue { max_delay, .. } => max_delay / self.interval() + 1,
+            LimitConfig::FixedWindow { limit, .. }
+            | LimitConfig::SlidingLog { limit, .. }
+            | LimitConfig::SlidingCounter { limit, .. } => limit,
+            LimitConfig::Concurrency { slots, .. } => slots,
         }
     }
 
@@ -72,12 +72,12 @@ impl Config {
     /// without a clamp: redis-cell promises nothing.
     pub fn lock_max(&self) -> Option<u64> {
         match *self {
-            Config::Gcra { clamp: false, .. } => None,
-            Config::Gcra { burst, max_debt, .. } => Some(self.interval() * (burst + max_debt)),
-            Config::Queue { max_delay, .. } => Some(max_delay + self.interval() * self.capacity()),
-            Config::FixedWindow { window, .. } | Config::SlidingLog { window, .. } => Some(2 * window),
-            Config::SlidingCounter { window, .. } => Some(window.saturating_mul(3)),
-            Config::Concurrency { ttl, .. } => Some(ttl),
+            LimitConfig::Gcra { clamp: false, .. } => None,
+            LimitConfig::Gcra { burst, max_debt, .. } => Some(self.interval() * (burst + max_debt)),
+            LimitConfig::Queue { max_delay, .. } => Some(max_delay + self.interval() * self.capacity()),
+            LimitConfig::FixedWindow { window, .. } | LimitConfig::SlidingLog { window, .. } => Some(2 * window),
+            LimitConfig::SlidingCounter { window, .. } => Some(window.saturating_mul(3)),
+            LimitConfig::Concurrency { ttl, .. } => Some(ttl),
         }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use tollgate_testkit::Config;
-use tollgate_testkit::checker::{self, Entry, Mode, Note, Promise, Report};
+use tollgate_testkit::LimitConfig;
+use tollgate_testkit::checker::{self, AdmissionMode, CheckReport, ClientObservation, LoggedDecision, Promise};
 
-use super::load::Load;
-use super::{Lab, Outcome};
+use super::load::BackgroundLoad;
+use super::{Lab, RowResult};
 use crate::patience::Watch;
 use crate::redis::Client;
 
@@ -19,9 +19,9 @@ const TTL_GRACE: Duration = Duration::from_secs(60);
 
 impl Lab {
     /// Stops the load, and takes what its callers wrote down.
-    pub fn stop(&mut self, load: Load) {
-        let notes = load.stop();
-        self.notes.extend(notes);
+    pub fn stop(&mut self, load: BackgroundLoad) {
+        let observations = load.stop();
+        self.observations.extend(observations);
     }
 
     /// Checks that keys that were hammered are admitted again within a window, or refused by policy.
@@ -34,7 +34,7 @@ impl Lab {
         self.expect_admitted(|limit| span(limit).and(limit.lock_max()).map(Duration::from_nanos));
     }
 
-    fn expect_admitted(&mut self, within: impl Fn(&Config) -> Option<Duration>) {
+    fn expect_admitted(&mut self, within: impl Fn(&LimitConfig) -> Option<Duration>) {
         let Some(node) = (0..self.nodes.len()).find(|node| self.nodes[*node].is_alive()) else { return };
         let spans = self.rules.iter().filter_map(|rule| Some((rule.name, within(&rule.limit)? + GRACE)));
         let (mut waiting, watch): (Vec<_>, _) = (spans.collect(), Watch::start());
@@ -63,13 +63,13 @@ impl Lab {
     }
 
     /// Ends the nodes, reads their logs and checks everything.
-    pub fn conclude(mut self) -> Outcome {
+    pub fn conclude(mut self) -> RowResult {
         let (mut entries, mut crashed) = (Vec::new(), Vec::new());
         for node in &mut self.nodes {
             match (node.is_alive(), node.end()) {
                 (true, true) => {}
                 (true, false) => {
-                    self.broken.push(format!("{} does not end well: {}", node.name, last_line(&node.said())))
+                    self.broken.push(format!("{} does not end well: {}", node.name, last_line(&node.server_log())))
                 }
                 (false, _) => crashed.push(node.name.clone()),
             }
@@ -78,10 +78,11 @@ impl Lab {
                 Err(problem) => self.broken.push(format!("log of {}: {problem}", node.name)),
             }
         }
-        let strays = self.notes.iter().filter(|note| note.rule.contains(" instead of "));
-        self.broken.extend(strays.map(|note| format!("an answer to somebody else: {}", note.rule)).take(3));
+        let strays = self.observations.iter().filter(|observation| observation.rule.contains(" instead of "));
+        self.broken
+            .extend(strays.map(|observation| format!("an answer to somebody else: {}", observation.rule)).take(3));
         self.compare(&entries, &crashed);
-        let by_clients = checker::check_notes(&self.promises, &self.notes);
+        let by_clients = checker::check_observations(&self.promises, &self.observations);
         let mut report = by_clients.clone();
         if self.store_time_is_one {
             report.violations.extend(checker::check_log(&self.promises, &entries).violations);
@@ -91,21 +92,21 @@ impl Lab {
     }
 
     /// What a node let pass is in its log, and nothing else: a node that crashed may have told more than it wrote.
-    fn compare(&mut self, entries: &[Entry], crashed: &[String]) {
+    fn compare(&mut self, entries: &[LoggedDecision], crashed: &[String]) {
         let mut told: BTreeMap<&str, i64> = BTreeMap::new();
-        for note in self.notes.iter().filter(|note| note.allowed && note.cost > 0) {
-            *told.entry(&note.node).or_default() += 1;
+        for observation in self.observations.iter().filter(|observation| observation.allowed && observation.cost > 0) {
+            *told.entry(&observation.node).or_default() += 1;
         }
-        let is_noted = |entry: &&Entry| {
-            let slots = self.rules.iter().filter(|rule| matches!(rule.limit, Config::Concurrency { .. }));
+        let is_noted = |entry: &&LoggedDecision| {
+            let slots = self.rules.iter().filter(|rule| matches!(rule.limit, LimitConfig::Concurrency { .. }));
             let mut names = slots.map(|rule| rule.name);
             entry.allowed && !entry.charged.is_empty() && !names.any(|name| entry.charged[0].0 == name)
         };
         for entry in entries.iter().filter(is_noted) {
             *told.entry(&entry.node).or_default() -= 1;
         }
-        // A request whose answer got lost is in the log and in nobody's notes.
-        let lost = self.notes.iter().filter(|note| note.mode.is_none()).count() as i64;
+        // A request whose answer got lost is in the log and in nobody's observations.
+        let lost = self.observations.iter().filter(|observation| observation.mode.is_none()).count() as i64;
         for (node, difference) in told {
             let is_well = crashed.iter().any(|name| name == node) || (-lost..=0).contains(&difference);
             if !is_well {
@@ -115,29 +116,34 @@ impl Lab {
     }
 
     /// The line of the table: the busiest bucket that has a bound.
-    fn outcome(self, report: &Report) -> Outcome {
-        let Lab { promises, notes, broken, mut remarks, nodes, .. } = self;
-        let (admitted, bound) = headline(&promises, &notes, nodes.len() as u64);
+    fn outcome(self, report: &CheckReport) -> RowResult {
+        let Lab { promises, observations, broken, mut remarks, nodes, .. } = self;
+        let (admitted, bound) = headline(&promises, &observations, nodes.len() as u64);
         let modes: Vec<String> = report
             .admitted
             .iter()
             .map(|(mode, units)| format!("{units} {}", format!("{mode:?}").to_lowercase()))
             .collect();
         remarks.push(format!("{} decisions, admitted {}", report.decisions, modes.join(", ")));
-        Outcome { admitted, bound, broken, remarks, decisions: report.decisions }
+        RowResult { admitted, bound, broken, remarks, decisions: report.decisions }
     }
 }
 
 /// The bucket that came nearest to its bound over the whole run: units admitted, and the most that the modes allow.
-fn headline(promises: &[Promise], notes: &[Note], nodes: u64) -> (u64, u64) {
+fn headline(promises: &[Promise], observations: &[ClientObservation], nodes: u64) -> (u64, u64) {
     let mut sums: BTreeMap<(&str, String), (u64, u64, u64, bool)> = BTreeMap::new();
-    for note in notes.iter().filter(|note| note.allowed) {
-        let Some(promise) = promises.iter().find(|promise| promise.rule == note.rule) else { continue };
-        let entry = sums.entry((&note.rule, promise.bucket(&note.key))).or_insert((0, note.asked, note.heard, false));
-        entry.0 += note.cost;
-        entry.1 = entry.1.min(note.asked);
-        entry.2 = entry.2.max(note.heard);
-        entry.3 |= note.mode == Some(Mode::Fallback);
+    for observation in observations.iter().filter(|observation| observation.allowed) {
+        let Some(promise) = promises.iter().find(|promise| promise.rule == observation.rule) else { continue };
+        let entry = sums.entry((&observation.rule, promise.bucket(&observation.key))).or_insert((
+            0,
+            observation.asked,
+            observation.heard,
+            false,
+        ));
+        entry.0 += observation.cost;
+        entry.1 = entry.1.min(observation.asked);
+        entry.2 = entry.2.max(observation.heard);
+        entry.3 |= observation.mode == Some(AdmissionMode::Fallback);
     }
     let known = promises.iter().flat_map(|promise| {
         let of_rule = sums.iter().filter(|((rule, _), _)| *rule == promise.rule);
@@ -154,24 +160,24 @@ fn headline(promises: &[Promise], notes: &[Note], nodes: u64) -> (u64, u64) {
 }
 
 /// The most that a limit admits between two times.
-fn most_in(limit: &Config, from: u64, to: u64) -> u64 {
+fn most_in(limit: &LimitConfig, from: u64, to: u64) -> u64 {
     match *limit {
-        Config::Gcra { burst, .. } => burst + (to - from) / limit.interval().max(1),
-        Config::FixedWindow { limit, window, .. } => limit * (to / window - from / window + 1),
-        Config::SlidingLog { limit, window } => limit * ((to - from) / window + 1),
-        Config::SlidingCounter { limit, window, .. } => limit * ((to - from) / window + 2),
-        Config::Queue { .. } | Config::Concurrency { .. } => limit.capacity(),
+        LimitConfig::Gcra { burst, .. } => burst + (to - from) / limit.interval().max(1),
+        LimitConfig::FixedWindow { limit, window, .. } => limit * (to / window - from / window + 1),
+        LimitConfig::SlidingLog { limit, window } => limit * ((to - from) / window + 1),
+        LimitConfig::SlidingCounter { limit, window, .. } => limit * ((to - from) / window + 2),
+        LimitConfig::Queue { .. } | LimitConfig::Concurrency { .. } => limit.capacity(),
     }
 }
 
 /// How long a limit takes to be fresh again.
-fn span(limit: &Config) -> Option<Duration> {
+fn span(limit: &LimitConfig) -> Option<Duration> {
     Some(Duration::from_nanos(match *limit {
-        Config::Gcra { burst, .. } => burst * limit.interval(),
-        Config::FixedWindow { window, .. }
-        | Config::SlidingLog { window, .. }
-        | Config::SlidingCounter { window, .. } => window,
-        Config::Queue { .. } | Config::Concurrency { .. } => return None,
+        LimitConfig::Gcra { burst, .. } => burst * limit.interval(),
+        LimitConfig::FixedWindow { window, .. }
+        | LimitConfig::SlidingLog { window, .. }
+        | LimitConfig::SlidingCounter { window, .. } => window,
+        LimitConfig::Queue { .. } | LimitConfig::Concurrency { .. } => return None,
     }))
 }
 

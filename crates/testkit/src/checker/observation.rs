@@ -1,10 +1,10 @@
 //! What clients wrote down: when they asked, when they heard, and what.
 
-use super::{Admission, Mode};
+use super::{Admission, AdmissionMode};
 
 /// One request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct ClientObservation {
     /// The rule that the answer named.
     pub rule: String,
     /// Who asked.
@@ -12,7 +12,7 @@ pub struct Note {
     /// The node that was asked.
     pub node: String,
     /// How it was decided; nothing, if no answer came.
-    pub mode: Option<Mode>,
+    pub mode: Option<AdmissionMode>,
     /// Whether it passed.
     pub allowed: bool,
     /// What it cost.
@@ -24,16 +24,16 @@ pub struct Note {
 }
 
 /// The admissions among them.
-pub fn as_admissions(notes: &[Note]) -> impl Iterator<Item = Admission> + '_ {
-    notes.iter().filter(|note| note.allowed).filter_map(|note| {
+pub fn as_admissions(observations: &[ClientObservation]) -> impl Iterator<Item = Admission> + '_ {
+    observations.iter().filter(|observation| observation.allowed).filter_map(|observation| {
         Some(Admission {
-            rule: note.rule.clone(),
-            key: note.key.clone(),
-            node: note.node.clone(),
-            mode: note.mode?,
-            units: note.cost,
-            from: note.asked,
-            to: note.heard,
+            rule: observation.rule.clone(),
+            key: observation.key.clone(),
+            node: observation.node.clone(),
+            mode: observation.mode?,
+            units: observation.cost,
+            from: observation.asked,
+            to: observation.heard,
         })
     })
 }

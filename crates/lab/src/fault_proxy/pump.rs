@@ -12,9 +12,9 @@ use std::time::Duration;
 use tollgate_core::{Clock, Span, Time};
 use tollgate_store::MonotonicClock;
 
-use super::pair::Pair;
-use super::shared::{Order, Shared};
-use super::{Direction, Mode};
+use super::socket_pair::SocketPair;
+use super::state::{ModeSetting, ProxyState};
+use super::{Direction, LinkMode};
 
 /// Pieces on the way. A network holds some; then the sender waits, as with a full window.
 const PIECES_MAX: usize = 256;
@@ -27,7 +27,7 @@ struct Piece {
 }
 
 /// Starts both threads.
-pub(super) fn start(pair: Arc<Pair>, direction: Direction, shared: Arc<Shared>) -> [JoinHandle<()>; 2] {
+pub(super) fn start(pair: Arc<SocketPair>, direction: Direction, shared: Arc<ProxyState>) -> [JoinHandle<()>; 2] {
     let (sender, receiver) = sync_channel(PIECES_MAX);
     let reader = std::thread::spawn({
         let pair = Arc::clone(&pair);
@@ -40,7 +40,7 @@ pub(super) fn start(pair: Arc<Pair>, direction: Direction, shared: Arc<Shared>) 
     [reader, writer]
 }
 
-fn read(pair: &Pair, direction: Direction, sender: &SyncSender<Piece>) {
+fn read(pair: &SocketPair, direction: Direction, sender: &SyncSender<Piece>) {
     let clock = MonotonicClock::new();
     let mut buffer = vec![0; 64 << 10];
     while let Ok(length) = pair.source(direction).read(&mut buffer) {
@@ -52,14 +52,14 @@ fn read(pair: &Pair, direction: Direction, sender: &SyncSender<Piece>) {
 }
 
 struct Pump {
-    pair: Arc<Pair>,
+    pair: Arc<SocketPair>,
     direction: Direction,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
     clock: MonotonicClock,
     /// When the last piece was delivered: the next one never overtakes it.
     due: Time,
     /// The order to cut, and how many bytes may still pass under it.
-    cut: Option<(Order, u64)>,
+    cut: Option<(ModeSetting, u64)>,
 }
 
 impl Pump {
@@ -83,23 +83,23 @@ impl Pump {
             }
             let order = self.shared.order(self.direction)?;
             rest = match order.mode {
-                Mode::Pass => self.write(rest, rest.len())?,
-                Mode::Delay(delay) => self.later(piece, order, delay, rest)?,
-                Mode::Jitter(most) => {
+                LinkMode::Pass => self.write(rest, rest.len())?,
+                LinkMode::Delay(delay) => self.later(piece, order, delay, rest)?,
+                LinkMode::Jitter(most) => {
                     let drawn = (u128::from(lot) * most.as_nanos()) >> 64;
                     self.later(piece, order, Duration::from_nanos(drawn as u64), rest)?
                 }
-                Mode::Drop => {
+                LinkMode::Drop => {
                     self.shared.wait_for_change(self.direction, order, LONG);
                     rest
                 }
-                Mode::Reset => return self.reset(rest),
-                Mode::Trickle(rate) => {
+                LinkMode::Reset => return self.reset(rest),
+                LinkMode::Trickle(rate) => {
                     let rest = self.write(rest, 1)?;
                     self.shared.wait_for_change(self.direction, order, Duration::from_secs(1) / rate.max(1));
                     rest
                 }
-                Mode::CutAfter(bytes) => self.cut(order, bytes, rest)?,
+                LinkMode::CutAfter(bytes) => self.cut(order, bytes, rest)?,
             };
         }
         Some(())
@@ -119,7 +119,7 @@ impl Pump {
     }
 
     /// Writes everything once it is due; answers everything if the mode changes before.
-    fn later<'a>(&mut self, piece: &Piece, order: Order, delay: Duration, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    fn later<'a>(&mut self, piece: &Piece, order: ModeSetting, delay: Duration, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let due = piece.arrived.after(Span::from(delay)).max(self.due);
         let wait = due.since(self.clock.now());
         if !wait.is_zero() {
@@ -138,7 +138,7 @@ impl Pump {
         None
     }
 
-    fn cut<'a>(&mut self, order: Order, bytes_max: u64, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    fn cut<'a>(&mut self, order: ModeSetting, bytes_max: u64, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let left = self.cut.filter(|(of, _)| *of == order).map_or(bytes_max, |(_, left)| left);
         let length = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
         let rest = self.write(bytes, length)?;
