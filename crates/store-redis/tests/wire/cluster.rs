@@ -36,7 +36,7 @@ fn pair() -> (RedisServer, RedisServer) {
 
 fn clustered(port: u16) -> RedisConfig {
     let mut config = config(port);
-    config.url.layout = Layout::RedisCluster;
+    config.url.layout = Layout::Cluster;
     config
 }
 

@@ -21,7 +21,7 @@ fn decides(node: &Node, path: &str, limit: u64) {
 
 #[test]
 fn f39_decisions_go_on_while_postgres_is_halted_and_what_comes_after_is_served_soon() {
-    let server = postgres::Server::start();
+    let server = postgres::PostgresServer::start();
     let place = Place::on(&server.database());
     let node = place.start(None);
     assert_eq!(node.make("first", "/first", 11).status, 201);
@@ -49,7 +49,7 @@ fn f39_decisions_go_on_while_postgres_is_halted_and_what_comes_after_is_served_s
 
 #[test]
 fn f39_a_restart_of_postgres_loses_nothing_and_listening_goes_on() {
-    let mut server = postgres::Server::start();
+    let mut server = postgres::PostgresServer::start();
     let db = server.database();
     let (first, second) = (Place::on(&db), Place::on(&db));
     let one = first.start(None);
@@ -70,7 +70,7 @@ fn f39_a_restart_of_postgres_loses_nothing_and_listening_goes_on() {
 /// A node that starts while its database is away serves what it was told last: rules, overrides, and tokens.
 #[test]
 fn a_node_starts_without_its_database_from_the_copy_of_its_last_word() {
-    let mut server = postgres::Server::start();
+    let mut server = postgres::PostgresServer::start();
     let place = Place::on(&server.database());
     let mut node = place.start(None);
     let token = node.token().to_owned();
@@ -103,7 +103,7 @@ fn a_node_starts_without_its_database_from_the_copy_of_its_last_word() {
 /// Without database and copy a node does not know its rules, and must not start as if it had none.
 #[test]
 fn a_node_that_knows_nothing_does_not_start_without_its_database() {
-    let mut server = postgres::Server::start();
+    let mut server = postgres::PostgresServer::start();
     let place = Place::on(&server.database());
     server.shut_down(Shutdown::Fast);
     let said = place.try_start(None).err().expect("it does not start");
