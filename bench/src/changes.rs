@@ -8,7 +8,7 @@ use tollgate_rules::{RuleFile, RuleSpec};
 
 use crate::directory::resident;
 use crate::memory::measure_child;
-use crate::report::{Bound, Report};
+use crate::report::{BenchReport, Bound};
 use crate::statistics::Sample;
 use crate::stopwatch::Stopwatch;
 
@@ -18,7 +18,7 @@ const FEW: usize = 500;
 const CHANGES: usize = 101;
 
 /// Changes one rule at a time, among few and among many.
-pub fn run(report: &mut Report) -> anyhow::Result<()> {
+pub fn run(report: &mut BenchReport) -> anyhow::Result<()> {
     report.section(
         "One rule changed",
         "CPU time from the changed rule to the next `RuleSet`, which shares what did not change, beside compiling all \

@@ -12,7 +12,7 @@ use tollgate_rules::{ClientSpec, Directory, DirectoryRecord, OverrideSpec};
 
 use crate::keys;
 use crate::memory::peak;
-use crate::report::{Report, progress, short};
+use crate::report::{BenchReport, progress, short};
 use crate::stopwatch::Stopwatch;
 
 const ENTRIES: usize = 1_000_000;
@@ -28,7 +28,7 @@ const STOCKS: [(&str, &str); 4] = [
 ];
 
 /// Enters every stock in a process of its own.
-pub fn run(report: &mut Report) -> anyhow::Result<()> {
+pub fn run(report: &mut BenchReport) -> anyhow::Result<()> {
     report.section(
         &format!("Directories of {} entries", short(ENTRIES)),
         "Bytes per entry: what the directory itself counts, the resident set once it is built, and its peak while it \

@@ -3,8 +3,8 @@
 use crate::field::GOVERNOR;
 use crate::options::Options;
 use crate::peers::{Decides, Governor};
-use crate::race::{Course, Field, Plan, Times, race};
-use crate::report::{Bound, Report, short};
+use crate::race::{Course, LimiterSet, RacePlan, Times, race};
+use crate::report::{BenchReport, Bound, short};
 use crate::workload::Workload;
 
 const KEYS: usize = 100_000;
@@ -27,7 +27,7 @@ const WORKLOADS: [(&str, Workload); 5] = [
 ];
 
 /// Races engines with different rules, and governor beside them.
-pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+pub fn run(options: &Options, report: &mut BenchReport) -> anyhow::Result<()> {
     report.section(
         &format!("Engine::decide, {} keys, one thread", short(KEYS)),
         "From the request on: `GET /orders/items/17` of a free user; every user has a bucket per rule that matches. \
@@ -37,7 +37,7 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
         workload.compile()?; // a mistake in the rules is told here; below it could only panic
     }
     let build = || {
-        let mut field: Field = vec![(GOVERNOR, Box::new(Governor::new()))];
+        let mut field: LimiterSet = vec![(GOVERNOR, Box::new(Governor::new()))];
         for (name, workload) in WORKLOADS {
             let rules = workload.compile().expect("compiled before");
             field.push((name, Box::new(Decides::new(rules))));
@@ -46,7 +46,7 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
         field.push((WITH_ADDRESS, Box::new(Decides::with_address(rules))));
         field
     };
-    let plan = Plan { rounds: options.rounds, heats: options.heats, threads: &[1] };
+    let plan = RacePlan { rounds: options.rounds, heats: options.heats, threads: &[1] };
     let checks = if options.quick { 200_000 } else { 500_000 };
     let standings = race(&build, &Course::new(KEYS, checks, 1), &plan);
     let rows: Vec<Vec<String>> = standings.on(1).map(Times::row).collect();

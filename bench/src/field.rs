@@ -1,7 +1,7 @@
 //! The fields that race: who stands beside whom.
 
-use crate::peers::{Floor, Governor, GovernorStd, Sharded, Throttlecrab, Tollgate};
-use crate::race::Field;
+use crate::peers::{FloorTable, Governor, GovernorStd, ShardedMap, Throttlecrab, Tollgate};
+use crate::race::LimiterSet;
 
 /// The name of our own store in every table.
 pub const TOLLGATE: &str = "Tollgate";
@@ -13,23 +13,23 @@ pub const FLOOR: &str = "floor: bare fingerprints";
 pub const SHARDED: &str = "sharded map of strings";
 
 /// All stores.
-pub fn stores() -> Field {
+pub fn stores() -> LimiterSet {
     vec![
         (TOLLGATE, Box::new(Tollgate::new())),
         (GOVERNOR, Box::new(Governor::new())),
         ("governor on Instant", Box::new(GovernorStd::new())),
         ("throttlecrab", Box::new(Throttlecrab::new())),
-        (SHARDED, Box::new(Sharded::new())),
-        (FLOOR, Box::new(Floor::new())),
+        (SHARDED, Box::new(ShardedMap::new())),
+        (FLOOR, Box::new(FloorTable::new())),
     ]
 }
 
 /// Those whose growth is worth a line.
-pub fn growing() -> Field {
+pub fn growing() -> LimiterSet {
     vec![
         (TOLLGATE, Box::new(Tollgate::new())),
         (GOVERNOR, Box::new(Governor::new())),
-        (SHARDED, Box::new(Sharded::new())),
-        (FLOOR, Box::new(Floor::new())),
+        (SHARDED, Box::new(ShardedMap::new())),
+        (FLOOR, Box::new(FloorTable::new())),
     ]
 }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use tollgate_testkit::plot::{Plot, Scale};
+use tollgate_lab::plot::{Plot, Scale};
 
 use crate::field;
 use crate::options::Options;
 use crate::peers::Decides;
-use crate::race::{Course, Field, Plan, Standings, race};
-use crate::report::{Report, short};
+use crate::race::{Course, LimiterSet, RacePlan, Standings, race};
+use crate::report::{BenchReport, short};
 use crate::workload::Workload;
 
 const KEYS: [usize; 9] = [1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000];
@@ -30,8 +30,8 @@ struct Line {
 }
 
 /// Measures all three, and writes a picture and its figures for each.
-pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
-    let plan = Plan { rounds: options.rounds, heats: 1, threads: &[1] };
+pub fn run(options: &Options, report: &mut BenchReport) -> anyhow::Result<()> {
+    let plan = RacePlan { rounds: options.rounds, heats: 1, threads: &[1] };
     let lines = by_keys(options, &plan);
     let plot = Plot::new("Time per check by number of keys").x("keys", Scale::Log10).y("ns per check", Scale::Log10);
     keep("growth-keys", "keys", plot, &lines, report)?;
@@ -45,7 +45,7 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     keep("growth-threads", "threads", plot, &lines, report)
 }
 
-fn by_keys(options: &Options, plan: &Plan) -> Vec<Line> {
+fn by_keys(options: &Options, plan: &RacePlan) -> Vec<Line> {
     let sizes = KEYS.into_iter().filter(|keys| !options.quick || *keys <= QUICK_KEYS_MOST);
     let measured: Vec<(usize, Standings)> =
         sizes.map(|keys| (keys, race(&field::growing, &Course::new(keys, 500_000, 1), plan))).collect();
@@ -58,13 +58,13 @@ fn by_keys(options: &Options, plan: &Plan) -> Vec<Line> {
     names.unwrap_or_default().into_iter().map(line).collect()
 }
 
-fn by_rules(options: &Options, plan: &Plan) -> anyhow::Result<Vec<Line>> {
+fn by_rules(options: &Options, plan: &RacePlan) -> anyhow::Result<Vec<Line>> {
     let checks = if options.quick { 100_000 } else { 300_000 };
     let workload = |rules: usize, matching: usize| Workload { rules, matching, overrides: 0 };
     for (rules, _, _) in RULES {
         workload(rules, 3).compile()?; // a mistake is told here; below it could only panic
     }
-    let build = || -> Field {
+    let build = || -> LimiterSet {
         let engine = |rules, matching| Decides::new(workload(rules, matching).compile().expect("compiled before"));
         RULES
             .iter()
@@ -87,7 +87,7 @@ fn by_rules(options: &Options, plan: &Plan) -> anyhow::Result<Vec<Line>> {
 }
 
 fn by_threads(options: &Options) -> Vec<Line> {
-    let plan = Plan { rounds: options.rounds, heats: 1, threads: &[1, 2] };
+    let plan = RacePlan { rounds: options.rounds, heats: 1, threads: &[1, 2] };
     let mut lines = Vec::new();
     for (keys, title) in THREADS_KEYS {
         let standings = race(&field::growing, &Course::new(keys, 500_000, 2), &plan);
@@ -100,7 +100,7 @@ fn by_threads(options: &Options) -> Vec<Line> {
 }
 
 /// Writes `docs/img/NAME.csv` and `NAME.svg`, and the figures into the report.
-fn keep(name: &str, over: &str, mut plot: Plot, lines: &[Line], report: &mut Report) -> anyhow::Result<()> {
+fn keep(name: &str, over: &str, mut plot: Plot, lines: &[Line], report: &mut BenchReport) -> anyhow::Result<()> {
     let mut csv = format!("line,{over},value\n");
     for line in lines {
         plot = plot.line(&line.name, line.points.iter().copied());

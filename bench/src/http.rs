@@ -14,9 +14,9 @@ use tollgate_load::{Pace, Plan, Request, Wait};
 use self::field::{BATCH, DENIED, ECHO, LARGE, LIMITADOR, SMALL, THROTTLECRAB, TOLLGATE};
 use crate::cores::Cores;
 use crate::options::Options;
-use crate::report::{Bound, Report, progress};
+use crate::report::{BenchReport, Bound, progress};
 use crate::servers::lineup::{Candidate, Lineup};
-use crate::servers::round::{HEADS, Order, Round, Runner, Standings};
+use crate::servers::round::{HEADS, RoundSettings, ServerRound, ServerRunner, ServerStandings};
 
 /// Connections of all runs but the overload.
 const CONNECTIONS: usize = 50;
@@ -48,7 +48,7 @@ impl Times {
 }
 
 /// Measures all servers that are to be had.
-pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+pub fn run(options: &Options, report: &mut BenchReport) -> anyhow::Result<()> {
     let times = Times::of(options);
     let cores = Cores::take();
     progress("# HTTP: servers");
@@ -94,13 +94,19 @@ fn fill(field: &Lineup<'_>, time: Duration) {
 }
 
 /// As fast as each of them can.
-fn at_peak(times: &Times) -> Order {
-    Order { connections: CONNECTIONS, pipeline: 1, pace: Pace::Closed, warm_up: times.warm_up, duration: times.round }
+fn at_peak(times: &Times) -> RoundSettings {
+    RoundSettings {
+        connections: CONNECTIONS,
+        pipeline: 1,
+        pace: Pace::Closed,
+        warm_up: times.warm_up,
+        duration: times.round,
+    }
 }
 
-fn peak(field: &Lineup<'_>, times: &Times, report: &mut Report) -> Standings {
-    let runner = |candidate| Runner::new(candidate, at_peak(times));
-    let standings = Standings::race(&field.candidates.iter().map(runner).collect::<Vec<_>>(), times.rounds);
+fn peak(field: &Lineup<'_>, times: &Times, report: &mut BenchReport) -> ServerStandings {
+    let runner = |candidate| ServerRunner::new(candidate, at_peak(times));
+    let standings = ServerStandings::race(&field.candidates.iter().map(runner).collect::<Vec<_>>(), times.rounds);
     report.table(&HEADS, &standings.rows(ECHO));
     standings.tell_noise(report);
     standings
@@ -112,7 +118,7 @@ fn both<'a>(field: &'a Lineup<'_>) -> impl Iterator<Item = &'a Candidate> {
 }
 
 /// Both at the same rate, half of what Tollgate can (of what the echo can, if it is alone).
-fn half(field: &Lineup<'_>, times: &Times, peak: &Standings, report: &mut Report) -> Standings {
+fn half(field: &Lineup<'_>, times: &Times, peak: &ServerStandings, report: &mut BenchReport) -> ServerStandings {
     let of = if peak.has(TOLLGATE) { TOLLGATE } else { ECHO };
     let per_second = (peak.sample(of, |round| round.rate).median() / 2.0).max(1.0);
     report.section(
@@ -122,15 +128,15 @@ fn half(field: &Lineup<'_>, times: &Times, peak: &Standings, report: &mut Report
             per_second / 1e3
         ),
     );
-    let order = Order { pace: Pace::Open { per_second }, ..at_peak(times) };
-    let runners: Vec<Runner<'_>> = both(field).map(|candidate| Runner::new(candidate, order)).collect();
-    let standings = Standings::race(&runners, times.rounds);
+    let order = RoundSettings { pace: Pace::Open { per_second }, ..at_peak(times) };
+    let runners: Vec<ServerRunner<'_>> = both(field).map(|candidate| ServerRunner::new(candidate, order)).collect();
+    let standings = ServerStandings::race(&runners, times.rounds);
     report.table(&HEADS, &standings.rows(ECHO));
     standings.tell_noise(report);
     standings
 }
 
-fn overload(field: &Lineup<'_>, times: &Times, peak: &Standings, report: &mut Report) {
+fn overload(field: &Lineup<'_>, times: &Times, peak: &ServerStandings, report: &mut BenchReport) {
     report.section(
         "Overload, open loop",
         &format!(
@@ -143,22 +149,22 @@ fn overload(field: &Lineup<'_>, times: &Times, peak: &Standings, report: &mut Re
     let offered = |name: &str| peak.sample(name, |round| round.rate).median().max(1.0) * OVERLOAD;
     let calm_name = |name: &str| format!("{name}, peak");
     let pair = |candidate| {
-        let calm = Runner::new(candidate, at_peak(times));
-        let order = Order {
+        let calm = ServerRunner::new(candidate, at_peak(times));
+        let order = RoundSettings {
             connections: CONNECTIONS_OVERLOAD,
             pace: Pace::Open { per_second: offered(&calm.name) },
             warm_up: times.round / 2,
             ..calm.order
         };
-        [Runner { name: calm_name(&calm.name), ..calm }, Runner::new(candidate, order)]
+        [ServerRunner { name: calm_name(&calm.name), ..calm }, ServerRunner::new(candidate, order)]
     };
-    let standings = Standings::race(&both(field).flat_map(pair).collect::<Vec<_>>(), times.rounds.min(3));
+    let standings = ServerStandings::race(&both(field).flat_map(pair).collect::<Vec<_>>(), times.rounds.min(3));
     let kept = |name: &str| {
         let rate = |name: &str| standings.sample(name, |round| round.rate);
         (rate(&calm_name(name)).median(), rate(name).median(), rate(name).over(&rate(&calm_name(name))))
     };
     let row = |candidate: &Candidate| {
-        let median = |figure: fn(&Round) -> f64| standings.sample(candidate.name, figure).median();
+        let median = |figure: fn(&ServerRound) -> f64| standings.sample(candidate.name, figure).median();
         let (calm, rate, kept) = kept(candidate.name);
         vec![
             candidate.name.to_owned(),
@@ -193,7 +199,7 @@ fn overload(field: &Lineup<'_>, times: &Times, peak: &Standings, report: &mut Re
     }
 }
 
-fn memory(field: &Lineup<'_>, report: &mut Report) {
+fn memory(field: &Lineup<'_>, report: &mut BenchReport) {
     report.section("Resident memory", "Just after the server began to listen, and at the end of all runs.");
     let own = field.candidates.iter().filter(|candidate| candidate.name != BATCH);
     let row = |candidate: &Candidate| {
@@ -208,7 +214,7 @@ fn memory(field: &Lineup<'_>, report: &mut Report) {
 }
 
 /// What the project asks of itself, as far as those are there who it is about.
-fn targets(peak: &Standings, half: &Standings, report: &mut Report) {
+fn targets(peak: &ServerStandings, half: &ServerStandings, report: &mut BenchReport) {
     if !peak.has(TOLLGATE) {
         return;
     }

@@ -11,9 +11,9 @@ use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
 use crate::directory::resident;
 use crate::memory::measure_child;
 use crate::options::Options;
-use crate::peers::Peer;
-use crate::race::{Course, Field, Plan, race};
-use crate::report::{Bound, Report};
+use crate::peers::KeyedLimiter;
+use crate::race::{Course, LimiterSet, RacePlan, race};
+use crate::report::{BenchReport, Bound};
 
 const FEW: &str = "10 rules";
 const MANY: &str = "10,000 rules";
@@ -98,7 +98,7 @@ struct Asked {
     sent: (&'static str, &'static str),
 }
 
-impl Peer for Asked {
+impl KeyedLimiter for Asked {
     type Hand = Charges;
 
     #[inline]
@@ -117,19 +117,19 @@ impl Peer for Asked {
 }
 
 /// Races ten rules against ten thousand, kind by kind.
-pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+pub fn run(options: &Options, report: &mut BenchReport) -> anyhow::Result<()> {
     report.section(
         "RuleSet::charges by kind of pattern, one thread",
         "One rule of 10 matches, and one of 10,000; of lists, one pattern of so many in a single rule. The resident set \
          is that of 10,000 compiled ones, in a process of its own.",
     );
-    let plan = Plan { rounds: options.rounds, heats: options.heats, threads: &[1] };
+    let plan = RacePlan { rounds: options.rounds, heats: options.heats, threads: &[1] };
     let checks = if options.quick { 100_000 } else { 300_000 };
     let course = Course::new(1_000, checks, 1);
     let mut rows = Vec::new();
     for kind in &KINDS {
         kind.compile(10)?;
-        let build = || -> Field {
+        let build = || -> LimiterSet {
             let asked = |rules| Asked { rules: kind.compile(rules).expect("compiled before"), sent: kind.sent };
             vec![(FEW, Box::new(asked(10)) as _), (MANY, Box::new(asked(MANY_RULES)) as _)]
         };

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 /// Watches the machine during a run.
 #[derive(Debug)]
-pub struct Watch {
+pub struct MachineWatch {
     load: String,
     ticks: Ticks,
 }
@@ -19,10 +19,10 @@ pub struct Ticks {
     stolen: u64,
 }
 
-impl Watch {
+impl MachineWatch {
     /// Begins.
-    pub fn start() -> Watch {
-        Watch { load: load(), ticks: Ticks::now() }
+    pub fn start() -> MachineWatch {
+        MachineWatch { load: load(), ticks: Ticks::now() }
     }
 
     /// The machine, its load before and after, and what the hypervisor took, as lines of Markdown.

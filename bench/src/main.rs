@@ -31,8 +31,8 @@ mod workload;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use self::options::{Command, Options, Question};
-use self::report::Report;
+use self::options::{Benchmark, Command, Options};
+use self::report::BenchReport;
 
 fn main() -> anyhow::Result<ExitCode> {
     match options::parse(std::env::args().skip(1))? {
@@ -49,19 +49,19 @@ fn main() -> anyhow::Result<ExitCode> {
 }
 
 fn run(options: &Options) -> anyhow::Result<ExitCode> {
-    let watched = machine::Watch::start();
-    let mut report = Report::new(&options.title());
+    let watched = machine::MachineWatch::start();
+    let mut report = BenchReport::new(&options.title());
     for question in &options.questions {
         match question {
-            Question::Store => store::run(options, &mut report),
-            Question::Memory => memory::run(&mut report)?,
-            Question::Rules => rules::run(options, &mut report)?,
-            Question::Directory => directory::run(&mut report)?,
-            Question::Engine => engine::run(options, &mut report)?,
-            Question::Growth => growth::run(options, &mut report)?,
-            Question::Http => http::run(options, &mut report)?,
-            Question::Redis => redis::run(options, &mut report)?,
-            Question::Wire => wire::run(options, &mut report)?,
+            Benchmark::Store => store::run(options, &mut report),
+            Benchmark::Memory => memory::run(&mut report)?,
+            Benchmark::Rules => rules::run(options, &mut report)?,
+            Benchmark::Directory => directory::run(&mut report)?,
+            Benchmark::Engine => engine::run(options, &mut report)?,
+            Benchmark::Growth => growth::run(options, &mut report)?,
+            Benchmark::Http => http::run(options, &mut report)?,
+            Benchmark::Redis => redis::run(options, &mut report)?,
+            Benchmark::Wire => wire::run(options, &mut report)?,
         }
     }
     let text = report.finish(&watched.describe());

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail, ensure};
 
 use crate::keys;
-use crate::peers::{Floor, Governor, Peer, Sharded, Throttlecrab, Tollgate, sliding_counter};
-use crate::report::{Bound, Report, progress, short};
+use crate::peers::{FloorTable, Governor, KeyedLimiter, ShardedMap, Throttlecrab, Tollgate, sliding_counter};
+use crate::report::{BenchReport, Bound, progress, short};
 
 const FROM: usize = 1_000_000;
 const TO: usize = 2_000_000;
@@ -38,7 +38,7 @@ struct Reading {
 }
 
 /// Fills every candidate in a process of its own.
-pub fn run(report: &mut Report) -> anyhow::Result<()> {
+pub fn run(report: &mut BenchReport) -> anyhow::Result<()> {
     report.section(
         "Bytes per key",
         "Peak of the resident set above that of the empty process, per key, the worst of each 100 k keys; read every \
@@ -104,8 +104,8 @@ pub fn fill(name: &str) -> anyhow::Result<()> {
         "counter" => fill_up(&sliding_counter(), start, |peer| peer.stats().bytes),
         "governor" => fill_up(&Governor::new(), start, |_| 0),
         "throttlecrab" => fill_up(&Throttlecrab::new(), start, |_| 0),
-        "sharded" => fill_up(&Sharded::new(), start, |_| 0),
-        "floor" => fill_up(&Floor::new(), start, |_| 0),
+        "sharded" => fill_up(&ShardedMap::new(), start, |_| 0),
+        "floor" => fill_up(&FloorTable::new(), start, |_| 0),
         name => match name.split_once(':') {
             Some(("kind", kind)) => crate::kinds::fill(kind),
             Some(("rules", count)) => crate::changes::fill(count),
@@ -114,7 +114,7 @@ pub fn fill(name: &str) -> anyhow::Result<()> {
     }
 }
 
-fn fill_up<P: Peer>(peer: &P, start: usize, known: impl Fn(&P) -> usize) -> anyhow::Result<()> {
+fn fill_up<P: KeyedLimiter>(peer: &P, start: usize, known: impl Fn(&P) -> usize) -> anyhow::Result<()> {
     use std::io::Write as _;
     let mut hand = P::Hand::default();
     let mut out = std::io::stdout().lock();

@@ -66,7 +66,7 @@ pub enum Command {
 
 /// One question to the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum Benchmark {
     /// Time per check of a bare store.
     Store,
     /// Bytes per key.
@@ -87,23 +87,23 @@ pub enum Question {
     Wire,
 }
 
-const QUESTIONS: [(&str, Question); 9] = [
-    ("store", Question::Store),
-    ("memory", Question::Memory),
-    ("rules", Question::Rules),
-    ("directory", Question::Directory),
-    ("engine", Question::Engine),
-    ("growth", Question::Growth),
-    ("http", Question::Http),
-    ("redis", Question::Redis),
-    ("wire", Question::Wire),
+const QUESTIONS: [(&str, Benchmark); 9] = [
+    ("store", Benchmark::Store),
+    ("memory", Benchmark::Memory),
+    ("rules", Benchmark::Rules),
+    ("directory", Benchmark::Directory),
+    ("engine", Benchmark::Engine),
+    ("growth", Benchmark::Growth),
+    ("http", Benchmark::Http),
+    ("redis", Benchmark::Redis),
+    ("wire", Benchmark::Wire),
 ];
 
 /// What to measure, and how thoroughly.
 #[derive(Debug, Default)]
 pub struct Options {
     /// In the order they are answered.
-    pub questions: Vec<Question>,
+    pub questions: Vec<Benchmark>,
     /// Fewer rounds, smaller sizes.
     pub quick: bool,
     /// Timed rounds per heat.
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn everything_is_asked_unless_something_is_named() {
         assert_eq!(options("").title(), "all");
-        assert_eq!(options("store --rounds 7").questions, [Question::Store]);
+        assert_eq!(options("store --rounds 7").questions, [Benchmark::Store]);
         assert_eq!(options("memory store").title(), "store-memory");
     }
 

@@ -14,9 +14,9 @@ mod tollgate;
 use std::time::Duration;
 
 pub use self::engine::{Decides, Matches};
-pub use self::floor::Floor;
+pub use self::floor::FloorTable;
 pub use self::governor::{Governor, GovernorStd};
-pub use self::sharded::Sharded;
+pub use self::sharded::ShardedMap;
 pub use self::throttlecrab::Throttlecrab;
 pub use self::tollgate::{Tollgate, sliding_counter};
 
@@ -28,7 +28,7 @@ pub const PERIOD: Duration = Duration::from_secs(60);
 pub const BURST: u32 = 50_000_000;
 
 /// A limiter that is asked by key.
-pub trait Peer: Sync {
+pub trait KeyedLimiter: Sync {
     /// What a caller keeps between checks, such as a buffer for the key.
     type Hand: Default;
 
@@ -37,12 +37,12 @@ pub trait Peer: Sync {
 }
 
 /// A peer whose loop over many checks is compiled for it, so that no check is a virtual call.
-pub trait Candidate: Sync {
+pub trait BatchLimiter: Sync {
     /// Checks every key of the sequence; answers how many passed.
     fn run(&self, keys: &Sequence) -> usize;
 }
 
-impl<P: Peer> Candidate for P {
+impl<P: KeyedLimiter> BatchLimiter for P {
     fn run(&self, keys: &Sequence) -> usize {
         let mut hand = P::Hand::default();
         keys.iter().filter(|key| self.check(&mut hand, key)).count()

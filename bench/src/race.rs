@@ -7,17 +7,17 @@
 use std::sync::Barrier;
 
 use crate::keys::{self, Sequence};
-use crate::peers::Candidate;
+use crate::peers::BatchLimiter;
 use crate::report::progress;
 use crate::statistics::Sample;
 use crate::stopwatch::{Elapsed, Stopwatch, pin};
 
 /// The candidates of one heat, by name.
-pub type Field = Vec<(&'static str, Box<dyn Candidate>)>;
+pub type LimiterSet = Vec<(&'static str, Box<dyn BatchLimiter>)>;
 
 /// How thoroughly.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct RacePlan {
     /// Timed rounds per heat.
     pub rounds: usize,
     /// How often the field is built anew.
@@ -82,7 +82,7 @@ impl Standings {
 }
 
 /// Runs every candidate over the course. Panics if a check is refused: the race would then compare different work.
-pub fn race(build: &dyn Fn() -> Field, course: &Course, plan: &Plan) -> Standings {
+pub fn race(build: &dyn Fn() -> LimiterSet, course: &Course, plan: &RacePlan) -> Standings {
     let mut standings = Standings(Vec::new());
     for heat in 0..plan.heats {
         progress(&format!("  {} keys, heat {} of {}", course.keys, heat + 1, plan.heats));
@@ -101,7 +101,7 @@ pub fn race(build: &dyn Fn() -> Field, course: &Course, plan: &Plan) -> Standing
 }
 
 impl Standings {
-    fn enter_heat(&mut self, field: &Field, threads: usize, course: &Course, rounds: usize) {
+    fn enter_heat(&mut self, field: &LimiterSet, threads: usize, course: &Course, rounds: usize) {
         for _ in 0..rounds {
             for (name, candidate) in field {
                 let laps = course.laps.get(..threads).unwrap_or_default();
@@ -125,7 +125,7 @@ impl Standings {
 }
 
 /// One candidate, one round: all laps at once, each on a thread of its own.
-fn run(candidate: &dyn Candidate, warm_up: &Sequence, laps: &[Sequence]) -> Vec<Elapsed> {
+fn run(candidate: &dyn BatchLimiter, warm_up: &Sequence, laps: &[Sequence]) -> Vec<Elapsed> {
     if let [lap] = laps {
         all_pass(candidate, warm_up);
         return vec![timed(candidate, lap)];
@@ -145,13 +145,13 @@ fn run(candidate: &dyn Candidate, warm_up: &Sequence, laps: &[Sequence]) -> Vec<
     })
 }
 
-fn timed(candidate: &dyn Candidate, lap: &Sequence) -> Elapsed {
+fn timed(candidate: &dyn BatchLimiter, lap: &Sequence) -> Elapsed {
     let watch = Stopwatch::start();
     all_pass(candidate, lap);
     watch.stop()
 }
 
-fn all_pass(candidate: &dyn Candidate, keys: &Sequence) {
+fn all_pass(candidate: &dyn BatchLimiter, keys: &Sequence) {
     let passed = candidate.run(keys);
     assert_eq!(passed, keys.len(), "every check passes, or the race compares different work");
 }

@@ -25,17 +25,17 @@ mod tollgate;
 
 use std::time::Duration;
 
-use self::round::Times;
+use self::round::StoreTimes;
 use self::server::Redis;
 use self::sizing::Measured;
 use crate::cores::Cores;
 use crate::options::Options;
-use crate::report::{Bound, Report, progress};
+use crate::report::{BenchReport, Bound, progress};
 use crate::servers::prepare::on_path;
 
-fn times(options: &Options) -> Times {
+fn times(options: &Options) -> StoreTimes {
     let milliseconds = |quick, full| Duration::from_millis(if options.quick { quick } else { full });
-    Times {
+    StoreTimes {
         warm_up: milliseconds(150, 500),
         round: milliseconds(500, 2_500),
         rounds: options.rounds,
@@ -44,7 +44,7 @@ fn times(options: &Options) -> Times {
 }
 
 /// Measures all of it.
-pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+pub fn run(options: &Options, report: &mut BenchReport) -> anyhow::Result<()> {
     if on_path("redis-server").is_none() {
         report.section("Redis", "Not measured: redis-server is not on PATH; script/setup installs it.");
         return Ok(());
@@ -70,12 +70,12 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
 /// The parts of the question, one after the other.
 struct Parts<'a> {
     options: &'a Options,
-    report: &'a mut Report,
+    report: &'a mut BenchReport,
 }
 
 impl Parts<'_> {
     /// One part, if it is asked for. What fails is told and counts as missed, and the others go on.
-    fn attempt<T>(&mut self, part: &str, measure: impl FnOnce(&mut Report) -> anyhow::Result<T>) -> Option<T> {
+    fn attempt<T>(&mut self, part: &str, measure: impl FnOnce(&mut BenchReport) -> anyhow::Result<T>) -> Option<T> {
         if !self.options.wants(part) {
             return None;
         }

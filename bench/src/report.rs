@@ -7,7 +7,7 @@ use crate::statistics::Sample;
 
 /// A report in Markdown, written as the answers come in.
 #[derive(Debug)]
-pub struct Report {
+pub struct BenchReport {
     title: String,
     body: String,
     targets: Vec<Target>,
@@ -30,10 +30,10 @@ struct Target {
     spread: f64,
 }
 
-impl Report {
+impl BenchReport {
     /// An empty report.
-    pub fn new(title: &str) -> Report {
-        Report { title: title.to_owned(), body: String::new(), targets: Vec::new() }
+    pub fn new(title: &str) -> BenchReport {
+        BenchReport { title: title.to_owned(), body: String::new(), targets: Vec::new() }
     }
 
     /// A heading and what one should know to read what follows.
@@ -92,8 +92,8 @@ impl Report {
 
     /// The whole text: machine, targets first, then the tables.
     pub fn finish(self, machine: &str) -> String {
-        let Report { title, body, targets } = self;
-        let mut head = Report::new("");
+        let BenchReport { title, body, targets } = self;
+        let mut head = BenchReport::new("");
         if !targets.is_empty() {
             let rows: Vec<Vec<String>> = targets.iter().map(Target::row).collect();
             head.section("Targets", "Ratios are medians over rounds; ± is the distance between their quartiles.");

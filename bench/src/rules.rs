@@ -2,8 +2,8 @@
 
 use crate::options::Options;
 use crate::peers::Matches;
-use crate::race::{Course, Field, Plan, Times, race};
-use crate::report::{Bound, Report};
+use crate::race::{Course, LimiterSet, RacePlan, Times, race};
+use crate::report::{BenchReport, Bound};
 use crate::workload::Workload;
 use crate::{changes, kinds};
 
@@ -18,7 +18,7 @@ const WORKLOADS: [(&str, Workload); 4] = [
 ];
 
 /// Races rule sets of different size over the same requests.
-pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+pub fn run(options: &Options, report: &mut BenchReport) -> anyhow::Result<()> {
     report.section(
         "RuleSet::charges, one thread",
         "From request to charges: canonical path and address, index, conditions, keys hashed. The overrides are of the \
@@ -27,11 +27,11 @@ pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
     for (_, workload) in WORKLOADS {
         workload.compile()?;
     }
-    let build = || -> Field {
+    let build = || -> LimiterSet {
         let compiled = |workload: Workload| Matches(workload.compile().expect("compiled before"));
         WORKLOADS.into_iter().map(|(name, workload)| (name, Box::new(compiled(workload)) as _)).collect()
     };
-    let plan = Plan { rounds: options.rounds, heats: options.heats, threads: &[1] };
+    let plan = RacePlan { rounds: options.rounds, heats: options.heats, threads: &[1] };
     let checks = if options.quick { 200_000 } else { 500_000 };
     let standings = race(&build, &Course::new(1_000_000, checks, 1), &plan);
     let rows: Vec<Vec<String>> = standings.on(1).map(Times::row).collect();

@@ -3,8 +3,8 @@
 use crate::field::{self, FLOOR, GOVERNOR, TOLLGATE};
 use crate::options::Options;
 use crate::peers::{BURST, PERIOD};
-use crate::race::{Course, Plan, Standings, Times, race};
-use crate::report::{Bound, Report, short};
+use crate::race::{Course, RacePlan, Standings, Times, race};
+use crate::report::{BenchReport, Bound, short};
 
 /// What the project asks of itself at one number of keys.
 struct Goal {
@@ -29,17 +29,17 @@ const FLOOR_MOST: f64 = 1.3;
 const LARGE: usize = 10_000_000;
 
 /// Races all stores at every number of keys.
-pub fn run(options: &Options, report: &mut Report) {
+pub fn run(options: &Options, report: &mut BenchReport) {
     for goal in GOALS.iter().filter(|goal| !options.quick || goal.keys < LARGE) {
         let heats = if goal.keys >= LARGE { 1 } else { options.heats };
         let checks = if options.quick { 400_000 } else { 1_000_000 };
-        let plan = Plan { rounds: options.rounds, heats, threads: &[1, 2] };
+        let plan = RacePlan { rounds: options.rounds, heats, threads: &[1, 2] };
         let standings = race(&field::stores, &Course::new(goal.keys, checks, 2), &plan);
         tell(goal, &standings, report);
     }
 }
 
-fn tell(goal: &Goal, standings: &Standings, report: &mut Report) {
+fn tell(goal: &Goal, standings: &Standings, report: &mut BenchReport) {
     let keys = if goal.keys == 1 { "1 hot key".to_owned() } else { format!("{} keys", short(goal.keys)) };
     report.section(
         &format!("GCRA, one bucket per check, {keys}"),

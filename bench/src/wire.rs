@@ -13,9 +13,9 @@ use tollgate_load::Pace;
 
 use crate::cores::Cores;
 use crate::options::Options;
-use crate::report::{Bound, Report, progress};
+use crate::report::{BenchReport, Bound, progress};
 use crate::servers::lineup::Lineup;
-use crate::servers::round::{HEADS, Order, Runner, Standings};
+use crate::servers::round::{HEADS, RoundSettings, ServerRunner, ServerStandings};
 
 /// The rule behind every check of ours: one that matches, keyed by what is asked about.
 const RULES: &str = "rules:\n  - { name: users, key_by: user_id, limit: { requests: 1000000, window: 60s, burst: \
@@ -39,7 +39,7 @@ struct Times {
 }
 
 /// Measures both protocols.
-pub fn run(options: &Options, report: &mut Report) -> anyhow::Result<()> {
+pub fn run(options: &Options, report: &mut BenchReport) -> anyhow::Result<()> {
     let milliseconds = |quick, full| Duration::from_millis(if options.quick { quick } else { full });
     let rounds = options.rounds.max(5);
     let times = Times { warm_up: milliseconds(150, 500), round: milliseconds(400, 2_000), rounds };
@@ -79,18 +79,19 @@ struct Race<'a> {
 
 impl Race<'_> {
     /// All of them, as fast as each can.
-    fn peak(&self, mode: Mode, report: &mut Report) -> Standings {
-        let runners = self.lineup.candidates.iter().map(|candidate| Runner::new(candidate, self.at_peak(mode)));
+    fn peak(&self, mode: Mode, report: &mut BenchReport) -> ServerStandings {
+        let runners = self.lineup.candidates.iter().map(|candidate| ServerRunner::new(candidate, self.at_peak(mode)));
         self.run(&runners.collect::<Vec<_>>(), mode.name, "", report)
     }
 
     /// The floor and ourselves at the same rate: half of what the first of ours can (of the floor, if it is alone).
-    fn half(&self, mode: Mode, ours: &[&str], peak: &Standings, report: &mut Report) -> Standings {
+    fn half(&self, mode: Mode, ours: &[&str], peak: &ServerStandings, report: &mut BenchReport) -> ServerStandings {
         let of = ours.iter().copied().find(|name| peak.has(name)).unwrap_or(self.floor);
         let per_second = (peak.sample(of, |round| round.rate).median() / 2.0).max(1.0);
-        let order = Order { pace: Pace::Open { per_second }, ..self.at_peak(mode) };
+        let order = RoundSettings { pace: Pace::Open { per_second }, ..self.at_peak(mode) };
         let named = [self.floor].into_iter().chain(ours.iter().copied());
-        let runners = named.filter_map(|name| self.lineup.of(name)).map(|candidate| Runner::new(candidate, order));
+        let runners =
+            named.filter_map(|name| self.lineup.of(name)).map(|candidate| ServerRunner::new(candidate, order));
         let text = format!(
             "{:.1} k checks/s, half of the peak of {of}. Latency counts from when a request was due.\n",
             per_second / 1e3
@@ -98,17 +99,23 @@ impl Race<'_> {
         self.run(&runners.collect::<Vec<_>>(), &format!("{}, half of the peak, open loop", mode.name), &text, report)
     }
 
-    fn run(&self, runners: &[Runner<'_>], heading: &str, text: &str, report: &mut Report) -> Standings {
+    fn run(
+        &self,
+        runners: &[ServerRunner<'_>],
+        heading: &str,
+        text: &str,
+        report: &mut BenchReport,
+    ) -> ServerStandings {
         report.part(heading, text);
-        let standings = Standings::race(runners, self.times.rounds);
+        let standings = ServerStandings::race(runners, self.times.rounds);
         report.table(&HEADS, &standings.rows(self.floor));
         standings.tell_noise(report);
         report.number(&format!("{heading}: errors"), Bound::AtMost(0.0), standings.errors() as f64);
         standings
     }
 
-    fn at_peak(&self, mode: Mode) -> Order {
-        Order {
+    fn at_peak(&self, mode: Mode) -> RoundSettings {
+        RoundSettings {
             connections: mode.connections,
             pipeline: mode.pipeline,
             pace: Pace::Closed,
@@ -118,7 +125,7 @@ impl Race<'_> {
     }
 
     /// Holds one runner's CPU per check against that of the floor.
-    fn cost(&self, what: &str, most: f64, name: &str, standings: &Standings, report: &mut Report) {
+    fn cost(&self, what: &str, most: f64, name: &str, standings: &ServerStandings, report: &mut BenchReport) {
         if standings.has(name) {
             let cpu = |name: &str| standings.sample(name, |round| round.cpu);
             report.ratio(what, Bound::AtMost(most), &cpu(name).over(&cpu(self.floor)));
@@ -126,7 +133,7 @@ impl Race<'_> {
     }
 
     /// Holds one runner's p99.9 against that of the floor.
-    fn tail(&self, what: &str, name: &str, standings: &Standings, report: &mut Report) {
+    fn tail(&self, what: &str, name: &str, standings: &ServerStandings, report: &mut BenchReport) {
         if standings.has(name) {
             let p999 = |name: &str| standings.sample(name, |round| round.p999);
             report.ratio(what, Bound::AtMost(2.0), &p999(name).over(&p999(self.floor)));
@@ -135,7 +142,7 @@ impl Race<'_> {
 }
 
 /// Holds one runner's rate against that of another.
-fn speed(what: &str, least: f64, (name, of): (&str, &str), standings: &Standings, report: &mut Report) {
+fn speed(what: &str, least: f64, (name, of): (&str, &str), standings: &ServerStandings, report: &mut BenchReport) {
     if standings.has(name) && standings.has(of) {
         let rate = |name: &str| standings.sample(name, |round| round.rate);
         report.ratio(what, Bound::AtLeast(least), &rate(name).over(&rate(of)));

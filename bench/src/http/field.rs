@@ -7,12 +7,12 @@ use std::rc::Rc;
 use anyhow::Context as _;
 use tollgate_load::Request;
 
-use super::rules::{self, Limit};
+use super::rules::{self, RuleLimit};
 use crate::cores::Cores;
 use crate::servers::lineup::{Candidate, Lineup};
 use crate::servers::peers::{THROTTLECRAB_ROOM, limitador, limitador_check, tollgate};
 use crate::servers::prepare::on_path;
-use crate::servers::server::{Ready, Server, free_address};
+use crate::servers::server::{PeerServer, Ready, free_address};
 
 /// The floor.
 pub const ECHO: &str = "hyper echo (floor)";
@@ -54,7 +54,7 @@ pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Li
 fn join<'a>(
     lineup: &'a mut Lineup<'_>,
     name: &'static str,
-    server: &Rc<Server>,
+    server: &Rc<PeerServer>,
     request: Request,
 ) -> anyhow::Result<&'a mut Candidate> {
     lineup.join(name, server, &format!("http://{}/", server.address()), request)
@@ -62,10 +62,10 @@ fn join<'a>(
 
 fn start_tollgate(lineup: &mut Lineup<'_>, program: &Path) -> anyhow::Result<()> {
     let scenarios = [
-        (TOLLGATE, 1, Limit::Ample, KEYS),
-        (DENIED, 1, Limit::One, KEYS),
-        (SMALL, 10, Limit::Ample, 1_000),
-        (LARGE, 10_000, Limit::Ample, 1_000_000),
+        (TOLLGATE, 1, RuleLimit::Ample, KEYS),
+        (DENIED, 1, RuleLimit::One, KEYS),
+        (SMALL, 10, RuleLimit::Ample, 1_000),
+        (LARGE, 10_000, RuleLimit::Ample, 1_000_000),
     ];
     for (name, number, limit, keys) in scenarios {
         let rules = lineup.write(&format!("{number}-{limit:?}.yaml"), &rules::file(number, limit))?;

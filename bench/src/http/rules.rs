@@ -7,7 +7,7 @@ pub const CHECK: &str = r#"{"client_key":"{key}","endpoint":"/api/orders","tier"
 
 /// One rule that matches, and what it lets pass.
 #[derive(Clone, Copy, Debug)]
-pub enum Limit {
+pub enum RuleLimit {
     /// More than any run asks for, and the same that throttlecrab is asked with.
     Ample,
     /// One request a day for each key: all that follow are denied.
@@ -15,10 +15,10 @@ pub enum Limit {
 }
 
 /// A file of `number` rules, of which one matches; the others are about paths and tiers that nobody asks for.
-pub fn file(number: usize, limit: Limit) -> String {
+pub fn file(number: usize, limit: RuleLimit) -> String {
     let limit = match limit {
-        Limit::Ample => "{ requests: 1000000, window: 60s, burst: 1000000 }",
-        Limit::One => "{ requests: 1, window: 1d, burst: 1 }",
+        RuleLimit::Ample => "{ requests: 1000000, window: 60s, burst: 1000000 }",
+        RuleLimit::One => "{ requests: 1, window: 1d, burst: 1 }",
     };
     let mut text = "rules:\n".to_owned();
     for other in 1..number {
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn one_rule_of_a_file_matches() {
-        for (number, limit) in [(1, Limit::Ample), (10, Limit::One), (1_000, Limit::Ample)] {
+        for (number, limit) in [(1, RuleLimit::Ample), (10, RuleLimit::One), (1_000, RuleLimit::Ample)] {
             let file = tollgate_rules::read("bench", &file(number, limit)).unwrap();
             let set = RuleSet::compile(&[file], &CompileOptions::for_test()).unwrap();
             let request = Request::new()

@@ -5,7 +5,7 @@ use tollgate_engine::Engine;
 use tollgate_rules::ruleset::{Charges, RuleSet};
 use tollgate_store::Memory;
 
-use super::Peer;
+use super::KeyedLimiter;
 use crate::workload::{request, request_from_address};
 
 /// From request to decision.
@@ -26,7 +26,7 @@ impl Decides {
     }
 }
 
-impl Peer for Decides {
+impl KeyedLimiter for Decides {
     type Hand = ();
 
     #[inline]
@@ -38,7 +38,7 @@ impl Peer for Decides {
 /// From request to charges.
 pub struct Matches(pub RuleSet);
 
-impl Peer for Matches {
+impl KeyedLimiter for Matches {
     type Hand = Charges;
 
     #[inline]

@@ -9,14 +9,14 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use siphasher::sip::SipHasher13;
 
-use super::{BURST, PERIOD, Peer};
+use super::{BURST, KeyedLimiter, PERIOD};
 
 const SHARDS: usize = 256;
 const INTERVAL: u64 = PERIOD.as_nanos() as u64;
 const TOLERANCE: u64 = INTERVAL * BURST as u64;
 
 /// Shards of open-addressed tables, picked by a keyed hash.
-pub struct Floor {
+pub struct FloorTable {
     shards: Vec<Shard>,
     hasher: SipHasher13,
     start: Instant,
@@ -33,16 +33,16 @@ struct Table {
     used: usize,
 }
 
-impl Floor {
+impl FloorTable {
     /// An empty limiter.
     #[expect(clippy::disallowed_methods, reason = "a limiter needs a clock")]
-    pub fn new() -> Floor {
+    pub fn new() -> FloorTable {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        Floor { shards, hasher: SipHasher13::new_with_key(b"benchmark secret"), start: Instant::now() }
+        FloorTable { shards, hasher: SipHasher13::new_with_key(b"benchmark secret"), start: Instant::now() }
     }
 }
 
-impl Peer for Floor {
+impl KeyedLimiter for FloorTable {
     type Hand = ();
 
     #[inline]

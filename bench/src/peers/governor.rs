@@ -9,7 +9,7 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use super::{BURST, PERIOD, Peer};
+use super::{BURST, KeyedLimiter, PERIOD};
 
 /// governor with the clock `C`.
 pub struct OnClock<C: Clock>(RateLimiter<String, DashMapStateStore<String>, C, NoOpMiddleware<C::Instant>>);
@@ -28,7 +28,7 @@ impl<C: Clock + Default> OnClock<C> {
     }
 }
 
-impl<C: Clock + Sync> Peer for OnClock<C> {
+impl<C: Clock + Sync> KeyedLimiter for OnClock<C> {
     type Hand = String;
 
     #[inline]

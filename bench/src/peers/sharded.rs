@@ -6,14 +6,14 @@ use std::time::Instant;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use parking_lot::Mutex;
 
-use super::{BURST, PERIOD, Peer};
+use super::{BURST, KeyedLimiter, PERIOD};
 
 const SHARDS: usize = 256;
 const INTERVAL: u64 = PERIOD.as_nanos() as u64;
 const TOLERANCE: u64 = INTERVAL * BURST as u64;
 
 /// Arrival times by key. A table rather than a map, so that one hash picks both the shard and the place.
-pub struct Sharded {
+pub struct ShardedMap {
     shards: Vec<Shard>,
     hasher: DefaultHashBuilder,
     start: Instant,
@@ -23,16 +23,16 @@ pub struct Sharded {
 #[derive(Default)]
 struct Shard(Mutex<HashTable<(String, u64)>>);
 
-impl Sharded {
+impl ShardedMap {
     /// An empty limiter.
     #[expect(clippy::disallowed_methods, reason = "a limiter needs a clock")]
-    pub fn new() -> Sharded {
+    pub fn new() -> ShardedMap {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
-        Sharded { shards, hasher: DefaultHashBuilder::default(), start: Instant::now() }
+        ShardedMap { shards, hasher: DefaultHashBuilder::default(), start: Instant::now() }
     }
 }
 
-impl Peer for Sharded {
+impl KeyedLimiter for ShardedMap {
     type Hand = ();
 
     #[inline]

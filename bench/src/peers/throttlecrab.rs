@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 use throttlecrab::{PeriodicStore, RateLimiter};
 
-use super::{BURST, PERIOD, Peer};
+use super::{BURST, KeyedLimiter, PERIOD};
 
 /// Its fastest store, with the sweep put off until after the run.
 pub struct Throttlecrab(Mutex<RateLimiter<PeriodicStore>>);
@@ -18,7 +18,7 @@ impl Throttlecrab {
     }
 }
 
-impl Peer for Throttlecrab {
+impl KeyedLimiter for Throttlecrab {
     type Hand = ();
 
     #[inline]

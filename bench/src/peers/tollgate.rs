@@ -3,7 +3,7 @@
 use tollgate_core::{Charge, Gcra, KeyHasher, Limit, Secret, SlidingCounter, Span};
 use tollgate_store::{Memory, MemoryConfig, MemoryStats, Outcomes};
 
-use super::{BURST, PERIOD, Peer};
+use super::{BURST, KeyedLimiter, PERIOD};
 
 /// The store with one limit for all keys.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Tollgate {
     }
 }
 
-impl Peer for Tollgate {
+impl KeyedLimiter for Tollgate {
     type Hand = Outcomes;
 
     #[inline]

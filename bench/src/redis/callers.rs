@@ -15,7 +15,7 @@ use tollgate_store::{MonotonicClock, Store};
 
 use super::keys::{Draw, digits};
 use super::pacing::open_loop;
-use super::tally::{Answer, Tally};
+use super::tally::{CheckAnswer, CheckTally};
 
 /// One worker, on the core that this thread keeps to.
 pub fn runtime() -> anyhow::Result<Runtime> {
@@ -41,7 +41,7 @@ impl<S: Store + 'static> Callers<S> {
     }
 
     /// So many callers, each asking again as soon as it is answered.
-    pub fn closed(&self, runtime: &Runtime, callers: u64, time: Duration, seed: u64) -> anyhow::Result<Tally> {
+    pub fn closed(&self, runtime: &Runtime, callers: u64, time: Duration, seed: u64) -> anyhow::Result<CheckTally> {
         let clock = MonotonicClock::new();
         let end = clock.now().nanos() + time.as_nanos() as u64;
         let mut tasks = JoinSet::new();
@@ -49,7 +49,7 @@ impl<S: Store + 'static> Callers<S> {
             let this = self.clone();
             let mut draw = Draw::new(self.keys, seed.wrapping_mul(1_000_003) + caller);
             let task = async move {
-                let mut tally = Tally::default();
+                let mut tally = CheckTally::default();
                 let mut begun = clock.now().nanos();
                 while begun < end {
                     let answer = this.check(draw.number()).await;
@@ -65,8 +65,8 @@ impl<S: Store + 'static> Callers<S> {
     }
 
     /// So many checks a second, whatever becomes of them. Latency counts from when a check was due.
-    pub fn open(&self, runtime: &Runtime, per_second: f64, time: Duration, seed: u64) -> anyhow::Result<Tally> {
-        let (this, clock, tally) = (self.clone(), MonotonicClock::new(), Arc::new(Mutex::new(Tally::default())));
+    pub fn open(&self, runtime: &Runtime, per_second: f64, time: Duration, seed: u64) -> anyhow::Result<CheckTally> {
+        let (this, clock, tally) = (self.clone(), MonotonicClock::new(), Arc::new(Mutex::new(CheckTally::default())));
         let (mut draw, written) = (Draw::new(self.keys, seed.wrapping_mul(1_000_003)), tally.clone());
         let task = runtime.spawn(async move {
             open_loop(clock, per_second, time, |due| {
@@ -84,7 +84,7 @@ impl<S: Store + 'static> Callers<S> {
     }
 
     /// One check of one user.
-    pub async fn check(&self, user: u64) -> Answer {
+    pub async fn check(&self, user: u64) -> CheckAnswer {
         let digits = digits(user);
         let user = std::str::from_utf8(&digits).unwrap_or_default();
         answer(&self.engine.decide(&request(user)).await)
@@ -92,8 +92,8 @@ impl<S: Store + 'static> Callers<S> {
 }
 
 /// The sum of what all of them counted.
-pub async fn gather(mut tasks: JoinSet<Tally>) -> Tally {
-    let mut sum = Tally::default();
+pub async fn gather(mut tasks: JoinSet<CheckTally>) -> CheckTally {
+    let mut sum = CheckTally::default();
     while let Some(done) = tasks.join_next().await {
         if let Ok(tally) = done {
             sum.add(&tally);

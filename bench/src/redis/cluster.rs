@@ -1,22 +1,22 @@
 //! A cluster: do its primaries share the work?
 
 use tokio::runtime::Runtime;
-use tollgate_testkit::redis::Cluster;
+use tollgate_lab::redis::RedisCluster;
 
 use super::callers::Callers;
 use super::exact::KEYS;
-use super::round::Times;
-use super::server::{Figures, figures};
+use super::round::StoreTimes;
+use super::server::{RedisCounters, figures};
 use super::tollgate;
 use crate::cores::Cores;
-use crate::report::{Bound, Report, short};
+use crate::report::{BenchReport, Bound, short};
 use crate::workload::Workload;
 
 const PRIMARIES: usize = 3;
 const CALLERS: u64 = 64;
 
 /// Three primaries and their replicas, all on the servers' core.
-pub fn run(cores: &Cores, runtime: &Runtime, times: &Times, report: &mut Report) -> anyhow::Result<()> {
+pub fn run(cores: &Cores, runtime: &Runtime, times: &StoreTimes, report: &mut BenchReport) -> anyhow::Result<()> {
     report.section(
         "A cluster of three primaries",
         &format!(
@@ -26,19 +26,19 @@ pub fn run(cores: &Cores, runtime: &Runtime, times: &Times, report: &mut Report)
             short(KEYS as usize)
         ),
     );
-    let cluster = cores.on_server(Cluster::start);
+    let cluster = cores.on_server(RedisCluster::start);
     let rules = Workload { rules: 1, matching: 1, overrides: 0 }.compile()?;
     let engine = runtime.block_on(tollgate::exact(&cluster.url(), rules))?;
     let callers = Callers::new(&engine, KEYS);
     callers.closed(runtime, CALLERS, times.warm_up, 1)?;
-    let read = || cluster.nodes.iter().take(PRIMARIES).map(figures).collect::<Vec<Figures>>();
+    let read = || cluster.nodes.iter().take(PRIMARIES).map(figures).collect::<Vec<RedisCounters>>();
     let before = read();
     let time = times.stretch / 2;
     let tally = callers.closed(runtime, CALLERS, time, 2)?;
-    let spent: Vec<Figures> = read().iter().zip(&before).map(|(now, then)| now.since(then)).collect();
-    let sum = |figure: fn(&Figures) -> u64| spent.iter().map(figure).sum::<u64>().max(1) as f64;
-    let part = |figure: fn(&Figures) -> u64, of: &Figures| figure(of) as f64 / sum(figure);
-    let row = |(number, of): (usize, &Figures)| {
+    let spent: Vec<RedisCounters> = read().iter().zip(&before).map(|(now, then)| now.since(then)).collect();
+    let sum = |figure: fn(&RedisCounters) -> u64| spent.iter().map(figure).sum::<u64>().max(1) as f64;
+    let part = |figure: fn(&RedisCounters) -> u64, of: &RedisCounters| figure(of) as f64 / sum(figure);
+    let row = |(number, of): (usize, &RedisCounters)| {
         let percent = |figure| format!("{:.1} %", part(figure, of) * 100.0);
         vec![format!("primary {}", number + 1), percent(|of| of.reads), percent(|of| of.calls), percent(|of| of.cpu)]
     };

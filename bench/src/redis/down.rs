@@ -8,12 +8,12 @@ use tollgate_engine::Engine;
 use tollgate_store::Store;
 
 use super::callers::Callers;
-use super::round::Times;
+use super::round::StoreTimes;
 use super::server::Redis;
-use super::tally::Tally;
+use super::tally::CheckTally;
 use super::tollgate;
 use crate::cores::Cores;
-use crate::report::{Bound, Report};
+use crate::report::{BenchReport, Bound};
 use crate::statistics::Sample;
 use crate::workload::Workload;
 
@@ -24,7 +24,7 @@ const KEYS: u64 = 10_000;
 const GONE: Duration = Duration::from_millis(1_500);
 
 /// Kills a Redis of its own.
-pub fn run(cores: &Cores, runtime: &Runtime, times: &Times, report: &mut Report) -> anyhow::Result<()> {
+pub fn run(cores: &Cores, runtime: &Runtime, times: &StoreTimes, report: &mut BenchReport) -> anyhow::Result<()> {
     report.section(
         "The store down",
         "One rule, which falls back to this node's share; 10 k checks/s, open loop. First with Redis, then from the moment \
@@ -51,17 +51,17 @@ pub fn run(cores: &Cores, runtime: &Runtime, times: &Times, report: &mut Report)
 /// What came of it.
 #[derive(Default)]
 struct Seen {
-    there: Tally,
-    killed: Tally,
-    gone: Tally,
-    alone: Tally,
+    there: CheckTally,
+    killed: CheckTally,
+    gone: CheckTally,
+    alone: CheckTally,
     /// Milliseconds at p99.9, round by round.
     added: Sample,
 }
 
 impl Seen {
-    fn tell(&self, report: &mut Report) {
-        let row = |name: &str, tally: &Tally| {
+    fn tell(&self, report: &mut BenchReport) {
+        let row = |name: &str, tally: &CheckTally| {
             let micros = |part| format!("{:.0}", tally.micros(part));
             let local = format!("{:.1} %", without_store(tally) * 100.0);
             vec![
@@ -89,10 +89,10 @@ impl Seen {
     }
 }
 
-fn without_store(tally: &Tally) -> f64 {
+fn without_store(tally: &CheckTally) -> f64 {
     tally.errors as f64 / tally.checks.max(1) as f64
 }
 
-fn asked<S: Store + 'static>(engine: &Arc<Engine<S>>, runtime: &Runtime, time: Duration) -> anyhow::Result<Tally> {
+fn asked<S: Store + 'static>(engine: &Arc<Engine<S>>, runtime: &Runtime, time: Duration) -> anyhow::Result<CheckTally> {
     Callers::new(engine, KEYS).open(runtime, PER_SECOND, time, 5)
 }

@@ -6,11 +6,11 @@ use tokio::runtime::Runtime;
 use tollgate_load::{Pace, Wait};
 
 use super::callers::Callers;
-use super::floor::{Floor, Load};
-use super::round::{Runner, Standings, Times};
+use super::floor::{FloorLoad, FloorScript};
+use super::round::{StoreRunner, StoreStandings, StoreTimes};
 use super::server::Redis;
 use super::tollgate::{self, Exact};
-use crate::report::{Bound, Report, short};
+use crate::report::{BenchReport, Bound, short};
 use crate::workload::Workload;
 
 /// Users, each with a bucket per rule.
@@ -33,18 +33,23 @@ pub const EXACT_THREE: &str = "Tollgate: 64 callers, 3 rules";
 
 /// The floor, and two engines on the same Redis.
 struct Field {
-    floor: Floor,
+    floor: FloorScript,
     one: Arc<Exact>,
     three: Arc<Exact>,
 }
 
 /// Races them all, and holds them to what the project asks of itself.
-pub fn run(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report) -> anyhow::Result<Standings> {
+pub fn run(
+    redis: &Redis,
+    runtime: &Runtime,
+    times: &StoreTimes,
+    report: &mut BenchReport,
+) -> anyhow::Result<StoreStandings> {
     let engine = |rules| {
         let rules = Workload { rules, matching: rules, overrides: 0 }.compile()?;
         runtime.block_on(tollgate::exact(&redis.url(), rules))
     };
-    let field = Field { floor: Floor::new(redis, KEYS)?, one: engine(1)?, three: engine(3)? };
+    let field = Field { floor: FloorScript::new(redis, KEYS)?, one: engine(1)?, three: engine(3)? };
     let standings = peak(&field, redis, runtime, times, report);
     half(&field, redis, runtime, times, &standings, report);
     for engine in [&field.one, &field.three] {
@@ -56,12 +61,18 @@ pub fn run(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report)
     Ok(standings)
 }
 
-fn straight<'a>(floor: &'a Floor, name: &'static str, load: Load) -> Runner<'a> {
-    let runner = Runner::new(name, move |time, seed| floor.run(&load, time, seed));
+fn straight<'a>(floor: &'a FloorScript, name: &'static str, load: FloorLoad) -> StoreRunner<'a> {
+    let runner = StoreRunner::new(name, move |time, seed| floor.run(&load, time, seed));
     if load.wait == Wait::Spin { runner.spinning() } else { runner }
 }
 
-fn peak(field: &Field, redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report) -> Standings {
+fn peak(
+    field: &Field,
+    redis: &Redis,
+    runtime: &Runtime,
+    times: &StoreTimes,
+    report: &mut BenchReport,
+) -> StoreStandings {
     report.section(
         "Exact mode, closed loop",
         &format!(
@@ -72,10 +83,10 @@ fn peak(field: &Field, redis: &Redis, runtime: &Runtime, times: &Times, report: 
             short(KEYS as usize)
         ),
     );
-    let load = |connections, pipeline, wait| Load { connections, pipeline, pace: Pace::Closed, wait };
+    let load = |connections, pipeline, wait| FloorLoad { connections, pipeline, pace: Pace::Closed, wait };
     let callers = |name, engine: &Arc<Exact>, callers| {
         let load = Callers::new(engine, KEYS);
-        Runner::new(name, move |time, seed| load.closed(runtime, callers, time, seed))
+        StoreRunner::new(name, move |time, seed| load.closed(runtime, callers, time, seed))
     };
     let runners = [
         straight(&field.floor, FLOOR, load(CALLERS, 1, Wait::Spin)),
@@ -88,9 +99,9 @@ fn peak(field: &Field, redis: &Redis, runtime: &Runtime, times: &Times, report: 
         callers(EXACT_ALONE_THREE, &field.three, 1),
         straight(&field.floor, FLOOR_ALONE_AWAKE, load(1, 1, Wait::Spin)),
     ];
-    let standings = Standings::race(&runners, redis, times);
+    let standings = StoreStandings::race(&runners, redis, times);
     standings.tell(FLOOR, report);
-    let mut hold = |what: &str, bound, name, of, figure: fn(&super::round::Round) -> f64| {
+    let mut hold = |what: &str, bound, name, of, figure: fn(&super::round::StoreRound) -> f64| {
         report.ratio(what, bound, &standings.ratio(name, of, figure));
     };
     hold("exact: throughput of 64 callers, of the floor", Bound::AtLeast(0.8), EXACT, FLOOR, |round| round.rate);
@@ -107,7 +118,14 @@ fn peak(field: &Field, redis: &Redis, runtime: &Runtime, times: &Times, report: 
 }
 
 /// Both at the same rate, half of what the floor can.
-fn half(field: &Field, redis: &Redis, runtime: &Runtime, times: &Times, peak: &Standings, report: &mut Report) {
+fn half(
+    field: &Field,
+    redis: &Redis,
+    runtime: &Runtime,
+    times: &StoreTimes,
+    peak: &StoreStandings,
+    report: &mut BenchReport,
+) {
     let per_second = (peak.sample(FLOOR, |round| round.rate).median() / 2.0).max(1.0);
     report.section(
         "Exact mode, open loop",
@@ -119,10 +137,10 @@ fn half(field: &Field, redis: &Redis, runtime: &Runtime, times: &Times, peak: &S
     let pace = Pace::Open { per_second };
     let callers = Callers::new(&field.one, KEYS);
     let runners = [
-        straight(&field.floor, FLOOR_OPEN, Load { connections: CALLERS, pipeline: 1, pace, wait: Wait::Spin }),
-        Runner::new(EXACT_OPEN, |time, seed| callers.open(runtime, per_second, time, seed)).spinning(),
+        straight(&field.floor, FLOOR_OPEN, FloorLoad { connections: CALLERS, pipeline: 1, pace, wait: Wait::Spin }),
+        StoreRunner::new(EXACT_OPEN, |time, seed| callers.open(runtime, per_second, time, seed)).spinning(),
     ];
-    let standings = Standings::race(&runners, redis, times);
+    let standings = StoreStandings::race(&runners, redis, times);
     standings.tell(FLOOR_OPEN, report);
     let p99 = standings.ratio(EXACT_OPEN, FLOOR_OPEN, |round| round.p99);
     report.ratio("exact: p99 at half of the floor's throughput, of the floor", Bound::AtMost(1.5), &p99);

@@ -10,28 +10,28 @@ use tollgate_core::Clock as _;
 use tollgate_store::MonotonicClock;
 
 use super::callers::{Callers, gather};
-use super::history::History;
+use super::history::AdmissionLog;
 use super::keys::{Draw, Zipf};
 use super::pacing::open_loop;
 use super::server::Redis;
-use super::tally::{Answer, Tally};
-use super::tollgate::{self, Node};
+use super::tally::{CheckAnswer, CheckTally};
+use super::tollgate::{self, FleetEngine};
 
 /// A caller that is always answered at once lets others run after so many checks: nobody else would do it for them.
 pub const BREATH: u64 = 64;
 
 /// The nodes of a fleet on one Redis.
-pub struct Nodes(Vec<Arc<Node>>);
+pub struct FleetNodes(Vec<Arc<FleetEngine>>);
 
-impl Nodes {
+impl FleetNodes {
     /// Starts so many nodes with the same rules.
-    pub fn start(redis: &Redis, runtime: &Runtime, nodes: u64, rules: &str) -> anyhow::Result<Nodes> {
+    pub fn start(redis: &Redis, runtime: &Runtime, nodes: u64, rules: &str) -> anyhow::Result<FleetNodes> {
         let node = |number| runtime.block_on(tollgate::node(&redis.url(), number, nodes, rules));
-        Ok(Nodes((0..nodes).map(node).collect::<anyhow::Result<_>>()?))
+        Ok(FleetNodes((0..nodes).map(node).collect::<anyhow::Result<_>>()?))
     }
 
     /// The nodes themselves.
-    pub fn each(&self) -> &[Arc<Node>] {
+    pub fn each(&self) -> &[Arc<FleetEngine>] {
         &self.0
     }
 
@@ -42,10 +42,10 @@ impl Nodes {
         per_second: f64,
         time: Duration,
         mut pick: impl FnMut() -> u64 + Send + 'static,
-    ) -> anyhow::Result<History> {
+    ) -> anyhow::Result<AdmissionLog> {
         let nodes: Vec<_> = self.0.iter().map(|node| Callers::new(node, 1)).collect();
         let clock = MonotonicClock::new();
-        let (start, history) = (clock.now().nanos(), Arc::new(Mutex::new(History::default())));
+        let (start, history) = (clock.now().nanos(), Arc::new(Mutex::new(AdmissionLog::default())));
         let written = history.clone();
         let task = runtime.spawn(async move {
             let mut turn = nodes.iter().cycle();
@@ -59,9 +59,9 @@ impl Nodes {
                     let mut history = history.lock();
                     history.decisions += 1;
                     match answer {
-                        Answer::Allowed => history.admit(before, after),
-                        Answer::Denied => {}
-                        Answer::Failed => history.errors += 1,
+                        CheckAnswer::Allowed => history.admit(before, after),
+                        CheckAnswer::Denied => {}
+                        CheckAnswer::Failed => history.errors += 1,
                     }
                 }
             })
@@ -73,14 +73,14 @@ impl Nodes {
     }
 
     /// So many callers, spread over the nodes, ask for users by Zipf's law, as fast as they are answered.
-    pub fn mix(&self, runtime: &Runtime, callers: u64, zipf: &Arc<Zipf>, time: Duration) -> Tally {
+    pub fn mix(&self, runtime: &Runtime, callers: u64, zipf: &Arc<Zipf>, time: Duration) -> CheckTally {
         let clock = MonotonicClock::new();
         let end = clock.now().nanos() + time.as_nanos() as u64;
         let mut tasks = JoinSet::new();
         for (caller, node) in (0..callers).zip(self.0.iter().cycle()) {
             let (node, zipf, mut draw) = (Callers::new(node, 1), zipf.clone(), Draw::new(1, caller + 77));
             let task = async move {
-                let mut tally = Tally::default();
+                let mut tally = CheckTally::default();
                 loop {
                     let begun = clock.now().nanos();
                     if begun >= end {

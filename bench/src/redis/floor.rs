@@ -18,9 +18,9 @@ use tollgate_resp::{ReplyLimits, RespValue, decode, write_array_header, write_bu
 use tollgate_store::MonotonicClock;
 
 use super::keys::Draw;
-use super::pacing::Schedule;
+use super::pacing::OpenSchedule;
 use super::server::Redis;
-use super::tally::{Answer, Tally};
+use super::tally::{CheckAnswer, CheckTally};
 use crate::peers::{BURST, PERIOD};
 
 const SCRIPT: &str = include_str!("floor.lua");
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A server that has the script.
 #[derive(Debug)]
-pub struct Floor {
+pub struct FloorScript {
     address: SocketAddr,
     /// A command up to its key, and from there on.
     head: Vec<u8>,
@@ -39,7 +39,7 @@ pub struct Floor {
 
 /// How the script is asked.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct FloorLoad {
     pub connections: usize,
     /// Commands under way on each of them.
     pub pipeline: usize,
@@ -47,9 +47,9 @@ pub struct Load {
     pub wait: Wait,
 }
 
-impl Floor {
+impl FloorScript {
     /// Loads the script.
-    pub fn new(redis: &Redis, keys: u64) -> anyhow::Result<Floor> {
+    pub fn new(redis: &Redis, keys: u64) -> anyhow::Result<FloorScript> {
         let sha = redis.client().call(&["SCRIPT", "LOAD", SCRIPT]);
         let sha = sha.text().with_context(|| format!("the script is refused: {sha:?}"))?.to_vec();
         let (mut head, mut tail) = (Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ impl Floor {
     }
 
     /// Sends load for that long, and waits for the last reply.
-    pub fn run(&self, load: &Load, time: Duration, seed: u64) -> anyhow::Result<Tally> {
+    pub fn run(&self, load: &FloorLoad, time: Duration, seed: u64) -> anyhow::Result<CheckTally> {
         let poll = Poll::new()?;
         let mut connections = Vec::new();
         for place in 0..load.connections {
@@ -81,10 +81,10 @@ impl Floor {
             idle: (0..load.connections).collect(),
             connections,
             draw: Draw::new(self.keys, seed),
-            tally: Tally::default(),
+            tally: CheckTally::default(),
             out: Vec::new(),
             clock,
-            schedule: Schedule::new(now(&clock), load.pace),
+            schedule: OpenSchedule::new(now(&clock), load.pace),
         };
         sender.run(poll, now(&clock) + nanos(time))?;
         ensure!(sender.tally.checks > 0, "no reply came");
@@ -101,16 +101,16 @@ struct Connection {
 }
 
 struct Sender<'a> {
-    floor: &'a Floor,
-    load: Load,
+    floor: &'a FloorScript,
+    load: FloorLoad,
     connections: Vec<Connection>,
     /// Who has room for a command.
     idle: VecDeque<usize>,
     draw: Draw,
-    tally: Tally,
+    tally: CheckTally,
     out: Vec<u8>,
     clock: MonotonicClock,
-    schedule: Schedule,
+    schedule: OpenSchedule,
 }
 
 impl Sender<'_> {
@@ -188,9 +188,9 @@ impl Sender<'_> {
 
 fn answer(reply: &RespValue) -> Answer {
     match reply.array().and_then(|parts| parts.first()?.integer()) {
-        Some(1) => Answer::Allowed,
-        Some(_) => Answer::Denied,
-        None => Answer::Failed,
+        Some(1) => CheckAnswer::Allowed,
+        Some(_) => CheckAnswer::Denied,
+        None => CheckAnswer::Failed,
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// Admissions of one bucket by all nodes, each between two readings of one clock.
 #[derive(Clone, Debug, Default)]
-pub struct History {
+pub struct AdmissionLog {
     before: Vec<u64>,
     after: Vec<u64>,
     /// Decisions in all, admissions included.
@@ -11,7 +11,7 @@ pub struct History {
     pub errors: u64,
 }
 
-impl History {
+impl AdmissionLog {
     /// An admission that was asked for and told at these times, in nanoseconds.
     pub fn admit(&mut self, before: u64, after: u64) {
         self.before.push(before);
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn what_keeps_to_the_rate_exceeds_it_by_one() {
-        let mut history = History::default();
+        let mut history = AdmissionLog::default();
         (0..100).for_each(|number| history.admit(number * 10 * MS, number * 10 * MS)); // 100 a second
         assert!((history.excess(100.0) - 1.0).abs() < 1e-6);
         assert_eq!(history.admitted(0, 500 * MS), 50);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_burst_in_the_middle_is_found() {
-        let mut history = History::default();
+        let mut history = AdmissionLog::default();
         (0..100).for_each(|number| history.admit(number * 10 * MS, number * 10 * MS));
         (0..20).for_each(|_| history.admit(505 * MS, 505 * MS));
         let excess = history.excess(100.0);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn slow_answers_are_no_burst() {
-        let mut history = History::default();
+        let mut history = AdmissionLog::default();
         (0..100).for_each(|number| history.admit(number * 10 * MS, 2_000 * MS)); // all told at once
         assert!(history.excess(100.0) <= 1.0);
     }

@@ -12,12 +12,12 @@ use tollgate_rules::ruleset::Charges;
 use tollgate_store::{MonotonicClock, Outcomes, Store};
 
 use super::callers::{Callers, request};
-use super::fleet::Nodes;
-use super::round::{Runner, Standings, Times};
+use super::fleet::FleetNodes;
+use super::round::{StoreRunner, StoreStandings, StoreTimes};
 use super::server::Redis;
-use super::tally::{Answer, Tally};
+use super::tally::{CheckAnswer, CheckTally};
 use super::tollgate;
-use crate::report::{Bound, Report};
+use crate::report::{BenchReport, Bound};
 
 const MEMORY: &str = "in memory: store";
 const LEASED: &str = "leased: store";
@@ -30,7 +30,12 @@ const LEASED_ENGINE: &str = "leased: engine";
 const BREATH: u64 = 64;
 
 /// Races them.
-pub fn run(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report) -> anyhow::Result<Standings> {
+pub fn run(
+    redis: &Redis,
+    runtime: &Runtime,
+    times: &StoreTimes,
+    report: &mut BenchReport,
+) -> anyhow::Result<StoreStandings> {
     report.section(
         "A hot leased key beside the in-memory store",
         "One node, one key, one caller that asks again at once and lets others run after every 64 checks: limited to \
@@ -43,10 +48,11 @@ pub fn run(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report)
     };
     let (tight, ample) =
         (rules("requests: 10000, window: 1s"), rules("requests: 1000000, window: 1s, burst: 1000000000"));
-    let (leased, leased_all) = (Nodes::start(redis, runtime, 1, &tight)?, Nodes::start(redis, runtime, 1, &ample)?);
+    let (leased, leased_all) =
+        (FleetNodes::start(redis, runtime, 1, &tight)?, FleetNodes::start(redis, runtime, 1, &ample)?);
     let memory = Arc::new(Engine::in_memory(tollgate::rules(&tight)?));
     let memory_all = Arc::new(Engine::in_memory(tollgate::rules(&ample)?));
-    let node = |nodes: &Nodes| nodes.each().first().cloned().ok_or_else(|| anyhow!("a fleet of no nodes"));
+    let node = |nodes: &FleetNodes| nodes.each().first().cloned().ok_or_else(|| anyhow!("a fleet of no nodes"));
     let (leased, leased_all) = (node(&leased)?, node(&leased_all)?);
     let runners = [
         store(MEMORY, &memory, runtime)?,
@@ -56,7 +62,7 @@ pub fn run(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report)
         engine(MEMORY_ENGINE, &memory, runtime),
         engine(LEASED_ENGINE, &leased, runtime),
     ];
-    let standings = Standings::race(&runners, redis, times);
+    let standings = StoreStandings::race(&runners, redis, times);
     standings.tell(MEMORY, report);
     let ratio = standings.ratio(LEASED, MEMORY, |round| round.rate);
     report.ratio("leased hot key, 10,000/s: throughput, of the in-memory store", Bound::AtLeast(0.8), &ratio);
@@ -71,19 +77,21 @@ fn store<'a, S: Store + 'static>(
     name: &'static str,
     engine: &Arc<Engine<S>>,
     runtime: &'a Runtime,
-) -> anyhow::Result<Runner<'a>> {
+) -> anyhow::Result<StoreRunner<'a>> {
     let mut charges = Charges::default();
     charges.identities = true;
     let made = engine.rules().rules.charges(&request("000000000000"), Time::ZERO, &mut charges);
     made.map_err(|error| anyhow!("{error:?}"))?;
     let charge = charges.charges.first().copied().ok_or_else(|| anyhow!("no charge was made"))?;
     let engine = engine.clone();
-    Ok(Runner::new(name, move |time, _| Ok(runtime.block_on(runtime.spawn(take(engine.clone(), charge, time)))?)))
+    Ok(StoreRunner::new(name, move |time, _| {
+        Ok(runtime.block_on(runtime.spawn(take(engine.clone(), charge, time)))?)
+    }))
 }
 
-async fn take<S: Store>(engine: Arc<Engine<S>>, charge: Charge, time: Duration) -> Tally {
+async fn take<S: Store>(engine: Arc<Engine<S>>, charge: Charge, time: Duration) -> CheckTally {
     let (clock, within, mut outcomes) = (MonotonicClock::new(), Span::from_millis(25), Outcomes::new());
-    let mut tally = Tally::default();
+    let mut tally = CheckTally::default();
     let mut begun = clock.now().nanos();
     let end = begun + time.as_nanos() as u64;
     let charges = [charge];
@@ -104,7 +112,9 @@ async fn take<S: Store>(engine: Arc<Engine<S>>, charge: Charge, time: Duration) 
         }
         yield_now().await;
         let now = clock.now().nanos();
-        for (answer, number) in [Answer::Allowed, Answer::Denied, Answer::Failed].into_iter().zip(answers) {
+        for (answer, number) in
+            [CheckAnswer::Allowed, CheckAnswer::Denied, CheckAnswer::Failed].into_iter().zip(answers)
+        {
             tally.enter_many(answer, number, (now - begun) / BREATH);
         }
         begun = now;
@@ -112,12 +122,16 @@ async fn take<S: Store>(engine: Arc<Engine<S>>, charge: Charge, time: Duration) 
     tally
 }
 
-fn engine<'a, S: Store + 'static>(name: &'static str, engine: &Arc<Engine<S>>, runtime: &'a Runtime) -> Runner<'a> {
+fn engine<'a, S: Store + 'static>(
+    name: &'static str,
+    engine: &Arc<Engine<S>>,
+    runtime: &'a Runtime,
+) -> StoreRunner<'a> {
     let callers = Callers::new(engine, 1);
-    Runner::new(name, move |time, _| {
+    StoreRunner::new(name, move |time, _| {
         let callers = callers.clone();
         let task = async move {
-            let (clock, mut tally) = (MonotonicClock::new(), Tally::default());
+            let (clock, mut tally) = (MonotonicClock::new(), CheckTally::default());
             let mut begun = clock.now().nanos();
             let end = begun + time.as_nanos() as u64;
             while begun < end {

@@ -1,18 +1,18 @@
-//! Nodes that decide by themselves: how often they ask, what they strand, and by how much they admit too much.
+//! FleetNodes that decide by themselves: how often they ask, what they strand, and by how much they admit too much.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::fleet::Nodes;
-use super::history::History;
+use super::fleet::FleetNodes;
+use super::history::AdmissionLog;
 use super::keys::{Draw, Zipf};
-use super::round::Times;
+use super::round::StoreTimes;
 use super::server::Redis;
 use super::tollgate::LEASE_TTL;
 use crate::process;
-use crate::report::{Bound, Report};
+use crate::report::{BenchReport, Bound};
 
 /// Users of the mixed load, how unequal they are, and what each may.
 const USERS: usize = 10_000;
@@ -36,7 +36,7 @@ struct Case {
     nodes: u64,
     /// The limit, and its burst.
     per_second: f64,
-    /// Times the limit that is asked for.
+    /// StoreTimes the limit that is asked for.
     offered: f64,
 }
 
@@ -49,7 +49,7 @@ const BEHIND: Case =
 
 /// What came of one.
 struct Seen {
-    history: History,
+    history: AdmissionLog,
     commands: u64,
     /// Parts of the limit that were not admitted once the burst was spent, though they were asked for.
     stranded: f64,
@@ -67,7 +67,7 @@ impl Case {
 
     fn run(&self, redis: &Redis, runtime: &Runtime, time: Duration) -> anyhow::Result<Seen> {
         redis.flush();
-        let nodes = Nodes::start(redis, runtime, self.nodes, &self.rules())?;
+        let nodes = FleetNodes::start(redis, runtime, self.nodes, &self.rules())?;
         let before = redis.figures();
         let history = nodes.ask(runtime, self.per_second * self.offered, time, || 0)?;
         let commands = redis.figures().since(&before).calls;
@@ -82,7 +82,7 @@ impl Case {
 }
 
 /// All of it.
-pub fn run(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report) -> anyhow::Result<Mixed> {
+pub fn run(redis: &Redis, runtime: &Runtime, times: &StoreTimes, report: &mut BenchReport) -> anyhow::Result<Mixed> {
     report.section(
         "A hot key that many nodes share",
         "All nodes live in this process, each with connections of its own, and are asked in turn, open loop, for more \
@@ -116,7 +116,7 @@ pub fn run(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report)
     Ok(mixed)
 }
 
-fn hold(case: &Case, seen: &Seen, per_command: f64, report: &mut Report) {
+fn hold(case: &Case, seen: &Seen, per_command: f64, report: &mut BenchReport) {
     let mut target = |what: &str, bound, measured| report.number(&format!("{}: {what}", case.name), bound, measured);
     if case.nodes == HOT.nodes {
         target("decisions per command", Bound::AtLeast(50.0), per_command);
@@ -131,7 +131,7 @@ fn hold(case: &Case, seen: &Seen, per_command: f64, report: &mut Report) {
 }
 
 /// Many users, few of them often.
-fn mixed(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report) -> anyhow::Result<Mixed> {
+fn mixed(redis: &Redis, runtime: &Runtime, times: &StoreTimes, report: &mut BenchReport) -> anyhow::Result<Mixed> {
     report.section(
         "A mixed load in leased mode",
         &format!(
@@ -143,7 +143,7 @@ fn mixed(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report) -
     let rules =
         "rules:\n  - { name: users, key_by: user_id, consistency: leased, limit: { requests: 100, window: 1s } }\n";
     let (zipf, time) = (Arc::new(Zipf::new(USERS, EXPONENT)), times.stretch / 2);
-    let nodes = Nodes::start(redis, runtime, 4, rules)?;
+    let nodes = FleetNodes::start(redis, runtime, 4, rules)?;
     let (mut rows, mut told, mut rate) = (Vec::new(), None, 0.0);
     for is_closed in [true, false] {
         redis.flush();
@@ -187,10 +187,10 @@ fn mixed(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report) -
 }
 
 /// One user who has nothing left, in exact mode: the answer is known until its time comes.
-fn refused(redis: &Redis, runtime: &Runtime, times: &Times, report: &mut Report) -> anyhow::Result<()> {
+fn refused(redis: &Redis, runtime: &Runtime, times: &StoreTimes, report: &mut BenchReport) -> anyhow::Result<()> {
     report.section("A refused hot key in exact mode", "One node, one user with one request a minute, 64 callers.");
     let rules = "rules:\n  - { name: one, key_by: user_id, limit: { requests: 1, window: 1m, burst: 1 } }\n";
-    let nodes = Nodes::start(redis, runtime, 1, rules)?;
+    let nodes = FleetNodes::start(redis, runtime, 1, rules)?;
     redis.flush();
     let before = redis.figures();
     let tally = nodes.mix(runtime, CALLERS, &Arc::new(Zipf::new(1, 1.0)), times.stretch / 4);

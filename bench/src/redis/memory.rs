@@ -9,9 +9,9 @@ use tollgate_store::Store;
 
 use super::callers::Callers;
 use super::server::Redis;
-use super::tally::Answer;
+use super::tally::CheckAnswer;
 use super::tollgate;
-use crate::report::{Bound, Report, short};
+use crate::report::{BenchReport, Bound, short};
 
 /// Callers that fill the store.
 const CALLERS: u64 = 512;
@@ -24,7 +24,7 @@ const LIMITS: [(&str, &str); 2] = [
 ];
 
 /// Fills an empty Redis with buckets of each kind; answers the bytes of the first kind.
-pub fn run(redis: &Redis, runtime: &Runtime, users: u64, report: &mut Report) -> anyhow::Result<f64> {
+pub fn run(redis: &Redis, runtime: &Runtime, users: u64, report: &mut BenchReport) -> anyhow::Result<f64> {
     report.section(
         "Redis memory",
         &format!(
@@ -62,7 +62,7 @@ async fn fill<S: Store + 'static>(engine: Arc<Engine<S>>, users: u64) -> u64 {
         tasks.spawn(async move {
             let mut failed = 0;
             for user in (caller..users).step_by(CALLERS as usize) {
-                failed += u64::from(callers.check(user).await != Answer::Allowed);
+                failed += u64::from(callers.check(user).await != CheckAnswer::Allowed);
             }
             failed
         });

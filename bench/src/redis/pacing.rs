@@ -9,17 +9,17 @@ use tollgate_store::MonotonicClock;
 
 /// When checks are due.
 #[derive(Clone, Copy, Debug)]
-pub struct Schedule {
+pub struct OpenSchedule {
     start: u64,
     gap: Option<f64>,
     taken: u64,
 }
 
-impl Schedule {
+impl OpenSchedule {
     /// The first is due at `start`.
-    pub fn new(start: u64, pace: Pace) -> Schedule {
+    pub fn new(start: u64, pace: Pace) -> OpenSchedule {
         let gap = if let Pace::Open { per_second } = pace { Some(1e9 / per_second) } else { None };
-        Schedule { start, gap, taken: 0 }
+        OpenSchedule { start, gap, taken: 0 }
     }
 
     /// When the next one was due: the present for a closed loop. `None`: it is not due yet.
@@ -42,7 +42,7 @@ where
 {
     let start = clock.now().nanos();
     let end = start + time.as_nanos() as u64;
-    let mut schedule = Schedule::new(start, Pace::Open { per_second });
+    let mut schedule = OpenSchedule::new(start, Pace::Open { per_second });
     let mut tasks = JoinSet::new();
     loop {
         let now = clock.now().nanos();
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn a_late_check_counts_from_when_it_was_due() {
-        let mut schedule = Schedule::new(1_000, Pace::Open { per_second: 1e6 });
+        let mut schedule = OpenSchedule::new(1_000, Pace::Open { per_second: 1e6 });
         assert_eq!(schedule.next(999), None);
         assert_eq!(
             [schedule.next(2_500), schedule.next(2_500), schedule.next(2_500)],
             [Some(1_000), Some(2_000), None]
         );
-        assert_eq!(Schedule::new(0, Pace::Closed).next(7), Some(7));
+        assert_eq!(OpenSchedule::new(0, Pace::Closed).next(7), Some(7));
     }
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::server::Redis;
-use super::tally::Tally;
+use super::tally::CheckTally;
 use crate::machine::Ticks;
 use crate::process;
-use crate::report::{Report, progress};
+use crate::report::{BenchReport, progress};
 use crate::statistics::Sample;
 use crate::stopwatch::Stopwatch;
 
@@ -15,7 +15,7 @@ const NOISE: f64 = 0.1;
 
 /// How long everything takes.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
+pub struct StoreTimes {
     pub warm_up: Duration,
     pub round: Duration,
     pub rounds: usize,
@@ -24,29 +24,29 @@ pub struct Times {
 }
 
 /// Sends load for so long, drawn from that seed.
-type Send<'a> = Box<dyn Fn(Duration, u64) -> anyhow::Result<Tally> + 'a>;
+type Send<'a> = Box<dyn Fn(Duration, u64) -> anyhow::Result<CheckTally> + 'a>;
 
 /// Who is raced.
-pub struct Runner<'a> {
+pub struct StoreRunner<'a> {
     pub name: &'static str,
     send: Send<'a>,
     is_spinning: bool,
 }
 
-impl<'a> Runner<'a> {
-    pub fn new(name: &'static str, send: impl Fn(Duration, u64) -> anyhow::Result<Tally> + 'a) -> Runner<'a> {
-        Runner { name, send: Box::new(send), is_spinning: false }
+impl<'a> StoreRunner<'a> {
+    pub fn new(name: &'static str, send: impl Fn(Duration, u64) -> anyhow::Result<CheckTally> + 'a) -> StoreRunner<'a> {
+        StoreRunner { name, send: Box::new(send), is_spinning: false }
     }
 
     /// One whose client never sleeps: its own CPU time says nothing.
-    pub fn spinning(self) -> Runner<'a> {
-        Runner { is_spinning: true, ..self }
+    pub fn spinning(self) -> StoreRunner<'a> {
+        StoreRunner { is_spinning: true, ..self }
     }
 }
 
 /// What came of one round.
 #[derive(Clone, Copy, Debug)]
-pub struct Round {
+pub struct StoreRound {
     /// Checks per second.
     pub rate: f64,
     /// CPU microseconds of Redis per check.
@@ -70,8 +70,8 @@ pub struct Round {
     pub stolen: f64,
 }
 
-impl Round {
-    fn run(runner: &Runner<'_>, redis: &Redis, times: &Times, seed: u64) -> anyhow::Result<Round> {
+impl StoreRound {
+    fn run(runner: &StoreRunner<'_>, redis: &Redis, times: &StoreTimes, seed: u64) -> anyhow::Result<StoreRound> {
         (runner.send)(times.warm_up, seed)?;
         let (figures, own, ticks, watch) = (redis.figures(), process::own_cpu(), Ticks::now(), Stopwatch::start());
         let tally = (runner.send)(times.round, seed + 1)?;
@@ -80,7 +80,7 @@ impl Round {
         let figures = redis.figures().since(&figures);
         // What the store did not decide is no check of it.
         let (checks, seconds) = ((tally.checks - tally.errors).max(1) as f64, wall / 1e9);
-        Ok(Round {
+        Ok(StoreRound {
             rate: checks / seconds,
             redis: figures.cpu as f64 / 1e3 / checks,
             own: if runner.is_spinning { f64::NAN } else { own / 1e3 / checks },
@@ -104,16 +104,16 @@ impl Round {
 
 /// The rounds of every runner, by name, in the order they were run.
 #[derive(Debug, Default)]
-pub struct Standings(Vec<(&'static str, Vec<Round>)>);
+pub struct StoreStandings(Vec<(&'static str, Vec<StoreRound>)>);
 
-impl Standings {
+impl StoreStandings {
     /// Lets all of them run in turn: A B C A B C …
-    pub fn race(runners: &[Runner<'_>], redis: &Redis, times: &Times) -> Standings {
-        let mut standings = Standings(runners.iter().map(|runner| (runner.name, Vec::new())).collect());
+    pub fn race(runners: &[StoreRunner<'_>], redis: &Redis, times: &StoreTimes) -> StoreStandings {
+        let mut standings = StoreStandings(runners.iter().map(|runner| (runner.name, Vec::new())).collect());
         for number in 1..=times.rounds {
             progress(&format!("  round {number} of {}", times.rounds));
             for (runner, (name, done)) in runners.iter().zip(&mut standings.0) {
-                match Round::run(runner, redis, times, number as u64 * 1_000) {
+                match StoreRound::run(runner, redis, times, number as u64 * 1_000) {
                     Ok(round) => done.push(round),
                     Err(error) => progress(&format!("  {name}: {error:#}")),
                 }
@@ -123,13 +123,13 @@ impl Standings {
     }
 
     /// One figure of one runner, over all rounds.
-    pub fn sample(&self, name: &str, figure: impl Fn(&Round) -> f64) -> Sample {
+    pub fn sample(&self, name: &str, figure: impl Fn(&StoreRound) -> f64) -> Sample {
         let rounds = self.0.iter().find(|(known, _)| *known == name);
         rounds.iter().flat_map(|(_, rounds)| rounds.iter().map(&figure)).collect()
     }
 
     /// One figure of one runner as a ratio to that of another, round by round.
-    pub fn ratio(&self, name: &str, of: &str, figure: impl Fn(&Round) -> f64) -> Sample {
+    pub fn ratio(&self, name: &str, of: &str, figure: impl Fn(&StoreRound) -> f64) -> Sample {
         self.sample(name, &figure).over(&self.sample(of, &figure))
     }
 
@@ -144,10 +144,10 @@ impl Standings {
     }
 
     /// The table, rates and CPU of Redis as ratios to those of `floor`, and what the machine did meanwhile.
-    pub fn tell(&self, floor: &str, report: &mut Report) {
+    pub fn tell(&self, floor: &str, report: &mut BenchReport) {
         let (rate_floor, cpu_floor) = (self.sample(floor, |round| round.rate), self.sample(floor, |round| round.redis));
-        let row = |(name, rounds): &(&'static str, Vec<Round>)| {
-            let sample = |figure: fn(&Round) -> f64| rounds.iter().map(figure).collect::<Sample>();
+        let row = |(name, rounds): &(&'static str, Vec<StoreRound>)| {
+            let sample = |figure: fn(&StoreRound) -> f64| rounds.iter().map(figure).collect::<Sample>();
             let (rate, cpu) = (sample(|round| round.rate), sample(|round| round.redis));
             let own = sample(|round| round.own).median();
             vec![
@@ -173,7 +173,7 @@ impl Standings {
         };
         report.table(&HEADS, &self.0.iter().map(row).collect::<Vec<_>>());
         let all = || self.0.iter().flat_map(|(_, rounds)| rounds);
-        let most = |figure: fn(&Round) -> f64| all().map(figure).fold(0.0, f64::max);
+        let most = |figure: fn(&StoreRound) -> f64| all().map(figure).fold(0.0, f64::max);
         report.note(&format!(
             "In the worst round others took {:.2} cores, and the hypervisor {:.2}.",
             most(|round| round.foreign),

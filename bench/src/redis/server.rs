@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 use tollgate_resp::RespValue;
-use tollgate_testkit::redis::{Client, Server};
+use tollgate_lab::redis::{Client, RedisServer};
 
 use crate::cores::Cores;
 use crate::process;
 
 /// One redis-server on the servers' core, without persistence.
 pub struct Redis {
-    server: Server,
+    server: RedisServer,
 }
 
 /// A reading of a server's counters.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Figures {
+pub struct RedisCounters {
     /// CPU nanoseconds.
     pub cpu: u64,
     /// Script calls that clients sent.
@@ -30,7 +30,7 @@ pub struct Figures {
 
 impl Redis {
     pub fn start(cores: &Cores) -> Redis {
-        Redis { server: cores.on_server(Server::start) }
+        Redis { server: cores.on_server(RedisServer::start) }
     }
 
     pub fn url(&self) -> String {
@@ -54,17 +54,17 @@ impl Redis {
         self.client().call(&["FLUSHALL"]);
     }
 
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> RedisCounters {
         figures(&self.server)
     }
 }
 
 /// The counters of any server.
-pub fn figures(server: &Server) -> Figures {
+pub fn figures(server: &RedisServer) -> RedisCounters {
     let mut client = server.client();
     let keys = client.call(&["DBSIZE"]).integer().unwrap_or(0);
     let info = Info::read(&mut client);
-    Figures {
+    RedisCounters {
         cpu: process::cpu(server.pid()),
         calls: info.calls("evalsha") + info.calls("eval"),
         reads: info.number("keyspace_hits") + info.number("keyspace_misses"),
@@ -75,11 +75,11 @@ pub fn figures(server: &Server) -> Figures {
     }
 }
 
-impl Figures {
+impl RedisCounters {
     /// What happened since.
-    pub fn since(&self, then: &Figures) -> Figures {
+    pub fn since(&self, then: &RedisCounters) -> RedisCounters {
         let less = |now: u64, then: u64| now.saturating_sub(then);
-        Figures {
+        RedisCounters {
             cpu: less(self.cpu, then.cpu),
             calls: less(self.calls, then.calls),
             reads: less(self.reads, then.reads),

@@ -6,14 +6,14 @@ use std::process::Command;
 use tollgate_load::{Pace, Request};
 
 use super::exact::KEYS;
-use super::round::Times;
+use super::round::StoreTimes;
 use super::server::Redis;
 use crate::cores::Cores;
 use crate::http::rules;
-use crate::report::{Bound, Report};
+use crate::report::{BenchReport, Bound};
 use crate::servers::lineup::{Candidate, Lineup};
 use crate::servers::peers::{limitador, limitador_check, ratelimit, tollgate};
-use crate::servers::round::{Order, Round, Runner, Standings};
+use crate::servers::round::{RoundSettings, ServerRound, ServerRunner, ServerStandings};
 use crate::servers::server::{Ready, free_address};
 
 const CONNECTIONS: usize = 64;
@@ -28,9 +28,9 @@ pub fn run(
     redis: &Redis,
     cores: &Cores,
     tollgate: Option<&Path>,
-    times: &Times,
-    report: &mut Report,
-) -> anyhow::Result<Standings> {
+    times: &StoreTimes,
+    report: &mut BenchReport,
+) -> anyhow::Result<ServerStandings> {
     let mut field = Field { redis, lineup: Lineup::new(cores)? };
     field.start(tollgate);
     report.section(
@@ -41,7 +41,7 @@ pub fn run(
             field.lineup.not_measured()
         ),
     );
-    let order = Order {
+    let order = RoundSettings {
         connections: CONNECTIONS,
         pipeline: 1,
         pace: Pace::Closed,
@@ -49,17 +49,18 @@ pub fn run(
         duration: times.round,
     };
     let candidates = &field.lineup.candidates;
-    let runners: Vec<Runner<'_>> = candidates.iter().map(|candidate| Runner::new(candidate, order)).collect();
-    let standings = Standings::race(&runners, times.rounds);
+    let runners: Vec<ServerRunner<'_>> =
+        candidates.iter().map(|candidate| ServerRunner::new(candidate, order)).collect();
+    let standings = ServerStandings::race(&runners, times.rounds);
     tell(candidates, &standings, report);
     redis.flush();
     Ok(standings)
 }
 
-fn tell(candidates: &[Candidate], standings: &Standings, report: &mut Report) {
+fn tell(candidates: &[Candidate], standings: &ServerStandings, report: &mut BenchReport) {
     let row = |candidate: &Candidate| {
         let name = candidate.name;
-        let median = |figure: fn(&Round) -> f64| standings.sample(name, figure).median();
+        let median = |figure: fn(&ServerRound) -> f64| standings.sample(name, figure).median();
         vec![
             name.to_owned(),
             format!("{:.1}", median(|round| round.rate) / 1e3),

@@ -2,22 +2,22 @@
 
 use super::exact::{EXACT, EXACT_MANY, EXACT_THREE};
 use super::leased::Mixed;
-use super::round::{Round, Standings};
+use super::round::{StoreRound, StoreStandings};
 use super::servers::TOLLGATE;
-use crate::report::Report;
+use crate::report::BenchReport;
 use crate::servers;
 
 /// Everything that the table is made of, as far as it was measured.
 pub struct Measured {
-    pub exact: Option<Standings>,
-    pub servers: Option<servers::round::Standings>,
+    pub exact: Option<StoreStandings>,
+    pub servers: Option<servers::round::ServerStandings>,
     pub mixed: Option<Mixed>,
     /// Bytes of Redis memory per bucket.
     pub bucket: Option<f64>,
 }
 
 /// Prints it as Markdown.
-pub fn run(measured: &Measured, report: &mut Report) {
+pub fn run(measured: &Measured, report: &mut BenchReport) {
     report.section(
         "Sizing",
         "From the medians above. A node is one core of Tollgate: the library (`Engine::decide` in a process), or a whole \
@@ -31,7 +31,7 @@ pub fn run(measured: &Measured, report: &mut Report) {
         rows.push(library("exact, 3 rules, library", exact, EXACT_THREE));
     }
     if let Some(servers) = measured.servers.as_ref().filter(|servers| servers.has(TOLLGATE)) {
-        let median = |figure: fn(&servers::round::Round) -> f64| servers.sample(TOLLGATE, figure).median();
+        let median = |figure: fn(&servers::round::ServerRound) -> f64| servers.sample(TOLLGATE, figure).median();
         let (own, redis) = (median(|round| round.cpu), median(|round| round.backend));
         rows.push(line("exact, over HTTP", own, redis, f64::NAN, f64::NAN));
     }
@@ -58,8 +58,8 @@ pub fn run(measured: &Measured, report: &mut Report) {
     }
 }
 
-fn library(name: &str, standings: &Standings, candidate: &str) -> Vec<String> {
-    let median = |figure: fn(&Round) -> f64| standings.sample(candidate, figure).median();
+fn library(name: &str, standings: &StoreStandings, candidate: &str) -> Vec<String> {
+    let median = |figure: fn(&StoreRound) -> f64| standings.sample(candidate, figure).median();
     let bytes = median(|round| round.bytes_in + round.bytes_out);
     line(name, median(|round| round.own), median(|round| round.redis), median(|round| round.calls), bytes)
 }

@@ -10,7 +10,7 @@ const MOST: u64 = 60_000_000_000;
 
 /// Checks and how long each took.
 #[derive(Clone, Debug)]
-pub struct Tally {
+pub struct CheckTally {
     /// Checks that were answered.
     pub checks: u64,
     pub denied: u64,
@@ -19,37 +19,37 @@ pub struct Tally {
     latency: Histogram<u64>,
 }
 
-impl Default for Tally {
-    fn default() -> Tally {
+impl Default for CheckTally {
+    fn default() -> CheckTally {
         let latency = Histogram::new_with_bounds(LEAST, MOST, 3).expect("these bounds make a histogram");
-        Tally { checks: 0, denied: 0, errors: 0, latency }
+        CheckTally { checks: 0, denied: 0, errors: 0, latency }
     }
 }
 
 /// What an answer said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CheckAnswer {
     Allowed,
     Denied,
     Failed,
 }
 
-impl Tally {
+impl CheckTally {
     #[inline]
-    pub fn enter(&mut self, answer: Answer, nanos: u64) {
+    pub fn enter(&mut self, answer: CheckAnswer, nanos: u64) {
         self.enter_many(answer, 1, nanos);
     }
 
     /// Several that took as long each.
     #[inline]
-    pub fn enter_many(&mut self, answer: Answer, number: u64, nanos: u64) {
+    pub fn enter_many(&mut self, answer: CheckAnswer, number: u64, nanos: u64) {
         self.checks += number;
-        self.denied += u64::from(answer == Answer::Denied) * number;
-        self.errors += u64::from(answer == Answer::Failed) * number;
+        self.denied += u64::from(answer == CheckAnswer::Denied) * number;
+        self.errors += u64::from(answer == CheckAnswer::Failed) * number;
         self.latency.saturating_record_n(nanos.clamp(LEAST, MOST), number);
     }
 
-    pub fn add(&mut self, other: &Tally) {
+    pub fn add(&mut self, other: &CheckTally) {
         self.checks += other.checks;
         self.denied += other.denied;
         self.errors += other.errors;

@@ -13,7 +13,7 @@ use tollgate_store_redis::{PrimaryStats, RedisConfig, RedisStore, StoreUrl};
 /// An engine that asks Redis every time.
 pub type Exact = Engine<RedisStore>;
 /// An engine of a fleet: it may decide by itself what its rules let it.
-pub type Node = Engine<Fleet<RedisStore>>;
+pub type FleetEngine = Engine<Fleet<RedisStore>>;
 
 /// How long leased units may be spent.
 pub const LEASE_TTL: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ pub fn troubles(store: &RedisStore) -> Option<String> {
 }
 
 /// One node of `nodes`, with its upkeep.
-pub async fn node(url: &str, number: u64, nodes: u64, rules_text: &str) -> anyhow::Result<Arc<Node>> {
+pub async fn node(url: &str, number: u64, nodes: u64, rules_text: &str) -> anyhow::Result<Arc<FleetEngine>> {
     let clock = Arc::new(MonotonicClock::new());
     let config = FleetConfig { nodes, lease_ttl: Span::from(LEASE_TTL), ..FleetConfig::default() };
     let fleet = Fleet::new(store(url, PATIENCE, number).await?, config, clock.clone());
@@ -80,7 +80,7 @@ async fn store(url: &str, within: Span, number: u64) -> anyhow::Result<RedisStor
 }
 
 /// Until nobody needs the node any more.
-async fn tend(node: Weak<Node>) {
+async fn tend(node: Weak<FleetEngine>) {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {
         ticks.tick().await;

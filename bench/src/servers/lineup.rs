@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tollgate_load::{Plan, Request, Target};
 
 use super::prepare::Programs;
-use super::server::{Ready, Server};
+use super::server::{PeerServer, Ready};
 use crate::cores::Cores;
 use crate::report::progress;
 
@@ -28,7 +28,7 @@ pub struct Candidate {
     /// As the tables have it.
     pub name: &'static str,
     /// Several may ask the same one.
-    pub server: Rc<Server>,
+    pub server: Rc<PeerServer>,
     /// The process of a store behind it, whose CPU time is counted apart.
     pub backend: Option<u32>,
     pub target: Target,
@@ -39,7 +39,7 @@ pub struct Candidate {
 }
 
 /// How somebody is started and joins.
-pub type Start = fn(&mut Lineup<'_>) -> anyhow::Result<()>;
+pub type StartPeer = fn(&mut Lineup<'_>) -> anyhow::Result<()>;
 
 /// All who could be started, and why others could not.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub struct Lineup<'a> {
     absent: Vec<String>,
     pub programs: Programs,
     /// Servers that nobody asks, behind others.
-    behind: Vec<Rc<Server>>,
+    behind: Vec<Rc<PeerServer>>,
     cores: &'a Cores,
     folder: TempDir,
 }
@@ -66,10 +66,10 @@ impl<'a> Lineup<'a> {
     }
 
     /// Starts a server on the servers' core.
-    pub fn server(&self, name: &str, command: Command, ready: Ready) -> anyhow::Result<Rc<Server>> {
+    pub fn server(&self, name: &str, command: Command, ready: Ready) -> anyhow::Result<Rc<PeerServer>> {
         progress(&format!("  starting {name}"));
         let log = self.folder.path().join(format!("{}.log", name.replace([' ', '/'], "-")));
-        Ok(Rc::new(Server::start(command, ready, self.cores, &log)?))
+        Ok(Rc::new(PeerServer::start(command, ready, self.cores, &log)?))
     }
 
     /// The same for a server that limits, once its answers are proven: `proof` is the request at a cost of which the
@@ -77,7 +77,7 @@ impl<'a> Lineup<'a> {
     pub fn join_proven(
         &mut self,
         name: &'static str,
-        server: &Rc<Server>,
+        server: &Rc<PeerServer>,
         target: &str,
         request: Request,
         proof: &Request,
@@ -99,7 +99,7 @@ impl<'a> Lineup<'a> {
     pub fn join(
         &mut self,
         name: &'static str,
-        server: &Rc<Server>,
+        server: &Rc<PeerServer>,
         target: &str,
         request: Request,
     ) -> anyhow::Result<&mut Candidate> {
@@ -116,12 +116,12 @@ impl<'a> Lineup<'a> {
     }
 
     /// Keeps a server running that stands behind another.
-    pub fn keep(&mut self, server: Rc<Server>) {
+    pub fn keep(&mut self, server: Rc<PeerServer>) {
         self.behind.push(server);
     }
 
     /// Starts those who can be started.
-    pub fn attempt(&mut self, peers: &[(&str, Start)]) {
+    pub fn attempt(&mut self, peers: &[(&str, StartPeer)]) {
         for (name, start) in peers {
             let started = start(self);
             self.excuse(name, started);

@@ -7,7 +7,7 @@ use tollgate_load::{Outcome, Pace, Plan, Wait};
 use super::lineup::Candidate;
 use crate::machine::Ticks;
 use crate::process;
-use crate::report::{Report, progress};
+use crate::report::{BenchReport, progress};
 use crate::statistics::Sample;
 use crate::stopwatch::{Elapsed, Stopwatch};
 
@@ -16,7 +16,7 @@ const NOISE: f64 = 0.1;
 
 /// How a round is run.
 #[derive(Clone, Copy, Debug)]
-pub struct Order {
+pub struct RoundSettings {
     pub connections: usize,
     /// Requests under way on each of them.
     pub pipeline: usize,
@@ -41,7 +41,7 @@ impl Spent {
 
 /// What came of one round.
 #[derive(Clone, Copy, Debug)]
-pub struct Round {
+pub struct ServerRound {
     /// Checks that were decided, per second.
     pub rate: f64,
     /// CPU of the server per check, in microseconds.
@@ -64,9 +64,9 @@ pub struct Round {
     pub stolen: f64,
 }
 
-impl Round {
+impl ServerRound {
     /// Warms up, then measures.
-    pub fn run(candidate: &Candidate, order: &Order, seed: u64) -> anyhow::Result<Round> {
+    pub fn run(candidate: &Candidate, order: &RoundSettings, seed: u64) -> anyhow::Result<ServerRound> {
         let plan = Plan {
             connections: order.connections,
             pipeline: order.pipeline,
@@ -84,15 +84,15 @@ impl Round {
         let (before, ticks, watch) = (spent(), Ticks::now(), Stopwatch::start());
         let outcome = load(&Plan { duration: order.duration, seed: plan.seed + 1, ..plan })?;
         let (own, ticks) = (watch.stop(), (ticks, Ticks::now()));
-        Ok(Round::of(candidate.checks as f64, &outcome, spent().since(before), own, ticks))
+        Ok(ServerRound::of(candidate.checks as f64, &outcome, spent().since(before), own, ticks))
     }
 
-    fn of(checks: f64, outcome: &Outcome, spent: Spent, own: Elapsed, (before, after): (Ticks, Ticks)) -> Round {
+    fn of(checks: f64, outcome: &Outcome, spent: Spent, own: Elapsed, (before, after): (Ticks, Ticks)) -> ServerRound {
         let (server, backend) = (spent.server as f64, spent.backend as f64);
         let decided = (outcome.allowed + outcome.denied) as f64;
         let seconds = own.wall / 1e9;
         let micros = |part: f64| outcome.latency.quantile(part).as_secs_f64() * 1e6;
-        Round {
+        ServerRound {
             rate: outcome.rate * decided / outcome.answered.max(1) as f64 * checks,
             cpu: server / 1e3 / (decided * checks),
             backend: backend / 1e3 / (decided * checks),
@@ -115,31 +115,31 @@ impl Round {
 
 /// One runner of a race: who, how, and under which name it is told.
 #[derive(Clone, Debug)]
-pub struct Runner<'a> {
+pub struct ServerRunner<'a> {
     pub name: String,
     pub candidate: &'a Candidate,
-    pub order: Order,
+    pub order: RoundSettings,
 }
 
-impl<'a> Runner<'a> {
+impl<'a> ServerRunner<'a> {
     /// Under the candidate's own name.
-    pub fn new(candidate: &'a Candidate, order: Order) -> Runner<'a> {
-        Runner { name: candidate.name.to_owned(), candidate, order }
+    pub fn new(candidate: &'a Candidate, order: RoundSettings) -> ServerRunner<'a> {
+        ServerRunner { name: candidate.name.to_owned(), candidate, order }
     }
 }
 
 /// The rounds of every runner, by name, in the order they were run.
 #[derive(Debug, Default)]
-pub struct Standings(Vec<(String, Vec<Round>)>);
+pub struct ServerStandings(Vec<(String, Vec<ServerRound>)>);
 
-impl Standings {
+impl ServerStandings {
     /// Lets all of them run in turn, so many rounds: A B C A B C …
-    pub fn race(runners: &[Runner<'_>], rounds: usize) -> Standings {
-        let mut standings = Standings(runners.iter().map(|runner| (runner.name.clone(), Vec::new())).collect());
+    pub fn race(runners: &[ServerRunner<'_>], rounds: usize) -> ServerStandings {
+        let mut standings = ServerStandings(runners.iter().map(|runner| (runner.name.clone(), Vec::new())).collect());
         for number in 1..=rounds {
             progress(&format!("  round {number} of {rounds}"));
             for (runner, (name, done)) in runners.iter().zip(&mut standings.0) {
-                match Round::run(runner.candidate, &runner.order, number as u64) {
+                match ServerRound::run(runner.candidate, &runner.order, number as u64) {
                     Ok(round) => done.push(round),
                     Err(error) => progress(&format!("  {name}: {error}")),
                 }
@@ -149,7 +149,7 @@ impl Standings {
     }
 
     /// One figure of one runner, over all rounds.
-    pub fn sample(&self, name: &str, figure: impl Fn(&Round) -> f64) -> Sample {
+    pub fn sample(&self, name: &str, figure: impl Fn(&ServerRound) -> f64) -> Sample {
         let rounds = self.0.iter().find(|(known, _)| *known == name);
         rounds.iter().flat_map(|(_, rounds)| rounds.iter().map(&figure)).collect()
     }
@@ -162,8 +162,8 @@ impl Standings {
     /// Rows for a table, CPU as a ratio to that of `floor`.
     pub fn rows(&self, floor: &str) -> Vec<Vec<String>> {
         let floor = self.sample(floor, |round| round.cpu);
-        let row = |(name, rounds): &(String, Vec<Round>)| {
-            let sample = |figure: fn(&Round) -> f64| rounds.iter().map(figure).collect::<Sample>();
+        let row = |(name, rounds): &(String, Vec<ServerRound>)| {
+            let sample = |figure: fn(&ServerRound) -> f64| rounds.iter().map(figure).collect::<Sample>();
             let (rate, cpu) = (sample(|round| round.rate), sample(|round| round.cpu));
             vec![
                 name.clone(),
@@ -190,15 +190,15 @@ impl Standings {
     }
 
     /// Tells what others took of the machine at the worst.
-    pub fn tell_noise(&self, report: &mut Report) {
+    pub fn tell_noise(&self, report: &mut BenchReport) {
         let all = || self.0.iter().flat_map(|(_, rounds)| rounds);
-        let most = |figure: fn(&Round) -> f64| all().map(figure).fold(0.0, f64::max);
+        let most = |figure: fn(&ServerRound) -> f64| all().map(figure).fold(0.0, f64::max);
         let (foreign, stolen) = (most(|round| round.foreign), most(|round| round.stolen));
         report.note(&format!("In the worst round others took {foreign:.2} cores, and the hypervisor {stolen:.2}."));
     }
 }
 
-/// Headings of [`Standings::rows`].
+/// Headings of [`ServerStandings::rows`].
 pub const HEADS: [&str; 13] = [
     "candidate",
     "k checks/s",

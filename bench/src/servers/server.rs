@@ -29,20 +29,20 @@ pub enum Ready {
 
 /// A running server; stopped when dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct PeerServer {
     child: Child,
     address: String,
     /// Resident bytes just after it began to listen.
     pub resident_at_start: u64,
 }
 
-impl Server {
+impl PeerServer {
     /// Starts it on the server's core and waits until it listens. What it says on standard error goes to `log`.
-    pub fn start(mut command: Command, ready: Ready, cores: &Cores, log: &Path) -> anyhow::Result<Server> {
+    pub fn start(mut command: Command, ready: Ready, cores: &Cores, log: &Path) -> anyhow::Result<PeerServer> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(log)?);
         let mut child = cores.on_server(|| command.spawn())?;
         let lines = child.stdout.take().map(follow).context("standard output is a pipe")?;
-        let mut server = Server { child, address: String::new(), resident_at_start: 0 };
+        let mut server = PeerServer { child, address: String::new(), resident_at_start: 0 };
         server.address = match server.wait(ready, &lines) {
             Ok(address) => address,
             Err(error) => bail!("{error}: {}", first_line(log)),
@@ -94,7 +94,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PeerServer {
     fn drop(&mut self) {
         let _ = self.child.kill(); // it may have ended by itself
         let _ = self.child.wait();

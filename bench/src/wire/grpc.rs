@@ -7,7 +7,7 @@ use tollgate_load::{Message, Request};
 
 use super::{Mode, RULES, Race, resp, speed};
 use crate::cores::Cores;
-use crate::report::Report;
+use crate::report::BenchReport;
 use crate::servers::lineup::Lineup;
 use crate::servers::peers::{THROTTLECRAB_ROOM, limitador, ratelimit, tollgate};
 use crate::servers::server::{Ready, free_address};
@@ -53,7 +53,7 @@ pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Li
 }
 
 /// Races them, and holds ours against its targets.
-pub fn run(race: &Race<'_>, report: &mut Report) {
+pub fn run(race: &Race<'_>, report: &mut BenchReport) {
     let ours = [TOLLGATE, TOLLGATE_CHECK];
     for mode in [MANY, FEW] {
         let peak = race.peak(mode, report);

@@ -8,7 +8,7 @@ use tollgate_load::Request;
 
 use super::{Mode, RULES, Race, speed};
 use crate::cores::Cores;
-use crate::report::{Bound, Report};
+use crate::report::{BenchReport, Bound};
 use crate::servers::lineup::Lineup;
 use crate::servers::peers::{THROTTLECRAB_ROOM, tollgate};
 use crate::servers::prepare::on_path;
@@ -49,13 +49,13 @@ pub fn start<'a>(cores: &'a Cores, tollgate: Option<&Path>) -> anyhow::Result<Li
 }
 
 /// Races them, and holds ours against its targets.
-pub fn run(race: &Race<'_>, report: &mut Report) {
+pub fn run(race: &Race<'_>, report: &mut BenchReport) {
     let [alone, by_16, by_64] = [ALONE, BY_16, BY_64].map(|mode| race.peak(mode, report));
     let half = race.half(ALONE, &[TOLLGATE], &alone, report);
     race.cost("RESP: CPU per check, of the echo", 1.25, TOLLGATE, &alone, report);
     speed("RESP pipelined by 16: throughput, of the echo", 0.5, (TOLLGATE, ECHO), &by_16, report);
     if by_64.has(TOLLGATE) && by_16.has(TOLLGATE) {
-        let rate = |standings: &crate::servers::round::Standings| standings.sample(TOLLGATE, |round| round.rate);
+        let rate = |standings: &crate::servers::round::ServerStandings| standings.sample(TOLLGATE, |round| round.rate);
         let more = rate(&by_64).over(&rate(&by_16));
         report.ratio("RESP pipelined by 64: throughput, of that by 16", Bound::AtLeast(1.0), &more);
     }

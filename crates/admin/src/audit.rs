@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tollgate_control::record::Role;
-use tollgate_control::{AuditFilter, AuditRecord, Kind};
+use tollgate_control::{AuditFilter, AuditRecord, RecordKind};
 
 use super::call::Call;
 use super::changes;
@@ -50,7 +50,7 @@ async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     let kind = query.text("kind");
     let filter = AuditFilter {
         namespaces: call.namespaces(),
-        kind: Kind::ALL.into_iter().find(|known| Some(known.name()) == kind),
+        kind: RecordKind::ALL.into_iter().find(|known| Some(known.name()) == kind),
         id: query.owned("id"),
         author: query.owned("author"),
         from: query.time("from"),

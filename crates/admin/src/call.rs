@@ -1,7 +1,7 @@
 //! A call on its way: what its head said, who asks, and with what it is done.
 
 use tollgate_control::record::Role;
-use tollgate_control::{Author, Control, Expect, Page};
+use tollgate_control::{Author, Control, Precondition, Page};
 
 use super::Admin;
 use super::endpoint::{Endpoint, Header, NamespaceScope};
@@ -122,14 +122,14 @@ impl<'a> Call<'a> {
     }
 
     /// What must be true of what is replaced.
-    pub(super) fn replaces(&self) -> Result<Expect, AdminProblem> {
+    pub(super) fn replaces(&self) -> Result<Precondition, AdminProblem> {
         match (self.asked.if_match, self.asked.if_none_match) {
             (Some(_), Some(_)) => Err(bad_precondition("Send If-Match or If-None-Match, not both.")),
-            (None, Some(IfMatch::Anything)) => Ok(Expect::Absent),
+            (None, Some(IfMatch::Anything)) => Ok(Precondition::Absent),
             (None, Some(IfMatch::Version(_))) => Err(bad_precondition("If-None-Match can only be * here.")),
             (None, None) => Err(required("Send If-Match with the ETag that you read, or If-None-Match: * to make it.")),
-            (Some(IfMatch::Anything), None) => Ok(Expect::Present),
-            (Some(IfMatch::Version(version)), None) => Ok(Expect::Version(version)),
+            (Some(IfMatch::Anything), None) => Ok(Precondition::Present),
+            (Some(IfMatch::Version(version)), None) => Ok(Precondition::Version(version)),
         }
     }
 
@@ -139,10 +139,10 @@ impl<'a> Call<'a> {
     }
 
     /// What must be true of what is removed.
-    pub(super) fn removes(&self) -> Expect {
+    pub(super) fn removes(&self) -> Precondition {
         match self.asked.if_match {
-            None | Some(IfMatch::Anything) => Expect::Present,
-            Some(IfMatch::Version(version)) => Expect::Version(version),
+            None | Some(IfMatch::Anything) => Precondition::Present,
+            Some(IfMatch::Version(version)) => Precondition::Version(version),
         }
     }
 }

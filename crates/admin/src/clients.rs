@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{ClientDraft, ClientRecord};
-use tollgate_control::{ClientFilter, Control, Edit, Expect, Kind};
+use tollgate_control::{ClientFilter, Control, Edit, Precondition, RecordKind};
 
 use super::call::Call;
 use super::endpoint::{Body, CURSOR, Content, DRY_RUN, Endpoint, Header, LIMIT, Method, Tag, text};
@@ -83,7 +83,7 @@ const FIELDS: &[&str] =
     &["client_key", "namespace", "tier", "organisation", "attributes", "created_at", "updated_at", "version"];
 
 impl Thing for Client {
-    const KIND: Kind = Kind::Client;
+    const KIND: RecordKind = RecordKind::Client;
     const PATH: &'static str = "/v1/clients";
     const PREFIX: &'static str = "client";
     type Record = ClientRecord;
@@ -129,7 +129,7 @@ impl Thing for Client {
         body.as_object().cloned().unwrap_or_default()
     }
 
-    fn edit(namespace: &str, id: &str, to: Option<ClientDraft>, expect: Expect) -> Edit {
+    fn edit(namespace: &str, id: &str, to: Option<ClientDraft>, expect: Precondition) -> Edit {
         Edit::Client { namespace: namespace.to_owned(), client_key: id.to_owned(), to, expect }
     }
 }

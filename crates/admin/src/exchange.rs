@@ -10,10 +10,10 @@ use tokio::task::spawn_blocking;
 use tollgate_control::record::{
     ClientDraft, ClientRecord, NamespaceDraft, OverrideDraft, OverrideRecord, RuleDraft, RuleRecord,
 };
-use tollgate_control::{ClientFilter, Control, Edit, Expect, Instant, Listing, OverrideFilter, Page, RuleFilter};
+use tollgate_control::{ClientFilter, Control, Edit, Precondition, Instant, Listing, OverrideFilter, Page, RuleFilter};
 use tollgate_rules::path::EscapedSlash;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet, stable_names};
-use tollgate_rules::yaml::Node;
+use tollgate_rules::yaml::YamlNode;
 use tollgate_rules::{ClientSpec, Normalize, OverrideSpec, RuleFile, document, read};
 
 use super::call::Call;
@@ -111,24 +111,24 @@ impl Namespace {
         Ok(Namespace { name: name.to_owned(), settings, rules, clients, overrides })
     }
 
-    fn tree(&self) -> Node {
+    fn tree(&self) -> YamlNode {
         let NamespaceDraft { ipv6_prefix, keep_escaped_slash, allow_block_all, normalize } = self.settings;
-        let mut entries = vec![("version", Node::plain(1)), ("namespace", Node::text(&self.name))];
-        entries.extend(allow_block_all.then(|| ("allow_block_all", Node::plain(true))));
-        entries.extend((ipv6_prefix != 64).then(|| ("ipv6_prefix", Node::plain(ipv6_prefix))));
-        entries.extend(keep_escaped_slash.then(|| ("escaped_slash", Node::text("keep"))));
-        entries.extend((normalize != Normalize::None).then(|| ("normalize", Node::text(normalize.name()))));
-        entries.push(("rules", Node::list(self.rules.iter().map(rule_tree))));
+        let mut entries = vec![("version", YamlNode::plain(1)), ("namespace", YamlNode::text(&self.name))];
+        entries.extend(allow_block_all.then(|| ("allow_block_all", YamlNode::plain(true))));
+        entries.extend((ipv6_prefix != 64).then(|| ("ipv6_prefix", YamlNode::plain(ipv6_prefix))));
+        entries.extend(keep_escaped_slash.then(|| ("escaped_slash", YamlNode::text("keep"))));
+        entries.extend((normalize != Normalize::None).then(|| ("normalize", YamlNode::text(normalize.name()))));
+        entries.push(("rules", YamlNode::list(self.rules.iter().map(rule_tree))));
         if !self.clients.is_empty() {
-            entries.push(("clients", Node::list(self.clients.iter().map(client_tree))));
+            entries.push(("clients", YamlNode::list(self.clients.iter().map(client_tree))));
         }
         // Overrides of rules in files stay here: a rules file names only rules of its own.
         let names: HashSet<&str> = self.rules.iter().map(|rule| rule.rule_id.as_str()).collect();
         let mut own = self.overrides.iter().filter(|record| names.contains(record.draft.rule_id.as_str())).peekable();
         if own.peek().is_some() {
-            entries.push(("overrides", Node::list(own.map(override_tree))));
+            entries.push(("overrides", YamlNode::list(own.map(override_tree))));
         }
-        Node::map(entries)
+        YamlNode::map(entries)
     }
 
     /// What has to be changed so that everything in the file is as the file says.
@@ -136,7 +136,7 @@ impl Namespace {
         let mut edits = Vec::new();
         let settings = file.settings(&self.settings);
         if settings != self.settings {
-            edits.push(Edit::Namespace { namespace: self.name.clone(), to: Some(settings), expect: Expect::Anything });
+            edits.push(Edit::Namespace { namespace: self.name.clone(), to: Some(settings), expect: Precondition::Anything });
         }
         let mut known: HashMap<&str, &RuleRecord> =
             self.rules.iter().map(|rule| (rule.rule_id.as_str(), rule)).collect();
@@ -148,14 +148,14 @@ impl Namespace {
             }
             let name = before.map(|rule| rule.draft.name.clone()).unwrap_or_default();
             let draft = RuleDraft { name, document: document.clone(), enabled: true };
-            edits.push(Rule::edit(&self.name, rule_id, Some(draft), Expect::Anything));
+            edits.push(Rule::edit(&self.name, rule_id, Some(draft), Precondition::Anything));
         }
         if prune == Prune::Rules {
             edits.extend(
                 self.rules
                     .iter()
                     .filter(|rule| known.contains_key(rule.rule_id.as_str()))
-                    .map(|rule| Rule::edit(&self.name, &rule.rule_id, None, Expect::Anything)),
+                    .map(|rule| Rule::edit(&self.name, &rule.rule_id, None, Precondition::Anything)),
             );
         }
         edits.extend(file.file.clients.iter().map(|client| self.client(client)));
@@ -166,7 +166,7 @@ impl Namespace {
     fn client(&self, spec: &ClientSpec) -> Edit {
         let ClientSpec { client_key, tier, org, attributes, .. } = spec.clone();
         let draft = ClientDraft { tier, organisation: org, attributes: attributes.into_iter().collect() };
-        Edit::Client { namespace: self.name.clone(), client_key, to: Some(draft), expect: Expect::Anything }
+        Edit::Client { namespace: self.name.clone(), client_key, to: Some(draft), expect: Precondition::Anything }
     }
 
     /// Overrides of a file have no ids: one for the same client, rule and beginning is taken to be the same.
@@ -183,7 +183,7 @@ impl Namespace {
                 Some(id) => (*id).to_owned(),
                 None => override_id(&draft),
             };
-            Edit::Override { namespace: self.name.clone(), override_id, to: Some(draft), expect: Expect::Anything }
+            Edit::Override { namespace: self.name.clone(), override_id, to: Some(draft), expect: Precondition::Anything }
         };
         specs.iter().map(edit).collect()
     }
@@ -220,35 +220,35 @@ fn exported(rule: &RuleRecord) -> Map<String, Value> {
     document
 }
 
-fn rule_tree(rule: &RuleRecord) -> Node {
-    let mut entries = vec![("name".to_owned(), Node::text(&rule.rule_id))];
+fn rule_tree(rule: &RuleRecord) -> YamlNode {
+    let mut entries = vec![("name".to_owned(), YamlNode::text(&rule.rule_id))];
     entries.extend(exported(rule).iter().map(|(name, value)| (name.clone(), tree::of_json(value))));
-    Node::map(entries)
+    YamlNode::map(entries)
 }
 
-fn client_tree(client: &ClientRecord) -> Node {
+fn client_tree(client: &ClientRecord) -> YamlNode {
     let ClientDraft { tier, organisation, attributes } = &client.draft;
-    let mut entries = vec![("client_key", Node::text(&client.client_key))];
-    entries.extend(tier.as_ref().map(|tier| ("tier", Node::text(tier))));
-    entries.extend(organisation.as_ref().map(|organisation| ("org", Node::text(organisation))));
+    let mut entries = vec![("client_key", YamlNode::text(&client.client_key))];
+    entries.extend(tier.as_ref().map(|tier| ("tier", YamlNode::text(tier))));
+    entries.extend(organisation.as_ref().map(|organisation| ("org", YamlNode::text(organisation))));
     if !attributes.is_empty() {
-        let attributes = attributes.iter().map(|(name, value)| (name.as_str(), Node::text(value)));
-        entries.push(("attributes", Node::map(attributes)));
+        let attributes = attributes.iter().map(|(name, value)| (name.as_str(), YamlNode::text(value)));
+        entries.push(("attributes", YamlNode::map(attributes)));
     }
-    Node::map(entries)
+    YamlNode::map(entries)
 }
 
-fn override_tree(record: &OverrideRecord) -> Node {
+fn override_tree(record: &OverrideRecord) -> YamlNode {
     let OverrideDraft { client_key, rule_id, max_requests, burst_size, unlimited, valid_from, valid_until, reason } =
         &record.draft;
-    let mut entries = vec![("client_key", Node::text(client_key)), ("rule", Node::text(rule_id))];
-    entries.extend(max_requests.map(|requests| ("requests", Node::plain(requests))));
-    entries.extend((*burst_size > 0).then(|| ("burst", Node::plain(burst_size))));
-    entries.extend(unlimited.then(|| ("unlimited", Node::plain(true))));
-    entries.extend(valid_from.map(|from| ("valid_from", Node::text(from.to_string()))));
-    entries.extend((*valid_until < FOREVER).then(|| ("valid_until", Node::text(valid_until.to_string()))));
-    entries.extend((!reason.is_empty()).then(|| ("reason", Node::text(reason))));
-    Node::map(entries)
+    let mut entries = vec![("client_key", YamlNode::text(client_key)), ("rule", YamlNode::text(rule_id))];
+    entries.extend(max_requests.map(|requests| ("requests", YamlNode::plain(requests))));
+    entries.extend((*burst_size > 0).then(|| ("burst", YamlNode::plain(burst_size))));
+    entries.extend(unlimited.then(|| ("unlimited", YamlNode::plain(true))));
+    entries.extend(valid_from.map(|from| ("valid_from", YamlNode::text(from.to_string()))));
+    entries.extend((*valid_until < FOREVER).then(|| ("valid_until", YamlNode::text(valid_until.to_string()))));
+    entries.extend((!reason.is_empty()).then(|| ("reason", YamlNode::text(reason))));
+    YamlNode::map(entries)
 }
 
 fn override_draft(spec: &OverrideSpec) -> OverrideDraft {

@@ -1,7 +1,7 @@
 //! The fields of a JSON object, taken one by one; every fault is gathered, so that all of them are told at once.
 
 use serde_json::{Map, Value};
-use tollgate_control::{Fault, Instant};
+use tollgate_control::{FieldError, Instant};
 use tollgate_rules::nearest;
 use tollgate_rules::problem::quote;
 
@@ -12,7 +12,7 @@ use super::query::instant;
 #[derive(Debug)]
 pub struct Fields {
     members: Map<String, Value>,
-    faults: Vec<Fault>,
+    faults: Vec<FieldError>,
 }
 
 impl Fields {

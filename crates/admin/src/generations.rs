@@ -1,7 +1,7 @@
 //! Generations: every change makes one.
 
 use serde_json::{Value, json};
-use tollgate_control::{Change, Edit, GenerationRecord};
+use tollgate_control::{Change, Dependents, Edit, GenerationRecord};
 
 use super::call::Call;
 use super::changes;
@@ -102,7 +102,7 @@ async fn roll_back(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     let Some(generation) = call.id().parse::<i64>().ok().filter(|generation| *generation >= 0) else {
         return Err(AdminProblem::not_found("such generation: a generation is a number"));
     };
-    let edits = call.control()?.way_back(generation).await?;
+    let edits = call.control()?.rollback_edits(generation).await?;
     let [overrides, clients] = ["overrides", "clients"].map(|name| call.query().flag(name).unwrap_or(false));
     let is_wanted = |edit: &Edit| match edit {
         Edit::Rule { namespace, .. } | Edit::Namespace { namespace, .. } => namespace == call.namespace(),
@@ -112,14 +112,15 @@ async fn roll_back(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
         Edit::Client { namespace, .. } => clients && namespace == call.namespace(),
     };
     let edits = edits.into_iter().filter(is_wanted).collect();
-    let applied = thing::apply(call, edits, &format!("rollback to {generation}")).await?;
+    let dependents = if overrides { Dependents::Delete } else { Dependents::Keep };
+    let applied = thing::apply_with(call, edits, &format!("rollback to {generation}"), dependents).await?;
     Ok(changes::said(call, &applied))
 }
 
 async fn revert(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     let unknown = || AdminProblem::not_found("such change: GET /v1/audit lists them by number");
     let number = call.id().parse::<i64>().ok().filter(|number| *number > 0).ok_or_else(unknown)?;
-    let (namespace, edit) = call.control()?.undoing(number).await?;
+    let (namespace, edit) = call.control()?.revert_edit(number).await?;
     if !is_theirs(call, &namespace) {
         return Err(unknown());
     }

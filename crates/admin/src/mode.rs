@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 use tollgate_control::record::Role;
-use tollgate_control::{Instant, Mode};
+use tollgate_control::{Instant, Enforcement};
 use tracing::warn;
 
 use super::call::Call;
@@ -22,7 +22,7 @@ pub const MODE_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const ENDPOINTS: &[Endpoint] = &[
     Endpoint {
         reach: NamespaceScope::Nothing,
-        answers: &[(200, Content::Json("Mode"))],
+        answers: &[(200, Content::Json("Enforcement"))],
         ..Endpoint::get("/v1/mode", "getMode", Tag::Mode, "Read the mode", |call| {
             Box::pin(async move { Ok(show(call.admin.switchboard.setting())) })
         })
@@ -35,7 +35,7 @@ pub(super) const ENDPOINTS: &[Endpoint] = &[
         access: Access::Needs(Role::OnCall),
         reach: NamespaceScope::Everything,
         body: Body::Json(&["ModeInput"]),
-        answers: &[(200, Content::Json("Mode"))],
+        answers: &[(200, Content::Json("Enforcement"))],
         ..Endpoint::change(Method::Put, "/v1/mode", "setMode", Tag::Mode, "Turn limits off, or on again", |call| {
             Box::pin(set(call))
         })
@@ -46,12 +46,12 @@ async fn set(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     let mut fields = Fields::of(json::object(call.body)?, &["mode", "since", "scope"]);
     fields.take("since");
     fields.take("scope");
-    let mode = fields.needed_word("mode", &Mode::ALL.map(Mode::name), Mode::named);
+    let mode = fields.needed_word("mode", &Enforcement::ALL.map(Enforcement::name), Enforcement::named);
     fields.rest()?;
     let Some(mode) = mode else { return Err(AdminProblem::of_faults(Vec::new())) };
     let admin = call.admin;
     let modes = [admin.switchboard.setting().mode, mode];
-    if call.who().is_some_and(|who| !who.role.may(Role::Admin)) && modes.contains(&Mode::Off) {
+    if call.who().is_some_and(|who| !who.role.may(Role::Admin)) && modes.contains(&Enforcement::Off) {
         let detail = "Switching to off, and back from it, takes a token of the role admin.";
         return Err(AdminProblem::new(403, "role_too_weak", detail));
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use tollgate_control::{Instant, Mode};
+use tollgate_control::{Instant, Enforcement};
 use tollgate_rules::RuleSpec;
 
 /// The node behind the admin API.
@@ -20,7 +20,7 @@ pub struct Node {
     /// The rule of a file that has this name in this namespace, if it is in force: overrides are checked against it.
     pub file_rule: FindRule,
     /// Somebody set the mode here, at that instant: to be remembered over a restart.
-    pub keep_mode: Box<dyn Fn(Mode, Instant) + Send + Sync>,
+    pub keep_mode: Box<dyn Fn(Enforcement, Instant) + Send + Sync>,
 }
 
 /// Looks a rule up by namespace and name.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{OverrideDraft, OverrideRecord};
-use tollgate_control::{Control, Edit, Expect, Kind, OverrideFilter};
+use tollgate_control::{Control, Edit, Precondition, RecordKind, OverrideFilter};
 
 use super::call::{Call, IfMatch};
 use super::changes;
@@ -118,7 +118,7 @@ const FIELDS: &[&str] = &[
 ];
 
 impl Thing for Override {
-    const KIND: Kind = Kind::Override;
+    const KIND: RecordKind = RecordKind::Override;
     const PATH: &'static str = "/v1/overrides";
     const PREFIX: &'static str = "ovr";
     type Record = OverrideRecord;
@@ -179,7 +179,7 @@ impl Thing for Override {
         body.as_object().cloned().unwrap_or_default()
     }
 
-    fn edit(namespace: &str, id: &str, to: Option<OverrideDraft>, expect: Expect) -> Edit {
+    fn edit(namespace: &str, id: &str, to: Option<OverrideDraft>, expect: Precondition) -> Edit {
         Edit::Override { namespace: namespace.to_owned(), override_id: id.to_owned(), to, expect }
     }
 }
@@ -205,7 +205,7 @@ async fn end(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     let record = call.control()?.overriding(call.namespace(), call.id()).await?;
     let draft = OverrideDraft { valid_until: record.draft.valid_until.min(now), ..record.draft };
     let version = if let Some(IfMatch::Version(version)) = call.asked.if_match { version } else { record.version };
-    let expect = Expect::Version(version);
+    let expect = Precondition::Version(version);
     let applied = thing::write::<Override>(call, call.id(), Some(draft), expect, "end").await?;
     match call.dry_run() {
         true => Ok(changes::said(call, &applied)),

@@ -3,7 +3,7 @@
 //! Here, and nowhere else, an error of the control plane becomes a status.
 
 use serde_json::{Map, Value, json};
-use tollgate_control::{Error, Fault};
+use tollgate_control::{Error, FieldError};
 use tollgate_rules::{self as rules, Report};
 
 use tollgate_service::Reply;
@@ -18,7 +18,7 @@ pub struct AdminProblem {
     /// What was wrong this time, and what to do.
     pub detail: String,
     /// Every fault of what was sent.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FieldError>,
     /// Line and column of each, where what was sent has lines.
     pub places: Vec<(u32, u32)>,
     /// Header fields that belong to it.
@@ -43,7 +43,7 @@ impl AdminProblem {
     }
 
     /// A body with these faults.
-    pub fn of_faults(faults: Vec<Fault>) -> AdminProblem {
+    pub fn of_faults(faults: Vec<FieldError>) -> AdminProblem {
         let is_shape = faults.iter().any(|fault| SHAPE.contains(&fault.code.as_str()));
         let detail = match faults.as_slice() {
             [] => "The body cannot be used.".to_owned(),
@@ -64,9 +64,9 @@ impl AdminProblem {
         let places: Vec<(u32, u32)> = report.problems.iter().map(|problem| (problem.line, problem.column)).collect();
         let faults = report.problems.into_iter().map(|problem| {
             let rules::Problem { code, field, message, help, .. } = problem;
-            Fault { field, code: code.to_owned(), message, help }
+            FieldError { field, code: code.to_owned(), message, help }
         });
-        let faults: Vec<Fault> = faults.collect();
+        let faults: Vec<FieldError> = faults.collect();
         let AdminProblem { detail, .. } = AdminProblem::of_faults(faults.clone());
         let detail = match places.first() {
             Some((line, column)) => format!("Line {line}, column {column}: {detail}"),
@@ -130,13 +130,13 @@ impl AdminProblem {
 }
 
 /// A fault, made here.
-pub fn fault(field: &str, code: &str, message: impl Into<String>, help: &str) -> Fault {
+pub fn fault(field: &str, code: &str, message: impl Into<String>, help: &str) -> FieldError {
     let help = if help.is_empty() { None } else { Some(help.to_owned()) };
-    Fault { field: field.to_owned(), code: code.to_owned(), message: message.into(), help }
+    FieldError { field: field.to_owned(), code: code.to_owned(), message: message.into(), help }
 }
 
-fn shown(fault: &Fault, place: Option<&(u32, u32)>) -> Value {
-    let Fault { field, code, message, help } = fault;
+fn shown(fault: &FieldError, place: Option<&(u32, u32)>) -> Value {
+    let FieldError { field, code, message, help } = fault;
     match place {
         None => json!({ "field": field, "code": code, "message": message, "help": help }),
         Some((line, column)) => {
@@ -145,7 +145,7 @@ fn shown(fault: &Fault, place: Option<&(u32, u32)>) -> Value {
     }
 }
 
-fn sentence(fault: &Fault) -> String {
+fn sentence(fault: &FieldError) -> String {
     match &fault.help {
         Some(help) => format!("{}: {help}.", fault.message),
         None => format!("{}.", fault.message),
@@ -164,7 +164,7 @@ impl From<Error> for AdminProblem {
             }
             Error::Invalid(faults) => AdminProblem::of_faults(faults),
             Error::KeyReused => AdminProblem::new(422, "idempotency_key_reused", said),
-            Error::Away(_) => soon(AdminProblem::new(
+            Error::Unavailable(_) => soon(AdminProblem::new(
                 503,
                 "database_away",
                 "The database does not answer; try again. Decisions go on as before.",
@@ -198,7 +198,7 @@ mod tests {
             (Error::Invalid(vec![fault("limit", "out-of-range", "too much", "")]), 422, "invalid_body"),
             (Error::Invalid(vec![fault("limt", "unknown-field", "what", "")]), 400, "malformed_body"),
             (Error::KeyReused, 422, "idempotency_key_reused"),
-            (Error::Away("tcp".to_owned()), 503, "database_away"),
+            (Error::Unavailable("tcp".to_owned()), 503, "database_away"),
             (Error::Full("disk".to_owned()), 507, "database_full"),
             (Error::Schema("run tollgate db migrate".to_owned()), 503, "database_schema"),
             (Error::Unexpected("column \"secret\"".to_owned()), 500, "internal_error"),

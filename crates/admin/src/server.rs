@@ -1,7 +1,7 @@
 //! This server: who one is to it, how it is, and what it says about its own API.
 
 use serde_json::{Value, json};
-use tollgate_control::Kind;
+use tollgate_control::RecordKind;
 
 use super::call::Call;
 use super::endpoint::{Access, Content, Endpoint, NamespaceScope, Tag};
@@ -97,7 +97,7 @@ fn status(call: &Call<'_>) -> AdminResponse {
 
 fn show(row: &Quarantined, mask: &Mask<'_>) -> Value {
     let Quarantined { kind, namespace, id, reason } = row;
-    let (is_client, is_override) = (kind == Kind::Client.name(), kind == Kind::Override.name());
+    let (is_client, is_override) = (kind == RecordKind::Client.name(), kind == RecordKind::Override.name());
     let id = if is_client { mask.key(id) } else { id.clone() };
     // Reasons quote the row, and with it the client's key.
     let reason = if mask.hides() && (is_client || is_override) { "it is not valid" } else { reason.as_str() };

@@ -2,7 +2,7 @@
 //! it from textbooks. It says a part of what the full form says; whatever it does not say stays as it is.
 
 use serde_json::{Map, Value, json};
-use tollgate_control::Fault;
+use tollgate_control::FieldError;
 use tollgate_rules::duration;
 
 use super::problem::{AdminProblem, fault};
@@ -68,7 +68,7 @@ fn widened(mut body: Map<String, Value>) -> Result<Map<String, Value>, AdminProb
     if faults.is_empty() { Ok(body) } else { Err(AdminProblem::of_faults(faults)) }
 }
 
-fn mixed(name: &str) -> Fault {
+fn mixed(name: &str) -> FieldError {
     let message = format!("{name} is of the full form, and other fields are of the short one");
     fault(
         name,
@@ -78,7 +78,7 @@ fn mixed(name: &str) -> Fault {
     )
 }
 
-fn long(name: &str, value: Value) -> Result<Value, Fault> {
+fn long(name: &str, value: Value) -> Result<Value, FieldError> {
     match (name, value) {
         (_, Value::Null) => Ok(Value::Null),
         ("key_type", Value::String(text)) => Ok(key_by(&text).into()),
@@ -93,7 +93,7 @@ fn key_by(key_type: &str) -> String {
     key_type.split(':').map(rename).collect::<Vec<String>>().join(":")
 }
 
-fn window(seconds: &Value) -> Result<Value, Fault> {
+fn window(seconds: &Value) -> Result<Value, FieldError> {
     const HELP: &str = "a number of seconds, such as 60 or 0.25; milliseconds are the finest";
     let Some(number) = seconds.as_f64() else {
         return Err(fault("window_seconds", "wrong-type", "window_seconds should be a number", HELP));

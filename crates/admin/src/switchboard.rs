@@ -4,11 +4,11 @@
 use std::fmt;
 
 use parking_lot::Mutex;
-use tollgate_control::{Instant, Mode};
+use tollgate_control::{Instant, Enforcement};
 
 /// Where the switch stands, and what it turns.
 pub struct Switchboard {
-    turn: Box<dyn Fn(Mode) + Send + Sync>,
+    turn: Box<dyn Fn(Enforcement) + Send + Sync>,
     setting: Mutex<Setting>,
 }
 
@@ -16,7 +16,7 @@ pub struct Switchboard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// How.
-    pub mode: Mode,
+    pub mode: Enforcement,
     /// Since when.
     pub since: Instant,
     /// AdminIdentity stands so.
@@ -45,8 +45,8 @@ impl Scope {
 
 impl Switchboard {
     /// A switch that enforces, and turns what `turn` turns.
-    pub fn new(turn: impl Fn(Mode) + Send + Sync + 'static) -> Switchboard {
-        let setting = Setting { mode: Mode::Enforce, since: Instant(0), scope: Scope::Fleet };
+    pub fn new(turn: impl Fn(Enforcement) + Send + Sync + 'static) -> Switchboard {
+        let setting = Setting { mode: Enforcement::Enforce, since: Instant(0), scope: Scope::Fleet };
         Switchboard { turn: Box::new(turn), setting: Mutex::new(setting) }
     }
 
@@ -100,15 +100,15 @@ mod tests {
             move |mode| turned.lock().push(mode)
         });
         let setting = |mode, since, scope| Setting { mode, since: Instant(since), scope };
-        let off = setting(Mode::Off, 20, Scope::Node);
+        let off = setting(Enforcement::Off, 20, Scope::Node);
         assert_eq!(switchboard.set(off), off);
-        assert_eq!(switchboard.set(setting(Mode::Enforce, 10, Scope::Fleet)), off);
-        assert_eq!(switchboard.set(setting(Mode::Off, 20, Scope::Fleet)).scope, Scope::Fleet);
-        assert_eq!(*turned.lock(), [Mode::Off, Mode::Off]);
-        let (ours, theirs) = (setting(Mode::Shadow, 40, Scope::Node), setting(Mode::Enforce, 30, Scope::Fleet));
+        assert_eq!(switchboard.set(setting(Enforcement::Enforce, 10, Scope::Fleet)), off);
+        assert_eq!(switchboard.set(setting(Enforcement::Off, 20, Scope::Fleet)).scope, Scope::Fleet);
+        assert_eq!(*turned.lock(), [Enforcement::Off, Enforcement::Off]);
+        let (ours, theirs) = (setting(Enforcement::Shadow, 40, Scope::Node), setting(Enforcement::Enforce, 30, Scope::Fleet));
         switchboard.set(ours);
         assert_eq!(switchboard.confirm(ours, theirs), theirs);
         assert_eq!(switchboard.confirm(ours, off), theirs, "somebody else was faster");
-        assert_eq!(*turned.lock(), [Mode::Off, Mode::Off, Mode::Shadow, Mode::Enforce]);
+        assert_eq!(*turned.lock(), [Enforcement::Off, Enforcement::Off, Enforcement::Shadow, Enforcement::Enforce]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::{Map, Value};
-use tollgate_control::{Applied, Control, Edit, Error, Expect, Kind, Order};
+use tollgate_control::{AppliedChanges, ChangeSet, Control, Dependents, Edit, Error, Precondition, RecordKind};
 use tollgate_rules::RuleSpec;
 
 use super::call::{Call, IfMatch};
@@ -18,7 +18,7 @@ use super::response::AdminResponse;
 /// A kind of thing that the API keeps. Implementors promise that `writable` of a record, read again, makes that record.
 pub(super) trait Thing: Sized + Send + Sync + 'static {
     /// What the audit calls it.
-    const KIND: Kind;
+    const KIND: RecordKind;
     /// Where its list is.
     const PATH: &'static str;
     /// What an id begins with that nobody chose.
@@ -61,7 +61,7 @@ pub(super) trait Thing: Sized + Send + Sync + 'static {
         Ok((body, |problem| problem))
     }
     /// The edit that makes it so.
-    fn edit(namespace: &str, id: &str, to: Option<Self::Draft>, expect: Expect) -> Edit;
+    fn edit(namespace: &str, id: &str, to: Option<Self::Draft>, expect: Precondition) -> Edit;
 }
 
 /// How faults are told to who sent a body in another form than the full one.
@@ -83,7 +83,7 @@ pub(super) async fn create<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, A
         Some(id) => id,
         None => fresh_id::<T>(call).await?,
     };
-    let made = write::<T>(call, &id, Some(draft), Expect::Absent, "create").await.map_err(tell)?;
+    let made = write::<T>(call, &id, Some(draft), Precondition::Absent, "create").await.map_err(tell)?;
     let location = format!("{}/{}", T::PATH, percent::encode(&id));
     answer::<T>(call, made, &id).await.map(|said| if call.dry_run() { said } else { said.created(location) })
 }
@@ -95,7 +95,7 @@ pub(super) async fn replace<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, 
     let (_, draft) = T::read(call, Some(call.id()), body).map_err(tell)?;
     let written = write::<T>(call, call.id(), Some(draft), expect, "replace").await.map_err(tell)?;
     let said = answer::<T>(call, written, call.id()).await?;
-    let is_new = expect == Expect::Absent && !call.dry_run();
+    let is_new = expect == Precondition::Absent && !call.dry_run();
     Ok(if is_new { said.created(format!("{}/{}", T::PATH, percent::encode(call.id()))) } else { said })
 }
 
@@ -122,7 +122,7 @@ pub(super) async fn merge_into<T: Thing>(
     patch: Map<String, Value>,
     wanted: IfMatch,
     action: &str,
-) -> Result<Applied, AdminProblem> {
+) -> Result<AppliedChanges, AdminProblem> {
     T::guard(call, id)?;
     for _ in 0..MERGES {
         let record = T::find(call.control()?, call.namespace(), id).await?;
@@ -130,7 +130,7 @@ pub(super) async fn merge_into<T: Thing>(
         merge(&mut body, patch.clone());
         let (_, draft) = T::read(call, Some(id), body)?;
         let version = if let IfMatch::Version(version) = wanted { version } else { T::version(&record) };
-        match write::<T>(call, id, Some(draft), Expect::Version(version), action).await {
+        match write::<T>(call, id, Some(draft), Precondition::Version(version), action).await {
             Err(problem) if problem.status == 412 && wanted == IfMatch::Anything => {}
             other => return other,
         }
@@ -148,7 +148,7 @@ pub(super) async fn delete<T: Thing>(call: &Call<'_>) -> Result<AdminResponse, A
 }
 
 /// Removes what is there. That something is gone already is no matter of versions.
-pub(super) async fn remove<T: Thing>(call: &Call<'_>) -> Result<Applied, AdminProblem> {
+pub(super) async fn remove<T: Thing>(call: &Call<'_>) -> Result<AppliedChanges, AdminProblem> {
     match write::<T>(call, call.id(), None, call.removes(), "delete").await {
         Err(problem) if problem.status == 412 => {
             T::find(call.control()?, call.namespace(), call.id()).await?;
@@ -163,16 +163,27 @@ pub(super) async fn write<T: Thing>(
     call: &Call<'_>,
     id: &str,
     to: Option<T::Draft>,
-    expect: Expect,
+    expect: Precondition,
     action: &str,
-) -> Result<Applied, AdminProblem> {
+) -> Result<AppliedChanges, AdminProblem> {
     T::guard(call, id)?;
     apply(call, vec![T::edit(call.namespace(), id, to, expect)], action).await
 }
 
-/// Changes whatever there is to change, as one generation, and tells the node.
-pub(super) async fn apply(call: &Call<'_>, edits: Vec<Edit>, action: &str) -> Result<Applied, AdminProblem> {
-    let order = Order {
+/// Applies edits as one generation and notifies the node. What depends on a deleted rule is deleted with it.
+pub(super) async fn apply(call: &Call<'_>, edits: Vec<Edit>, action: &str) -> Result<AppliedChanges, AdminProblem> {
+    apply_with(call, edits, action, Dependents::Delete).await
+}
+
+/// The same, with a choice about overrides and switches of deleted rules.
+pub(super) async fn apply_with(
+    call: &Call<'_>,
+    edits: Vec<Edit>,
+    action: &str,
+    dependents: Dependents,
+) -> Result<AppliedChanges, AdminProblem> {
+    let order = ChangeSet {
+        dependents,
         file_rules: file_rules(call, &edits),
         edits,
         author: call.author(),
@@ -204,7 +215,7 @@ fn file_rules(call: &Call<'_>, edits: &[Edit]) -> Vec<(String, RuleSpec)> {
 /// What is answered to a change: the thing as it became, or what would change.
 pub(super) async fn answer<T: Thing>(
     call: &Call<'_>,
-    applied: Applied,
+    applied: AppliedChanges,
     id: &str,
 ) -> Result<AdminResponse, AdminProblem> {
     if call.dry_run() {

@@ -1,22 +1,22 @@
 //! Trees of rules files as JSON, and back.
 
 use serde_json::{Map, Value};
-use tollgate_rules::yaml::{Kind, Node, is_blank};
+use tollgate_rules::yaml::{YamlKind, YamlNode, is_blank};
 
 /// A tree as JSON: plain numbers, `true` and `false` become what they are, everything else is text.
-pub(super) fn to_json(node: &Node) -> Value {
+pub(super) fn to_json(node: &YamlNode) -> Value {
     match &node.kind {
-        Kind::Scalar { text, quoted: true } => text.as_str().into(),
-        Kind::Scalar { text, .. } => plain(text),
-        Kind::List(items) => items.iter().map(to_json).collect(),
-        Kind::Map(_) => Value::Object(to_object(node)),
+        YamlKind::Scalar { text, quoted: true } => text.as_str().into(),
+        YamlKind::Scalar { text, .. } => plain(text),
+        YamlKind::List(items) => items.iter().map(to_json).collect(),
+        YamlKind::Map(_) => Value::Object(to_object(node)),
     }
 }
 
 /// A tree that is a map, as an object.
-pub fn to_object(node: &Node) -> Map<String, Value> {
+pub fn to_object(node: &YamlNode) -> Map<String, Value> {
     match &node.kind {
-        Kind::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), to_json(node))).collect(),
+        YamlKind::Map(entries) => entries.iter().map(|(key, node)| (key.text.clone(), to_json(node))).collect(),
         _ => Map::new(),
     }
 }
@@ -35,14 +35,14 @@ fn plain(text: &str) -> Value {
 }
 
 /// JSON as a tree.
-pub(super) fn of_json(value: &Value) -> Node {
+pub(super) fn of_json(value: &Value) -> YamlNode {
     match value {
-        Value::Null => Node::blank(),
-        Value::Bool(flag) => Node::plain(flag),
-        Value::Number(number) => Node::plain(number),
-        Value::String(text) => Node::text(text),
-        Value::Array(items) => Node::list(items.iter().map(of_json)),
-        Value::Object(members) => Node::map(members.iter().map(|(name, value)| (name.as_str(), of_json(value)))),
+        Value::Null => YamlNode::blank(),
+        Value::Bool(flag) => YamlNode::plain(flag),
+        Value::Number(number) => YamlNode::plain(number),
+        Value::String(text) => YamlNode::text(text),
+        Value::Array(items) => YamlNode::list(items.iter().map(of_json)),
+        Value::Object(members) => YamlNode::map(members.iter().map(|(name, value)| (name.as_str(), of_json(value)))),
     }
 }
 

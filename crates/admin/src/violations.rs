@@ -1,7 +1,7 @@
 //! AdminIdentity was refused.
 
 use serde_json::{Value, json};
-use tollgate_control::{By, Offender, Violation, ViolationFilter, ViolationRecord};
+use tollgate_control::{GroupBy, Offender, Violation, ViolationFilter, ViolationRecord};
 
 use super::call::Call;
 use super::endpoint::{
@@ -14,7 +14,7 @@ use tollgate_service::violations::is_digest;
 
 const CLIENT: Parameter = text("client_key", "Of this client.");
 const ENDPOINT: Parameter = text("endpoint", "Of this path.");
-const RULE: Parameter = text("rule_id", "By this rule.");
+const RULE: Parameter = text("rule_id", "GroupBy this rule.");
 const SHADOW: Parameter = parameter("shadow", Takes::Flag, "Only of rules in shadow mode, or only of others.");
 const BY: Parameter =
     parameter("by", Takes::OneOf(&["client", "rule", "endpoint"]), "What is counted; default client.");
@@ -55,9 +55,9 @@ async fn list(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
 
 async fn top(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     let (name, by) = match call.query().text("by") {
-        Some("rule") => ("rule", By::Rule),
-        Some("endpoint") => ("endpoint", By::Endpoint),
-        _ => ("client", By::Client),
+        Some("rule") => ("rule", GroupBy::Rule),
+        Some("endpoint") => ("endpoint", GroupBy::Endpoint),
+        _ => ("client", GroupBy::Client),
     };
     let offenders = match call.may_see() {
         true => call.control()?.offenders(by, &filter(call), call.page()?.limit).await?,
@@ -99,9 +99,9 @@ fn show(record: &ViolationRecord, mask: &Mask<'_>) -> Value {
     })
 }
 
-fn show_offender(offender: &Offender, by: By, mask: &Mask<'_>) -> Value {
+fn show_offender(offender: &Offender, by: GroupBy, mask: &Mask<'_>) -> Value {
     let Offender { namespace, what, is_shadow, refused, last } = offender;
-    let what = if by == By::Client { masked(what, mask) } else { what.clone() };
+    let what = if by == GroupBy::Client { masked(what, mask) } else { what.clone() };
     json!({
         "namespace": namespace,
         "what": what,

@@ -1,6 +1,6 @@
 //! How decisions are answered, as it was configured: names that are known to be right, not yet the types that render.
 
-use tollgate_rules::problem::Fault;
+use tollgate_rules::problem::ParseError;
 
 use super::RefusalDetail;
 use tollgate_service::render::{DenialStatus, Detail, RenderConfig};
@@ -37,7 +37,7 @@ pub struct AnswerSettings {
 
 impl AnswerSettings {
     /// The same as what renders answers.
-    pub fn config(&self) -> Result<RenderConfig, Fault> {
+    pub fn config(&self) -> Result<RenderConfig, ParseError> {
         Ok(RenderConfig {
             headers: self.headers.parse()?,
             retry_jitter: self.retry_jitter.parse()?,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use tollgate_core::Attribute;
 use tollgate_rules::address::Cidr;
 use tollgate_rules::key::is_attribute;
-use tollgate_rules::problem::{Fault, quote};
+use tollgate_rules::problem::{ParseError, quote};
 
 use super::AuthSource;
 
@@ -49,17 +49,17 @@ impl Default for AuthSettings {
 
 impl AuthSettings {
     /// Settings that do not go together: the one to point at, and why.
-    pub(super) fn conflicts(&self, has_tokens: bool) -> Vec<(&'static str, Fault)> {
+    pub(super) fn conflicts(&self, has_tokens: bool) -> Vec<(&'static str, ParseError)> {
         let mut found = Vec::new();
         if has_tokens && self.source != AuthSource::Off && self.attributes.iter().any(|from| from.header == TOKENS) {
             let help = "let the proxy send the key in a header of its own, or leave token_file out";
             let message = "an attribute comes from authorization, where the token of the proxy stands";
-            found.push(("auth_attributes", Fault::new(message, help)));
+            found.push(("auth_attributes", ParseError::new(message, help)));
         }
         if self.cost_header.as_ref().is_some_and(|cost| self.attributes.iter().any(|from| from.header == *cost)) {
             found.push((
                 "auth_cost_header",
-                Fault::new("an attribute comes from the same header", "name another header"),
+                ParseError::new("an attribute comes from the same header", "name another header"),
             ));
         }
         found
@@ -79,10 +79,10 @@ pub struct FromHeader {
 }
 
 impl FromStr for FromHeader {
-    type Err = Fault;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<FromHeader, Fault> {
-        let refuse = |help: &str| Fault::new(format!("{} is not an attribute from a header", quote(text)), help);
+    fn from_str(text: &str) -> Result<FromHeader, ParseError> {
+        let refuse = |help: &str| ParseError::new(format!("{} is not an attribute from a header", quote(text)), help);
         let (name, field) = text.split_once('=').ok_or_else(|| refuse("write ATTRIBUTE=HEADER: api_key=x-api-key"))?;
         let computed = [Attribute::Ip, Attribute::Endpoint].map(Attribute::name);
         match name {
@@ -104,29 +104,29 @@ impl fmt::Display for FromHeader {
 }
 
 /// The name of a header field, in lower case.
-pub(super) fn header(text: &str) -> Result<String, Fault> {
+pub(super) fn header(text: &str) -> Result<String, ParseError> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     match (1..=64).contains(&text.len()) && text.bytes().all(is_name) {
         true => Ok(text.to_ascii_lowercase()),
         false => {
             let help = "a header has a name of 1 to 64 letters, digits, - and _: x-api-key";
-            Err(Fault::new(format!("{} is not the name of a header", quote(text)), help))
+            Err(ParseError::new(format!("{} is not the name of a header", quote(text)), help))
         }
     }
 }
 
 /// Attributes from headers, none named twice.
-pub(super) fn attributes<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<FromHeader>, Fault> {
+pub(super) fn attributes<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<FromHeader>, ParseError> {
     let mut found: Vec<FromHeader> = Vec::new();
     for text in texts {
         let from: FromHeader = text.parse()?;
         if found.iter().any(|other| other.attribute == from.attribute) {
-            return Err(Fault::new(format!("{} is named twice", quote(&from.attribute)), "name each one once"));
+            return Err(ParseError::new(format!("{} is named twice", quote(&from.attribute)), "name each one once"));
         }
         found.push(from);
     }
     match found.len() > ATTRIBUTES_MAX {
-        true => Err(Fault::new("too many attributes", format!("at most {ATTRIBUTES_MAX} come from headers"))),
+        true => Err(ParseError::new("too many attributes", format!("at most {ATTRIBUTES_MAX} come from headers"))),
         false => Ok(found),
     }
 }

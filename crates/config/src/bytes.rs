@@ -2,15 +2,15 @@
 //!
 //! `64KB` is refused: it means 64,000 to some and 65,536 to others, and the right spelling is one letter away.
 
-use tollgate_rules::problem::{Fault, quote};
+use tollgate_rules::problem::{ParseError, quote};
 
 const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
 const ALLOWED: &str = "a size is a whole number of bytes, or of KiB, MiB or GiB, such as 64KiB";
 
 /// Bytes of a size.
-pub fn parse(text: &str) -> Result<u64, Fault> {
-    let refuse = |why: &str, help: String| Err(Fault::new(format!("{} {why}", quote(text)), help));
+pub fn parse(text: &str) -> Result<u64, ParseError> {
+    let refuse = |why: &str, help: String| Err(ParseError::new(format!("{} {why}", quote(text)), help));
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     if digits.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use tollgate_rules::problem::Fault;
+use tollgate_rules::problem::ParseError;
 
 use super::{Config, DbPlace, Mistake};
 use tollgate_net::Address;
@@ -12,16 +12,16 @@ const ADDRESSES_MAX: usize = 16;
 
 impl Config {
     /// Settings that do not go together: the one to point at, and why.
-    pub fn conflicts(&self) -> Vec<(&'static str, Fault)> {
+    pub fn conflicts(&self) -> Vec<(&'static str, ParseError)> {
         let mut found = Vec::new();
         found.extend(self.listener_tls().iter().flat_map(TlsSettings::conflicts));
         if self.http.len() > ADDRESSES_MAX {
             let message = format!("{} addresses are too many", self.http.len());
-            found.push(("http", Fault::new(message, format!("at most {ADDRESSES_MAX} are served"))));
+            found.push(("http", ParseError::new(message, format!("at most {ADDRESSES_MAX} are served"))));
         }
         if self.require_token && self.token_file.is_none() && self.control.db == DbPlace::Off {
             let help = "keep a database (db), or name a token_file";
-            found.push(("require_token", Fault::new("there is no database whose tokens callers could present", help)));
+            found.push(("require_token", ParseError::new("there is no database whose tokens callers could present", help)));
         }
         found.extend(self.shared_address());
         found.extend(self.store.conflicts());
@@ -96,7 +96,7 @@ impl Config {
         ];
         match rows.into_iter().find(|(exposed, ..)| !exposed.is_empty()) {
             None => Ok(()),
-            Some((exposed, what, help)) => Err(Mistake { place: exposed.join(" and "), fault: Fault::new(what, help) }),
+            Some((exposed, what, help)) => Err(Mistake { place: exposed.join(" and "), fault: ParseError::new(what, help) }),
         }
     }
 
@@ -142,7 +142,7 @@ impl Config {
     }
 
     /// The first address that is given twice; the second listener could not bind it.
-    fn shared_address(&self) -> Option<(&'static str, Fault)> {
+    fn shared_address(&self) -> Option<(&'static str, ParseError)> {
         let mut seen: Vec<(&str, &Address)> = Vec::new();
         for (name, address) in self.addresses().filter(|(_, address)| !address.is_any_port()) {
             if let Some((first, _)) = seen.iter().find(|(_, other)| *other == address) {
@@ -150,7 +150,7 @@ impl Config {
                     true => format!("{address} is given twice"),
                     false => format!("{address} is also the address of {first}"),
                 };
-                return Some((name, Fault::new(message, "give each listener an address of its own")));
+                return Some((name, ParseError::new(message, "give each listener an address of its own")));
             }
             if seen.len() < ADDRESSES_MAX {
                 seen.push((name, address));
@@ -169,12 +169,12 @@ struct TlsSettings<'a> {
 }
 
 impl TlsSettings<'_> {
-    fn conflicts(&self) -> Vec<(&'static str, Fault)> {
+    fn conflicts(&self) -> Vec<(&'static str, ParseError)> {
         let mut found = Vec::new();
         let [cert, key, ca, client_names] = self.names;
         let [has_cert, has_key] = self.halves.map(Option::is_some);
         let mut without = |name, other: &str, help: String| {
-            found.push((name, Fault::new(format!("{name} is set and {other} is not"), help)));
+            found.push((name, ParseError::new(format!("{name} is set and {other} is not"), help)));
         };
         let both = || "TLS needs both, and plain text neither".to_owned();
         match (has_cert, has_key) {

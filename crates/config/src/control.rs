@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tollgate_control::Place;
-use tollgate_rules::problem::Fault;
+use tollgate_control::DatabaseUrl;
+use tollgate_rules::problem::ParseError;
 
 /// Settings of the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,10 +71,10 @@ impl ControlSettings {
     }
 
     /// The database; `None` if there is none, or no place for it.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<DatabaseUrl> {
         match &self.db {
             DbPlace::Off => None,
-            DbPlace::Embedded => Some(Place::Sqlite(self.state_dir()?.join("tollgate.db"))),
+            DbPlace::Embedded => Some(DatabaseUrl::Sqlite(self.state_dir()?.join("tollgate.db"))),
             DbPlace::At(place) => Some(place.clone()),
         }
     }
@@ -89,23 +89,23 @@ pub enum DbPlace {
     /// None: rules come from the file alone.
     Off,
     /// This one.
-    At(Place),
+    At(DatabaseUrl),
 }
 
 const EMBEDDED: &str = "sqlite";
 const OFF: &str = "off";
 
 impl FromStr for DbPlace {
-    type Err = Fault;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<DbPlace, Fault> {
+    fn from_str(text: &str) -> Result<DbPlace, ParseError> {
         match text {
             EMBEDDED => Ok(DbPlace::Embedded),
             OFF => Ok(DbPlace::Off),
             // Never repeats the text: it may hold a password.
-            _ => Place::parse(text).map(DbPlace::At).map_err(|_| {
+            _ => DatabaseUrl::parse(text).map(DbPlace::At).map_err(|_| {
                 let help = "write `sqlite`, sqlite:PATH, postgres://USER@HOST:PORT/DATABASE, or `off`";
-                Fault::new("not a database", help)
+                ParseError::new("not a database", help)
             }),
         }
     }

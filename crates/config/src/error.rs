@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tollgate_rules::Report;
-use tollgate_rules::problem::Fault;
+use tollgate_rules::problem::ParseError;
 
 /// Why there is no configuration: the problems of the file with their places, and those of everything else.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Mistake {
     /// Where it is: `TOLLGATE_HTTP`, `--http`, or the settings that do not go together.
     pub place: String,
     /// What was found, and what would be right.
-    pub fault: Fault,
+    pub fault: ParseError,
 }
 
 impl fmt::Display for Mistake {

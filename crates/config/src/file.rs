@@ -4,10 +4,10 @@ use std::fs::{self, File, FileType};
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use tollgate_rules::problem::{Fault, Problem, Problems, quote};
+use tollgate_rules::problem::{ParseError, Problem, Problems, quote};
 use tollgate_rules::read::decode;
-use tollgate_rules::yaml::{Key, Kind, Node, is_blank};
-use tollgate_rules::{Place, Report, nearest, yaml};
+use tollgate_rules::yaml::{YamlKey, YamlKind, YamlNode, is_blank};
+use tollgate_rules::{SourcePosition, Report, nearest, yaml};
 
 use super::{SETTINGS, Setting};
 
@@ -19,7 +19,7 @@ pub const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct Entry {
     pub setting: &'static Setting,
     pub texts: Vec<String>,
-    pub place: Place,
+    pub place: SourcePosition,
 }
 
 /// What could be read of a file, and what could not.
@@ -35,7 +35,7 @@ pub struct ConfigFile {
 #[derive(Debug)]
 pub enum Unreadable {
     /// It cannot be opened, or is not the kind of file it should be.
-    File(Fault),
+    File(ParseError),
     /// It is no text.
     Text(Report),
 }
@@ -55,20 +55,20 @@ pub fn read(path: &Path) -> Result<ConfigFile, Unreadable> {
 }
 
 impl ConfigFile {
-    fn read_root(&mut self, root: &Node) {
+    fn read_root(&mut self, root: &YamlNode) {
         match &root.kind {
-            Kind::Map(entries) => entries.iter().for_each(|(key, value)| self.read_entry(key, value)),
+            YamlKind::Map(entries) => entries.iter().for_each(|(key, value)| self.read_entry(key, value)),
             // An empty file says nothing, and a file of nothing but comments is a fine start.
-            Kind::Scalar { text, quoted: false } if text.is_empty() => {}
+            YamlKind::Scalar { text, quoted: false } if text.is_empty() => {}
             _ => {
                 let message = format!("the file should be a map of settings, found {}", root.describe());
-                let problem = Problem::error("wrong-type", root.place(), "", message);
+                let problem = Problem::error("wrong-type", root.position(), "", message);
                 self.problems.push(problem.help("write one `setting: value` per line, such as `http: 127.0.0.1:8080`"));
             }
         }
     }
 
-    fn read_entry(&mut self, key: &Key, value: &Node) {
+    fn read_entry(&mut self, key: &YamlKey, value: &YamlNode) {
         let Some(setting) = Setting::named(&key.text) else {
             return match self.problems.is_full() {
                 true => self.problems.skip(1),
@@ -78,31 +78,31 @@ impl ConfigFile {
         let before = self.problems.len();
         let texts = self.read_value(setting, value);
         if self.problems.len() == before {
-            self.entries.push(Entry { setting, texts, place: value.place() });
+            self.entries.push(Entry { setting, texts, place: value.position() });
         }
     }
 
-    fn read_value(&mut self, setting: &'static Setting, value: &Node) -> Vec<String> {
+    fn read_value(&mut self, setting: &'static Setting, value: &YamlNode) -> Vec<String> {
         match &value.kind {
-            Kind::List(items) if setting.is_list() && !items.is_empty() => {
+            YamlKind::List(items) if setting.is_list() && !items.is_empty() => {
                 items.iter().filter_map(|item| self.read_scalar(setting, item)).collect()
             }
             _ => self.read_scalar(setting, value).into_iter().collect(),
         }
     }
 
-    fn read_scalar(&mut self, setting: &Setting, node: &Node) -> Option<String> {
+    fn read_scalar(&mut self, setting: &Setting, node: &YamlNode) -> Option<String> {
         let name = setting.name;
-        let problem = |code, message: String| Problem::error(code, node.place(), name, message);
+        let problem = |code, message: String| Problem::error(code, node.position(), name, message);
         let found = match &node.kind {
-            Kind::Scalar { text, quoted } if *quoted || !is_blank(text) => match setting.check(text) {
+            YamlKind::Scalar { text, quoted } if *quoted || !is_blank(text) => match setting.check(text) {
                 Ok(()) => return Some(text.clone()),
                 Err(fault) => problem(setting.code(), format!("{name}: {}", fault.message)).help(fault.help),
             },
-            Kind::Scalar { .. } => {
+            YamlKind::Scalar { .. } => {
                 problem("blank", format!("{name} is blank")).help("write a value, or remove the setting")
             }
-            Kind::List(_) if name == "rules" => {
+            YamlKind::List(_) if name == "rules" => {
                 problem("wrong-type", "rules should be the name of a file, found a list".into())
                     .help("this looks like a rules file: name it with `rules: rules.yaml` or --rules")
             }
@@ -114,16 +114,16 @@ impl ConfigFile {
     }
 }
 
-fn unknown(key: &Key) -> Problem {
+fn unknown(key: &YamlKey) -> Problem {
     let listed = "tollgate config --default lists all settings";
     let help = match nearest(&key.text, SETTINGS.iter().map(|setting| setting.name)) {
         Some(meant) => format!("did you mean `{meant}`? {listed}"),
         None => listed.to_owned(),
     };
-    Problem::error("unknown-field", key.place(), &key.text, format!("unknown setting {}", quote(&key.text))).help(help)
+    Problem::error("unknown-field", key.position(), &key.text, format!("unknown setting {}", quote(&key.text))).help(help)
 }
 
-fn read_bounded(path: &Path) -> Result<Vec<u8>, Fault> {
+fn read_bounded(path: &Path) -> Result<Vec<u8>, ParseError> {
     // Looked at before it is opened, because opening a FIFO waits for a writer; and after, because names change hands.
     regular(fs::metadata(path).map_err(|error| unreadable(path, &error))?.file_type(), path)?;
     let file = File::open(path).map_err(|error| unreadable(path, &error))?;
@@ -136,7 +136,7 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, Fault> {
     }
 }
 
-fn regular(kind: FileType, path: &Path) -> Result<(), Fault> {
+fn regular(kind: FileType, path: &Path) -> Result<(), ParseError> {
     match (kind.is_file(), kind.is_dir()) {
         (true, _) => Ok(()),
         (_, true) => Err(refuse(path, "is a directory", "name a file in it")),
@@ -144,15 +144,15 @@ fn regular(kind: FileType, path: &Path) -> Result<(), Fault> {
     }
 }
 
-fn refuse(path: &Path, why: &str, help: &str) -> Fault {
-    Fault::new(format!("{} {why}", path.display()), help)
+fn refuse(path: &Path, why: &str, help: &str) -> ParseError {
+    ParseError::new(format!("{} {why}", path.display()), help)
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Fault {
+fn unreadable(path: &Path, error: &io::Error) -> ParseError {
     let why = match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_owned(),
         ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     };
-    Fault::new(format!("cannot read {}: {why}", path.display()), "name a file that this user can read")
+    ParseError::new(format!("cannot read {}: {why}", path.display()), "name a file that this user can read")
 }

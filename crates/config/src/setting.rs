@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tollgate_rules::address::Cidr;
 use tollgate_rules::duration;
-use tollgate_rules::problem::Fault;
+use tollgate_rules::problem::ParseError;
 
 use super::choice::Choice;
 use super::{Config, DbPlace, FromHeader, StorePlace, auth, bytes, parse};
@@ -199,12 +199,12 @@ impl Setting {
     }
 
     /// Whether it would take this value.
-    pub fn check(&self, text: &str) -> Result<(), Fault> {
+    pub fn check(&self, text: &str) -> Result<(), ParseError> {
         self.set(&mut Config::default(), &[text])
     }
 
     /// Sets it. Only lists take more than one text; of others the last one counts.
-    pub fn set(&self, config: &mut Config, texts: &[&str]) -> Result<(), Fault> {
+    pub fn set(&self, config: &mut Config, texts: &[&str]) -> Result<(), ParseError> {
         let text = texts.last().copied().unwrap_or_default();
         match &self.kind {
             Kind::Addresses(at) => *at(config) = parse::addresses(texts)?,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use tollgate_rules::problem::{Fault, Problem, Problems};
-use tollgate_rules::{Place, Report, nearest};
+use tollgate_rules::problem::{ParseError, Problem, Problems};
+use tollgate_rules::{SourcePosition, Report, nearest};
 
 use super::file::{self, ConfigFile, Unreadable};
 use super::store::without_passwords;
@@ -42,7 +42,7 @@ pub enum Origin {
         /// Its name as it was given.
         file: String,
         /// Where in it.
-        place: Place,
+        place: SourcePosition,
     },
     /// This variable.
     Environment(String),
@@ -149,7 +149,7 @@ impl Draft {
     }
 
     /// Keeps a fault where its reader will look for it.
-    fn complain(&mut self, setting: &Setting, fault: Fault, origin: &Origin, code: &'static str) {
+    fn complain(&mut self, setting: &Setting, fault: ParseError, origin: &Origin, code: &'static str) {
         let place = match origin {
             Origin::File { place, .. } => {
                 let message = format!("{}: {}", setting.name, fault.message);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tollgate_rules::problem::Fault;
+use tollgate_rules::problem::ParseError;
 use tollgate_store_redis::{Login, Password, StoreUrl};
 
 /// Settings of the store.
@@ -81,9 +81,9 @@ pub enum StorePlace {
 const MEMORY: &str = "memory";
 
 impl FromStr for StorePlace {
-    type Err = Fault;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<StorePlace, Fault> {
+    fn from_str(text: &str) -> Result<StorePlace, ParseError> {
         if text == MEMORY {
             return Ok(StorePlace::Memory);
         }
@@ -94,7 +94,7 @@ impl FromStr for StorePlace {
                 true => error.help.to_owned(),
                 false => format!("write `{MEMORY}`, or a URL: {}", error.help),
             };
-            Fault::new(format!("not a store: {} (character {})", error.what, error.at), help)
+            ParseError::new(format!("not a store: {} (character {})", error.what, error.at), help)
         })?;
         let named = user.map(|user| Login { user: Some(user), password: Password::new(String::new()) });
         Ok(StorePlace::Shared(StoreUrl { login: named.or(url.login.clone()), ..url }))
@@ -133,7 +133,7 @@ impl fmt::Display for StorePlace {
 
 impl StoreSettings {
     /// Settings that do not go together: the one to point at, and why.
-    pub(super) fn conflicts(&self) -> Vec<(&'static str, Fault)> {
+    pub(super) fn conflicts(&self) -> Vec<(&'static str, ParseError)> {
         let set = [
             ("store_ca", self.ca.is_some()),
             ("store_cert", self.cert.is_some()),
@@ -154,25 +154,25 @@ impl StoreSettings {
         };
         let odd = set.into_iter().filter(|(_, is_set)| *is_set).filter_map(|(name, _)| {
             let (why, help) = is_odd(name)?;
-            Some((name, Fault::new(format!("{name} is set, and {why}"), help)))
+            Some((name, ParseError::new(format!("{name} is set, and {why}"), help)))
         });
         odd.chain(self.user_without_password()).chain(self.half_a_certificate()).collect()
     }
 
-    fn half_a_certificate(&self) -> Option<(&'static str, Fault)> {
+    fn half_a_certificate(&self) -> Option<(&'static str, ParseError)> {
         let (set, missing) = match (&self.cert, &self.key) {
             (Some(_), None) => ("store_cert", "store_key"),
             (None, Some(_)) => ("store_key", "store_cert"),
             _ => return None,
         };
-        Some((set, Fault::new(format!("{set} is set, and {missing} is not"), "name both files, or none")))
+        Some((set, ParseError::new(format!("{set} is set, and {missing} is not"), "name both files, or none")))
     }
 
-    fn user_without_password(&self) -> Option<(&'static str, Fault)> {
+    fn user_without_password(&self) -> Option<(&'static str, ParseError)> {
         let StorePlace::Shared(StoreUrl { login: Some(login), .. }) = &self.place else { return None };
         let help = "write user:password@ or :password@, or set store_password_file";
         (!has_password(login) && self.password_file.is_none())
-            .then(|| ("store", Fault::new("the URL names a user and no password", help)))
+            .then(|| ("store", ParseError::new("the URL names a user and no password", help)))
     }
 }
 
@@ -192,7 +192,7 @@ pub(super) fn without_passwords(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Result<StorePlace, Fault> {
+    fn place(text: &str) -> Result<StorePlace, ParseError> {
         text.parse()
     }
 

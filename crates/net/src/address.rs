@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use tollgate_rules::problem::{Fault, quote};
+use tollgate_rules::problem::{ParseError, quote};
 
 /// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,9 +52,9 @@ impl fmt::Display for Address {
 }
 
 impl FromStr for Address {
-    type Err = Fault;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, Fault> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         if let Some(path) = text.strip_prefix("unix:") {
             return unix(text, path);
         }
@@ -73,25 +73,25 @@ impl FromStr for Address {
 const FORMS: &str = "write HOST:PORT such as 127.0.0.1:8080 or [::1]:8080, or unix:/run/tollgate.sock";
 const PORTS: &str = "a port is a number from 0 to 65535; 0 picks a free one";
 
-fn refuse(text: &str, help: impl Into<String>) -> Fault {
-    Fault::new(format!("{} is not an address to listen on", quote(text)), help)
+fn refuse(text: &str, help: impl Into<String>) -> ParseError {
+    ParseError::new(format!("{} is not an address to listen on", quote(text)), help)
 }
 
-fn unix(text: &str, path: &str) -> Result<Address, Fault> {
+fn unix(text: &str, path: &str) -> Result<Address, ParseError> {
     if path.is_empty() || path.starts_with('@') || path.starts_with("//") || path.contains('\0') {
         return Err(refuse(text, "a Unix domain socket is named by its path: unix:/run/tollgate.sock"));
     }
     if path.len() > Address::UNIX_BYTES_MAX {
         let help = format!("it is {} bytes long, and sockets take {}", path.len(), Address::UNIX_BYTES_MAX);
-        return Err(Fault::new(format!("the path {} is too long for a socket", quote(path)), help));
+        return Err(ParseError::new(format!("the path {} is too long for a socket", quote(path)), help));
     }
     Ok(Address::Unix(PathBuf::from(path)))
 }
 
 /// An error that says what was probably meant.
-fn explain(text: &str) -> Fault {
+fn explain(text: &str) -> ParseError {
     if text.is_empty() {
-        return Fault::new("the address is blank", FORMS);
+        return ParseError::new("the address is blank", FORMS);
     }
     if let Some((_, rest)) = text.split_once("://") {
         return refuse(text, format!("leave out the scheme: {}", quote(rest.trim_end_matches('/'))));

@@ -4,17 +4,17 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
-use tollgate_control::feed::FeedState;
+use tollgate_control::change_feed::ChangeFeedState;
 use tollgate_core::Time;
 use tollgate_telemetry::{MetricFamilies, MetricsPage};
 
 /// The state of the change feed, once there is a database.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DatabaseState(Arc<OnceLock<watch::Receiver<FeedState>>>);
+pub(crate) struct DatabaseState(Arc<OnceLock<watch::Receiver<ChangeFeedState>>>);
 
 impl DatabaseState {
     /// From now on the database has metrics.
-    pub(crate) fn follow(&self, state: Option<watch::Receiver<FeedState>>) {
+    pub(crate) fn follow(&self, state: Option<watch::Receiver<ChangeFeedState>>) {
         if let Some(state) = state {
             let _ = self.0.set(state); // a server has one database
         }
@@ -24,7 +24,7 @@ impl DatabaseState {
 impl MetricFamilies for DatabaseState {
     fn write(&self, page: &mut MetricsPage<'_>) -> fmt::Result {
         let Some(state) = self.0.get().map(|state| state.borrow().clone()) else { return Ok(()) };
-        page.gauge("tollgate_database_up", "Whether the database answers", u64::from(state.away.is_none()))?;
+        page.gauge("tollgate_database_up", "Whether the database answers", u64::from(state.unavailable.is_none()))?;
         page.gauge("tollgate_database_generation", "Generation of the database in force here", state.generation)?;
         page.counter("tollgate_database_refreshes", "Times the database had something new", state.refreshes)?;
         page.counter("tollgate_database_failures", "Times the database did not answer", state.failures)?;

@@ -11,7 +11,7 @@ use tollgate_rules::ruleset::{Charges, CompileOptions, RuleSet};
 pub type Entries = Vec<(String, String)>;
 
 /// Keys and values that tell one counter of a rule from another; no value where all share one.
-pub type Counter = Vec<(String, Option<String>)>;
+pub type CounterKey = Vec<(String, Option<String>)>;
 
 /// Asks a compiled domain about descriptors, and panics where it does not find what [`find`] finds: another rule, or
 /// counters that are one where they should be two, or two where they should be one. Nodes must stand at places of their
@@ -20,8 +20,8 @@ pub fn check(domain: &EnvoyDomain, descriptors: &[Entries]) {
     let set = RuleSet::assemble_with(&[], std::slice::from_ref(domain), &CompileOptions::for_test());
     let set = set.unwrap_or_else(|problems| panic!("a domain that was read does not compile: {problems:?}"));
     assert!(set.is_domain(&domain.name));
-    let mut buckets: HashMap<Digest, (usize, Counter)> = HashMap::new();
-    let mut counters: HashMap<(usize, Counter), Digest> = HashMap::new();
+    let mut buckets: HashMap<Digest, (usize, CounterKey)> = HashMap::new();
+    let mut counters: HashMap<(usize, CounterKey), Digest> = HashMap::new();
     for entries in descriptors {
         let entries: Vec<(&str, &str)> = entries.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let request = Request::new().in_namespace(&domain.name).with_custom(&entries);
@@ -77,17 +77,17 @@ fn collect(level: &[EnvoyDescriptor], path: &mut Entries, probes: &mut Vec<Entri
 
 /// Where a descriptor leads.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found<'a> {
+pub struct DescriptorMatch<'a> {
     /// The nodes from the first level to the last, one for each entry.
     pub path: Vec<&'a EnvoyDescriptor>,
     /// What tells its counter from others: each entry's key, and its value unless the node shares one counter.
-    pub counter: Counter,
+    pub counter: CounterKey,
 }
 
 /// The node with a limit that `entries` end at.
-pub fn find<'a>(domain: &'a EnvoyDomain, entries: &[(&str, &str)]) -> Option<Found<'a>> {
+pub fn find<'a>(domain: &'a EnvoyDomain, entries: &[(&str, &str)]) -> Option<DescriptorMatch<'a>> {
     let mut level = domain.descriptors.as_slice();
-    let mut found = Found { path: Vec::new(), counter: Vec::new() };
+    let mut found = DescriptorMatch { path: Vec::new(), counter: Vec::new() };
     for (key, value) in entries {
         let exact = level.iter().find(|node| node.key == *key && node.value.as_deref() == Some(value));
         let pattern = || level.iter().find(|node| node.is_pattern() && holds(node, key, value));

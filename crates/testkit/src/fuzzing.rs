@@ -10,8 +10,8 @@ mod yaml;
 
 use tollgate_core::LimitKind;
 
-use crate::oracle::{Script, play, play_together};
-use crate::subject::Store;
+use crate::oracle::{Scenario, play, play_together};
+use crate::subject::SubjectKind;
 
 pub use addresses::addresses;
 pub use envoy::envoy_config;
@@ -45,8 +45,8 @@ pub fn decision_sequence(data: &[u8]) {
         u32::from_le_bytes(word)
     });
     let words: Vec<u32> = words.collect();
-    let script = Script::decode(KINDS[usize::from(*kind) % KINDS.len()], numbers, &words);
-    if let Err(broken) = play(&script) {
+    let scenario = Scenario::decode(KINDS[usize::from(*kind) % KINDS.len()], numbers, &words);
+    if let Err(broken) = play(&scenario) {
         panic!("{broken}");
     }
 }
@@ -57,7 +57,7 @@ pub fn requests_together(data: &[u8]) {
     let byte = |place: usize| data.get(place).copied().unwrap_or(0);
     let (limits, size) = (3, 12);
     let requests = data.len().saturating_sub(1 + 9 * limits).div_ceil(size).min(STEPS_MAX);
-    let scripts = (0..limits).map(|limit| {
+    let scenarios = (0..limits).map(|limit| {
         let head = 1 + 9 * limit;
         let numbers = std::array::from_fn(|place| byte(head + 1 + place));
         let word = |request: usize| {
@@ -65,10 +65,10 @@ pub fn requests_together(data: &[u8]) {
             u32::from_le_bytes(std::array::from_fn(|place| byte(at + place)))
         };
         let words: Vec<u32> = (0..requests).map(word).collect();
-        Script::decode(KINDS[usize::from(byte(head)) % KINDS.len()], numbers, &words)
+        Scenario::decode(KINDS[usize::from(byte(head)) % KINDS.len()], numbers, &words)
     });
-    let scripts: Vec<Script> = scripts.collect();
-    if let Err(broken) = play_together(&scripts, byte(0) / 32, &mut [Store::Memory.open()]) {
+    let scenarios: Vec<Scenario> = scenarios.collect();
+    if let Err(broken) = play_together(&scenarios, byte(0) / 32, &mut [SubjectKind::Memory.open()]) {
         panic!("{broken}");
     }
 }

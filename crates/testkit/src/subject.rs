@@ -29,7 +29,7 @@ pub trait Subject {
 
 /// A way to make subjects, by the name that `--store` gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Store {
+pub enum SubjectKind {
     /// [`tollgate_store::Memory`] on a manual clock.
     Memory,
     /// [`Reference`]: the model of a store.
@@ -38,39 +38,39 @@ pub enum Store {
     Redis(u16),
 }
 
-impl Store {
+impl SubjectKind {
     /// What the vectors run on unless told otherwise.
-    pub const DEFAULT: Store = Store::Memory;
+    pub const DEFAULT: SubjectKind = SubjectKind::Memory;
 
     /// Every store that needs no server.
-    pub const ALL: [Store; 2] = [Store::Memory, Store::Reference];
+    pub const ALL: [SubjectKind; 2] = [SubjectKind::Memory, SubjectKind::Reference];
 
     /// The name that chooses it.
     pub const fn name(self) -> &'static str {
         match self {
-            Store::Memory => "memory",
-            Store::Reference => "reference",
-            Store::Redis(_) => "redis://127.0.0.1:PORT",
+            SubjectKind::Memory => "memory",
+            SubjectKind::Reference => "reference",
+            SubjectKind::Redis(_) => "redis://127.0.0.1:PORT",
         }
     }
 
     /// The store behind a name or URL.
-    pub fn from_url(url: &str) -> Result<Store, UnknownStore> {
+    pub fn from_url(url: &str) -> Result<SubjectKind, UnknownStore> {
         let unknown = || UnknownStore(url.to_owned());
         let address = url.strip_prefix("redis://").map(|rest| rest.trim_end_matches('/'));
         match address.and_then(|address| address.split_once(':')) {
-            Some(("127.0.0.1" | "localhost", port)) => port.parse().map(Store::Redis).map_err(|_| unknown()),
+            Some(("127.0.0.1" | "localhost", port)) => port.parse().map(SubjectKind::Redis).map_err(|_| unknown()),
             Some(_) => Err(unknown()),
-            None => Store::ALL.into_iter().find(|store| store.name() == url).ok_or_else(unknown),
+            None => SubjectKind::ALL.into_iter().find(|store| store.name() == url).ok_or_else(unknown),
         }
     }
 
     /// A subject without any bucket.
     pub fn open(self) -> Box<dyn Subject> {
         match self {
-            Store::Memory => Box::new(InMemory::default()),
-            Store::Reference => Box::new(Reference::default()),
-            Store::Redis(port) => Box::new(InRedis::connect(port)),
+            SubjectKind::Memory => Box::new(InMemory::default()),
+            SubjectKind::Reference => Box::new(Reference::default()),
+            SubjectKind::Redis(port) => Box::new(InRedis::connect(port)),
         }
     }
 }
@@ -81,7 +81,7 @@ pub struct UnknownStore(String);
 
 impl fmt::Display for UnknownStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = Store::ALL.into_iter().chain([Store::Redis(0)]).map(Store::name);
+        let known = SubjectKind::ALL.into_iter().chain([SubjectKind::Redis(0)]).map(SubjectKind::name);
         let known: Vec<&str> = known.collect();
         write!(f, "unknown store {:?}; known are: {}", self.0, known.join(", "))
     }

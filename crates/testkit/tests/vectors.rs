@@ -3,20 +3,20 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use tollgate_testkit::redis::Server;
-use tollgate_testkit::subject::Store;
-use tollgate_testkit::vectors::{self, File, Report};
+use tollgate_lab::redis::RedisServer;
+use tollgate_testkit::subject::SubjectKind;
+use tollgate_testkit::vectors::{self, VectorFile, VectorReport};
 
-fn report(name: &str, store: Store) -> Report {
+fn report(name: &str, store: SubjectKind) -> VectorReport {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors").join(name);
     let text = std::fs::read_to_string(&path).expect("the vectors are part of the repository");
-    vectors::run(&File::parse(&text).expect("a file of vectors"), || store.open())
+    vectors::run(&VectorFile::parse(&text).expect("a file of vectors"), || store.open())
 }
 
 #[track_caller]
 fn agrees(name: &str) {
-    for store in Store::ALL {
-        let Report { passed, failed, differences } = report(name, store);
+    for store in SubjectKind::ALL {
+        let VectorReport { passed, failed, differences } = report(name, store);
         let shown: Vec<String> = differences.iter().take(10).map(ToString::to_string).collect();
         assert!(
             failed == 0,
@@ -90,7 +90,7 @@ fn vectors(store: &str) -> Output {
 
 #[test]
 fn the_scripts_agree_with_all_vectors_in_a_real_server() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let run = vectors(&server.url());
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     assert!(run.status.success() && out.ends_with("259 passed, 0 failed\n"), "{out}{err}");
@@ -109,7 +109,7 @@ fn a_wrong_answer_is_a_difference() {
     let text = r#"{"algorithm": "gcra", "cases": [{"name": "c", "config": {"count": 1, "period_ns": 10, "burst": 1},
         "steps": [{"now_ns": 5, "cost": 1, "expect": {"allowed": false, "remaining": 0, "colour": 1}}]}],
         "config_errors": [{"config": {"count": 1, "period_ns": 10, "burst": 1}}]}"#;
-    let report = vectors::run(&File::parse(text).expect("readable"), || Store::Reference.open());
+    let report = vectors::run(&VectorFile::parse(text).expect("readable"), || SubjectKind::Reference.open());
     let shown: Vec<String> = report.differences.iter().map(ToString::to_string).collect();
     assert_eq!((report.passed, report.failed), (0, 2));
     assert_eq!(
@@ -125,7 +125,7 @@ fn a_wrong_answer_is_a_difference() {
 #[test]
 fn a_file_for_another_runner_is_unreadable() {
     let text = r#"{"algorithm": "vegas", "cases": [{"name": "c", "config": {}, "steps": []}]}"#;
-    let error = File::parse(text).expect_err("not for this runner");
+    let error = VectorFile::parse(text).expect_err("not for this runner");
     assert!(error.to_string().starts_with("case c: unknown algorithm \"vegas\"; known are: gcra, "), "{error}");
 }
 
@@ -145,9 +145,9 @@ const LOWERED: &str = r#"{"algorithm": "concurrency", "time_unit": "ns", "cases"
 
 #[test]
 fn a_case_begins_with_its_leases() {
-    let file = File::parse(LOWERED).expect("readable");
-    let server = Server::start();
-    for store in [Store::Memory, Store::Reference, Store::Redis(server.port())] {
+    let file = VectorFile::parse(LOWERED).expect("readable");
+    let server = RedisServer::start();
+    for store in [SubjectKind::Memory, SubjectKind::Reference, SubjectKind::Redis(server.port())] {
         let report = vectors::run(&file, || store.open());
         assert_eq!((report.passed, report.differences), (5, vec![]), "{}", store.name());
     }
@@ -192,7 +192,7 @@ fn a_field_that_the_runner_does_not_know_is_refused() {
         ),
     ];
     for (text, problem) in refused {
-        let error = File::parse(&text).expect_err(&text);
+        let error = VectorFile::parse(&text).expect_err(&text);
         assert!(error.to_string().starts_with(problem), "{error}\n{problem}");
     }
 }

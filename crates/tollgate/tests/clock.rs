@@ -15,9 +15,9 @@ use running::Server;
 use serde_json::Value;
 use support::Dir;
 use tollgate_core::{Clock, Span, Time};
+use tollgate_lab::wall_clock::WallClock;
 use tollgate_rules::datetime;
 use tollgate_store::MonotonicClock;
-use tollgate_testkit::shim::WallClock;
 
 const HOUR: i64 = 3600;
 

@@ -8,8 +8,8 @@
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
-use tollgate_testkit::Config;
-use tollgate_testkit::faults::{self, Lab, Outcome};
+use tollgate_lab::faults::{self, Lab, RowResult};
+use tollgate_testkit::LimitConfig;
 
 static QUIET: RwLock<()> = RwLock::new(());
 
@@ -35,7 +35,7 @@ fn holds(id: &str) {
             faults::run(row, tollgate())
         }
     };
-    let Outcome { admitted, bound, broken, remarks, .. } = outcome;
+    let RowResult { admitted, bound, broken, remarks, .. } = outcome;
     println!("{id}: {admitted} of {bound} in {took:?}; {}", remarks.join("; "));
     assert!(broken.is_empty(), "{id}, {}:\n  {}", row.title, broken.join("\n  "));
 }
@@ -118,7 +118,7 @@ fn the_lab_finds_nodes_that_share_nothing() {
 #[test]
 fn the_lab_finds_one_admission_too_many() {
     let mut lab = apart(1);
-    let limit = Config::FixedWindow { limit: 49, window: 2_000_000_000, offset: 0 };
+    let limit = LimitConfig::FixedWindow { limit: 49, window: 2_000_000_000, offset: 0 };
     assert_eq!(lab.promises[0].rule, "window");
     lab.promises[0].limit = limit;
     let broken = lab.conclude().broken;

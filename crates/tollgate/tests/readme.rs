@@ -17,9 +17,9 @@ use std::path::Path;
 use running::Server;
 use support::Dir;
 use tollgate_core::{Clock, Span};
+use tollgate_lab::redis::RedisServer;
 use tollgate_store::MonotonicClock;
 use tollgate_store_redis::check::acl_user;
-use tollgate_testkit::redis::Server as Redis;
 
 /// Where the pages say that the servers are: those of callers, and those of operators.
 const DATA: [&str; 2] = ["127.0.0.1:8080", "127.0.0.1:8081"];
@@ -44,7 +44,7 @@ fn guide_to_the_http_api() {
 #[test]
 fn guide_to_a_fleet() {
     let page = "docs/guide/fleet.md";
-    let redis = Redis::start();
+    let redis = RedisServer::start();
     let store = redis.url();
     let args = ["--rules", "examples/fleet.yaml", "--http", "127.0.0.1:0", "--store", &store];
     // A machine that is busy with other tests answers late, and the page is not about that.
@@ -113,7 +113,7 @@ fn play(page: &str, mut session: Session) {
 struct Session {
     dir: Dir,
     nodes: Vec<Server>,
-    redis: Option<Redis>,
+    redis: Option<RedisServer>,
     /// The last one that was handed out; pages show only its beginning.
     receipt: String,
     /// Of the admin API, if the page is about that: then every `tollgate` of a console block that asks a server is run.

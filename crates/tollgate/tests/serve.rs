@@ -453,7 +453,7 @@ async fn idle_grpc_connections_cost_little() {
     const MANY: usize = 3_000;
     raise_limit(MANY as u64 + 300);
     let dir = Dir::new("serve-idle-grpc");
-    let grpc = SocketAddr::from(([127, 0, 0, 1], tollgate_testkit::ports::free()));
+    let grpc = SocketAddr::from(([127, 0, 0, 1], tollgate_lab::ports::free()));
     let mut command = dir.tollgate();
     command.env("MIMALLOC_ALLOW_THP", "0").args(["serve", "--admin", "off", "--http", "127.0.0.1:0"]);
     command.args(["--grpc", &grpc.to_string(), "--idle-timeout", "1h", "--drain-delay", "0s"]);

@@ -15,8 +15,8 @@ use std::time::Duration;
 use running::Server;
 use serde_json::Value;
 use support::Dir;
-use tollgate_testkit::patience;
-use tollgate_testkit::redis::{Cluster, Server as Redis};
+use tollgate_lab::patience;
+use tollgate_lab::redis::{RedisCluster, RedisServer};
 
 const RULES: &str = "key_by: client_key
 rules:
@@ -87,7 +87,7 @@ fn explained(dir: &Dir, server: &Server) -> Value {
 
 #[test]
 fn shows_what_a_node_counted_of_every_algorithm() {
-    let (dir, redis) = (Dir::new("store-keys"), Redis::start());
+    let (dir, redis) = (Dir::new("store-keys"), RedisServer::start());
     let server = node(&dir, &redis.url(), &[]);
     let unused = told(&dir, &redis.url(), &[]);
     for name in ["tokens", "windows", "counter", "log", "flight"] {
@@ -145,7 +145,7 @@ fn shows_what_a_node_counted_of_every_algorithm() {
 
 #[test]
 fn names_what_is_no_bucket_and_what_never_expires() {
-    let (dir, redis) = (Dir::new("store-keys-foreign"), Redis::start());
+    let (dir, redis) = (Dir::new("store-keys-foreign"), RedisServer::start());
     let server = node(&dir, &redis.url(), &[]);
     charge(&dir, &server, "1");
     let found = told(&dir, &redis.url(), &[]);
@@ -164,7 +164,7 @@ fn names_what_is_no_bucket_and_what_never_expires() {
 
 #[test]
 fn the_secret_is_that_of_the_nodes() {
-    let (dir, redis) = (Dir::new("store-keys-secret"), Redis::start());
+    let (dir, redis) = (Dir::new("store-keys-secret"), RedisServer::start());
     dir.write("secret", "0123456789abcdef0123456789abcdef");
     dir.write("other", "fedcba9876543210fedcba9876543210");
     let server = node(&dir, &redis.url(), &["--secret-file", "secret"]);
@@ -183,7 +183,7 @@ fn the_secret_is_that_of_the_nodes() {
 
 #[test]
 fn a_cluster_has_slots() {
-    let (dir, cluster) = (Dir::new("store-keys-cluster"), Cluster::start());
+    let (dir, cluster) = (Dir::new("store-keys-cluster"), RedisCluster::start());
     let server = node(&dir, &cluster.url(), &[]);
     charge(&dir, &server, "2");
     let (found, explained) = (told(&dir, &cluster.url(), &[]), explained(&dir, &server));

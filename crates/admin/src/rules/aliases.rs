@@ -1,7 +1,7 @@
 //! The same rules in their short form, at the paths that people know from textbooks.
 
 use serde_json::{Map, Value, json};
-use tollgate_control::Expect;
+use tollgate_control::Precondition;
 
 use super::{Rule, in_file, list, show_file};
 use crate::call::{Call, IfMatch};
@@ -64,7 +64,7 @@ pub(super) async fn upsert(call: &Call<'_>) -> Result<AdminResponse, AdminProble
             let mut fresh = Map::new();
             merge(&mut fresh, short::widen(whole)?.0);
             let (_, draft) = Rule::read(call, Some(&id), fresh).map_err(tell)?;
-            thing::write::<Rule>(call, &id, Some(draft), Expect::Absent, "create").await
+            thing::write::<Rule>(call, &id, Some(draft), Precondition::Absent, "create").await
         }
         other => other,
     };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use tollgate_control::record::RuleRecord;
 use tollgate_control::{Control, Listing, Page, RuleFilter};
-use tollgate_rules::{Case, Endpoint, EndpointMatcher, EscapedSlash};
+use tollgate_rules::{PathCase, Endpoint, EndpointMatcher, EscapedSlash};
 
 use crate::problem::AdminProblem;
 
@@ -26,8 +26,8 @@ impl<'a> Governed<'a> {
     /// Whether a rule, as a rules file has it, governs the path.
     pub(super) fn by(&self, document: &Map<String, Value>) -> bool {
         let case = match document.get("case").and_then(Value::as_str) {
-            Some("insensitive") => Case::Insensitive,
-            _ => Case::Sensitive,
+            Some("insensitive") => PathCase::Insensitive,
+            _ => PathCase::Sensitive,
         };
         let condition = document.get("match").and_then(|conditions| conditions.get("endpoint"));
         let texts: Vec<&str> = match condition {

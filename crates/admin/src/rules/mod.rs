@@ -11,7 +11,7 @@ pub(super) use table::ENDPOINTS;
 
 use serde_json::{Map, Value, json};
 use tollgate_control::record::{RuleDraft, RuleRecord};
-use tollgate_control::{Control, Edit, Expect, Kind};
+use tollgate_control::{Control, Edit, Precondition, RecordKind};
 
 use super::call::Call;
 use super::fields::Fields;
@@ -31,7 +31,7 @@ const READ_ONLY: &[&str] = &["source", "location", "mode_override", "created_at"
 const RESERVED: &[&str] = &["refresh", "export", "import", ".", ".."];
 
 impl Thing for Rule {
-    const KIND: Kind = Kind::Rule;
+    const KIND: RecordKind = RecordKind::Rule;
     const PATH: &'static str = "/v1/rules";
     const PREFIX: &'static str = "rule";
     type Record = RuleRecord;
@@ -112,7 +112,7 @@ impl Thing for Rule {
         short::widen(body)
     }
 
-    fn edit(namespace: &str, id: &str, to: Option<RuleDraft>, expect: Expect) -> Edit {
+    fn edit(namespace: &str, id: &str, to: Option<RuleDraft>, expect: Precondition) -> Edit {
         Edit::Rule { namespace: namespace.to_owned(), rule_id: id.to_owned(), to, expect }
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 use tollgate_control::record::{Role, RuleModeDraft, RuleModeRecord};
-use tollgate_control::{Edit, Expect, Mode};
+use tollgate_control::{Edit, Precondition, Enforcement};
 
 use crate::call::Call;
 use crate::endpoint::{Access, Body, Content, DRY_RUN, Endpoint, Method, Tag};
@@ -51,30 +51,30 @@ async fn get(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
 
 async fn set(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     let mut fields = Fields::of(json::object(call.body)?, &["mode", "reason"]);
-    let mode = fields.needed_word("mode", &Mode::ALL.map(Mode::name), Mode::named);
+    let mode = fields.needed_word("mode", &Enforcement::ALL.map(Enforcement::name), Enforcement::named);
     let reason = fields.text("reason").unwrap_or_default();
     fields.rest()?;
     let Some(mode) = mode else { return Err(AdminProblem::of_faults(Vec::new())) };
     check_off(call, Some(mode)).await?;
     let applied =
-        thing::apply(call, vec![edit(call, Some(RuleModeDraft { mode, reason }), Expect::Anything)], "switch");
+        thing::apply(call, vec![edit(call, Some(RuleModeDraft { mode, reason }), Precondition::Anything)], "switch");
     let applied = applied.await?;
     if call.dry_run() { Ok(changes::said(call, &applied)) } else { get(call).await }
 }
 
 async fn remove(call: &Call<'_>) -> Result<AdminResponse, AdminProblem> {
     check_off(call, None).await?;
-    let applied = thing::apply(call, vec![edit(call, None, Expect::Present)], "switch back").await?;
+    let applied = thing::apply(call, vec![edit(call, None, Precondition::Present)], "switch back").await?;
     if call.dry_run() { Ok(changes::said(call, &applied)) } else { Ok(AdminResponse::nothing(204)) }
 }
 
 /// Switching to `off`, and back from it, takes more than the role on-call.
-async fn check_off(call: &Call<'_>, to: Option<Mode>) -> Result<(), AdminProblem> {
+async fn check_off(call: &Call<'_>, to: Option<Enforcement>) -> Result<(), AdminProblem> {
     if call.who().is_none_or(|who| who.role.may(Role::Operator)) {
         return Ok(());
     }
     let now = call.control()?.rule_mode(call.namespace(), call.id()).await.ok().map(|record| record.draft.mode);
-    match [to, now].contains(&Some(Mode::Off)) {
+    match [to, now].contains(&Some(Enforcement::Off)) {
         true => {
             let detail = "Switching a rule to off, and back from it, takes a token of the role operator.";
             Err(AdminProblem::new(403, "role_too_weak", detail))
@@ -83,7 +83,7 @@ async fn check_off(call: &Call<'_>, to: Option<Mode>) -> Result<(), AdminProblem
     }
 }
 
-fn edit(call: &Call<'_>, to: Option<RuleModeDraft>, expect: Expect) -> Edit {
+fn edit(call: &Call<'_>, to: Option<RuleModeDraft>, expect: Precondition) -> Edit {
     Edit::RuleMode { namespace: call.namespace().to_owned(), rule_id: call.id().to_owned(), to, expect }
 }
 

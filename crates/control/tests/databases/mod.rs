@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, SqliteConnection};
 use tempfile::TempDir;
 use tollgate_control::{Author, Control, DatabaseTimeouts, DatabaseUrl};
-use tollgate_testkit::postgres;
+use tollgate_lab::postgres;
 
 /// Time limits for a starved machine. Tests of the time limits themselves use the defaults.
 const PATIENT: DatabaseTimeouts = DatabaseTimeouts {

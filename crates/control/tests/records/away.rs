@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tollgate_control::{Control, DatabaseUrl, Error, Precondition};
-use tollgate_testkit::patience::Watch;
-use tollgate_testkit::postgres::{Server, Shutdown};
+use tollgate_lab::patience::Watch;
+use tollgate_lab::postgres::{Server, Shutdown};
 
 use crate::databases::author;
 use crate::drafts::{NAMESPACE, apply, change_set, client, client_draft, per_second, rule};

@@ -3,7 +3,7 @@
 use sqlx::migrate::{Migrate, Migration, MigrationType, Migrator};
 use sqlx::{Connection, PgConnection, SqlSafeStr, SqliteConnection};
 use tollgate_control::{Control, DatabaseUrl, Error, Page, Schema, ViolationFilter};
-use tollgate_testkit::postgres;
+use tollgate_lab::postgres;
 
 use crate::databases::{author, on_both};
 

@@ -12,7 +12,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::hmac::{Context, HMAC_SHA256, Key};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
-use tollgate_control::feed::{Adopt, Feed, FeedState, Following, Loaded, Terms};
+use tollgate_control::change_feed::{Adopt, ChangeFeed, ChangeFeedState, ChangeFeedConfig, LoadedState, LoadContext};
 use tollgate_control::{Author, Control};
 use tollgate_core::Enforcement;
 use tollgate_core::{Clock, Secret};
@@ -55,7 +55,7 @@ pub(crate) struct ControlPlane {
     pub(crate) tokens: Arc<AdminTokens>,
     pub(crate) switchboard: Arc<Switchboard>,
     pub(crate) first_token: Option<FirstToken>,
-    feed: Option<Arc<Feed>>,
+    feed: Option<Arc<ChangeFeed>>,
     secret: Arc<OnceLock<Arc<str>>>,
     parts: Arc<ControlPlaneParts>,
     kept: ModeFile,
@@ -70,7 +70,7 @@ impl ControlPlane {
         if let Some(directory) = config.control.state_dir() {
             plane.parts.publisher.keep_numbers(&directory);
         }
-        let following = Following {
+        let following = ChangeFeedConfig {
             control: opened.control.clone(),
             copy: opened.copy,
             terms: plane.terms(),
@@ -78,7 +78,7 @@ impl ControlPlane {
             clock: plane.parts.clock.clone(),
             adopt: plane.adopt(),
         };
-        let feed = Feed::start(following).await;
+        let feed = ChangeFeed::start(following).await;
         let place = config.control.place().map(|place| place.to_string()).unwrap_or_default();
         plane.feed = Some(Arc::new(feed.with_context(|| format!("cannot use the database {place}"))?));
         plane.control = Some(opened.control);
@@ -108,9 +108,9 @@ impl ControlPlane {
     }
 
     /// The file's word on a namespace comes first, also when clients are entered.
-    fn terms(&self) -> Terms {
+    fn terms(&self) -> LoadContext {
         let publisher = self.parts.publisher.clone();
-        Terms {
+        LoadContext {
             secret: self.parts.secret,
             identities: Arc::new(move |namespace| publisher.identities_of_file(namespace)),
         }
@@ -136,7 +136,7 @@ impl ControlPlane {
     fn adopt(&self) -> Adopt {
         let (parts, tokens, switchboard) = (self.parts.clone(), self.tokens.clone(), self.switchboard.clone());
         let (kept, secret) = (self.kept.clone(), self.secret.clone());
-        Arc::new(move |loaded: Arc<Loaded>| {
+        Arc::new(move |loaded: Arc<LoadedState>| {
             let in_force = parts.publisher.database(loaded.clone());
             tokens.replace(loaded.tokens.to_vec(), loaded.read_at);
             let said = Setting { mode: loaded.state.mode, since: loaded.state.mode_since, scope: Scope::Fleet };
@@ -155,12 +155,12 @@ impl ControlPlane {
     }
 
     /// How following stands, for figures.
-    pub(crate) fn states(&self) -> Option<watch::Receiver<FeedState>> {
+    pub(crate) fn states(&self) -> Option<watch::Receiver<ChangeFeedState>> {
         self.feed.as_ref().map(|feed| feed.state())
     }
 
     /// How following stands now.
-    fn state(&self) -> Option<FeedState> {
+    fn state(&self) -> Option<ChangeFeedState> {
         self.feed.as_ref().map(|feed| feed.state().borrow().clone())
     }
 
@@ -251,7 +251,7 @@ impl ControlPlane {
     /// token; only what is older than that call may last is written by the node.
     async fn tell_mode(&self, control: &Control) {
         let word = self.switchboard.setting();
-        let is_up = self.state().is_some_and(|state| state.away.is_none());
+        let is_up = self.state().is_some_and(|state| state.unavailable.is_none());
         if word.scope != Scope::Node || !is_up {
             return;
         }
@@ -283,15 +283,15 @@ impl fmt::Debug for ControlPlane {
     }
 }
 
-fn switch(mode: tollgate_control::Mode) -> Enforcement {
+fn switch(mode: tollgate_control::Enforcement) -> Enforcement {
     match mode {
-        tollgate_control::Mode::Enforce => Enforcement::Enforce,
-        tollgate_control::Mode::Shadow => Enforcement::Shadow,
-        tollgate_control::Mode::Off => Enforcement::Off,
+        tollgate_control::Enforcement::Enforce => Enforcement::Enforce,
+        tollgate_control::Enforcement::Shadow => Enforcement::Shadow,
+        tollgate_control::Enforcement::Off => Enforcement::Off,
     }
 }
 
-fn status(feed: Option<&Feed>, serving: u64, node: String) -> Status {
+fn status(feed: Option<&ChangeFeed>, serving: u64, node: String) -> Status {
     let Some(feed) = feed else { return Status { node, serving, ..Status::default() } };
     let state = feed.state().borrow().clone();
     let quarantined = state.quarantined.iter().map(|bad| tollgate_admin::Quarantined {
@@ -304,7 +304,7 @@ fn status(feed: Option<&Feed>, serving: u64, node: String) -> Status {
         node,
         serving,
         generation: Some(state.generation),
-        database: state.away.map_or(Database::Up, Database::Away),
+        database: state.unavailable.map_or(Database::Up, Database::Away),
         refreshed_at: state.fresh_at,
         quarantined: quarantined.collect(),
         ..Status::default()

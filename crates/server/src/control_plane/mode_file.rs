@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tollgate_control::{Instant, Mode};
+use tollgate_control::{Instant, Enforcement};
 use tollgate_core::Time;
 use tollgate_rules::datetime;
 use tracing::error;
@@ -30,7 +30,7 @@ impl ModeFile {
             true => Scope::Fleet,
             false => Scope::Node,
         };
-        Some(Setting { mode: Mode::named(text("mode")?)?, since, scope })
+        Some(Setting { mode: Enforcement::named(text("mode")?)?, since, scope })
     }
 
     /// Keeps a word. What cannot be kept holds until the next start, and that is said.
@@ -56,12 +56,12 @@ mod tests {
         let kept = ModeFile::new(Some(dir.path()));
         assert_eq!(kept.read(), None);
         for scope in [Scope::Node, Scope::Fleet] {
-            let word = Setting { mode: Mode::Shadow, since: Instant(1_234_567), scope };
+            let word = Setting { mode: Enforcement::Shadow, since: Instant(1_234_567), scope };
             kept.keep(word);
             assert_eq!(kept.read(), Some(word));
         }
         fs::write(dir.path().join("mode"), "{").unwrap();
         assert_eq!(kept.read(), None);
-        ModeFile::new(None).keep(Setting { mode: Mode::Off, since: Instant(1), scope: Scope::Node });
+        ModeFile::new(None).keep(Setting { mode: Enforcement::Off, since: Instant(1), scope: Scope::Node });
     }
 }

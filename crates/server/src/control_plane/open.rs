@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use tollgate_control::feed::Copy;
-use tollgate_control::{Control, Place, Schema};
+use tollgate_control::change_feed::LocalCopy;
+use tollgate_control::{Control, DatabaseUrl, Schema};
 use tollgate_core::{KeyHasher, Secret};
 use tracing::{info, warn};
 
@@ -21,7 +21,7 @@ const PASSWORD_BYTES_MAX: usize = 4096;
 pub(crate) struct Opened {
     pub(crate) control: Control,
     /// What it said last, for a start without it; none for a database on this disk.
-    pub(crate) copy: Option<Copy>,
+    pub(crate) copy: Option<LocalCopy>,
     /// The first token, if this start made it.
     pub(crate) first_token: Option<FirstToken>,
 }
@@ -58,16 +58,16 @@ pub(crate) async fn open(settings: &ControlSettings) -> Result<Option<Opened>> {
     }
 }
 
-fn is_there(place: &Place) -> bool {
-    matches!(place, Place::Sqlite(path) if path.metadata().is_ok_and(|facts| facts.len() > 0))
+fn is_there(place: &DatabaseUrl) -> bool {
+    matches!(place, DatabaseUrl::Sqlite(path) if path.metadata().is_ok_and(|facts| facts.len() > 0))
 }
 
-async fn open_at(settings: &ControlSettings, place: &Place, state_dir: Option<&Path>) -> Result<Opened> {
+async fn open_at(settings: &ControlSettings, place: &DatabaseUrl, state_dir: Option<&Path>) -> Result<Opened> {
     if let Some(dir) = state_dir {
         // Without one a copy cannot be kept, which is no reason not to serve.
         match make_private(dir) {
             Ok(()) => {}
-            Err(error) if matches!(place, Place::Sqlite(path) if path.starts_with(dir)) => {
+            Err(error) if matches!(place, DatabaseUrl::Sqlite(path) if path.starts_with(dir)) => {
                 return Err(error).with_context(|| format!("cannot make {}", dir.display()));
             }
             Err(error) => warn!(%error, "cannot make {}: nothing outlives this process", dir.display()),
@@ -76,7 +76,7 @@ async fn open_at(settings: &ControlSettings, place: &Place, state_dir: Option<&P
     let full = with_password(place, settings.password_file.as_deref())?;
     let control = Control::new(&full)?;
     let copy = match (&full, state_dir) {
-        (Place::Postgres(_), Some(dir)) => keep_copy(dir, place, &control).await,
+        (DatabaseUrl::Postgres(_), Some(dir)) => keep_copy(dir, place, &control).await,
         _ => None,
     };
     let first_token = match prepare(&control, settings.migrate).await {
@@ -91,7 +91,7 @@ async fn open_at(settings: &ControlSettings, place: &Place, state_dir: Option<&P
 }
 
 fn is_away(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(tollgate_control::Error::Away(_)))
+    matches!(error.downcast_ref(), Some(tollgate_control::Error::Unavailable(_)))
 }
 
 /// Tables of this version, and somebody who can come in; answers the first token if it was made just now.
@@ -111,12 +111,12 @@ async fn prepare(control: &Control, may_migrate: bool) -> Result<Option<String>>
 }
 
 /// The copy is a convenience: without it this node only cannot start while the database is away.
-async fn keep_copy(dir: &Path, place: &Place, control: &Control) -> Option<Copy> {
+async fn keep_copy(dir: &Path, place: &DatabaseUrl, control: &Control) -> Option<LocalCopy> {
     let mut name = KeyHasher::new(Secret::new(*b"a copy of tables"));
     name.part(place.to_string().as_bytes());
     let [name, _] = name.finish().0;
     let file = dir.join(format!("copy-{name:016x}.db"));
-    let copy = Copy::open(&file, control.clone()).await;
+    let copy = LocalCopy::open(&file, control.clone()).await;
     copy.inspect_err(|error| warn!(%error, "cannot keep a copy of the rules in {}", file.display())).ok()
 }
 
@@ -125,8 +125,8 @@ fn make_private(dir: &Path) -> std::io::Result<()> {
 }
 
 /// The place, with the password of a file in its URL.
-pub fn with_password(place: &Place, file: Option<&Path>) -> Result<Place> {
-    let (Place::Postgres(url), Some(file)) = (place, file) else { return Ok(place.clone()) };
+pub fn with_password(place: &DatabaseUrl, file: Option<&Path>) -> Result<DatabaseUrl> {
+    let (DatabaseUrl::Postgres(url), Some(file)) = (place, file) else { return Ok(place.clone()) };
     let name = file.display();
     let text = fs::read_to_string(file).with_context(|| format!("cannot read db_password_file {name}"))?;
     let password = text.trim_end_matches(['\r', '\n']);
@@ -149,17 +149,17 @@ pub fn with_password(place: &Place, file: Option<&Path>) -> Result<Place> {
             false => format!("%{byte:02X}"),
         })
         .collect();
-    Ok(Place::Postgres(format!("{scheme}://{user}:{escaped}@{host}")))
+    Ok(DatabaseUrl::Postgres(format!("{scheme}://{user}:{escaped}@{host}")))
 }
 
 /// Where the first token's file lies: beside a database that is a file, or among what this node keeps.
-fn beside<'a>(place: &'a Place, state_dir: Option<&'a Path>) -> Option<&'a Path> {
+fn beside<'a>(place: &'a DatabaseUrl, state_dir: Option<&'a Path>) -> Option<&'a Path> {
     match place {
-        Place::Sqlite(path) => {
+        DatabaseUrl::Sqlite(path) => {
             let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
             Some(dir.unwrap_or(Path::new(".")))
         }
-        Place::Postgres(_) => state_dir,
+        DatabaseUrl::Postgres(_) => state_dir,
     }
 }
 
@@ -182,23 +182,23 @@ mod tests {
     #[test]
     fn the_first_token_lies_beside_the_database() {
         let state = Path::new("/var/lib/tollgate");
-        let at = |path: &str| Place::Sqlite(path.into());
+        let at = |path: &str| DatabaseUrl::Sqlite(path.into());
         assert_eq!(beside(&at("/srv/limits/t.db"), Some(state)), Some(Path::new("/srv/limits")));
         assert_eq!(beside(&at("t.db"), Some(state)), Some(Path::new(".")));
-        assert_eq!(beside(&Place::Postgres("postgres://db/x".to_owned()), Some(state)), Some(state));
+        assert_eq!(beside(&DatabaseUrl::Postgres("postgres://db/x".to_owned()), Some(state)), Some(state));
     }
 
     #[test]
     fn a_password_from_a_file_is_escaped_into_the_url() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "p@ss/w:rd %\n").unwrap();
-        let place = |url: &str| Place::Postgres(url.to_owned());
+        let place = |url: &str| DatabaseUrl::Postgres(url.to_owned());
         let full = with_password(&place("postgres://me@db:1/x"), Some(file.path())).unwrap();
         assert_eq!(full, place("postgres://me:p%40ss%2Fw%3Ard%20%25@db:1/x"));
         for url in ["postgres://db/x", "postgres://me:pw@db/x"] {
             assert!(with_password(&place(url), Some(file.path())).is_err(), "{url}");
         }
-        let sqlite = Place::Sqlite("a.db".into());
+        let sqlite = DatabaseUrl::Sqlite("a.db".into());
         assert_eq!(with_password(&sqlite, Some(file.path())).unwrap(), sqlite);
     }
 }

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tollgate_core::Digest;
-use tollgate_rules::envoy::{Domain, Duplicates, Text};
+use tollgate_rules::envoy::{EnvoyDomain, Duplicates, EnvoyFile};
 use tollgate_rules::read::decode;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
 use tollgate_rules::{Report, envoy};
@@ -48,7 +48,7 @@ pub type Files = Vec<(String, Vec<u8>)>;
 #[derive(Clone, Debug, Default)]
 pub struct EnvoyDomains {
     /// The domains, in the order of their names.
-    pub domains: Vec<Domain>,
+    pub domains: Vec<EnvoyDomain>,
     /// Their rules as the admin API lists them.
     pub(super) listed: Vec<FileRule>,
     rules: usize,
@@ -77,11 +77,11 @@ impl Directory {
     }
 
     /// What the files say, or what is wrong with each of those that are not right.
-    fn parse(&self, files: &Files) -> Result<Vec<Domain>, Vec<Report>> {
+    fn parse(&self, files: &Files) -> Result<Vec<EnvoyDomain>, Vec<Report>> {
         let (mut texts, mut reports) = (Vec::with_capacity(files.len()), Vec::new());
         for (file, bytes) in files {
             match decode(file, bytes) {
-                Ok(text) => texts.push(Text { file, text }),
+                Ok(text) => texts.push(EnvoyFile { file, text }),
                 Err(report) => reports.push(report),
             }
         }

@@ -12,7 +12,7 @@ use std::{fmt, fs, io};
 
 use rustix::fs::OFlags;
 use tollgate_rules::ruleset::{CompileOptions, RuleSet};
-use tollgate_rules::yaml::Node;
+use tollgate_rules::yaml::YamlNode;
 use tollgate_rules::{Report, RuleFile, yaml};
 use tracing::warn;
 
@@ -49,7 +49,7 @@ pub struct Written {
     /// The same as they were read, to be put together with others.
     pub file: RuleFile,
     /// The same as a tree, to be shown.
-    pub tree: Node,
+    pub tree: YamlNode,
 }
 
 impl Source {

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 use tollgate_rules::envoy::EnvoyRule;
 use tollgate_rules::ruleset::{Rule, RuleSet};
-use tollgate_rules::spec::Mode;
-use tollgate_rules::yaml::Node;
+use tollgate_rules::spec::Enforcement;
+use tollgate_rules::yaml::YamlNode;
 use tollgate_rules::{RuleFile, document, duration};
 
 use tollgate_admin::{FileKind, FileRule, to_object};
 
 /// The rules of a rules file, each under the name that it has in decisions.
-pub(super) fn of_file(rules: &RuleSet, file: &RuleFile, tree: &Node) -> Vec<FileRule> {
+pub(super) fn of_file(rules: &RuleSet, file: &RuleFile, tree: &YamlNode) -> Vec<FileRule> {
     let named = rules.rules().iter().zip(document::rules_of(tree));
     named.map(|(rule, node)| listed(rule, FileKind::Rules, document_of(node, file))).collect()
 }
@@ -36,7 +36,7 @@ fn listed(rule: &Rule, kind: FileKind, document: Map<String, Value>) -> FileRule
 }
 
 /// What a rule says, with what the file says for all of them, and without its name.
-fn document_of(node: &Node, file: &RuleFile) -> Map<String, Value> {
+fn document_of(node: &YamlNode, file: &RuleFile) -> Map<String, Value> {
     let mut document = to_object(&document::explicit(node, file));
     document.remove("name");
     document
@@ -58,7 +58,7 @@ fn document_of_envoy(rule: &Rule, envoy: &EnvoyRule) -> Map<String, Value> {
         }
         None => drop(document.insert("unlimited".to_owned(), true.into())),
     }
-    if rule.spec.mode == Mode::Shadow {
+    if rule.spec.mode == Enforcement::Shadow {
         document.insert("mode".to_owned(), "shadow".into());
     }
     if rule.resource != rule.name {

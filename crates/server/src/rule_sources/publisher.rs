@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use tollgate_control::feed::{Loaded, LoadedNamespace};
+use tollgate_control::change_feed::{LoadedState, LoadedNamespace};
 use tollgate_engine::Engine;
-use tollgate_rules::ruleset::{CompileOptions, DomainPart, Part, RuleSet, generated_names, stable_names};
+use tollgate_rules::ruleset::{CompileOptions, DomainRules, NamespaceRules, RuleSet, generated_names, stable_names};
 use tollgate_rules::{Directory, Normalize, RuleFile, RuleSpec, shrinkage};
 use tracing::{error, info, warn};
 
@@ -49,7 +49,7 @@ struct Parts {
     /// The file's rules as the admin API lists them.
     listed: Vec<FileRule>,
     domains: EnvoyDomains,
-    database: Option<Arc<Loaded>>,
+    database: Option<Arc<LoadedState>>,
     /// The file's rules, until the start is over.
     held: Option<RuleSet>,
     /// Rules of the database that the file hides, by namespace and id.
@@ -151,7 +151,7 @@ impl RulePublisher {
     }
 
     /// The database says something new; false if it cannot be put into force.
-    pub fn database(&self, loaded: Arc<Loaded>) -> bool {
+    pub fn database(&self, loaded: Arc<LoadedState>) -> bool {
         let mut parts = self.parts.lock();
         parts.database = Some(loaded);
         self.assemble(&mut parts).is_some()
@@ -193,20 +193,20 @@ impl RulePublisher {
                 rule, "a file has a rule of this name or this domain: the rule of the database is left out"
             );
         }
-        let assembled: Vec<Part<'_>> = together.iter().map(Assembled::part).collect();
+        let assembled: Vec<NamespaceRules<'_>> = together.iter().map(Assembled::part).collect();
         let no_modes = BTreeMap::new();
         let domains = parts.domains.domains.iter().map(|domain| match of_domains.get(domain.name.as_str()) {
             Some(LoadedNamespace { settings, directory, .. }) => {
-                DomainPart { domain, directories: std::slice::from_ref(directory), modes: &settings.modes }
+                DomainRules { domain, directories: std::slice::from_ref(directory), modes: &settings.modes }
             }
-            None => DomainPart { domain, directories: &[], modes: &no_modes },
+            None => DomainRules { domain, directories: &[], modes: &no_modes },
         });
-        let domains: Vec<DomainPart<'_>> = domains.collect();
+        let domains: Vec<DomainRules<'_>> = domains.collect();
         let generation = parts.database.as_ref().map_or(0, |loaded| loaded.state.generation);
         let at_least = u64::try_from(generation).unwrap_or(0);
         // What did not change is shared with what is in force.
         let before = self.engine.rules();
-        match before.rules.succeed(&assembled, &domains, &self.options) {
+        match before.rules.compile_successor(&assembled, &domains, &self.options) {
             Ok(rules) => {
                 parts.hidden = hidden;
                 let count = rules.rules().len();
@@ -266,8 +266,8 @@ struct Assembled<'a> {
 }
 
 impl Assembled<'_> {
-    fn part(&self) -> Part<'_> {
-        Part { file: &self.file, rules: &self.rules, directories: self.directories }
+    fn part(&self) -> NamespaceRules<'_> {
+        NamespaceRules { file: &self.file, rules: &self.rules, directories: self.directories }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::rig::{JSON, Rig, Setup};
 use tollgate_admin::Access;
-use tollgate_control::Place;
+use tollgate_control::DatabaseUrl;
 use tollgate_control::record::Role;
 
 const RULE: &str = "{\"limit\":1,\"window_seconds\":1}";
@@ -45,7 +45,7 @@ async fn s08_pages_of_other_origins_change_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn names_that_were_made_to_point_here_are_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let place = Place::Sqlite(dir.path().join("tollgate.db"));
+    let place = DatabaseUrl::Sqlite(dir.path().join("tollgate.db"));
     let setup = Setup {
         place: Some(place),
         hosts: vec!["limits.example.com".to_owned()],

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate_admin::{Access, Database, Quarantined, Status, StoreServer};
 use tollgate_control::record::Role;
-use tollgate_control::{Author, Instant, Mode, Place};
+use tollgate_control::{Author, Instant, Enforcement, DatabaseUrl};
 use tollgate_core::Span;
 use tollgate_testkit::postgres::Server;
 
@@ -22,18 +22,18 @@ async fn the_switch_turns_here_and_the_fleet_is_told() {
     assert_eq!(off, json!({ "mode": "off", "since": rig.in_seconds(0), "scope": "fleet" }));
     assert_eq!(rig.get("/v1/mode").await.json(), off);
     let state = rig.control.as_ref().unwrap().state().await.unwrap();
-    assert_eq!((state.mode, state.mode_since), (Mode::Off, rig.now()));
+    assert_eq!((state.mode, state.mode_since), (Enforcement::Off, rig.now()));
     rig.clock.advance(Span::from_millis(1));
     set(&rig, "shadow").await;
-    assert_eq!(rig.world.turned.lock().last(), Some(&Mode::Shadow));
-    assert_eq!(*rig.world.kept.lock(), [Mode::Off, Mode::Shadow]);
+    assert_eq!(rig.world.turned.lock().last(), Some(&Enforcement::Shadow));
+    assert_eq!(*rig.world.kept.lock(), [Enforcement::Off, Enforcement::Shadow]);
     let rows = rig.get("/v1/audit?kind=mode").await.json();
     assert_eq!(rows["audit"].as_array().unwrap().len(), 2, "{rows}");
     for body in ["{\"mode\":\"on\"}", "{}", "{\"mode\":true}", "{\"mode\":\"off\",\"for\":\"1h\"}"] {
         let answer = rig.call_as(&rig.admin, "PUT", "/v1/mode", JSON, body).await;
         assert!(matches!(answer.status, 400 | 422), "{body}: {}", answer.text());
     }
-    assert_eq!(rig.world.turned.lock().last(), Some(&Mode::Shadow));
+    assert_eq!(rig.world.turned.lock().last(), Some(&Enforcement::Shadow));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -90,11 +90,11 @@ async fn a_clock_that_stands_still_or_behind_does_not_hold_the_switch() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_switch_turns_while_the_database_is_away() {
     let mut server = Server::start();
-    let rig = Rig::at(Place::Postgres(server.database())).await;
+    let rig = Rig::at(DatabaseUrl::Postgres(server.database())).await;
     server.stop(); // it keeps its connections and says nothing
     let off = set(&rig, "off").await;
     assert_eq!((&off["mode"], &off["scope"]), (&json!("off"), &json!("node")));
-    assert_eq!(rig.world.turned.lock().last(), Some(&Mode::Off));
+    assert_eq!(rig.world.turned.lock().last(), Some(&Enforcement::Off));
     server.kill();
     let away = rig.get("/v1/rules").await.expect(503);
     assert_eq!((away.code().as_str(), away.field("retry-after")), ("database_away", Some("1")));
@@ -170,14 +170,14 @@ async fn a_word_from_somewhere_else_that_is_newer_stays() {
     let control = rig.control.clone().unwrap();
     let author = Author { id: "cli".to_owned(), name: "cli".to_owned() };
     let later = Instant(rig.now().0 + 1);
-    control.set_mode(Mode::Shadow, later, &author).await.unwrap();
+    control.set_mode(Enforcement::Shadow, later, &author).await.unwrap();
     let shown = set(&rig, "off").await;
     assert_eq!(
         (&shown["mode"], &shown["since"]),
         (&json!("shadow"), &json!(later.to_string())),
         "the newer word counts"
     );
-    assert_eq!(rig.world.turned.lock().last(), Some(&Mode::Shadow), "here too");
+    assert_eq!(rig.world.turned.lock().last(), Some(&Enforcement::Shadow), "here too");
     let state = control.state().await.unwrap();
-    assert_eq!((state.mode, state.mode_since), (Mode::Shadow, later));
+    assert_eq!((state.mode, state.mode_since), (Enforcement::Shadow, later));
 }

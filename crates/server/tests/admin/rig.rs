@@ -13,7 +13,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tollgate_admin::{Access, Admin, AdminConfig, FileRule, Node, OperatorPages, Status, Switchboard};
 use tollgate_control::record::Role;
-use tollgate_control::{Author, Control, Instant, Mode, Place, TokenDraft};
+use tollgate_control::{Author, Control, Instant, Enforcement, DatabaseUrl, TokenDraft};
 use tollgate_core::{Clock, ManualClock};
 use tollgate_engine::Engine;
 use tollgate_http::Http;
@@ -52,8 +52,8 @@ pub struct World {
     pub changed: AtomicUsize,
     pub files: Mutex<Arc<Vec<FileRule>>>,
     pub status: Mutex<Status>,
-    pub turned: Mutex<Vec<Mode>>,
-    pub kept: Mutex<Vec<Mode>>,
+    pub turned: Mutex<Vec<Enforcement>>,
+    pub kept: Mutex<Vec<Enforcement>>,
 }
 
 impl World {
@@ -72,7 +72,7 @@ impl World {
 
 /// How a rig differs from the usual one.
 pub struct Setup {
-    pub place: Option<Place>,
+    pub place: Option<DatabaseUrl>,
     pub hosts: Vec<String>,
     pub metrics: Access,
 }
@@ -81,12 +81,12 @@ impl Rig {
     /// On SQLite.
     pub async fn start() -> Rig {
         let dir = tempfile::tempdir().expect("a directory");
-        let place = Place::Sqlite(dir.path().join("tollgate.db"));
+        let place = DatabaseUrl::Sqlite(dir.path().join("tollgate.db"));
         Rig::with(dir, Setup { place: Some(place), hosts: Vec::new(), metrics: Access::Open }).await
     }
 
     /// On a database that is somewhere else.
-    pub async fn at(place: Place) -> Rig {
+    pub async fn at(place: DatabaseUrl) -> Rig {
         let dir = tempfile::tempdir().expect("a directory");
         Rig::with(dir, Setup { place: Some(place), hosts: Vec::new(), metrics: Access::Open }).await
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tollgate_admin::{FileKind, FileRule};
-use tollgate_control::Place;
+use tollgate_control::DatabaseUrl;
 use tollgate_control::record::Role;
 use tollgate_testkit::postgres;
 
@@ -82,7 +82,7 @@ async fn the_life_of_a_rule_on_sqlite() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_life_of_a_rule_on_postgresql() {
-    life(Rig::at(Place::Postgres(postgres::database())).await).await;
+    life(Rig::at(DatabaseUrl::Postgres(postgres::database())).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

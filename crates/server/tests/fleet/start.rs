@@ -33,7 +33,7 @@ async fn a_member_of_a_cluster_is_not_taken_for_a_single_server() {
 #[tokio::test]
 async fn p30_a_wrong_password_is_told_and_not_shown() {
     let redis = Server::start();
-    redis.client().succeed(&["CONFIG", "SET", "requirepass", "right-one"]);
+    redis.client().compile_successor(&["CONFIG", "SET", "requirepass", "right-one"]);
     let url = redis.url().replace("://", "://:wrong-one@");
     let text = refusal(store(&url)).await;
     assert!(text.contains("password") && !text.contains("wrong-one"), "{text}");
@@ -43,8 +43,8 @@ async fn p30_a_wrong_password_is_told_and_not_shown() {
 async fn a_user_with_exactly_the_documented_rights_is_enough_and_its_password_may_be_in_a_file() {
     let redis = Server::start();
     let command = acl_user("tollgate", "hunter2");
-    redis.client().succeed(&command.split(' ').collect::<Vec<_>>());
-    redis.client().succeed(&["ACL", "SETUSER", "default", "off"]);
+    redis.client().compile_successor(&command.split(' ').collect::<Vec<_>>());
+    redis.client().compile_successor(&["ACL", "SETUSER", "default", "off"]);
     let url = redis.url().replace("://", "://tollgate@");
     let rig = Rig::open(RULES, |config, dir| {
         let file = dir.join("password");

@@ -196,7 +196,7 @@ async fn nodes_with_different_secrets_are_told_that_they_count_apart() {
         let said = log.count("with another secret: they and this one use different keys");
         assert_eq!(said, 1, "once, then every minute");
         log.clear();
-        redis.client().succeed(&["DEL", "tg:{AAA}fingerprint"]); // as if nobody had refreshed it for a minute
+        redis.client().compile_successor(&["DEL", "tg:{AAA}fingerprint"]); // as if nobody had refreshed it for a minute
         until_mismatch(&other, 0.0).await;
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tollgate_control::record::Role;
-use tollgate_control::{Author, Control, Place, TokenDraft};
+use tollgate_control::{Author, Control, DatabaseUrl, TokenDraft};
 use tollgate_proto::v1::checked::Result as Checked;
 use tollgate_proto::v1::{
     AcquireSlotRequest, BatchCheckRequest, CheckRequest, ExplainRequest, ReserveRequest, StreamChecksRequest,
@@ -31,7 +31,7 @@ async fn tokens(control: &Control) -> [(String, String); 2] {
 }
 
 async fn database(dir: &Path) -> Control {
-    let control = Control::open(&Place::Sqlite(dir.join("tollgate.db"))).await.unwrap();
+    let control = Control::open(&DatabaseUrl::Sqlite(dir.join("tollgate.db"))).await.unwrap();
     control.migrate().await.unwrap();
     control
 }

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 use tollgate_core::{Limit, Span};
 use tollgate_rules::ruleset::Rule;
-use tollgate_rules::spec::{Align, Cost, Lease, LimitSpec, MatchSpec, Missing, Mode, OnFail};
-use tollgate_rules::{Case, duration};
+use tollgate_rules::spec::{Align, Cost, LeaseSpec, LimitSpec, MatchSpec, Missing, Enforcement, OnFail};
+use tollgate_rules::{PathCase, duration};
 
 /// Nanoseconds in which one unit comes back.
 fn interval(limit: &Limit) -> Option<u64> {
@@ -28,17 +28,17 @@ fn conditions(matches: &MatchSpec) -> Vec<(&str, Vec<String>)> {
     attributes.chain(endpoint).collect()
 }
 
-fn lease_text(lease: Lease) -> String {
+fn lease_text(lease: LeaseSpec) -> String {
     match lease {
-        Lease::Tokens(tokens) => tokens.to_string(),
-        Lease::Seconds(seconds) => format!("{seconds}s"),
+        LeaseSpec::Tokens(tokens) => tokens.to_string(),
+        LeaseSpec::Seconds(seconds) => format!("{seconds}s"),
     }
 }
 
 /// Every effective value by its name in a rules file.
 pub fn effective_json(rule: &Rule) -> Map<String, Value> {
     let spec = &rule.spec;
-    let case = |case: Case| if case == Case::Sensitive { "sensitive" } else { "insensitive" };
+    let case = |case: PathCase| if case == PathCase::Sensitive { "sensitive" } else { "insensitive" };
     let fields = json!({
         "name": rule.name,
         "source": source(rule),
@@ -119,11 +119,11 @@ fn cost_json(cost: &Cost) -> Value {
     }
 }
 
-fn mode_name(mode: Mode) -> &'static str {
+fn mode_name(mode: Enforcement) -> &'static str {
     match mode {
-        Mode::Enforce => "enforce",
-        Mode::Shadow => "shadow",
-        Mode::Off => "off",
+        Enforcement::Enforce => "enforce",
+        Enforcement::Shadow => "shadow",
+        Enforcement::Off => "off",
     }
 }
 

@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 use tollgate_control::Instant;
 use tollgate_core::{Sharing, Time, Wait};
 use tollgate_engine::{Decision, Ruling};
-use tollgate_rules::ruleset::{Explanation, HeldOverride, KeyPart, RuleId, Standing};
+use tollgate_rules::ActiveOverride;
+use tollgate_rules::ruleset::{Applicability, Explanation, KeyPart, RuleId};
 use tollgate_store_redis::key::BucketKey;
 
 use crate::render;
@@ -52,10 +53,10 @@ impl ExplainedRequest {
         let mut fields = effective_json(rule);
         fields.insert("key".to_owned(), key_json(&explanation.key));
         fields.insert("overrides".to_owned(), explanation.overrides.into());
-        fields.insert("override".to_owned(), explanation.held.as_ref().map(held_json).into());
+        fields.insert("override".to_owned(), explanation.active_override.as_ref().map(held_json).into());
         fields.insert("applies".to_owned(), applies(explanation).into());
-        fields.insert("because".to_owned(), why_not(&explanation.standing).into());
-        if let Standing::Applies { charge, overridden } = &explanation.standing {
+        fields.insert("because".to_owned(), why_not(&explanation.applicability).into());
+        if let Applicability::Applies { charge, overridden } = &explanation.applicability {
             fields.insert("bucket".to_owned(), charge.bucket.to_string().into());
             if self.shared && charge.sharing != Sharing::Local {
                 let key = BucketKey::of(charge);
@@ -77,11 +78,11 @@ impl ExplainedRequest {
 }
 
 fn applies(explanation: &Explanation<'_>) -> bool {
-    matches!(explanation.standing, Standing::Applies { .. } | Standing::Unlimited)
+    matches!(explanation.applicability, Applicability::Applies { .. } | Applicability::Unlimited)
 }
 
 /// The override that holds.
-fn held_json(held: &HeldOverride) -> Value {
+fn held_json(held: &ActiveOverride) -> Value {
     let instant = |time: Option<Time>| time.map(|time| Instant::from(time).to_string());
     json!({
         "client_key": held.client_key,
@@ -127,18 +128,18 @@ fn ruling(decision: &Decision, rule: RuleId) -> Option<&Ruling> {
 }
 
 /// Why a rule does not apply.
-pub fn why_not(standing: &Standing<'_>) -> Option<String> {
+pub fn why_not(standing: &Applicability<'_>) -> Option<String> {
     Some(match standing {
-        Standing::Applies { .. } | Standing::Unlimited => return None,
-        Standing::Off => "its mode is off".to_owned(),
-        Standing::NoMatch { attribute, wanted, found: Some(found) } => {
+        Applicability::Applies { .. } | Applicability::Unlimited => return None,
+        Applicability::Off => "its mode is off".to_owned(),
+        Applicability::NoMatch { attribute, wanted, found: Some(found) } => {
             format!("{attribute} should be {wanted}, is {found}")
         }
-        Standing::NoMatch { attribute, wanted, found: None } => {
+        Applicability::NoMatch { attribute, wanted, found: None } => {
             format!("{attribute} should be {wanted}, the request has none")
         }
-        Standing::Exempted { by } => format!("{} exempts the request from it", by.name),
-        Standing::MissingKey { part } => format!("it counts by {part}, the request has none"),
-        Standing::NoSlot => "it counts requests in flight, and this one holds no slot".to_owned(),
+        Applicability::Exempted { by } => format!("{} exempts the request from it", by.name),
+        Applicability::MissingKey { part } => format!("it counts by {part}, the request has none"),
+        Applicability::NoSlot => "it counts requests in flight, and this one holds no slot".to_owned(),
     })
 }

@@ -35,7 +35,7 @@ impl Service {
             let explanations = pinned.rules.explain(&request, self.clock.wall()).map_err(Unexplained::Invalid)?;
             let before = self.engine.look(&request.cost(0)).await;
             let decision = self.engine.look(&request).await;
-            let known = pinned.rules.known_of(&request);
+            let known = pinned.rules.client_attributes(&request);
             let case = ExplainedRequest { before, decision, shared: self.engine.store().is_shared(), known };
             json = case.json(&explanations, UNMATCHED_MAX);
             if [&case.before, &case.decision].iter().all(|decision| decision.generation() == pinned.number) {

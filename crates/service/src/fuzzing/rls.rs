@@ -5,7 +5,7 @@ use tollgate_core::{ManualClock, Time};
 use tollgate_engine::{Engine, Verdict};
 use tollgate_proto::rls::rate_limit_response::{Code, DescriptorStatus};
 use tollgate_proto::rls::{RateLimitRequest, RateLimitResponse};
-use tollgate_rules::ruleset::{CompileOptions, Part, RuleSet};
+use tollgate_rules::ruleset::{CompileOptions, NamespaceRules, RuleSet};
 use tollgate_store::Memory;
 
 use crate::render::RenderConfig;
@@ -63,7 +63,7 @@ const NOW: Time = Time::from_secs(1_800_000_000);
 fn engine() -> Engine<Memory> {
     let file = tollgate_rules::read("rules.yaml", RULES).expect("rules");
     let domain = tollgate_rules::envoy::read("files.yaml", DOMAIN).expect("a domain");
-    let part = Part { file: &file, rules: &[], directories: &[] };
+    let part = NamespaceRules { file: &file, rules: &[], directories: &[] };
     let rules = RuleSet::assemble_with(&[part], &[domain], &CompileOptions::for_test()).expect("they compile");
     Engine::on_clock(rules, ManualClock::at(NOW))
 }

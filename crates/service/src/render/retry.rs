@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use tollgate_core::{Span, Wait};
 use tollgate_rules::duration;
-use tollgate_rules::problem::Fault;
+use tollgate_rules::problem::ParseError;
 
 /// What `Retry-After` adds to waits of two seconds and more, so that callers refused together come back apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,22 +66,22 @@ fn chosen(most: u64, random: u64) -> u64 {
 const ALLOWED: &str = "write a share of the wait such as 10%, a time such as 5s, or off";
 
 impl FromStr for Jitter {
-    type Err = Fault;
+    type Err = ParseError;
 
     /// Reads `10%`, `5s`, `off`.
-    fn from_str(text: &str) -> Result<Jitter, Fault> {
+    fn from_str(text: &str) -> Result<Jitter, ParseError> {
         if matches!(text, "off" | "none") {
             return Ok(Jitter::None);
         }
         let Some(digits) = text.strip_suffix('%') else {
             return match duration::parse(text) {
                 Ok(nanos) => Ok(Jitter::Span(Span::from_nanos(nanos))),
-                Err(fault) => Err(Fault::new(fault.message, ALLOWED)),
+                Err(fault) => Err(ParseError::new(fault.message, ALLOWED)),
             };
         };
         match digits.parse() {
             Ok(percent @ 0..=100) if digits.bytes().all(|digit| digit.is_ascii_digit()) => Ok(Jitter::Percent(percent)),
-            _ => Err(Fault::new(format!("`{text}` is no share from 0% to 100%"), ALLOWED)),
+            _ => Err(ParseError::new(format!("`{text}` is no share from 0% to 100%"), ALLOWED)),
         }
     }
 }

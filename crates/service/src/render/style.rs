@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use tollgate_rules::nearest;
-use tollgate_rules::problem::Fault;
+use tollgate_rules::problem::ParseError;
 
 /// A family of header fields that some client or gateway understands.
 #[derive(Debug)]
@@ -248,7 +248,7 @@ impl Styles {
         STYLES.iter().enumerate().filter(move |(place, _)| self.0 & (1 << place) != 0).map(|(_, style)| style)
     }
 
-    fn with(self, text: &str) -> Result<Styles, Fault> {
+    fn with(self, text: &str) -> Result<Styles, ParseError> {
         let Some(place) = STYLES.iter().position(|style| style.names.contains(&text)) else {
             return Err(unknown(text));
         };
@@ -256,9 +256,9 @@ impl Styles {
         let clash = new.iter().find_map(|new| self.iter().find_map(|old| Some((old, new, new.clash(old)?))));
         match clash {
             Some((old, new, _)) if old.name() == new.name() => {
-                Err(Fault::new(format!("the header style `{}` is named twice", old.name()), "name it once"))
+                Err(ParseError::new(format!("the header style `{}` is named twice", old.name()), "name it once"))
             }
-            Some((old, new, field)) => Err(Fault::new(
+            Some((old, new, field)) => Err(ParseError::new(
                 format!("the header styles `{}` and `{}` both write {field}", old.name(), new.name()),
                 "choose one of them",
             )),
@@ -277,10 +277,10 @@ impl Default for Styles {
 }
 
 impl FromStr for Styles {
-    type Err = Fault;
+    type Err = ParseError;
 
     /// Reads names with commas between them: `x-ratelimit,draft-11`; or `none`.
-    fn from_str(text: &str) -> Result<Styles, Fault> {
+    fn from_str(text: &str) -> Result<Styles, ParseError> {
         if matches!(text.trim(), "none" | "off") {
             return Ok(Styles::NONE);
         }
@@ -300,7 +300,7 @@ impl std::fmt::Display for Styles {
     }
 }
 
-fn unknown(text: &str) -> Fault {
+fn unknown(text: &str) -> ParseError {
     let names = || STYLES.iter().flat_map(|style| style.names).copied();
     let known = names().collect::<Vec<_>>().join(", ");
     let help = match nearest(text, names()) {
@@ -308,7 +308,7 @@ fn unknown(text: &str) -> Fault {
         None if text == "none" => "write `none` alone".to_owned(),
         None => format!("there are {known}, and none"),
     };
-    Fault::new(format!("`{text}` is no header style"), help)
+    ParseError::new(format!("`{text}` is no header style"), help)
 }
 
 #[cfg(test)]

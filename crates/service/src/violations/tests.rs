@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tollgate_control::{By, Control, Instant, Page, Place, Violation, ViolationFilter};
+use tollgate_control::{GroupBy, Control, Instant, Page, DatabaseUrl, Violation, ViolationFilter};
 use tollgate_core::Enforcement;
 use tollgate_core::{Attribute, Charge, ManualClock, Receipt, Request, Span, Time};
 use tollgate_engine::Engine;
@@ -190,7 +190,7 @@ fn nothing_is_lost_between_threads() {
 }
 
 fn database(files: &TempDir) -> Control {
-    Control::new(&Place::Sqlite(files.path().join("tollgate.db"))).unwrap()
+    Control::new(&DatabaseUrl::Sqlite(files.path().join("tollgate.db"))).unwrap()
 }
 
 async fn stored(control: &Control) -> Vec<Violation> {
@@ -247,7 +247,7 @@ async fn what_cannot_be_written_waits_and_the_oldest_go_first() {
     scribe.write().await;
     assert_eq!(node.metrics.counts(), (20_000, 7000));
     let oldest = ViolationFilter { to: Some(Instant(Instant::from(START).0 + 1)), ..ViolationFilter::default() };
-    let of_the_oldest = control.offenders(By::Rule, &oldest, 1).await.unwrap();
+    let of_the_oldest = control.offenders(GroupBy::Rule, &oldest, 1).await.unwrap();
     assert_eq!(of_the_oldest[0].refused, 2000, "of 9000");
 }
 

@@ -103,7 +103,7 @@ impl ViolationWriter {
             let refusals = count(bite.iter().map(|violation| violation.refused).sum());
             match self.config.control.record_violations(&bite).await {
                 Ok(()) => self.config.metrics.written(refusals),
-                Err(error @ (Error::Away(_) | Error::Full(_) | Error::Schema(_))) => {
+                Err(error @ (Error::Unavailable(_) | Error::Full(_) | Error::Schema(_))) => {
                     return self.tell(&error, "who was refused waits in memory until the database takes it");
                 }
                 Err(error) => {

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tollgate_core::Limit;
 use tollgate_store_redis::key::BucketKey;
-use tollgate_testkit::redis::{Cluster, Plan};
+use tollgate_lab::redis::{RedisCluster, RedisOptions};
 
 use super::*;
 
 /// An identity whose keys are in a slot of this node.
-fn identity_at(cluster: &Cluster, node: usize) -> u32 {
+fn identity_at(cluster: &RedisCluster, node: usize) -> u32 {
     (0..)
         .find(|identity| cluster.primary_of(BucketKey::new(*identity, Digest::default()).slot()) == node)
         .expect("one of them")
@@ -19,7 +19,7 @@ fn identity_at(cluster: &Cluster, node: usize) -> u32 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_decides_divides_moves_and_loses_a_primary() {
     // As recommended: otherwise no slot is served while one of them has no server.
-    let cluster = Cluster::start_as(&Plan::default().with(&["--cluster-require-full-coverage", "no"]));
+    let cluster = RedisCluster::start_as(&RedisOptions::default().with(&["--cluster-require-full-coverage", "no"]));
     let store = node(config(&cluster.url())).await;
     identities_spread(&cluster, &store).await;
     a_refused_request_is_charged_nowhere(&cluster, &store).await;
@@ -29,7 +29,7 @@ async fn a_cluster_decides_divides_moves_and_loses_a_primary() {
 }
 
 /// Buckets of one identity share a slot; those of many are on all primaries, about evenly.
-async fn identities_spread(cluster: &Cluster, store: &RedisStore) {
+async fn identities_spread(cluster: &RedisCluster, store: &RedisStore) {
     for identity in 0..600 {
         let charges = [charge(identity, 1, window(5)), charge(identity, 2, window(5))];
         assert!(take(store, &charges).await.expect("the store answers").0.allowed);
@@ -57,7 +57,7 @@ async fn a_refused_request_is_charged_nowhere(cluster: &Cluster, store: &RedisSt
 }
 
 /// Many at once over two slots: exactly the limit passes, and every narrow bucket holds what passed.
-async fn never_more_than_the_narrowest_and_the_widest_allow(cluster: &Cluster) {
+async fn never_more_than_the_narrowest_and_the_widest_allow(cluster: &RedisCluster) {
     let all = charge(identity_at(cluster, 2), 8, window(300));
     let mut callers = Vec::new();
     for number in 0..16 {
@@ -120,7 +120,7 @@ async fn a_moving_slot_is_followed(cluster: &Cluster, store: &Arc<RedisStore>) {
 }
 
 /// F17: a dead primary takes down its own slots, for as long as its replica needs to notice.
-async fn f17_only_the_dead_shard_falls_back(mut cluster: Cluster, store: &RedisStore) {
+async fn f17_only_the_dead_shard_falls_back(mut cluster: RedisCluster, store: &RedisStore) {
     let charges: HashMap<usize, Charge> = (0..3)
         .map(|node| (node, charge(identity_at(&cluster, node), 31, Limit::per_second(1_000_000).expect("a limit"))))
         .collect();

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tollgate_core::{Ask, Charge, Digest, FixedWindow, Limit, Outcome, Span};
+use tollgate_lab::patience;
 use tollgate_store::{MonotonicClock, Outcomes, Store, StoreError, Taken};
 use tollgate_store_redis::{RedisConfig, RedisStore};
-use tollgate_testkit::patience;
 
 /// Long enough for a machine that is busy with something else.
 const WITHIN: Span = Span::from_secs(2);

@@ -1,10 +1,10 @@
 //! One server.
 
 use tollgate_core::{Gcra, Receipt, Source};
+use tollgate_lab::redis::{Flavour, RedisServer};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::{ChangeListener, MemoryLevel, NodeRules, Refusal};
-use tollgate_testkit::redis::{Flavour, Server};
 
 use super::*;
 
@@ -12,11 +12,11 @@ use super::*;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn e03_many_callers_at_many_nodes_pass_exactly_as_often_as_allowed() {
     for flavour in Flavour::ALL {
-        exactly_as_often_as_allowed(&Server::of(flavour)).await;
+        exactly_as_often_as_allowed(&RedisServer::of(flavour)).await;
     }
 }
 
-async fn exactly_as_often_as_allowed(server: &Server) {
+async fn exactly_as_often_as_allowed(server: &RedisServer) {
     let limit = charge(1, 1, window(100));
     let mut callers = Vec::new();
     for _ in 0..4 {
@@ -42,7 +42,7 @@ async fn exactly_as_often_as_allowed(server: &Server) {
 
 #[tokio::test]
 async fn a_receipt_made_by_one_node_is_honoured_once_by_any() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let (one, other) = (node(config(&server.url())).await, node(config(&server.url())).await);
     let charge = charge(1, 1, window(5));
     let (_, outcomes) = take(&one, &[charge]).await.expect("the store answers");
@@ -54,7 +54,7 @@ async fn a_receipt_made_by_one_node_is_honoured_once_by_any() {
 
 #[tokio::test]
 async fn all_nodes_find_the_same_secret() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let (one, other) = (node(config(&server.url())).await, node(config(&server.url())).await);
     let secret = one.secret().await.expect("the store answers");
     assert_eq!(other.secret().await, Ok(secret));
@@ -64,7 +64,7 @@ async fn all_nodes_find_the_same_secret() {
 /// A bucket's key expires when it equals an unused one, so returning clients create keys again: that is not a flood.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_return_get_buckets_of_their_own_however_many_there_are() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = node(RedisConfig { new_keys_per_second: 1, ..config(&server.url()) }).await;
     let brief = Limit::Gcra(Gcra::new(1000, Span::SECOND, 1).expect("a limit"));
     for round in 0..5 {
@@ -78,7 +78,7 @@ async fn clients_that_return_get_buckets_of_their_own_however_many_there_are() {
 }
 
 /// Makes the server's memory this full, in percent, and waits until the store knows.
-fn fill(server: &Server, store: &RedisStore, percent: u64, level: MemoryLevel) {
+fn fill(server: &RedisServer, store: &RedisStore, percent: u64, level: MemoryLevel) {
     let mut client = server.client();
     client.succeed(&["SETRANGE", "ballast", "20000000", "x"]);
     let used: u64 = client.fields(&["INFO", "memory"])["used_memory"].parse().expect("a number of bytes");
@@ -88,7 +88,7 @@ fn fill(server: &Server, store: &RedisStore, percent: u64, level: MemoryLevel) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn while_memory_is_scarce_a_flood_of_identities_shares_the_overflow_bucket_and_resets_no_bucket() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = node(RedisConfig { new_keys_per_second: 5, ..config(&server.url()) }).await;
     let victim = charge(1, 1, window(1));
     assert!(take(&store, &[victim]).await.expect("the store answers").0.allowed);
@@ -110,7 +110,7 @@ async fn while_memory_is_scarce_a_flood_of_identities_shares_the_overflow_bucket
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_bucket_is_made_in_a_full_store_until_there_is_room_again_unless_the_budget_is_off() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = node(config(&server.url())).await;
     let unlimited = node(RedisConfig { new_keys_per_second: 0, ..config(&server.url()) }).await;
     fill(&server, &store, 98, MemoryLevel::Full);
@@ -127,7 +127,7 @@ async fn no_bucket_is_made_in_a_full_store_until_there_is_room_again_unless_the_
 /// F31: a foreign value under a bucket's key is replaced by a bucket at the first touch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_foreign_value_under_a_key_is_replaced_and_counted() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = node(config(&server.url())).await;
     let spoilt = charge(1, 1, window(1_000));
     server.client().succeed(&["RPUSH", &BucketKey::of(&spoilt).to_string(), "foreign"]);
@@ -152,7 +152,7 @@ async fn a_foreign_value_under_a_key_is_replaced_and_counted() {
 
 #[tokio::test]
 async fn forgotten_buckets_are_unused() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let store = node(config(&server.url())).await;
     let charge = charge(1, 1, window(5));
     let _ = take(&store, &[charge]).await.expect("the store answers");
@@ -162,7 +162,7 @@ async fn forgotten_buckets_are_unused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bell_that_one_node_rings_is_heard_by_the_others_also_after_the_line_was_cut() {
-    let server = Server::of(Flavour::ALL[0]);
+    let server = RedisServer::of(Flavour::ALL[0]);
     let (one, other) = (node(config(&server.url())).await, node(config(&server.url())).await);
     let mut bell = other.change_listener();
     let heard = async |bell: &mut ChangeListener<'_>| {
@@ -181,7 +181,7 @@ async fn a_bell_that_one_node_rings_is_heard_by_the_others_also_after_the_line_w
 /// new one.
 #[tokio::test]
 async fn nodes_tell_each_other_the_fingerprints_of_their_rules() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let named = |name: &str| RedisConfig { node: name.to_owned(), ..config(&server.url()) };
     let (one, other) = (node(named("one")).await, node(named("other")).await);
     let told = async |node: &RedisStore, own: &str, before| {

@@ -1,7 +1,7 @@
 //! A primary that the Sentinels name, and its successor.
 
+use tollgate_lab::redis::Sentinels;
 use tollgate_store_redis::Health;
-use tollgate_testkit::redis::Sentinels;
 
 use super::*;
 

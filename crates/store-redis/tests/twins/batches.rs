@@ -7,7 +7,7 @@ use tollgate_core::{
     SlidingLog, SlotId, Soft, Span, Time,
 };
 use tollgate_store_redis::script::{Batch, Script, ScriptAnswer, ScriptRequest};
-use tollgate_testkit::redis::Server;
+use tollgate_lab::redis::RedisServer;
 use tollgate_testkit::subject::InRedis;
 use tollgate_testkit::{Reference, Subject};
 
@@ -89,7 +89,7 @@ fn expected(reference: &mut Reference, now: Time, request: &ScriptRequest) -> (b
 
 #[test]
 fn questions_of_one_call_are_decided_one_after_the_other() {
-    let server = Server::start();
+    let server = RedisServer::start();
     for seed in 1..=SEEDS {
         let mut draw = Draw(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         let (mut reference, mut subject) = (Reference::default(), InRedis::connect(server.port()));
@@ -151,14 +151,14 @@ fn a_batch_ends_before_it_takes_too_long_but_takes_any_first_question() {
     let pushed = (0..1000).take_while(|number| batch.try_push(asks(&[gcra(*number)])).is_ok()).count();
     assert_eq!(pushed, 192);
     let many: Vec<Charge> = (0..300).map(gcra).collect();
-    let server = Server::start();
+    let server = RedisServer::start();
     let told = InRedis::connect(server.port()).take(START, &many);
     assert_eq!(told.iter().filter(|outcome| outcome.granted == 1).count(), 300);
 }
 
 #[test]
 fn no_charges_are_allowed() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let refused = ScriptRequest { refused: true, ..ScriptRequest::default() };
     let answers = InRedis::connect(server.port()).ask(START, vec![asks(&[]), refused, asks(&[gcra(1)])]);
     let allowed: Vec<bool> =
@@ -177,7 +177,7 @@ fn made(answer: &ScriptAnswer) -> u32 {
 /// For every kind of bucket: none is created while memory is full, existing ones continue.
 #[test]
 fn a_full_store_makes_no_bucket_and_keeps_those_it_has() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut subject = InRedis::connect(server.port());
     let slots = Limit::Concurrency(Concurrency::new(5, Span::SECOND).expect("a valid limit"));
     let holds = |id| Charge { ask: Ask::Hold(SlotId(id)), ..Charge::new(Digest([9, 9]), slots, 0) };
@@ -197,7 +197,7 @@ fn a_full_store_makes_no_bucket_and_keeps_those_it_has() {
 
 #[test]
 fn a_bucket_made_by_the_question_before_is_there() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let full = ScriptRequest { full: true, ..asks(&[gcra(1)]) };
     let answers = InRedis::connect(server.port()).ask(START, vec![full.clone(), asks(&[gcra(1)]), full]);
     assert!(is_no_room(&answers[0], &[0]));
@@ -208,7 +208,7 @@ fn a_bucket_made_by_the_question_before_is_there() {
 /// many as it needs.
 #[test]
 fn a_long_log_is_read_and_returned_piece_by_piece() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let limit = Limit::SlidingLog(SlidingLog::new(1_000, Span::SECOND).expect("a valid limit"));
     let (mut reference, mut subject) = (Reference::default(), InRedis::connect(server.port()));
     let charge = |ask| [Charge { ask, ..Charge::new(Digest([4, 4]), limit, 0) }];

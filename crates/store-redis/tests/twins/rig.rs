@@ -7,14 +7,14 @@ use tollgate_core::{
 use tollgate_resp::{ReplyLimits, RespValue, decode, write_request};
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::{BadReply, Batch, BatchReply, ScriptCall, ScriptRequest};
-use tollgate_testkit::redis::{Client, Server};
+use tollgate_lab::redis::{Client, RedisServer};
 
 pub const NEVER: Time = Time::from_nanos(u64::MAX);
 
 pub struct Rig {
     pub client: Client,
     /// Stops with the rig.
-    _server: Server,
+    _server: RedisServer,
 }
 
 impl Rig {
@@ -23,7 +23,7 @@ impl Rig {
     }
 
     pub fn start_with(arguments: &[&str]) -> Rig {
-        let server = Server::start_with(arguments);
+        let server = RedisServer::start_with(arguments);
         Rig { client: server.client(), _server: server }
     }
 

@@ -4,10 +4,10 @@ use std::sync::Mutex;
 
 use tollgate_core::Clock as _;
 use tollgate_core::{Charge, ManualClock, Receipt, Span, Time};
+use tollgate_lab::redis::{Client, Flavour, RedisServer};
 use tollgate_store::{Outcomes, Store, StoreError, Taken};
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
-use tollgate_testkit::redis::{Client, Flavour, Server};
 use tollgate_testkit::subject::InRedis;
 use tollgate_testkit::suite::{self, Fixture};
 
@@ -70,7 +70,7 @@ async fn the_scripts_pass_the_suite_on_valkey() {
 }
 
 async fn pass(flavour: Flavour) {
-    let server = Server::of(flavour);
+    let server = RedisServer::of(flavour);
     suite::run(async || Scripts {
         subject: Mutex::new(InRedis::connect(server.port())),
         client: Mutex::new(server.client()),

@@ -6,10 +6,10 @@ use proptest::prelude::any;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
 use tollgate_core::LimitKind;
-use tollgate_testkit::oracle::{Pass, Script, play_together};
-use tollgate_testkit::redis::Server;
-use tollgate_testkit::subject::Store;
-use tollgate_testkit::{Config as Numbers, oracle};
+use tollgate_lab::redis::RedisServer;
+use tollgate_testkit::oracle::{Scenario, TimeStep, play_together};
+use tollgate_testkit::subject::SubjectKind;
+use tollgate_testkit::{LimitConfig as Numbers, oracle};
 
 const KINDS: [LimitKind; 6] = [
     LimitKind::Gcra,
@@ -41,13 +41,13 @@ fn holds<S: Strategy>(seeds: &'static str, strategy: S, property: impl Fn(S::Val
 
 #[test]
 fn several_limits_at_once_decide_as_the_core_does() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let limits = vec((any::<u8>(), any::<[u8; 8]>()), 1..=4);
     let rows = vec(any::<[u32; 4]>(), 0..=100);
     holds("proptest-regressions/together.txt", (limits, rows, any::<u8>()), |(limits, rows, shadow)| {
         let scripts = limits.iter().enumerate().map(|(place, (kind, head))| {
             let words: Vec<u32> = rows.iter().map(|row| row[place]).collect();
-            Script::decode(KINDS[usize::from(*kind) % KINDS.len()], *head, &words)
+            Scenario::decode(KINDS[usize::from(*kind) % KINDS.len()], *head, &words)
         });
         let shadow = if shadow % 4 == 3 { shadow / 4 } else { 0 };
         play(scripts.collect(), shadow, &server)
@@ -55,9 +55,9 @@ fn several_limits_at_once_decide_as_the_core_does() {
 }
 
 fn one_limit(seeds: &'static str, kind: LimitKind) {
-    let server = Server::start();
+    let server = RedisServer::start();
     holds(seeds, (any::<[u8; 8]>(), vec(any::<u32>(), 0..=100)), |(head, words)| {
-        play(vec![Script::decode(kind, head, &words)], 0, &server)
+        play(vec![Scenario::decode(kind, head, &words)], 0, &server)
     });
 }
 
@@ -91,17 +91,17 @@ fn concurrency_decides_as_the_core_does() {
     one_limit("proptest-regressions/concurrency.txt", LimitKind::Concurrency);
 }
 
-fn play(mut scripts: Vec<Script>, shadow: u8, server: &Server) -> Result<(), String> {
+fn play(mut scripts: Vec<Scenario>, shadow: u8, server: &RedisServer) -> Result<(), String> {
     let has_slots = scripts.iter().any(|script| matches!(script.configs[0], Numbers::Concurrency { .. }));
     if has_slots {
         scripts.iter_mut().for_each(in_whole_microseconds);
     }
-    play_together(&scripts, shadow, &mut [Store::Redis(server.port()).open()])
+    play_together(&scripts, shadow, &mut [SubjectKind::Redis(server.port()).open()])
 }
 
 /// The expiry of a slot is kept in microseconds, in which the server's clock ticks: here the test's ticks so, too. And it
 /// ticks slower, because a score cannot tell microseconds after the year 2255.
-fn in_whole_microseconds(script: &mut oracle::Script) {
+fn in_whole_microseconds(script: &mut oracle::Scenario) {
     let whole = |nanos: u64| nanos - nanos % 1000;
     script.start = whole(script.start.min(1 << 62));
     for config in &mut script.configs {
@@ -111,14 +111,14 @@ fn in_whole_microseconds(script: &mut oracle::Script) {
     }
     for (pass, _) in &mut script.steps {
         *pass = match *pass {
-            Pass::On(nanos) if nanos < 1 << 40 => Pass::On(nanos * 1000),
-            Pass::On(nanos) => Pass::On(whole(nanos.min(1 << 52))),
-            Pass::Back(nanos) if nanos < 1 << 40 => Pass::Back(nanos * 1000),
-            Pass::Back(nanos) => Pass::Back(whole(nanos)),
-            Pass::Retry => Pass::On(20_000),
-            Pass::AlmostRetry => Pass::On(19_000),
-            Pass::NextUnit => Pass::On(1_000),
-            Pass::Reset => Pass::On(40_000),
+            TimeStep::On(nanos) if nanos < 1 << 40 => TimeStep::On(nanos * 1000),
+            TimeStep::On(nanos) => TimeStep::On(whole(nanos.min(1 << 52))),
+            TimeStep::Back(nanos) if nanos < 1 << 40 => TimeStep::Back(nanos * 1000),
+            TimeStep::Back(nanos) => TimeStep::Back(whole(nanos)),
+            TimeStep::Retry => TimeStep::On(20_000),
+            TimeStep::AlmostRetry => TimeStep::On(19_000),
+            TimeStep::NextUnit => TimeStep::On(1_000),
+            TimeStep::Reset => TimeStep::On(40_000),
         };
     }
 }

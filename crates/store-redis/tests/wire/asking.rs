@@ -8,7 +8,6 @@ use tollgate_store::StoreErrorKind;
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::ScriptAnswer;
 use tollgate_store_redis::{Primary, RedisConfig};
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, now, request, start, take, until, used, warm};
 
@@ -35,7 +34,7 @@ async fn admitted_to_many(primary: &Arc<Primary>) -> u32 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_is_exact_for_many_callers() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     assert_eq!(admitted_to_many(&primary).await, 100);
     let stats = primary.stats();
@@ -46,7 +45,7 @@ async fn a_limit_is_exact_for_many_callers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_connections_share_the_work_and_the_limit() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(RedisConfig { connections: 3, ..config(server.port()) }).await;
     assert_eq!(admitted_to_many(&primary).await, 100);
     let clients = server.client().call(&["CLIENT", "LIST"]);
@@ -56,7 +55,7 @@ async fn several_connections_share_the_work_and_the_limit() {
 
 #[tokio::test]
 async fn receipts_give_back_what_was_charged() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     let charge = consume(1);
     let slot = BucketKey::of(&charge).slot();
@@ -71,7 +70,7 @@ async fn receipts_give_back_what_was_charged() {
 
 #[tokio::test]
 async fn a_retired_primary_accepts_no_calls_and_leaves_no_task() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     primary.retire();
     assert_eq!(take(&primary, consume(1), PATIENT).await.unwrap_err().kind, StoreErrorKind::Unavailable);
@@ -87,7 +86,7 @@ async fn a_retired_primary_accepts_no_calls_and_leaves_no_task() {
 
 #[tokio::test]
 async fn plain_commands_go_the_same_way() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     let reply = primary.command(&[b"SET", b"tg:x", b"1"], PATIENT).await.unwrap();
     assert_eq!(reply, RespValue::Text("OK".into()));
@@ -103,7 +102,7 @@ async fn plain_commands_go_the_same_way() {
 
 #[tokio::test]
 async fn the_clock_of_the_store_is_known_from_the_first_contact() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = start(config(server.port()));
     assert_eq!(primary.store_time(), None);
     take(&primary, consume(1), PATIENT).await.unwrap();

@@ -2,7 +2,6 @@
 
 use tollgate_store_redis::check::{COMMANDS, FindingLevel, acl_user};
 use tollgate_store_redis::{Finding, Login, Password, RedisConfig, check};
-use tollgate_testkit::redis::{Cluster, Sentinels, Server};
 
 use crate::house::{PATIENT, config, consume, take, until, warm};
 
@@ -15,7 +14,7 @@ fn told(findings: &[Finding]) -> String {
 }
 
 /// A server with a user who has all rights but one.
-fn house(server: &Server, without: Option<&str>) -> RedisConfig {
+fn house(server: &RedisServer, without: Option<&str>) -> RedisConfig {
     let command = acl_user("gate", "hunter2");
     let mut client = server.client();
     client.call(&["ACL", "DELUSER", "gate"]);
@@ -29,7 +28,7 @@ fn house(server: &Server, without: Option<&str>) -> RedisConfig {
 
 #[tokio::test]
 async fn a_good_server_has_no_problem() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let findings = check(&config(server.port())).await;
     assert!(worst(&findings) <= FindingLevel::Warning, "{}", told(&findings));
     let told = told(&findings);
@@ -44,7 +43,7 @@ async fn a_good_server_has_no_problem() {
 
 #[tokio::test]
 async fn the_documented_user_may_do_everything() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let config = house(&server, None);
     let findings = check(&config).await;
     assert!(worst(&findings) <= FindingLevel::Warning, "{}", told(&findings));
@@ -58,7 +57,7 @@ async fn the_documented_user_may_do_everything() {
 
 #[tokio::test]
 async fn every_missing_right_is_found() {
-    let server = Server::start();
+    let server = RedisServer::start();
     // The first three only matter in clusters and other databases, the name is a courtesy.
     let needed = COMMANDS.iter().filter(|name| !["asking", "client|setname", "cluster|slots", "select"].contains(name));
     for name in needed {
@@ -70,7 +69,7 @@ async fn every_missing_right_is_found() {
 
 #[tokio::test]
 async fn problems_are_reported_and_passwords_are_not() {
-    let server = Server::start();
+    let server = RedisServer::start();
     server.client().call(&["CONFIG", "SET", "requirepass", "hunter2"]);
     let findings = check(&config(server.port())).await;
     assert!(told(&findings).contains("requires a password"), "{}", told(&findings));
@@ -88,7 +87,7 @@ async fn problems_are_reported_and_passwords_are_not() {
 
 #[tokio::test]
 async fn eviction_weighs_as_much_as_configured() {
-    let server = Server::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
+    let server = RedisServer::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
     let findings = check(&config(server.port())).await;
     assert_eq!(worst(&findings), FindingLevel::Warning, "{}", told(&findings));
     let strict = RedisConfig { require_noeviction: true, ..config(server.port()) };
@@ -112,7 +111,7 @@ async fn sentinels_and_their_primary_are_looked_at() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_primary_of_a_cluster_is_looked_at() {
-    let cluster = Cluster::start();
+    let cluster = RedisCluster::start();
     let findings = check(&RedisConfig::new(cluster.url().parse().unwrap())).await;
     let told = told(&findings);
     assert!(worst(&findings) <= FindingLevel::Warning, "{told}");
@@ -125,7 +124,7 @@ async fn every_primary_of_a_cluster_is_looked_at() {
 
 #[tokio::test]
 async fn a_layout_that_is_another_is_found() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut config = config(server.port());
     config.url = format!("redis-cluster://127.0.0.1:{}", server.port()).parse().unwrap();
     let findings = check(&config).await;
@@ -133,7 +132,7 @@ async fn a_layout_that_is_another_is_found() {
     config.url = format!("redis-sentinel://127.0.0.1:{}/main", server.port()).parse().unwrap();
     let findings = check(&config).await;
     assert!(told(&findings).contains("is that a Sentinel"), "{}", told(&findings));
-    let replica = Server::start_with(&["--replicaof", "127.0.0.1", &server.port().to_string()]);
+    let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &server.port().to_string()]);
     let findings = check(&crate::house::config(replica.port())).await;
     assert!(told(&findings).contains("is a replica"), "{}", told(&findings));
 }

@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use tollgate_core::Span;
+use tollgate_lab::redis::RedisServer;
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::{Primary, RedisContext};
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, Shifted, config, consume, take, used};
 
-async fn house() -> (Server, Arc<Shifted>, Arc<Primary>) {
-    let (server, clock) = (Server::start(), Shifted::new());
+async fn house() -> (RedisServer, Arc<Shifted>, Arc<Primary>) {
+    let (server, clock) = (RedisServer::start(), Shifted::new());
     let config = config(server.port());
     let primary = Primary::start(config.url.hosts[0].clone(), RedisContext::new(config, clock.clone()));
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());

@@ -7,8 +7,6 @@ use tollgate_store_redis::failure::{Failure, Redirected};
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::script::{ScriptAnswer, ScriptRequest};
 use tollgate_store_redis::{HostPort, Layout, Primary, Redirect, RedisConfig};
-use tollgate_testkit::patience;
-use tollgate_testkit::redis::{Client, Server};
 
 use crate::house::{PATIENT, config, consume, request, start, take};
 
@@ -18,8 +16,8 @@ fn text(client: &mut Client, parts: &[&str]) -> String {
 }
 
 /// Slots 0 to 8191, and the others.
-fn pair() -> (Server, Server) {
-    let start = || Server::start_with(&["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]);
+fn pair() -> (RedisServer, RedisServer) {
+    let start = || RedisServer::start_with(&["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"]);
     let (low, high) = (start(), start());
     text(&mut low.client(), &["CLUSTER", "ADDSLOTSRANGE", "0", "8191"]);
     text(&mut high.client(), &["CLUSTER", "ADDSLOTSRANGE", "8192", "16383"]);
@@ -104,7 +102,7 @@ async fn questions_of_different_slots_travel_together_in_calls_of_their_own() {
 
 #[tokio::test]
 async fn a_cluster_without_slots_is_down() {
-    let server = Server::start_with(&["--cluster-enabled", "yes"]);
+    let server = RedisServer::start_with(&["--cluster-enabled", "yes"]);
     let primary = start(clustered(server.port()));
     let charge = consume(1);
     let asked = primary.ask(request(charge), BucketKey::of(&charge).slot(), PATIENT).await;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tollgate_core::Span;
+use tollgate_lab::patience;
+use tollgate_lab::redis::RedisServer;
 use tollgate_store::StoreErrorKind::{Indeterminate, Saturated, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::{Primary, RedisConfig};
-use tollgate_testkit::patience;
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, take, until, used, warm};
 use crate::proxy::{Mode, Proxy};
@@ -49,7 +49,7 @@ async fn futures(primary: &Primary, buckets: std::ops::Range<u64>) -> Vec<(u64, 
 
 #[tokio::test]
 async fn f06_a_lost_reply_is_charged_once_and_never_sent_again() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
     assert!(take(&primary, consume(1), WITHIN).await.unwrap());
@@ -65,7 +65,7 @@ async fn f06_a_lost_reply_is_charged_once_and_never_sent_again() {
 
 #[tokio::test]
 async fn f08_a_connection_that_ends_within_a_reply_poisons_nothing() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
     let mut passed = 0;
@@ -85,7 +85,7 @@ async fn f08_a_connection_that_ends_within_a_reply_poisons_nothing() {
 
 #[tokio::test]
 async fn f08_an_out_of_step_connection_is_not_read_any_further() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
     for mode in [Mode::Garbage, Mode::Extra] {
@@ -105,7 +105,7 @@ async fn f08_an_out_of_step_connection_is_not_read_any_further() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f03_a_server_that_stops_and_goes_on_charges_nothing_late() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), WITHIN).await.unwrap());
     server.stop();
@@ -130,7 +130,7 @@ async fn f03_a_server_that_stops_and_goes_on_charges_nothing_late() {
 
 #[tokio::test]
 async fn f04_a_call_that_comes_after_its_deadline_charges_nothing() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
     assert!(take(&primary, consume(1), WITHIN).await.unwrap());
@@ -146,7 +146,7 @@ async fn f04_a_call_that_comes_after_its_deadline_charges_nothing() {
 async fn f04_a_slow_server_that_is_fast_enough_is_still_asked() {
     // A fifth of the time is left, as with 20 of 25 ms; but this machine may be busy with other tests.
     let within = Span::from_millis(240);
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     proxy.set(Mode::DelayRequests(Duration::from_millis(190)));
     let config = RedisConfig { within, connect_timeout: Span::from_secs(2), ..config(proxy.port) };
@@ -169,7 +169,7 @@ async fn f04_a_slow_server_that_is_fast_enough_is_still_asked() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f05_jitter_delays_no_caller_and_does_not_flap() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
     proxy.set(Mode::JitterRequests(Duration::from_millis(200)));
@@ -190,7 +190,7 @@ async fn f05_jitter_delays_no_caller_and_does_not_flap() {
 /// F59: replies that this node did not read in time are not failures of the store.
 #[tokio::test]
 async fn f59_a_node_that_is_late_itself_goes_on_asking_the_store() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     let mut answered = 0;
     for _ in 0..20 {
@@ -210,7 +210,7 @@ async fn f59_a_node_that_is_late_itself_goes_on_asking_the_store() {
 
 #[tokio::test]
 async fn a_caller_with_a_short_timeout_does_not_end_the_connection() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(RedisConfig { within: Span::from_millis(500), ..config(proxy.port) }).await;
     proxy.set(Mode::DelayRequests(Duration::from_millis(40)));
@@ -225,7 +225,7 @@ async fn a_caller_with_a_short_timeout_does_not_end_the_connection() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f01_a_killed_server_delays_no_caller() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), WITHIN).await.unwrap());
     drop(server);
@@ -246,13 +246,13 @@ async fn f01_a_killed_server_delays_no_caller() {
 
 #[tokio::test]
 async fn f02_another_server_at_the_same_place_is_used_and_noticed() {
-    let first = Server::start();
+    let first = RedisServer::start();
     let proxy = Proxy::start(first.port()).await;
     let primary = warm(config(proxy.port)).await;
     until("the first look", || primary.nodes().is_some()).await;
     drop(first);
     until("open", || primary.health().phase == Phase::Open).await;
-    let second = Server::start();
+    let second = RedisServer::start();
     proxy.lead_to(second.port());
     recovered(&primary).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
@@ -261,7 +261,7 @@ async fn f02_another_server_at_the_same_place_is_used_and_noticed() {
 
 #[tokio::test]
 async fn f07_a_black_hole_ends_in_time() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
     proxy.set(Mode::Hole);
@@ -279,7 +279,7 @@ async fn f07_a_black_hole_ends_in_time() {
 
 #[tokio::test]
 async fn f09_a_trickle_is_given_up() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
     proxy.set(Mode::Trickle);
@@ -292,7 +292,7 @@ async fn f09_a_trickle_is_given_up() {
 
 #[tokio::test]
 async fn f10_a_server_that_hangs_up_is_not_stormed() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let proxy = Proxy::start(server.port()).await;
     let primary = warm(config(proxy.port)).await;
     proxy.set(Mode::HangUp);
@@ -309,7 +309,7 @@ async fn f10_a_server_that_hangs_up_is_not_stormed() {
 
 #[tokio::test]
 async fn waiting_is_bounded() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(RedisConfig { max_waiting: 8, ..config(server.port()) }).await;
     server.stop();
     let callers: Vec<_> = (0..40)
@@ -330,7 +330,7 @@ async fn waiting_is_bounded() {
 
 #[tokio::test]
 async fn a_caller_that_leaves_before_its_request_is_sent_is_charged_nothing() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     let asking = { take(&primary, consume(1), PATIENT) };
     let mut asking = Box::pin(asking);

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use tollgate_core::Span;
+use tollgate_lab::redis::RedisServer;
 use tollgate_store::StoreErrorKind::{Indeterminate, Refused, Unavailable};
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::failure::Failure;
 use tollgate_store_redis::key::BucketKey;
 use tollgate_store_redis::{Login, Password, Primary, Redirect, RedisConfig, Refusal};
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, request, take, until, used, warm};
 
@@ -28,7 +28,7 @@ async fn recovered(primary: &Primary) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f22_forgotten_scripts_are_sent_once_per_loss() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     let callers: Vec<_> = (0..16)
         .map(|caller| {
@@ -59,7 +59,7 @@ async fn f22_forgotten_scripts_are_sent_once_per_loss() {
 
 #[tokio::test]
 async fn f23_full_memory_is_reported_and_nothing_is_written() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
     let mut client = server.client();
@@ -80,7 +80,7 @@ async fn f23_full_memory_is_reported_and_nothing_is_written() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f27_a_server_busy_with_a_script_of_others_is_left_alone() {
-    let server = Server::start_with(&["--busy-reply-threshold", "10"]);
+    let server = RedisServer::start_with(&["--busy-reply-threshold", "10"]);
     let primary = warm(config(server.port())).await;
     let mut other = server.client();
     let busy = tokio::task::spawn_blocking(move || other.call(&["EVAL", "while true do end", "0"]));
@@ -104,7 +104,7 @@ async fn f27_a_server_busy_with_a_script_of_others_is_left_alone() {
 
 #[tokio::test]
 async fn f29_a_wrong_password_is_reported_and_never_shown() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut client = server.client();
     client.call(&["ACL", "SETUSER", "gate", "on", ">hunter2", "~tg:*", "+@all"]);
     let mut config = config(server.port());
@@ -125,7 +125,7 @@ async fn f29_a_wrong_password_is_reported_and_never_shown() {
 
 #[tokio::test]
 async fn f29_missing_permissions_are_reported() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut client = server.client();
     client.call(&["ACL", "SETUSER", "gate", "on", ">hunter2", "~tg:*", "+@all"]);
     let mut config = config(server.port());
@@ -138,7 +138,7 @@ async fn f29_missing_permissions_are_reported() {
 
 #[tokio::test]
 async fn f26_too_few_replicas_are_reported() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     server.client().call(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
     let error = take(&primary, consume(1), PATIENT).await.unwrap_err();
@@ -147,7 +147,7 @@ async fn f26_too_few_replicas_are_reported() {
 
 #[tokio::test]
 async fn f30_too_many_clients_is_saturation_and_no_storm() {
-    let server = Server::start_with(&["--maxclients", "3"]);
+    let server = RedisServer::start_with(&["--maxclients", "3"]);
     let clients = [server.client(), server.client(), server.client()];
     let config = RedisConfig { within: Span::from_millis(200), ..config(server.port()) };
     let primary = crate::house::start(config);
@@ -161,7 +161,7 @@ async fn f30_too_many_clients_is_saturation_and_no_storm() {
 
 #[tokio::test]
 async fn f15_a_replica_returns_the_request_as_redirected() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     server.client().call(&["REPLICAOF", "127.0.0.1", "1"]);
     let charge = consume(1);

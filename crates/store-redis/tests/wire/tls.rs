@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use tempfile::TempDir;
+use tollgate_lab::redis::RedisServer;
 use tollgate_store::StoreErrorKind;
 use tollgate_store_redis::RedisConfig;
 use tollgate_store_redis::breaker::Phase;
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, start, take, until, warm};
 
 struct House {
-    server: Server,
+    server: RedisServer,
     port: u16,
     directory: TempDir,
 }
@@ -32,7 +32,7 @@ impl House {
         fs::write(directory.path().join("other.pem"), pair().cert.pem()).unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = Server::start_with(&[
+        let server = RedisServer::start_with(&[
             "--tls-port",
             &port.to_string(),
             "--tls-cert-file",
@@ -114,7 +114,7 @@ async fn unverified_tls_must_be_spelled_out() {
 
 #[tokio::test]
 async fn a_server_without_tls_is_not_asked_in_plain_words() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let mut config = config(server.port());
     config.url.tls = true;
     let primary = start(config);

@@ -1,14 +1,14 @@
 //! What the watch task notices. Names begin with the row of the fault matrix.
 
+use tollgate_lab::redis::RedisServer;
 use tollgate_store_redis::breaker::Phase;
 use tollgate_store_redis::key::BucketKey;
-use tollgate_testkit::redis::Server;
 
 use crate::house::{PATIENT, config, consume, request, take, until, warm};
 
 #[tokio::test]
 async fn f21_an_emptied_store_is_noticed_within_a_second() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     until("the first look", || primary.nodes().is_some()).await;
     assert_eq!(primary.stats().epoch_changes, 0);
@@ -21,7 +21,7 @@ async fn f21_an_emptied_store_is_noticed_within_a_second() {
 
 #[tokio::test]
 async fn nodes_are_counted_and_those_that_leave_are_not() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let first = warm(config(server.port())).await;
     until("alone", || first.nodes() == Some(1)).await;
     let second = warm(config(server.port())).await;
@@ -33,7 +33,7 @@ async fn nodes_are_counted_and_those_that_leave_are_not() {
 
 #[tokio::test]
 async fn nodes_that_died_are_dropped() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     until("alone", || primary.nodes() == Some(1)).await;
     let key = "tg:{AAA}nodes";
@@ -46,7 +46,7 @@ async fn nodes_that_died_are_dropped() {
 
 #[tokio::test]
 async fn keys_of_our_own_do_not_stay_for_ever() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     until("seen", || primary.nodes().is_some()).await;
     let mut client = server.client();
@@ -62,13 +62,13 @@ async fn keys_of_our_own_do_not_stay_for_ever() {
 
 #[tokio::test]
 async fn eviction_is_known() {
-    let server = Server::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
+    let server = RedisServer::start_with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
     let primary = warm(config(server.port())).await;
     until("the policy is known", || primary.health().policy == "allkeys-lru").await;
 }
 
 /// How often scripts were called by hash.
-fn calls(server: &Server) -> String {
+fn calls(server: &RedisServer) -> String {
     let statistics = server.client().fields(&["INFO", "commandstats"]);
     statistics
         .get("cmdstat_evalsha")
@@ -79,7 +79,7 @@ fn calls(server: &Server) -> String {
 /// Also a writable replica: its counts are lost with the next synchronisation.
 #[tokio::test]
 async fn f25_nothing_is_decided_by_a_server_that_is_known_to_be_a_replica() {
-    let (server, other) = (Server::start_with(&["--replica-read-only", "no"]), Server::start());
+    let (server, other) = (RedisServer::start_with(&["--replica-read-only", "no"]), RedisServer::start());
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
     server.client().succeed(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]);
@@ -97,7 +97,7 @@ async fn f25_nothing_is_decided_by_a_server_that_is_known_to_be_a_replica() {
 /// F32: also buckets that are not touched any more.
 #[tokio::test]
 async fn f32_idle_buckets_without_an_expiry_are_found() {
-    let server = Server::start();
+    let server = RedisServer::start();
     let primary = warm(config(server.port())).await;
     assert!(take(&primary, consume(1), PATIENT).await.unwrap());
     let bucket = BucketKey::of(&consume(1)).to_string();

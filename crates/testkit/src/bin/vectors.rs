@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use tollgate_testkit::redis::Client;
-use tollgate_testkit::subject::Store;
-use tollgate_testkit::vectors::{self, File, Report};
+use tollgate_testkit::subject::SubjectKind;
+use tollgate_testkit::vectors::{self, VectorFile, VectorReport};
 
 const HELP: &str = "\
 Runs test vectors of rate-limiting algorithms and compares every expected field.
@@ -39,14 +39,14 @@ fn main() -> io::Result<ExitCode> {
 }
 
 struct Arguments {
-    store: Store,
+    store: SubjectKind,
     files: Vec<String>,
 }
 
 impl Arguments {
     /// `None` if help is wanted.
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
-        let mut arguments = Arguments { store: Store::DEFAULT, files: Vec::new() };
+        let mut arguments = Arguments { store: SubjectKind::DEFAULT, files: Vec::new() };
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--help" | "-h" => return Ok(None),
@@ -66,9 +66,9 @@ impl Arguments {
 }
 
 /// The store behind the URL, if it is there.
-fn store(url: &str) -> Result<Store, String> {
-    let store = Store::from_url(url).map_err(|unknown| unknown.to_string())?;
-    if let Store::Redis(port) = store {
+fn store(url: &str) -> Result<SubjectKind, String> {
+    let store = SubjectKind::from_url(url).map_err(|unknown| unknown.to_string())?;
+    if let SubjectKind::Redis(port) = store {
         Client::connect(port).map_err(|error| format!("{url}: {error}"))?;
     }
     Ok(store)
@@ -100,8 +100,8 @@ fn run(arguments: &Arguments, out: &mut impl Write, err: &mut impl Write) -> io:
     })
 }
 
-fn report(path: &str, store: Store) -> Result<Report, String> {
+fn report(path: &str, store: SubjectKind) -> Result<VectorReport, String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let file = File::parse(&text).map_err(|error| error.to_string())?;
+    let file = VectorFile::parse(&text).map_err(|error| error.to_string())?;
     Ok(vectors::run(&file, || store.open()))
 }

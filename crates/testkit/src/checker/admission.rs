@@ -2,7 +2,7 @@
 
 /// How an admission came about, by the name in logs and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mode {
+pub enum AdmissionMode {
     /// The shared bucket.
     Store,
     /// Units taken from it in advance.
@@ -23,19 +23,19 @@ pub enum Mode {
     Off,
 }
 
-impl Mode {
+impl AdmissionMode {
     /// The mode of a name.
-    pub fn named(name: &str) -> Option<Mode> {
+    pub fn named(name: &str) -> Option<AdmissionMode> {
         Some(match name {
-            "store" => Mode::Store,
-            "lease" => Mode::Lease,
-            "async" => Mode::Async,
-            "local" => Mode::Local,
-            "overflow" => Mode::Overflow,
-            "open" => Mode::Open,
-            "fallback" => Mode::Fallback,
-            "closed" => Mode::Closed,
-            "off" => Mode::Off,
+            "store" => AdmissionMode::Store,
+            "lease" => AdmissionMode::Lease,
+            "async" => AdmissionMode::Async,
+            "local" => AdmissionMode::Local,
+            "overflow" => AdmissionMode::Overflow,
+            "open" => AdmissionMode::Open,
+            "fallback" => AdmissionMode::Fallback,
+            "closed" => AdmissionMode::Closed,
+            "off" => AdmissionMode::Off,
             _ => return None,
         })
     }
@@ -51,7 +51,7 @@ pub struct Admission {
     /// The node that answered; one that was started again is another one.
     pub node: String,
     /// How.
-    pub mode: Mode,
+    pub mode: AdmissionMode,
     /// How many.
     pub units: u64,
     /// The earliest time of the decision, in nanoseconds.

@@ -2,7 +2,7 @@
 
 /// A slot that a client held, surely, between two times: after it heard of it, before it gave it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct HeldSlot {
     /// When the client heard that it has the slot.
     pub from: u64,
     /// When it said that it no longer needs it, or its time was over.
@@ -10,7 +10,7 @@ pub struct Held {
 }
 
 /// The most that were held at the same time.
-pub fn inflight(held: &[Held]) -> usize {
+pub fn inflight(held: &[HeldSlot]) -> usize {
     let begins = held.iter().map(|held| (held.from, 1));
     let ends = held.iter().map(|held| (held.to.max(held.from), -1));
     let mut steps: Vec<(u64, i64)> = begins.chain(ends).collect();

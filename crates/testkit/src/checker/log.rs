@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Admission, Mode};
+use super::{Admission, AdmissionMode};
 
 /// One line: a request and what came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct LoggedDecision {
     /// The node.
     pub node: String,
     /// The digest of who asked.
@@ -20,10 +20,10 @@ pub struct Entry {
     /// When, by the clock of whoever decided.
     pub time_ns: u64,
     /// What each rule recorded, by its name.
-    pub charged: Vec<(String, Mode, u64)>,
+    pub charged: Vec<(String, AdmissionMode, u64)>,
 }
 
-impl Entry {
+impl LoggedDecision {
     /// What the request was charged, rule by rule. A rule that was not asked admitted what the others did, uncounted.
     pub fn admissions(&self) -> impl Iterator<Item = Admission> + '_ {
         self.charged.iter().map(|(rule, mode, units)| Admission {
@@ -40,7 +40,7 @@ impl Entry {
 
 /// All lines of a file, or the first one that is none. A last line without its end was cut off by a crash, and is left
 /// out: who crashed told nobody.
-pub fn read(path: &Path) -> Result<Vec<Entry>, String> {
+pub fn read(path: &Path) -> Result<Vec<LoggedDecision>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
     let lines = whole.lines().enumerate();
@@ -48,12 +48,12 @@ pub fn read(path: &Path) -> Result<Vec<Entry>, String> {
 }
 
 /// One line.
-pub fn read_line(line: &str) -> Result<Entry, String> {
+pub fn read_line(line: &str) -> Result<LoggedDecision, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let number = |name: &str| value.get(name).and_then(Value::as_u64).ok_or_else(|| format!("no {name}"));
     let charged = value.get("charged").and_then(Value::as_array).ok_or("no charged")?;
-    Ok(Entry {
+    Ok(LoggedDecision {
         node: text("node").ok_or("no node")?,
         key: text("key").unwrap_or_default(),
         generation: number("generation")?,
@@ -63,7 +63,7 @@ pub fn read_line(line: &str) -> Result<Entry, String> {
     })
 }
 
-fn charge(value: &Value) -> Option<(String, Mode, u64)> {
-    let mode = Mode::named(value.get("mode")?.as_str()?)?;
+fn charge(value: &Value) -> Option<(String, AdmissionMode, u64)> {
+    let mode = AdmissionMode::named(value.get("mode")?.as_str()?)?;
     Some((value.get("rule")?.as_str()?.to_owned(), mode, value.get("units")?.as_u64()?))
 }

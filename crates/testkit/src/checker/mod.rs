@@ -1,7 +1,7 @@
 //! The history checker: were the promises kept (RELIABILITY 5.7)?
 //!
 //! It knows nothing of how decisions are made. It reads what was admitted, when and in which mode, from the decision logs
-//! of all nodes and from the clients' own notes, and searches for an interval in which more was admitted than the mode
+//! of all nodes and from the clients' own observations, and searches for an interval in which more was admitted than the mode
 //! promises. Modes are checked apart, which is stricter than their sum: what the shared store admitted keeps the limit
 //! (P1 to P4, with leases P5 and P6), what each node admitted by itself keeps its share (P13), what overflowed keeps the
 //! overflow limit, and what was refused by policy was refused (P14). A loss of data buys one more limit (P17).
@@ -9,7 +9,7 @@
 mod admission;
 mod inflight;
 mod log;
-mod notes;
+mod observation;
 mod promise;
 mod report;
 mod scan;
@@ -19,20 +19,20 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use admission::{Admission, Mode};
-pub use inflight::{Held, inflight};
-pub use log::{Entry, read, read_line};
-pub use notes::{Note, as_admissions};
+pub use admission::{Admission, AdmissionMode};
+pub use inflight::{HeldSlot, inflight};
+pub use log::{LoggedDecision, read, read_line};
+pub use observation::{ClientObservation, as_admissions};
 pub use promise::{Keyed, Loss, Promise};
-pub use report::{Report, Violation};
+pub use report::{CheckReport, PromiseViolation};
 pub use scan::scan;
 pub use sweep::{Flow, Piece, sweep};
 
-use crate::Config;
+use crate::LimitConfig;
 
 /// Checks what was admitted, as the store timed it: aligned windows are known, so is every interval.
-pub fn check_log(promises: &[Promise], entries: &[Entry]) -> Report {
-    let mut report = Report::default();
+pub fn check_log(promises: &[Promise], entries: &[LoggedDecision]) -> CheckReport {
+    let mut report = CheckReport::default();
     for entry in entries {
         report.decisions += 1;
         if !entry.allowed {
@@ -43,7 +43,7 @@ pub fn check_log(promises: &[Promise], entries: &[Entry]) -> Report {
         }
     }
     for promise in promises {
-        let admitted = entries.iter().filter(|entry| entry.allowed).flat_map(Entry::admissions);
+        let admitted = entries.iter().filter(|entry| entry.allowed).flat_map(LoggedDecision::admissions);
         let admitted = admitted.filter(|admission| admission.rule == promise.rule).collect();
         check(promise, admitted, Times::Exact, &mut report);
     }
@@ -52,11 +52,11 @@ pub fn check_log(promises: &[Promise], entries: &[Entry]) -> Report {
 
 /// Checks what clients were told, without trust in any clock but theirs: a request was decided somewhere between asking
 /// and hearing, so only requests that lie wholly inside an interval count for it.
-pub fn check_notes(promises: &[Promise], notes: &[Note]) -> Report {
-    let mut report = Report { decisions: notes.len() as u64, ..Report::default() };
+pub fn check_observations(promises: &[Promise], observations: &[ClientObservation]) -> CheckReport {
+    let mut report = CheckReport { decisions: observations.len() as u64, ..CheckReport::default() };
     for promise in promises {
         let admitted: Vec<Admission> =
-            as_admissions(notes).filter(|admission| admission.rule == promise.rule).collect();
+            as_admissions(observations).filter(|admission| admission.rule == promise.rule).collect();
         admitted.iter().for_each(|admission| report.count(admission));
         check(promise, admitted, Times::Between, &mut report);
     }
@@ -72,33 +72,33 @@ enum Times {
     Between,
 }
 
-fn check(promise: &Promise, admitted: Vec<Admission>, times: Times, report: &mut Report) {
-    let mut buckets: BTreeMap<(Mode, String), Vec<Piece>> = BTreeMap::new();
+fn check(promise: &Promise, admitted: Vec<Admission>, times: Times, report: &mut CheckReport) {
+    let mut buckets: BTreeMap<(AdmissionMode, String), Vec<Piece>> = BTreeMap::new();
     for admission in admitted {
         let place = match admission.mode {
-            Mode::Open | Mode::Async | Mode::Off => continue, // no bound was promised
-            Mode::Closed => {
+            AdmissionMode::Open | AdmissionMode::Async | AdmissionMode::Off => continue, // no bound was promised
+            AdmissionMode::Closed => {
                 report.violate(promise, "P14: admitted in mode closed", &admission.key, 1, 0);
                 continue;
             }
-            Mode::Store | Mode::Lease => (Mode::Store, promise.bucket(&admission.key)),
-            Mode::Fallback | Mode::Local => {
-                (Mode::Fallback, format!("{} at node {}", promise.bucket(&admission.key), admission.node))
+            AdmissionMode::Store | AdmissionMode::Lease => (AdmissionMode::Store, promise.bucket(&admission.key)),
+            AdmissionMode::Fallback | AdmissionMode::Local => {
+                (AdmissionMode::Fallback, format!("{} at node {}", promise.bucket(&admission.key), admission.node))
             }
-            Mode::Overflow => (Mode::Overflow, "overflow".to_owned()),
+            AdmissionMode::Overflow => (AdmissionMode::Overflow, "overflow".to_owned()),
         };
         let Admission { from, to, units, .. } = admission;
-        let leased = admission.mode == Mode::Lease;
+        let leased = admission.mode == AdmissionMode::Lease;
         buckets.entry(place).or_default().push(Piece { from, to, units, leased });
     }
     for ((mode, bucket), pieces) in &mut buckets {
         let limit = match mode {
-            Mode::Fallback => promise.share(),
-            Mode::Overflow => promise.overflow(),
+            AdmissionMode::Fallback => promise.share(),
+            AdmissionMode::Overflow => promise.overflow(),
             _ => promise.limit,
         };
         let leased = if pieces.iter().any(|piece| piece.leased) { promise.leased } else { 0 };
-        let losses = if *mode == Mode::Fallback { &[][..] } else { &promise.losses };
+        let losses = if *mode == AdmissionMode::Fallback { &[][..] } else { &promise.losses };
         let case = Case { promise, bucket, limit, leased, losses };
         case.any_interval(pieces, report);
         if times == Times::Exact {
@@ -111,13 +111,13 @@ fn check(promise: &Promise, admitted: Vec<Admission>, times: Times, report: &mut
 struct Case<'a> {
     promise: &'a Promise,
     bucket: &'a str,
-    limit: Config,
+    limit: LimitConfig,
     leased: u64,
     losses: &'a [Loss],
 }
 
 impl Case<'_> {
-    fn any_interval(&self, pieces: &mut [Piece], report: &mut Report) {
+    fn any_interval(&self, pieces: &mut [Piece], report: &mut CheckReport) {
         for (name, flow) in Flow::of(&self.limit, self.leased) {
             if let Some((sum, most)) = sweep(pieces, &flow, self.losses) {
                 report.violate(self.promise, name, self.bucket, sum, most);
@@ -126,8 +126,8 @@ impl Case<'_> {
     }
 
     /// P1 and P6: what an aligned window admits.
-    fn aligned_windows(&self, pieces: &[Piece], report: &mut Report) {
-        let Config::FixedWindow { limit, window, offset } = self.limit else { return };
+    fn aligned_windows(&self, pieces: &[Piece], report: &mut CheckReport) {
+        let LimitConfig::FixedWindow { limit, window, offset } = self.limit else { return };
         let mut windows: BTreeMap<u64, Vec<Piece>> = BTreeMap::new();
         for piece in pieces {
             windows.entry(piece.from.saturating_sub(offset) / window.max(1)).or_default().push(*piece);

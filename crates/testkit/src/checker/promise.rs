@@ -1,6 +1,6 @@
 //! What a rule promises, in numbers.
 
-use crate::Config;
+use crate::LimitConfig;
 
 /// A rule, as far as its bounds depend on it.
 #[derive(Clone, Debug)]
@@ -8,7 +8,7 @@ pub struct Promise {
     /// Its name.
     pub rule: String,
     /// Its limit.
-    pub limit: Config,
+    pub limit: LimitConfig,
     /// Whose requests share a bucket.
     pub keyed: Keyed,
     /// N\*: how many parts a limit has while the store is away.
@@ -44,7 +44,7 @@ const OVERFLOW: u64 = 10;
 
 impl Promise {
     /// A rule of one node and exact buckets, one per caller.
-    pub fn new(rule: &str, limit: Config) -> Promise {
+    pub fn new(rule: &str, limit: LimitConfig) -> Promise {
         Promise { rule: rule.to_owned(), limit, keyed: Keyed::Caller, nodes: 1, leased: 0, losses: Vec::new() }
     }
 
@@ -57,28 +57,32 @@ impl Promise {
     }
 
     /// What one node may admit by itself: its part, rounded up (P13).
-    pub fn share(&self) -> Config {
+    pub fn share(&self) -> LimitConfig {
         let part = |units: u64| units.div_ceil(self.nodes.max(1));
         scaled(self.limit, part)
     }
 
     /// What the rule's overflow bucket may admit.
-    pub(super) fn overflow(&self) -> Config {
+    pub(super) fn overflow(&self) -> LimitConfig {
         scaled(self.limit, |units| units.saturating_mul(OVERFLOW))
     }
 }
 
-fn scaled(config: Config, scale: impl Fn(u64) -> u64) -> Config {
+fn scaled(config: LimitConfig, scale: impl Fn(u64) -> u64) -> LimitConfig {
     match config {
-        Config::Gcra { count, period, burst, max_debt, clamp } => {
-            Config::Gcra { count: scale(count), period, burst: scale(burst), max_debt, clamp }
+        LimitConfig::Gcra { count, period, burst, max_debt, clamp } => {
+            LimitConfig::Gcra { count: scale(count), period, burst: scale(burst), max_debt, clamp }
         }
-        Config::Queue { count, period, max_delay } => Config::Queue { count: scale(count), period, max_delay },
-        Config::FixedWindow { limit, window, offset } => Config::FixedWindow { limit: scale(limit), window, offset },
-        Config::SlidingLog { limit, window } => Config::SlidingLog { limit: scale(limit), window },
-        Config::SlidingCounter { limit, window, offset } => {
-            Config::SlidingCounter { limit: scale(limit), window, offset }
+        LimitConfig::Queue { count, period, max_delay } => {
+            LimitConfig::Queue { count: scale(count), period, max_delay }
         }
-        Config::Concurrency { slots, ttl } => Config::Concurrency { slots: scale(slots), ttl },
+        LimitConfig::FixedWindow { limit, window, offset } => {
+            LimitConfig::FixedWindow { limit: scale(limit), window, offset }
+        }
+        LimitConfig::SlidingLog { limit, window } => LimitConfig::SlidingLog { limit: scale(limit), window },
+        LimitConfig::SlidingCounter { limit, window, offset } => {
+            LimitConfig::SlidingCounter { limit: scale(limit), window, offset }
+        }
+        LimitConfig::Concurrency { slots, ttl } => LimitConfig::Concurrency { slots: scale(slots), ttl },
     }
 }

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{Admission, Mode, Promise};
+use super::{Admission, AdmissionMode, Promise};
 
 /// How much was looked at, and what was wrong with it.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct CheckReport {
     /// Decisions read, refusals included.
     pub decisions: u64,
     /// Units admitted, by mode.
-    pub admitted: BTreeMap<Mode, u64>,
+    pub admitted: BTreeMap<AdmissionMode, u64>,
     /// Every bucket's worst interval above its bound.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<PromiseViolation>,
 }
 
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct PromiseViolation {
     /// The rule.
     pub rule: String,
     /// Which promise.
@@ -31,19 +31,19 @@ pub struct Violation {
     pub bound: u64,
 }
 
-impl Report {
+impl CheckReport {
     /// Everything admitted.
     pub fn total(&self) -> u64 {
         self.admitted.values().sum()
     }
 
     /// Units admitted in a mode.
-    pub fn in_mode(&self, mode: Mode) -> u64 {
+    pub fn in_mode(&self, mode: AdmissionMode) -> u64 {
         self.admitted.get(&mode).copied().unwrap_or(0)
     }
 
     /// Both findings.
-    pub fn and(mut self, other: Report) -> Report {
+    pub fn and(mut self, other: CheckReport) -> CheckReport {
         self.decisions += other.decisions;
         for (mode, units) in other.admitted {
             *self.admitted.entry(mode).or_default() += units;
@@ -58,13 +58,13 @@ impl Report {
 
     pub(super) fn violate(&mut self, promise: &Promise, name: &str, bucket: &str, admitted: u64, bound: u64) {
         let (rule, name, bucket) = (promise.rule.clone(), name.to_owned(), bucket.to_owned());
-        self.violations.push(Violation { rule, promise: name, bucket, admitted, bound });
+        self.violations.push(PromiseViolation { rule, promise: name, bucket, admitted, bound });
     }
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for PromiseViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Violation { rule, promise, bucket, admitted, bound } = self;
+        let PromiseViolation { rule, promise, bucket, admitted, bound } = self;
         write!(f, "rule {rule}, bucket {bucket}: {admitted} admitted, at most {bound} ({promise})")
     }
 }

@@ -6,7 +6,7 @@
 //! starts up to its own beginning; a loss pays for all starts before it.
 
 use super::Loss;
-use crate::Config;
+use crate::LimitConfig;
 
 /// Units admitted at some time between two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,33 +36,33 @@ pub struct Flow {
 
 impl Flow {
     /// The bounds of an algorithm over intervals, by the names of their promises.
-    pub fn of(config: &Config, leased: u64) -> Vec<(&'static str, Flow)> {
+    pub fn of(config: &LimitConfig, leased: u64) -> Vec<(&'static str, Flow)> {
         match *config {
-            Config::Gcra { burst, .. } if leased > 0 => {
+            LimitConfig::Gcra { burst, .. } if leased > 0 => {
                 let flow = Flow { weight: config.interval(), drain: 1, capacity: burst + leased, window: None };
                 vec![("P5: any interval, with leases", flow)]
             }
-            Config::Gcra { burst, .. } => {
+            LimitConfig::Gcra { burst, .. } => {
                 let flow = Flow { weight: config.interval(), drain: 1, capacity: burst, window: None };
                 vec![("P3: any interval", flow)]
             }
-            Config::FixedWindow { limit, window, .. } => {
+            LimitConfig::FixedWindow { limit, window, .. } => {
                 let flow = Flow { weight: 1, drain: 0, capacity: 2 * limit, window: Some(window) };
                 vec![("P1: interval of one window", flow)]
             }
-            Config::SlidingLog { limit, window } => {
+            LimitConfig::SlidingLog { limit, window } => {
                 let flow = Flow { weight: 1, drain: 0, capacity: limit, window: Some(window) };
                 vec![("P2: interval of one window", flow)]
             }
-            Config::SlidingCounter { limit, window, .. } => {
+            LimitConfig::SlidingCounter { limit, window, .. } => {
                 let flow = Flow { weight: window, drain: limit, capacity: limit, window: Some(window + 1) };
                 vec![("P4: interval within a window", flow)]
             }
-            Config::Queue { .. } => {
+            LimitConfig::Queue { .. } => {
                 let flow = Flow { weight: config.interval(), drain: 1, capacity: config.capacity(), window: None };
                 vec![("queue: any interval", flow)]
             }
-            Config::Concurrency { .. } => Vec::new(), // what is in flight: see `inflight`
+            LimitConfig::Concurrency { .. } => Vec::new(), // what is in flight: see `inflight`
         }
     }
 }

@@ -7,13 +7,13 @@ use super::*;
 const SECOND: u64 = 1_000_000_000;
 const START: u64 = 1_800_000_000 * SECOND;
 
-const BUCKET: Config = Config::Gcra { count: 10, period: SECOND, burst: 5, max_debt: 0, clamp: true };
-const WINDOW: Config = Config::FixedWindow { limit: 5, window: SECOND, offset: 0 };
-const LOG: Config = Config::SlidingLog { limit: 5, window: SECOND };
-const COUNTER: Config = Config::SlidingCounter { limit: 10, window: SECOND, offset: 0 };
+const BUCKET: LimitConfig = LimitConfig::Gcra { count: 10, period: SECOND, burst: 5, max_debt: 0, clamp: true };
+const WINDOW: LimitConfig = LimitConfig::FixedWindow { limit: 5, window: SECOND, offset: 0 };
+const LOG: LimitConfig = LimitConfig::SlidingLog { limit: 5, window: SECOND };
+const COUNTER: LimitConfig = LimitConfig::SlidingCounter { limit: 10, window: SECOND, offset: 0 };
 
 /// A line of a log: one unit at a time after the start, in milliseconds.
-fn line(node: &str, key: &str, mode: &str, at_ms: u64, units: u64) -> Entry {
+fn line(node: &str, key: &str, mode: &str, at_ms: u64, units: u64) -> LoggedDecision {
     let time = START + at_ms * 1_000_000;
     read_line(&format!(
         r#"{{"time":"2027-01-15T08:00:00.000Z","node":"{node}","namespace":"default","rule":"r","key":"{key}","cost":1,"allowed":true,"mode":"{mode}","generation":1,"retry_after_ms":0,"time_ns":{time},"charged":[{{"rule":"r","mode":"{mode}","units":{units}}}]}}"#
@@ -21,23 +21,23 @@ fn line(node: &str, key: &str, mode: &str, at_ms: u64, units: u64) -> Entry {
     .unwrap()
 }
 
-fn in_store(times: &[u64]) -> Vec<Entry> {
+fn in_store(times: &[u64]) -> Vec<LoggedDecision> {
     times.iter().map(|at| line("a", "k", "store", *at, 1)).collect()
 }
 
-fn promise(limit: Config) -> Promise {
+fn promise(limit: LimitConfig) -> Promise {
     Promise { nodes: 2, ..Promise::new("r", limit) }
 }
 
-fn violations(promise: &Promise, entries: &[Entry]) -> Vec<String> {
+fn violations(promise: &Promise, entries: &[LoggedDecision]) -> Vec<String> {
     check_log(std::slice::from_ref(promise), entries).violations.into_iter().map(|found| found.promise).collect()
 }
 
 /// The history passes, and does not with one more of its last unit.
 #[track_caller]
-fn caught_by_one(promise: &Promise, entries: &[Entry], name: &str) {
+fn caught_by_one(promise: &Promise, entries: &[LoggedDecision], name: &str) {
     assert_eq!(violations(promise, entries), [""; 0], "the bound itself is allowed");
-    let one_more: Vec<Entry> = entries.iter().chain(entries.last()).cloned().collect();
+    let one_more: Vec<LoggedDecision> = entries.iter().chain(entries.last()).cloned().collect();
     let found = violations(promise, &one_more);
     assert!(found.iter().any(|found| found.starts_with(name)), "one more than {name} allows: {found:?}");
 }
@@ -52,7 +52,7 @@ fn p1_aligned_windows() {
 
 #[test]
 fn p1_windows_with_an_offset() {
-    let config = Config::FixedWindow { limit: 1, window: SECOND, offset: SECOND / 2 };
+    let config = LimitConfig::FixedWindow { limit: 1, window: SECOND, offset: SECOND / 2 };
     assert_eq!(violations(&promise(config), &in_store(&[499, 500])), [""; 0]);
     assert_ne!(violations(&promise(config), &in_store(&[500, 1499])), [""; 0]);
 }
@@ -103,16 +103,16 @@ fn p13_every_node_has_its_share() {
         history.extend([0, 0, 0].map(|at| line("b", "k", "fallback", at, 1)));
         caught_by_one(&promise(config), &history, "P");
     }
-    let local: Vec<Entry> = [0, 0, 0].map(|at| line("a", "k", "local", at, 1)).into();
+    let local: Vec<LoggedDecision> = [0, 0, 0].map(|at| line("a", "k", "local", at, 1)).into();
     caught_by_one(&promise(WINDOW), &local, "P1: aligned");
 }
 
 #[test]
 fn p14_closed_admits_nothing_and_open_everything() {
     assert_eq!(violations(&promise(WINDOW), &[line("a", "k", "closed", 0, 1)]), ["P14: admitted in mode closed"]);
-    let open: Vec<Entry> = (0..100).map(|_| line("a", "k", "open", 0, 1)).collect();
+    let open: Vec<LoggedDecision> = (0..100).map(|_| line("a", "k", "open", 0, 1)).collect();
     assert_eq!(violations(&promise(WINDOW), &open), [""; 0]);
-    assert_eq!(check_log(&[promise(WINDOW)], &open).in_mode(Mode::Open), 100, "but it is counted");
+    assert_eq!(check_log(&[promise(WINDOW)], &open).in_mode(AdmissionMode::Open), 100, "but it is counted");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn p17_a_loss_buys_one_more_limit() {
 
 #[test]
 fn p23_overflow_is_one_bucket_for_all_keys() {
-    let history: Vec<Entry> = (0..50).map(|index| line("a", &format!("k{index}"), "overflow", 0, 1)).collect();
+    let history: Vec<LoggedDecision> = (0..50).map(|index| line("a", &format!("k{index}"), "overflow", 0, 1)).collect();
     caught_by_one(&promise(WINDOW), &history, "P1: aligned");
 }
 
@@ -148,48 +148,55 @@ fn buckets_are_told_apart_and_joined() {
 #[test]
 fn units_count_and_refusals_do_not() {
     assert_ne!(violations(&promise(WINDOW), &[line("a", "k", "store", 0, 6)]), [""; 0]);
-    let refused = Entry { allowed: false, ..line("a", "k", "store", 0, 6) };
+    let refused = LoggedDecision { allowed: false, ..line("a", "k", "store", 0, 6) };
     assert_eq!(violations(&promise(WINDOW), &[refused]), [""; 0]);
 }
 
-fn note(node: &str, mode: Mode, asked_ms: u64, heard_ms: u64) -> Note {
+fn observation(node: &str, mode: AdmissionMode, asked_ms: u64, heard_ms: u64) -> ClientObservation {
     let [asked, heard] = [asked_ms, heard_ms].map(|ms| START + ms * 1_000_000);
     let (rule, key, node) = ("r".to_owned(), "k".to_owned(), node.to_owned());
-    Note { rule, key, node, mode: Some(mode), allowed: true, cost: 1, asked, heard }
+    ClientObservation { rule, key, node, mode: Some(mode), allowed: true, cost: 1, asked, heard }
 }
 
 #[test]
 fn clients_know_only_what_lies_between_asking_and_hearing() {
     let bucket = promise(BUCKET);
-    let found = |notes: &[Note]| !check_notes(std::slice::from_ref(&bucket), notes).violations.is_empty();
-    let burst = vec![note("a", Mode::Store, 0, 10); 5];
-    let with = |last: Note| burst.iter().cloned().chain([last]).collect::<Vec<_>>();
+    let found = |observations: &[ClientObservation]| {
+        !check_observations(std::slice::from_ref(&bucket), observations).violations.is_empty()
+    };
+    let burst = vec![observation("a", AdmissionMode::Store, 0, 10); 5];
+    let with = |last: ClientObservation| burst.iter().cloned().chain([last]).collect::<Vec<_>>();
     assert!(!found(&burst));
-    assert!(found(&with(note("a", Mode::Store, 0, 99))), "all six lie within 99 ms");
-    assert!(!found(&with(note("a", Mode::Store, 0, 100))), "the sixth may have come when it was earned");
-    assert!(found(&with(note("a", Mode::Store, 50, 60))));
-    assert!(!found(&with(note("a", Mode::Fallback, 50, 60))), "of its own share");
+    assert!(found(&with(observation("a", AdmissionMode::Store, 0, 99))), "all six lie within 99 ms");
+    assert!(
+        !found(&with(observation("a", AdmissionMode::Store, 0, 100))),
+        "the sixth may have come when it was earned"
+    );
+    assert!(found(&with(observation("a", AdmissionMode::Store, 50, 60))));
+    assert!(!found(&with(observation("a", AdmissionMode::Fallback, 50, 60))), "of its own share");
 }
 
 #[test]
 fn windows_of_clients_are_not_aligned() {
     let window = promise(WINDOW);
-    let notes = |count: usize| vec![note("a", Mode::Store, 0, 10); count];
-    let found = |notes: &[Note]| check_notes(std::slice::from_ref(&window), notes).violations.len();
-    assert_eq!((found(&notes(10)), found(&notes(11))), (0, 1), "twice the limit around a boundary");
+    let observations = |count: usize| vec![observation("a", AdmissionMode::Store, 0, 10); count];
+    let found = |observations: &[ClientObservation]| {
+        check_observations(std::slice::from_ref(&window), observations).violations.len()
+    };
+    assert_eq!((found(&observations(10)), found(&observations(11))), (0, 1), "twice the limit around a boundary");
 }
 
 #[test]
 fn p11_slots_held_at_once() {
-    let held = [Held { from: 0, to: 10 }, Held { from: 5, to: 15 }, Held { from: 10, to: 20 }];
+    let held = [HeldSlot { from: 0, to: 10 }, HeldSlot { from: 5, to: 15 }, HeldSlot { from: 10, to: 20 }];
     assert_eq!(inflight(&held), 2, "one ends when the third begins");
-    assert_eq!(inflight(&[held[0], held[1], Held { from: 9, to: 20 }]), 3);
+    assert_eq!(inflight(&[held[0], held[1], HeldSlot { from: 9, to: 20 }]), 3);
     assert_eq!(inflight(&[]), 0);
 }
 
 #[test]
 fn a_line_cut_off_by_a_crash_is_left_out_and_others_are_not() {
-    let directory = crate::process::directory();
+    let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let whole = r#"{"node":"a","key":"k","allowed":true,"generation":1,"time_ns":1,"charged":[]}"#;
     std::fs::write(&path, format!("{whole}\n{}", &whole[..20])).unwrap();

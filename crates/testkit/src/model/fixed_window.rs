@@ -1,11 +1,11 @@
 //! SPEC 5.4.
 
-use super::{Fate, Model, Nanos, Wish, narrow};
-use crate::{Answer, Config};
+use super::{Fate, Model, ModelAsk, Nanos, narrow};
+use crate::{LimitConfig, SpecOutcome};
 
 /// The number of a window and the units in it; a window without units is as good as none.
 #[derive(Default)]
-pub(super) struct Window(Option<(Nanos, u64)>);
+pub(super) struct ModelWindow(Option<(Nanos, u64)>);
 
 struct Numbers {
     limit: u64,
@@ -13,12 +13,12 @@ struct Numbers {
     offset: Nanos,
 }
 
-fn numbers(config: &Config) -> Numbers {
-    let &Config::FixedWindow { limit, window, offset } = config else { panic!("{config:?}") };
+fn numbers(config: &LimitConfig) -> Numbers {
+    let &LimitConfig::FixedWindow { limit, window, offset } = config else { panic!("{config:?}") };
     Numbers { limit, window: window.into(), offset: offset.into() }
 }
 
-impl Window {
+impl ModelWindow {
     fn turned(&self, n: &Numbers, now: Nanos) -> (Nanos, u64) {
         let here = (now - n.offset).div_euclid(n.window);
         match self.0 {
@@ -33,8 +33,8 @@ impl Window {
     }
 }
 
-impl Model for Window {
-    fn ask(&mut self, config: &Config, now: Nanos, wish: Wish) -> (Answer, u64) {
+impl Model for ModelWindow {
+    fn ask(&mut self, config: &LimitConfig, now: Nanos, wish: ModelAsk) -> (SpecOutcome, u64) {
         let n = numbers(config);
         let (number, before) = self.turned(&n, now);
         let allowed = u128::from(before) + u128::from(wish.least()) <= u128::from(n.limit);
@@ -46,14 +46,14 @@ impl Model for Window {
         if fate != Fate::Read && count > 0 {
             self.0 = Some((number, count));
         }
-        let reset_after = narrow(Window::end(number, &n) - now);
+        let reset_after = narrow(ModelWindow::end(number, &n) - now);
         let remaining = n.limit.saturating_sub(count);
         let retry_after = match allowed {
             true => Some(0),
             false if wish.least() > n.limit => None,
             false => Some(reset_after),
         };
-        let answer = Answer {
+        let answer = SpecOutcome {
             allowed,
             limit: n.limit,
             remaining,
@@ -66,10 +66,10 @@ impl Model for Window {
         (answer, count - before)
     }
 
-    fn refund(&mut self, config: &Config, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
+    fn refund(&mut self, config: &LimitConfig, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
         let n = numbers(config);
         let (number, count) = self.turned(&n, now);
-        if stamp.is_some_and(|stamp| stamp != Window::end(number, &n)) {
+        if stamp.is_some_and(|stamp| stamp != ModelWindow::end(number, &n)) {
             return 0;
         }
         let back = units.min(count);

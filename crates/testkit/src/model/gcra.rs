@@ -1,10 +1,10 @@
 //! SPEC 5.1.
 
-use super::{Fate, Model, Nanos, Wish, narrow};
-use crate::{Answer, Config};
+use super::{Fate, Model, ModelAsk, Nanos, narrow};
+use crate::{LimitConfig, SpecOutcome};
 
 #[derive(Default)]
-pub(super) struct Tat(Option<Nanos>);
+pub(super) struct ModelGcra(Option<Nanos>);
 
 struct Numbers {
     interval: Nanos,
@@ -15,23 +15,23 @@ struct Numbers {
     blocks: bool,
 }
 
-fn numbers(config: &Config) -> Numbers {
-    let &Config::Gcra { count, period, burst, max_debt, clamp } = config else { panic!("{config:?}") };
+fn numbers(config: &LimitConfig) -> Numbers {
+    let &LimitConfig::Gcra { count, period, burst, max_debt, clamp } = config else { panic!("{config:?}") };
     let blocks = count == 0 || burst == 0;
     let interval = if blocks { 1 } else { Nanos::from(period / count) };
     let bound = interval * (Nanos::from(burst) + Nanos::from(max_debt));
     Numbers { interval, burst: if blocks { 0 } else { burst.into() }, bound, clamp, blocks }
 }
 
-impl Tat {
+impl ModelGcra {
     fn base(&self, n: &Numbers, now: Nanos) -> Nanos {
         let base = self.0.unwrap_or(now).max(now);
         if n.clamp { base.min(now + n.bound) } else { base }
     }
 }
 
-impl Model for Tat {
-    fn ask(&mut self, config: &Config, now: Nanos, wish: Wish) -> (Answer, u64) {
+impl Model for ModelGcra {
+    fn ask(&mut self, config: &LimitConfig, now: Nanos, wish: ModelAsk) -> (SpecOutcome, u64) {
         let n = numbers(config);
         let (tolerance, least) = (n.interval * n.burst, Nanos::from(wish.least()));
         let base = if n.blocks { now } else { self.base(&n, now) };
@@ -53,7 +53,7 @@ impl Model for Tat {
             false if least > n.burst => None,
             false => Some(narrow(used + n.interval * least - tolerance)),
         };
-        let answer = Answer {
+        let answer = SpecOutcome {
             allowed,
             limit: narrow(n.burst),
             remaining: narrow(remaining),
@@ -67,7 +67,7 @@ impl Model for Tat {
     }
 
     /// With a stamp the bound stays out of it: the receipt may be of an older, smaller limit.
-    fn refund(&mut self, config: &Config, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
+    fn refund(&mut self, config: &LimitConfig, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
         let n = numbers(config);
         let Some(tat) = self.0.filter(|tat| *tat > now && !n.blocks) else { return 0 };
         let base = if stamp.is_some() { tat.max(now) } else { self.base(&n, now) };

@@ -18,7 +18,7 @@ mod token_bucket;
 
 use tollgate_core::{Ask, SlotId};
 
-use crate::{Answer, Config};
+use crate::{LimitConfig, SpecOutcome};
 
 pub use token_bucket::TokenBucket;
 
@@ -28,32 +28,32 @@ pub type Nanos = i128;
 /// One bucket of one algorithm. The configuration is handed in each time, because it may change under the state.
 pub trait Model {
     /// One request to this bucket alone: what it is told, and how many units were recorded.
-    fn ask(&mut self, config: &Config, now: Nanos, wish: Wish) -> (Answer, u64);
+    fn ask(&mut self, config: &LimitConfig, now: Nanos, wish: ModelAsk) -> (SpecOutcome, u64);
 
     /// Gives units back, of the charge that left `stamp` if one is named. Answers what came back, in whole units.
-    fn refund(&mut self, config: &Config, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64;
+    fn refund(&mut self, config: &LimitConfig, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64;
 
     /// Releases a slot; false if `id` holds none.
-    fn release(&mut self, _config: &Config, _now: Nanos, _id: SlotId) -> bool {
+    fn release(&mut self, _config: &LimitConfig, _now: Nanos, _id: SlotId) -> bool {
         false
     }
 }
 
 /// The model of an algorithm, unused.
-pub fn of(config: &Config) -> Box<dyn Model> {
+pub fn of(config: &LimitConfig) -> Box<dyn Model> {
     match config {
-        Config::Gcra { .. } => Box::new(gcra::Tat::default()),
-        Config::Queue { .. } => Box::new(queue::NextFree::default()),
-        Config::FixedWindow { .. } => Box::new(fixed_window::Window::default()),
-        Config::SlidingLog { .. } => Box::new(sliding_log::Log::default()),
-        Config::SlidingCounter { .. } => Box::new(sliding_counter::Windows::default()),
-        Config::Concurrency { .. } => Box::new(slots::Slots::default()),
+        LimitConfig::Gcra { .. } => Box::new(gcra::ModelGcra::default()),
+        LimitConfig::Queue { .. } => Box::new(queue::ModelQueue::default()),
+        LimitConfig::FixedWindow { .. } => Box::new(fixed_window::ModelWindow::default()),
+        LimitConfig::SlidingLog { .. } => Box::new(sliding_log::ModelLog::default()),
+        LimitConfig::SlidingCounter { .. } => Box::new(sliding_counter::ModelCounter::default()),
+        LimitConfig::Concurrency { .. } => Box::new(slots::ModelSlots::default()),
     }
 }
 
 /// What is asked, with the policy of the rule that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct ModelAsk {
     /// The question.
     pub ask: Ask,
     /// Charge it even when refused.
@@ -70,7 +70,7 @@ enum Fate {
     Read,
 }
 
-impl Wish {
+impl ModelAsk {
     /// `room`: the most that would pass now, for those who take what they get.
     fn fate(&self, allowed: bool, room: u64) -> Fate {
         match self.ask {

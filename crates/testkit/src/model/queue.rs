@@ -1,10 +1,10 @@
 //! SPEC 5.3.
 
-use super::{Fate, Model, Nanos, Wish, narrow};
-use crate::{Answer, Config};
+use super::{Fate, Model, ModelAsk, Nanos, narrow};
+use crate::{LimitConfig, SpecOutcome};
 
 #[derive(Default)]
-pub(super) struct NextFree(Option<Nanos>);
+pub(super) struct ModelQueue(Option<Nanos>);
 
 struct Numbers {
     interval: Nanos,
@@ -14,8 +14,8 @@ struct Numbers {
     bound: Nanos,
 }
 
-fn numbers(config: &Config) -> Numbers {
-    let &Config::Queue { count, period, max_delay } = config else { panic!("{config:?}") };
+fn numbers(config: &LimitConfig) -> Numbers {
+    let &LimitConfig::Queue { count, period, max_delay } = config else { panic!("{config:?}") };
     if count == 0 {
         return Numbers { interval: 1, max_delay: 0, capacity: 0, bound: 0 };
     }
@@ -31,14 +31,14 @@ impl Numbers {
     }
 }
 
-impl NextFree {
+impl ModelQueue {
     fn delay(&self, n: &Numbers, now: Nanos) -> Nanos {
         (self.0.unwrap_or(now) - now).clamp(0, n.bound)
     }
 }
 
-impl Model for NextFree {
-    fn ask(&mut self, config: &Config, now: Nanos, wish: Wish) -> (Answer, u64) {
+impl Model for ModelQueue {
+    fn ask(&mut self, config: &LimitConfig, now: Nanos, wish: ModelAsk) -> (SpecOutcome, u64) {
         let n = numbers(config);
         let least = Nanos::from(wish.least());
         let before = self.delay(&n, now);
@@ -59,7 +59,7 @@ impl Model for NextFree {
             false => Some(narrow(behind - n.max_delay)),
         };
         let next_unit = (remaining < n.capacity).then(|| narrow(behind - n.max_delay + remaining * n.interval));
-        let answer = Answer {
+        let answer = SpecOutcome {
             allowed,
             limit: narrow(n.capacity),
             remaining: narrow(remaining),
@@ -72,7 +72,7 @@ impl Model for NextFree {
         (answer, narrow((behind - before) / n.interval))
     }
 
-    fn refund(&mut self, config: &Config, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
+    fn refund(&mut self, config: &LimitConfig, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
         let n = numbers(config);
         let Some(free) = self.0 else { return 0 };
         if stamp.is_some_and(|stamp| stamp != free) {

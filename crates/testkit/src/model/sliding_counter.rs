@@ -1,11 +1,11 @@
 //! SPEC 5.6, solved for what fits: `prev · overlap ≤ (limit − cur − cost) · W`, so that all products stay below 2^127.
 
-use super::{Fate, Model, Nanos, Wish, narrow};
-use crate::{Answer, Config};
+use super::{Fate, Model, ModelAsk, Nanos, narrow};
+use crate::{LimitConfig, SpecOutcome};
 
 /// The number of the newer window and the units in both; windows without units are as good as none.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Windows {
+pub(super) struct ModelCounter {
     number: Nanos,
     prev: u64,
     cur: u64,
@@ -17,8 +17,8 @@ struct Numbers {
     offset: Nanos,
 }
 
-fn numbers(config: &Config) -> Numbers {
-    let &Config::SlidingCounter { limit, window, offset } = config else { panic!("{config:?}") };
+fn numbers(config: &LimitConfig) -> Numbers {
+    let &LimitConfig::SlidingCounter { limit, window, offset } = config else { panic!("{config:?}") };
     Numbers { limit, window: window.into(), offset: offset.into() }
 }
 
@@ -28,24 +28,24 @@ impl Numbers {
     }
 
     /// Nanoseconds of the older window that still count, and those until our window begins, if it has not.
-    fn overlap(&self, w: &Windows, now: Nanos) -> (Nanos, Nanos) {
+    fn overlap(&self, w: &ModelCounter, now: Nanos) -> (Nanos, Nanos) {
         let left = self.end(w.number) - now;
         (left.min(self.window), (left - self.window).max(0))
     }
 
     /// What the older window weighs, in begun units.
-    fn weight(&self, w: &Windows, now: Nanos) -> u64 {
+    fn weight(&self, w: &ModelCounter, now: Nanos) -> u64 {
         let (overlap, _) = self.overlap(w, now);
         narrow((Nanos::from(w.prev) * overlap).unsigned_abs().div_ceil(self.window.unsigned_abs()) as Nanos)
     }
 
     /// The largest cost that fits, if even none does.
-    fn room(&self, w: &Windows, now: Nanos) -> Option<u64> {
+    fn room(&self, w: &ModelCounter, now: Nanos) -> Option<u64> {
         self.limit.checked_sub(w.cur)?.checked_sub(self.weight(w, now))
     }
 
     /// When `cost` fits, which is at most the limit.
-    fn wait(&self, w: &Windows, now: Nanos, cost: u64) -> u64 {
+    fn wait(&self, w: &ModelCounter, now: Nanos, cost: u64) -> u64 {
         let (overlap, back) = self.overlap(w, now);
         let most = |free: u64, count: u64| Nanos::from(free) * self.window / Nanos::from(count.max(1));
         match self.limit.checked_sub(w.cur).and_then(|free| free.checked_sub(cost)) {
@@ -55,21 +55,21 @@ impl Numbers {
     }
 }
 
-impl Windows {
-    fn turned(&self, n: &Numbers, now: Nanos) -> Windows {
+impl ModelCounter {
+    fn turned(&self, n: &Numbers, now: Nanos) -> ModelCounter {
         let here = (now - n.offset).div_euclid(n.window);
         match here - self.number {
-            _ if self.prev == 0 && self.cur == 0 => Windows { number: here, prev: 0, cur: 0 },
+            _ if self.prev == 0 && self.cur == 0 => ModelCounter { number: here, prev: 0, cur: 0 },
             0 | -1 => *self,
-            1 => Windows { number: here, prev: self.cur, cur: 0 },
-            ahead if ahead > 1 => Windows { number: here, prev: 0, cur: 0 },
-            _ => Windows { number: here, ..*self },
+            1 => ModelCounter { number: here, prev: self.cur, cur: 0 },
+            ahead if ahead > 1 => ModelCounter { number: here, prev: 0, cur: 0 },
+            _ => ModelCounter { number: here, ..*self },
         }
     }
 }
 
-impl Model for Windows {
-    fn ask(&mut self, config: &Config, now: Nanos, wish: Wish) -> (Answer, u64) {
+impl Model for ModelCounter {
+    fn ask(&mut self, config: &LimitConfig, now: Nanos, wish: ModelAsk) -> (SpecOutcome, u64) {
         let n = numbers(config);
         let mut w = self.turned(&n, now);
         let (before, room) = (w.cur, n.room(&w, now));
@@ -88,7 +88,7 @@ impl Model for Windows {
             (0, _) => until_end,
             _ => until_end + narrow(n.window),
         };
-        let answer = Answer {
+        let answer = SpecOutcome {
             allowed,
             limit: n.limit,
             remaining,
@@ -105,7 +105,7 @@ impl Model for Windows {
         (answer, w.cur - before)
     }
 
-    fn refund(&mut self, config: &Config, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
+    fn refund(&mut self, config: &LimitConfig, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
         let n = numbers(config);
         let mut w = self.turned(&n, now);
         let count = match stamp {

@@ -1,25 +1,25 @@
 //! SPEC 5.5: all that was recorded, counted anew every time.
 
-use super::{Fate, Model, Nanos, Wish, narrow};
-use crate::{Answer, Config};
+use super::{Fate, Model, ModelAsk, Nanos, narrow};
+use crate::{LimitConfig, SpecOutcome};
 
 /// Time and cost, oldest first.
 #[derive(Clone, Default)]
-pub(super) struct Log(Vec<(Nanos, u64)>);
+pub(super) struct ModelLog(Vec<(Nanos, u64)>);
 
-fn numbers(config: &Config) -> (u64, Nanos) {
-    let &Config::SlidingLog { limit, window } = config else { panic!("{config:?}") };
+fn numbers(config: &LimitConfig) -> (u64, Nanos) {
+    let &LimitConfig::SlidingLog { limit, window } = config else { panic!("{config:?}") };
     (limit, window.into())
 }
 
-impl Log {
+impl ModelLog {
     /// The log as of now, and the time that new entries get.
-    fn seen(&self, window: Nanos, now: Nanos) -> (Log, Nanos) {
+    fn seen(&self, window: Nanos, now: Nanos) -> (ModelLog, Nanos) {
         let newest = self.0.last().map_or(now, |(at, _)| *at);
         let shift = if newest - now >= window { newest - now } else { 0 };
         let at = now.max(newest - shift);
         let shifted = self.0.iter().map(|(time, cost)| (time - shift, *cost));
-        (Log(shifted.filter(|(time, _)| *time > at - window).collect()), at)
+        (ModelLog(shifted.filter(|(time, _)| *time > at - window).collect()), at)
     }
 
     fn used(&self) -> u128 {
@@ -44,8 +44,8 @@ impl Log {
     }
 }
 
-impl Model for Log {
-    fn ask(&mut self, config: &Config, now: Nanos, wish: Wish) -> (Answer, u64) {
+impl Model for ModelLog {
+    fn ask(&mut self, config: &LimitConfig, now: Nanos, wish: ModelAsk) -> (SpecOutcome, u64) {
         let (limit, window) = numbers(config);
         let (mut log, at) = self.seen(window, now);
         let before = log.used();
@@ -66,7 +66,7 @@ impl Model for Log {
             false if wish.least() > limit => None,
             false => log.down_to(limit - wish.least()).map(leaves_after),
         };
-        let answer = Answer {
+        let answer = SpecOutcome {
             allowed,
             limit,
             remaining,
@@ -79,7 +79,7 @@ impl Model for Log {
         (answer, u64::try_from(used - before).unwrap_or(u64::MAX))
     }
 
-    fn refund(&mut self, config: &Config, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
+    fn refund(&mut self, config: &LimitConfig, now: Nanos, units: u64, stamp: Option<Nanos>) -> u64 {
         let (_, window) = numbers(config);
         *self = self.seen(window, now).0;
         let found = match stamp {

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use tollgate_core::{Ask, SlotId};
 
-use super::{Model, Nanos, Wish, narrow};
-use crate::{Answer, Config};
+use super::{Model, ModelAsk, Nanos, narrow};
+use crate::{LimitConfig, SpecOutcome};
 
 #[derive(Clone, Default)]
-pub(super) struct Slots(BTreeMap<SlotId, Nanos>);
+pub(super) struct ModelSlots(BTreeMap<SlotId, Nanos>);
 
-fn numbers(config: &Config) -> (u64, Nanos) {
-    let &Config::Concurrency { slots, ttl } = config else { panic!("{config:?}") };
+fn numbers(config: &LimitConfig) -> (u64, Nanos) {
+    let &LimitConfig::Concurrency { slots, ttl } = config else { panic!("{config:?}") };
     (slots, ttl.into())
 }
 
-impl Slots {
-    fn seen(&self, now: Nanos, ttl: Nanos) -> Slots {
+impl ModelSlots {
+    fn seen(&self, now: Nanos, ttl: Nanos) -> ModelSlots {
         let live = self.0.iter().filter(|(_, expiry)| **expiry > now);
-        Slots(live.map(|(id, expiry)| (*id, (*expiry).min(now + ttl))).collect())
+        ModelSlots(live.map(|(id, expiry)| (*id, (*expiry).min(now + ttl))).collect())
     }
 
     fn expiries(&self) -> Vec<Nanos> {
@@ -28,8 +28,8 @@ impl Slots {
     }
 }
 
-impl Model for Slots {
-    fn ask(&mut self, config: &Config, now: Nanos, wish: Wish) -> (Answer, u64) {
+impl Model for ModelSlots {
+    fn ask(&mut self, config: &LimitConfig, now: Nanos, wish: ModelAsk) -> (SpecOutcome, u64) {
         let (slots, ttl) = numbers(config);
         let mut seen = self.seen(now, ttl);
         let before = seen.0.len() as u64;
@@ -53,7 +53,7 @@ impl Model for Slots {
             false if slots == 0 => None,
             false => Some(narrow(expiries[(in_use - slots) as usize] - now)),
         };
-        let answer = Answer {
+        let answer = SpecOutcome {
             allowed,
             limit: slots,
             remaining: slots.saturating_sub(in_use),
@@ -66,11 +66,11 @@ impl Model for Slots {
         (answer, in_use - before)
     }
 
-    fn refund(&mut self, _: &Config, _: Nanos, _: u64, _: Option<Nanos>) -> u64 {
+    fn refund(&mut self, _: &LimitConfig, _: Nanos, _: u64, _: Option<Nanos>) -> u64 {
         0
     }
 
-    fn release(&mut self, config: &Config, now: Nanos, id: SlotId) -> bool {
+    fn release(&mut self, config: &LimitConfig, now: Nanos, id: SlotId) -> bool {
         let (_, ttl) = numbers(config);
         *self = self.seen(now, ttl);
         self.0.remove(&id).is_some()

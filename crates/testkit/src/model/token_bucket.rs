@@ -1,7 +1,7 @@
 //! SPEC 5.2: tokens and the time of the last refill, in whole shares of a token so that nothing is rounded.
 
 use super::{Nanos, narrow};
-use crate::Answer;
+use crate::SpecOutcome;
 
 /// A bucket of `capacity` tokens, one more per `interval` nanoseconds. For clocks that only run forward.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ impl TokenBucket {
     }
 
     /// Takes `cost` tokens if they are there.
-    pub fn take(&mut self, now: Nanos, cost: u64) -> Answer {
+    pub fn take(&mut self, now: Nanos, cost: u64) -> SpecOutcome {
         let full = self.interval * self.capacity;
         self.shares = full.min(self.shares + now - self.last);
         self.last = now;
@@ -31,7 +31,7 @@ impl TokenBucket {
             self.shares -= price;
         }
         let missing = full - self.shares;
-        Answer {
+        SpecOutcome {
             allowed,
             limit: narrow(self.capacity),
             remaining: narrow(self.shares / self.interval),

@@ -1,20 +1,20 @@
-//! From raw words to a script: one decoder for property tests and fuzzing, so that what either finds the other replays.
+//! From raw words to a scenario: one decoder for property tests and fuzzing, so that what either finds the other replays.
 //!
-//! Small numbers make boundaries common: windows of a few dozen nanoseconds, limits of a few units. One script in
+//! Small numbers make boundaries common: windows of a few dozen nanoseconds, limits of a few units. One scenario in
 //! sixteen is huge instead. Zero decodes to the dullest thing there is, so that shrinking leads there.
 
 use tollgate_core::{Ask, LimitKind, SlotId};
 
-use super::{Act, Pass, Script};
-use crate::Config;
-use crate::model::Wish;
+use super::{Operation, Scenario, TimeStep};
+use crate::LimitConfig;
+use crate::model::ModelAsk;
 
 /// A day in November 2023, for no reason but that real clocks look like it.
 const TODAY: u64 = 1_700_000_000_000_000_000;
 
-impl Script {
-    /// The script that these words mean for this algorithm. Every word means something.
-    pub fn decode(kind: LimitKind, head: [u8; 8], words: &[u32]) -> Script {
+impl Scenario {
+    /// The scenario that these words mean for this algorithm. Every word means something.
+    pub fn decode(kind: LimitKind, head: [u8; 8], words: &[u32]) -> Scenario {
         let [flags, start, scale, ..] = head;
         let is_huge = scale % 16 == 15;
         let start = match start % 8 {
@@ -26,12 +26,12 @@ impl Script {
         };
         let configs = (0..3).map(|place| config(kind, is_huge, head, place)).collect();
         let may = May { step_back: flags & 1 != 0, configure: flags & 2 != 0, force: flags & 4 != 0 };
-        let mut script = Script { start, configs, steps: Vec::new() };
-        script.steps = words.iter().map(|word| script.step(kind, may, word.to_le_bytes())).collect();
-        script
+        let mut scenario = Scenario { start, configs, steps: Vec::new() };
+        scenario.steps = words.iter().map(|word| scenario.step(kind, may, word.to_le_bytes())).collect();
+        scenario
     }
 
-    fn step(&self, kind: LimitKind, may: May, [what, cost, time, amount]: [u8; 4]) -> (Pass, Act) {
+    fn step(&self, kind: LimitKind, may: May, [what, cost, time, amount]: [u8; 4]) -> (TimeStep, Operation) {
         let act = if kind == LimitKind::Concurrency {
             self.slot_act(may, what, cost)
         } else {
@@ -40,49 +40,49 @@ impl Script {
         (self.pass(may, time, amount), act)
     }
 
-    fn pass(&self, may: May, time: u8, amount: u8) -> Pass {
+    fn pass(&self, may: May, time: u8, amount: u8) -> TimeStep {
         let amount = u64::from(amount);
         let period = self.configs[0].lock_max().unwrap_or(64).clamp(8, 1 << 61);
         match time % 20 {
-            0..=5 => Pass::On(0),
-            6 | 7 => Pass::On(1),
-            8 | 9 => Pass::On(amount % 8),
-            10 | 11 => Pass::On(amount % 64),
-            12 => Pass::On((period / 64).saturating_mul(amount)),
-            13 => Pass::Retry,
-            14 => Pass::AlmostRetry,
-            15 => Pass::NextUnit,
-            16 => Pass::Reset,
-            17 if may.step_back => Pass::Back(amount % 64),
-            18 if may.step_back => Pass::Back((period / 8).saturating_mul(amount)),
-            19 if may.step_back => Pass::Back(u64::MAX >> (amount % 64)),
-            _ => Pass::On(amount),
+            0..=5 => TimeStep::On(0),
+            6 | 7 => TimeStep::On(1),
+            8 | 9 => TimeStep::On(amount % 8),
+            10 | 11 => TimeStep::On(amount % 64),
+            12 => TimeStep::On((period / 64).saturating_mul(amount)),
+            13 => TimeStep::Retry,
+            14 => TimeStep::AlmostRetry,
+            15 => TimeStep::NextUnit,
+            16 => TimeStep::Reset,
+            17 if may.step_back => TimeStep::Back(amount % 64),
+            18 if may.step_back => TimeStep::Back((period / 8).saturating_mul(amount)),
+            19 if may.step_back => TimeStep::Back(u64::MAX >> (amount % 64)),
+            _ => TimeStep::On(amount),
         }
     }
 
-    fn rate_act(&self, may: May, what: u8, cost: u8) -> Act {
+    fn rate_act(&self, may: May, what: u8, cost: u8) -> Operation {
         let n = self.cost(cost);
-        let wish = |ask| Act::Ask(Wish { ask, count_denied: false });
+        let wish = |ask| Operation::Ask(ModelAsk { ask, count_denied: false });
         match what % 32 {
             16..=18 => wish(Ask::UpTo(n)),
             19..=21 => wish(Ask::Peek(n)),
             22 if may.force => wish(Ask::Force(n)),
-            23 if may.force => Act::Ask(Wish { ask: Ask::Consume(n), count_denied: true }),
-            24..=27 => Act::Refund { receipt: usize::from(cost), half: what > 127 },
-            28 | 29 if may.configure => Act::Configure(usize::from(cost)),
+            23 if may.force => Operation::Ask(ModelAsk { ask: Ask::Consume(n), count_denied: true }),
+            24..=27 => Operation::Refund { receipt: usize::from(cost), half: what > 127 },
+            28 | 29 if may.configure => Operation::Configure(usize::from(cost)),
             _ => wish(Ask::Consume(n)),
         }
     }
 
-    fn slot_act(&self, may: May, what: u8, who: u8) -> Act {
+    fn slot_act(&self, may: May, what: u8, who: u8) -> Operation {
         let id = SlotId(u128::from(who % 6));
-        let wish = |ask| Act::Ask(Wish { ask, count_denied: what > 200 });
+        let wish = |ask| Operation::Ask(ModelAsk { ask, count_denied: what > 200 });
         match what % 16 {
-            8..=10 => Act::Release(id),
+            8..=10 => Operation::Release(id),
             11 | 12 => wish(Ask::Renew(id)),
             13 => wish(Ask::Peek(u64::from(who % 3))),
             14 => wish(Ask::Consume(u64::from(who % 3))),
-            15 if may.configure => Act::Configure(usize::from(who)),
+            15 if may.configure => Operation::Configure(usize::from(who)),
             _ => wish(Ask::Hold(id)),
         }
     }
@@ -105,7 +105,7 @@ impl Script {
     }
 }
 
-/// What kind of trouble a script may contain. Without any, the bounds hold over its whole length.
+/// What kind of trouble a scenario may contain. Without any, the bounds hold over its whole length.
 #[derive(Clone, Copy)]
 struct May {
     step_back: bool,
@@ -113,8 +113,8 @@ struct May {
     force: bool,
 }
 
-/// The `place`-th limit of a script. Windows keep their length: another window is another bucket.
-fn config(kind: LimitKind, is_huge: bool, head: [u8; 8], place: u8) -> Config {
+/// The `place`-th limit of a scenario. Windows keep their length: another window is another bucket.
+fn config(kind: LimitKind, is_huge: bool, head: [u8; 8], place: u8) -> LimitConfig {
     let [_, _, _, a, b, c, d, e] = head.map(u64::from);
     let nth = u64::from(place);
     let small_limit = (b + 5 * nth + 1) % 10;
@@ -125,7 +125,7 @@ fn config(kind: LimitKind, is_huge: bool, head: [u8; 8], place: u8) -> Config {
     match kind {
         LimitKind::Gcra => {
             let count = (a + nth) % 5 + u64::from(e % 16 != 15);
-            Config::Gcra {
+            LimitConfig::Gcra {
                 count,
                 period: count.max(1) + (c + 17 * nth) % 60,
                 burst: small_limit,
@@ -135,16 +135,16 @@ fn config(kind: LimitKind, is_huge: bool, head: [u8; 8], place: u8) -> Config {
         }
         LimitKind::Queue => {
             let count = (a + nth) % 5 + u64::from(e % 16 != 15);
-            Config::Queue { count, period: count.max(1) + (c + 17 * nth) % 60, max_delay: (b + 13 * nth) % 80 }
+            LimitConfig::Queue { count, period: count.max(1) + (c + 17 * nth) % 60, max_delay: (b + 13 * nth) % 80 }
         }
-        LimitKind::FixedWindow => Config::FixedWindow { limit: small_limit, window, offset },
-        LimitKind::SlidingLog => Config::SlidingLog { limit: small_limit, window },
-        LimitKind::SlidingCounter => Config::SlidingCounter { limit: small_limit, window, offset },
-        LimitKind::Concurrency => Config::Concurrency { slots: (b + nth) % 5, ttl: (a + 11 * nth) % 40 + 1 },
+        LimitKind::FixedWindow => LimitConfig::FixedWindow { limit: small_limit, window, offset },
+        LimitKind::SlidingLog => LimitConfig::SlidingLog { limit: small_limit, window },
+        LimitKind::SlidingCounter => LimitConfig::SlidingCounter { limit: small_limit, window, offset },
+        LimitKind::Concurrency => LimitConfig::Concurrency { slots: (b + nth) % 5, ttl: (a + 11 * nth) % 40 + 1 },
     }
 }
 
-fn huge(kind: LimitKind, [a, b, c, d]: [u64; 4]) -> Config {
+fn huge(kind: LimitKind, [a, b, c, d]: [u64; 4]) -> LimitConfig {
     const SPANS: [u64; 5] = [i64::MAX as u64, 1 << 61, 1 << 53, 86_400_000_000_000, (1 << 59) - 1];
     const LIMITS: [u64; 5] = [u64::MAX, 1 << 63, 1 << 53, 1_000_000, (1 << 62) - 1];
     let (window, limit) = (SPANS[a as usize % 5], LIMITS[(b + d) as usize % 5]);
@@ -158,17 +158,17 @@ fn huge(kind: LimitKind, [a, b, c, d]: [u64; 4]) -> Config {
                 (3, 1 << 40, 1 << 20),
             ];
             let (count, period, burst) = BUCKETS[(b + d) as usize % 5];
-            Config::Gcra { count, period, burst, max_debt: 0, clamp: c % 8 != 7 }
+            LimitConfig::Gcra { count, period, burst, max_debt: 0, clamp: c % 8 != 7 }
         }
         LimitKind::Queue => {
             let (count, period, max_delay) =
                 [(1, 1 << 60, 1 << 61), (1, 1, 1 << 60), (7, 1 << 53, 1 << 53), (1, i64::MAX as u64, 0)]
                     [(b + d) as usize % 4];
-            Config::Queue { count, period, max_delay }
+            LimitConfig::Queue { count, period, max_delay }
         }
-        LimitKind::FixedWindow => Config::FixedWindow { limit, window, offset: c << 53 },
-        LimitKind::SlidingLog => Config::SlidingLog { limit: [10_000, 9_999, 1][(b + d) as usize % 3], window },
-        LimitKind::SlidingCounter => Config::SlidingCounter { limit, window, offset: c << 53 },
-        LimitKind::Concurrency => Config::Concurrency { slots: limit, ttl: window },
+        LimitKind::FixedWindow => LimitConfig::FixedWindow { limit, window, offset: c << 53 },
+        LimitKind::SlidingLog => LimitConfig::SlidingLog { limit: [10_000, 9_999, 1][(b + d) as usize % 3], window },
+        LimitKind::SlidingCounter => LimitConfig::SlidingCounter { limit, window, offset: c << 53 },
+        LimitKind::Concurrency => LimitConfig::Concurrency { slots: limit, ttl: window },
     }
 }

@@ -2,7 +2,7 @@
 
 use tollgate_core::{Ask, Limit, SlotId, Time};
 
-use crate::{Answer, Bucket};
+use crate::{Bucket, SpecOutcome};
 
 /// Asks both buckets the same few things, now and later, and compares what they say. Nothing to check while the bucket
 /// does not call itself fresh.
@@ -25,7 +25,7 @@ pub(super) fn is_as_unused(bucket: &Bucket, limit: &Limit, now: Time) -> Result<
     for (after, ask) in asks {
         then = then.saturating_add(after);
         let [dropped, kept] = [&mut dropped, &mut kept]
-            .map(|bucket| Answer::from(&bucket.take(limit, Time::from_nanos(then), &ask, false)));
+            .map(|bucket| SpecOutcome::from(&bucket.take(limit, Time::from_nanos(then), &ask, false)));
         if dropped != kept {
             return Err(format!("called fresh at {now:?}, yet {ask:?} at {then} is told {kept:?}, unused {dropped:?}"));
         }

@@ -4,19 +4,19 @@
 
 use tollgate_core::{Ask, Limit, Outcome, Time, Wait};
 
-use crate::{Bucket, Config};
+use crate::{Bucket, LimitConfig};
 
 /// A bucket right after an answer. Its state is settled: the clock has not stepped back since it was last written.
-pub(super) struct Asked<'a> {
+pub(super) struct HintCheck<'a> {
     pub bucket: &'a Bucket,
-    pub config: &'a Config,
+    pub config: &'a LimitConfig,
     pub limit: &'a Limit,
     pub now: Time,
     pub ask: &'a Ask,
     pub told: &'a Outcome,
 }
 
-impl Asked<'_> {
+impl HintCheck<'_> {
     /// All hints of the answer.
     pub fn hold(&self) -> Result<(), String> {
         self.remaining()?;

@@ -1,6 +1,6 @@
 //! Everything that was admitted, and the bounds over every interval of it (RELIABILITY P1 to P4).
 
-use crate::Config;
+use crate::LimitConfig;
 use crate::model::Nanos;
 
 /// What was admitted, and given back, under one limit and a clock that only ran forward; oldest first.
@@ -21,7 +21,7 @@ struct Event {
 
 impl History {
     /// Notes what was admitted, and checks every interval that ends with it.
-    pub fn admit(&mut self, config: &Config, at: Nanos, units: u64, delay: u64) -> Result<(), String> {
+    pub fn admit(&mut self, config: &LimitConfig, at: Nanos, units: u64, delay: u64) -> Result<(), String> {
         let shares = Nanos::from(units) * Nanos::from(config.interval());
         self.0.push(Event { at, stands: shares, flow: shares, delay: delay.into() });
         let exact = self.refunds_are_exact(config);
@@ -57,14 +57,14 @@ impl History {
     /// A refund is as if the charge had never been, so only what still stands counts. With one exception: a token
     /// bucket that has given back an earlier charge no longer knows when a later one would have been paid back, and by
     /// SPEC 0.3 may return it in full. Then a refund counts when it was made, which no algorithm may exceed.
-    fn refunds_are_exact(&self, config: &Config) -> bool {
+    fn refunds_are_exact(&self, config: &LimitConfig) -> bool {
         let refunds = self.0.iter().filter(|event| event.flow < 0).count();
-        !matches!(config, Config::Gcra { .. }) || refunds < 2
+        !matches!(config, LimitConfig::Gcra { .. }) || refunds < 2
     }
 
     /// Who leaves a queue leaves it when those before have left, one interval each, and never waits too long.
-    fn exits(&self, config: &Config) -> Result<(), String> {
-        let &Config::Queue { max_delay, .. } = config else { return Ok(()) };
+    fn exits(&self, config: &LimitConfig) -> Result<(), String> {
+        let &LimitConfig::Queue { max_delay, .. } = config else { return Ok(()) };
         let Some((last, earlier)) = self.0.split_last() else { return Ok(()) };
         if last.delay > max_delay.into() {
             return Err(format!("waits {} ns, allowed are {max_delay}", last.delay));
@@ -79,17 +79,17 @@ impl History {
 }
 
 /// The most that may be admitted from `first` to `last`, both included.
-fn bound(config: &Config, first: Nanos, last: Nanos, sum: Nanos) -> Result<(), String> {
+fn bound(config: &LimitConfig, first: Nanos, last: Nanos, sum: Nanos) -> Result<(), String> {
     let span = last - first;
     let broken = |promise: &str, most: String| {
         Err(format!("{promise}: {sum} admitted from {first} to {last}, which is {span} ns; at most {most}"))
     };
     match *config {
-        Config::Gcra { burst, .. } => {
+        LimitConfig::Gcra { burst, .. } => {
             let most = Nanos::from(config.interval()) * Nanos::from(burst) + span;
             if sum > most { broken("P3 (in shares)", most.to_string()) } else { Ok(()) }
         }
-        Config::FixedWindow { limit, window, offset } => {
+        LimitConfig::FixedWindow { limit, window, offset } => {
             let (limit, window) = (Nanos::from(limit), Nanos::from(window));
             let number = |at: Nanos| (at - Nanos::from(offset)).div_euclid(window);
             match () {
@@ -98,11 +98,11 @@ fn bound(config: &Config, first: Nanos, last: Nanos, sum: Nanos) -> Result<(), S
                 () => Ok(()),
             }
         }
-        Config::SlidingLog { limit, window } => match span < window.into() && sum > limit.into() {
+        LimitConfig::SlidingLog { limit, window } => match span < window.into() && sum > limit.into() {
             true => broken("P2", limit.to_string()),
             false => Ok(()),
         },
-        Config::SlidingCounter { limit, window, .. } => {
+        LimitConfig::SlidingCounter { limit, window, .. } => {
             let (limit, window) = (u128::from(limit), u128::from(window));
             let (sum_of, span_of) = (sum.unsigned_abs(), span.unsigned_abs());
             match span_of <= window && sum_of * window > limit * (window + span_of) {
@@ -110,6 +110,6 @@ fn bound(config: &Config, first: Nanos, last: Nanos, sum: Nanos) -> Result<(), S
                 false => Ok(()),
             }
         }
-        Config::Queue { .. } | Config::Concurrency { .. } => Ok(()),
+        LimitConfig::Queue { .. } | LimitConfig::Concurrency { .. } => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Do the promises hold? A [`Script`] of requests, clock steps and changed limits is played on a bucket; every answer is
+//! Do the promises hold? A [`Scenario`] of requests, clock steps and changed limits is played on a bucket; every answer is
 //! compared with the [`crate::model`], every hint is probed on a clone as SPEC 0.2 defines it, and everything that was
 //! admitted is kept and counted (RELIABILITY P1 to P4, P10, P20).
 
@@ -13,8 +13,8 @@ use std::fmt;
 
 use tollgate_core::SlotId;
 
-use crate::Config;
-use crate::model::Wish;
+use crate::LimitConfig;
+use crate::model::ModelAsk;
 
 pub use history::History;
 pub use play::play;
@@ -22,16 +22,16 @@ pub use together::play_together;
 
 /// What happens to one bucket, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Script {
+pub struct Scenario {
     /// Nanoseconds since the epoch at which it begins.
     pub start: u64,
     /// The limits it may run under. The first one is in force until told otherwise.
-    pub configs: Vec<Config>,
+    pub configs: Vec<LimitConfig>,
     /// Each act with the time that passes before it.
-    pub steps: Vec<(Pass, Act)>,
+    pub steps: Vec<(TimeStep, Operation)>,
 }
 
-impl fmt::Display for Script {
+impl fmt::Display for Scenario {
     /// A step a line: what a person reads when it fails.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "start {}", self.start)?;
@@ -42,7 +42,7 @@ impl fmt::Display for Script {
 
 /// How the clock moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pass {
+pub enum TimeStep {
     /// On, by so many nanoseconds.
     On(u64),
     /// Back, by so many.
@@ -59,9 +59,9 @@ pub enum Pass {
 
 /// What somebody does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum Operation {
     /// Asks.
-    Ask(Wish),
+    Ask(ModelAsk),
     /// Gives a receipt back, the so-manieth of those not yet given back: all its units, or half of them.
     Refund {
         /// Modulo how many there are.
@@ -71,6 +71,6 @@ pub enum Act {
     },
     /// Releases a slot, held or not.
     Release(SlotId),
-    /// Puts another limit of the script in force; the state stays.
+    /// Puts another limit of the scenario in force; the state stays.
     Configure(usize),
 }

@@ -1,24 +1,24 @@
-//! Plays a script on a bucket and on its model, and checks every promise at every step.
+//! Plays a scenario on a bucket and on its model, and checks every promise at every step.
 
 use std::panic::{self, AssertUnwindSafe};
 
 use tollgate_core::{Ask, Limit, Outcome, Time};
 
 use super::freshness::is_as_unused;
-use super::hints::Asked;
-use super::{Act, History, Pass, Script};
-use crate::model::{self, Model, Nanos, Wish};
-use crate::{Answer, Bucket, Config};
+use super::hints::HintCheck;
+use super::{History, Operation, Scenario, TimeStep};
+use crate::model::{self, Model, ModelAsk, Nanos};
+use crate::{Bucket, LimitConfig, SpecOutcome};
 
-/// Plays the script to its end, or to the first promise that does not hold.
-pub fn play(script: &Script) -> Result<(), String> {
-    let mut stage = Stage::of(script);
-    for (place, (pass, act)) in script.steps.iter().enumerate() {
+/// Plays the scenario to its end, or to the first promise that does not hold.
+pub fn play(scenario: &Scenario) -> Result<(), String> {
+    let mut stage = Stage::of(scenario);
+    for (place, (pass, act)) in scenario.steps.iter().enumerate() {
         let at = stage.now;
         stage.advance(*pass);
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| stage.act(*act)));
         outcome.unwrap_or_else(|_| Err("panicked".to_owned())).map_err(|problem| {
-            let so_far = Script { steps: script.steps[..=place].to_vec(), ..script.clone() };
+            let so_far = Scenario { steps: scenario.steps[..=place].to_vec(), ..scenario.clone() };
             format!("{act:?} at {:?}, before {at:?}, under {:?}: {problem}\n{so_far}", stage.now, stage.config())
         })?;
     }
@@ -26,7 +26,7 @@ pub fn play(script: &Script) -> Result<(), String> {
 }
 
 struct Stage<'a> {
-    configs: &'a [Config],
+    configs: &'a [LimitConfig],
     /// Those configurations that make a limit.
     limits: Vec<Option<Limit>>,
     /// Which one is in force.
@@ -55,17 +55,17 @@ struct Receipt {
 }
 
 impl<'a> Stage<'a> {
-    fn of(script: &'a Script) -> Stage<'a> {
-        let limits: Vec<Option<Limit>> = script.configs.iter().map(|config| config.limit().ok()).collect();
+    fn of(scenario: &'a Scenario) -> Stage<'a> {
+        let limits: Vec<Option<Limit>> = scenario.configs.iter().map(|config| config.limit().ok()).collect();
         let current = limits.iter().position(Option::is_some).unwrap_or(0);
-        let kind = limits[current].expect("a script has at least one limit").kind();
+        let kind = limits[current].expect("a scenario has at least one limit").kind();
         Stage {
-            configs: &script.configs,
+            configs: &scenario.configs,
             limits,
             current,
-            now: Time::from_nanos(script.start),
+            now: Time::from_nanos(scenario.start),
             bucket: Bucket::unused(kind),
-            model: model::of(&script.configs[current]),
+            model: model::of(&scenario.configs[current]),
             receipts: Vec::new(),
             history: History::default(),
             epoch: 0,
@@ -75,7 +75,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn config(&self) -> &'a Config {
+    fn config(&self) -> &'a LimitConfig {
         &self.configs[self.current]
     }
 
@@ -87,18 +87,18 @@ impl<'a> Stage<'a> {
         self.now.nanos().into()
     }
 
-    fn advance(&mut self, pass: Pass) {
-        let told = self.told.as_ref().map(Answer::from);
+    fn advance(&mut self, pass: TimeStep) {
+        let told = self.told.as_ref().map(SpecOutcome::from);
         let on = match pass {
-            Pass::On(nanos) => nanos,
-            Pass::Back(nanos) => {
+            TimeStep::On(nanos) => nanos,
+            TimeStep::Back(nanos) => {
                 self.now = Time::from_nanos(self.now.nanos().saturating_sub(nanos));
                 return self.forget(nanos == 0);
             }
-            Pass::Retry => told.and_then(|told| told.retry_after).unwrap_or(0),
-            Pass::AlmostRetry => told.and_then(|told| told.retry_after).unwrap_or(0).saturating_sub(1),
-            Pass::NextUnit => told.and_then(|told| told.next_unit).unwrap_or(0),
-            Pass::Reset => told.map_or(0, |told| told.reset_after),
+            TimeStep::Retry => told.and_then(|told| told.retry_after).unwrap_or(0),
+            TimeStep::AlmostRetry => told.and_then(|told| told.retry_after).unwrap_or(0).saturating_sub(1),
+            TimeStep::NextUnit => told.and_then(|told| told.next_unit).unwrap_or(0),
+            TimeStep::Reset => told.map_or(0, |told| told.reset_after),
         };
         self.now = Time::from_nanos(self.now.nanos().saturating_add(on));
     }
@@ -112,19 +112,19 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn act(&mut self, act: Act) -> Result<(), String> {
+    fn act(&mut self, act: Operation) -> Result<(), String> {
         self.look_at_the_end_of_time();
         match act {
-            Act::Ask(wish) => self.ask(wish),
-            Act::Refund { receipt, half } => self.refund(receipt, half),
-            Act::Release(id) => {
+            Operation::Ask(wish) => self.ask(wish),
+            Operation::Refund { receipt, half } => self.refund(receipt, half),
+            Operation::Release(id) => {
                 let (config, limit) = (self.config(), self.limit());
                 let released = self.bucket.release(&limit, self.now, id);
                 let expected = self.model.release(config, self.wide_now(), id);
                 self.settled = true;
                 self.agree("released", released, expected)
             }
-            Act::Configure(place) => {
+            Operation::Configure(place) => {
                 let place = place % self.configs.len();
                 if self.limits[place].is_some() {
                     self.forget(place == self.current);
@@ -140,15 +140,17 @@ impl<'a> Stage<'a> {
         let config = self.config();
         let reach = match *config {
             // Without a clamp nothing bounds a lock; forced usage reaches as far as it does with one.
-            Config::Gcra { burst, max_debt, .. } => config.interval().saturating_mul(burst.saturating_add(max_debt)),
+            LimitConfig::Gcra { burst, max_debt, .. } => {
+                config.interval().saturating_mul(burst.saturating_add(max_debt))
+            }
             _ => config.lock_max().unwrap_or_default(),
         };
         let is_late = u128::from(self.now.nanos()) + 2 * u128::from(reach) > u128::from(u64::MAX);
-        let is_early = matches!(self.config(), Config::SlidingLog { window, .. } if self.now.nanos() < *window);
+        let is_early = matches!(self.config(), LimitConfig::SlidingLog { window, .. } if self.now.nanos() < *window);
         self.beyond |= is_late || (is_early && self.epoch > 0);
     }
 
-    fn ask(&mut self, wish: Wish) -> Result<(), String> {
+    fn ask(&mut self, wish: ModelAsk) -> Result<(), String> {
         let (config, limit) = (self.config(), self.limit());
         let told = self.bucket.take(&limit, self.now, &wish.ask, wish.count_denied);
         self.told = Some(told);
@@ -163,17 +165,18 @@ impl<'a> Stage<'a> {
             return Ok(());
         }
         let (answer, granted) = self.model.ask(config, self.wide_now(), wish);
-        self.agree("told", Answer::from(&told), answer)?;
+        self.agree("told", SpecOutcome::from(&told), answer)?;
         self.agree("recorded", told.granted, granted)?;
         self.note(wish, &told)?;
         if self.settled {
-            Asked { bucket: &self.bucket, config, limit: &limit, now: self.now, ask: &wish.ask, told: &told }.hold()?;
+            HintCheck { bucket: &self.bucket, config, limit: &limit, now: self.now, ask: &wish.ask, told: &told }
+                .hold()?;
         }
         is_as_unused(&self.bucket, &limit, self.now)
     }
 
     /// Keeps the receipt; and, if it was admitted and not forced, counts what the caller may do: the cost it named.
-    fn note(&mut self, wish: Wish, told: &Outcome) -> Result<(), String> {
+    fn note(&mut self, wish: ModelAsk, told: &Outcome) -> Result<(), String> {
         let Outcome { granted, stamp, delay, .. } = *told;
         let admitted = match wish.ask {
             Ask::Consume(cost) if told.allowed => cost,
@@ -224,7 +227,7 @@ impl<'a> Stage<'a> {
     }
 
     /// A token bucket and a queue give back in nanoseconds, so fractions of a unit, too.
-    fn shares_back(&self, before: &Bucket, config: &Config, back: u64) -> Nanos {
+    fn shares_back(&self, before: &Bucket, config: &LimitConfig, back: u64) -> Nanos {
         let ahead = |time: Time| Nanos::from(time.since(self.now).nanos());
         match (before, &self.bucket) {
             (Bucket::Gcra(before), Bucket::Gcra(after)) => ahead(before.0) - ahead(after.0),

@@ -1,27 +1,27 @@
 //! Several limits for one request: all or nothing (RELIABILITY P8), the same on every store.
 //!
-//! Each charge of the request comes from a script of its own; the first one moves the clock. Every subject must answer
+//! Each charge of the request comes from a scenario of its own; the first one moves the clock. Every subject must answer
 //! as the [`Reference`] does, while it drops what it may; and of the reference itself a refusal must leave no trace, and
 //! waiting as long as the longest wait told must be enough, and not a nanosecond too long.
 
 use tollgate_core::{Ask, Charge, Digest, Enforcement, Limit, Outcome, Time, Wait};
 
-use super::{Act, Pass, Script};
-use crate::{Answer, Reference, Subject};
+use super::{Operation, Scenario, TimeStep};
+use crate::{Reference, SpecOutcome, Subject};
 
-/// Plays one script per charge, side by side. Shadow charges are those whose bit is set.
-pub fn play_together(scripts: &[Script], shadow: u8, subjects: &mut [Box<dyn Subject>]) -> Result<(), String> {
-    let steps = scripts.iter().map(|script| script.steps.len()).min().unwrap_or(0);
-    let mut table = Table::of(scripts, shadow, subjects);
+/// Plays one scenario per charge, side by side. Shadow charges are those whose bit is set.
+pub fn play_together(scenarios: &[Scenario], shadow: u8, subjects: &mut [Box<dyn Subject>]) -> Result<(), String> {
+    let steps = scenarios.iter().map(|scenario| scenario.steps.len()).min().unwrap_or(0);
+    let mut table = Table::of(scenarios, shadow, subjects);
     for place in 0..steps {
-        let acts: Vec<Act> = scripts.iter().map(|script| script.steps[place].1).collect();
-        table.advance(scripts[0].steps[place].0);
+        let acts: Vec<Operation> = scenarios.iter().map(|scenario| scenario.steps[place].1).collect();
+        table.advance(scenarios[0].steps[place].0);
         if table.is_at_the_end_of_time() {
             break;
         }
         table.act(&acts).map_err(|problem| {
-            let scripts: String = scripts.iter().map(ToString::to_string).collect();
-            format!("step {place} {acts:?} at {:?}, shadow {shadow:#b}: {problem}\n{scripts}", table.now)
+            let scenarios: String = scenarios.iter().map(ToString::to_string).collect();
+            format!("step {place} {acts:?} at {:?}, shadow {shadow:#b}: {problem}\n{scenarios}", table.now)
         })?;
     }
     Ok(())
@@ -29,8 +29,8 @@ pub fn play_together(scripts: &[Script], shadow: u8, subjects: &mut [Box<dyn Sub
 
 struct Table<'a> {
     now: Time,
-    scripts: &'a [Script],
-    /// Which limit of each script is in force.
+    scenarios: &'a [Scenario],
+    /// Which limit of each scenario is in force.
     current: Vec<usize>,
     shadow: u8,
     reference: Reference,
@@ -42,11 +42,11 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn of(scripts: &'a [Script], shadow: u8, subjects: &'a mut [Box<dyn Subject>]) -> Table<'a> {
+    fn of(scenarios: &'a [Scenario], shadow: u8, subjects: &'a mut [Box<dyn Subject>]) -> Table<'a> {
         Table {
-            now: Time::from_nanos(scripts[0].start),
-            scripts,
-            current: vec![0; scripts.len()],
+            now: Time::from_nanos(scenarios[0].start),
+            scenarios,
+            current: vec![0; scenarios.len()],
             shadow,
             reference: Reference::default(),
             subjects,
@@ -56,47 +56,47 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn advance(&mut self, pass: Pass) {
-        let told = self.told.as_ref().map(Answer::from);
+    fn advance(&mut self, pass: TimeStep) {
+        let told = self.told.as_ref().map(SpecOutcome::from);
         let on = match pass {
-            Pass::On(nanos) => nanos,
-            Pass::Back(nanos) => {
+            TimeStep::On(nanos) => nanos,
+            TimeStep::Back(nanos) => {
                 self.unsteady = true;
                 self.now = Time::from_nanos(self.now.nanos().saturating_sub(nanos));
                 return;
             }
-            Pass::Retry => told.and_then(|told| told.retry_after).unwrap_or(0),
-            Pass::AlmostRetry => told.and_then(|told| told.retry_after).unwrap_or(0).saturating_sub(1),
-            Pass::NextUnit => told.and_then(|told| told.next_unit).unwrap_or(0),
-            Pass::Reset => told.map_or(0, |told| told.reset_after),
+            TimeStep::Retry => told.and_then(|told| told.retry_after).unwrap_or(0),
+            TimeStep::AlmostRetry => told.and_then(|told| told.retry_after).unwrap_or(0).saturating_sub(1),
+            TimeStep::NextUnit => told.and_then(|told| told.next_unit).unwrap_or(0),
+            TimeStep::Reset => told.map_or(0, |told| told.reset_after),
         };
         self.now = Time::from_nanos(self.now.nanos().saturating_add(on));
         // What is fresh now may be told from unused by a clock that steps back: only a steady one forgets unnoticed.
-        if !self.scripts[0].steps.iter().any(|(pass, _)| matches!(pass, Pass::Back(_))) {
+        if !self.scenarios[0].steps.iter().any(|(pass, _)| matches!(pass, TimeStep::Back(_))) {
             self.subjects.iter_mut().for_each(|subject| subject.sweep(self.now));
         }
     }
 
     /// Where sums of times saturate, an entry may be kept or forgotten; nobody promises which.
     fn is_at_the_end_of_time(&self) -> bool {
-        let configs = self.scripts.iter().flat_map(|script| &script.configs);
+        let configs = self.scenarios.iter().flat_map(|scenario| &scenario.configs);
         let reach = configs.map(|config| config.lock_max().unwrap_or(1 << 62)).max().unwrap_or(0);
         u128::from(self.now.nanos()) + 2 * u128::from(reach) > u128::from(u64::MAX)
     }
 
-    fn act(&mut self, acts: &[Act]) -> Result<(), String> {
+    fn act(&mut self, acts: &[Operation]) -> Result<(), String> {
         let mut charges = Vec::new();
         for (place, act) in acts.iter().enumerate() {
             match *act {
-                Act::Ask(wish) => {
+                Operation::Ask(wish) => {
                     let charge = self.charge(place, wish.ask);
                     charges.push(Charge { count_denied: wish.count_denied, ..charge });
                 }
-                Act::Refund { receipt, half } => self.refund(receipt, half),
-                Act::Release(id) => self.release(place, id)?,
-                Act::Configure(config) => {
+                Operation::Refund { receipt, half } => self.refund(receipt, half),
+                Operation::Release(id) => self.release(place, id)?,
+                Operation::Configure(config) => {
                     self.unsteady = true;
-                    self.current[place] = config % self.scripts[place].configs.len();
+                    self.current[place] = config % self.scenarios[place].configs.len();
                 }
             }
         }
@@ -104,7 +104,7 @@ impl<'a> Table<'a> {
     }
 
     fn charge(&self, place: usize, ask: Ask) -> Charge {
-        let limit: Limit = self.scripts[place].configs[self.current[place]].limit().expect("scripts hold limits");
+        let limit: Limit = self.scenarios[place].configs[self.current[place]].limit().expect("scenarios hold limits");
         let is_shadow = self.shadow >> place & 1 == 1;
         let enforcement = if is_shadow { Enforcement::Shadow } else { Enforcement::Enforce };
         let bucket = Digest([(place as u64) << 62 | 7, place as u64]);
@@ -192,6 +192,6 @@ fn is_charged_anyway(charge: &Charge) -> bool {
 }
 
 /// What a caller can tell; the stamp only where a receipt comes of it.
-fn essence(outcome: &Outcome) -> (Answer, u64, Option<Time>) {
-    (Answer::from(outcome), outcome.granted, (outcome.granted > 0).then_some(outcome.stamp))
+fn essence(outcome: &Outcome) -> (SpecOutcome, u64, Option<Time>) {
+    (SpecOutcome::from(outcome), outcome.granted, (outcome.granted > 0).then_some(outcome.stamp))
 }

@@ -1,13 +1,5 @@
-//! Real servers for tests, started on free ports and gone with the test.
+//! A blocking client of a Redis server. Starting servers is the business of `tollgate-lab`.
 
 mod client;
-mod cluster;
-mod flavour;
-mod sentinels;
-mod server;
 
 pub use client::Client;
-pub use cluster::Cluster;
-pub use flavour::Flavour;
-pub use sentinels::Sentinels;
-pub use server::{Plan, Server};

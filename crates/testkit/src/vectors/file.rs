@@ -3,66 +3,66 @@
 use serde_json::{Map, Value};
 
 use super::fields::{CASE, FILE, RULE, STEP, refuse_others};
-use super::{Unreadable, limits};
+use super::{VectorFileError, limits};
 
 /// A whole file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct File {
-    pub(super) cases: Vec<Case>,
+pub struct VectorFile {
+    pub(super) cases: Vec<VectorCase>,
     /// Configurations that must be refused.
-    pub(super) refused: Vec<Rule>,
+    pub(super) refused: Vec<VectorRule>,
 }
 
 /// One limiter, or several, and what happens to it in order.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Case {
+pub(super) struct VectorCase {
     pub name: String,
-    pub rules: Vec<Rule>,
+    pub rules: Vec<VectorRule>,
     pub steps: Vec<Map<String, Value>>,
 }
 
 /// An algorithm and its numbers, still as JSON: `reconfigure` merges into them.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Rule {
+pub(super) struct VectorRule {
     pub algorithm: String,
     pub config: Map<String, Value>,
 }
 
-impl File {
+impl VectorFile {
     /// Reads the text of a file. Unknown fields are errors, except in `expect`, where they are differences.
-    pub fn parse(text: &str) -> Result<File, Unreadable> {
-        let root: Value = serde_json::from_str(text).map_err(|error| Unreadable(error.to_string()))?;
+    pub fn parse(text: &str) -> Result<VectorFile, VectorFileError> {
+        let root: Value = serde_json::from_str(text).map_err(|error| VectorFileError(error.to_string()))?;
         let fields = FILE.of(&root)?;
         let algorithm = fields.get("algorithm").and_then(Value::as_str);
         if let Some(unit) = fields.get("time_unit").filter(|unit| *unit != "ns") {
-            return Err(Unreadable(format!("times in {unit}; this runner reads nanoseconds, \"ns\"")));
+            return Err(VectorFileError(format!("times in {unit}; this runner reads nanoseconds, \"ns\"")));
         }
-        let cases = list(fields, "cases")?.iter().map(|case| Case::parse(case, algorithm));
+        let cases = list(fields, "cases")?.iter().map(|case| VectorCase::parse(case, algorithm));
         let cases = cases.collect::<Result<_, _>>()?;
         let refused = if fields.contains_key("config_errors") { list(fields, "config_errors")? } else { &[] };
         let refused = refused.iter().enumerate().map(|(place, entry)| {
-            Rule::parse(entry, algorithm).map_err(|problem| problem.within(&format!("config_errors[{place}]")))
+            VectorRule::parse(entry, algorithm).map_err(|problem| problem.within(&format!("config_errors[{place}]")))
         });
-        Ok(File { cases, refused: refused.collect::<Result<_, _>>()? })
+        Ok(VectorFile { cases, refused: refused.collect::<Result<_, _>>()? })
     }
 }
 
-impl Case {
-    fn parse(case: &Value, algorithm: Option<&str>) -> Result<Case, Unreadable> {
+impl VectorCase {
+    fn parse(case: &Value, algorithm: Option<&str>) -> Result<VectorCase, VectorFileError> {
         let name = case.get("name").and_then(Value::as_str).unwrap_or("unnamed").to_owned();
         let parsed = CASE.of(case).and_then(|fields| {
             let rules = match fields.get("rules") {
-                Some(_) => list(fields, "rules")?.iter().map(|rule| Rule::parse(rule, algorithm)).collect(),
-                None => Rule::from_fields(fields, algorithm).map(|rule| vec![rule]),
+                Some(_) => list(fields, "rules")?.iter().map(|rule| VectorRule::parse(rule, algorithm)).collect(),
+                None => VectorRule::from_fields(fields, algorithm).map(|rule| vec![rule]),
             }?;
             Ok((steps(fields, &rules)?, rules))
         });
         let (steps, rules) = parsed.map_err(|problem| problem.within(&format!("case {name}")))?;
-        Ok(Case { name, rules, steps })
+        Ok(VectorCase { name, rules, steps })
     }
 }
 
-fn steps(case: &Map<String, Value>, rules: &[Rule]) -> Result<Vec<Map<String, Value>>, Unreadable> {
+fn steps(case: &Map<String, Value>, rules: &[VectorRule]) -> Result<Vec<Map<String, Value>>, VectorFileError> {
     let parse = |(place, step)| {
         let fields = STEP.of(step).and_then(|fields| check_changes(fields, rules).map(|()| fields.clone()));
         fields.map_err(|problem| problem.within(&format!("step {place}")))
@@ -71,41 +71,41 @@ fn steps(case: &Map<String, Value>, rules: &[Rule]) -> Result<Vec<Map<String, Va
 }
 
 /// What `reconfigure` changes are numbers of the rules: one object for the first, or a list with one for each.
-fn check_changes(step: &Map<String, Value>, rules: &[Rule]) -> Result<(), Unreadable> {
+fn check_changes(step: &Map<String, Value>, rules: &[VectorRule]) -> Result<(), VectorFileError> {
     let changes = match step.get("reconfigure") {
         Some(Value::Array(changes)) if changes.len() == rules.len() => changes.as_slice(),
         Some(change @ Value::Object(_)) => std::slice::from_ref(change),
-        Some(other) => return Err(Unreadable(format!("\"reconfigure\" for {} rules is {other}", rules.len()))),
+        Some(other) => return Err(VectorFileError(format!("\"reconfigure\" for {} rules is {other}", rules.len()))),
         None => &[],
     };
     changes.iter().zip(rules).try_for_each(|(change, rule)| {
-        let change = change.as_object().ok_or_else(|| Unreadable(format!("{change} is not an object")))?;
+        let change = change.as_object().ok_or_else(|| VectorFileError(format!("{change} is not an object")))?;
         refuse_others(change, limits::numbers(&rule.algorithm)).map_err(|problem| problem.within("reconfigure"))
     })
 }
 
-impl Rule {
-    fn parse(value: &Value, of_file: Option<&str>) -> Result<Rule, Unreadable> {
-        Rule::from_fields(RULE.of(value)?, of_file)
+impl VectorRule {
+    fn parse(value: &Value, of_file: Option<&str>) -> Result<VectorRule, VectorFileError> {
+        VectorRule::from_fields(RULE.of(value)?, of_file)
     }
 
     /// Algorithms that this runner does not know are the business of other runners: the file is not for it.
-    fn from_fields(fields: &Map<String, Value>, of_file: Option<&str>) -> Result<Rule, Unreadable> {
+    fn from_fields(fields: &Map<String, Value>, of_file: Option<&str>) -> Result<VectorRule, VectorFileError> {
         let algorithm = fields.get("algorithm").and_then(Value::as_str).or(of_file);
-        let algorithm = algorithm.ok_or_else(|| Unreadable("no \"algorithm\" given".to_owned()))?;
+        let algorithm = algorithm.ok_or_else(|| VectorFileError("no \"algorithm\" given".to_owned()))?;
         if !limits::ALGORITHMS.contains(&algorithm) {
             let known = limits::ALGORITHMS.join(", ");
-            return Err(Unreadable(format!("unknown algorithm {algorithm:?}; known are: {known}")));
+            return Err(VectorFileError(format!("unknown algorithm {algorithm:?}; known are: {known}")));
         }
         let config = fields.get("config").and_then(Value::as_object).cloned();
-        let config = config.ok_or_else(|| Unreadable("a rule without \"config\"".to_owned()))?;
+        let config = config.ok_or_else(|| VectorFileError("a rule without \"config\"".to_owned()))?;
         let known = [limits::numbers(algorithm), limits::state(algorithm)].concat();
         refuse_others(&config, &known).map_err(|problem| problem.within("config"))?;
-        Ok(Rule { algorithm: algorithm.to_owned(), config })
+        Ok(VectorRule { algorithm: algorithm.to_owned(), config })
     }
 }
 
-fn list<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], Unreadable> {
+fn list<'a>(fields: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], VectorFileError> {
     let found = fields.get(field).and_then(Value::as_array).map(Vec::as_slice);
-    found.ok_or_else(|| Unreadable(format!("no list {field:?}")))
+    found.ok_or_else(|| VectorFileError(format!("no list {field:?}")))
 }

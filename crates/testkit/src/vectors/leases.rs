@@ -3,10 +3,10 @@
 use serde_json::Value;
 use tollgate_core::{Concurrency, Limit, Span, Time};
 
-use super::file::Rule;
+use super::file::VectorRule;
 
 /// A slot that is held when the first step comes.
-pub(super) struct Lease {
+pub(super) struct InitialLease {
     pub holder: Value,
     /// When it is taken, to end when the case says.
     pub since: Time,
@@ -14,10 +14,10 @@ pub(super) struct Lease {
     pub limit: Limit,
 }
 
-impl Rule {
+impl VectorRule {
     /// The leases in the order in which they are taken; `now` is the time of the first step. A lease never ends later
     /// than a time to live from now: one that would was taken now.
-    pub fn leases(&self, now: u64) -> Result<Vec<Lease>, String> {
+    pub fn leases(&self, now: u64) -> Result<Vec<InitialLease>, String> {
         let leases = match self.config.get("leases") {
             Some(Value::Object(leases)) => leases,
             Some(other) => return Err(format!("\"leases\" is {other}, not an object of holders and expiries")),
@@ -32,7 +32,7 @@ impl Rule {
                 continue; // it has ended
             }
             let since = expiry.checked_sub(ttl).ok_or_else(|| format!("{holder:?} began before time 0"))?.min(now);
-            taken.push(Lease {
+            taken.push(InitialLease {
                 holder: Value::String(holder.clone()),
                 since: Time::from_nanos(since),
                 limit: Limit::Concurrency(slots),

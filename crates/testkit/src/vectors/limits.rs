@@ -3,8 +3,8 @@
 use serde_json::Value;
 use tollgate_core::Limit;
 
-use super::file::Rule;
-use crate::Config;
+use super::file::VectorRule;
+use crate::LimitConfig;
 
 /// The algorithms of the vector files that this runner knows.
 pub(super) const ALGORITHMS: &[&str] =
@@ -27,7 +27,7 @@ pub(super) fn state(algorithm: &str) -> &'static [&'static str] {
     if algorithm == "concurrency" { &["leases"] } else { &[] }
 }
 
-impl Rule {
+impl VectorRule {
     /// The limit, or why the configuration is refused.
     pub fn limit(&self) -> Result<Limit, String> {
         self.config()?.limit().map_err(|error| error.to_string())
@@ -38,39 +38,41 @@ impl Rule {
         self.flag("count_denied", false)
     }
 
-    fn config(&self) -> Result<Config, String> {
+    fn config(&self) -> Result<LimitConfig, String> {
         Ok(match self.algorithm.as_str() {
-            "gcra" => Config::Gcra {
+            "gcra" => LimitConfig::Gcra {
                 count: self.number("count")?,
                 period: self.number("period_ns")?,
                 burst: self.number("burst")?,
                 max_debt: self.number_or("max_debt", 0)?,
                 clamp: self.flag("clamp", true),
             },
-            "token_bucket" => Config::Gcra {
+            "token_bucket" => LimitConfig::Gcra {
                 count: 1,
                 period: self.number("interval_ns")?,
                 burst: self.number("capacity")?,
                 max_debt: 0,
                 clamp: true,
             },
-            "leaky_queue" => Config::Queue {
+            "leaky_queue" => LimitConfig::Queue {
                 count: self.number("count")?,
                 period: self.number("period_ns")?,
                 max_delay: self.number("max_delay_ns")?,
             },
-            "fixed_window" => Config::FixedWindow {
+            "fixed_window" => LimitConfig::FixedWindow {
                 limit: self.number("limit")?,
                 window: self.number("window_ns")?,
                 offset: self.number_or("offset_ns", 0)?,
             },
-            "sliding_log" => Config::SlidingLog { limit: self.number("limit")?, window: self.number("window_ns")? },
-            "sliding_counter" => Config::SlidingCounter {
+            "sliding_log" => {
+                LimitConfig::SlidingLog { limit: self.number("limit")?, window: self.number("window_ns")? }
+            }
+            "sliding_counter" => LimitConfig::SlidingCounter {
                 limit: self.number("limit")?,
                 window: self.number("window_ns")?,
                 offset: self.number_or("offset_ns", 0)?,
             },
-            _ => Config::Concurrency { slots: self.number("limit")?, ttl: self.number("ttl_ns")? },
+            _ => LimitConfig::Concurrency { slots: self.number("limit")?, ttl: self.number("ttl_ns")? },
         })
     }
 

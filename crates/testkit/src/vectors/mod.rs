@@ -15,12 +15,12 @@ use std::fmt;
 
 use serde_json::Value;
 
-pub use file::File;
+pub use file::VectorFile;
 pub use run::run;
 
 /// What came of the steps of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct VectorReport {
     /// Steps whose every field agreed.
     pub passed: usize,
     /// Steps that differed.
@@ -53,18 +53,18 @@ impl fmt::Display for Difference {
 
 /// Why a file is not one of vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable(pub String);
+pub struct VectorFileError(pub String);
 
-impl Unreadable {
-    fn within(&self, place: &str) -> Unreadable {
-        Unreadable(format!("{place}: {self}"))
+impl VectorFileError {
+    fn within(&self, place: &str) -> VectorFileError {
+        VectorFileError(format!("{place}: {self}"))
     }
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for VectorFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for VectorFileError {}

@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 use tollgate_core::{Ask, Charge, KeyHasher, Limit, Outcome, Secret, SlotId, Time};
 
-use super::file::{Case, Rule};
-use super::{Difference, File, Report};
-use crate::{Answer, Subject};
+use super::file::{VectorCase, VectorRule};
+use super::{Difference, VectorFile, VectorReport};
+use crate::{SpecOutcome, Subject};
 
 /// Runs every case on a subject of its own.
-pub fn run(file: &File, mut open: impl FnMut() -> Box<dyn Subject>) -> Report {
-    let mut report = Report::default();
+pub fn run(file: &VectorFile, mut open: impl FnMut() -> Box<dyn Subject>) -> VectorReport {
+    let mut report = VectorReport::default();
     for case in &file.cases {
         Run { case, rules: case.rules.clone(), subject: open() }.all(&mut report);
     }
@@ -26,7 +26,7 @@ pub fn run(file: &File, mut open: impl FnMut() -> Box<dyn Subject>) -> Report {
     report
 }
 
-impl Report {
+impl VectorReport {
     fn add(&mut self, differences: Vec<Difference>) {
         match differences.is_empty() {
             true => self.passed += 1,
@@ -39,14 +39,14 @@ impl Report {
 type Step = Map<String, Value>;
 
 struct Run<'a> {
-    case: &'a Case,
+    case: &'a VectorCase,
     /// As configured last.
-    rules: Vec<Rule>,
+    rules: Vec<VectorRule>,
     subject: Box<dyn Subject>,
 }
 
 impl Run<'_> {
-    fn all(mut self, report: &mut Report) {
+    fn all(mut self, report: &mut VectorReport) {
         if let Err(problem) = self.begin() {
             let (case, field, expected) = (self.case.name.clone(), "config.leases".to_owned(), json!("a state"));
             return report.add(vec![Difference { case, step: 0, field, expected, got: json!(problem) }]);
@@ -157,7 +157,7 @@ impl Run<'_> {
         let charges = costs.iter().enumerate().map(|(place, cost)| self.charge(place, ask(mode, *cost)?));
         let charges = charges.collect::<Result<Vec<Charge>, String>>()?;
         let answers: Vec<Outcome> = self.subject.take(now, &charges);
-        let waits: Option<Vec<u64>> = answers.iter().map(|outcome| Answer::from(outcome).retry_after).collect();
+        let waits: Option<Vec<u64>> = answers.iter().map(|outcome| SpecOutcome::from(outcome).retry_after).collect();
         Ok(json!({
             "allowed": answers.iter().all(|outcome| outcome.allowed),
             "retry_after_ns": waits.and_then(|waits| waits.into_iter().max()),
@@ -204,7 +204,7 @@ fn slot_id(holder: &Value) -> SlotId {
 
 /// An outcome in the fields of the vectors.
 fn told(outcome: &Outcome) -> Value {
-    let answer = Answer::from(outcome);
+    let answer = SpecOutcome::from(outcome);
     json!({
         "allowed": answer.allowed,
         "limit": answer.limit,

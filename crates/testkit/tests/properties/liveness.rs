@@ -4,8 +4,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tollgate_core::{Ask, Limit, LimitKind, SlotId, Time, Wait};
-use tollgate_testkit::oracle::{Act, Pass, Script};
-use tollgate_testkit::{Bucket, Config};
+use tollgate_testkit::oracle::{Operation, Scenario, TimeStep};
+use tollgate_testkit::{Bucket, LimitConfig};
 
 use crate::holds;
 
@@ -14,7 +14,7 @@ const DRAIN_MAX: u64 = 10_000;
 
 /// A bucket with a past.
 struct Worn {
-    config: Config,
+    config: LimitConfig,
     limit: Limit,
     bucket: Bucket,
     now: u64,
@@ -25,17 +25,17 @@ fn wear(kind: LimitKind, head: [u8; 8], words: &[u32]) -> Option<Worn> {
     let [flags, start, scale, ..] = head;
     let mut small = head;
     small[..3].copy_from_slice(&[flags & 1, start & !7, scale & !15]);
-    let script = Script::decode(kind, small, words);
-    let config = *script.configs.first()?;
+    let scenario = Scenario::decode(kind, small, words);
+    let config = *scenario.configs.first()?;
     let limit = config.limit().ok().filter(|_| config.capacity() > 0 && config.lock_max().is_some())?;
-    let (mut bucket, mut now) = (Bucket::unused(kind), script.start);
-    for (pass, act) in &script.steps {
+    let (mut bucket, mut now) = (Bucket::unused(kind), scenario.start);
+    for (pass, act) in &scenario.steps {
         match *pass {
-            Pass::On(nanos) => now += nanos,
-            Pass::Back(nanos) => now -= nanos.min(now / 2),
+            TimeStep::On(nanos) => now += nanos,
+            TimeStep::Back(nanos) => now -= nanos.min(now / 2),
             _ => {}
         }
-        if let Act::Ask(wish) = act {
+        if let Operation::Ask(wish) = act {
             bucket.take(&limit, Time::from_nanos(now), &wish.ask, false);
         }
     }
@@ -102,7 +102,7 @@ fn a_hammered_queue_passes_one_per_interval() {
 fn a_hammered_fixed_window_passes_its_limit_in_every_window() {
     holds("proptest-regressions/liveness.txt", past().prop_map(forward), |(head, words)| {
         let Some(mut worn) = wear(LimitKind::FixedWindow, head, &words) else { return Ok(()) };
-        let Config::FixedWindow { limit, window, offset } = worn.config else { return Ok(()) };
+        let LimitConfig::FixedWindow { limit, window, offset } = worn.config else { return Ok(()) };
         let start = worn.now;
         let passed = hammer(&mut worn, window);
         let to_turn = (window - (i128::from(start) - i128::from(offset)).rem_euclid(window.into()) as u64) as usize;
@@ -118,7 +118,7 @@ fn a_hammered_fixed_window_passes_its_limit_in_every_window() {
 fn a_hammered_sliding_log_is_always_full() {
     holds("proptest-regressions/liveness.txt", past().prop_map(forward), |(head, words)| {
         let Some(mut worn) = wear(LimitKind::SlidingLog, head, &words) else { return Ok(()) };
-        let Config::SlidingLog { limit, window } = worn.config else { return Ok(()) };
+        let LimitConfig::SlidingLog { limit, window } = worn.config else { return Ok(()) };
         let passed = hammer(&mut worn, window);
         match passed.windows(window as usize).skip(1).find(|part| part.iter().sum::<u64>() != limit) {
             Some(part) => Err(format!("{:?}: {part:?}", worn.config)),
@@ -132,7 +132,7 @@ fn a_hammered_sliding_log_is_always_full() {
 fn a_hammered_sliding_counter_passes_nearly_its_limit_in_every_window() {
     holds("proptest-regressions/liveness.txt", past().prop_map(forward), |(head, words)| {
         let Some(mut worn) = wear(LimitKind::SlidingCounter, head, &words) else { return Ok(()) };
-        let Config::SlidingCounter { limit, window, offset } = worn.config else { return Ok(()) };
+        let LimitConfig::SlidingCounter { limit, window, offset } = worn.config else { return Ok(()) };
         let start = worn.now;
         let passed = hammer(&mut worn, window);
         let to_turn = (window - (i128::from(start) - i128::from(offset)).rem_euclid(window.into()) as u64) as usize;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::any;
 use tollgate_core::{Charge, Digest, FixedWindow, Limit, Soft, Span, Time};
-use tollgate_testkit::{Config, Reference, Subject};
+use tollgate_testkit::{LimitConfig, Reference, Subject};
 
 use crate::holds;
 
@@ -62,9 +62,9 @@ fn a_soft_limit_passes_its_lot_beyond_the_limit() {
     holds("proptest-regressions/soft.txt", strategy, |(key, excess, seed, most, which)| {
         let window = WINDOW.nanos();
         let config = [
-            Config::Gcra { count: most, period: window, burst: most, max_debt: excess, clamp: true },
-            Config::FixedWindow { limit: most, window, offset: 0 },
-            Config::SlidingLog { limit: most, window },
+            LimitConfig::Gcra { count: most, period: window, burst: most, max_debt: excess, clamp: true },
+            LimitConfig::FixedWindow { limit: most, window, offset: 0 },
+            LimitConfig::SlidingLog { limit: most, window },
         ][which];
         let (limit, soft): (Limit, Soft) = (config.limit().expect("a limit"), Soft { excess, seed });
         let charge = Charge { soft: Some(soft), ..Charge::new(digest(key), limit, 1) };

@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::any;
 use tollgate_core::LimitKind;
-use tollgate_testkit::oracle::{Script, play_together};
-use tollgate_testkit::subject::Store;
+use tollgate_testkit::oracle::{Scenario, play_together};
+use tollgate_testkit::subject::SubjectKind;
 
 use crate::holds;
 
@@ -24,14 +24,14 @@ fn a_request_is_charged_to_all_or_to_none() {
     let rows = vec(any::<[u32; 4]>(), 0..=100);
     let words = (limits, rows, any::<u8>(), any::<u8>());
     holds("proptest-regressions/together.txt", words, |(limits, rows, shadow, trouble)| {
-        let scripts = limits.iter().enumerate().map(|(place, (kind, head))| {
+        let scenarios = limits.iter().enumerate().map(|(place, (kind, head))| {
             let mut head = *head;
             head[0] &= trouble; // at most what all of them may have
             let words: Vec<u32> = rows.iter().map(|row| row[place]).collect();
-            Script::decode(KINDS[usize::from(*kind) % KINDS.len()], head, &words)
+            Scenario::decode(KINDS[usize::from(*kind) % KINDS.len()], head, &words)
         });
-        let scripts: Vec<Script> = scripts.collect();
+        let scenarios: Vec<Scenario> = scenarios.collect();
         let shadow = if shadow % 4 == 3 { shadow / 4 } else { 0 };
-        play_together(&scripts, shadow, &mut [Store::Memory.open()])
+        play_together(&scenarios, shadow, &mut [SubjectKind::Memory.open()])
     });
 }

@@ -1,59 +1,61 @@
-//! Which crate may know which: `tollgate → server → engine → {rules, store} → core`. Cargo refuses a cycle; these tables refuse
-//! the arrow that is merely wrong. What tests use is free.
+//! Which crate may depend on which. Cargo refuses a cycle; these tables refuse the arrow that is merely wrong.
+//!
+//! `tollgate → server → {http, grpc, resp-server, admin} → service → engine → {rules, store} → core`, with net, telemetry
+//! and config beside the application layer. Dependencies of tests are free.
 
 use serde_json::Value;
 
 use crate::expect_none;
 use crate::metadata::{list, members, text};
 
-/// A crate, and those of ours that it may depend on. No one but tests and benchmarks depends on testkit.
+/// A crate, and those of ours that it may depend on, without their common prefix. Only tests, benchmarks and each other
+/// depend on testkit and lab.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("tollgate-core", &[]),
-    ("tollgate-proto", &[]),
-    ("tollgate-resp", &[]),
-    ("tollgate-rules", &["tollgate-core"]),
-    ("tollgate-store", &["tollgate-core"]),
-    ("tollgate-store-redis", &["tollgate-core", "tollgate-resp", "tollgate-store"]),
-    ("tollgate-control", &["tollgate-core", "tollgate-rules"]),
-    ("tollgate-engine", &["tollgate-core", "tollgate-rules", "tollgate-store"]),
+    ("core", &[]),
+    ("proto", &[]),
+    ("resp", &[]),
+    ("rules", &["core"]),
+    ("store", &["core"]),
+    ("store-redis", &["core", "resp", "store"]),
+    ("control", &["core", "rules"]),
+    ("engine", &["core", "rules", "store"]),
+    ("net", &["core", "rules"]),
+    ("telemetry", &["control", "core", "engine", "rules", "store", "store-redis"]),
+    ("config", &["control", "core", "net", "rules", "store-redis"]),
+    ("service", &["control", "core", "engine", "rules", "store", "store-redis", "telemetry"]),
+    ("http", &["config", "core", "net", "rules", "service", "telemetry"]),
+    ("grpc", &["config", "core", "net", "proto", "rules", "service", "telemetry"]),
+    ("resp-server", &["config", "core", "net", "resp", "rules", "service", "telemetry"]),
+    ("admin", &["config", "control", "core", "net", "rules", "service", "telemetry"]),
     (
-        "tollgate-server",
+        "server",
         &[
-            "tollgate-core",
-            "tollgate-rules",
-            "tollgate-control",
-            "tollgate-proto",
-            "tollgate-store",
-            "tollgate-store-redis",
-            "tollgate-engine",
+            "admin",
+            "config",
+            "control",
+            "core",
+            "engine",
+            "grpc",
+            "http",
+            "net",
+            "proto",
+            "resp",
+            "resp-server",
+            "rules",
+            "service",
+            "store",
+            "store-redis",
+            "telemetry",
         ],
     ),
-    ("tollgate-load", &["tollgate-resp"]),
-    (
-        "tollgate",
-        &[
-            "tollgate-core",
-            "tollgate-rules",
-            "tollgate-control",
-            "tollgate-store",
-            "tollgate-store-redis",
-            "tollgate-engine",
-            "tollgate-server",
-            "tollgate-load",
-        ],
-    ),
-    (
-        "tollgate-testkit",
-        &[
-            "tollgate-core",
-            "tollgate-resp",
-            "tollgate-rules",
-            "tollgate-store",
-            "tollgate-store-redis",
-            "tollgate-engine",
-        ],
-    ),
+    ("load", &["resp"]),
+    ("tollgate", &["config", "control", "core", "engine", "load", "resp", "rules", "server", "store", "store-redis"]),
+    ("testkit", &["core", "resp", "rules", "store", "store-redis"]),
+    ("lab", &["core", "resp", "store", "store-redis", "testkit"]),
 ];
+
+/// Crates that turn bytes into calls of the application layer, and answers into bytes: none knows another.
+const TRANSPORTS: &[&str] = &["admin", "grpc", "http", "resp-server"];
 
 /// The crates without async, I/O or a clock, and everything they may depend on.
 const PURE: &[&str] = &["tollgate-core", "tollgate-rules"];
@@ -62,18 +64,39 @@ const PURE_DEPENDENCIES: &[&str] =
 
 #[test]
 fn arrows_point_down() {
-    let mut offences = Vec::new();
-    for (member, dependency) in dependencies() {
-        let below = ARROWS.iter().find(|(name, _)| *name == member).map(|(_, below)| *below);
-        let is_ours = dependency == "tollgate" || dependency.starts_with("tollgate-");
-        if is_ours && !below.unwrap_or_default().contains(&dependency.as_str()) {
-            offences.push(format!("{member} → {dependency}"));
-        }
-    }
     expect_none(
-        offences,
+        wrong_arrows(&dependencies()),
         "Move the code to the crate below, or hand the value in. A new crate needs a line in ARROWS.",
     );
+}
+
+#[test]
+fn transports_do_not_know_each_other() {
+    let between = |from: &&str| {
+        let below = ARROWS.iter().find(|(name, _)| name == from).map_or(&[][..], |(_, below)| *below);
+        below.iter().filter(|to| TRANSPORTS.contains(to)).map(|to| format!("{from} → {to}")).collect::<Vec<_>>()
+    };
+    expect_none(
+        TRANSPORTS.iter().flat_map(between).collect(),
+        "What two transports share belongs into `service` or `net`; ARROWS has no arrow between them.",
+    );
+}
+
+/// The dependencies that ARROWS does not list.
+fn wrong_arrows(dependencies: &[(String, String)]) -> Vec<String> {
+    let wrong = dependencies.iter().filter(|(member, dependency)| {
+        let below = ARROWS.iter().find(|(name, _)| *name == short(member)).map(|(_, below)| *below);
+        is_ours(dependency) && !below.unwrap_or_default().contains(&short(dependency))
+    });
+    wrong.map(|(member, dependency)| format!("{member} → {dependency}")).collect()
+}
+
+fn is_ours(package: &str) -> bool {
+    package == "tollgate" || package.starts_with("tollgate-")
+}
+
+fn short(package: &str) -> &str {
+    package.strip_prefix("tollgate-").unwrap_or(package)
 }
 
 #[test]
@@ -101,4 +124,26 @@ fn dependencies() -> Vec<(String, String)> {
         }
     }
     arrows
+}
+
+#[test]
+fn finds_arrows_that_point_up_or_aside() {
+    let arrow = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+    let arrows = [
+        arrow("tollgate-engine", "tollgate-core"),
+        arrow("tollgate-engine", "serde"),
+        arrow("tollgate-core", "tollgate-engine"),
+        arrow("tollgate-http", "tollgate-grpc"),
+        arrow("tollgate-unheard-of", "tollgate-core"),
+        arrow("tollgate-server", "tollgate"),
+    ];
+    assert_eq!(
+        wrong_arrows(&arrows),
+        [
+            "tollgate-core → tollgate-engine",
+            "tollgate-http → tollgate-grpc",
+            "tollgate-unheard-of → tollgate-core",
+            "tollgate-server → tollgate",
+        ]
+    );
 }

@@ -20,7 +20,7 @@ fn programs_that_tests_start_are_on_a_bare_machine() {
     assert!(
         strangers.is_empty(),
         "\n\nThese programs may be missing on a machine with only git and Rust:\n  {}\nDo without, or let script/setup \
-         install the package and look the program up with testkit's program::named. script/bare tells.\n",
+         install the package and look the program up with tollgate_lab::program::named. script/bare tells.\n",
         strangers.join("\n  ")
     );
 }

@@ -28,7 +28,7 @@ const CLOCK_LINT: &str = concat!("clippy::disallowed", "_methods");
 
 /// The homes of the real clock and the real sleep: a file, or a folder with its slash.
 const CLOCK_HOMES: &[&str] =
-    &["crates/store/src/clock.rs", "crates/engine/src/sleep.rs", "crates/testkit/src/patience.rs", "bench/"];
+    &["crates/store/src/clock.rs", "crates/engine/src/sleep.rs", "crates/lab/src/patience.rs", "bench/"];
 
 #[test]
 fn nothing_is_left_unfinished() {

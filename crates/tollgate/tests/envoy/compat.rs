@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_testkit::patience;
+use tollgate_lab::patience;
 
 use crate::house::{Tollgate, call, envoy, send};
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tollgate_testkit::process::{self, Process};
-use tollgate_testkit::proxies::{Kind, Plan, Proxy};
-use tollgate_testkit::{patience, ports};
+use tollgate_lab::process::{self, Process};
+use tollgate_lab::proxies::{ProxyKind, ProxyOptions, ProxyServer};
+use tollgate_lab::{patience, ports};
 
 /// The configuration that the guide shows.
 pub const CONFIG: &str = include_str!("../../../../deploy/proxies/envoy-rls.yaml");
@@ -101,10 +101,10 @@ impl Tollgate {
 }
 
 /// Envoy in front of a service, with a configuration changed by `change`.
-pub fn envoy(grpc: u16, change: impl FnOnce(String) -> String) -> Proxy {
+pub fn envoy(grpc: u16, change: impl FnOnce(String) -> String) -> ProxyServer {
     // How long a busy machine takes is not what is looked at, but by the test about it.
     let config = change(CONFIG.replace("timeout: 0.05s", "timeout: 20s"));
-    Plan::new(Kind::Envoy, &config).listens(10000).finds(8081, grpc).finds(3000, service()).start()
+    ProxyOptions::new(ProxyKind::Envoy, &config).listens(10000).finds(8081, grpc).finds(3000, service()).start()
 }
 
 /// A service that answers everything, and says that it used seven tokens. Lives as long as the test.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tollgate_testkit::patience;
-use tollgate_testkit::process::Signal;
+use tollgate_lab::patience;
+use tollgate_lab::process::Signal;
 
 use crate::house::{RULES, Tollgate, call, envoy, send};
 

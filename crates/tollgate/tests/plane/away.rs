@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tollgate_testkit::patience::Watch;
-use tollgate_testkit::postgres::{self, Shutdown};
+use tollgate_lab::patience::Watch;
+use tollgate_lab::postgres::{self, Shutdown};
 
 use super::rig::{Node, Place};
 
@@ -21,7 +21,7 @@ fn decides(node: &Node, path: &str, limit: u64) {
 
 #[test]
 fn f39_decisions_go_on_while_postgres_is_halted_and_what_comes_after_is_served_soon() {
-    let server = postgres::Server::start();
+    let server = postgres::PostgresServer::start();
     let place = Place::on(&server.database());
     let node = place.start(None);
     assert_eq!(node.make("first", "/first", 11).status, 201);
@@ -41,7 +41,7 @@ fn f39_decisions_go_on_while_postgres_is_halted_and_what_comes_after_is_served_s
     assert_eq!(on.status, 200, "{on:?}");
     decides(&node, "/first", 11);
     server.cont();
-    tollgate_testkit::patience::until("writes work again", Duration::from_secs(20), || {
+    tollgate_lab::patience::until("writes work again", Duration::from_secs(20), || {
         node.make("third", "/third", 13).status == 201
     });
     node.serves("/third", 13, BACK_WITHIN);
@@ -49,7 +49,7 @@ fn f39_decisions_go_on_while_postgres_is_halted_and_what_comes_after_is_served_s
 
 #[test]
 fn f39_a_restart_of_postgres_loses_nothing_and_listening_goes_on() {
-    let mut server = postgres::Server::start();
+    let mut server = postgres::PostgresServer::start();
     let db = server.database();
     let (first, second) = (Place::on(&db), Place::on(&db));
     let one = first.start(None);
@@ -59,7 +59,7 @@ fn f39_a_restart_of_postgres_loses_nothing_and_listening_goes_on() {
     server.shut_down(Shutdown::Immediate);
     decides(&two, "/before", 21);
     server.restart();
-    tollgate_testkit::patience::until("writes work again", Duration::from_secs(20), || {
+    tollgate_lab::patience::until("writes work again", Duration::from_secs(20), || {
         one.make("after", "/after", 22).status == 201
     });
     two.serves("/after", 22, BACK_WITHIN);
@@ -70,7 +70,7 @@ fn f39_a_restart_of_postgres_loses_nothing_and_listening_goes_on() {
 /// A node that starts while its database is away serves what it was told last: rules, overrides, and tokens.
 #[test]
 fn a_node_starts_without_its_database_from_the_copy_of_its_last_word() {
-    let mut server = postgres::Server::start();
+    let mut server = postgres::PostgresServer::start();
     let place = Place::on(&server.database());
     let mut node = place.start(None);
     let token = node.token().to_owned();
@@ -83,7 +83,7 @@ fn a_node_starts_without_its_database_from_the_copy_of_its_last_word() {
     assert_eq!(given.status, 201, "{given:?}");
     node.serves("/kept", 99, BACK_WITHIN);
     let generation = node.status()["generation"].as_i64().unwrap();
-    tollgate_testkit::patience::until("the copy has caught up", BACK_WITHIN, || copied(&place) >= generation);
+    tollgate_lab::patience::until("the copy has caught up", BACK_WITHIN, || copied(&place) >= generation);
     node.process.kill();
     server.shut_down(Shutdown::Fast);
 
@@ -94,7 +94,7 @@ fn a_node_starts_without_its_database_from_the_copy_of_its_last_word() {
     let refused = node.make("not-now", "/x", 1);
     assert_eq!(refused.status, 503, "{refused:?}");
     server.restart();
-    tollgate_testkit::patience::until("writes work again", Duration::from_secs(20), || {
+    tollgate_lab::patience::until("writes work again", Duration::from_secs(20), || {
         node.make("again", "/again", 32).status == 201
     });
     node.serves("/again", 32, BACK_WITHIN);
@@ -103,7 +103,7 @@ fn a_node_starts_without_its_database_from_the_copy_of_its_last_word() {
 /// Without database and copy a node does not know its rules, and must not start as if it had none.
 #[test]
 fn a_node_that_knows_nothing_does_not_start_without_its_database() {
-    let mut server = postgres::Server::start();
+    let mut server = postgres::PostgresServer::start();
     let place = Place::on(&server.database());
     server.shut_down(Shutdown::Fast);
     let said = place.try_start(None).err().expect("it does not start");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tollgate_testkit::postgres;
-use tollgate_testkit::proxy::{Direction, Mode, Proxy};
+use tollgate_lab::fault_proxy::{Direction, FaultProxy, LinkMode};
+use tollgate_lab::postgres;
 
 use super::rig::{Node, Place, rule};
 
@@ -40,8 +40,8 @@ fn p21_acknowledged_writes_survive_kill_9_in_postgres() {
 fn a_lost_reply_is_answered_on_retry(place: &Place) {
     let mut node = place.start(None);
     let token = node.token().to_owned();
-    let proxy = Proxy::start(node.admin.rsplit(':').next().unwrap().parse().unwrap());
-    proxy.set_only(Direction::Replies, Mode::Drop);
+    let proxy = FaultProxy::start(node.admin.rsplit(':').next().unwrap().parse().unwrap());
+    proxy.set_only(Direction::Replies, LinkMode::Drop);
     let at = format!("127.0.0.1:{}", proxy.port());
     let order = rule("once", "/once", 40);
     let lost = std::thread::scope(|scope| {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tollgate_testkit::patience::{Watch, pause};
-use tollgate_testkit::postgres;
+use tollgate_lab::patience::{Watch, pause};
+use tollgate_lab::postgres;
 
 use super::rig::{Place, call, rule};
 

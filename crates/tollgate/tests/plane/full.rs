@@ -62,7 +62,7 @@ fn f37_a_full_disk_refuses_writes_with_507_and_decisions_go_on_until_there_is_ro
     assert_eq!(listed.body["rules"].as_array().map(Vec::len), Some(kept + 1), "nothing is half applied: {listed:?}");
 
     std::fs::remove_file(&ballast).unwrap();
-    tollgate_testkit::patience::until("writes work again without a restart", Duration::from_secs(10), || {
+    tollgate_lab::patience::until("writes work again without a restart", Duration::from_secs(10), || {
         node.make("again", "/again", 52).status == 201
     });
     node.serves("/again", 52, Duration::from_secs(5));

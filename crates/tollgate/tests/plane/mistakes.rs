@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tollgate_testkit::patience;
+use tollgate_lab::patience;
 
 use super::rig::{Place, call, rule};
 

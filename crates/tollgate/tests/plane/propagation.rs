@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tollgate_testkit::{patience, postgres};
+use tollgate_lab::{patience, postgres};
 
 use super::rig::{Place, rule};
 
@@ -11,7 +11,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// P22: within two seconds of the acknowledgement, also right after the connection that listens was cut.
 #[test]
 fn p22_a_rule_made_at_one_node_is_served_by_the_other_within_two_seconds() {
-    let server = postgres::Server::start();
+    let server = postgres::PostgresServer::start();
     let db = server.database();
     // Rarely enough that only notifications can be in time.
     let (first, second) = (Place::on(&db), Place::on(&db));

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tollgate_testkit::patience;
-use tollgate_testkit::process::Process;
+use tollgate_lab::patience;
+use tollgate_lab::process::Process;
 
 /// A running node.
 pub struct Node {

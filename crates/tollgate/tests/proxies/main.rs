@@ -15,8 +15,8 @@ use std::time::Duration;
 use app::{Answer, App, ask};
 use running::Server;
 use support::Dir;
-use tollgate_testkit::patience;
-use tollgate_testkit::proxies::{Kind, Plan, Proxy};
+use tollgate_lab::patience;
+use tollgate_lab::proxies::{ProxyKind, ProxyOptions, ProxyServer};
 
 const RULES: &str = "
 key_by: api_key
@@ -26,7 +26,7 @@ rules:
 
 /// A proxy, its configuration, and what makes it fail closed.
 struct Case {
-    kind: Kind,
+    kind: ProxyKind,
     source: &'static str,
     config: &'static str,
     port: u16,
@@ -40,7 +40,7 @@ struct Case {
 }
 
 const NGINX: Case = Case {
-    kind: Kind::Nginx,
+    kind: ProxyKind::Nginx,
     source: "original",
     config: include_str!("../../../../deploy/proxies/nginx.conf"),
     port: 10_002,
@@ -51,7 +51,7 @@ const NGINX: Case = Case {
 };
 
 const CADDY: Case = Case {
-    kind: Kind::Caddy,
+    kind: ProxyKind::Caddy,
     source: "forwarded",
     config: include_str!("../../../../deploy/proxies/Caddyfile"),
     port: 10_003,
@@ -62,7 +62,7 @@ const CADDY: Case = Case {
 };
 
 const HAPROXY: Case = Case {
-    kind: Kind::Haproxy,
+    kind: ProxyKind::Haproxy,
     source: "forwarded",
     config: include_str!("../../../../deploy/proxies/haproxy.cfg"),
     port: 10_004,
@@ -73,7 +73,7 @@ const HAPROXY: Case = Case {
 };
 
 const ENVOY: Case = Case {
-    kind: Kind::Envoy,
+    kind: ProxyKind::Envoy,
     source: "path",
     config: include_str!("../../../../deploy/proxies/envoy.yaml"),
     port: 10_001,
@@ -85,7 +85,7 @@ const ENVOY: Case = Case {
 
 /// It has no setting for what happens while Tollgate is away.
 const TRAEFIK: Case = Case {
-    kind: Kind::Traefik,
+    kind: ProxyKind::Traefik,
     source: "forwarded",
     config: include_str!("../../../../deploy/proxies/traefik-dynamic.yaml"),
     port: 10_005,
@@ -100,7 +100,7 @@ const LUA: &str = include_str!("../../../../deploy/proxies/tollgate.lua");
 /// A proxy between a client and an app, and Tollgate beside it.
 struct Rig {
     app: App,
-    proxy: Proxy,
+    proxy: ProxyServer,
     tollgate: Option<Server>,
     case: Case,
     limiter: u16,
@@ -140,12 +140,12 @@ impl Rig {
     }
 }
 
-fn behind(case: &Case, config: &str, limiter: u16, app: u16) -> Proxy {
+fn behind(case: &Case, config: &str, limiter: u16, app: u16) -> ProxyServer {
     let patient = case.hurried.iter().fold(config.to_owned(), |config, (hurried, patient)| {
         assert!(config.contains(hurried), "{hurried} is not in the configuration");
         config.replace(hurried, patient)
     });
-    let plan = Plan::new(case.kind, &patient).listens(case.port).finds(8080, limiter).finds(3000, app);
+    let plan = ProxyOptions::new(case.kind, &patient).listens(case.port).finds(8080, limiter).finds(3000, app);
     plan.file("tollgate.lua", &LUA.replace("timeout = 500", "timeout = 20000")).start()
 }
 

@@ -1,0 +1,204 @@
+//! Where a row is run: nodes, load, and what is expected of both.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tollgate_core::Clock;
+use tollgate_store::MonotonicClock;
+use tollgate_testkit::checker::{AdmissionMode, ClientObservation, Loss, Promise};
+
+use super::load::{BackgroundLoad, LoadProfile, LoadRequest, NodeList, ask_once};
+use super::node::{NodeOptions, TestNode};
+use super::rules::{self, FaultRule};
+use crate::wall_clock::WallClock;
+use crate::{patience, ports, process};
+
+/// Times are told with this much doubt where two processes are involved.
+const DOUBT: Duration = Duration::from_millis(100);
+
+/// A fleet under test. One row, one lab: everything in it is gone afterwards.
+pub struct Lab {
+    /// The nodes, those that were killed included.
+    pub nodes: Vec<TestNode>,
+    /// What was expected and is not so.
+    pub broken: Vec<String>,
+    /// What a reader of the table should know.
+    pub remarks: Vec<String>,
+    /// What the rules promise; losses are added as they happen.
+    pub promises: Vec<Promise>,
+    /// Whether the store's time can be used: not if it ran twice through the same hour.
+    pub store_time_is_one: bool,
+    /// Everything that callers wrote down, loads that have ended included.
+    pub observations: Vec<ClientObservation>,
+    pub(super) clock: MonotonicClock,
+    pub(super) rules: Vec<FaultRule>,
+    pub(super) tollgate: PathBuf,
+    directory: TempDir,
+    listed: NodeList,
+    arguments: Vec<String>,
+    parts: u64,
+}
+
+impl Lab {
+    /// A lab for this binary, with the exact rules.
+    pub fn new(tollgate: &Path) -> Lab {
+        let mut lab = Lab {
+            nodes: Vec::new(),
+            broken: Vec::new(),
+            remarks: Vec::new(),
+            promises: Vec::new(),
+            store_time_is_one: true,
+            observations: Vec::new(),
+            clock: MonotonicClock::new(),
+            rules: Vec::new(),
+            tollgate: tollgate.to_owned(),
+            directory: process::directory(),
+            listed: Arc::default(),
+            arguments: Vec::new(),
+            parts: 2,
+        };
+        lab.use_rules(rules::EXACT);
+        lab
+    }
+
+    /// Other rules, before nodes are started.
+    pub fn use_rules(&mut self, rules: &[FaultRule]) {
+        self.rules = rules.to_vec();
+        self.promises = rules::promises(rules, self.parts);
+        std::fs::write(self.directory.path().join("rules.yaml"), rules::file(rules)).expect("a file of rules");
+    }
+
+    /// More arguments for nodes that are started from now on.
+    pub fn add_arguments(&mut self, arguments: &[&str]) {
+        self.arguments.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+    }
+
+    /// For rows about who is asked, not how soon: a store that answers late because the machine is busy stays the one
+    /// that decides, and whoever decides without it has a reason to be found.
+    pub fn use_long_timeouts(&mut self) {
+        self.add_arguments(&["--store-timeout", "2s", "--decision-deadline", "3s"]);
+    }
+
+    /// Starts a fleet that knows its size, and waits until the store decides everywhere.
+    pub fn fleet(&mut self, store: &str, count: u64) {
+        self.parts = count;
+        self.promises = rules::promises(&self.rules, count);
+        self.add_arguments(&["--nodes", &count.to_string()]);
+        for number in 1..=count {
+            self.start_node(&format!("n{number}"), store);
+        }
+        self.wait_for_store(Duration::from_secs(10));
+    }
+
+    /// Starts one node.
+    pub fn start_node(&mut self, name: &str, store: &str) -> usize {
+        self.start_node_at(name, store, ports::free(), None)
+    }
+
+    /// Starts one node at a port, by a wall clock.
+    pub fn start_node_at(&mut self, name: &str, store: &str, port: u16, clock: Option<&WallClock>) -> usize {
+        let (tollgate, directory, arguments) = (&self.tollgate, self.directory.path(), &self.arguments);
+        let node = TestNode::start(&NodeOptions { tollgate, directory, name, port, store, arguments, clock });
+        self.listed.write().expect("nobody panics with the directory").push((node.name.clone(), node.at));
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    /// Takes a node off the list: callers that have to connect go to others.
+    pub fn unlist(&self, node: usize) {
+        let name = &self.nodes[node].name;
+        self.listed.write().expect("nobody panics with the directory").retain(|(listed, _)| listed != name);
+    }
+
+    /// A directory for the row's own files.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Now, by the clock of all callers.
+    pub fn now(&self) -> u64 {
+        self.clock.now().nanos()
+    }
+
+    /// Lets time pass.
+    pub fn pause(&self, millis: u64) {
+        patience::pause(Duration::from_millis(millis));
+    }
+
+    /// The usual load: so many callers of three keys, on all rules in turn.
+    pub fn load(&self, callers: usize) -> BackgroundLoad {
+        let names: Vec<&'static str> = self.rules.iter().map(|rule| rule.name).collect();
+        self.load_as(&LoadProfile {
+            callers,
+            pace: Duration::from_millis(1),
+            script: Arc::new(move |caller, turn| {
+                let rule = names[turn as usize % names.len()];
+                LoadRequest::new(rule, &format!("k{}", caller % 3))
+            }),
+        })
+    }
+
+    /// A load of one's own.
+    pub fn load_as(&self, plan: &LoadProfile) -> BackgroundLoad {
+        BackgroundLoad::start(plan, &self.listed, self.clock)
+    }
+
+    /// One request to one node, by hand; its answer.
+    pub fn ask(&mut self, node: usize, rule: &str, key: &str) -> Value {
+        self.ask_for(node, &LoadRequest::new(rule, key))
+    }
+
+    /// One request to one node, by hand; its answer.
+    pub fn ask_for(&mut self, node: usize, ask: &LoadRequest) -> Value {
+        let node = &self.nodes[node];
+        let (observation, answer) = ask_once((&node.name, node.at), ask, self.clock);
+        self.observations.push(observation);
+        answer
+    }
+
+    /// The mode in which a node decides about a fresh key at present. Cost zero: nothing is charged.
+    pub fn mode(&mut self, node: usize) -> Option<AdmissionMode> {
+        let rule = self.rules[0].name.to_owned();
+        let ask = LoadRequest { rule, key: "look".to_owned(), cost: 0 };
+        let node = &self.nodes[node];
+        ask_once((&node.name, node.at), &ask, self.clock).0.mode
+    }
+
+    /// Waits until every node that runs asks the store, not only now and then, and answers how long that took.
+    pub fn wait_for_store(&mut self, within: Duration) -> Option<Duration> {
+        let asks = |lab: &mut Lab, node: usize| (0..10).all(|_| lab.mode(node) == Some(AdmissionMode::Store));
+        let is_so = |lab: &mut Lab| (0..lab.nodes.len()).all(|node| !lab.nodes[node].is_alive() || asks(lab, node));
+        let took = patience::try_until(within, || is_so(self));
+        self.expect(took.is_some(), || format!("the store does not decide within {within:?}"));
+        took
+    }
+
+    /// Notes what is not as it should be.
+    pub fn expect(&mut self, is_so: bool, what: impl FnOnce() -> String) {
+        if !is_so {
+            self.broken.push(what());
+        }
+    }
+
+    /// Notes what a reader should know.
+    pub fn remark(&mut self, what: impl Into<String>) {
+        self.remarks.push(what.into());
+    }
+
+    /// Between these times the store forgot everything, or may have: every bucket may be filled once more (P17).
+    pub fn lost(&mut self, from: u64, to: u64) {
+        let doubt = DOUBT.as_nanos() as u64;
+        for promise in &mut self.promises {
+            let units = promise.limit.capacity();
+            promise.losses.push(Loss { from: from.saturating_sub(doubt), to: to + doubt, units });
+        }
+    }
+
+    /// A figure of all nodes together.
+    pub fn metric(&self, name: &str) -> u64 {
+        self.nodes.iter().map(|node| node.metric(name)).sum()
+    }
+}

@@ -1,0 +1,62 @@
+//! Waiting for what tells nobody when it is done: another process, a kernel, a failover. The only real sleep of this crate.
+
+use std::time::Duration;
+
+use tollgate_core::{Clock, Span};
+use tollgate_store::MonotonicClock;
+
+/// How often a condition is looked at.
+const EVERY: Duration = Duration::from_millis(5);
+
+/// Waits until `is_so`, and answers how long that took. Panics with `what` when it is not so in time.
+pub fn until(what: &str, within: Duration, mut is_so: impl FnMut() -> bool) -> Duration {
+    match try_until(within, &mut is_so) {
+        Some(took) => took,
+        None => panic!("waited {within:?} in vain: {what}"),
+    }
+}
+
+/// Waits until `is_so`, and answers how long that took; nothing when it is not so in time.
+pub fn try_until(within: Duration, mut is_so: impl FnMut() -> bool) -> Option<Duration> {
+    let watch = Watch::start();
+    loop {
+        if is_so() {
+            return Some(watch.elapsed());
+        }
+        if watch.elapsed() >= within {
+            return None;
+        }
+        pause(EVERY);
+    }
+}
+
+/// Lets time pass.
+#[expect(clippy::disallowed_methods, reason = "the home of real waiting in tests of real processes")]
+pub fn pause(span: Duration) {
+    std::thread::sleep(span);
+}
+
+/// Measures how long something takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch {
+    clock: MonotonicClock,
+    since: tollgate_core::Time,
+}
+
+impl Watch {
+    /// A watch that runs from now on.
+    pub fn start() -> Watch {
+        let clock = MonotonicClock::new();
+        Watch { clock, since: clock.now() }
+    }
+
+    /// Time since the start.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from(self.span())
+    }
+
+    /// Time since the start.
+    pub fn span(&self) -> Span {
+        self.clock.now().since(self.since)
+    }
+}
