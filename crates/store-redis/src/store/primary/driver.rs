@@ -5,6 +5,7 @@
 //! the network rather than the server is slow, and the next batch is sent behind it.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,14 +13,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::select;
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{Instant, Sleep, sleep, timeout};
 use tollgate_core::{Span, Time};
 use tollgate_resp::RespValue;
 use tollgate_store::{StoreErrorKind, random};
 use tracing::debug;
 
 use super::core::PrimaryCore;
-use super::in_flight::InFlight;
+use super::in_flight::{Ended, InFlight};
 use super::pipelined_call::{BatchBuilder, PipelinedCall};
 use super::queued_call::QueuedCall;
 use crate::client::backoff::Backoff;
@@ -37,6 +38,8 @@ const OVERTAKE: Span = Span::from_millis(1);
 const IN_FLIGHT_MAX: usize = 32;
 /// How often a driver checks whether to wait any longer for late replies.
 const DRAIN_EVERY: Span = Span::from_millis(10);
+/// Longest time to which the timer is set.
+const TIMER_MAX: Duration = Duration::from_secs(86_400);
 /// How often a driver that does not probe checks whether the breaker is still open.
 const LOOK_EVERY: Span = Span::from_millis(20);
 
@@ -90,6 +93,10 @@ struct Driver {
     out: Vec<u8>,
     /// Where each call ends in `out`.
     ends: Vec<usize>,
+    /// One timer for all waits: moving a deadline back takes no lock, a new timer takes two.
+    timer: Pin<Box<Sleep>>,
+    /// An empty list for the calls of the next batch.
+    spare: VecDeque<PipelinedCall>,
     /// Batches in flight, oldest first.
     in_flight: VecDeque<InFlight>,
     /// Replies of the oldest call, until they are complete.
@@ -115,6 +122,8 @@ impl Driver {
             calls_to_send: Vec::new(),
             out: Vec::new(),
             ends: Vec::new(),
+            timer: Box::pin(sleep(TIMER_MAX)),
+            spare: VecDeque::new(),
             in_flight: VecDeque::new(),
             replies: Vec::new(),
             fresh: true,
@@ -183,23 +192,25 @@ impl Driver {
             (false, true) => until,
             (false, false) => now.after(DRAIN_EVERY),
         };
+        self.timer.as_mut().reset(Instant::now() + Duration::from(wake.since(now)).min(TIMER_MAX));
         let reply = select! {
             biased;
-            reply = timeout(wake.since(now).into(), self.connection.reply_of(expected)) => reply,
+            reply = self.connection.reply_of(expected) => Some(reply),
+            () = &mut self.timer => None,
             () = core.queue.wait_for_calls(self.number), if room && !waiting => return Ok(()),
         };
         let reply = match reply {
-            Err(_) if core.now() >= until => {
+            None if core.now() >= until => {
                 // Read what has arrived before calling it late.
                 yield_now().await;
-                timeout(Duration::ZERO, self.connection.reply_of(expected)).await
+                timeout(Duration::ZERO, self.connection.reply_of(expected)).await.ok()
             }
             reply => reply,
         };
         match reply {
-            Ok(reply) => self.receive(reply.map_err(|broken| Lost::Broken(broken.to_string()))?).await,
-            Err(_) if core.now() >= until => self.overdue(),
-            Err(_) => Ok(()),
+            Some(reply) => self.receive(reply.map_err(|broken| Lost::Broken(broken.to_string()))?).await,
+            None if core.now() >= until => self.overdue(),
+            None => Ok(()),
         }
     }
 
@@ -269,7 +280,7 @@ impl Driver {
             return Ok(());
         }
         self.clear();
-        let mut calls = VecDeque::with_capacity(self.calls_to_send.len());
+        let mut calls = std::mem::take(&mut self.spare);
         for call in self.calls_to_send.drain(..) {
             count(&core.counters, &call);
             let hash = call.script().and_then(|script| self.hashes.get(script.index()));
@@ -337,7 +348,8 @@ impl Driver {
         }
         let Some(batch) = self.in_flight.pop_front() else { return Ok(()) };
         let before = batch.reloads;
-        let unknown_script = batch.end(&core);
+        let Ended { unknown_script, spare } = batch.end(&core);
+        self.spare = spare;
         if unknown_script.is_empty() { Ok(()) } else { self.send_again(unknown_script, &before).await }
     }
 

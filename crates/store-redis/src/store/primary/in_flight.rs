@@ -37,6 +37,14 @@ pub(super) struct InFlight {
     late: bool,
 }
 
+/// What is left of a batch whose calls are complete.
+pub(super) struct Ended {
+    /// Calls that must be sent again with their script.
+    pub(super) unknown_script: VecDeque<PipelinedCall>,
+    /// An empty list, for the calls of the next batch.
+    pub(super) spare: VecDeque<PipelinedCall>,
+}
+
 impl InFlight {
     pub(super) fn new(calls: VecDeque<PipelinedCall>, now: Time, core: &PrimaryCore, again: bool) -> InFlight {
         let asked = calls.iter().any(|call| call.script().is_some());
@@ -135,8 +143,8 @@ impl InFlight {
     }
 
     /// All calls are complete: informs the breaker, and returns the calls that must be sent again with their script.
-    pub(super) fn end(mut self, core: &PrimaryCore) -> VecDeque<PipelinedCall> {
-        let mut unknown_script = std::mem::take(&mut self.unknown_script);
+    pub(super) fn end(mut self, core: &PrimaryCore) -> Ended {
+        let (mut unknown_script, spare) = (std::mem::take(&mut self.unknown_script), std::mem::take(&mut self.calls));
         if self.again {
             for call in unknown_script.drain(..) {
                 let why = error(StoreErrorKind::Unavailable, Refusal::NoScript.meaning());
@@ -149,7 +157,7 @@ impl InFlight {
             InFlight { answered: true, late: false, .. } => core.breaker.succeeded(core.now()),
             _ => {}
         }
-        unknown_script.into()
+        Ended { unknown_script: unknown_script.into(), spare }
     }
 
     /// The connection failed: calls that were not written completely were not executed, the others may have been.

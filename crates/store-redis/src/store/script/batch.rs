@@ -41,10 +41,10 @@ pub struct ScriptRequest {
 pub struct Batch {
     deadline: Time,
     estimate: Time,
-    requests: Vec<ScriptRequest>,
+    requests: SmallVec<[ScriptRequest; 1]>,
     buckets: Vec<Bucket>,
     /// The index of the bucket of each charge, in order.
-    places: Vec<u16>,
+    places: SmallVec<[u16; 8]>,
     /// All limits are token buckets or queues.
     is_gcra: bool,
     /// It holds a request that must be alone in its call.
@@ -75,9 +75,9 @@ impl Batch {
         Batch {
             deadline,
             estimate,
-            requests: Vec::new(),
+            requests: SmallVec::new(),
             buckets: Vec::new(),
-            places: Vec::new(),
+            places: SmallVec::new(),
             is_gcra: true,
             is_closed: false,
         }
@@ -145,7 +145,7 @@ impl Batch {
 
     /// Returns the requests, to send them in another way.
     pub fn into_requests(self) -> Vec<ScriptRequest> {
-        self.requests
+        self.requests.into_vec()
     }
 
     /// Approximate size of the reply: a verdict per request, and the buckets.

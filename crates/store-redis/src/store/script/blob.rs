@@ -3,16 +3,21 @@
 //! Lua's numbers are doubles. So times are sent as seconds (five bytes) and nanoseconds (four), counts as two halves of
 //! 32 bits.
 
+use smallvec::SmallVec;
+
+/// Arguments up to this size, which is six charges, need no allocation.
+const INLINE_BYTES: usize = 256;
+
 /// Nanoseconds per second.
 pub(super) const SECOND: u64 = 1_000_000_000;
 
 /// An argument being encoded.
 #[derive(Debug, Default)]
-pub(super) struct Blob(Vec<u8>);
+pub(super) struct Blob(SmallVec<[u8; INLINE_BYTES]>);
 
 impl Blob {
     pub(super) fn with_capacity(bytes: usize) -> Blob {
-        Blob(Vec::with_capacity(bytes))
+        Blob(SmallVec::with_capacity(bytes))
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
