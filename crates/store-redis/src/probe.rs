@@ -8,8 +8,10 @@
 use std::sync::Arc;
 
 use tollgate_core::Span;
+use tollgate_store::random;
 use tracing::{debug, info, warn};
 
+use crate::Refusal;
 use crate::connection::told_time;
 use crate::info::Info;
 use crate::primary::core::Core;
@@ -17,7 +19,6 @@ use crate::resp::Value;
 use crate::room::Memory;
 use crate::stats::one;
 use crate::sweep::Sweep;
-use crate::{Refusal, lot};
 
 /// Between looks.
 const EVERY: Span = Span::from_millis(250);
@@ -83,7 +84,7 @@ pub(crate) async fn watch(core: Arc<Core>) {
 /// Is it the same server with the same data, and what time is it there?
 async fn look(core: &Core) {
     let key = core.own_key("epoch");
-    let fresh = format!("{:016x}", lot::random());
+    let fresh = format!("{:016x}", random::unpredictable());
     let commands: [&[&[u8]]; 3] = [
         &[b"INFO", b"server", b"replication", b"memory"],
         &[b"SET", key.as_bytes(), fresh.as_bytes(), b"PX", EPOCH_TTL_MS, b"NX", b"GET"],

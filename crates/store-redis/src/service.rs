@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::time;
 use tollgate_core::Span;
-use tollgate_store::StoreError;
+use tollgate_store::{StoreError, random};
 
 use crate::failure::error;
 use crate::resp::Value;
 use crate::store::unavailable;
-use crate::{Health, PrimaryStats, RedisStore, SlotFigures, lot};
+use crate::{Health, PrimaryStats, RedisStore, SlotFigures};
 
 /// How often a store that is not there yet is looked for.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -85,7 +85,7 @@ impl RedisStore {
 
     /// The secret that hides keys and signs receipts: the one in the store, made by whichever node came first.
     pub async fn secret(&self) -> Result<[u8; 16], StoreError> {
-        let fresh = u128::from(lot::random()) << 64 | u128::from(lot::random());
+        let fresh = u128::from(random::unpredictable()) << 64 | u128::from(random::unpredictable());
         self.agree_on(fresh.to_be_bytes()).await
     }
 

@@ -7,12 +7,13 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
 use tollgate_core::{Clock, SlotId};
+use tollgate_store::random;
 
 use crate::nodes::Nodes;
 use crate::pace::Pace;
 use crate::probe::Lineage;
 use crate::url::Layout;
-use crate::{RedisConfig, lot, tls};
+use crate::{RedisConfig, tls};
 
 /// The configuration, the clock, who we are and whom we trust.
 pub struct Shared {
@@ -36,7 +37,7 @@ pub struct Shared {
 impl Shared {
     /// What connections to this store need.
     pub fn new(config: RedisConfig, clock: Arc<dyn Clock>) -> Arc<Shared> {
-        let id = SlotId(u128::from(lot::random()) << 64 | u128::from(lot::random()));
+        let id = SlotId(u128::from(random::unpredictable()) << 64 | u128::from(random::unpredictable()));
         Arc::new(Shared {
             config,
             clock,

@@ -2,12 +2,12 @@
 
 use tollgate_core::{Ask, Charge, Concurrency, Digest, FixedWindow, Gcra, Limit, Queue, Receipt, SlidingCounter};
 use tollgate_core::{SlidingLog, SlotId, Span, Time};
+use tollgate_store::random;
 
 use super::Finding;
 use crate::connection::Connection;
 use crate::failure::Refusal;
 use crate::key::Key;
-use crate::lot;
 use crate::resp::Value;
 use crate::script::{Answer, Batch, Call, Question, Reply, Returns, Script};
 
@@ -70,7 +70,7 @@ pub(super) async fn look(
 /// The plain commands, in an order that leaves nothing behind.
 async fn plain(connection: &mut Connection, identity: u32) -> Result<(), Finding> {
     let tag = Key::new(identity, Digest::default()).tag();
-    let key = format!("tg:{{{}}}check{:016x}", String::from_utf8_lossy(&tag), lot::random());
+    let key = format!("tg:{{{}}}check{:016x}", String::from_utf8_lossy(&tag), random::unpredictable());
     let key = key.as_bytes();
     for parts in trials(key) {
         let reply = connection.call(&parts).await.map_err(|broken| interrupted(&broken))?;
@@ -100,7 +100,7 @@ async fn scripts(
     let deadline = now.after(Span::from_secs(60));
     let mut receipts = Vec::new();
     for limit in limits() {
-        let bucket = Digest([lot::random(), lot::random()]);
+        let bucket = Digest([random::unpredictable(), random::unpredictable()]);
         let ask = if matches!(limit, Limit::Concurrency(_)) { Ask::Hold(SlotId(7)) } else { Ask::Consume(1) };
         let charge = Charge { ask, identity, ..Charge::new(bucket, limit, 1) };
         for _ in 0..2 {
@@ -122,7 +122,7 @@ async fn scripts(
         }
     }
     for (number, receipt) in receipts.iter_mut().enumerate() {
-        receipt.number = Some(number as u64 ^ lot::random());
+        receipt.number = Some(number as u64 ^ random::unpredictable());
     }
     let returns = Returns::new(deadline, receipts);
     let hash = hashes.get(Script::GiveBack.index()).map_or(&[] as &[u8], |hash| hash);
